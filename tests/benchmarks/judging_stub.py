@@ -2,8 +2,7 @@
 
     LATENCY_S=1 AT_ONCE=256 python -m uvicorn tests.benchmarks.judging_stub:application
 
-It speaks like vLLM. Its votes are even: A or B, drawn with the request's seed. `GET /figures` tells what it was asked,
-`GET /bodies` the first requests as they were written.
+It speaks like vLLM. Its votes are even: A or B, drawn with the request's seed. `GET /figures` tells what it was asked.
 A process of its own, so that its time is not counted as the application's.
 """
 
@@ -19,7 +18,6 @@ import numpy as np
 from tests.support.models import anything_else, chat_reply, is_vote
 
 _TOO_MANY = 429
-_KEPT = 500
 
 
 @dataclass
@@ -43,12 +41,10 @@ class Stub:
     def __init__(self, latency_s: float, at_once: int) -> None:
         self._latency_s, self._at_once = latency_s, at_once
         self.figures = Figures()
-        self.bodies: list[dict] = []
 
     async def __call__(self, scope: dict, receive, send) -> None:
         if scope["method"] == "GET":
-            found = {"/figures": asdict(self.figures), "/bodies": {"bodies": self.bodies}}
-            await _reply(send, 200, found.get(scope["path"], {"version": "0.0"}))
+            await _reply(send, 200, asdict(self.figures) if scope["path"] == "/figures" else {"version": "0.0"})
             return
         body = json.loads(await _body_of(receive))
         if not is_vote(body):
@@ -58,8 +54,6 @@ class Stub:
             self.figures.refused += 1
             await _reply(send, _TOO_MANY, {"error": "too many requests at once"})
             return
-        if len(self.bodies) < _KEPT:
-            self.bodies.append(body)
         self.figures.now += 1
         self.figures.most = max(self.figures.most, self.figures.now)
         try:

@@ -2,7 +2,7 @@
 
     python - '[{"people": 150, "chains": 150, "texts": 1000, "judges": [...], "lease_seconds": 120}]' <load_campaign.py
 
-It prints JSON: for each campaign its number, the path of its invitation and the session keys of its people.
+It prints JSON: for each campaign the path of its invitation and the session keys of its people.
 """
 
 import json
@@ -20,7 +20,7 @@ def make(owner, people: int, texts: int, lease_seconds: int, **recipe: object) -
     lifecycle.start(campaign)
     invitation = campaign.invitations.get()
     keys = [session_of_somebody_new(invitation) for _ in range(people)]
-    return {"number": campaign.pk, "path": invitation.get_absolute_url(), "keys": keys}
+    return {"path": invitation.get_absolute_url(), "keys": keys}
 
 
 def session_of_somebody_new(invitation) -> str:

@@ -34,15 +34,8 @@ class Seen:
 
     acknowledged: list[tuple[float, float]] = field(default_factory=list)
     """When each vote was sent and how many seconds its answer, another screen, took."""
-    shown: list[tuple[str, float]] = field(default_factory=list)
-    """The key of each lease and when its pair arrived."""
-    waited: list[tuple[float, float]] = field(default_factory=list)
-    """When each vote was sent and how many seconds its voter then waited for another pair."""
     thought: list[tuple[float, float]] = field(default_factory=list)
     """When each think time began and how many seconds it was to be."""
-    sent: int = 0
-    waits: int = 0
-    screens: int = 0
     lost: int = 0
 
     def answers_between(self, start: float, end: float) -> list[float]:
@@ -101,30 +94,22 @@ class Crowd:
         self._open += 1
         if self._open == len(self._seats):
             self._all_open.set()
-        sent = None
         while standing != "finished":
             if standing == "pair":
                 now = time.time()
-                self.seen.shown.append((lease, now))
-                if sent is not None:
-                    self.seen.waited.append((sent, now - sent))
                 think_s = rng.expovariate(1 / self._think_s)
                 self.seen.thought.append((now, think_s))
                 await asyncio.sleep(think_s)
-                sent = time.time()
                 lease, standing = await self._answer(socket, lease, rng)
-            elif standing == "resting":
-                await socket.send(json.dumps({"choice": "continue"}))
-                lease, standing = await self._look(socket)
             else:
-                self.seen.waits += 1
+                if standing == "resting":
+                    await socket.send(json.dumps({"choice": "continue"}))
                 lease, standing = await self._look(socket)
 
     async def _answer(self, socket: ClientConnection, lease: str, rng: random.Random) -> tuple[str, str]:
         """Send a vote and return the first screen that shows anything but its own pair."""
         sent = time.time()
         choice = rng.choice(("first", "second"))
-        self.seen.sent += 1
         await socket.send(json.dumps({"lease": lease, "choice": choice, "elapsed_ms": "4000"}))
         found = await self._look(socket)
         while found == (lease, "pair"):
@@ -134,6 +119,5 @@ class Crowd:
 
     async def _look(self, socket: ClientConnection) -> tuple[str, str]:
         html = await socket.recv()
-        self.seen.screens += 1
         found = _LEASE.search(html)
         return found[1] if found else "", _STANDING.search(html)[1]

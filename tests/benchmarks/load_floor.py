@@ -66,7 +66,7 @@ def measure(stage: Stage, per_s: float, seconds: int) -> Floor:
     # Each line: client, transaction, microseconds, ..., and last the lag behind the rate's schedule.
     lines = [line.split() for path in stage.folder.glob("pgbench.*") for line in path.read_text().splitlines()]
     latencies = [(int(line[2]) - int(line[-1])) / 1e6 for line in lines]
-    statements = sum(calls for calls, *_ in stage.statements())
+    statements = stage.statements()
     most = _pgbench(stage, script, max(3, seconds // 3)) / max(3, seconds // 3)
     return Floor(most, len(lines) / took, latencies, processor / len(lines), statements / len(lines))
 

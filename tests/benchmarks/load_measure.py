@@ -36,8 +36,7 @@ class Measured:
 
     before: Reading
     after: Reading
-    statements: list[tuple[float, float, float, str]]
-    """Calls, seconds, rows and text of each statement in this time; see `Stage.statements`."""
+    statements: float
 
     @property
     def seconds(self) -> float:
@@ -62,7 +61,7 @@ class Measured:
 
     @property
     def statements_a_vote(self) -> float:
-        return sum(calls for calls, *_ in self.statements) / self.votes
+        return self.statements / self.votes
 
 
 async def put_load(stage: Stage, crowd: Crowd, warm_up_s: float, seconds: float) -> Measured:

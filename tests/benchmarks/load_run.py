@@ -9,17 +9,18 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.benchmarks import load_floor, load_meters, load_scenes
+from tests.benchmarks import load_floor, load_meters
 from tests.benchmarks.load_crowd import Crowd
 from tests.benchmarks.load_floor import quantiles
 from tests.benchmarks.load_measure import Measured, put_load
-from tests.benchmarks.load_stage import Stage
+from tests.benchmarks.load_stage import Stage, Wanted
 from tests.support.servers import DURABLE, WITHOUT_FSYNC
 
 # The share of the offered load that has to be reached for a run to count.
 REACHED = 0.97
 # Of the voters' think times and choices.
 _SEED = 1
+_TEXTS = 1000
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,12 @@ class Load:
 
     @property
     def offered_per_s(self) -> float:
-        return load_scenes.offered_per_s(self.sockets, self.chains, self.budget, self.think_s)
+        """The most votes per second of people who never wait for a server, in a campaign of one judge.
+
+        The people are the bound, or the chains: nobody is asked for a vote that could come too late, so of N votes at
+        most (N + 1) // 2, which may be all that it takes to settle a step, are asked for at the same time.
+        """
+        return min(self.sockets, self.chains * ((self.budget + 1) // 2)) / self.think_s
 
     @property
     def floor_s(self) -> int:
@@ -62,8 +68,9 @@ def run(load: Load) -> dict:
 
 def _measured(stage: Stage, load: Load) -> dict:
     stage.start()
-    [campaign] = stage.make(load_scenes.of_one_judge(load.sockets, load.chains, load.budget))
-    crowd = Crowd(campaign.seats, load.think_s, _SEED)
+    judges = [{"question": "Which is darker?", "budget": load.budget}]
+    [seats] = stage.make(Wanted(load.sockets, load.chains, _TEXTS, judges))
+    crowd = Crowd(seats, load.think_s, _SEED)
     measured = asyncio.run(put_load(stage, crowd, load.warm_up_s, load.seconds))
     window = measured.before.at, measured.after.at
     return {

@@ -34,14 +34,6 @@ class Wanted:
     lease_seconds: int = 120
 
 
-@dataclass(frozen=True)
-class Made:
-    """A campaign's number and the seats of its people."""
-
-    number: int
-    seats: list[Seat]
-
-
 class Stage(Installation):
     """An installation with as many web processes as asked for, whose PostgreSQL counts statements."""
 
@@ -66,18 +58,14 @@ class Stage(Installation):
         super().start()
         self.query("CREATE EXTENSION pg_stat_statements")
 
-    def make(self, *wanted: Wanted) -> list[Made]:
-        """Start these campaigns and wait until their chains ask."""
+    def make(self, *wanted: Wanted) -> list[list[Seat]]:
+        """Start these campaigns, wait until their chains ask, and return the seats of each one's people."""
         script = Path(load_campaign.__file__).read_text()
         answer = self.run("-", json.dumps([asdict(each) for each in wanted]), script=script).stdout
         open_ones = "SELECT count(*) FROM campaigns_comparison WHERE verdict IS NULL"
         # The first is the busy one; where pairs are few, steps without a question may already have been decided.
         wait_for(lambda: self.query(open_ones)[0][0] >= wanted[0].chains, "all chains ask", seconds=_ALL_ASK_S)
-        return [self.seated(each) for each in json.loads(answer)]
-
-    def seated(self, made: dict) -> Made:
-        """Return a campaign that a script has made, by what it printed, with its people's seats."""
-        return Made(made["number"], self._seats(made["path"], made["keys"]))
+        return [self._seats(**each) for each in json.loads(answer)]
 
     def _seats(self, path: str, keys: list[str]) -> list[Seat]:
         return [
@@ -89,14 +77,15 @@ class Stage(Installation):
         for process in (*self.webs, self.worker, self.beat):
             process.kill()
 
-    def statements(self) -> list[tuple[float, float, float, str]]:
-        """Return calls, seconds, rows and text of the statements sent since the last reset, most frequent first."""
+    def statements(self) -> float:
+        """Return how many statements were sent since the last reset."""
         # What checks foreign keys at a commit is PostgreSQL's own.
-        return self.query(
-            "SELECT calls::float, total_exec_time / 1000, rows::float, regexp_replace(query, '\\s+', ' ', 'g')"
-            " FROM pg_stat_statements WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database())"
-            " AND query NOT LIKE '%%pg_stat_statements%%' AND query NOT LIKE '%%FOR KEY SHARE OF x' ORDER BY calls DESC"
+        [[calls]] = self.query(
+            "SELECT sum(calls)::float FROM pg_stat_statements"
+            " WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database())"
+            " AND query NOT LIKE '%%pg_stat_statements%%' AND query NOT LIKE '%%FOR KEY SHARE OF x'"
         )
+        return calls
 
     def processor_seconds(self) -> dict[str, float]:
         """Return the user and system time that each kind of process has taken so far."""

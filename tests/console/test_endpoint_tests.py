@@ -3,7 +3,6 @@
 import threading
 from datetime import timedelta
 
-from django.db import connection
 from django.urls import reverse
 from django.utils import timezone
 
@@ -11,6 +10,7 @@ from prefmh_web.campaigns.tasks import sweep
 from prefmh_web.endpoints import tasks, testing
 from prefmh_web.endpoints.models import Endpoint, EndpointTest
 from tests.console.test_endpoints import endpoint, fields, press_test, script, signed_in
+from tests.security.test_limits import all_at_once
 from tests.support.models import KnownJudge, chat_reply
 
 __all__ = ["endpoint", "script", "signed_in"]
@@ -179,14 +179,8 @@ def test_of_two_who_press_at_once_one_begins_a_test(endpoint, script, idle_tasks
             begun.append(testing.begin(endpoint))
         except testing.UnderWay:
             begun.append(None)
-        finally:
-            connection.close()
 
-    threads = [threading.Thread(target=begin) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    all_at_once([begin] * 2)
     slow.may.set()
     idle_tasks()
     assert [test for test in begun if test] == list(EndpointTest.objects.all())

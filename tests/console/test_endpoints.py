@@ -143,14 +143,6 @@ def question(**changes) -> dict:
     return {f"questions-0-{name}": value for name, value in filled.items()}
 
 
-def test_accepting_a_law_that_nobody_can_verify_goes_into_the_recipe_and_back(signed_in, endpoint, idle_tasks):
-    signed_in.post(reverse("console:create"), form(**question(votes="sampled", law_unverified="on")))
-    campaign = Campaign.objects.get()
-    assert campaign.recipe["judges"][0]["source"]["law_unverified"] is True
-    shown = signed_in.get(reverse("console:edit", args=[campaign.pk])).context["forms"].questions.forms[0]
-    assert shown["law_unverified"].value() is True
-
-
 def test_how_pictures_are_shown_goes_into_the_recipe_and_back(signed_in, endpoint, idle_tasks):
     vision = {"picture_edge": "512", "picture_format": "jpeg", "picture_quality": "80", "picture_detail": "low"}
     signed_in.post(reverse("console:create"), form(**question(molecules="picture", **vision), **MOLECULES))

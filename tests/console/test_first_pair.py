@@ -11,7 +11,7 @@ from prefmh_web.campaigns.models import Campaign, Catalog
 from prefmh_web.campaigns.started import plan_of
 from tests.console.test_pages import form
 from tests.console.test_spaces import TEXTS
-from tests.support.campaigns import live_page, make_draft
+from tests.support.campaigns import live_page
 
 
 def texts_in(page: str) -> list[str]:
@@ -38,17 +38,6 @@ def test_the_reply_to_a_setup_shows_its_question_its_instructions_and_the_first_
     assert sorted(texts_in(page)) == sorted(plan.space.content(state) for state in (pair.current, pair.proposal))
     # The negative control: another seed begins with another pair.
     assert sorted(texts_in(created(signed_in, **fields | {"seed": "78"}))) != sorted(texts_in(page))
-
-
-def test_a_list_shows_two_of_its_objects_once_it_has_been_read(signed_in, researcher, idle_tasks):
-    draft = make_draft(researcher)
-    idle_tasks()
-    Catalog.objects.update(status=Catalog.Status.READING)
-    assert 'id="first-pair"' not in live_page(signed_in, draft)
-    Catalog.objects.update(status=Catalog.Status.READY)
-    shown = texts_in(live_page(signed_in, draft))
-    assert len(set(shown)) == 2
-    assert set(shown) <= set(draft.states.values_list("content", flat=True))
 
 
 def test_where_nobody_is_asked_there_is_no_pair(signed_in, idle_tasks):

@@ -3,7 +3,6 @@
 import pytest
 from django.urls import reverse
 
-from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.endpoints.models import Endpoint
 from tests.flows.test_model_caps import settled
@@ -74,13 +73,3 @@ def test_the_live_page_shows_figures_the_reason_of_the_pause_and_a_form_to_raise
     assert "finished" in page
     assert "Change the caps" not in page
     assert "Only the caps of a running or paused campaign" in cap(desk, campaign, cost_cap="9", request_cap="")
-
-
-def test_a_campaign_of_people_shows_no_costs(researcher, idle_tasks):
-    campaign = draft(researcher, {"question": QUESTION, "budget": 1})
-    desk = browser_of(researcher)
-    assert "What the models will take" not in live_page(desk, campaign)
-    lifecycle.start(campaign)
-    page = live_page(desk, campaign)
-    assert "Requests to models" not in page
-    assert "Change the caps" not in page

@@ -63,12 +63,6 @@ def test_the_form_makes_a_draft_that_edits_to_the_same(signed_in, idle_tasks, of
     assert campaign.recipe == recipe
 
 
-def test_the_models_folder_says_how_many_numbers_a_latent_has(signed_in, idle_tasks, offered):
-    pipeline_folder(offered, in_channels=4, sample_size=8)
-    signed_in.post(reverse("console:create"), form(**FIELDS))
-    assert Campaign.objects.get().recipe["space"]["dimension"] == 256
-
-
 @pytest.mark.parametrize(
     ("changes", "config", "message"),
     [

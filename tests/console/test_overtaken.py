@@ -3,13 +3,15 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
-from django.db import connection, connections
+from django.db import connection
 
 from prefmh_web.campaigns.models import Campaign, Chain, Judge, State
 from tests.console.test_pages import form
 from tests.console.test_spaces import MOLECULES
+from tests.security.test_limits import all_at_once
 from tests.security.world import browser_of
 from tests.support.campaigns import make_draft, make_recipe, wait_until_idle
 
@@ -23,20 +25,6 @@ def post(user, campaign: Campaign, action: str, fields: dict | None = None):
     return browser.post(f"{campaign.get_absolute_url()}{action}/", fields or {})
 
 
-def elsewhere(work: Callable[[], object]) -> None:
-    """Do some work to its end on another thread, with a database connection of its own."""
-
-    def run() -> None:
-        try:
-            work()
-        finally:
-            connections.close_all()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-
-
 class Overtaking:
     """Does its work once, before the given statement of this thread that stands in no transaction."""
 
@@ -48,7 +36,8 @@ class Overtaking:
             self._left -= 1
             if self._left < 0:
                 self.happened = True
-                elsewhere(self._work)
+                # On another thread, with a database connection of its own.
+                all_at_once([self._work])
         return execute(sql, params, many, context)
 
 
@@ -128,13 +117,8 @@ def test_start_and_delete_at_once_leave_a_whole_campaign_or_none(researcher, idl
         def go(action: str, campaign=campaign, ready=ready, statuses=statuses) -> None:
             ready.wait()
             statuses[action] = post(researcher, campaign, action).status_code
-            connections.close_all()
 
-        threads = [threading.Thread(target=go, args=(action,)) for action in ("start", "delete")]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        all_at_once([partial(go, action) for action in ("start", "delete")])
         wait_until_idle()
         assert set(statuses.values()) <= {302, 404}
         left = Campaign.objects.filter(pk=campaign.pk).first()

@@ -14,7 +14,6 @@ from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Lease, Memb
 from prefmh_web.participants import recruiting
 from tests.console.test_pages import form
 from tests.support.campaigns import (
-    assert_replay_passes,
     everything_in,
     export_to,
     link_of,
@@ -56,12 +55,10 @@ def test_a_panel_is_set_up_and_its_draft_says_the_price_and_warns_of_few_pairs(s
         ({"questions-0-budget": "2"}, "With a panel, N is 1"),
         ({"questions-0-order": "both", "questions-0-budget": "2"}, "With a panel, N is 1"),
         ({"panel-names": " \n"}, "Name at least one person"),
-        ({"panel-names": "2\nAda"}, "must not be the number of another panelist"),
         ({"panel-names": "Ada\nAda"}, "stands there twice"),
         ({"panel-names": "A" * 121}, "at most 120 characters"),
         ({"panel-names": "\n".join("ABCDEFG")}, "0.8 % of the steps at best"),
         ({"panel-names": "\n".join("ABCDEFGHI"), "panel-many": "on"}, "8 are possible at most"),
-        ({"most_chains": "9"}, "does not go with a panel"),
     ],
 )
 def test_what_a_panel_cannot_be_is_refused_with_the_reason(signed_in, changes, message):
@@ -165,25 +162,6 @@ def test_only_the_owner_sees_the_names(researcher, django_user_model, client):
         page = client.get(path)
         assert page.status_code == 200
         assert not any(name in page.content.decode() for name in NAMES)
-
-
-def test_a_panel_that_somebody_has_left_is_ended_with_its_record(researcher, signed_in, idle_tasks, tmp_path):
-    campaign = panel_campaign(researcher, 2)
-    person = sit_down(campaign, 1)
-    answer(person)
-    on_screen = leases.take(person)
-    signed_in.post(reverse("console:finish", args=[campaign.pk]))
-    campaign.refresh_from_db()
-    assert campaign.status == Campaign.Status.FINISHED
-    # What is on the screen may still be answered; nothing follows it.
-    opened = Comparison.objects.count()
-    assert leases.answer(on_screen.key, person, Side.FIRST, None).counted
-    idle_tasks()
-    assert Comparison.objects.count() == opened
-    assert leases.take(person) is None
-    assert_replay_passes(export_to(campaign, tmp_path))
-    with pytest.raises(lifecycle.NotPossible, match="running or paused"):
-        lifecycle.finish_now(campaign)
 
 
 def test_a_panel_that_was_ended_early_says_so(researcher, signed_in):

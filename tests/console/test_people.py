@@ -166,14 +166,6 @@ def test_a_part_is_ended_from_the_page_with_a_reason(owner, study):
     assert "has been ended already by ada" in again
 
 
-def test_whose_part_had_ended_is_said_to_keep_it(owner, researcher):
-    study = recruited_campaign(researcher, votes_each=1)
-    vote(arrive(study, prolific("anna")), study)
-    grounds = {"reason": "careless", "text": "too fast", "is_paid": "no"}
-    told = owner.post(at("end-part", study), grounds, follow=True).content.decode()
-    assert "had ended before: completed. That stays, with its pay. They can vote no more." in told
-
-
 def test_votes_faster_than_the_threshold_are_a_flag_and_nothing_else(owner, researcher, tmp_path):
     study = recruited_campaign(researcher, most_a_minute=3)
     anna, ben = (arrive(study, prolific(person)) for person in ("anna", "ben"))

@@ -1,7 +1,5 @@
 """The tab Results: samples, spreads, the methods paragraph, and that nobody joins any more."""
 
-import csv
-import io
 import json
 import re
 import uuid
@@ -23,7 +21,6 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Side, Vote
 from prefmh_web.campaigns.monitoring.results import figures_of, samples_in, shown_samples
 from prefmh_web.campaigns.proposals import measuring
 from prefmh_web.campaigns.record import export
-from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.console import methods
 from prefmh_web.console.spreads import spreads_of
 from sampler.diagnostics.properties import followed
@@ -40,25 +37,20 @@ def finished(researcher, idle_tasks):
     return voted_to_the_end(make_campaign(researcher, recipe=recipe))
 
 
-def table(campaign, name: str) -> list[dict[str, str]]:
-    """Return the rows of one table of the record."""
-    text = "".join(export.csv_text(Snapshot.now(campaign), name))
-    return list(csv.DictReader(io.StringIO(text)))
-
-
 def numbers_in(text: str) -> Counter[float]:
     """Return every number of a text; letters with a digit (r0, s1) are names."""
     return Counter(float(each.replace(",", "")) for each in re.findall(r"(?<![A-Za-z\d.])\d[\d,]*(?:\.\d+)?", text))
 
 
-def test_each_number_of_the_methods_paragraph_is_one_of_the_record(finished):
+def test_each_number_of_the_methods_paragraph_is_one_of_the_record(finished, tmp_path):
     """Computed anew from the exported files; a number too many or too few is found as well."""
-    steps, votes = table(finished, "steps.csv"), table(finished, "votes.csv")
+    record = sampler.read_record(export_to(finished, tmp_path))
+    steps, votes = record.steps, record.votes
     recipe = json.loads(export.recipe(finished))
     counted = [vote for vote in votes if vote["number"]]
     moves = [step for step in steps if step["current"] != step["proposal"]]
     accepted = [step for step in moves if step["verdict"] == "accept"]
-    kept = [row for row in table(finished, "samples.csv") if row["phase"] == "sampling"]
+    kept = [row for row in record.samples if row["phase"] == "sampling"]
     expected = Counter([
         12,  # objects
         *(part["weight"] for part in recipe["kernel"]["parts"]),

@@ -2,7 +2,7 @@
 
 from django.urls import reverse
 
-from prefmh_web.campaigns.models import Campaign, Score
+from prefmh_web.campaigns.models import Campaign
 from tests.support.campaigns import live_page, make_campaign, make_draft, make_recipe, sweep_everything
 
 LENGTH = "print(len(told['content']), flush=True)"
@@ -34,23 +34,3 @@ def test_the_live_page_shows_how_many_are_scored_and_the_files(owner, researcher
         address = reverse("console:download", args=[campaign.pk, name])
         assert address in page
         assert owner.get(address).status_code == 200
-
-
-def test_a_failing_scorer_is_named_with_its_reason_and_tried_again(owner, researcher, idle_tasks, declare):
-    declare("import sys\nsys.exit('no weights <b>here</b>')\n", whole=True)
-    campaign = scored(researcher, idle_tasks, "length")
-    page = live_page(owner, campaign)
-    assert "no weights &lt;b&gt;here&lt;/b&gt;" in page
-    assert "Try the scorers again" in page
-    declare(LENGTH)
-    told = owner.post(reverse("console:score-again", args=[campaign.pk]), follow=True).content.decode()
-    assert "The scorers are asked again." in told
-    idle_tasks()
-    assert "no weights" not in live_page(owner, campaign)
-    assert Score.objects.filter(value__isnull=False).exists()
-
-
-def test_pages_without_scorers_say_nothing_of_them(owner, campaign):
-    assert "corers" not in live_page(owner, campaign)
-    assert owner.get(reverse("console:download", args=[campaign.pk, "scores.csv"])).status_code == 404
-    assert owner.get(reverse("console:download", args=[campaign.pk, "scorers.json"])).status_code == 404

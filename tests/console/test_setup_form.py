@@ -11,7 +11,6 @@ from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.console.unstored import Sample
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.objects import OBJECT_KINDS
 from prefmh_web.participants import recruiting
 from tests.console.test_pages import form
 from tests.support.campaigns import make_campaign, make_draft, make_recipe
@@ -38,15 +37,6 @@ def folds_of(page: str) -> dict[str, bool]:
 def test_a_fold_with_an_error_is_open(signed_in, changes, title):
     page = signed_in.post(reverse("console:create"), form(**changes)).content.decode()
     assert any(is_open for name, is_open in folds_of(page).items() if name.startswith(title))
-
-
-def test_each_kind_is_a_card_with_a_picture_of_itself(signed_in, researcher):
-    page = signed_in.get(reverse("console:create")).content.decode()
-    cards = re.findall(r'<label class="kind[^"]*" for="id_space_\d+">(.*?)</label>', page, flags=re.DOTALL)
-    assert len(cards) == page.count('type="radio" name="space"') >= 4
-    assert all("<img" in card or 'class="object texts"' in card for card in cards)
-    # So are the kinds of object that a list can hold.
-    assert page.count('type="radio" name="catalog-objects"') == len(OBJECT_KINDS)
 
 
 def test_nobody_makes_the_site_draw_what_they_choose(client, signed_in):

@@ -14,9 +14,7 @@ from tests.campaigns.lifecycle.test_warm_up import decide, late
 from tests.support.campaigns import WARM_UP_TEXTS as TEXTS
 from tests.support.campaigns import (
     live_page,
-    make_campaign,
     make_draft,
-    make_recipe,
     sent_back,
     voted_to_the_end,
     warming_campaign,
@@ -91,14 +89,6 @@ def test_a_distance_at_which_hardly_any_vote_is_won_is_pointed_out(researcher, i
     )
     html = board_for(Campaign.objects.get(pk=campaign.pk)).html()
     assert f"The next shorter distance of the warm-up is {shorter['length']} move" in html
-
-
-def test_a_walk_of_a_fixed_length_shows_what_is_won(signed_in, researcher, idle_tasks):
-    walk = {"kind": "walk", "kernel": {"kind": "neighbours"}, "length": 5}
-    campaign = make_campaign(researcher, file=TEXTS, recipe=make_recipe(kernel=walk))
-    assert "<strong>5</strong> moves." in live_page(signed_in, campaign)
-    Chain.objects.filter(campaign=campaign).update(votes=50, votes_for=15)
-    assert "30 % of the 150 votes that counted are for the proposal" in live_page(signed_in, campaign)
 
 
 def test_a_warm_up_that_nobody_has_typed_follows_the_chains_and_steps(signed_in, researcher, idle_tasks):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 
 import numpy as np
-from django.db import connection
 from django.utils import timezone
 
 from prefmh_web.endpoints import judge_calls, minutes
@@ -15,6 +14,7 @@ from prefmh_web.endpoints.gates import Gates
 from prefmh_web.endpoints.minute_rows import KeptMinute, Minute, MinuteFull
 from prefmh_web.endpoints.models import Endpoint, MinuteUse, Slot
 from tests.endpoints.conftest import PAIR
+from tests.security.test_limits import all_at_once
 from tests.support.models import Script, says, status
 
 # What the scripted server says that each reply took.
@@ -101,19 +101,12 @@ def test_many_processes_together_get_what_one_may_have(idle_tasks, scripted):
     counts, lock = [], threading.Lock()
 
     def process() -> None:
-        try:
-            for _ in range(5):
-                given = Minute(scripted).take([1, 1])
-                with lock:
-                    counts.append(given.count)
-        finally:
-            connection.close()
+        for _ in range(5):
+            given = Minute(scripted).take([1, 1])
+            with lock:
+                counts.append(given.count)
 
-    threads = [threading.Thread(target=process) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    all_at_once([process] * 6)
     assert sum(counts) == spent()[0] == 20
 
 

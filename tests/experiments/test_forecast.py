@@ -8,19 +8,6 @@ def options(experiment: str, **named: object) -> sampler.ExperimentOptions:
     return sampler.ExperimentOptions.of(experiment, **named)
 
 
-def test_what_log_probabilities_save():
-    assert forecast.saved_by_probabilities(options("molecules")) == 1_000_000 * (8 - 2)
-    assert forecast.saved_by_probabilities(options("stories", votes="log-probabilities")) == 0
-    assert forecast.saved_by_probabilities(options("molecules", methods=["pointwise"])) == 0
-
-
-def test_what_half_the_votes_save():
-    # N = 4 in place of 8. Ratings are left alone: fewer of them sample another law.
-    assert forecast.saved_by_half_the_votes(options("molecules")) == 1_000_000 * 4
-    assert forecast.saved_by_half_the_votes(options("molecules", methods=["pointwise"])) == 0
-    assert forecast.saved_by_half_the_votes(options("stories", votes="log-probabilities")) == 0
-
-
 def test_the_lines_of_a_run():
     # 15,000 proposals, three judges and one: asked twice in place of three times, and once.
     assert list(forecast.lines(options("stories"), 10.0)) == [

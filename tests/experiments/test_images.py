@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
 import sqlite3
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
@@ -24,19 +19,12 @@ OBJECTS = ("salamander", "butterfly", "mushroom")
 STEPS = 4
 LAPTOP = ("images", "--scale", "laptop", "--steps", str(STEPS))
 MODELS = {"judge": "judge", "detector": "detector"}
-# Three questions, each tried once when a campaign starts.
-TRIALS = 3
 
 
 @pytest.fixture
 def server() -> Iterator[Script]:
     with scripted_server(sees) as script:
         yield script
-
-
-def asked(script: Script) -> Counter[str]:
-    """Count what a server was asked about the objects of the experiment."""
-    return Counter(map(kind, about_objects(script)))
 
 
 def about_objects(script: Script) -> list[dict]:
@@ -53,18 +41,14 @@ def kind(body: dict) -> str:
 
 def test_a_run_that_is_stopped_and_resumed_is_whole(server, tmp_path):
     site = Site.made(tmp_path, server.url, "vllm", LAPTOP, roles=MODELS | {"writer": "patterns"})
-    planned = json.loads(site.run("--dry-run", "--json").stdout)
-    assert not server.requests
     stopped = site.run("--max-requests", "16")
     assert stopped.returncode == 3, stopped.stderr
     assert sum(int(row["requests"]) for row in site.rows("calls.csv")) <= 16
     ended = site.run()
     assert ended.returncode == 0, ended.stderr
     assert_whole(site)
-    assert_counted(site, server, planned)
     assert_pictures_follow_from_the_record(site)
     assert_detected(site, server)
-    assert_report_needs_files_only(site)
 
 
 def test_what_cannot_be_met_is_refused_before_anything_is_asked(server, tmp_path):
@@ -104,32 +88,6 @@ def _answers(scores: list[dict[str, str]], method: str, step: int) -> list[bool]
     return [float(row["value"]) == 1 for row in scores if (row["method"], row["step"]) == (method, str(step))]
 
 
-def assert_counted(site: Site, server: Script, planned: dict[str, dict[str, int]]) -> None:
-    """Compare calls.csv with the plan, with what the records hold, and with what the server was asked."""
-    calls = {(row["stage"], row["method"]): row for row in site.rows("calls.csv")}
-    assert set(calls) == {("run", "pointwise"), ("run", "pref"), *(("evaluate", method) for method in METHODS)}
-    stored = {method: _replies(site, method) for method in ("pointwise", "pref")}
-    for method, replies in stored.items():
-        row = calls["run", method]
-        assert int(row["planned"]) == planned["judge_requests"][method]
-        assert int(row["requests"]) == replies + TRIALS
-    # Ratings never stop early: a start and each proposal, by three judges. Votes do.
-    assert stored["pointwise"] == planned["judge_requests"]["pointwise"] == 3 * (STEPS + 1)
-    assert stored["pref"] <= planned["judge_requests"]["pref"] == 3 * 9 * STEPS
-    for method in METHODS:
-        row = calls["evaluate", method]
-        assert int(row["requests"]) == int(row["planned"]) == planned["evaluation_requests"][method] == 3 * STEPS
-        assert row["repeated"] == "0"
-    seen = asked(server)
-    assert seen["detection"] == len(METHODS) * 3 * STEPS
-    assert seen["rating"] + seen["vote"] == sum(stored.values())
-
-
-def _replies(site: Site, method: str) -> int:
-    record = sampler.read_record(site.out / "records" / f"{method}-s0.zip")
-    return sum(int(row["asks"]) for table in (record.votes, record.ratings) for row in table)
-
-
 def assert_pictures_follow_from_the_record(site: Site) -> None:
     for method in METHODS:
         record = sampler.read_record(site.out / "records" / f"{method}-s0.zip")
@@ -156,13 +114,3 @@ def assert_detected(site: Site, server: Script) -> None:
         picture = file.read_bytes()
         assert picture in shown
         assert float(row["value"]) == is_there(picture, row["name"])
-
-
-def assert_report_needs_files_only(site: Site) -> None:
-    made = shutil.ignore_patterns("table.*", "figures")
-    copy = Path(shutil.copytree(site.out, site.folder / "copy", ignore=made))
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("DJANGO", "PREFMH"))}
-    found = site.python("-m", "sampler", "report", str(copy), environment=environment)
-    assert found.returncode == 0, found.stderr
-    for path in (*site.out.glob("table.*"), *(site.out / "figures").iterdir()):
-        assert (copy / path.relative_to(site.out)).read_bytes() == path.read_bytes(), path

@@ -12,7 +12,7 @@ from tests.support.installations import ROLES, Gate, KilledRun, Moment, Site
 from tests.support.models import Answer, Writer, anything_else, declared, scripted_server, sees
 
 
-def _writes_and_judges(body: dict) -> dict:
+def writes_and_judges(body: dict) -> dict:
     is_chat = "messages" in body and "temperature" in body
     return anything_else(body) if is_chat else Writer()(body)
 
@@ -27,7 +27,7 @@ class Case:
 
     options: Sequence[str]
     moments: Sequence[Moment]
-    answer: Answer = _writes_and_judges
+    answer: Answer = writes_and_judges
     roles: Mapping[str, str] = field(default_factory=lambda: {role: role for role in ROLES})
     scorers: Sequence[str] = ()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import subprocess
 import zipfile
@@ -45,20 +44,15 @@ def ran(site: Site, out: Path, *options: str) -> subprocess.CompletedProcess[str
     return site.run("--out", str(out), *options)
 
 
-def rows(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def test_a_run_with_exact_rows_asks_what_was_planned(site, tmp_path):
     out = tmp_path / "out"
     options = ("--methods", "mars-plain,pointwise,pref", "--exact")
     ended = ran(site, out, *options)
     assert ended.returncode == 0, ended.stderr
-    assert {row["method"] for row in rows(out / "table.csv")} == set(METHODS)
+    assert {row["method"] for row in site.rows(out / "table.csv")} == set(METHODS)
 
     numbers = ("planned", "requests", "unparsable")
-    calls = {row["method"]: {name: int(row[name]) for name in numbers} for row in rows(out / "calls.csv")}
+    calls = {row["method"]: {name: int(row[name]) for name in numbers} for row in site.rows(out / "calls.csv")}
     judged = {name for name in METHODS if not name.startswith("mars")}
     assert set(calls) == judged
     for method in METHODS:
@@ -96,7 +90,7 @@ def test_learned_proposals_stand_beside_campaigns_and_start_again_when_they_were
         assert found.verdicts == CHAINS * STEPS
         with zipfile.ZipFile(out / "records" / name) as archive:
             assert json.loads(archive.read("recipe.json"))["lockstep"]["convention"] == convention
-    table = {row["method"] for row in rows(out / "table.csv")}
+    table = {row["method"] for row in alone.rows(out / "table.csv")}
     assert table == {"mars", "mars-exact"}
 
 

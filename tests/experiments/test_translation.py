@@ -16,17 +16,13 @@ from django.core.management.base import CommandError
 
 import sampler
 from sampler.commands import main
+from tests.experiments.test_kills import writes_and_judges
 from tests.support.installations import Site
 from tests.support.models import (
     READS,
     Script,
-    Writer,
-    anything_else,
     declared,
-    model_server,
-    port_from,
     scripted_server,
-    write_model,
 )
 
 METHODS = ("quest-0.1", "pointwise", "pref")
@@ -39,14 +35,9 @@ SIZE = (
 )  # fmt: skip
 
 
-def answer(body: dict) -> dict:
-    is_chat = "messages" in body and "temperature" in body
-    return anything_else(body) if is_chat else Writer()(body)
-
-
 @pytest.fixture(scope="module")
 def server() -> Iterator[Script]:
-    with scripted_server(answer) as script:
+    with scripted_server(writes_and_judges) as script:
         yield script
 
 
@@ -156,32 +147,8 @@ def test_a_scorer_without_a_number_ends_the_command_and_no_judge_is_asked(server
     assert [text for text in user_messages(server, "judge")[before:] if "0.000" not in text] == []
 
 
-def test_a_wrong_file_ends_the_command_before_anything_is_asked(tmp_path):
-    path = tmp_path / "data.tsv"
-    path.write_text("direction\tsource\nde-fr\tGuten Tag.\n")
-    with pytest.raises(CommandError, match=r"line 2, column direction of data\.tsv must be de-en or en-de") as error:
-        call_command("experiment", "translation", "--data", str(path), "--dry-run")
-    assert error.value.returncode == 2
-
-
 def test_sums_need_no_sentences_and_a_run_at_the_paper_s_size_does(capsys, tmp_path, django_user_model, db):
     call_command("experiment", "translation", "--dry-run", "--json")
     assert json.loads(capsys.readouterr().out)["proposals"]["all"] == 1_132_544
     with pytest.raises(CommandError, match="--data must name the file of sentences"):
         call_command("experiment", "translation", "--out", str(tmp_path / "out"))
-
-
-def test_it_runs_against_a_real_server(tmp_path):
-    options = (*SIZE, "--scorer", "quality=quality")
-    with model_server(write_model(tmp_path / "tiny.gguf"), port_from(23_100)) as url:
-        site = Site.made(tmp_path, url, "llama.cpp", options, also=declared(tmp_path, ["quality"]).environment)
-        stopped = site.run("--max-requests", "40")
-        assert stopped.returncode == 3, stopped.stderr
-        ended = site.run()
-    assert ended.returncode == 0, ended.stderr
-    for method in METHODS:
-        for direction in DIRECTIONS:
-            record_of(site, method, direction)
-    table = {(row["method"], row["column"]): row for row in site.rows("table.csv")}
-    assert table["pref", "bleu_de-en"]["ours"]
-    assert (table["pref", "xcomet_de-en"]["ours"], table["pref", "xcomet_de-en"]["note"]) == ("", "no scorer xcomet")

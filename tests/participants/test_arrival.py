@@ -4,13 +4,13 @@ import threading
 
 import pytest
 from django.contrib.sessions.models import Session
-from django.db import connections
 from django.test import Client
 
 from prefmh_web.annotate import arriving
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator
 from prefmh_web.participants.models import Participant, Participation
+from tests.security.test_limits import all_at_once
 from tests.support.campaigns import arrive, invitation_path, pair_of, prolific, recruited_campaign, vote
 
 
@@ -146,26 +146,16 @@ def test_two_owners_never_share_a_participant(study, django_user_model):
 
 
 def test_of_many_pages_that_bring_one_person_at_once_all_are_that_person(study):
-    path, ready, failures = invitation_path(study), threading.Barrier(8), []
+    path, ready, statuses = invitation_path(study), threading.Barrier(8), []
 
     def come() -> None:
-        try:
-            browser = Client()
-            browser.get(path, prolific("anna"))
-            ready.wait()
-            assert browser.post(path).status_code == 302
-        except BaseException as failure:
-            failures.append(failure)
-            raise
-        finally:
-            connections.close_all()
+        browser = Client()
+        browser.get(path, prolific("anna"))
+        ready.wait()
+        statuses.append(browser.post(path).status_code)
 
-    threads = [threading.Thread(target=come) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
+    all_at_once([come] * 8)
+    assert statuses == [302] * 8
     assert [Participant.objects.count(), Participation.objects.count(), Annotator.objects.count()] == [1, 1, 1]
 
 

@@ -39,21 +39,6 @@ def finish(campaign) -> None:
     Campaign.objects.filter(pk=campaign.pk).update(status=Campaign.Status.FINISHED)
 
 
-def test_after_so_many_votes_the_code_and_the_way_back_are_shown(researcher):
-    study = recruited_campaign(researcher, votes_each=3)
-    browser = arrive(study, prolific("anna"))
-    assert "of 3 votes" in page_of(browser, study)
-    vote(browser, study, times=3)
-    page = page_of(browser, study)
-    assert "Your part is complete" in page
-    assert CODES["completed"] in page
-    assert 'href="https://app.prolific.com/submissions/complete?cc=C0MPLETE"' in page
-    assert Vote.objects.count() == 3
-    part = Participation.objects.get()
-    assert (part.outcome, part.code) == ("completed", "C0MPLETE")
-    assert part.finished_at is not None
-
-
 def test_a_pair_on_the_screen_may_still_be_answered(researcher):
     """The vote on a second device reaches the number while the first shows a pair, which nobody takes away."""
     study = recruited_campaign(researcher, votes_each=1)

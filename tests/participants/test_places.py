@@ -253,16 +253,3 @@ def test_a_connection_that_is_lost_for_a_moment_costs_no_place(researcher):
     way.leave(annotator)
     settle_parts()
     assert Participation.objects.get().placed_at
-
-
-def test_who_refuses_a_text_that_came_later_has_withdrawn_and_votes_no_more(researcher):
-    study = recruited_campaign(researcher, places=1)
-    browser = arrive(study, prolific("anna"))
-    assert pair_of(browser, study)
-    recruiting.set_up(study, {"consent": TEXT}, ())
-    answer(browser, study, "refuse")
-    assert outcomes() == ["withdrawn"]
-    assert not Lease.objects.filter(ended_at=None).exists()
-    answer(browser, study, "agree")
-    assert outcomes() == ["withdrawn"]
-    assert places.held(recruiting.recruitment_of(study)).count() == 0

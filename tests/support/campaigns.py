@@ -777,10 +777,18 @@ def payments_of(browser: Client, campaign: Campaign) -> list[dict[str, str]]:
     """Download payments.csv and return its rows."""
     answer = browser.get(reverse("console:payments", args=[campaign.pk]))
 
-    async def content() -> bytes:
-        return b"".join([chunk async for chunk in answer.streaming_content])
+    return list(csv.DictReader(io.StringIO(content_of(answer).decode("utf-8-sig"), newline="")))
 
-    return list(csv.DictReader(io.StringIO(asyncio.run(content()).decode("utf-8-sig"), newline="")))
+
+def content_of(answer) -> bytes:
+    """Return what an answer holds, also one that streams."""
+    if not answer.streaming:
+        return answer.content
+
+    async def read() -> bytes:
+        return b"".join([part if isinstance(part, bytes) else part.encode() async for part in answer])
+
+    return asyncio.run(read())
 
 
 def vote(browser: Client, campaign: Campaign, times: int = 1) -> None:
@@ -959,7 +967,7 @@ def quest(owner) -> Campaign:
 
 def ratings(owner) -> Campaign:
     """Ratings by a model."""
-    source = {"kind": "model", "endpoint": "A judge"}
+    source = {"kind": "model", "endpoint": "A judge", "law_unverified": True}
     judges = [{"question": "How gothic is it?", "budget": 1, "source": source}]
     rule = {"kind": "pointwise", "form": "power", "lowest": 1, "beta": 2.5}
     return _draft(owner, make_recipe(space=_OPENINGS, kernel=_SUFFIXES, judges=judges, rule=rule))

@@ -737,18 +737,6 @@ class Site:
             check=False,
         )
 
-    def python(self, *arguments: str, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-        """Run a program of this project to its end, in an environment that need not be the site's."""
-        return subprocess.run(
-            [sys.executable, *arguments],
-            cwd=ROOT,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=500,
-            check=False,
-        )
-
     def begin(self) -> subprocess.Popen[bytes]:
         """Begin the command, in a process group of its own."""
         with (self.folder / "command.log").open("ab") as log:

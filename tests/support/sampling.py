@@ -1024,3 +1024,9 @@ def renumbered(record: Record, seed: int = 1) -> Record:
         steps=[row | {name: number[row[name]] for name in ("current", "proposal")} for row in record.steps],
         samples=[row | {"state": number[row["state"]]} for row in record.samples],
     )
+
+
+def rows_in_file(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a CSV file."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))

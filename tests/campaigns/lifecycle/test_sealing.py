@@ -7,7 +7,6 @@ import logging
 
 import numpy as np
 import pytest
-from asgiref.sync import async_to_sync
 from django.core.management import call_command
 from django.test import Client
 from django.urls import NoReverseMatch, reverse
@@ -25,6 +24,7 @@ from tests.console.test_pages import form
 from tests.security.addresses import all_addresses
 from tests.support import campaigns
 from tests.support.campaigns import (
+    content_of,
     export_to,
     invitation_path,
     make_draft,
@@ -72,16 +72,6 @@ def shapes_of(seed: int) -> list[bytes]:
 def assert_is_nowhere(seed: int, content: bytes, where: str) -> None:
     found = [shape for shape in shapes_of(seed) if shape in content]
     assert not found, f"{where} has {found}"
-
-
-def content_of(answer) -> bytes:
-    if not answer.streaming:
-        return answer.content
-
-    async def read() -> bytes:
-        return b"".join([part if isinstance(part, bytes) else part.encode() async for part in answer])
-
-    return async_to_sync(read)()
 
 
 def all_paths(campaign: Campaign, files: list[str]) -> list[str]:

@@ -4,18 +4,17 @@ import threading
 from datetime import timedelta
 
 import numpy as np
-import pytest
 from django.db import connection
 from django.utils import timezone
 
-from prefmh_web.campaigns import lifecycle, tasks
+from prefmh_web.campaigns import tasks
 from prefmh_web.campaigns.lifecycle import scorers
 from prefmh_web.campaigns.models import Campaign, CampaignScorer, Chain, Comparison, Score
 from prefmh_web.campaigns.monitoring.scores import standing_of
 from prefmh_web.campaigns.monitoring.trajectories import trajectories_of
 from prefmh_web.campaigns.proposals import scoring
 from prefmh_web.scorers.kinds import commands
-from tests.support.campaigns import make_campaign, make_draft, make_recipe, sweep_everything, voted_to_the_end
+from tests.support.campaigns import make_campaign, make_recipe, sweep_everything, voted_to_the_end
 
 LENGTH = "print(len(told['content']), flush=True)"
 RECIPE = make_recipe(chains=2, steps=6)
@@ -43,13 +42,6 @@ def test_every_object_that_was_proposed_gets_one_score_of_each_scorer(researcher
     idle_tasks()
     assert all(CampaignScorer.objects.values_list("is_complete", flat=True))
     assert scoring.waiting() == []
-
-
-def test_a_scorer_that_is_not_offered_stops_the_start(researcher, idle_tasks):
-    draft = make_draft(researcher, scorer_names="qed")
-    with pytest.raises(lifecycle.NotPossible, match="“qed” is not offered for texts"):
-        lifecycle.start(draft)
-    assert Campaign.objects.get().is_draft
 
 
 def test_a_failing_scorer_stops_no_chain_and_is_asked_again_when_somebody_says_so(researcher, idle_tasks, declare):
@@ -98,17 +90,6 @@ def test_a_score_that_comes_later_is_followed(researcher, idle_tasks, declare):
     assert any(np.isnan(along).any() for along in trajectories_of(campaign).along("length").values())
     assert Score.objects.filter(value=None).update(value=2.0, reason="") > 0
     assert not any(np.isnan(along).any() for along in trajectories_of(campaign).along("length").values())
-
-
-def test_a_command_that_changes_under_way_is_refused(researcher, idle_tasks, declare, settings):
-    declare(LENGTH)
-    campaign = make_campaign(researcher, recipe=RECIPE, scorer_names="length")
-    settings.SCORERS = {"length": ("another", "command")}
-    voted_to_the_end(campaign)
-    sweep_everything()
-    idle_tasks()
-    [standing] = standing_of(campaign)
-    assert "no longer the one that the campaign started with" in standing.scorer.stopped_because
 
 
 def test_what_a_dead_worker_had_claimed_is_found_by_the_sweep(researcher, idle_tasks, declare):

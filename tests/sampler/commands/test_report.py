@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from hashlib import sha256
 
 import numpy as np
@@ -13,6 +12,7 @@ from scipy.special import expit
 from sampler import ExperimentInput, ExperimentOptions, outputs, shown_steps
 from sampler.commands import main
 from tests.support.campaigns import begin_run, write_record, write_scores, write_votes
+from tests.support.sampling import rows_in_file
 
 
 def stories(folder):
@@ -83,8 +83,7 @@ def test_a_tournament_of_molecules_gets_a_column_with_intervals_over_chains(tmp_
     run = begin_run(tmp_path, options)
     write_votes(run, lambda *_: 0.3, np.random.default_rng(2))
     assert main(["report", str(tmp_path)]) == 0
-    with (tmp_path / "table.csv").open(encoding="utf-8") as file:
-        rows = {(row["method"], row["column"]): row for row in csv.DictReader(file)}
+    rows = {(row["method"], row["column"]): row for row in rows_in_file(tmp_path / "table.csv")}
     strength = rows["pref", "bt_follow-up"]
     assert 0 < float(strength["ours"]) < 1.5
     assert float(strength["low"]) < float(strength["ours"]) < float(strength["high"])

@@ -13,26 +13,6 @@ from tests.support.campaigns import begin_run, write_votes
 
 STRENGTHS = np.array([-0.6, -0.3, -0.2, 0.3, 0.8])
 METHODS = ("base", "pointwise-sep", "pointwise-joint", "pref-joint", "pref-sep")
-PROMPTS, MATCHES, SPREAD = 30, 10, 0.8
-"""Each prompt moves the strengths of all methods by numbers of this standard deviation."""
-LEAN = 0.4
-
-
-def tournament(rng):
-    """Return the votes of one tournament: what was shown first, second, whether it was chosen, and the prompt."""
-    moved = STRENGTHS + rng.normal(0, SPREAD, (PROMPTS, len(METHODS)))
-    votes = []
-    for first in range(len(METHODS)):
-        for second in range(len(METHODS)):
-            if first != second:
-                chance = expit(moved[:, first] - moved[:, second] + LEAN)
-                chose = rng.random((MATCHES, PROMPTS)) < chance
-                votes += [
-                    (METHODS[first], METHODS[second], bool(chose[match, prompt]), prompt)
-                    for match in range(MATCHES)
-                    for prompt in range(PROMPTS)
-                ]
-    return votes
 
 
 def test_a_tournament_of_files_gives_the_planted_strengths(tmp_path):

@@ -22,7 +22,7 @@ from sampler.record.replay import RecordError
 from sampler.spaces.molecules.edits import Addition
 from sampler.spaces.molecules.law import MoleculeLaw
 from sampler.spaces.molecules.space import MoleculesRecipe
-from tests.support.sampling import CountingEditor
+from tests.support.sampling import CountingEditor, rows_in_file
 
 ARMS = ("*C", "*O", "*c1ccccc1", "*C(N)=O")
 SPACE = MoleculesRecipe(size_log_weights=tuple(-0.8 * n for n in range(16)), vocabulary=ARMS)
@@ -125,7 +125,7 @@ CHANGES = {
 @pytest.mark.parametrize("column", CHANGES)
 def test_a_changed_cell_is_found_even_if_all_digests_are_made_anew(copy, column):
     value, message = CHANGES[column]
-    rows = _read(copy / "steps.csv")
+    rows = rows_in_file(copy / "steps.csv")
     row = next(row for row in rows if row["log_q_forward"])
     row[column] = value or str(1 - int(row["accepted"]))
     _write(copy / "steps.csv", rows)
@@ -135,7 +135,7 @@ def test_a_changed_cell_is_found_even_if_all_digests_are_made_anew(copy, column)
 
 
 def test_probabilities_made_up_together_with_their_ratio_do_not_fit_the_digest(copy):
-    rows = _read(copy / "steps.csv")
+    rows = rows_in_file(copy / "steps.csv")
     row = next(row for row in rows if row["log_q_forward"])
     for column in ("log_q_forward", "log_q_backward"):
         row[column] = repr(float(row[column]) - 0.5)
@@ -146,7 +146,7 @@ def test_probabilities_made_up_together_with_their_ratio_do_not_fit_the_digest(c
 
 @pytest.mark.parametrize(("column", "value"), [("editor", "0" * 64), ("updates", "7"), ("loss", "0.1")])
 def test_a_changed_line_of_the_editor_is_found(copy, column, value):
-    rows = _read(copy / "editor.csv")
+    rows = rows_in_file(copy / "editor.csv")
     rows[3][column] = value
     _write(copy / "editor.csv", rows)
     with pytest.raises(RecordError, match=r"editor\.csv, step"):
@@ -154,7 +154,7 @@ def test_a_changed_line_of_the_editor_is_found(copy, column, value):
 
 
 def test_an_editor_that_changes_without_an_update_is_found(copy):
-    rows = _read(copy / "editor.csv")
+    rows = rows_in_file(copy / "editor.csv")
     place = next(place for place, row in enumerate(rows[:-1]) if row["updates"] == "0")
     rows[place + 1]["editor"] = "0" * 64
     _write(copy / "editor.csv", rows)
@@ -219,7 +219,7 @@ def test_several_seeds_are_summed_up(tmp_path, capsys):
     out = tmp_path / "mars.csv"
     assert main(["mars", "--chains", "2", "--steps", "5", "--seeds", "2", "--processes", "1", "--out", str(out)]) == 0
     assert "over 2 seeds" in capsys.readouterr().out
-    assert [row["seed"] for row in _read(out)] == ["0", "0", "1", "1"]
+    assert [row["seed"] for row in rows_in_file(out)] == ["0", "0", "1", "1"]
 
 
 @pytest.mark.parametrize(
@@ -252,11 +252,6 @@ def _size(state: str) -> int:
     return Chem.MolFromSmiles(state).GetNumHeavyAtoms()
 
 
-def _read(path):
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
 def _write(path, rows):
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, rows[0].keys())
@@ -267,7 +262,7 @@ def _write(path, rows):
 def _forge(folder):
     """Make all digests anew, as somebody would who knows how."""
     digest = hashlib.sha256((folder / "settings.json").read_bytes()).hexdigest()
-    draws, learned = _read(folder / "steps.csv"), _read(folder / "editor.csv")
+    draws, learned = rows_in_file(folder / "steps.csv"), rows_in_file(folder / "editor.csv")
     for row in learned:
         mine = [list(each.values()) for each in draws if each["step"] == row["step"]]
         lines = io.StringIO()

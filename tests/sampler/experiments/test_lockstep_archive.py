@@ -9,28 +9,17 @@ import zipfile
 import pytest
 
 import sampler
-from sampler.experiments.lockstep import LockstepSettings, run_lockstep
 from sampler.experiments.lockstep_archive import write_archive
-from sampler.experiments.lockstep_record import LockstepWriter
-from sampler.spaces.molecules.space import MoleculesRecipe
-from tests.support.sampling import CountingEditor
+from tests.sampler.experiments import test_lockstep
 
-ARMS = ("*C", "*O", "*c1ccccc1", "*C(N)=O")
-SPACE = MoleculesRecipe(size_log_weights=tuple(-0.8 * n for n in range(16)), vocabulary=ARMS)
-SETTINGS = LockstepSettings(seed=4, chains=5, steps=12, convention="exact", space=SPACE)
-
-
-def made(folder, path):
-    with LockstepWriter(folder, SETTINGS) as writer:
-        ended = run_lockstep(SETTINGS, CountingEditor(len(ARMS)), writer.write)
-    write_archive(folder, path)
-    return ended
+SETTINGS = test_lockstep.SETTINGS.model_copy(update={"steps": 12})
 
 
 @pytest.fixture(scope="module")
 def archived(tmp_path_factory):
     folder = tmp_path_factory.mktemp("lockstep")
-    ended = made(folder / "run", folder / "mars-s4.zip")
+    ended, _ = test_lockstep.run(folder / "run", SETTINGS)
+    write_archive(folder / "run", folder / "mars-s4.zip")
     return folder / "mars-s4.zip", ended
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 
 import numpy as np
@@ -13,6 +12,7 @@ from sampler.commands import main
 from sampler.experiments.mars import MarsRun, run_chain, run_chains
 from sampler.objects.molecules.measures import describe_molecule
 from sampler.spaces.molecules.graph import canonical_state, heavy_atoms
+from tests.support.sampling import rows_in_file
 
 RUN = MarsRun(seed=3, steps=60, convention="paper")
 
@@ -52,8 +52,7 @@ def test_the_command_writes_the_molecules(tmp_path, capsys):
     arguments = ["mars", "--chains", "2", "--steps", "20", "--seed", "1", "--processes", "1", "--out", str(out)]
     assert main(arguments) == 0
     assert "diversity" in capsys.readouterr().out
-    with out.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = rows_in_file(out)
     assert [row["chain"] for row in rows] == ["0", "1"]
     assert [row["smiles"] for row in rows] == [final.smiles for final in run_chains(MarsRun(1, 20), 2)]
     assert all(math.isfinite(float(row["qed"])) for row in rows)

@@ -8,7 +8,6 @@ Cov(|G_j|, |G_k|) = (2/pi) s_j s_k (r arcsin r + (1 - r^2)^(1/2) - 1).
 
 from __future__ import annotations
 
-import csv
 import math
 
 import numpy as np
@@ -23,6 +22,7 @@ from tests.support.sampling import (
     SCORE,
     averaged,
     plug_in_rule,
+    rows_in_file,
     stationary,
     target,
     transition_matrix,
@@ -132,19 +132,13 @@ def test_a_seed_gives_one_result_and_each_curve_its_own_stream():
     assert all(a.tv[0] == b.tv[0] for a, b in zip(first, short, strict=True))
 
 
-def table(path):
-    """Return the rows of a CSV file."""
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
 def test_tables_hold_what_was_run(tmp_path):
     curves = synthetic.run(4, steps=1_000)
     tv, distributions = synthetic.write_tables(curves, tmp_path)
-    rows = table(tv)
+    rows = rows_in_file(tv)
     assert len(rows) == 7 * 2
     assert rows[0] == {"method": "Oracle MH", "votes": "", "step": "500", "tv": str(curves[0].tv[0])}
-    laws = table(distributions)
+    laws = rows_in_file(distributions)
     assert list(laws[0])[:4] == ["state", "p0", "target", "Oracle MH"]
     assert len(laws) == STATES
     for name in list(laws[0])[1:]:
