@@ -27,10 +27,11 @@ _TAGS = {
     *("blockquote", "br", "code", "em", "h2", "h3", "h4", "hr", "li", "ol", "p", "pre", "strong", "ul"),
     *("table", "thead", "tbody", "tr", "th", "td", "sub", "sup"),
 }
-_FORMULA_TAGS = set(
-    "math semantics annotation mrow mi mn mo mtext mspace mfrac msqrt mroot msub msup msubsup munder mover munderover "
-    "mmultiscripts mprescripts none mtable mtr mtd menclose mphantom mpadded".split()
-)
+_FORMULA_TAGS = {
+    *("math", "semantics", "annotation", "mrow", "mi", "mn", "mo", "mtext", "mspace", "mfrac", "msqrt", "mroot"),
+    *("msub", "msup", "msubsup", "munder", "mover", "munderover", "mmultiscripts", "mprescripts", "none"),
+    *("mtable", "mtr", "mtd", "menclose", "mphantom", "mpadded"),
+}
 _FORMULA_ATTRIBUTES = {
     "math": {"display"},
     "annotation": {"encoding"},
