@@ -7,10 +7,10 @@ sampler of `transformers`, its `generation_config` and its global random state a
 drawn only by rows that are under way, so that a generator gives the same tokens in any batch, but for rounding.
 
 Rounding: logits of one row differ in their last bits from batch to batch, for the order of sums depends on shapes.
-A Llama of 1.5 B weights and 128,256 tokens on an H100: a row's law in a batch is 1e-5 from its law alone in float32, and
-.04 from the float32 law in bfloat16 (mean total variation for each token). To no more than that is p0 known. Another
-token is drawn more often, since all sums up to it move too: in float32 for 1.4 % of tokens, in bfloat16 for 44 %; in
-float64 for none of 4,677.
+A Llama of 1.5 B weights and 128,256 tokens on an H100: a row's law in a batch is 1e-5 from its law alone in float32,
+and .04 from the float32 law in bfloat16 (mean total variation for each token). To no more than that is p0 known.
+Another token is drawn more often, since all sums up to it move too: in float32 for 1.4 % of tokens, in bfloat16 for
+44 %; in float64 for none of 4,677.
 """
 
 from collections.abc import Iterator, Sequence

@@ -53,8 +53,8 @@ def load_weights(folder: Path, device: str | None = None) -> Weights:
     check_folder(folder, "*.safetensors")
     place = place_of(device)
     if place.type == "cuda":
-        # cuDNN makes a plan for each length of the cache, which is for each token: 20 tokens a second in place of 96, and
-        # with 256 rows 4,700 in place of 19,900 (1.5 B weights in bfloat16, torch 2.11, one H100).
+        # cuDNN makes a plan for each length of the cache, which is for each token: 20 tokens a second in place of 96,
+        # and with 256 rows 4,700 in place of 19,900 (1.5 B weights in bfloat16, torch 2.11, one H100).
         torch.backends.cuda.enable_cudnn_sdp(False)
     strict = {"local_files_only": True, "trust_remote_code": False}
     with unreadable_files("LOCAL_MODELS", folder):
