@@ -61,18 +61,16 @@ def choose_port(address: str, wanted: int | None) -> int:
 
 
 def prepare_database() -> None:
-    """Make the embedded database this process's own, and bring it up to date.
+    """Bring the embedded database up to date.
 
     Raises:
-        CommandError: the environment names a database server, which several processes share; or another process serves
-            this data folder.
+        CommandError: the environment names a database server, which several processes share.
     """
     if not settings.EMBEDDED:
         raise CommandError(
             "DATABASE_URL is set, but this command serves the embedded database only. Remove it, or start the "
             "processes that docker/compose.yaml names: uvicorn, celery worker and celery beat."
         )
-    _keep_others_out()
     call_command("migrate", verbosity=0, interactive=False)
 
 
@@ -104,7 +102,12 @@ def _port(text: str) -> int:
 
 
 def serve(address: str, port: int, out: OutputWrapper, links: str) -> None:
-    """Serve until interrupted, and do all work that there is meanwhile. Print the links once they can be opened."""
+    """Serve until interrupted, and do all work that there is meanwhile. Print the links once they can be opened.
+
+    Raises:
+        CommandError: another process serves this data folder.
+    """
+    _keep_others_out()
 
     def tell() -> None:
         out.write(f"{links}\nServing. Stop with Ctrl-C.")
