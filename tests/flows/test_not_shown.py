@@ -76,9 +76,16 @@ def test_half_a_pair_takes_no_vote_and_two_reports_suspend_it(open_page, drawn, 
     assert not Vote.objects.exists()
 
 
+def joined(open_page, campaign):
+    """Return the page once the server has sent its screen anew, which replaces what a translator has changed before."""
+    page = join(open_page, campaign)
+    page.wait_for_function("() => everShown")
+    return page
+
+
 @pytest.mark.parametrize("changed", ["#question", ".option"])
 def test_words_that_a_translator_has_changed_take_no_vote_and_the_pair_goes_back_unasked(open_page, campaign, changed):
-    page = join(open_page, campaign)
+    page = joined(open_page, campaign)
     page.evaluate(TRANSLATE, [changed, False, False])
     expect(page.get_by_role("alert")).to_be_hidden()
     page.evaluate(TRANSLATE, [changed, False, True])
@@ -98,7 +105,7 @@ def test_words_that_a_translator_has_changed_take_no_vote_and_the_pair_goes_back
 
 
 def test_a_page_whose_interface_alone_is_translated_counts_and_says_so(open_page, campaign):
-    page = join(open_page, campaign)
+    page = joined(open_page, campaign)
     shown = page.locator("#question, .option").all_text_contents()
     page.evaluate(TRANSLATE, ["body", True, True])
     assert page.locator("#question, .option").all_text_contents() == shown
