@@ -59,17 +59,20 @@ def take(browser: Browser, log: str) -> None:
         ("vote-molecules-phone", molecules, phone, "dark"),
         ("vote-images-phone", images, phone, "light"),
     ):
-        page = browser.new_context(viewport=size, color_scheme=scheme).new_page()
+        is_phone = size is phone
+        context = browser.new_context(viewport=size, color_scheme=scheme, is_mobile=is_phone, has_touch=is_phone)
+        page = context.new_page()
         page.goto(link)
         page.get_by_role("button", name="Start").click()
         page.wait_for_selector(".sides")
         skip_what_shows_little(page)
         save(page, name)
-        page.context.close()
+        context.close()
     page = browser.new_context(viewport={"width": 1280, "height": 1000}).new_page()
     page.goto(sign_in)
     page.get_by_role("link", name="Molecules").click()
     page.wait_for_selector("#board")
+    page.get_by_text("They are drawn once objects have been measured").wait_for(state="hidden", timeout=90_000)
     save(page, "campaign-live")
 
 
