@@ -65,9 +65,9 @@ class Answer:
     """One vote: what stood where, and who chose what. Objects are numbers of `Objects`."""
 
     judge: int
-    left: int
-    right: int
-    chose_left: bool
+    first: int
+    second: int
+    chose_first: bool
     cluster: Hashable
     annotator: str
     """Empty for a model."""
@@ -75,12 +75,12 @@ class Answer:
     @property
     def pair(self) -> tuple[int, int]:
         """The two objects, the one that the chains came to first in front."""
-        return min(self.left, self.right), max(self.left, self.right)
+        return min(self.first, self.second), max(self.first, self.second)
 
     @property
     def chose_former(self) -> bool:
         """True for a vote for the first of the pair."""
-        return self.chose_left == (self.left <= self.right)
+        return self.chose_first == (self.first <= self.second)
 
 
 @dataclass
@@ -101,7 +101,7 @@ class Population:
 
     def choices_apart(self) -> Choices:
         """Return the votes between two different objects."""
-        return self._choices([each for each in self.answers if each.left != each.right])
+        return self._choices([each for each in self.answers if each.first != each.second])
 
     def choices_by_chance(self) -> Choices:
         """Return the votes to those judges whose sides are drawn by chance."""
@@ -109,7 +109,7 @@ class Population:
 
     def _choices(self, answers: list[Answer]) -> Choices:
         names = self.names
-        return Choices.of((names[each.left], names[each.right], each.chose_left, each.cluster) for each in answers)
+        return Choices.of((names[each.first], names[each.second], each.chose_first, each.cluster) for each in answers)
 
 
 def cluster_of(objects: Objects, cluster: str | None) -> str:
@@ -156,8 +156,8 @@ def _answers(record: Record, objects: Objects, cluster: str) -> Iterator[Answer]
     counted = [row for row in record.votes if row["number"]]
     for row in sorted(counted, key=lambda row: row.get("cast_at", "")):
         current, proposal = asked[row["chain"], row["step"]]
-        chose_left, for_proposal = _is(row, "chosen_side", "first", "second"), _is(row, "for_proposal", "1", "0")
-        left, right = (proposal, current) if chose_left == for_proposal else (current, proposal)
+        chose_first, for_proposal = _is(row, "chosen_side", "first", "second"), _is(row, "for_proposal", "1", "0")
+        first, second = (proposal, current) if chose_first == for_proposal else (current, proposal)
         belongs = {
             "prompt": objects.prompt(current),
             "chain": row["chain"],
@@ -165,7 +165,7 @@ def _answers(record: Record, objects: Objects, cluster: str) -> Iterator[Answer]
             "annotator": row["annotator"],
         }[cluster]
         yield Answer(
-            int(row["judge"]), objects.place(left), objects.place(right), chose_left, belongs, row["annotator"]
+            int(row["judge"]), objects.place(first), objects.place(second), chose_first, belongs, row["annotator"]
         )  # fmt: skip
 
 

@@ -51,7 +51,7 @@ def cycle_test(votes: Comparisons | Choices, rng: np.random.Generator, simulatio
     """
     model = fittable(votes)
     wins, asked, p = model.votes_and_chances(model.solve())
-    pair_of = _pair_sums(model.left, model.right)
+    pair_of = _pair_sums(model.first, model.second)
     cycles = pair_of.shape[0] - len(model.parts) + 1
     if not cycles:
         raise ValueError("the compared pairs form no cycle, so there is nothing to test")
@@ -68,18 +68,18 @@ def cycle_test(votes: Comparisons | Choices, rng: np.random.Generator, simulatio
     return CycleTest(statistic, cycles, (reached + 1) / (simulations + 1))
 
 
-def _pair_sums(left: IntArray, right: IntArray) -> Any:
-    """Return the map from what was shown, (left, right), to unordered pairs: signs, sparse, shape (pairs, k).
+def _pair_sums(first: IntArray, second: IntArray) -> Any:
+    """Return the map from what was shown, (first, second), to unordered pairs: signs, sparse, shape (pairs, k).
 
     An item that met itself is in no pair.
     """
     from scipy.sparse import coo_array
 
-    apart = np.flatnonzero(left != right)
-    ends = np.sort(np.stack([left, right], axis=1)[apart], axis=1)
+    apart = np.flatnonzero(first != second)
+    ends = np.sort(np.stack([first, second], axis=1)[apart], axis=1)
     pairs, at = np.unique(ends, axis=0, return_inverse=True)
-    signs = np.where(left[apart] < right[apart], 1.0, -1.0)
-    return coo_array((signs, (at.reshape(-1), apart)), shape=(len(pairs), len(left))).tocsr()
+    signs = np.where(first[apart] < second[apart], 1.0, -1.0)
+    return coo_array((signs, (at.reshape(-1), apart)), shape=(len(pairs), len(first))).tocsr()
 
 
 def _left_over(model: JointFit, variance: FloatArray) -> Callable[[FloatArray], FloatArray]:

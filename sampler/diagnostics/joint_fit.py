@@ -1,7 +1,7 @@
-"""The maximum-likelihood fit of Bradley-Terry scores and one lean to the left side.
+"""The maximum-likelihood fit of Bradley-Terry scores and one lean to the first item.
 
-The left item is chosen with probability sigma(s_left - s_right + b). When voting stopped does not matter: that depends
-on earlier votes only, so the likelihood is the same.
+The first item is chosen with probability sigma(s_first - s_second + b). When voting stopped does not matter: that
+depends on earlier votes only, so the likelihood is the same.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ class JointFit:
 
     Args:
         parts: which items have a mean of 0 together, shape (n,): those that votes connect.
-        left: items, shape (k,), one entry for each ordered pair (left, right) that was shown.
-        right: items, shape (k,).
-        wins: votes for the left item, by pair and cluster, sparse, shape (k, c).
-        losses: votes for the right item, the same way.
+        first: items, shape (k,), one entry for each ordered pair (first, second) that was shown.
+        second: items, shape (k,).
+        wins: votes for the first item, by pair and cluster, sparse, shape (k, c).
+        losses: votes for the second item, the same way.
         has_lean: whether a lean is fitted; otherwise it is 0.
     """
 
     parts: IntArray
-    left: IntArray
-    right: IntArray
+    first: IntArray
+    second: IntArray
     wins: Any
     losses: Any
     has_lean: bool
@@ -67,10 +67,10 @@ class JointFit:
         from scipy.sparse import coo_array
 
         size = max(1, len(choices.items))
-        shown, at = np.unique(choices.left * size + choices.right, return_inverse=True)
+        shown, at = np.unique(choices.first * size + choices.second, return_inverse=True)
         shape, cell = (len(shown), len(choices.clusters)), (at.reshape(-1), choices.cluster)
-        wins = coo_array((choices.chose_left.astype(np.float64), cell), shape=shape).tocsr()
-        losses = coo_array((1.0 - choices.chose_left, cell), shape=shape).tocsr()
+        wins = coo_array((choices.chose_first.astype(np.float64), cell), shape=shape).tocsr()
+        losses = coo_array((1.0 - choices.chose_first, cell), shape=shape).tocsr()
         labels = np.zeros(len(choices.items), dtype=np.int64) if parts is None else parts
         return cls(labels, shown // size, shown % size, wins, losses, has_lean=True)
 
@@ -119,7 +119,7 @@ class JointFit:
         return self._solved(weights, fitted, newton.CLOSE, near)
 
     def votes_and_chances(self, fitted: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return votes for the left item, votes, and the chance of the left one at a fit; all of shape (k,)."""
+        """Return votes for the first item, votes, and the chance of the first one at a fit; all of shape (k,)."""
         wins, losses = (np.asarray(table.sum(axis=1)).reshape(-1) for table in (self.wins, self.losses))
         return wins, wins + losses, expit(self.design @ fitted)
 
@@ -136,12 +136,12 @@ class JointFit:
 
     @cached_property
     def design(self) -> Any:
-        """X, the log-odds of the left item as a function of scores and lean: sparse, shape (k, n + 1)."""
+        """X, the log-odds of the first item as a function of scores and lean: sparse, shape (k, n + 1)."""
         from scipy.sparse import coo_array
 
-        pairs, size = len(self.left), len(self.parts) + 1
+        pairs, size = len(self.first), len(self.parts) + 1
         rows = np.tile(np.arange(pairs), 3)
-        columns = np.concatenate([self.left, self.right, np.full(pairs, size - 1)])
+        columns = np.concatenate([self.first, self.second, np.full(pairs, size - 1)])
         values = np.repeat([1.0, -1.0, float(self.has_lean)], pairs)
         # Where an item meets itself, its two entries add up to nothing.
         return coo_array((values, (rows, columns)), shape=(pairs, size)).tocsr()
@@ -155,7 +155,7 @@ class JointFit:
         self, weights: FloatArray, begin: FloatArray, last_step: float, near: FloatArray | None = None
     ) -> FloatArray:
         size = len(begin)
-        block = max(1, _CELLS // max(len(self.left), size if near is not None else size * size))
+        block = max(1, _CELLS // max(len(self.first), size if near is not None else size * size))
         found = np.empty((len(weights), size))
         for at in range(0, len(weights), block):
             these = weights[at : at + block].T
@@ -180,10 +180,10 @@ class JointFit:
 def joined(groups: Sequence[Choices]) -> Choices:
     """Return the votes of several groups as one, items of different groups apart; clusters keep their names."""
     return Choices.of(
-        ((group, choices.items[left]), (group, choices.items[right]), chose_left, choices.clusters[cluster])
+        ((group, choices.items[first]), (group, choices.items[second]), chose_first, choices.clusters[cluster])
         for group, choices in enumerate(groups)
-        for left, right, chose_left, cluster in zip(
-            choices.left.tolist(), choices.right.tolist(), choices.chose_left.tolist(), choices.cluster.tolist(),
+        for first, second, chose_first, cluster in zip(
+            choices.first.tolist(), choices.second.tolist(), choices.chose_first.tolist(), choices.cluster.tolist(),
             strict=True,
         )
     )  # fmt: skip

@@ -210,12 +210,12 @@ class _Voters:
 
     def _lean(self, asked: list[Population]) -> str:
         answers = [answer for each in asked for answer in each.answers]
-        left = f"first chosen in {sum(each.chose_left for each in answers):,} of {_many(len(answers), 'vote')}"
+        shares = f"first chosen in {sum(each.chose_first for each in answers):,} of {_many(len(answers), 'vote')}"
         try:
             lean = self._lean_of(asked)
         except NoFit as reason:
-            return f"cannot be estimated; {reason}; {left}"
-        return f"log-odds {lean.log_odds:+.3f}, {_interval_of(lean, self._clusters)}; {_basis(lean)}; {left}"
+            return f"cannot be estimated; {reason}; {shares}"
+        return f"log-odds {lean.log_odds:+.3f}, {_interval_of(lean, self._clusters)}; {_basis(lean)}; {shares}"
 
     def _lean_of(self, asked: list[Population]) -> SourceLean:
         if len(asked) == 1:
@@ -278,7 +278,7 @@ def _agreement(answers: list[Answer], rng: np.random.Generator) -> Iterator[str]
     first: dict[Asked, dict[str, bool]] = defaultdict(dict)
     again: list[tuple[bool, bool]] = []
     for each in answers:
-        if each.annotator and each.left != each.right:
+        if each.annotator and each.first != each.second:
             given = first[each.judge, each.pair]
             if each.annotator in given:
                 again.append((given[each.annotator], each.chose_former))

@@ -23,20 +23,20 @@ def lean_refusal(choices: Choices) -> str | None:
 
     Says nothing about the scores: see `Comparisons.refusal`.
     """
-    to_left = not _has_cycle_against(choices, towards_left=True)
-    to_right = not _has_cycle_against(choices, towards_left=False)
-    if to_left and to_right:
+    to_first = not _has_cycle_against(choices, towards_first=True)
+    to_second = not _has_cycle_against(choices, towards_first=False)
+    if to_first and to_second:
         return "the votes fit any lean: what stood where and what was preferred cannot be told apart"
-    if to_left or to_right:
-        place = "first" if to_left else "second"
+    if to_first or to_second:
+        place = "first" if to_first else "second"
         return f"the votes fit a lean to the {place} object without bound: no cycle of preferences speaks against it"
     return None
 
 
-def _has_cycle_against(choices: Choices, *, towards_left: bool) -> bool:
+def _has_cycle_against(choices: Choices, *, towards_first: bool) -> bool:
     """Tell whether some cycle of wins has more wins on the other side than on the one that the lean is to."""
     size = len(choices.items)
-    length = np.where(choices.chose_left == towards_left, 1, -1)
+    length = np.where(choices.chose_first == towards_first, 1, -1)
     # Of the votes for one item over another, one against the lean is all that matters.
     edges, at = np.unique(choices.winners * size + choices.losers, return_inverse=True)
     shortest = np.full(len(edges), 1)

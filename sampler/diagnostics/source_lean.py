@@ -135,11 +135,11 @@ class _PairCounts:
     def of(cls, votes: Choices) -> _PairCounts:
         from scipy.sparse import coo_array
 
-        first = np.minimum(votes.left, votes.right)
-        _, pair = np.unique(first * len(votes.items) + np.maximum(votes.left, votes.right), return_inverse=True)
+        lower = np.minimum(votes.first, votes.second)
+        _, pair = np.unique(lower * len(votes.items) + np.maximum(votes.first, votes.second), return_inverse=True)
         pair = pair.reshape(-1)
-        stood_left = votes.left == first
-        kind = 2 * stood_left + (stood_left == votes.chose_left)
+        stood_first = votes.first == lower
+        kind = 2 * stood_first + (stood_first == votes.chose_first)
         counts = np.bincount(4 * pair + kind, minlength=4 * (pair.max(initial=-1) + 1)).reshape(-1, 4)
         # Neither an item that met itself nor one that always stood on one side tells anything here.
         telling = ((counts[:, 3] * counts[:, 0] + counts[:, 2] * counts[:, 1]) > 0)[pair]
@@ -162,9 +162,14 @@ class _PairCounts:
         found = np.empty(len(weights))
         block = max(1, _CELLS // max(1, self.tables[0].shape[0]))
         for at in range(0, len(weights), block):
-            right_lost, right_won, left_lost, left_won = (table @ weights[at : at + block].T for table in self.tables)
-            total = right_lost + right_won + left_lost + left_won
-            towards, against = (left_won * right_lost / total).sum(axis=0), (left_lost * right_won / total).sum(axis=0)
+            second_lost, second_won, first_lost, first_won = (
+                table @ weights[at : at + block].T for table in self.tables
+            )
+            total = second_lost + second_won + first_lost + first_won
+            towards, against = (
+                (first_won * second_lost / total).sum(axis=0),
+                (first_lost * second_won / total).sum(axis=0),
+            )
             with np.errstate(divide="ignore", invalid="ignore"):
                 found[at : at + block] = (np.log(towards) - np.log(against)) / 2
         return found

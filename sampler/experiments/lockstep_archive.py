@@ -34,6 +34,7 @@ from sampler.record.state_index import state_number
 FOLDER = "lockstep"
 _SETTINGS = "settings.json"
 _FILES = (_SETTINGS, "steps.csv", "editor.csv")
+_TABLES = tuple(schema.states_table(()) if table is schema.STATES else table for table in schema.TABLES)
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,9 @@ class LockstepDifference(Difference):
 
 
 class _Move(NamedTuple):
-    """A line of the record's steps, with the numbers of its states and what stands there after it."""
+    """A line of the record's steps, with the numbers of its states and what stands there after it. `same` is the lowest
+    number of a state with the content of the proposal.
+    """
 
     chain: int
     step: int
@@ -53,6 +56,7 @@ class _Move(NamedTuple):
     proposal: int
     row: dict[str, str]
     after: tuple[int, str]
+    same: int
 
 
 def write_archive(folder: Path, path: Path) -> None:
@@ -68,7 +72,7 @@ def write_archive(folder: Path, path: Path) -> None:
         settings = _settings(folder)
         with archive.open(_entry(schema.RECIPE), "w") as entry:
             entry.write(_recipe(settings).encode())
-        for table in schema.TABLES:
+        for table in _TABLES:
             with archive.open(_entry(table.file), "w") as entry:
                 entry.writelines(line.encode() for line in _lines(table, folder, settings))
 
@@ -104,7 +108,7 @@ def _tables_that_differ(
 ) -> Iterator[Difference]:
     if archive.read(schema.RECIPE).decode() != _recipe(settings):
         yield _differs(f"{schema.RECIPE} does not hold the settings of {FOLDER}/{_SETTINGS}")
-    for table in schema.TABLES:
+    for table in _TABLES:
         with archive.open(table.file) as entry, io.TextIOWrapper(entry, encoding="utf-8", newline="") as found:
             pairs = itertools.zip_longest(found, _lines(table, folder, settings))
             for number, (line, wanted) in enumerate(pairs, start=1):
@@ -125,14 +129,22 @@ def _lines(table: schema.Table, folder: Folder, settings: LockstepSettings) -> I
 def _moves(folder: Folder, settings: LockstepSettings) -> Iterator[_Move]:
     first = settings.space.build().first
     standing = [(state_number(chain, 0, settings.chains), first) for chain in range(settings.chains)]
+    lowest = {first: standing[0][0]}
+    for row in _steps(folder):
+        number = state_number(int(row["chain"]), int(row["step"]), settings.chains)
+        lowest[row["proposal"]] = min(number, lowest.get(row["proposal"], number))
+    for row in _steps(folder):
+        chain, step = int(row["chain"]), int(row["step"])
+        current, state = standing[chain]
+        proposal = current if row["proposal"] == state else state_number(chain, step, settings.chains)
+        if row["accepted"] == "1":
+            standing[chain] = proposal, row["proposal"]
+        yield _Move(chain, step, current, proposal, row, standing[chain], lowest[row["proposal"]])
+
+
+def _steps(folder: Folder) -> Iterator[dict[str, str]]:
     with (folder / "steps.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            chain, step = int(row["chain"]), int(row["step"])
-            current, state = standing[chain]
-            proposal = current if row["proposal"] == state else state_number(chain, step, settings.chains)
-            if row["accepted"] == "1":
-                standing[chain] = proposal, row["proposal"]
-            yield _Move(chain, step, current, proposal, row, standing[chain])
+        yield from csv.DictReader(file)
 
 
 def _no_rows(of: object) -> Iterator[list[Cell]]:
@@ -142,7 +154,7 @@ def _no_rows(of: object) -> Iterator[list[Cell]]:
 def _first_states(settings: LockstepSettings) -> Iterator[list[Cell]]:
     first = settings.space.build().first
     for chain in range(settings.chains):
-        yield _state(state_number(chain, 0, settings.chains), first)
+        yield _state(state_number(chain, 0, settings.chains), first, state_number(0, 0, settings.chains))
 
 
 def _first_samples(settings: LockstepSettings) -> Iterator[list[Cell]]:
@@ -170,7 +182,7 @@ def _step_of(move: _Move) -> Iterator[list[Cell]]:
 
 def _state_of(move: _Move) -> Iterator[list[Cell]]:
     if move.proposal != move.current:
-        yield _state(move.proposal, move.row["proposal"])
+        yield _state(move.proposal, move.row["proposal"], move.same)
 
 
 def _sample_of(move: _Move) -> Iterator[list[Cell]]:
@@ -194,8 +206,9 @@ _OF_MOVE = {
 }
 
 
-def _state(number: int, content: str) -> list[Cell]:
-    return schema.STATES.row(state=number, weight=None, neighbours=(), content=content, code="")
+def _state(number: int, content: str, same: int) -> list[Cell]:
+    table = schema.states_table(())
+    return table.row(state=number, weight=None, neighbours=(), content=content, code="", object=same)
 
 
 def _settings(folder: Path) -> LockstepSettings:

@@ -429,7 +429,7 @@ LINES = [line.rsplit(",", 1)[0] for line in TEXTS.splitlines()[1:]]
 """The texts themselves."""
 
 
-def wait_until_idle(timeout: float = 30) -> None:
+def wait_until_idle(timeout: float = 120) -> None:
     """Return once no task is queued or running, those that tasks queue included.
 
     Raises:

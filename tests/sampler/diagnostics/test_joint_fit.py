@@ -30,10 +30,10 @@ def chance(log_odds):
 def simulated(rng, scores, lean, votes, clusters=40):
     """Return votes on pairs and sides drawn by chance, in clusters that mean nothing."""
     size = len(scores)
-    left = rng.integers(size, size=votes)
-    right = (left + rng.integers(1, size, size=votes)) % size
-    chose_left = rng.random(votes) < chance(scores[left] - scores[right] + lean)
-    columns = left, right, chose_left, rng.integers(clusters, size=votes)
+    first = rng.integers(size, size=votes)
+    second = (first + rng.integers(1, size, size=votes)) % size
+    chose_first = rng.random(votes) < chance(scores[first] - scores[second] + lean)
+    columns = first, second, chose_first, rng.integers(clusters, size=votes)
     return Choices.of(zip(*(column.tolist() for column in columns), strict=True))
 
 
@@ -41,10 +41,10 @@ def rows_of(choices):
     """Return the log-odds of each vote's answer as a function of scores and lean, shape (v, n + 1)."""
     rows = np.zeros((choices.votes, len(choices.items) + 1))
     each = np.arange(choices.votes)
-    rows[each, choices.left] += 1
-    rows[each, choices.right] -= 1
+    rows[each, choices.first] += 1
+    rows[each, choices.second] -= 1
     rows[:, -1] = 1
-    return rows * np.where(choices.chose_left, 1, -1)[:, None]
+    return rows * np.where(choices.chose_first, 1, -1)[:, None]
 
 
 def has_maximum(choices):
@@ -96,11 +96,11 @@ def test_both_ways_to_solve_a_step_give_the_same_resamples(monkeypatch):
 
 
 def test_two_items_without_a_fit_are_refused_and_not_smoothed():
-    all_left = [("a", "b", True, 0), ("b", "a", True, 1)] * 20
+    all_first = [("a", "b", True, 0), ("b", "a", True, 1)] * 20
     with pytest.raises(NoFit, match="a lean to the first object without bound"):
-        bradley_terry_scores(Choices.of(all_left))
+        bradley_terry_scores(Choices.of(all_first))
     with pytest.raises(NoFit, match="a lean to the first object without bound"):
-        source_lean([Choices.of(all_left)], np.random.default_rng(0))
+        source_lean([Choices.of(all_first)], np.random.default_rng(0))
     one_order = [("a", "b", won, place) for place, won in enumerate([True, False] * 20)]
     with pytest.raises(NoFit, match="cannot be told apart"):
         bradley_terry_scores(Choices.of(one_order))
@@ -128,13 +128,13 @@ def pairs_with_early_stops(rng, lean, pairs, by_chance):
     for pair in range(pairs):
         gap = rng.normal(0, 2)
         for place in range(4):
-            second_left = rng.random() < 0.5 if by_chance else place % 2 == 0
-            log_odds = lean + (gap if second_left else -gap)
-            chose_left = bool(rng.random() < chance(log_odds))
-            yield (("b", pair), ("a", pair), chose_left, pair) if second_left else (
-                ("a", pair), ("b", pair), chose_left, pair
+            second_first = rng.random() < 0.5 if by_chance else place % 2 == 0
+            log_odds = lean + (gap if second_first else -gap)
+            chose_first = bool(rng.random() < chance(log_odds))
+            yield (("b", pair), ("a", pair), chose_first, pair) if second_first else (
+                ("a", pair), ("b", pair), chose_first, pair
             )  # fmt: skip
-            if chose_left == second_left:
+            if chose_first == second_first:
                 break
 
 
@@ -186,10 +186,10 @@ def campaign_with_effects(rng, clusters):
     """Return four votes on each pair and order in each cluster, whose scores differ from the planted by N(0, 1)."""
     scores = EFFECTS + rng.normal(size=(clusters, 4))
     log_odds = scores[:, ENDS[:, 0]] - scores[:, ENDS[:, 1]] + 0.3
-    chose_left = rng.random((4, *log_odds.shape)) < chance(log_odds)
+    chose_first = rng.random((4, *log_odds.shape)) < chance(log_odds)
     cluster = np.broadcast_to(np.arange(clusters)[:, None], log_odds.shape)
-    left, right = (np.broadcast_to(end, log_odds.shape) for end in ENDS.T)
-    rows = (np.broadcast_to(each, chose_left.shape).ravel().tolist() for each in (left, right, chose_left, cluster))
+    first, second = (np.broadcast_to(end, log_odds.shape) for end in ENDS.T)
+    rows = (np.broadcast_to(each, chose_first.shape).ravel().tolist() for each in (first, second, chose_first, cluster))
     return Choices.of(zip(*rows, strict=True))
 
 
