@@ -21,7 +21,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import partial
 
 from django.db.models import Count, F, Q, Sum
@@ -35,8 +34,6 @@ from prefmh_web.participants.models import Check, Recruitment
 from prefmh_web.participants.protocol import Protocol
 from prefmh_web.participants.recruiting import recruitment_of, terms_of
 from sampler.judges import trials_after
-
-_CENT = Decimal("0.01")
 
 
 @dataclass(frozen=True)
@@ -142,25 +139,19 @@ class Spending:
     @property
     def place_pay(self) -> str:
         """What a place is paid."""
-        return self._money(self.recruitment.place_pay)
+        return self.recruitment.priced(self.recruitment.place_pay)
 
     @property
     def cost(self) -> str:
         """What all places cost; empty where that is not known."""
-        return self._money(self.recruitment.cost_of_places)
+        return self.recruitment.priced(self.recruitment.cost_of_places)
 
     @property
     def per_vote(self) -> str:
         """What a vote costs if all places are paid and give as many votes as the steps can take."""
         cost, each = self.recruitment.cost_of_places, self.recruitment.votes_each
         bought = self.needs.votes if each is None else min(self.needs.votes, each * (self.places or 0))
-        return self._money(cost / bought) if cost and bought else ""
-
-    def _money(self, amount: Decimal | None) -> str:
-        if amount is None:
-            return ""
-        written, currency = f"{amount.quantize(_CENT):,}", self.recruitment.currency
-        return f"{currency}{written}" if len(currency) == 1 else f"{written} {currency}".strip()
+        return self.recruitment.priced(cost / bought) if cost and bought else ""
 
 
 def needs(recipe: sampler.Recipe, protocol: Protocol) -> Needs:

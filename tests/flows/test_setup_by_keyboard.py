@@ -36,6 +36,7 @@ def test_a_setup_and_its_sandbox_by_keyboard_alone(open_page, researcher):
     assert Campaign.objects.get().recipe["space"]["kind"] == "images"
     page.locator("#first-pair").get_by_text("Which is calmer?").wait_for()
     page.locator("#first-pair img").nth(1).wait_for()
+    assert page.locator("#first-pair .reading").first.bounding_box()["height"] > 100
 
     keyboard.press("Vote as a participant would", then="A sandbox.")
     # The button that begins has the focus already.

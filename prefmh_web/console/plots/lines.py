@@ -89,4 +89,5 @@ def _description(shown: Sequence[_Drawn], there: int, every: int, x_label: str) 
     if there > len(shown):
         lines += f", chosen evenly from {there:,} chains"
     thinned = "" if every == 1 else f" One {x_label} in {every:,} is drawn, and the last."
-    return f"{lines}; the numbers lie between {lows:g} and {highs:g}.{thinned}"
+    numbers = f"the numbers lie between {lows:g} and {highs:g}" if lows < highs else f"each number is {lows:g}"
+    return f"{lines}; {numbers}.{thinned}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -91,11 +92,13 @@ def campaign(request: SignedInRequest, campaign_id: int) -> HttpResponse:
 def _of_draft(campaign: Campaign) -> dict[str, object]:
     """Return what people will be asked for, and the form of a pilot."""
     recruitment = recruitment_of(campaign)
+    estimate = estimate_of(campaign, recruitment)
+    money = None if estimate is None or estimate.money is None else Decimal(estimate.money)
     return {
-        "estimate": estimate_of(campaign, recruitment),
+        "estimate": estimate,
         "seconds_a_vote": sampler.SECONDS_A_VOTE,
         "votes_each": recruitment.votes_each,
-        "currency": recruitment.currency,
+        "money": recruitment.priced(money),
         "pilot_form": PilotForm(auto_id="pilot_%s") if pilot.can_have_one(campaign) else None,
     }
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from prefmh_web.participants.models.people import Participation
 
 LONGEST_ID = 100
+_CENT = Decimal("0.01")
 USUAL_WAIT_MINUTES = 5
 """Who is paid waits for a pair no longer, unless the protocol says otherwise."""
 MINUTES_TO_RETURN = 2
@@ -147,6 +148,13 @@ class Recruitment(models.Model):
     def cost_of_places(self) -> Decimal | None:
         """What all places cost together; None where their number or the pay is not known."""
         return None if self.places is None or self.place_pay is None else self.places * self.place_pay
+
+    def priced(self, amount: Decimal | None) -> str:
+        """Return an amount of money as pages show it: £5.00 or 5.00 EUR; empty for None."""
+        if amount is None:
+            return ""
+        written = f"{amount.quantize(_CENT):,}"
+        return f"{self.currency}{written}" if len(self.currency) == 1 else f"{written} {self.currency}".strip()
 
     def pay_for(self, outcome: str) -> Pay:
         """Return what an outcome is paid; in part, only to people who have voted: see `paid`."""
