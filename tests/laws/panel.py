@@ -19,7 +19,7 @@ from sampler import Purpose, Tally, Verdict, advance, ask, begin, exact, stream,
 from tests.laws.law import CATALOG, SCORES, Matrix, Paths, PValues, transitions
 
 SEED = 20261124
-CHAINS, STEPS = 20, 450
+CHAINS, STEPS = 20, 350
 # Expected moves of one kind, below which they are no kind of their own to a chi-square test.
 FEWEST = 5
 # One row for each panelist. The first cares much, the others lean the other way and differ by what stands after them:

@@ -10,7 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 
-from tests.laws.cases import BROKEN, CLAIMED, FOUND, PASSES, RIGHT
+from tests.laws.cases import BROKEN, CLAIMED, LEVEL, RIGHT
 from tests.laws.law import PValues, p_values
 from tests.laws.simulated import simulated
 
@@ -30,11 +30,10 @@ def main() -> None:
     print(f"{'study':36} {'rejected at':>16} {'p of visits':>12} {'of moves':>9} {'of both':>9}")
     with ProcessPoolExecutor() as pool:
         for name in filter(lambda name: options.only in name, RIGHT | BROKEN | CLAIMED):
-            level = PASSES if name in RIGHT else FOUND
             runs = list(pool.map(run_of, [name] * options.runs, range(options.runs)))
-            rejected = np.mean([run.least < level for run in runs])
+            rejected = np.mean([run.least < LEVEL for run in runs])
             visits, moves, both = (np.median([getattr(run, of) for run in runs]) for of in ("visits", "moves", "least"))
-            print(f"{name:36} {rejected:8.3f} at {level:.0e} {visits:12.1e} {moves:9.1e} {both:9.1e}", flush=True)
+            print(f"{name:36} {rejected:8.3f} at {LEVEL:.0e} {visits:12.1e} {moves:9.1e} {both:9.1e}", flush=True)
 
 
 if __name__ == "__main__":

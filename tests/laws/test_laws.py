@@ -1,6 +1,6 @@
 """Whole studies through the real database: right ones follow the law of their voters, and a broken rule is found.
 
-Seeds are fixed. A right study falls below `PASSES` in about one seed of a thousand. What the test can see of a broken
+Seeds are fixed. A right study falls below `LEVEL` in about one seed of a thousand. What the test can see of a broken
 one stands beside each in `cases.py`, as `python -m tests.laws.powers` has printed it.
 """
 
@@ -13,7 +13,7 @@ import pytest
 from prefmh_web.campaigns.decisions import votes
 from prefmh_web.campaigns.models import Comparison
 from prefmh_web.participants.models import Outcome, Participation
-from tests.laws.cases import BROKEN, CLAIMED, FOUND, LAPSES, PASSES, RIGHT, WHOLE, Case
+from tests.laws.cases import BROKEN, CLAIMED, LAPSES, LEVEL, RIGHT, WHOLE, Case
 from tests.laws.crowds import FATES
 from tests.laws.law import p_values
 from tests.laws.study import Study
@@ -27,7 +27,7 @@ def test_people_with_every_fate_follow_the_target_and_replay_passes(researcher, 
     study = Study(researcher, RIGHT[WHOLE])
     found = p_values(study.run(), RIGHT[WHOLE].true_chain())
     print(found)
-    assert found.least > PASSES
+    assert found.least > LEVEL
     # It did what it set out to do.
     assert set(study.deeds) == set(FATES)
     assert study.campaign.chains.count() > RIGHT[WHOLE].chains
@@ -42,7 +42,7 @@ def test_people_with_every_fate_follow_the_target_and_replay_passes(researcher, 
 def test_other_voters_follow_the_law_that_is_true_for_them(researcher, name):
     found = p_values(Study(researcher, RIGHT[name]).run(), RIGHT[name].true_chain())
     print(found)
-    assert found.least > PASSES
+    assert found.least > LEVEL
 
 
 def test_voters_with_lapses_follow_their_stationary_law_and_not_that_of_their_scores(researcher):
@@ -50,8 +50,8 @@ def test_voters_with_lapses_follow_their_stationary_law_and_not_that_of_their_sc
     found = p_values(paths, RIGHT[LAPSES].true_chain())
     [without] = (p_values(paths, case.true_chain()) for case in CLAIMED.values())
     print(found, without)
-    assert found.least > PASSES
-    assert without.least < FOUND
+    assert found.least > LEVEL
+    assert without.least < LEVEL
 
 
 @pytest.mark.parametrize("name", BROKEN)
@@ -61,7 +61,7 @@ def test_a_broken_rule_is_found(researcher, monkeypatch, name):
         break_budgets(monkeypatch, case)
     found = p_values(Study(researcher, case).run(), case.true_chain())
     print(found)
-    assert found.least < FOUND
+    assert found.least < LEVEL
 
 
 def break_budgets(monkeypatch, case: Case) -> None:

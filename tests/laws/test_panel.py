@@ -13,7 +13,7 @@ import pytest
 
 from prefmh_web.campaigns.engine import leases, open_comparisons
 from prefmh_web.campaigns.models import Campaign, Side
-from tests.laws.cases import FOUND, PASSES
+from tests.laws.cases import LEVEL
 from tests.laws.law import WEIGHTS
 from tests.laws.panel import CHAINS, SEED, STEPS, TASTES, Members, p_values_of
 from tests.laws.study import TEXTS, paths_of
@@ -73,8 +73,8 @@ def test_a_panel_follows_the_sum_of_its_scores_and_not_the_law_of_a_crowd(resear
     campaign = study_of(researcher, Members())
     panel, crowd = p_values_of(paths_of(campaign))
     print(panel, crowd)
-    assert panel.least > PASSES
-    assert crowd.least < FOUND
+    assert panel.least > LEVEL
+    assert crowd.least < LEVEL
     path = export_to(campaign, tmp_path)
     assert_replay_passes(path)
 
@@ -83,4 +83,4 @@ def test_members_who_repeat_their_answers_are_found(researcher):
     campaign = study_of(researcher, Members(remember=True))
     panel, _ = p_values_of(paths_of(campaign))
     print(panel)
-    assert panel.least < FOUND
+    assert panel.least < LEVEL
