@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 import redis
 from django.conf import settings
+from django.template import Context, Template
 from django.test import TransactionTestCase
+from django.test.utils import instrumented_test_render
 
 from prefmh_web.endpoints import limits
 from tests.support import campaigns, servers
@@ -27,9 +29,8 @@ from tests.support.installations import (
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 # Files whose tests wait for servers and clocks: started first, so that no half of a run waits for the other at its end.
 LONG = ("tests/flows/", "tests/docker/", "tests/embedded/", "tests/operations/", "tests/security/")
-# Those that start PostgreSQL, Redis, RabbitMQ, nginx or processes of ours, read records and make databases of old
-# versions, wait for what is frozen, or walk through every page in Chromium. Half of all time went into these: a run of
-# everything leaves them to `--servers`, which CI runs as well.
+# Those that start PostgreSQL, Redis, RabbitMQ, nginx, Chromium or processes of ours, or wait for what is frozen. Half
+# of all time went into these: a run of everything leaves them to `--servers`, which CI runs as well.
 WITH_SERVERS = (
     "tests/docker/",
     "tests/embedded/test_serve.py",
@@ -42,13 +43,15 @@ WITH_SERVERS = (
     "tests/flows/test_judges_faults.py",
     "tests/flows/test_judges_process.py",
     "tests/flows/test_keyboard.py",
-    "tests/flows/test_many_voters.py",
     "tests/flows/test_not_shown.py",
     "tests/flows/test_object_kinds.py",
     "tests/flows/test_paid_study.py",
     "tests/flows/test_panel.py",
     "tests/flows/test_processes.py",
+    "tests/flows/test_prompts_in_chromium.py",
     "tests/flows/test_restart.py",
+    "tests/flows/test_setting_up.py",
+    "tests/flows/test_setup_by_keyboard.py",
     "tests/flows/test_stalls.py",
     "tests/flows/test_tabs.py",
     "tests/flows/test_viewing.py",
@@ -58,24 +61,31 @@ WITH_SERVERS = (
     "tests/security/test_log_secrets.py",
     "tests/transport/test_postgresql.py",
 )
-# Whole studies with thousands of votes: minutes of computing, left to `--laws` in the same way.
+# Whole studies with thousands of votes, and kernels whose every move is enumerated: minutes of computing, left to
+# `--laws` in the same way.
 WITH_STUDIES = (
     "tests/laws/",
+    "tests/sampler/kernels/test_fragments.py",
+    "tests/sampler/kernels/test_learned_fragments.py",
+    "tests/sampler/kernels/test_odd_fragments.py",
+    "tests/sampler/kernels/test_walk.py",
     "tests/flows/test_exactness.py",
     "tests/flows/test_judges_law.py",
     "tests/flows/test_warm_up.py",
 )
-LEFT_OUT = {"servers": WITH_SERVERS, "laws": WITH_STUDIES}
+# The voting page in Chromium and twenty voters at once, which CI runs where they are hardest: on separate processes.
+WITH_PROCESSES = ("tests/flows/test_browser.py", "tests/flows/test_many_voters.py")
+LEFT_OUT = {"servers": WITH_SERVERS, "laws": WITH_STUDIES, "processes": WITH_PROCESSES}
 # About the one-process mode itself.
 EMBEDDED_ONLY = ("tests/embedded/", "tests/flows/test_restart.py")
 
 
 def pytest_addoption(parser) -> None:
     told = "with tests.support.servers: serve with web, worker and beat as processes of their own"
-    parser.addoption("--processes", action="store_true", help=told)
+    parser.addoption("--processes", action="store_true", default=None, help=told)
     told = "run the tests that start servers of their own, and no others"
     parser.addoption("--servers", action="store_true", default=None, help=told)
-    told = "run the statistical tests of whole studies, and no others"
+    told = "run the statistical tests of whole studies and the enumeration of kernels, and no others"
     parser.addoption("--laws", action="store_true", default=None, help=told)
 
 
@@ -171,6 +181,19 @@ def _cut_other_connections() -> None:
     with connection.cursor() as cursor:
         mine = "datname = current_database() AND pid <> pg_backend_pid()"
         cursor.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {mine}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def widgets_render_as_in_use(django_test_environment) -> None:
+    """For `response.context` Django's test environment copies the context of each template. Nobody reads that of a
+    widget's: a page has hundreds of them, and they took a third of its time.
+    """
+
+    def render(template: Template, context: Context) -> str:
+        is_widget = str(template.name).startswith("django/forms/")
+        return template.nodelist.render(context) if is_widget else instrumented_test_render(template, context)
+
+    Template._render = render
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from datetime import timedelta
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -16,7 +15,6 @@ from django.urls import reverse
 import sampler
 from prefmh_web.campaigns import lifecycle, tasks
 from prefmh_web.campaigns.engine import renewal
-from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Campaign, Judge, Turn, Vote
 from prefmh_web.endpoints import slots
 from prefmh_web.endpoints.models import Endpoint
@@ -239,20 +237,18 @@ def test_an_endpoint_changed_behind_the_form_stops_the_judge(client, researcher,
 @pytest.fixture
 def short_claims(monkeypatch) -> None:
     """Turns that run out quickly and are renewed more quickly: time passes faster."""
-    monkeypatch.setattr(renewal, "CLAIM_S", 3.0)
-    monkeypatch.setattr(renewal, "RENEW_EVERY_S", 0.5)
+    monkeypatch.setattr(renewal, "CLAIM_S", 2.0)
+    monkeypatch.setattr(renewal, "RENEW_EVERY_S", 0.4)
 
 
 def test_a_slow_endpoint_is_asked_once_for_each_vote(
     researcher, endpoint, script, idle_tasks, monkeypatch, short_claims, eventually
 ):
-    # How long a turn stood before turns were renewed: three times the time for a request, and this.
-    monkeypatch.setattr(turns, "_GRACE", timedelta(0), raising=False)
     Endpoint.objects.update(concurrency=4, timeout_s=2)
 
     def answer(body: dict) -> dict:
         if is_vote(body):
-            time.sleep(0.6)
+            time.sleep(0.3)
         return JUDGE(body)
 
     script.answer = answer
