@@ -7,7 +7,7 @@ from django.conf import settings
 
 import sampler
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.console.forms.caps import CapFields
+from prefmh_web.console.forms.changes import CapFields
 from prefmh_web.console.forms.choices import offer
 from prefmh_web.console.forms.scorers import scorer_choices
 from prefmh_web.console.forms.spaces import offered_forms

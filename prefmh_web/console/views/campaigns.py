@@ -22,8 +22,8 @@ from prefmh_web.campaigns.monitoring.problems import problems_in
 from prefmh_web.campaigns.started import objects
 from prefmh_web.console.board import board_for
 from prefmh_web.console.estimates import asks_models
-from prefmh_web.console.forms.caps import CapFields
-from prefmh_web.console.forms.pilot import PilotForm
+from prefmh_web.console.forms.changes import CapFields
+from prefmh_web.console.forms.copies import PilotForm
 from prefmh_web.console.tabs import frame
 from prefmh_web.objects import media
 from prefmh_web.participants.budget import estimate_of, spending_of

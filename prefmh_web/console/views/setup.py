@@ -17,11 +17,9 @@ from prefmh_web.campaigns.models import Campaign, Membership
 from prefmh_web.console.board import board_of_setup
 from prefmh_web.console.estimates import asks_models
 from prefmh_web.console.forms import SetupForms
-from prefmh_web.console.forms.caps import CapFields
+from prefmh_web.console.forms.changes import CapFields, ExtensionFields, NameForm
 from prefmh_web.console.forms.estimate import estimate_shown
-from prefmh_web.console.forms.extension import ExtensionFields
 from prefmh_web.console.forms.layout import SetupLayout
-from prefmh_web.console.forms.naming import NameForm
 from prefmh_web.console.previews import presets_as_json
 from prefmh_web.console.tabs import frame
 from prefmh_web.console.views.campaigns import campaign_for, posts_by_user, told

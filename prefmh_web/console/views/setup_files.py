@@ -12,8 +12,7 @@ from prefmh_web.accounts.roles import SignedInRequest, is_researcher
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.console.forms.pilot import PilotForm
-from prefmh_web.console.forms.setup_file import SetupFileForm
+from prefmh_web.console.forms.copies import PilotForm, SetupFileForm
 from prefmh_web.console.views.campaigns import back_to_setup, campaign_for, posts_by_user, told_at_setup
 from prefmh_web.console.views.downloads import prefix_of
 from prefmh_web.setup import apply, duplicate, files, pilot, twins

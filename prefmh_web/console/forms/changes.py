@@ -1,10 +1,31 @@
-"""Caps on what a campaign's models may take."""
+"""What a researcher changes of a campaign that exists: its name, its length, its caps, and a chain that ends early."""
 
 from __future__ import annotations
 
 from django import forms
 
 from prefmh_web.campaigns.models import Campaign
+
+_MOST_WORDS = 500
+
+
+class NameForm(forms.Form):
+    """Another name, also after the start."""
+
+    name = forms.CharField(
+        max_length=Campaign._meta.get_field("name").max_length, label="Name", help_text="Voters do not see it."
+    )
+
+
+class ExtensionFields(forms.Form):
+    """How many steps each chain walks more."""
+
+    steps = forms.IntegerField(
+        min_value=1,
+        max_value=1_000_000,
+        label="Further steps of each chain",
+        help_text="The chains go on from where they stand, as if the setup had asked for so many steps from the start.",
+    )
 
 
 class CapFields(forms.Form):
@@ -30,3 +51,14 @@ class CapFields(forms.Form):
     def of(cls, campaign: Campaign) -> CapFields:
         """Return the form filled in with a campaign's caps."""
         return cls(initial={name: getattr(campaign, name) for name in cls.base_fields}, auto_id="caps_%s")
+
+
+class EndForm(forms.Form):
+    """The researcher's reason."""
+
+    words = forms.CharField(
+        max_length=_MOST_WORDS,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        label="Why this chain ends here",
+        help_text="It becomes part of the export. Name nobody.",
+    )
