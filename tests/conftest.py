@@ -61,17 +61,23 @@ WITH_SERVERS = (
     "tests/security/test_log_secrets.py",
     "tests/transport/test_postgresql.py",
 )
-# Whole studies with thousands of votes, and kernels whose every move is enumerated: minutes of computing, left to
+# Whole studies with thousands of votes, and what is drawn a thousand times or enumerated: minutes of computing, left to
 # `--laws` in the same way.
 WITH_STUDIES = (
     "tests/laws/",
+    "tests/endpoints/test_judging.py",
+    "tests/flows/test_exactness.py",
+    "tests/flows/test_judges_law.py",
+    "tests/flows/test_warm_up.py",
+    "tests/sampler/diagnostics/test_joint_fit.py",
+    "tests/sampler/judges/test_tilted.py",
     "tests/sampler/kernels/test_fragments.py",
     "tests/sampler/kernels/test_learned_fragments.py",
     "tests/sampler/kernels/test_odd_fragments.py",
     "tests/sampler/kernels/test_walk.py",
-    "tests/flows/test_exactness.py",
-    "tests/flows/test_judges_law.py",
-    "tests/flows/test_warm_up.py",
+    "tests/sampler/objects/test_molecule_drawing.py",
+    "tests/sampler/spaces/test_edits.py",
+    "tests/sampler/spaces/test_patterns.py",
 )
 # The voting page in Chromium and twenty voters at once, which CI runs where they are hardest: on separate processes.
 WITH_PROCESSES = ("tests/flows/test_browser.py", "tests/flows/test_many_voters.py")
@@ -85,7 +91,7 @@ def pytest_addoption(parser) -> None:
     parser.addoption("--processes", action="store_true", default=None, help=told)
     told = "run the tests that start servers of their own, and no others"
     parser.addoption("--servers", action="store_true", default=None, help=told)
-    told = "run the statistical tests of whole studies and the enumeration of kernels, and no others"
+    told = "run the statistical tests and those that enumerate, whole studies among them, and no others"
     parser.addoption("--laws", action="store_true", default=None, help=told)
 
 
