@@ -16,7 +16,7 @@ from tests.support.models import Script, chat_reply, dripping, raw, reply, send,
 
 ASK = [{"role": "user", "content": "the dark house or the red moon"}]
 # A request is given up after TIMEOUT_S; one that is still under way after PATIENCE_S has no end.
-TIMEOUT_S, PATIENCE_S = 0.4, 20.0
+TIMEOUT_S, PATIENCE_S = 0.8, 20.0
 MOST_MEMORY = 64 * 2**20
 
 

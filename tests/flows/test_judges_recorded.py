@@ -237,18 +237,18 @@ def test_an_endpoint_changed_behind_the_form_stops_the_judge(client, researcher,
 @pytest.fixture
 def short_claims(monkeypatch) -> None:
     """Turns that run out quickly and are renewed more quickly: time passes faster."""
-    monkeypatch.setattr(renewal, "CLAIM_S", 2.0)
-    monkeypatch.setattr(renewal, "RENEW_EVERY_S", 0.4)
+    monkeypatch.setattr(renewal, "CLAIM_S", 3.0)
+    monkeypatch.setattr(renewal, "RENEW_EVERY_S", 0.5)
 
 
 def test_a_slow_endpoint_is_asked_once_for_each_vote(
-    researcher, endpoint, script, idle_tasks, monkeypatch, short_claims, eventually
+    researcher, endpoint, script, idle_tasks, short_claims, eventually
 ):
     Endpoint.objects.update(concurrency=4, timeout_s=2)
 
     def answer(body: dict) -> dict:
         if is_vote(body):
-            time.sleep(0.3)
+            time.sleep(0.4)
         return JUDGE(body)
 
     script.answer = answer

@@ -18,7 +18,7 @@ from tests.support.models import is_gone
 
 TEXTS = OBJECT_KINDS["texts"]
 # Long enough that a busy machine starts Python ten times as long (START_FACTOR), short enough to wait for.
-SHORT_S = 0.5
+SHORT_S = 0.8
 
 
 def scores(*contents: str, name: str = "length"):

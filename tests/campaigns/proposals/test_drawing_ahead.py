@@ -130,7 +130,7 @@ def test_the_chain_of_a_worker_that_died_goes_on_with_a_sweep(
     paper.release(1000)
     lifecycle.start(campaign)
     idle_tasks()
-    monkeypatch.setattr(renewal, "CLAIM_S", 1.5)
+    monkeypatch.setattr(renewal, "CLAIM_S", 3.0)
     # Who is dead renews nothing.
     monkeypatch.setattr(renewal, "RENEW_EVERY_S", 3600)
     dead = claims.held(claim, campaign.chains.all())
