@@ -33,7 +33,7 @@ from tests.support.installations import (
 from tests.support.models import KnownJudge
 
 CHAINS, STEPS, AT_ONCE = 12, 4, 36
-STRETCH_S = float(os.environ.get("FAULT_STRETCH_S", "25"))
+STRETCH_S = float(os.environ.get("FAULT_STRETCH_S", "40"))
 RETRY_AFTER_S = 6
 LEAN = 0.2
 ANOTHER_TOKEN = {"A": "\u2581A", "B": "\u2581B"}

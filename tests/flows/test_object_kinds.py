@@ -117,10 +117,15 @@ def choose_by_keyboard(page: Page, side: str) -> None:
 def hear_both(page: Page) -> None:
     players = page.locator(".option audio")
     players.evaluate_all("players => players.forEach((each) => { each.playbackRate = 4; })")
-    # While something plays, the button stops it.
-    if players.evaluate_all("players => players.every((each) => each.paused)"):
-        page.get_by_role("button", name="Play both").click()
-    expect(page.locator("button.choose").last).to_be_enabled()
+    choose = page.locator("button.choose").last
+    for _ in range(60):
+        # While something plays, the button stops it.
+        if players.evaluate_all("players => players.every((each) => each.paused)") and choose.is_disabled():
+            page.get_by_role("button", name="Play both").click()
+        page.wait_for_timeout(250)
+        if choose.is_enabled():
+            break
+    expect(choose).to_be_enabled()
 
 
 def finish(page: Page, votes: int) -> None:
