@@ -57,6 +57,9 @@ def test_every_verdict_is_worked_out_again_and_the_samples_are_where_the_chains_
     assert len(record.samples) == SETTINGS.chains * (SETTINGS.steps + 1)
     contents = {row["state"]: row["content"] for row in record.states}
     assert all(contents[row["state"]] == row["content"] for row in record.samples)
+    for row in record.states:
+        alike = [int(other["state"]) for other in record.states if other["content"] == row["content"]]
+        assert int(row["object"]) == min(alike)
     moved = sum(row["verdict"] == "accept" and row["current"] != row["proposal"] for row in record.steps)
     assert moved == sum(each.moved for each in ended) > 0
 
