@@ -76,7 +76,7 @@ class FirstSteps(Generic[State]):
 
 @dataclass(frozen=True)
 class Plan(Generic[State]):
-    """What the sampler needs of a recipe: where chains start, how they move, and each judge's budget N_i."""
+    """What the sampler needs of a config: where chains start, how they move, and each judge's budget N_i."""
 
     seed: int
     space: StartingSpace[State]

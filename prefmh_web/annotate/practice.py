@@ -22,7 +22,7 @@ TEMPLATE = "annotate/practice.html"
 def context(exercise: Exercise, annotator: Annotator, token: str) -> Mapping[str, object]:
     """Return what the page shows of a pair: its question, and the two objects."""
     started, pair = started_campaign(annotator.campaign), exercise.pair
-    first, second = contexts_by_content(annotator.campaign, started.recipe, pair.first, pair.second)
+    first, second = contexts_by_content(annotator.campaign, started.config, pair.first, pair.second)
     context = shared_context(first, second)
     options = options_of(
         started.object_kind,
@@ -31,9 +31,9 @@ def context(exercise: Exercise, annotator: Annotator, token: str) -> Mapping[str
         lambda side: reverse_lazy("annotate:practice-picture", args=[token, exercise.number, side]),
         context,
     )
-    question = own_pairs.question_of(pair, started.recipe)
+    question = own_pairs.question_of(pair, started.config)
     shown = {"question": question, "kind": started.object_kind, "options": options, "context": context.shared}
-    return {"exercise": exercise, **annotator.campaign.shown_as(started.recipe), **shown}
+    return {"exercise": exercise, **annotator.campaign.shown_as(started.config), **shown}
 
 
 @require_safe

@@ -89,7 +89,7 @@ def _panelist(invitation: Invitation) -> dict[str, object]:
     waits = waits_in(invitation.campaign).get(invitation.panelist, [])
     return {
         "panelist": invitation.panelist,
-        "panelists": len(invitation.campaign.parsed_recipe.panelists),
+        "panelists": len(invitation.campaign.config.panelists),
         "waiting": len(waits),
     }
 

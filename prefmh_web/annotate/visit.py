@@ -66,8 +66,8 @@ def visit_by(annotator: Annotator) -> Visit:
     elif annotator.holds_a_lease or (check := checks.due(annotator, campaign)) is None:
         lease = leases.take(annotator, terms.votes_each)
         waits.note(annotator, is_waiting=not (lease or annotator.resting or annotator.removed_at))
-    recipe = started.recipe
-    decided, steps = _progress_of(campaign, None if recipe.is_elastic else recipe.chains * recipe.steps)
+    config = started.config
+    decided, steps = _progress_of(campaign, None if config.is_elastic else config.chains * config.steps)
     return Visit(
         campaign=campaign,
         annotator=annotator,

@@ -23,7 +23,7 @@ class ProblemOut(Schema):
     """One thing that was wrong."""
 
     message: str = Field(description="A sentence that says what is wrong and what would be accepted")
-    path: Annotated[str, Field(description="The field, such as judges.0.budget; empty for the whole")] = ""
+    path: Annotated[str, Field(description="The field, such as judges.0.votes; empty for the whole")] = ""
     line: Annotated[int | None, Field(description="In campaign.yaml, from 1")] = None
     column: Annotated[int | None, Field(description="In that line, from 1")] = None
 

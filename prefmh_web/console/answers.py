@@ -8,7 +8,7 @@ class AnswerWords:
     """One kind of evidence. How a page shows it of a chain and of a step: `templates/decisions/<evidence>`.
 
     Args:
-        evidence: what the recipe's rule calls it.
+        evidence: what the config's rule calls it.
         noun: one of it; empty where there is nothing to count.
         asked_again: why some needed more than one reply of a model.
         warning: what a page says above everything else; empty for nothing.

@@ -57,7 +57,7 @@ class Board:
     @property
     def catalog(self) -> Catalog | None:
         """The file that the objects come from; None where the chains make them."""
-        return None if self.campaign.parsed_recipe.generates else self.campaign.catalog
+        return None if self.campaign.config.generates else self.campaign.catalog
 
     @property
     def first_pair(self) -> ShownPair | None:
@@ -68,17 +68,17 @@ class Board:
     @property
     def answers(self) -> AnswerWords:
         """What decides the steps, in words."""
-        return ANSWERS[self.campaign.parsed_recipe.rule.evidence]
+        return ANSWERS[self.campaign.config.rule.evidence]
 
     @property
     def deciding_scorers(self) -> tuple[str, ...]:
         """The scorers whose numbers decide, if such decide."""
-        return self.campaign.parsed_recipe.rule.scorers
+        return self.campaign.config.rule.scorers
 
     @property
     def asks_judges(self) -> bool:
         """False where nobody answers questions."""
-        return self.campaign.parsed_recipe.rule.asks_judges
+        return self.campaign.config.rule.asks_judges
 
     @property
     def price(self) -> PanelPrice | None:
@@ -107,7 +107,7 @@ class Board:
     @property
     def judging(self) -> list[Judging]:
         """How models vote; empty before the start, and where ratings decide."""
-        progress, evidence = self.progress, self.campaign.parsed_recipe.rule.evidence
+        progress, evidence = self.progress, self.campaign.config.rule.evidence
         return judging_of(progress.judges) if progress and evidence == "votes" else []
 
     @property
@@ -133,12 +133,12 @@ class Board:
     @property
     def is_panel(self) -> bool:
         """True where named people judge, each for themselves."""
-        return self.campaign.parsed_recipe.panelists != ()
+        return self.campaign.config.panelists != ()
 
     @property
     def is_elastic(self) -> bool:
         """True where chains open while the campaign runs."""
-        return self.campaign.parsed_recipe.is_elastic
+        return self.campaign.config.is_elastic
 
     @property
     def refusals(self) -> int:
@@ -152,15 +152,15 @@ class Board:
     @property
     def setup(self) -> list[tuple[str, str]]:
         """What starting freezes, in the researcher's words."""
-        recipe = self.campaign.parsed_recipe
-        judges = list(dict.fromkeys(_judge_line(judge, recipe) for judge in recipe.judges))
+        config = self.campaign.config
+        judges = list(dict.fromkeys(_judge_line(judge, config) for judge in config.judges))
         return [
-            *SPACE_FORMS[recipe.space.kind].summary(self.campaign),
-            ("Rule", rule_line(recipe)),
+            *SPACE_FORMS[config.space.kind].summary(self.campaign),
+            ("Rule", rule_line(config)),
             *([("Questions", "\n".join(judges))] if judges else []),
             ("The chains sample", self.campaign.target_law.replace("; ", "\n")),
-            ("Chains", f"{_chains(recipe)}, {recipe.steps} steps each"),
-            *([("Burn-in, in steps", str(recipe.burn_in))] if recipe.burn_in else []),
+            ("Chains", f"{_chains(config)}, {config.steps} steps each"),
+            *([("Burn-in, in steps", str(config.burn_in))] if config.burn_in else []),
             *([("Language of the voters' pages", self._language)] if self.campaign.language != SOURCE else []),
             *([("How the two objects stand", self.campaign.get_layout_display())] if self.campaign.layout else []),
             ("Time to answer, in seconds", str(self.campaign.lease_seconds)),
@@ -177,7 +177,7 @@ class Board:
             return f"told once the campaign has ended; its hash is {self.campaign.seed_hash}"
         if self.campaign.is_draft:
             return f"{'typed' if self.campaign.is_seed_typed else 'drawn at the start'}, told at the end"
-        return str(self.campaign.parsed_recipe.seed)
+        return str(self.campaign.config.seed)
 
     @property
     def _suspension(self) -> str:
@@ -240,18 +240,18 @@ class Board:
         return render_to_string(f"console/board/{name}.html", {"board": self})
 
 
-def _chains(recipe: sampler.Recipe) -> str:
-    return f"{recipe.chains} to {recipe.most_chains}" if recipe.is_elastic else str(recipe.chains)
+def _chains(config: sampler.ChainConfig) -> str:
+    return f"{config.chains} to {config.max_chains}" if config.is_elastic else str(config.chains)
 
 
-def _judge_line(judge: sampler.JudgeRecipe, recipe: sampler.Recipe) -> str:
-    words, source = [f"N = {judge.budget}"], judge.source
+def _judge_line(judge: sampler.JudgeConfig, config: sampler.ChainConfig) -> str:
+    words, source = [f"N = {judge.votes}"], judge.source
     if isinstance(source, sampler.PanelistSource):
-        words = [f"a panel of {len(recipe.panelists)}, one answer of each panelist"]
+        words = [f"a panel of {len(config.panelists)}, one answer of each panelist"]
     if (order := judge.order) != "random":
         words.append(f"{order.replace('-', ' ')} on the screen" if order.startswith("proposal") else order)
     if isinstance(source, sampler.ModelSource):
-        how = "ratings" if recipe.rule.evidence == "ratings" else source.votes
+        how = "ratings" if config.rule.evidence == "ratings" else source.votes
         words.append(f"{how} by {source.endpoint} at temperature {source.temperature:g}")
         words += ["asked before people"] if source.first else []
         words += ["reasons kept"] if source.reasons else []

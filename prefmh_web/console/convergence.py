@@ -67,7 +67,7 @@ class ConvergencePage:
     def followed(self) -> list[Followed]:
         """The chosen properties."""
         first = 1 if self.form.wants_all_steps else self.left_out + 1
-        target_of = self.campaign.parsed_recipe.target_of
+        target_of = self.campaign.config.target_of
         return [follow(self.trajectories, name, first, target_of) for name in self.form.chosen]
 
     @property
@@ -101,7 +101,7 @@ def convergence_for(campaign: Campaign, asked: QueryDict) -> ConvergencePage:
     Args:
         asked: what the page's address asks for.
     """
-    trajectories, left_out = trajectories_of(campaign), campaign.parsed_recipe.left_out
+    trajectories, left_out = trajectories_of(campaign), campaign.config.left_out
     if trajectories.unmeasured:
         dispatch.measure(campaign)
     form = ConvergenceForm(asked, trajectories.names, main_property(campaign), left_out)

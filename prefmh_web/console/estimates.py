@@ -94,59 +94,59 @@ def estimates_of(campaign: Campaign) -> list[Estimate]:
 def asks_models(campaign: Campaign) -> bool:
     """Say whether a campaign asks models of endpoints, or has them write."""
     return campaign.backend == "served-texts" or any(
-        isinstance(judge.source, sampler.ModelSource) for judge in campaign.parsed_recipe.judges
+        isinstance(judge.source, sampler.ModelSource) for judge in campaign.config.judges
     )
 
 
 def _estimates(campaign: Campaign) -> Iterator[Estimate]:
-    recipe = campaign.parsed_recipe
+    config = campaign.config
     endpoints = {endpoint.name: endpoint for endpoint in Endpoint.objects.filter(owner=campaign.owner_id)}
-    if isinstance(recipe.space, sampler.ServedTextsRecipe) and recipe.space.model in endpoints:
-        writer = endpoints[recipe.space.model]
+    if isinstance(config.space, sampler.ServedTextsConfig) and config.space.model in endpoints:
+        writer = endpoints[config.space.model]
         # Both texts that a step may lead to are written while it is open, and each takes two requests.
-        texts = recipe.chains_at_most * 2 * recipe.steps
+        texts = config.chains_at_most * 2 * config.steps
         tokens, seconds = _tokens(campaign, ModelUsage.PROPOSALS, writer), _seconds(writer)
-        yield Estimate("", writer, 2 * texts, None, tokens, seconds=seconds, chains=recipe.chains_at_most)
-    for place, judge in enumerate(recipe.judges):
+        yield Estimate("", writer, 2 * texts, None, tokens, seconds=seconds, chains=config.chains_at_most)
+    for place, judge in enumerate(config.judges):
         if isinstance(judge.source, sampler.ModelSource) and judge.source.endpoint in endpoints:
             endpoint = endpoints[judge.source.endpoint]
-            most = _most_requests(campaign, recipe, judge)
+            most = _most_requests(campaign, config, judge)
             tokens, picture = _tokens(campaign, place, endpoint), _picture(campaign, judge.source, endpoint)
-            needed, is_at_once = _expected(recipe, judge), _is_at_once(recipe, judge)
+            needed, is_at_once = _expected(config, judge), _is_at_once(config, judge)
             expected = most if is_at_once and not _tells_p(judge) else needed
             wasted = None if not is_at_once or needed is None else most - needed
-            speed = _seconds(endpoint), recipe.chains_at_most
+            speed = _seconds(endpoint), config.chains_at_most
             yield Estimate(judge.question, endpoint, most, expected, tokens, picture, wasted, is_at_once, *speed)
 
 
-def _most_requests(campaign: Campaign, recipe: sampler.Recipe, judge: sampler.JudgeRecipe) -> int:
-    steps = recipe.chains_at_most * recipe.steps
-    if recipe.rule.evidence == "ratings":
+def _most_requests(campaign: Campaign, config: sampler.ChainConfig, judge: sampler.JudgeConfig) -> int:
+    steps = config.chains_at_most * config.steps
+    if config.rule.evidence == "ratings":
         # An object keeps its ratings: each proposal is rated, and each start.
-        rated = steps + recipe.chains_at_most
-        objects = rated if recipe.generates else min(rated, campaign.states.count())
-        return objects * judge.budget
+        rated = steps + config.chains_at_most
+        objects = rated if config.generates else min(rated, campaign.states.count())
+        return objects * judge.votes
     if _tells_p(judge):
         # One for each order in which the pair is shown.
-        return steps * (1 if judge.order.startswith("proposal") else min(2, judge.budget))
-    return steps * judge.budget
+        return steps * (1 if judge.order.startswith("proposal") else min(2, judge.votes))
+    return steps * judge.votes
 
 
-def _expected(recipe: sampler.Recipe, judge: sampler.JudgeRecipe) -> float | None:
+def _expected(config: sampler.ChainConfig, judge: sampler.JudgeConfig) -> float | None:
     """Return the mean number of requests with early stopping that can be needed, where the rule has that figure."""
-    is_alone = len(recipe.judges) == 1 and judge.budget <= _LARGEST_BUDGET
-    if not is_alone or recipe.rule.evidence == "ratings" or _tells_p(judge):
+    is_alone = len(config.judges) == 1 and judge.votes <= _LARGEST_BUDGET
+    if not is_alone or config.rule.evidence == "ratings" or _tells_p(judge):
         return None
-    votes = sampler.step_votes((judge.budget,))
-    return None if votes is None else votes * recipe.chains_at_most * recipe.steps
+    votes = sampler.step_votes((judge.votes,))
+    return None if votes is None else votes * config.chains_at_most * config.steps
 
 
-def _is_at_once(recipe: sampler.Recipe, judge: sampler.JudgeRecipe) -> bool:
+def _is_at_once(config: sampler.ChainConfig, judge: sampler.JudgeConfig) -> bool:
     is_chosen = isinstance(judge.source, sampler.ModelSource) and judge.source.all_at_once
-    return is_chosen and recipe.rule.evidence != "ratings"
+    return is_chosen and config.rule.evidence != "ratings"
 
 
-def _tells_p(judge: sampler.JudgeRecipe) -> bool:
+def _tells_p(judge: sampler.JudgeConfig) -> bool:
     return isinstance(judge.source, sampler.ModelSource) and judge.source.votes == "log-probabilities"
 
 

@@ -42,24 +42,24 @@ def software() -> str:
 
 def paragraph(campaign: Campaign, figures: Figures) -> str:
     """Return the methods paragraph of a started campaign."""
-    recipe = started_campaign(campaign).recipe
+    config = started_campaign(campaign).config
     sentences = [
         f"We sampled {campaign.object_kind.nouns} with prefmh {version()} (Smogorghevski, Rosenfeld and Romano).",
-        _space(campaign, recipe),
-        f"Each step proposes {_move(recipe.kernel)}.",
-        *_judges(campaign, recipe),
-        *_rule(recipe),
+        _space(campaign, config),
+        f"Each step proposes {_move(config.kernel)}.",
+        *_judges(campaign, config),
+        *_rule(config),
         _law(campaign),
-        *_lengths(recipe, figures),
-        *_votes(recipe, figures),
+        *_lengths(config, figures),
+        *_votes(config, figures),
         *_acceptance(figures),
         *_dates(figures),
     ]
     return " ".join(sentence for sentence in sentences if sentence)
 
 
-def _space(campaign: Campaign, recipe: sampler.Recipe) -> str:
-    space: Any = recipe.space
+def _space(campaign: Campaign, config: sampler.ChainConfig) -> str:
+    space: Any = config.space
     if space.kind == "catalog":
         weights = np.array(campaign.states.values_list("weight", flat=True), dtype=np.float64)
         p0 = "is uniform over them" if np.all(weights == weights[0]) else "weights them as the list says"
@@ -114,16 +114,16 @@ _MOVES: dict[str, Callable[[Any], str]] = {
 }
 
 
-def _judges(campaign: Campaign, recipe: sampler.Recipe) -> Iterator[str]:
+def _judges(campaign: Campaign, config: sampler.ChainConfig) -> Iterator[str]:
     seen: dict[tuple[str, str, int], None] = {}
-    for judge, row in zip(recipe.judges, campaign.judges.select_related("endpoint").order_by("place"), strict=True):
-        seen[judge.question, _who(judge.source, row.answered_by), judge.budget] = None
-    noun = "ratings" if recipe.rule.evidence == "ratings" else "votes"
+    for judge, row in zip(config.judges, campaign.judges.select_related("endpoint").order_by("place"), strict=True):
+        seen[judge.question, _who(judge.source, row.answered_by), judge.votes] = None
+    noun = "ratings" if config.rule.evidence == "ratings" else "votes"
     for question, who, budget in seen:
         about = "of an object" if noun == "ratings" else "on a pair"
         yield f"The question “{question}” was answered by {who}, with at most N = {budget} {noun} {about}."
-    if recipe.panelists:
-        yield f"The panel has {len(recipe.panelists)} members, and each of them is a judge of their own."
+    if config.panelists:
+        yield f"The panel has {len(config.panelists)} members, and each of them is a judge of their own."
 
 
 def _who(source: Any, name: str) -> str:
@@ -133,9 +133,9 @@ def _who(source: Any, name: str) -> str:
     return "each member of a panel" if isinstance(source, sampler.PanelistSource) else "people"
 
 
-def _rule(recipe: sampler.Recipe) -> Iterator[str]:
-    if recipe.rule.kind != "n-vote":
-        yield f"The rule of acceptance was: {rule_line(recipe).replace(chr(10), '; ')}."
+def _rule(config: sampler.ChainConfig) -> Iterator[str]:
+    if config.rule.kind != "n-vote":
+        yield f"The rule of acceptance was: {rule_line(config).replace(chr(10), '; ')}."
         return
     yield (
         "A proposal was accepted with probability min(1, r0 ∏ K/(N − K + 1)), where r0 is the base ratio and K is how "
@@ -154,13 +154,13 @@ def _law(campaign: Campaign) -> str:
     return f"The chains sample the law proportional to {law}{f' ({letters})' if letters else ''}."
 
 
-def _lengths(recipe: sampler.Recipe, figures: Figures) -> Iterator[str]:
+def _lengths(config: sampler.ChainConfig, figures: Figures) -> Iterator[str]:
     chains = f"{figures.chains:,} chain{'' if figures.chains == 1 else 's'}"
     if figures.shortest == figures.longest:
         steps = f"of {_counted(figures.longest, 'step')}{' each' if figures.chains > 1 else ''}"
     else:
         steps = f"of {figures.shortest:,} to {figures.longest:,} steps"
-    yield f"We ran {chains} {steps}, {figures.steps:,} steps in all, from the seed {recipe.seed}."
+    yield f"We ran {chains} {steps}, {figures.steps:,} steps in all, from the seed {config.seed}."
     if figures.ended:
         yield f"Of the chains, {figures.ended:,} ended early, at a step that could not be decided."
     if figures.is_cut_short:
@@ -168,21 +168,21 @@ def _lengths(recipe: sampler.Recipe, figures: Figures) -> Iterator[str]:
     if figures.extended_to:
         yield f"Their length was extended to {figures.extended_to:,} steps after the start."
     warm_up = (
-        "" if recipe.warm_up is None else f"; warm-up {recipe.warm_up.steps:,}, settling {recipe.warm_up.settling:,}"
+        "" if config.warm_up is None else f"; warm-up {config.warm_up.steps:,}, settling {config.warm_up.settling:,}"
     )
-    left_out = f"The first {_counted(recipe.left_out, 'step')} of each chain (burn-in {recipe.burn_in:,}{warm_up})"
+    left_out = f"The first {_counted(config.left_out, 'step')} of each chain (burn-in {config.burn_in:,}{warm_up})"
     yield (
         f"{left_out} are left out, which leaves {_counted(figures.samples, 'sample')}."
-        if recipe.left_out
+        if config.left_out
         else f"The states after all of them are {_counted(figures.samples, 'sample')}."
     )
 
 
-def _votes(recipe: sampler.Recipe, figures: Figures) -> Iterator[str]:
-    if recipe.rule.evidence != "votes" or not recipe.rule.asks_judges:
+def _votes(config: sampler.ChainConfig, figures: Figures) -> Iterator[str]:
+    if config.rule.evidence != "votes" or not config.rule.asks_judges:
         return
     given: Counter[str] = Counter()
-    for place, judge in enumerate(recipe.judges):
+    for place, judge in enumerate(config.judges):
         given[_givers(judge.source)] += figures.votes_of.get(place, 0)
     people = "1 person" if figures.people == 1 else f"{figures.people:,} people"
     for givers, words in (("people", people), ("models", "Models")):

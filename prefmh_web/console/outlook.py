@@ -37,7 +37,7 @@ def outlook_of(campaign: Campaign, progress: Progress) -> Outlook:
     steps = f"{progress.steps_left:,} step{' is' if progress.steps_left == 1 else 's are'} left"
     if not campaign.is_running:
         return Outlook("Paused.", f"Nobody is asked. {steps}.", is_well=False)
-    noun = ANSWERS[campaign.parsed_recipe.rule.evidence].noun or "step"
+    noun = ANSWERS[campaign.config.rule.evidence].noun or "step"
     left = _left(progress, noun, steps)
     if trouble := _trouble(campaign, progress):
         return Outlook(trouble, left, is_well=False)

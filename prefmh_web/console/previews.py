@@ -192,9 +192,9 @@ def _choices(forms: SetupForms, rates: bool) -> tuple[str, ...]:
     return KINDS["ratings" if rates else "sampled"].choices(_rule(forms))
 
 
-def _rule(forms: SetupForms) -> sampler.RuleRecipe:
+def _rule(forms: SetupForms) -> sampler.RuleConfig:
     rule = forms.rule.rule()
-    return sampler.PointwiseRecipe.model_validate(rule) if rule["kind"] == "pointwise" else sampler.NVoteRecipe()
+    return sampler.PointwiseConfig.model_validate(rule) if rule["kind"] == "pointwise" else sampler.NVoteConfig()
 
 
 def _kind_in(forms: SetupForms) -> ObjectKind:
@@ -242,10 +242,10 @@ def _square(shade: int) -> model_judges.Picture:
 
 def versions_of(campaign: Campaign) -> list[tuple[int, str, str]]:
     """Return of each model of a readable setup its place, its question, and the version of its prompt."""
-    recipe = campaign.parsed_recipe
+    config = campaign.config
     return [
-        (place, judge.question, model_judges.prompt_version(freezing.prompt_as_of_now(campaign, recipe, place)))
-        for place, judge in enumerate(recipe.judges)
+        (place, judge.question, model_judges.prompt_version(freezing.prompt_as_of_now(campaign, config, place)))
+        for place, judge in enumerate(config.judges)
         if isinstance(judge.source, sampler.ModelSource)
     ]
 

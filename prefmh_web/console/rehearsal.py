@@ -1,6 +1,6 @@
 """Chains that are walked without being stored: for what a voter would see of a campaign that has not started.
 
-All is computed as the campaign itself would, from its recipe and seed, and nothing is written. Where a model makes the
+All is computed as the campaign itself would, from its config and seed, and nothing is written. Where a model makes the
 objects there is nothing to compute: nobody is asked for a preview.
 """
 
@@ -46,27 +46,27 @@ class Rehearsal:
     """
 
     def __init__(self, campaign: Campaign):
-        recipe = campaign.parsed_recipe
-        if isinstance(recipe.space, (sampler.ServedTextsRecipe, sampler.ServedImagesRecipe)):
+        config = campaign.config
+        if isinstance(config.space, (sampler.ServedTextsConfig, sampler.ServedImagesConfig)):
             raise NotComputable("A model makes the objects once the campaign has started. These only hold their place.")
-        if _moves_of(recipe) > _MOST_MOVES:
+        if _moves_of(config) > _MOST_MOVES:
             raise NotComputable("So many moves between two pairs take a while, so these are samples.")
-        self._recipe, self._campaign = recipe, campaign
+        self._config, self._campaign = config, campaign
         try:
-            self.plan = recipe.build(None if recipe.generates else catalog_of(campaign))
-        except sampler.RecipeError as error:
+            self.plan = config.build(None if config.generates else catalog_of(campaign))
+        except sampler.ConfigError as error:
             raise NotComputable(f"The first pair cannot be drawn yet: {error}.") from error
 
     def position(self, chain: int, step: int = 0, code: str = "") -> sampler.Position[Any]:
         """Return where a chain stands; at its start if there is no code."""
         if not code:
             return sampler.begin(self.plan, chain)
-        state = self._space.decode(code) if self._recipe.generates else int(code)
+        state = self._space.decode(code) if self._config.generates else int(code)
         return sampler.Position(chain, step, state)
 
     def code_of(self, state: Any) -> str:
         """Return what `position` takes back."""
-        return str(self._space.encode(state)) if self._recipe.generates else str(state)
+        return str(self._space.encode(state)) if self._config.generates else str(state)
 
     def next_pair(self, position: sampler.Position[Any]) -> sampler.Comparison[Any]:
         """Return the next comparison of a chain that needs a vote.
@@ -87,10 +87,10 @@ class Rehearsal:
 
     def seen(self, state: Any, beside: Any) -> Seen:
         """Return how an object of a pair is shown beside the other."""
-        kind = self._recipe.space.objects
-        if not self._recipe.generates:
+        kind = self._config.space.objects
+        if not self._config.generates:
             rows = {row.place: row for row in self._rows(state, beside)}
-            return _seen_of(rows[state], rows[beside].content, self._recipe)
+            return _seen_of(rows[state], rows[beside].content, self._config)
         space = self._space
         code = space.encode(state) if kind == "images" else ""
         other = space.content(beside) if kind == "molecules" else ""
@@ -106,15 +106,15 @@ class Rehearsal:
         return space
 
 
-def _seen_of(row: State, beside: str, recipe: sampler.Recipe) -> Seen:
-    kind = recipe.space.objects
+def _seen_of(row: State, beside: str, config: sampler.ChainConfig) -> Seen:
+    kind = config.space.objects
     if kind == "images":
         address = reverse("console:picture", args=[row.pk])
     else:
         address = Unstored(kind, row.content, "", beside).address if kind == "molecules" else ""
-    return Seen(row.content, address, context_of(row, recipe))
+    return Seen(row.content, address, context_of(row, config))
 
 
-def _moves_of(recipe: sampler.Recipe) -> int:
-    kernel: Any = recipe.kernel
+def _moves_of(config: sampler.ChainConfig) -> int:
+    kernel: Any = config.kernel
     return max(each.length for each in kernel.length) if kernel.kind == "walk" else 1

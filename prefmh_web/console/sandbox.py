@@ -92,13 +92,13 @@ class Sandbox:
 
     def __init__(self, campaign: Campaign, standing: Standing):
         self.campaign, self.standing = campaign, standing
-        self.recipe = campaign.parsed_recipe
+        self.config = campaign.config
         self.recruitment = recruitment_of(campaign)
         knows_people = self.recruitment.platform.knows_people
         self.protocol = self.recruitment.parsed_protocol if knows_people else Protocol()
         self.consent = self.recruitment.consent if knows_people else ""
         self.part = Participation(campaign=campaign, tries=standing["tries"])
-        self._judges = [place for place, judge in enumerate(self.recipe.judges) if judge.source.kind in _OF_PEOPLE]
+        self._judges = [place for place, judge in enumerate(self.config.judges) if judge.source.kind in _OF_PEOPLE]
 
     @property
     def stage(self) -> Stage:
@@ -142,11 +142,11 @@ class Sandbox:
     def pair(self) -> SandboxPair:
         """Return the pair on the screen: the same until it is answered."""
         asked = self.standing["asked"]
-        rng = np.random.default_rng([self.recipe.seed, asked])
+        rng = np.random.default_rng([self.config.seed, asked])
         proposal = (Side.FIRST, Side.SECOND)[int(rng.integers(2))]
         judge = self._judges[asked % len(self._judges)]
         told = proposal if asked == _CHECK_AFTER and self.protocol.check_share else None
-        question = str(checks.TOLD[told]) if told else self.recipe.judges[judge].question
+        question = str(checks.TOLD[told]) if told else self.config.judges[judge].question
         try:
             rehearsal = Rehearsal(self.campaign)
             drawn = rehearsal.next_pair(self._position(rehearsal, asked))
@@ -159,18 +159,18 @@ class Sandbox:
         return SandboxPair(question, first, second, judge, proposal, note, None if told else drawn, told)
 
     def _samples(self) -> tuple[Seen, Seen]:
-        kind = NOISE if self.recipe.space.kind == "model-images" else self.recipe.space.objects
+        kind = NOISE if self.config.space.kind == "model-images" else self.config.space.objects
         first, second = (Seen(each.content, each.address) for each in pair_of(kind))
         return first, second
 
     def _position(self, rehearsal: Rehearsal, asked: int) -> sampler.Position[Any]:
-        chain = asked % min(self.recipe.chains, _MOST_CHAINS)
+        chain = asked % min(self.config.chains, _MOST_CHAINS)
         step, code = self.standing["heads"].get(str(chain), (0, ""))
         return rehearsal.position(chain, step, code)
 
     def _decide(self, drawn: sampler.Comparison[Any], judge: int, is_for_it: bool) -> None:
         """Settle a step by this vote, and by lot for everybody else."""
-        rng = np.random.default_rng([self.recipe.seed, self.standing["asked"], 1])
+        rng = np.random.default_rng([self.config.seed, self.standing["asked"], 1])
         tally = sampler.Tally.empty(len(drawn.budgets)).add(judge, is_for_it)
         while (verdict := sampler.tell(drawn, tally)) is sampler.Verdict.UNDECIDED:
             missing = [place for place, budget in enumerate(drawn.budgets) if tally.votes_cast[place] < budget]
@@ -215,5 +215,5 @@ _OF_PEOPLE = ("people", "panelist")
 
 def asks_people(campaign: Campaign) -> bool:
     """Whether people answer some of the questions of a campaign."""
-    recipe = campaign.parsed_recipe
-    return recipe.rule.asks_judges and any(judge.source.kind in _OF_PEOPLE for judge in recipe.judges)
+    config = campaign.config
+    return config.rule.asks_judges and any(judge.source.kind in _OF_PEOPLE for judge in config.judges)

@@ -69,7 +69,7 @@ def _spreads(campaign_id: int, decided: int) -> Spreads:
         if len(found) >= _FEWEST
     ]
     measured, drawn = (max(map(len, each.values()), default=0) for each in (samples, draws))
-    return Spreads(plots, measured, drawn, _NOT_DRAWN.get(started_campaign(campaign).recipe.space.kind, ""))
+    return Spreads(plots, measured, drawn, _NOT_DRAWN.get(started_campaign(campaign).config.space.kind, ""))
 
 
 def _evenly(campaign: Campaign, most: int) -> list[StoredObject]:
@@ -81,18 +81,18 @@ def _evenly(campaign: Campaign, most: int) -> list[StoredObject]:
 
 def _drawn(campaign: Campaign, most: int) -> list[StoredObject]:
     """Return draws from p0; nothing where it cannot be drawn here. A space starts its chains at such draws."""
-    recipe = started_campaign(campaign).recipe
-    if recipe.space.kind in _NOT_DRAWN:
+    config = started_campaign(campaign).config
+    if config.space.kind in _NOT_DRAWN:
         return []
     space: Any = plan_of(campaign).space
     rng = np.random.default_rng(_SEED)
-    states = [space.start(rng, number % recipe.chains) for number in range(most)]
+    states = [space.start(rng, number % config.chains) for number in range(most)]
     if isinstance(space, sampler.Catalog):
         rows = {row.place: row for row in State.objects.filter(campaign=campaign, place__in=set(states))}
         for row in rows.values():
             row.campaign = campaign
         return [objects.stored(rows[state]) for state in states]
-    name = recipe.space.objects
+    name = config.space.objects
     codes = [space.encode(state) if name == "images" else "" for state in states]
     return [Unstored(name, space.content(state), code).stored for state, code in zip(states, codes, strict=True)]
 

@@ -131,12 +131,12 @@ def _space_of(kind: str) -> tuple[Any, sampler.Plan[Any]]:
         "version": 1,
         "space": {"kind": kind},
         "kernel": {"kind": "independent"},
-        "judges": [{"question": "Which?", "budget": 1}],
+        "judges": [{"question": "Which?", "votes": 1}],
         "chains": 2,
         "steps": 1,
         "seed": _SAMPLE_SEED,
     }
-    plan = sampler.parse_recipe(described).build()
+    plan = sampler.parse_config(described).build()
     return plan.space, plan
 
 

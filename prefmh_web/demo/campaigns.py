@@ -105,7 +105,7 @@ def _pixels_in(campaign: Campaign) -> Callable[[str], Any]:
 def _find(owner, demo: DemoCampaign) -> Campaign | None:
     mine = Campaign.objects.filter(owner=owner, name=demo.name).exclude(status=Campaign.Status.DRAFT)
     # A campaign of that name from before the objects were generated is somebody's record, not this one.
-    return next((campaign for campaign in mine if campaign.parsed_recipe.space.kind == demo.space["kind"]), None)
+    return next((campaign for campaign in mine if campaign.config.space.kind == demo.space["kind"]), None)
 
 
 def _make(owner, demo: DemoCampaign) -> Campaign:
@@ -113,13 +113,13 @@ def _make(owner, demo: DemoCampaign) -> Campaign:
         "version": 1,
         "space": demo.space,
         "kernel": demo.kernel,
-        "judges": [{"question": asked.question, "budget": asked.budget} for asked in demo.questions],
+        "judges": [{"question": asked.question, "votes": asked.budget} for asked in demo.questions],
         "chains": _CHAINS,
         "steps": demo.steps,
         # The start draws another one: a voter who knew the seed would know the uniforms.
         "seed": 0,
     }
-    recipe = sampler.parse_recipe(described).model_dump(mode="json")
-    campaign = drafts.create(owner=owner, name=demo.name, instructions=demo.instructions, recipe=recipe)
+    config = sampler.parse_config(described).model_dump(mode="json")
+    campaign = drafts.create(owner=owner, name=demo.name, instructions=demo.instructions, config=config)
     lifecycle.start(campaign)
     return campaign

@@ -9,8 +9,8 @@ from prefmh_web.endpoints.local.models import local_model, model_names
 from prefmh_web.endpoints.models import Endpoint
 
 
-def writer_for(owner_id: int, space: sampler.ServedTextsRecipe) -> sampler.LanguageModel:
-    """Return the model that a recipe's space names.
+def writer_for(owner_id: int, space: sampler.ServedTextsConfig) -> sampler.LanguageModel:
+    """Return the model that a config's space names.
 
     Args:
         owner_id: whose endpoint it is, unless the site runs the model itself.
@@ -37,6 +37,6 @@ def writer_for(owner_id: int, space: sampler.ServedTextsRecipe) -> sampler.Langu
     )
 
 
-def is_run_here(space: sampler.ServedTextsRecipe) -> bool:
+def is_run_here(space: sampler.ServedTextsConfig) -> bool:
     """Return whether the model is one of the site's own, which the worker of the queue “gpu” runs."""
     return space.model in model_names()

@@ -21,8 +21,8 @@ from prefmh_web.campaigns.engine import spending
 from prefmh_web.campaigns.lifecycle import caps, drafts
 from prefmh_web.campaigns.models import Campaign, Comparison, ModelUsage, Score, Turn
 from prefmh_web.campaigns.record import export
+from prefmh_web.experiments.configs import Part
 from prefmh_web.experiments.models import ExperimentCampaign
-from prefmh_web.experiments.recipes import Part
 
 _LOOK_EVERY_S = 0.5
 
@@ -35,7 +35,7 @@ class LimitReached(Exception):  # noqa: N818 - reads as the sentence it starts
     """So many requests as were allowed have been made."""
 
 
-def ensure(owner: User, settings: str, part: Part, recipe: dict[str, Any]) -> Campaign:
+def ensure(owner: User, settings: str, part: Part, config: dict[str, Any]) -> Campaign:
     """Return the campaign of a part, made if there is none; two commands at once make one."""
     experiment = part.options.experiment
     key = {"owner": owner, "settings": settings, "method": part.method.name, "direction": part.direction}
@@ -46,7 +46,7 @@ def ensure(owner: User, settings: str, part: Part, recipe: dict[str, Any]) -> Ca
         if found is not None:
             return found.campaign
         name = f"{part.options.of_experiment.title}: {part.name}"[:120]
-        campaign = drafts.create(owner=owner, name=name, recipe=recipe, is_seed_typed=True)
+        campaign = drafts.create(owner=owner, name=name, config=config, is_seed_typed=True)
         ExperimentCampaign.objects.create(**key, seed=part.seed, experiment=experiment, campaign=campaign)
     return campaign
 
@@ -129,7 +129,7 @@ def _check(campaign: Campaign, most_requests: int | None) -> None:
         raise Blocked(f"{campaign.name} is paused: {reason}")
     for judge in campaign.judges.exclude(stopped_because=""):
         raise Blocked(f"{campaign.name}: {judge.stopped_because} Open the campaign's page to go on.")
-    for scorer in campaign.scorers.filter(name__in=campaign.parsed_recipe.scorers).exclude(stopped_because=""):
+    for scorer in campaign.scorers.filter(name__in=campaign.config.scorers).exclude(stopped_because=""):
         raise Blocked(
             f"{campaign.name}: the scorer {scorer.name} gives no numbers: {scorer.stopped_because}. Mend it, press "
             "“Try the scorers again” on the campaign's page, and run the same command again"
@@ -162,7 +162,7 @@ def _all_are_suspended(campaign: Campaign) -> bool:
 
 def _missing_number(campaign: Campaign) -> Score | None:
     """Return why no chain goes on where each waits for a number that its scorer says there is not; otherwise None."""
-    names = campaign.parsed_recipe.scorers
+    names = campaign.config.scorers
     if not names:
         return None
     none = Score.objects.filter(scorer__campaign=campaign, scorer__name__in=names, value__isnull=True)

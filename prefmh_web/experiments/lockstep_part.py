@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import sampler
-from prefmh_web.experiments.recipes import Part
+from prefmh_web.experiments.configs import Part
 
 
 def takes(part: Part) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 import sampler
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.started import objects
-from prefmh_web.experiments.recipes import Part
+from prefmh_web.experiments.configs import Part
 from prefmh_web.objects.kind import Look
 
 outputs = sampler.outputs

@@ -24,9 +24,9 @@ from prefmh_web.experiments import (
     scoring,
     standing,
 )
+from prefmh_web.experiments.configs import CONFIGS, Part
 from prefmh_web.experiments.models import ExperimentCampaign
 from prefmh_web.experiments.progress import Display
-from prefmh_web.experiments.recipes import RECIPES, Part
 from prefmh_web.experiments.scored_states import ScoredStates
 from prefmh_web.scorers import Scorer
 
@@ -51,7 +51,7 @@ class Run:
         inputs: prompts, by direction.
         most_requests: of all its stages together.
         scorers: by role.
-        vocabulary: the arms of molecules, as the recipe of their space has them.
+        vocabulary: the arms of molecules, as the config of their space has them.
     """
 
     options: sampler.ExperimentOptions
@@ -83,22 +83,22 @@ def check(part: Part) -> None:
     """Check that a part can be run.
 
     Raises:
-        ValueError: its recipe cannot be run.
+        ValueError: its config cannot be run.
         MissingExtra: something that computes it is not installed.
     """
     if lockstep_part.takes(part):
         lockstep_part.check(part)
     else:
-        recipe_of(part)
+        config_of(part)
 
 
-def recipe_of(part: Part) -> dict[str, Any]:
-    """Return a part's recipe, checked.
+def config_of(part: Part) -> dict[str, Any]:
+    """Return a part's config, checked.
 
     Raises:
-        ValueError: it cannot be run; `sampler.RecipeError` is one.
+        ValueError: it cannot be run; `sampler.ConfigError` is one.
     """
-    return sampler.parse_recipe(RECIPES[part.options.experiment](part)).model_dump(mode="json")
+    return sampler.parse_config(CONFIGS[part.options.experiment](part)).model_dump(mode="json")
 
 
 def sample(run: Run, display: Display) -> None:
@@ -116,7 +116,7 @@ def sample(run: Run, display: Display) -> None:
                 _save(run, part, partial(lockstep_part.write_record, part, _counted(run, parts, number, display)))
                 display.say(f"{part.name}: done")
                 continue
-            campaign = campaigns.ensure(run.owner, run.settings, part, recipe_of(part))
+            campaign = campaigns.ensure(run.owner, run.settings, part, config_of(part))
             made[part.method.name].append(campaign)
             left = None if run.most_requests is None else run.most_requests - spent
             now = partial(standing.of_campaign, run, parts, number, campaign)

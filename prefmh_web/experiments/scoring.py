@@ -4,7 +4,7 @@ The scorers are those of the site (`prefmh_web/scorers`). Each kept state is one
 the scorer is asked and filled when its answer is there: a run that was killed asks for what is missing. An object that
 a scorer gives no number has a row without a value; it is not asked about again, and its cell stays empty.
 
-The role `quality` is not asked here. Its numbers belong to campaigns, whose recipes name it and whose exports have it;
+The role `quality` is not asked here. Its numbers belong to campaigns, whose configs name it and whose exports have it;
 here they are only counted.
 """
 

@@ -9,10 +9,10 @@ from django.db.models import QuerySet, Sum
 
 import sampler
 from prefmh_web.campaigns.models import Campaign, ModelUsage
+from prefmh_web.experiments.configs import Part
 from prefmh_web.experiments.forecast import is_written
 from prefmh_web.experiments.models import EvaluationAnswer
 from prefmh_web.experiments.progress import Standing
-from prefmh_web.experiments.recipes import Part
 
 if TYPE_CHECKING:
     from prefmh_web.experiments.run import Run

@@ -82,7 +82,7 @@ class ObjectKind(Protocol):
 
     @property
     def name(self) -> str:
-        """What recipes call the kind; the folder of its templates, and a CSS class."""
+        """What configs call the kind; the folder of its templates, and a CSS class."""
 
     @property
     def noun(self) -> str:

@@ -188,12 +188,13 @@ def _people() -> Iterator[Finding]:
 def _unanswerable(campaign: Campaign, comparison: Comparison, judge: Judge, people: set[int]) -> Iterator[Finding]:
     cast = [vote for vote in comparison.votes.all() if vote.counted and vote.judge_id == judge.pk]
     answered = len(cast)
-    if 0 < answered < judge.budget and people <= {vote.annotator_id for vote in cast}:
+    if 0 < answered < judge.max_votes and people <= {vote.annotator_id for vote in cast}:
         yield Finding(
-            f"“{campaign}”: step {comparison.step} of chain {comparison.chain.place} needs up to {judge.budget} votes "
+            f"“{campaign}”: step {comparison.step} of chain {comparison.chain.place} needs up to "
+            f"{judge.max_votes} votes "
             f"on “{judge}”; {answered} {'has' if answered == 1 else 'have'} been cast, and nobody else has joined.",
             "Nobody answers the same question on a pair twice: invite at least "
-            f"{judge.budget - answered} more {'person' if judge.budget - answered == 1 else 'people'}.",
+            f"{judge.max_votes - answered} more {'person' if judge.max_votes - answered == 1 else 'people'}.",
         )
 
 

@@ -154,11 +154,11 @@ class Spending:
         return self.recruitment.priced(cost / bought) if cost and bought else ""
 
 
-def needs(recipe: sampler.Recipe, protocol: Protocol) -> Needs:
+def needs(config: sampler.ChainConfig, protocol: Protocol) -> Needs:
     """Return what a campaign can ask of people, by its setup alone."""
-    votes = recipe.chains_at_most * recipe.steps * recipe.votes_a_step
+    votes = config.chains_at_most * config.steps * config.votes_a_step
     trials = trials_after(votes, protocol.shares)
-    return Needs(recipe.chains_at_most, recipe.steps, recipe.votes_a_step, trials)
+    return Needs(config.chains_at_most, config.steps, config.votes_a_step, trials)
 
 
 def demand_fit(campaign: Campaign) -> None:
@@ -169,7 +169,7 @@ def demand_fit(campaign: Campaign) -> None:
         NotPossible: one does not; the message says what would do.
     """
     recruitment = recruitment_of(campaign)
-    wanted, people = needs(campaign.parsed_recipe, recruitment.parsed_protocol), max(_asked(campaign), default=0)
+    wanted, people = needs(campaign.config, recruitment.parsed_protocol), max(_asked(campaign), default=0)
     if recruitment.places is not None and recruitment.places < people:
         raise NotPossible(
             f"Each pair needs votes of {people} different people, and there are {recruitment.places} places. On the "
@@ -188,13 +188,13 @@ def demand_fit(campaign: Campaign) -> None:
 
 
 def demand_covers(campaign: Campaign) -> None:
-    """Demand that the budget of a started campaign, if it has one, covers chains as long as its recipe now says.
+    """Demand that the budget of a started campaign, if it has one, covers chains as long as its config now says.
 
     Raises:
         NotPossible: it does not; the message says how many answers would.
     """
     recruitment = recruitment_of(campaign)
-    wanted = needs(campaign.parsed_recipe, recruitment.parsed_protocol)
+    wanted = needs(campaign.config, recruitment.parsed_protocol)
     if recruitment.budget is not None and recruitment.budget < wanted.answers:
         raise NotPossible(
             f"The budget of {recruitment.budget} answers is too small: {wanted.chains} chains of {wanted.steps} steps "
@@ -221,7 +221,7 @@ def keeps_late(campaign: Campaign) -> Callable[[], bool] | None:
 
 def _left(campaign: Campaign) -> int:
     recruitment = recruitment_of(campaign)
-    set_aside = needs(started_campaign(campaign).recipe, recruitment.parsed_protocol).votes
+    set_aside = needs(started_campaign(campaign).config, recruitment.parsed_protocol).votes
     return (recruitment.budget or 0) - set_aside - _late(campaign) - _trials_out(campaign)
 
 
@@ -237,7 +237,7 @@ def spending_of(campaign: Campaign, recruitment: Recruitment) -> Spending | None
     is_known = recruitment.budget is not None or recruitment.cost_of_places is not None
     if not (campaign.is_draft or is_known):
         return None
-    needed = needs(campaign.parsed_recipe, recruitment.parsed_protocol)
+    needed = needs(campaign.config, recruitment.parsed_protocol)
     supply = supply_of(campaign, recruitment)
     return Spending(recruitment, needed, None if campaign.is_draft else spent(campaign), supply)
 
@@ -254,10 +254,10 @@ def _trials_out(campaign: Campaign) -> int:
 
 def _asked(campaign: Campaign) -> list[int]:
     """Return N of each judge whose votes are people's."""
-    recipe = campaign.parsed_recipe
-    if recipe.rule.evidence != "votes":
+    config = campaign.config
+    if config.rule.evidence != "votes":
         return []
-    return [judge.budget for judge in recipe.judges if not isinstance(judge.source, sampler.ModelSource)]
+    return [judge.votes for judge in config.judges if not isinstance(judge.source, sampler.ModelSource)]
 
 
 def supply_of(campaign: Campaign, recruitment: Recruitment) -> Supply | None:
@@ -271,14 +271,14 @@ def supply_of(campaign: Campaign, recruitment: Recruitment) -> Supply | None:
 
 
 def _steps_left(campaign: Campaign) -> int:
-    recipe = campaign.parsed_recipe
+    config = campaign.config
     if campaign.is_draft:
-        return recipe.chains_at_most * recipe.steps
+        return config.chains_at_most * config.steps
     if campaign.status == Campaign.Status.FINISHED:
         return 0
     undecided = Sum(F("length") - F("step"), filter=Q(ended_at=None), default=0)
     opened = campaign.chains.aggregate(count=Count("pk"), left=undecided)
-    left: int = opened["left"] + (recipe.chains_at_most - opened["count"]) * recipe.steps
+    left: int = opened["left"] + (config.chains_at_most - opened["count"]) * config.steps
     return left
 
 
@@ -294,15 +294,15 @@ def _can_give(recruitment: Recruitment) -> int | None:
 
 def estimate_of(campaign: Campaign, recruitment: Recruitment) -> sampler.Estimate | None:
     """Return what a draft will take of people; None where nobody votes."""
-    recipe, asked = campaign.parsed_recipe, _asked(campaign)
+    config, asked = campaign.config, _asked(campaign)
     if not asked:
         return None
     pay = recruitment.place_pay
     return sampler.estimate(
-        recipe.chains_at_most,
-        recipe.steps,
+        config.chains_at_most,
+        config.steps,
         asked,
-        burn_in=recipe.burn_in,
+        burn_in=config.burn_in,
         votes_each=recruitment.votes_each,
         place_pay=None if pay is None else float(pay),
     )

@@ -51,7 +51,7 @@ class ShownPair:
     @classmethod
     def of(cls, question: str, first: State, second: State, campaign: Campaign) -> ShownPair:
         """Return a pair of objects of a campaign."""
-        contexts = (context_of(state, started_campaign(campaign).recipe) for state in (first, second))
+        contexts = (context_of(state, started_campaign(campaign).config) for state in (first, second))
         return cls(question, objects.stored(first), objects.stored(second), *contexts)
 
     def swapped(self) -> ShownPair:
@@ -65,7 +65,7 @@ def due(annotator: Annotator, campaign: Campaign) -> Check | None:
     Two pages of theirs show the same one.
     """
     terms, votes = terms_of(campaign), annotator.votes_cast
-    seed = started_campaign(campaign).recipe.seed
+    seed = started_campaign(campaign).config.seed
     trial = check_after(seed, annotator.pk, votes, terms.shares, len(terms.gold))
     if trial is None or not campaign.is_running or annotator.removed_at:
         return None
@@ -134,8 +134,8 @@ def shown_pair(check: Check, campaign: Campaign) -> ShownPair:
 def _pair(check: Check, campaign: Campaign) -> ShownPair:
     if check.lease is None:
         gold = terms_of(campaign).gold[check.gold or 0]
-        question = own_pairs.question_of(gold, campaign.parsed_recipe)
-        contexts = contexts_by_content(campaign, started_campaign(campaign).recipe, gold.first, gold.second)
+        question = own_pairs.question_of(gold, campaign.config)
+        contexts = contexts_by_content(campaign, started_campaign(campaign).config, gold.first, gold.second)
         return ShownPair(question, StoredObject(gold.first), StoredObject(gold.second), *contexts)
     if check.kind == Check.Kind.REPEAT:
         question = started_campaign(campaign).judge(check.lease.judge_id).question

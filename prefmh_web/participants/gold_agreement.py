@@ -49,7 +49,7 @@ class GoldAnswers:
 
 def answers_in(campaign: Campaign) -> list[GoldAnswers]:
     """Return what was answered to each gold pair of a campaign, in the protocol's order."""
-    pairs, recipe = terms_of(campaign).gold, campaign.parsed_recipe
+    pairs, config = terms_of(campaign).gold, campaign.config
     chose_first: dict[tuple[int, int], bool] = {}
     answered = Check.objects.filter(participation__campaign=campaign, kind=Check.Kind.GOLD).exclude(chosen_side="")
     columns = ("participation", "gold", "chosen_side", "is_swapped")
@@ -58,7 +58,7 @@ def answers_in(campaign: Campaign) -> list[GoldAnswers]:
     found = []
     for number, pair in enumerate(pairs):
         said = [is_first for (_, gold), is_first in chose_first.items() if gold == number]
-        question = own_pairs.question_of(pair, recipe)
+        question = own_pairs.question_of(pair, config)
         found.append(GoldAnswers(number, question, pair, sum(said), len(said) - sum(said)))
     return found
 

@@ -10,15 +10,15 @@ from prefmh_web.campaigns.models import Campaign
 from prefmh_web.participants.protocol import OwnPair, Protocol
 
 
-def questions_of(recipe: sampler.Recipe) -> Sequence[str]:
+def questions_of(config: sampler.ChainConfig) -> Sequence[str]:
     """Return the questions that people answer, each once, in their order."""
-    asked = [judge.question for judge in recipe.judges if not isinstance(judge.source, sampler.ModelSource)]
+    asked = [judge.question for judge in config.judges if not isinstance(judge.source, sampler.ModelSource)]
     return tuple(dict.fromkeys(asked))
 
 
-def question_of(pair: OwnPair, recipe: sampler.Recipe) -> str:
+def question_of(pair: OwnPair, config: sampler.ChainConfig) -> str:
     """Return the question that stands above a pair."""
-    return questions_of(recipe)[pair.question - 1]
+    return questions_of(config)[pair.question - 1]
 
 
 def demand_fit(protocol: Protocol, campaign: Campaign) -> None:
@@ -29,8 +29,8 @@ def demand_fit(protocol: Protocol, campaign: Campaign) -> None:
     """
     if not protocol.own_pairs:
         return
-    recipe = campaign.parsed_recipe
-    kind, questions = sampler.OBJECT_KINDS[recipe.space.objects], questions_of(recipe)
+    config = campaign.config
+    kind, questions = sampler.OBJECT_KINDS[config.space.objects], questions_of(config)
     for pair in protocol.own_pairs:
         if pair.question > len(questions):
             raise NotPossible(
@@ -51,7 +51,7 @@ def states_among(protocol: Protocol, campaign: Campaign) -> Sequence[str] | None
     """Return the states of the campaign's space that look like an object of the protocol's pairs: feedback on them
     teaches the judge. None where that is not known, because the chains make their objects.
     """
-    if campaign.parsed_recipe.generates:
+    if campaign.config.generates:
         return None
     contents = {sampler.shown_alike(content) for pair in protocol.own_pairs for content in (pair.first, pair.second)}
     states = campaign.states.values_list("content", flat=True) if contents else ()

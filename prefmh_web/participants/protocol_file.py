@@ -58,7 +58,7 @@ def _consent(recruitment: Recruitment) -> dict[str, Any] | None:
 def _budget(recruitment: Recruitment, campaign: Campaign) -> dict[str, Any] | None:
     if recruitment.budget is None:
         return None
-    needs, spent = budget.needs(campaign.parsed_recipe, recruitment.parsed_protocol), budget.spent(campaign)
+    needs, spent = budget.needs(campaign.config, recruitment.parsed_protocol), budget.spent(campaign)
     return {
         "answers": recruitment.budget,
         "set_aside": needs.votes,

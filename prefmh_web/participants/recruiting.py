@@ -224,7 +224,7 @@ def demand_startable(campaign: Campaign) -> None:
     """
     recruitment = recruitment_of(campaign)
     own_pairs.demand_fit(recruitment.parsed_protocol, campaign)
-    if not campaign.parsed_recipe.panelists:
+    if not campaign.config.panelists:
         return
     if recruitment.platform.knows_people:
         raise NotPossible(

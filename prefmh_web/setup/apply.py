@@ -22,7 +22,7 @@ from prefmh_web.setup import fitting
 from prefmh_web.setup.model import Setup
 from prefmh_web.setup.people import People
 from prefmh_web.setup.problems import Problem, SetupError
-from prefmh_web.setup.reading import recipe_of, recruitment_fields
+from prefmh_web.setup.reading import config_of, recruitment_fields
 from prefmh_web.setup.twins import warning_of_seed
 
 _SEEDS = 2**53
@@ -60,18 +60,18 @@ def warnings(setup: Setup, owner: User) -> Iterator[str]:
     """Yield what a start would refuse as things stand, and what a researcher should know. None of it makes a file
     unusable: an endpoint may be registered after the campaign is set up.
     """
-    recipe = recipe_of(setup)
+    config = config_of(setup)
     known = {*Endpoint.objects.filter(owner=owner).values_list("name", flat=True)}
-    for source in (judge.source for judge in recipe.judges):
+    for source in (judge.source for judge in config.judges):
         if isinstance(source, sampler.ModelSource) and source.endpoint not in known:
             yield f"{owner} has no endpoint “{source.endpoint}”. Register it before the start."
-    space = recipe.space
-    if isinstance(space, sampler.ServedTextsRecipe) and space.model not in {*known, *model_names()}:
+    space = config.space
+    if isinstance(space, sampler.ServedTextsConfig) and space.model not in {*known, *model_names()}:
         yield f"{owner} has no endpoint “{space.model}”, which writes the texts. Register it before the start."
-    names = [*recipe.rule.scorers, *setup.scorers, *filter(None, [getattr(space, "estimate", "")])]
+    names = [*config.rule.scorers, *setup.scorers, *filter(None, [getattr(space, "estimate", "")])]
     scorers = offered(space.objects) if names else {}
     yield from (f"This site offers no scorer “{name}” for these objects." for name in names if name not in scorers)
-    if (answers := sum(isinstance(judge.source, sampler.PanelistSource) for judge in recipe.judges)) > MANY_ANSWERS:
+    if (answers := sum(isinstance(judge.source, sampler.PanelistSource) for judge in config.judges)) > MANY_ANSWERS:
         percent = 100 * sampler.best_acceptance(answers)
         yield (
             f"All {answers} answers of the panel must be a yes for a step to be accepted: {percent:.1f} % of the steps "
@@ -81,14 +81,14 @@ def warnings(setup: Setup, owner: User) -> Iterator[str]:
         yield told
 
 
-def draft_fields(setup: Setup, recipe: sampler.Recipe) -> dict[str, Any]:
+def draft_fields(setup: Setup, config: sampler.ChainConfig) -> dict[str, Any]:
     """Return the columns of a draft of a setup: what the form and a file alike come to."""
     return {
         "name": setup.name,
         "instructions": setup.instructions,
         "language": setup.language,
         "layout": setup.layout or "",
-        "recipe": recipe.model_dump(mode="json"),
+        "config_data": config.model_dump(mode="json"),
         "is_seed_typed": setup.seed is not None,
         "scorer_names": " ".join(setup.scorers),
         "lease_seconds": setup.answering.seconds,
@@ -100,12 +100,13 @@ def draft_fields(setup: Setup, recipe: sampler.Recipe) -> dict[str, Any]:
 
 
 def _draft(setup: Setup, owner: User, file: File[Any] | None) -> Campaign:
-    recipe = recipe_of(setup, secrets.randbelow(_SEEDS))
+    fields = draft_fields(setup, config_of(setup, secrets.randbelow(_SEEDS)))
     return drafts.create(
         owner=owner,
+        config=fields.pop("config_data"),
         file=file,
         filename=setup.file.name if setup.file else "",
-        **draft_fields(setup, recipe),
+        **fields,
     )
 
 

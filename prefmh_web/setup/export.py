@@ -13,7 +13,7 @@ from prefmh_web.participants import recruiting
 from prefmh_web.participants.models import USUAL_PAY, Outcome, Recruitment
 from prefmh_web.participants.protocol import Protocol
 from prefmh_web.setup import yaml_text
-from prefmh_web.setup.model import RECIPE_FIELDS, VERSION, Setup
+from prefmh_web.setup.model import CONFIG_FIELDS, VERSION, Setup
 from prefmh_web.setup.people import People
 
 _SAME_NAMES = set(People.model_fields) - {"codes", "pay", "refused", "protocol"}
@@ -29,7 +29,7 @@ def setup_of(campaign: Campaign, *, needs_file: bool = True) -> Setup:
     Raises:
         NotPossible: its uploaded file is gone.
     """
-    recipe = campaign.parsed_recipe
+    config = campaign.config
     recruitment = recruiting.recruitment_of(campaign)
     return Setup.model_validate(
         _in_plain_lines(
@@ -39,11 +39,11 @@ def setup_of(campaign: Campaign, *, needs_file: bool = True) -> Setup:
                 "instructions": campaign.instructions,
                 "language": campaign.language,
                 "layout": campaign.layout or None,
-                "file": _file(campaign, recipe, needs_file=needs_file),
-                **{name: each for name, each in recipe.model_dump(mode="json").items() if name in RECIPE_FIELDS},
-                "seed": recipe.seed if campaign.is_seed_typed and not campaign.hides_seed else None,
+                "file": _file(campaign, config, needs_file=needs_file),
+                **{name: each for name, each in config.model_dump(mode="json").items() if name in CONFIG_FIELDS},
+                "seed": config.seed if campaign.is_seed_typed and not campaign.hides_seed else None,
                 # Once it has started, a campaign's scorers hold those of its rule, too.
-                "scorers": [name for name in campaign.scorer_names.split() if name not in recipe.rule.scorers],
+                "scorers": [name for name in campaign.scorer_names.split() if name not in config.rule.scorers],
                 "answering": {
                     "seconds": campaign.lease_seconds,
                     "suspend_after_skips": campaign.suspend_after_skips,
@@ -66,8 +66,8 @@ def text_of(setup: Setup | dict[str, Any]) -> str:
     return yaml_text.write(_without_empty(setup.model_dump(mode="json") if isinstance(setup, Setup) else setup))
 
 
-def _file(campaign: Campaign, recipe: sampler.Recipe, *, needs_file: bool) -> dict[str, str] | None:
-    if recipe.generates:
+def _file(campaign: Campaign, config: sampler.ChainConfig, *, needs_file: bool) -> dict[str, str] | None:
+    if config.generates:
         return None
     catalog = Catalog.objects.filter(campaign=campaign).first()
     if catalog is None:

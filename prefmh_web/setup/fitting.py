@@ -41,11 +41,11 @@ def chat_servers(owner: User) -> dict[str, str]:
     return {name: kind.label for name, kind in kinds.items() if kind.server.completing() is None}
 
 
-def of_scorers(setup: Setup, recipe: sampler.Recipe) -> Iterator[Misfit]:
+def of_scorers(setup: Setup, config: sampler.ChainConfig) -> Iterator[Misfit]:
     """Yield each scorer of a setup that is for other objects."""
-    field = "scorer" if isinstance(recipe.rule, sampler.QuestRecipe) else "scorers"
-    objects = recipe.space.objects
-    for path, names in ((f"rule.{field}", recipe.rule.scorers), ("scorers", setup.scorers)):
+    field = "scorer" if isinstance(config.rule, sampler.QuestConfig) else "scorers"
+    objects = config.space.objects
+    for path, names in ((f"rule.{field}", config.rule.scorers), ("scorers", setup.scorers)):
         if name := misfit_scorer(names, objects):
             among = ", ".join(offered(objects))
             yield path, f"“{name}” is not offered for {OBJECT_KINDS[objects].nouns}; there are {among}"
@@ -75,6 +75,6 @@ def campaign_named(number: int, name: str, owner: User) -> Campaign | None:
     return None if found is None or found.is_draft else found
 
 
-def _completes(judge: sampler.JudgeRecipe) -> bool:
+def _completes(judge: sampler.JudgeConfig) -> bool:
     source = judge.source
     return isinstance(source, sampler.ModelSource) and source.prompt is not None and source.prompt.completion

@@ -28,7 +28,7 @@ def hide(setup: dict[str, Any], *, hides_answers: bool) -> dict[str, Any]:
     if hides_answers and protocol.get("comprehension"):
         checks = [check | {_ANSWER: MARK} for check in protocol["comprehension"]]
         people["protocol"] = protocol | {"comprehension": checks}
-    return sampler.unnamed_recipe(setup) | {"people": people}
+    return sampler.unnamed_config(setup) | {"people": people}
 
 
 def fill(setup: Any) -> Iterator[str]:

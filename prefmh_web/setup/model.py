@@ -1,7 +1,7 @@
 """The whole setup of a campaign, as one model: what the form, the protocol and the pages of a draft can say.
 
 `campaign.yaml` is this model as text, and its JSON Schema is published with the docs. The parts that fix the chains are
-the sampler's own (`sampler.Recipe`), those about people are `people.py` and the protocol; nothing is said twice.
+the sampler's own (`sampler.ChainConfig`), those about people are `people.py` and the protocol; nothing is said twice.
 
 Not in it: keys of endpoints, which are named only; people, but for a panel's names, which the record's copy leaves out;
 and a seed that was drawn, so that a second campaign from the same file draws its own.
@@ -23,9 +23,9 @@ Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max
 _ScorerName = Annotated[str, StringConstraints(pattern=r"^\S{1,200}$")]
 
 
-def _of_recipe(name: str) -> Any:
-    """Return a field of the recipe, with its bounds and its default."""
-    return copy(sampler.Recipe.model_fields[name])
+def _of_config(name: str) -> Any:
+    """Return a field of the config, with its bounds and its default."""
+    return copy(sampler.ChainConfig.model_fields[name])
 
 
 class UploadedFile(Part):
@@ -82,7 +82,7 @@ class Setup(Part):
         judges: what is asked, how often, and who answers: people, a panelist, an endpoint or a local model by
             its name.
         chains: at the start.
-        most_chains: further ones open for people who would wait, up to so many.
+        max_chains: further ones open for people who would wait, up to so many.
         steps: of each chain.
         burn_in: steps of each chain that the analysis leaves out.
         seed: only one that the researcher has typed; without it, the start of each campaign draws its own.
@@ -99,29 +99,29 @@ class Setup(Part):
     instructions: Annotated[str, StringConstraints(strip_whitespace=True, max_length=4000)] = ""
     language: Language = "en"
     layout: Literal["by-screen", "stacked"] | None = None
-    space: sampler.SpaceRecipe = _of_recipe("space")
+    space: sampler.SpaceConfig = _of_config("space")
     file: UploadedFile | None = None
-    kernel: sampler.KernelRecipe = _of_recipe("kernel")
-    rule: sampler.RuleRecipe = _of_recipe("rule")
-    judges: tuple[sampler.JudgeRecipe, ...] = Field(default=(), max_length=8)
-    chains: int = _of_recipe("chains")
-    most_chains: int | None = _of_recipe("most_chains")
-    steps: int = _of_recipe("steps")
-    burn_in: int = _of_recipe("burn_in")
+    kernel: sampler.KernelConfig = _of_config("kernel")
+    rule: sampler.RuleConfig = _of_config("rule")
+    judges: tuple[sampler.JudgeConfig, ...] = Field(default=(), max_length=8)
+    chains: int = _of_config("chains")
+    max_chains: int | None = _of_config("max_chains")
+    steps: int = _of_config("steps")
+    burn_in: int = _of_config("burn_in")
     seed: int | None = Field(default=None, ge=0, lt=2**53)
     scorers: tuple[_ScorerName, ...] = Field(default=(), max_length=50)
     answering: Answering = Answering()
     caps: Caps = Caps()
     people: People = People()
 
-    def recipe(self, seed: int) -> dict[str, Any]:
-        """Return what the sampler's recipe is made of, under a seed if none was typed."""
-        parts = self.model_dump(mode="json", include=set(RECIPE_FIELDS))
+    def config(self, seed: int) -> dict[str, Any]:
+        """Return what the sampler's config is made of, under a seed if none was typed."""
+        parts = self.model_dump(mode="json", include=set(CONFIG_FIELDS))
         return {"version": 1, **parts, "seed": seed if self.seed is None else self.seed}
 
 
-RECIPE_FIELDS = tuple(name for name in sampler.Recipe.model_fields if name not in ("version", "seed", "target"))
-"""Those of a setup that are the recipe's, under the same names."""
+CONFIG_FIELDS = tuple(name for name in sampler.ChainConfig.model_fields if name not in ("version", "seed", "target"))
+"""Those of a setup that are the config's, under the same names."""
 
 
 def json_schema() -> dict[str, Any]:

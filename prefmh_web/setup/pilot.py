@@ -37,7 +37,7 @@ def make(campaign: Campaign, owner: User, people: int, votes_each: int) -> Campa
 
 def can_have_one(campaign: Campaign) -> bool:
     """Return whether a crowd votes in a campaign."""
-    return any(judge.source.kind == "people" for judge in campaign.parsed_recipe.judges)
+    return any(judge.source.kind == "people" for judge in campaign.config.judges)
 
 
 def _changes(setup: Setup, people: int, votes_each: int) -> dict[str, object]:

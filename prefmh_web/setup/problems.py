@@ -12,7 +12,7 @@ class Problem:
 
     Args:
         message: what is wrong and what would be accepted.
-        path: where in the setup, such as judges.0.budget; empty for the file as a whole.
+        path: where in the setup, such as judges.0.votes; empty for the file as a whole.
         line: in campaign.yaml, from 1; None where no line is meant.
         column: in that line, from 1.
     """

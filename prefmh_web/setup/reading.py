@@ -61,23 +61,23 @@ def setup_in(content: bytes | str, tell: Tell | None = None, owner: User | None 
     return setup
 
 
-def recipe_of(setup: Setup, seed: int = 0) -> sampler.Recipe:
-    """Return the recipe of a setup.
+def config_of(setup: Setup, seed: int = 0) -> sampler.ChainConfig:
+    """Return the config of a setup.
 
     Args:
         seed: where the setup has none.
 
     Raises:
-        sampler.RecipeError: its parts do not fit together.
+        sampler.ConfigError: its parts do not fit together.
     """
-    return sampler.parse_recipe(setup.recipe(seed))
+    return sampler.parse_config(setup.config(seed))
 
 
-def as_campaign(setup: Setup, recipe: sampler.Recipe) -> Campaign:
+def as_campaign(setup: Setup, config: sampler.ChainConfig) -> Campaign:
     """Return a draft of a setup, unsaved, to look at."""
     return Campaign(
         name=setup.name,
-        recipe=recipe.model_dump(mode="json"),
+        config_data=config.model_dump(mode="json"),
         instructions=setup.instructions,
         language=setup.language,
         layout=setup.layout or "",
@@ -119,24 +119,24 @@ def _keys() -> list[str]:
 
 def _misfits(setup: Setup) -> Iterator[tuple[str, str]]:
     try:
-        recipe = recipe_of(setup)
-    except sampler.RecipeError as error:
+        config = config_of(setup)
+    except sampler.ConfigError as error:
         yield from ((problem.path, problem.message) for problem in error.problems)
         return
-    yield from _file_misfits(setup, recipe)
+    yield from _file_misfits(setup, config)
     yield from _language_misfits(setup)
     yield from _people_misfits(setup)
     try:
-        own_pairs.demand_fit(setup.people.protocol, as_campaign(setup, recipe))
+        own_pairs.demand_fit(setup.people.protocol, as_campaign(setup, config))
     except NotPossible as reason:
         yield "people.protocol", str(reason)
-    yield from fitting.of_scorers(setup, recipe)
+    yield from fitting.of_scorers(setup, config)
 
 
-def _file_misfits(setup: Setup, recipe: sampler.Recipe) -> Iterator[tuple[str, str]]:
-    if recipe.generates and setup.file is not None:
+def _file_misfits(setup: Setup, config: sampler.ChainConfig) -> Iterator[tuple[str, str]]:
+    if config.generates and setup.file is not None:
         yield "file", "must be left out: the chains make their objects"
-    elif not recipe.generates and setup.file is None:
+    elif not config.generates and setup.file is None:
         yield "file", "is missing: name the file that has the list, such as “file: {name: texts.csv}”"
 
 

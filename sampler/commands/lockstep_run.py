@@ -12,7 +12,7 @@ from sampler.experiments.editor.torch_editor import TorchEditor
 from sampler.experiments.lockstep import LockstepSettings, Step, run_lockstep
 from sampler.experiments.lockstep_archive import write_archive
 from sampler.experiments.lockstep_record import LockstepWriter
-from sampler.spaces.molecules.space import MoleculesRecipe
+from sampler.spaces.molecules.space import MoleculesConfig
 
 
 def check_lockstep() -> None:
@@ -44,7 +44,7 @@ def record_lockstep(
         seed: of proposals, uniforms, first weights and batches.
         chains, steps: how many.
         convention: how r0 is computed.
-        vocabulary: the arms, as `MoleculesRecipe` has them.
+        vocabulary: the arms, as `MoleculesConfig` has them.
         progress: called with the number of every step that is done.
 
     Raises:
@@ -52,7 +52,7 @@ def record_lockstep(
         OSError: the record cannot be written.
     """
     check_lockstep()
-    space = MoleculesRecipe(vocabulary=vocabulary)
+    space = MoleculesConfig(vocabulary=vocabulary)
     editor = TorchEditor(space.build().vocabulary, seed)
     settings = LockstepSettings(
         seed=seed, chains=chains, steps=steps, convention=convention, space=space, editor=editor.about

@@ -16,7 +16,7 @@ from sampler.experiments.editor.torch_editor import TorchEditor
 from sampler.experiments.lockstep import LockstepSettings, run_lockstep
 from sampler.experiments.lockstep_record import LockstepWriter
 from sampler.experiments.mars import FinalMolecule, MarsRun, forget, run_chains
-from sampler.spaces.molecules.space import MoleculesRecipe
+from sampler.spaces.molecules.space import MoleculesConfig
 
 _WARM_UP = 2
 
@@ -75,7 +75,7 @@ def run_job(job: LearnedJob) -> LearnedResult:
 
 
 def _run_learned(job: LearnedJob) -> list[FinalMolecule]:
-    vocabulary = MoleculesRecipe().build().vocabulary
+    vocabulary = MoleculesConfig().build().vocabulary
     editor = TorchEditor(vocabulary, job.run.seed, device=job.device)
     settings = LockstepSettings(
         seed=job.run.seed,

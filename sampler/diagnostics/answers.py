@@ -135,7 +135,7 @@ def populations(record: Record, objects: Objects, cluster: str) -> list[Populati
         ValueError: a cell is not what its column holds.
         KeyError: there is no such column or step.
     """
-    judges: list[dict[str, Any]] = record.recipe["judges"]
+    judges: list[dict[str, Any]] = record.config["judges"]
     sources = [_source(judge, judges) for judge in judges]
     found: dict[tuple[str, str], Population] = {}
     for number, (judge, source) in enumerate(zip(judges, sources, strict=True)):

@@ -100,7 +100,7 @@ def _tables(record: Record, visited: list[str], samples: list[Row]) -> tuple[dic
             else "no step is decided yet"
         )
         return {}, f"{why}, so there is nothing to follow"
-    measure = measure_of(record.recipe["space"])
+    measure = measure_of(record.config["space"])
     rows = {row["state"]: row for row in record.states}
     tables: dict[str, _Cells] = {}
     if measure is not None:

@@ -149,7 +149,7 @@ def _means(record: Record, properties: Followed, prompts: dict[str, str]) -> Ite
     """Yield averages over chains that open while people vote: each chain of a prompt counts alike, however far it has
     come.
     """
-    if record.recipe.get("most_chains") is None:
+    if record.config.get("max_chains") is None:
         return
     several = len(set(prompts.values())) > 1
     for column, prompt in product(properties.columns, dict.fromkeys(prompts.values())):

@@ -25,7 +25,7 @@ from sampler.experiments.mars import CHAINS, STEPS, FinalMolecule, score_of
 from sampler.kernels.learned_fragments import EditLogits, EditProposal, LearnedFragments
 from sampler.objects.molecules.measures import rate_molecule
 from sampler.rules.mars import Mars
-from sampler.spaces.molecules.space import MoleculesRecipe
+from sampler.spaces.molecules.space import MoleculesConfig
 from sampler.streams import Purpose, stream
 
 _RULE = Mars()
@@ -51,7 +51,7 @@ class LockstepSettings(BaseModel):
     steps: int = Field(default=STEPS, ge=1)
     convention: Literal["exact", "paper"] = "paper"
     learning_steps: int | None = Field(default=None, ge=0)
-    space: MoleculesRecipe = MoleculesRecipe()
+    space: MoleculesConfig = MoleculesConfig()
     editor: dict[str, str | int] = Field(default_factory=dict)
 
     def learns_after(self, step: int) -> bool:

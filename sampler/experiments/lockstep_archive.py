@@ -1,7 +1,7 @@
 """A lockstep run's record as one ZIP that stands beside the exports of campaigns, and is read like them.
 
     lockstep/settings.json, steps.csv, editor.csv    the record itself (`lockstep_record`)
-    recipe.json                                      {"lockstep": the settings}: no campaign runs such a recipe
+    campaign.json                                      {"lockstep": the settings}: no campaign runs such a config
     steps.csv, states.csv, samples.csv               what follows from it, as an export has it; without times
     votes.csv, ratings.csv                           headers only
 
@@ -70,8 +70,8 @@ def write_archive(folder: Path, path: Path) -> None:
             with (folder / name).open("rb") as source, archive.open(_entry(f"{FOLDER}/{name}"), "w") as entry:
                 shutil.copyfileobj(source, entry)
         settings = _settings(folder)
-        with archive.open(_entry(schema.RECIPE), "w") as entry:
-            entry.write(_recipe(settings).encode())
+        with archive.open(_entry(schema.CONFIG), "w") as entry:
+            entry.write(_config(settings).encode())
         for table in _TABLES:
             with archive.open(_entry(table.file), "w") as entry:
                 entry.writelines(line.encode() for line in _lines(table, folder, settings))
@@ -82,7 +82,7 @@ def replay_file(path: Path) -> Replay:
 
     Raises:
         RecordError: the file is not there, is no export, or a table is malformed.
-        RecipeError: its recipe cannot be read.
+        ConfigError: its config cannot be read.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -106,8 +106,8 @@ def _replay(archive: zipfile.ZipFile) -> Replay:
 def _tables_that_differ(
     archive: zipfile.ZipFile, folder: zipfile.Path, settings: LockstepSettings
 ) -> Iterator[Difference]:
-    if archive.read(schema.RECIPE).decode() != _recipe(settings):
-        yield _differs(f"{schema.RECIPE} does not hold the settings of {FOLDER}/{_SETTINGS}")
+    if archive.read(schema.CONFIG).decode() != _config(settings):
+        yield _differs(f"{schema.CONFIG} does not hold the settings of {FOLDER}/{_SETTINGS}")
     for table in _TABLES:
         with archive.open(table.file) as entry, io.TextIOWrapper(entry, encoding="utf-8", newline="") as found:
             pairs = itertools.zip_longest(found, _lines(table, folder, settings))
@@ -215,7 +215,7 @@ def _settings(folder: Path) -> LockstepSettings:
     return LockstepSettings.model_validate_json((folder / _SETTINGS).read_bytes())
 
 
-def _recipe(settings: LockstepSettings) -> str:
+def _config(settings: LockstepSettings) -> str:
     return json.dumps({"lockstep": settings.model_dump(mode="json")}, indent=2) + "\n"
 
 

@@ -25,12 +25,12 @@ from typing import Any
 
 import numpy as np
 
-from sampler.kernels.fragments import Convention, FragmentsRecipe
+from sampler.kernels.fragments import Convention, FragmentsConfig
 from sampler.objects.molecules.diversity import diversity, novelty, uniqueness
 from sampler.objects.molecules.measures import rate_molecule
 from sampler.rules.mars import Mars
 from sampler.spaces.molecules.graph import heavy_atoms
-from sampler.spaces.molecules.space import MoleculesRecipe
+from sampler.spaces.molecules.space import MoleculesConfig
 from sampler.streams import Purpose, stream
 
 CHAINS, STEPS = 200, 1_000
@@ -75,8 +75,8 @@ class FinalMolecule:
 
 def run_chain(run: MarsRun, chain: int) -> FinalMolecule:
     """Run one chain from `CC` to its end."""
-    space = MoleculesRecipe().build()
-    kernel = FragmentsRecipe(convention=run.convention).build(space)
+    space = MoleculesConfig().build()
+    kernel = FragmentsConfig(convention=run.convention).build(space)
     state = space.start(stream(run.seed, chain, 0, Purpose.START), chain)
     proposed = moved = 0
     for step in range(1, run.steps + 1):
@@ -183,7 +183,7 @@ def _by_chain(final: FinalMolecule) -> int:
 def forget(run: MarsRun) -> None:
     """Drop the molecules and scores kept from earlier runs in this process, so that a run's cost is its own."""
     score_of.cache_clear()
-    FragmentsRecipe(convention=run.convention).build(MoleculesRecipe().build()).forget()
+    FragmentsConfig(convention=run.convention).build(MoleculesConfig().build()).forget()
 
 
 @lru_cache(maxsize=_REMEMBERED_SCORES)

@@ -68,7 +68,7 @@ class ExperimentMethod:
         rule: what decides a step. "base" accepts every draw and asks nobody.
         judges: one for each factor of the rule.
         asks: N, votes a judge and proposal, or ratings a judge and object that are averaged.
-        parameters: of the rule and the kernel, as a recipe has them.
+        parameters: of the rule and the kernel, as a config has them.
         published: by column of the table; none where the paper has no such row.
         inexact: why the chain does not sample the law that the rule names; empty where it does.
         source: lines of the paper, or `CHOSEN`.

@@ -6,8 +6,8 @@ average of their preferences is not Bradley-Terry.
 
 A judge has one vote: a second one on the same pair in the same step would be of the same person, and repeat the first.
 
-Names are for the campaign's owner. To everybody else a panelist is a number, in the order in which a recipe names them:
-`unnamed` and `unnamed_recipe` put it in the name's place, and a recipe that was changed so says the same.
+Names are for the campaign's owner. To everybody else a panelist is a number, in the order in which a config names them:
+`unnamed` and `unnamed_config` put it in the name's place, and a config that was changed so says the same.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sampler.judges.recipe import JudgeRecipe
+from sampler.judges.config import JudgeConfig
 from sampler.judges.sources import PanelistSource, PeopleSource
 
 _TWICE = "would ask the same person the same pair twice in a step, and the second answer is no fresh draw"
 
 
-def panelists_of(judges: Sequence[JudgeRecipe]) -> tuple[str, ...]:
+def panelists_of(judges: Sequence[JudgeConfig]) -> tuple[str, ...]:
     """Return the names of a panel, by their numbers from 1; none where there is no panel."""
     return tuple(dict.fromkeys(judge.source.name for judge in judges if isinstance(judge.source, PanelistSource)))
 
 
-def unnamed(judges: Sequence[JudgeRecipe]) -> tuple[JudgeRecipe, ...]:
+def unnamed(judges: Sequence[JudgeConfig]) -> tuple[JudgeConfig, ...]:
     """Return judges with the number of each panelist in the place of the name."""
     names = panelists_of(judges)
     return tuple(
@@ -38,8 +38,8 @@ def unnamed(judges: Sequence[JudgeRecipe]) -> tuple[JudgeRecipe, ...]:
     )
 
 
-def unnamed_recipe(described: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a recipe, in plain data, with the number of each panelist in the place of the name."""
+def unnamed_config(described: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a config, in plain data, with the number of each panelist in the place of the name."""
     sources = [judge.get("source", {}) for judge in described.get("judges", ())]
     names = list(dict.fromkeys(source["name"] for source in sources if source.get("kind") == "panelist"))
     judges = [
@@ -60,7 +60,7 @@ def best_acceptance(answers: int) -> float:
     return float(0.5**answers)
 
 
-def panel_misfits(judges: Sequence[JudgeRecipe]) -> Iterator[tuple[str, str]]:
+def panel_misfits(judges: Sequence[JudgeConfig]) -> Iterator[tuple[str, str]]:
     """Yield the field and the reason of each judge that does not fit a panel; nothing where there is none."""
     names = panelists_of(judges)
     numbers = {str(number): name for number, name in enumerate(names, start=1)}
@@ -72,8 +72,8 @@ def panel_misfits(judges: Sequence[JudgeRecipe]) -> Iterator[tuple[str, str]]:
             asked[judge.question].append(judge.source.name)
             if numbers.get(judge.source.name, judge.source.name) != judge.source.name:
                 yield f"judges.{place}.source.name", "must not be the number of another panelist"
-            if judge.budget != 1:
-                yield f"judges.{place}.budget", f"must be 1 for a panelist: more votes {_TWICE}"
+            if judge.votes != 1:
+                yield f"judges.{place}.votes", f"must be 1 for a panelist: more votes {_TWICE}"
             if judge.order != "random":
                 reason = f"must be 'random' for a panelist: two judges, one for each order, {_TWICE}"
                 yield f"judges.{place}.order", reason

@@ -1,6 +1,6 @@
 """Who answers a judge's question: people in the browser, one named person, or a model behind an endpoint.
 
-The part of a recipe that says so. Whoever answers, a vote is a vote: the rule knows no difference.
+The part of a config that says so. Whoever answers, a vote is a vote: the rule knows no difference.
 """
 
 from __future__ import annotations

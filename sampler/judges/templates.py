@@ -144,10 +144,10 @@ def template_of(source: object) -> PromptTemplate | None:
 
 
 def template_misfits(sources: Sequence[object], fitting: Fitting) -> Iterator[tuple[str, str]]:
-    """Yield the path in a recipe and the reason of all such problems.
+    """Yield the path in a config and the reason of all such problems.
 
     Args:
-        sources: of the recipe's judges, in order.
+        sources: of the config's judges, in order.
     """
     for judge, source in enumerate(sources):
         if template := template_of(source):

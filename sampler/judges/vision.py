@@ -1,6 +1,6 @@
 """What a model judge is shown of pictures: their size and format, how closely it looks, and how molecules are shown.
 
-Part of a recipe, where every field may be left out: then pictures go to the model as they are stored or drawn, and a
+Part of a config, where every field may be left out: then pictures go to the model as they are stored or drawn, and a
 molecule as its SMILES, with its drawing for a model that sees pictures.
 """
 

@@ -1,8 +1,8 @@
-"""Kernels: one file a proposal law q(x'|x), each with the recipe that names it.
+"""Kernels: one file a proposal law q(x'|x), each with the config that names it.
 
-To add one: copy a file, give its recipe a new `kind` and its spaces (`moves_in`), and add the recipe to
-`ComponentRecipe` in `mixture.py`. The shared checks of `tests/support/kernels.py` then want a small instance of it.
-`learned_fragments.py` has no recipe: its editor learns while chains run, so the lockstep runner builds it.
+To add one: copy a file, give its config a new `kind` and its spaces (`moves_in`), and add the config to
+`ComponentConfig` in `mixture.py`. The shared checks of `tests/support/kernels.py` then want a small instance of it.
+`learned_fragments.py` has no config: its editor learns while chains run, so the lockstep runner builds it.
 """
 
 from __future__ import annotations
@@ -11,51 +11,51 @@ from typing import Annotated, get_args
 
 from pydantic import Field
 
-from sampler.kernels.crank_nicolson import CrankNicolson, CrankNicolsonRecipe
-from sampler.kernels.fragments import FragmentMoves, FragmentsRecipe
-from sampler.kernels.independent import Independent, IndependentRecipe
+from sampler.kernels.crank_nicolson import CrankNicolson, CrankNicolsonConfig
+from sampler.kernels.fragments import FragmentMoves, FragmentsConfig
+from sampler.kernels.independent import Independent, IndependentConfig
 from sampler.kernels.learned_fragments import EditLogits, Editor, EditProposal, LearnedFragments
-from sampler.kernels.mixture import ComponentRecipe, Mixture, MixturePart, MixtureRecipe
-from sampler.kernels.neighbours import Neighbours, NeighboursRecipe
-from sampler.kernels.suffix import Suffix, SuffixRecipe
-from sampler.kernels.walk import WalkKernel, WalkRecipe
+from sampler.kernels.mixture import ComponentConfig, Mixture, MixtureConfig, MixturePart
+from sampler.kernels.neighbours import Neighbours, NeighboursConfig
+from sampler.kernels.suffix import Suffix, SuffixConfig
+from sampler.kernels.walk import WalkConfig, WalkKernel
 from sampler.kernels.warm_up import WarmUp
 
-KernelRecipe = Annotated[ComponentRecipe | MixtureRecipe | WalkRecipe, Field(discriminator="kind")]
+KernelConfig = Annotated[ComponentConfig | MixtureConfig | WalkConfig, Field(discriminator="kind")]
 
 MOVES_IN: dict[str, tuple[str, ...]] = {
-    recipe.model_fields["kind"].default: recipe.moves_in for recipe in get_args(ComponentRecipe)
+    config.model_fields["kind"].default: config.moves_in for config in get_args(ComponentConfig)
 }
 """The kinds of space by the kind of kernel."""
 
 __all__ = [
     "MOVES_IN",
-    "ComponentRecipe",
+    "ComponentConfig",
     "CrankNicolson",
-    "CrankNicolsonRecipe",
+    "CrankNicolsonConfig",
     "EditLogits",
     "EditProposal",
     "Editor",
     "FragmentMoves",
-    "FragmentsRecipe",
+    "FragmentsConfig",
     "Independent",
-    "IndependentRecipe",
-    "KernelRecipe",
+    "IndependentConfig",
+    "KernelConfig",
     "LearnedFragments",
     "Mixture",
+    "MixtureConfig",
     "MixturePart",
-    "MixtureRecipe",
     "Neighbours",
-    "NeighboursRecipe",
+    "NeighboursConfig",
     "Suffix",
-    "SuffixRecipe",
+    "SuffixConfig",
+    "WalkConfig",
     "WalkKernel",
-    "WalkRecipe",
     "WarmUp",
     "components_of",
 ]
 
 
-def components_of(kernel: KernelRecipe) -> tuple[ComponentRecipe, ...]:
+def components_of(kernel: KernelConfig) -> tuple[ComponentConfig, ...]:
     """Return the parts of a mixture or of a walk, or the kernel alone."""
-    return kernel.components if isinstance(kernel, MixtureRecipe | WalkRecipe) else (kernel,)
+    return kernel.components if isinstance(kernel, MixtureConfig | WalkConfig) else (kernel,)

@@ -34,11 +34,11 @@ PAPER_MIXTURE: dict[str, Any] = {
         {"weight": 0.1, "kernel": {"kind": "independent"}},
     ],
 }
-"""The kernel of the paper's image experiment, as it stands in a recipe."""
+"""The kernel of the paper's image experiment, as it stands in a config."""
 
 
-class CrankNicolsonRecipe(BaseModel):
-    """The part of a recipe that says: move latents by a step of size β."""
+class CrankNicolsonConfig(BaseModel):
+    """The part of a config that says: move latents by a step of size β."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -43,8 +43,8 @@ _REMEMBERED_KERNELS = 16
 Thing = TypeVar("Thing")
 
 
-class FragmentsRecipe(BaseModel):
-    """The part of a recipe that says: add a fragment, or delete one.
+class FragmentsConfig(BaseModel):
+    """The part of a config that says: add a fragment, or delete one.
 
     Args:
         add: probability of an addition.
@@ -237,8 +237,8 @@ class FragmentMoves:
 
 
 @lru_cache(maxsize=_REMEMBERED_KERNELS)
-def _build(recipe: FragmentsRecipe, space: GeneratedMolecules) -> FragmentMoves:
-    return FragmentMoves(space.vocabulary, space.law, recipe.add, recipe.convention)
+def _build(config: FragmentsConfig, space: GeneratedMolecules) -> FragmentMoves:
+    return FragmentMoves(space.vocabulary, space.law, config.add, config.convention)
 
 
 def _pick(things: Sequence[Thing], place: float) -> Thing:

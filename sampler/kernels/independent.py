@@ -12,8 +12,8 @@ from sampler.chain import Proposal, State
 from sampler.spaces.space import Refreshing
 
 
-class IndependentRecipe(BaseModel):
-    """The part of a recipe that says: propose by a fresh draw from p0."""
+class IndependentConfig(BaseModel):
+    """The part of a config that says: propose by a fresh draw from p0."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

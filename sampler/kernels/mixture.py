@@ -16,14 +16,14 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from sampler.chain import Kernel, Proposal, State
-from sampler.kernels.crank_nicolson import CrankNicolsonRecipe
-from sampler.kernels.fragments import FragmentsRecipe
-from sampler.kernels.independent import IndependentRecipe
+from sampler.kernels.crank_nicolson import CrankNicolsonConfig
+from sampler.kernels.fragments import FragmentsConfig
+from sampler.kernels.independent import IndependentConfig
 from sampler.kernels.inner_chain import after_steps
-from sampler.kernels.neighbours import NeighboursRecipe
-from sampler.kernels.suffix import SuffixRecipe
+from sampler.kernels.neighbours import NeighboursConfig
+from sampler.kernels.suffix import SuffixConfig
 
-ComponentRecipe = IndependentRecipe | NeighboursRecipe | FragmentsRecipe | SuffixRecipe | CrankNicolsonRecipe
+ComponentConfig = IndependentConfig | NeighboursConfig | FragmentsConfig | SuffixConfig | CrankNicolsonConfig
 
 
 class MixturePart(BaseModel):
@@ -32,11 +32,11 @@ class MixturePart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     weight: float = Field(gt=0, le=1)
-    kernel: Annotated[ComponentRecipe, Field(discriminator="kind")]
+    kernel: Annotated[ComponentConfig, Field(discriminator="kind")]
 
 
-class MixtureRecipe(BaseModel):
-    """The part of a recipe that says: at each step use one of these kernels."""
+class MixtureConfig(BaseModel):
+    """The part of a config that says: at each step use one of these kernels."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -50,7 +50,7 @@ class MixtureRecipe(BaseModel):
         return parts
 
     @property
-    def components(self) -> tuple[ComponentRecipe, ...]:
+    def components(self) -> tuple[ComponentConfig, ...]:
         """The parts' kernels."""
         return tuple(part.kernel for part in self.parts)
 

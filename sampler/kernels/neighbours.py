@@ -21,8 +21,8 @@ from sampler.spaces.catalog import Catalog
 _LEVEL = 1e-9
 
 
-class NeighboursRecipe(BaseModel):
-    """The part of a recipe that says: propose one of the current item's nearest neighbours."""
+class NeighboursConfig(BaseModel):
+    """The part of a config that says: propose one of the current item's nearest neighbours."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -39,14 +39,14 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from sampler.chain import Proposal
-from sampler.kernels.independent import IndependentRecipe
+from sampler.kernels.independent import IndependentConfig
 from sampler.spaces.texts.space import Writing, WrittenTexts
 
 CutLaw = Literal["limit", "length"]
 
 
-class SuffixRecipe(BaseModel):
-    """The part of a recipe that says: write the end of the text again, from a cut drawn by this law."""
+class SuffixConfig(BaseModel):
+    """The part of a config that says: write the end of the text again, from a cut drawn by this law."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -135,12 +135,12 @@ def least_cut(space: Any, parts: Sequence[tuple[float, BaseModel]], length: int)
 
     Args:
         space: the texts and what writes them.
-        parts: the mixture's weights and recipes.
+        parts: the mixture's weights and configs.
         length: L.
     """
-    fresh = math.fsum(weight for weight, part in parts if isinstance(part, IndependentRecipe))
+    fresh = math.fsum(weight for weight, part in parts if isinstance(part, IndependentConfig))
     if fresh < 1 and all(
-        isinstance(part, IndependentRecipe) or getattr(part, "cut", None) == "limit" for _, part in parts
+        isinstance(part, IndependentConfig) or getattr(part, "cut", None) == "limit" for _, part in parts
     ):
         return LeastCut(space, length, fresh)
     return None

@@ -10,7 +10,7 @@ This needs
 * the same kernel in all L steps, with the same parameters. A random part of a mixture at each step is fine; two kernels
   in turns are not, because their product is not reversible;
 * exactly L steps. A walk that stops at its first move, or starts again until it has moved, has another law;
-* an L that nothing the chain has seen decides: it stands in the recipe, or is drawn from a law that stands there.
+* an L that nothing the chain has seen decides: it stands in the config, or is drawn from a law that stands there.
   Each L has base ratio 1 by itself, so their mixture is exact. A declared warm-up may choose L once (`warm_up.py`).
 
 A walk may end where it began. Such a step needs no vote.
@@ -34,9 +34,9 @@ from pydantic import (
 )
 
 from sampler.chain import FirstSteps, Kernel, Proposal, State
-from sampler.kernels.independent import IndependentRecipe
+from sampler.kernels.independent import IndependentConfig
 from sampler.kernels.inner_chain import after_steps
-from sampler.kernels.mixture import ComponentRecipe, Mixture, MixtureRecipe, Shares, check_weights
+from sampler.kernels.mixture import ComponentConfig, Mixture, MixtureConfig, Shares, check_weights
 from sampler.kernels.suffix import least_cut
 from sampler.kernels.warm_up import LONGEST_WALK, NotChosen, WarmUp
 
@@ -53,20 +53,20 @@ class WalkLength(BaseModel):
     length: int = Field(ge=1, le=LONGEST_WALK)
 
 
-class WalkRecipe(BaseModel):
-    """The part of a recipe that says: between two questions walk so many steps of this kernel.
+class WalkConfig(BaseModel):
+    """The part of a config that says: between two questions walk so many steps of this kernel.
 
     Args:
         kernel: one kernel, or a mixture.
         length: L, or the law of L: at most eight lengths with their probabilities. With a warm-up it is one number, and
             used only if the warm-up is ended before it has chosen.
-        warm_up: how the first steps find L; None, or 0 in a recipe, for no warm-up.
+        warm_up: how the first steps find L; None, or 0 in a config, for no warm-up.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: Literal["walk"] = "walk"
-    kernel: Annotated[ComponentRecipe | MixtureRecipe, Field(discriminator="kind")]
+    kernel: Annotated[ComponentConfig | MixtureConfig, Field(discriminator="kind")]
     length: tuple[WalkLength, ...] = Field(min_length=1, max_length=8)
     warm_up: WarmUp | None = None
 
@@ -100,7 +100,7 @@ class WalkRecipe(BaseModel):
         return length[0].length if len(length) == 1 else [each.model_dump() for each in length]
 
     @model_validator(mode="after")
-    def _is_exact(self) -> WalkRecipe:
+    def _is_exact(self) -> WalkConfig:
         if any(getattr(part, "convention", "exact") != "exact" for part in self.components):
             raise ValueError("a walk needs the kernel's exact base ratio; use the convention 'exact'")
         if self.warm_up is not None and len(self.length) > 1:
@@ -108,13 +108,13 @@ class WalkRecipe(BaseModel):
         return self
 
     @property
-    def weighted(self) -> tuple[tuple[float, ComponentRecipe], ...]:
+    def weighted(self) -> tuple[tuple[float, ComponentConfig], ...]:
         """The parts of the kernel that walks, with their probabilities."""
         inner = self.kernel
-        return tuple((p.weight, p.kernel) for p in inner.parts) if isinstance(inner, MixtureRecipe) else ((1.0, inner),)
+        return tuple((p.weight, p.kernel) for p in inner.parts) if isinstance(inner, MixtureConfig) else ((1.0, inner),)
 
     @property
-    def components(self) -> tuple[ComponentRecipe, ...]:
+    def components(self) -> tuple[ComponentConfig, ...]:
         """The parts of the kernel that walks."""
         return tuple(part for _, part in self.weighted)
 
@@ -130,7 +130,7 @@ class WalkRecipe(BaseModel):
         return len(self.length) > 1 or self.warm_up is not None
 
     def part(self, rng: np.random.Generator, step: int) -> int | None:
-        """Return which of several lengths a step walks, by its place in the recipe; None where there is one.
+        """Return which of several lengths a step walks, by its place in the config; None where there is one.
 
         Args:
             rng: the PROPOSAL stream of the step, from its beginning.
@@ -162,13 +162,13 @@ class WalkRecipe(BaseModel):
         return NotChosen() if length is None else self._walk(space, length)
 
     def build(self, space: Any) -> Kernel[Any]:
-        """Return the kernel on this space, which every part must move in, with the recipe's own length."""
+        """Return the kernel on this space, which every part must move in, with the config's own length."""
         walks = [self._walk(space, each.length) for each in self.length]
         return walks[0] if len(walks) == 1 else Mixture([each.weight for each in self.length], walks)
 
     def _walk(self, space: Any, length: int) -> Kernel[Any]:
         # So many fresh draws are one.
-        if all(isinstance(part, IndependentRecipe) for part in self.components):
+        if all(isinstance(part, IndependentConfig) for part in self.components):
             return self.components[0].build(space)
         return least_cut(space, self.weighted, length) or WalkKernel(self.kernel.build(space), length)
 

@@ -35,7 +35,7 @@ _SHARE_OF_STEPS = 4
 
 
 class WarmUp(BaseModel):
-    """The part of a walk's recipe that says: find the length in the first steps.
+    """The part of a walk's config that says: find the length in the first steps.
 
     Args:
         steps: W, the first steps of every chain.
@@ -43,7 +43,7 @@ class WarmUp(BaseModel):
         properties: the properties of the objects whose jumps are compared; see `sampler.objects.properties`.
         settling: how many steps after the warm-up are left out of the samples to analyse.
         patience_minutes: when a chain of the warm-up has waited so long for its votes, the researcher is offered to end
-            it. The chains then take the recipe's own length.
+            it. The chains then take the config's own length.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

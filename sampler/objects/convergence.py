@@ -66,7 +66,7 @@ class OfTarget:
     """The statistics of the chains that sample one law, or why there are none.
 
     Args:
-        target: what tells that law from the others, such as a prompt (`Recipe.target_of`).
+        target: what tells that law from the others, such as a prompt (`ChainConfig.target_of`).
     """
 
     target: str

@@ -23,12 +23,12 @@ MAIN_PROPERTIES: dict[str, list[str]] = {
 
 
 def measure_of(space: Mapping[str, Any]) -> Measure | None:
-    """Return how the objects of a recipe's space are measured; None where a record does not hold them.
+    """Return how the objects of a config's space are measured; None where a record does not hold them.
 
     The function raises ValueError for an object that cannot be read.
 
     Raises:
-        KeyError: `space` is no space of a recipe.
+        KeyError: `space` is no space of a config.
     """
     kind = objects_of(space)
     # Imported when they are needed: RDKit takes long.
@@ -47,9 +47,9 @@ def measure_of(space: Mapping[str, Any]) -> Measure | None:
     if space["kind"] != "images":
         return None
     from sampler.objects.images.measures import describe_image
-    from sampler.spaces.images.space import ImagesRecipe
+    from sampler.spaces.images.space import ImagesConfig
 
-    patterns = ImagesRecipe.model_validate(space).build()
+    patterns = ImagesConfig.model_validate(space).build()
     return cache(lambda content, code: asdict(describe_image(patterns.pixels(patterns.decode(code)))))
 
 

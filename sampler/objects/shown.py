@@ -1,4 +1,4 @@
-"""An object as a model judge is shown it: its picture in the size and format that the judge's recipe says."""
+"""An object as a model judge is shown it: its picture in the size and format that the judge's config says."""
 
 from __future__ import annotations
 

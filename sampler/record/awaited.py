@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol
 
 from sampler.acceptance import acceptance_probability
 from sampler.chain import Comparison, Position
-from sampler.recipe import Recipe
+from sampler.config import ChainConfig
 from sampler.record.cells import whole_numbers
 
 
@@ -49,15 +49,15 @@ class Awaited:
     """Draws as recorded, until the seed is told.
 
     Args:
-        recipe: of the record.
+        config: of the record.
         states: of the record.
         starts: the number of the state at which each chain starts.
     """
 
     waits_for_seed: ClassVar[bool] = True
 
-    def __init__(self, recipe: Recipe, states: States, starts: Mapping[int, int]) -> None:
-        self._recipe, self._states, self._starts = recipe, states, starts
+    def __init__(self, config: ChainConfig, states: States, starts: Mapping[int, int]) -> None:
+        self._config, self._states, self._starts = config, states, starts
 
     def begin(self, chain: int) -> Position[Any]:
         """Return the start that is recorded.
@@ -75,7 +75,7 @@ class Awaited:
         is_identity = row["proposal"] == row["current"]
         proposal = position.state if is_identity else self._states.state(int(row["proposal"]))
         uniform = float(row["uniform"]) if row["uniform"] else self._open_uniform(row)
-        budgets = self._recipe.budgets
+        budgets = self._config.budgets
         return Comparison(
             position.chain, position.step + 1, position.state, proposal, float(row["log_r0"]), uniform, budgets
         )
@@ -86,8 +86,8 @@ class Awaited:
 
     def _open_uniform(self, row: Mapping[str, str]) -> float:
         """Return the least uniform at which the missing votes could still reject, below 1."""
-        if self._recipe.rule.evidence != "votes":
+        if self._config.rule.evidence != "votes":
             return 0.0
         votes_for = whole_numbers(row["votes_for"])
-        lowest = float(acceptance_probability(float(row["log_r0"]), votes_for, self._recipe.budgets))
+        lowest = float(acceptance_probability(float(row["log_r0"]), votes_for, self._config.budgets))
         return min(lowest, math.nextafter(1.0, 0.0))

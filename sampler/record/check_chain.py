@@ -17,7 +17,7 @@ import numpy as np
 
 from sampler.acceptance import Verdict
 from sampler.chain import Comparison, Tally, advance
-from sampler.recipe import Recipe
+from sampler.config import ChainConfig
 from sampler.record import schema
 from sampler.record.cells import whole_numbers
 from sampler.record.draw_source import DrawSource
@@ -125,7 +125,7 @@ class Evidence(Protocol):
 def check_chain(
     draws: DrawSource,
     index: StateIndex,
-    recipe: Recipe,
+    config: ChainConfig,
     chain: int,
     rows: list[Row],
     evidence: Evidence,
@@ -137,7 +137,7 @@ def check_chain(
     Args:
         draws: the chain's draws.
         index: the record's states.
-        recipe: says which part of a kernel proposes in which step.
+        config: says which part of a kernel proposes in which step.
         rows: the chain's steps in order.
         evidence: its votes, ratings or scores.
         visits: the sampled states; those that the chain reaches are taken out.
@@ -158,14 +158,14 @@ def check_chain(
             yield Difference(chain, int(row["step"]), "the step's number", row["step"], expected, row=row)
             return
         if position.step == last:
-            until = "" if last >= recipe.steps else " until tuning.json says how far the others walk"
+            until = "" if last >= config.steps else " until tuning.json says how far the others walk"
             yield Difference(chain, last + 1, "the step", "one", f"none: the last step is {last}{until}")
             return
         with reading(schema.STEPS.file, row):
             comparison = draws.ask(position, row)
             new = number if comparison.is_identity else index.number(chain, comparison.step, comparison.proposal)
             drawn_differently = [
-                *(() if draws.waits_for_seed else _compare_part(recipe, comparison, row)),
+                *(() if draws.waits_for_seed else _compare_part(config, comparison, row)),
                 *_compare_draw(comparison, number, new, row),
                 *_compare_state(index, (chain, comparison.step), new, comparison.proposal),
                 *(Difference(chain, comparison.step, "proposal", *said) for said in draws.impossible(comparison)),
@@ -187,10 +187,10 @@ def _compare_state(index: StateIndex, key: StepKey, number: int, state: Any) -> 
         yield Difference(*key, f"state {number}", recorded, recomputed, schema.STATES.file, index.row(number))
 
 
-def _compare_part(recipe: Recipe, comparison: Comparison[Any], row: Row) -> Iterator[Difference]:
-    if not recipe.has_parts:
+def _compare_part(config: ChainConfig, comparison: Comparison[Any], row: Row) -> Iterator[Difference]:
+    if not config.has_parts:
         return
-    part = recipe.part_of(comparison.chain, comparison.step)
+    part = config.part_of(comparison.chain, comparison.step)
     expected = "" if part is None else str(part)
     if row["part"] != expected:
         yield Difference(comparison.chain, comparison.step, "part", f"“{row['part']}”", f"“{expected}”")

@@ -27,7 +27,7 @@ _ANYWHERE: dict[str, Entry] = {
     "chain": (_NUMBER, "the chain"),
     "step": (_FROM_1, "the step of the chain"),
     "state": (_NUMBER, "the object, as in states.csv"),
-    "judge": (_NUMBER, "the judge: its place in recipe.json"),
+    "judge": (_NUMBER, "the judge: its place in campaign.json"),
     "annotator": (_FROM_1, "number of the voter in this record; empty for a model"),
     "proposal_side": (_SIDE, "which of the two the proposal was, in the order of the page or of the prompt"),
     "chosen_side": (_SIDE, "which of the two was chosen"),
@@ -46,7 +46,7 @@ _ANYWHERE: dict[str, Entry] = {
 }  # fmt: skip
 
 _FILES: dict[str, Entry] = {
-    "recipe.json": ("JSON", "the whole setup: space, kernel, judges, rule, chains, steps, seed and target"),
+    "campaign.json": ("JSON", "the whole setup: space, kernel, judges, rule, chains, steps, seed and target"),
     "campaign.yaml": ("YAML", "the setup as a file to import, without codes, addresses and answers of checks"),
     "judges.json": ("JSON", "what answered each question, as it was fixed at the start"),
     "tuning.json": ("JSON", "what the warm-up has found and chosen"),
@@ -118,7 +118,7 @@ _COLUMNS: dict[str, dict[str, Entry]] = {
         "phase": ("burn-in, warm-up, settling or sampling", "analyse sampling"),
     },
     "ratings.csv": {
-        "rating": ("whole number", "the rating, on the scale in recipe.json"),
+        "rating": ("whole number", "the rating, on the scale in campaign.json"),
         "rated_at": (_TIME, "when the rating was given"),
     },
     "chains.csv": {
@@ -160,7 +160,7 @@ _COLUMNS: dict[str, dict[str, Entry]] = {
         "tokens_out": ("tokens", "as the server reported them"),
         "seconds": ("seconds", "of the answered requests, together"),
         "cost": ("currency of the endpoints' prices", "at the prices of the moment"),
-        "judge": (_NUMBER, "the judge: its place in recipe.json; empty for texts that a model wrote"),
+        "judge": (_NUMBER, "the judge: its place in campaign.json; empty for texts that a model wrote"),
     },
     "problems.csv": {
         "reason": ("not-shown, upsetting, undecided or other", "what the person chose"),
@@ -244,7 +244,7 @@ def codebook(files: Mapping[str, Sequence[Cell]], target: str) -> Iterator[list[
         KeyError: the codebook lacks a file or a column.
     """
     yield CODEBOOK.header
-    yield CODEBOOK.row(file="recipe.json", column="target", values="the law that the chains sample", meaning=target)
+    yield CODEBOOK.row(file="campaign.json", column="target", values="the law that the chains sample", meaning=target)
     for file, columns in files.items():
         for column in ("", *map(str, columns)):
             values, meaning = entry_of(file, column)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from sampler.recipe import Recipe
+from sampler.config import ChainConfig
 from sampler.record import schema
 from sampler.record.check_chain import Difference, Row
 from sampler.record.schema import META, meta_names
@@ -27,7 +27,7 @@ class ColumnDifference(Difference):
         return f"{where}: {self.what}: the export has {self.recorded}, expected {self.recomputed}"
 
 
-def compare_columns(recipe: Recipe, states: Iterable[Row], rows: Iterable[Row] | None) -> Iterator[Difference]:
+def compare_columns(config: ChainConfig, states: Iterable[Row], rows: Iterable[Row] | None) -> Iterator[Difference]:
     """Yield where columns.csv cannot be right.
 
     Args:
@@ -37,8 +37,8 @@ def compare_columns(recipe: Recipe, states: Iterable[Row], rows: Iterable[Row] |
         KeyError: a row lacks a column.
         ValueError: a number is none.
     """
-    # Of texts that are written, what is shown with them stands in the recipe and among the scores.
-    shown = set() if recipe.generates else {each.column for each in recipe.context}
+    # Of texts that are written, what is shown with them stands in the config and among the scores.
+    shown = set() if config.generates else {each.column for each in config.context}
     states, rows = list(states), list(rows or ())
     yield from _compare_metas(states, rows)
     cells: dict[int, set[str]] = {int(row["state"]): set() for row in states}
@@ -53,11 +53,11 @@ def compare_columns(recipe: Recipe, states: Iterable[Row], rows: Iterable[Row] |
         else:
             cells[state].add(name)
     for name in sorted(shown - columns):
-        yield _difference(-1, f"the column “{name}”", "none", "one: recipe.json shows it with each pair")
+        yield _difference(-1, f"the column “{name}”", "none", "one: campaign.json shows it with each pair")
     for state, found in cells.items():
         for name in sorted(columns - found):
             yield _difference(state, f"the cell of “{name}”", "none", "one: other states have it")
-    if columns and recipe.generates:
+    if columns and config.generates:
         yield _difference(-1, "the file", "one", "none: the objects are from no list")
 
 

@@ -1,8 +1,8 @@
 """The seed of a campaign: its hash is told from the start, the seed itself at the end.
 
-    recipe.json until the end    "seed_hash" in the place of "seed"
-    recipe.json afterwards       "seed", "seed_hash" and "seed_salt"
-    recipe.json always           "seed_was_typed": whether somebody has chosen the seed; otherwise the start drew it
+    campaign.json until the end    "seed_hash" in the place of "seed"
+    campaign.json afterwards       "seed", "seed_hash" and "seed_salt"
+    campaign.json always           "seed_was_typed": whether somebody has chosen the seed; otherwise the start drew it
 
 The hash is the SHA-256 of the seed in decimal, a space, and the salt: 128 random bits as 32 hexadecimal digits. Without
 the salt, nobody can find the seed by hashing all of them.
@@ -16,12 +16,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sampler.recipe import Recipe, parse_recipe
+from sampler.config import ChainConfig, parse_config
 from sampler.record import schema
 from sampler.record.check_chain import Difference
 
 SEED, HASH, SALT, TYPED = "seed", "seed_hash", "seed_salt", "seed_was_typed"
-"""The keys of recipe.json."""
+"""The keys of campaign.json."""
 SALT_BYTES = 16
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SALT = re.compile(rf"[0-9a-f]{{{2 * SALT_BYTES}}}")
@@ -30,10 +30,10 @@ _NO_SEED = 0
 
 
 @dataclass(frozen=True)
-class RecipeDifference(Difference):
-    """A difference that is about recipe.json."""
+class ConfigDifference(Difference):
+    """A difference that is about campaign.json."""
 
-    file: str = schema.RECIPE
+    file: str = schema.CONFIG
 
     def __str__(self) -> str:
         return f"{self.file}: {self.what}: the export has {self.recorded}, expected {self.recomputed}"
@@ -61,45 +61,45 @@ def hash_of_seed(seed: int, salt: str) -> str:
     return hashlib.sha256(f"{seed} {salt}".encode()).hexdigest()
 
 
-def sealed_recipe(recipe: Mapping[str, Any], digest: str, *, was_typed: bool) -> dict[str, Any]:
-    """Return a recipe, as plain data, with the hash in the place of its seed."""
-    others = {name: value for name, value in recipe.items() if name != SEED}
+def sealed_config(config: Mapping[str, Any], digest: str, *, was_typed: bool) -> dict[str, Any]:
+    """Return a config, as plain data, with the hash in the place of its seed."""
+    others = {name: value for name, value in config.items() if name != SEED}
     return {**others, HASH: digest, TYPED: was_typed}
 
 
-def opened_recipe(recipe: Mapping[str, Any], digest: str, salt: str, *, was_typed: bool) -> dict[str, Any]:
-    """Return a recipe, as plain data, with its seed and all that shows that it is the one of the hash."""
-    return {**recipe, HASH: digest, SALT: salt, TYPED: was_typed}
+def opened_config(config: Mapping[str, Any], digest: str, salt: str, *, was_typed: bool) -> dict[str, Any]:
+    """Return a config, as plain data, with its seed and all that shows that it is the one of the hash."""
+    return {**config, HASH: digest, SALT: salt, TYPED: was_typed}
 
 
-def read_recipe(data: Mapping[str, Any]) -> tuple[Recipe, Commitment | None]:
-    """Return the recipe of a recipe.json, and what it says of its seed; None where that is the seed alone.
+def read_config(data: Mapping[str, Any]) -> tuple[ChainConfig, Commitment | None]:
+    """Return the config of a campaign.json, and what it says of its seed; None where that is the seed alone.
 
-    Until the end, the recipe's seed is a stand-in, which nothing may be drawn from.
+    Until the end, the config's seed is a stand-in, which nothing may be drawn from.
 
     Raises:
-        RecipeError: the recipe cannot be read.
+        ConfigError: the config cannot be read.
         ValueError: a hash or a salt is none; or it is not said whether the seed was typed.
     """
     if HASH not in data:
-        return parse_recipe(data), None
+        return parse_config(data), None
     plain = {name: value for name, value in data.items() if name not in (HASH, SALT, TYPED)}
     digest, salt = data[HASH], data.get(SALT, "")
     if not isinstance(digest, str) or not _SHA256.fullmatch(digest):
-        raise ValueError(f"{HASH} in {schema.RECIPE} must be a SHA-256, 64 hexadecimal digits")
+        raise ValueError(f"{HASH} in {schema.CONFIG} must be a SHA-256, 64 hexadecimal digits")
     if not isinstance(salt, str) or not (_SALT.fullmatch(salt) or SALT not in data):
-        raise ValueError(f"{SALT} in {schema.RECIPE} must be {2 * SALT_BYTES} hexadecimal digits")
+        raise ValueError(f"{SALT} in {schema.CONFIG} must be {2 * SALT_BYTES} hexadecimal digits")
     if not isinstance(data.get(TYPED), bool):
-        raise ValueError(f"{TYPED} in {schema.RECIPE} must be true or false")
-    return parse_recipe({SEED: _NO_SEED} | plain), Commitment(digest, salt, data[TYPED], SEED in data)
+        raise ValueError(f"{TYPED} in {schema.CONFIG} must be true or false")
+    return parse_config({SEED: _NO_SEED} | plain), Commitment(digest, salt, data[TYPED], SEED in data)
 
 
-def compare_commitment(recipe: Recipe, commitment: Commitment | None) -> Iterator[Difference]:
+def compare_commitment(config: ChainConfig, commitment: Commitment | None) -> Iterator[Difference]:
     """Yield that the seed is not the one of the hash."""
     if commitment is None or not (commitment.is_open or commitment.salt):
         return
     if not (commitment.is_open and commitment.salt):
         missing = SALT if commitment.is_open else SEED
-        yield RecipeDifference(0, 0, missing, "none", f"one: {SEED} and {SALT} are told together")
-    elif (found := hash_of_seed(recipe.seed, commitment.salt)) != commitment.digest:
-        yield RecipeDifference(0, 0, HASH, commitment.digest, f"{found}, the hash of its seed and salt")
+        yield ConfigDifference(0, 0, missing, "none", f"one: {SEED} and {SALT} are told together")
+    elif (found := hash_of_seed(config.seed, commitment.salt)) != commitment.digest:
+        yield ConfigDifference(0, 0, HASH, commitment.digest, f"{found}, the hash of its seed and salt")

@@ -1,6 +1,6 @@
 """Whether extensions.csv fits the rest of a record: what a researcher added to the steps, and when.
 
-The recipe of a record says how many steps each chain walks in the end. Without extensions.csv it has said so from the
+The config of a record says how many steps each chain walks in the end. Without extensions.csv it has said so from the
 start; with it, it once said `steps_before` of the first row, and no step beyond may have opened before its row's time.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sampler.recipe import Recipe
+from sampler.config import ChainConfig
 from sampler.record import schema
 from sampler.record.check_chain import Difference, Row, step_key
 
@@ -25,7 +25,7 @@ class ExtensionDifference(Difference):
         return f"{place}: {self.what}: the export has {self.recorded}, expected {self.recomputed}"
 
 
-def compare_extensions(recipe: Recipe, rows: Sequence[Row], steps: Sequence[Row]) -> Iterator[Difference]:
+def compare_extensions(config: ChainConfig, rows: Sequence[Row], steps: Sequence[Row]) -> Iterator[Difference]:
     """Yield where extensions.csv cannot be right.
 
     Args:
@@ -45,9 +45,9 @@ def compare_extensions(recipe: Recipe, rows: Sequence[Row], steps: Sequence[Row]
             if before < place <= length and step["opened_at"] < latest:
                 what = f"when step {place} of chain {chain} opened"
                 yield ExtensionDifference(0, number, what, step["opened_at"], f"no earlier than {latest}", row=row)
-    if rows and length != recipe.steps:
+    if rows and length != config.steps:
         yield ExtensionDifference(
-            0, len(rows), "steps_after", f"{length}", f"{recipe.steps}, the recipe's steps", row=rows[-1]
+            0, len(rows), "steps_after", f"{length}", f"{config.steps}, the config's steps", row=rows[-1]
         )
 
 

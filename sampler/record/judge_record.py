@@ -1,6 +1,6 @@
 """A record's judges.json: what each model judge was when its campaign started, compared with the rest of the record.
 
-Who answered cannot be recomputed. What can be checked is that the file tells of the recipe's judges, in the recipe's
+Who answered cannot be recomputed. What can be checked is that the file tells of the config's judges, in the config's
 words, and that each vote and rating names a reply that counted.
 """
 
@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sampler.config import ChainConfig
+from sampler.judges.config import JudgeConfig
 from sampler.judges.own_prompts import OwnPrompt, prompt_version, stored_prompt
-from sampler.judges.recipe import JudgeRecipe
 from sampler.judges.sources import ModelSource, PanelistSource
 from sampler.judges.templates import template_of
-from sampler.recipe import Recipe
 from sampler.record import schema
 from sampler.record.check_chain import Difference, Row
 
@@ -30,35 +30,35 @@ class JudgeDifference(Difference):
 
 
 def compare_judges(
-    recipe: Recipe, judges: Sequence[Mapping[str, Any]], votes: Iterable[Row], ratings: Iterable[Row]
+    config: ChainConfig, judges: Sequence[Mapping[str, Any]], votes: Iterable[Row], ratings: Iterable[Row]
 ) -> Iterator[Difference]:
-    """Yield where judges.json differs from the recipe, or votes and ratings from it.
+    """Yield where judges.json differs from the config, or votes and ratings from it.
 
     Raises:
         KeyError: a judge lacks a field.
-        ValueError: the file does not hold the recipe's judges, or a field is not what it should be.
+        ValueError: the file does not hold the config's judges, or a field is not what it should be.
     """
-    if not all(isinstance(judge, Mapping) for judge in judges) or len(judges) != len(recipe.judges):
-        raise ValueError(f"judges.json must hold the {len(recipe.judges)} judges of the recipe")
-    for place, (judge, expected) in enumerate(zip(judges, recipe.judges, strict=True)):
-        for what, (recorded, value) in _fields(recipe, place, judge, expected).items():
+    if not all(isinstance(judge, Mapping) for judge in judges) or len(judges) != len(config.judges):
+        raise ValueError(f"judges.json must hold the {len(config.judges)} judges of the config")
+    for place, (judge, expected) in enumerate(zip(judges, config.judges, strict=True)):
+        for what, (recorded, value) in _fields(config, place, judge, expected).items():
             if recorded != value:
                 yield JudgeDifference(place, 0, what, f"“{recorded}”", f"“{value}”")
-    yield from _compare_votes(recipe, judges, votes)
+    yield from _compare_votes(config, judges, votes)
     yield from _compare_ratings(judges, ratings)
 
 
 def _fields(
-    recipe: Recipe, place: int, judge: Mapping[str, Any], expected: JudgeRecipe
+    config: ChainConfig, place: int, judge: Mapping[str, Any], expected: JudgeConfig
 ) -> dict[str, tuple[object, object]]:
-    """Return what judges.json says and what the recipe says, by field."""
+    """Return what judges.json says and what the config says, by field."""
     compared: dict[str, tuple[object, object]] = {
         "the number": (judge["judge"], place),
         "the question": (judge["question"], expected.question),
         "the source": (judge["source"], expected.source.kind),
     }
     if isinstance(expected.source, PanelistSource):
-        compared["the panelist"] = judge["panelist"], recipe.panelists.index(expected.source.name) + 1
+        compared["the panelist"] = judge["panelist"], config.panelists.index(expected.source.name) + 1
     if not isinstance(expected.source, ModelSource) or "request" not in judge:
         return compared
     request = _object(judge, "request")
@@ -68,11 +68,13 @@ def _fields(
     return compared | {
         "the temperature": (judge.get("temperature", request.get("temperature")), expected.source.temperature),
         "the requested model": (request.get("model", judge["model"]), judge["model"]),
-        **_prompt_fields(recipe, judge, expected),
+        **_prompt_fields(config, judge, expected),
     }
 
 
-def _prompt_fields(recipe: Recipe, judge: Mapping[str, Any], expected: JudgeRecipe) -> dict[str, tuple[object, object]]:
+def _prompt_fields(
+    config: ChainConfig, judge: Mapping[str, Any], expected: JudgeConfig
+) -> dict[str, tuple[object, object]]:
     prompt, template = stored_prompt(_object(judge, "prompt")), template_of(expected.source)
     version, question = prompt_version(prompt), " ".join(expected.question.split())
     compared: dict[str, tuple[object, object]] = {
@@ -82,13 +84,13 @@ def _prompt_fields(recipe: Recipe, judge: Mapping[str, Any], expected: JudgeReci
     }
     if isinstance(prompt, OwnPrompt):
         return compared | {
-            "the number of objects shown": (prompt.objects, recipe.rule.objects_shown),
+            "the number of objects shown": (prompt.objects, config.rule.objects_shown),
             "the prompt": (prompt.template, template),
             "the question in the prompt": (prompt.question, question),
         }
     return compared | {
-        "the number of objects shown": (len(prompt.headings), recipe.rule.objects_shown),
-        "whether columns are shown": (bool(prompt.context), bool(recipe.context)),
+        "the number of objects shown": (len(prompt.headings), config.rule.objects_shown),
+        "whether columns are shown": (bool(prompt.context), bool(config.context)),
         "the question in the prompt": (prompt.opening.removeprefix("Question: "), question),
     }
 
@@ -100,13 +102,15 @@ def _object(judge: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return found
 
 
-def _compare_votes(recipe: Recipe, judges: Sequence[Mapping[str, Any]], votes: Iterable[Row]) -> Iterator[Difference]:
+def _compare_votes(
+    config: ChainConfig, judges: Sequence[Mapping[str, Any]], votes: Iterable[Row]
+) -> Iterator[Difference]:
     for row in votes:
         judge = int(row["judge"])
         if row["annotator"]:
             continue
         where, name = (int(row["chain"]), int(row["step"])), f"vote {row['number']}" if row["number"] else "a late vote"
-        source = recipe.judges[judge].source
+        source = config.judges[judge].source
         is_sampled = isinstance(source, ModelSource) and source.votes == "sampled"
         if row["preference"] and is_sampled:
             what, expected = f"{name}'s preference", "none: this judge's votes are sampled"

@@ -7,24 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sampler.config import ChainConfig
 from sampler.judges.panels import panelists_of
 from sampler.judges.sources import PanelistSource
-from sampler.recipe import Recipe
 from sampler.record import schema
 from sampler.record.check_chain import Difference, Tables, step_key
 
 
-def compare_panelists(recipe: Recipe, tables: Tables) -> Iterator[Difference]:
+def compare_panelists(config: ChainConfig, tables: Tables) -> Iterator[Difference]:
     """Yield where a vote is of another person than its panelist.
 
     Raises:
         KeyError: a row lacks a column.
     """
-    names = panelists_of(recipe.judges)
+    names = panelists_of(config.judges)
     person_of: dict[int, str] = {}
     panelist_of: dict[str, int] = {}
     for row in sorted(tables.votes, key=lambda row: (row.get("cast_at", ""), *step_key(row))) if names else ():
-        source = recipe.judges[int(row["judge"])].source
+        source = config.judges[int(row["judge"])].source
         if not isinstance(source, PanelistSource):
             continue
         number = names.index(source.name) + 1

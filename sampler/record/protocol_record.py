@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sampler.config import ChainConfig
 from sampler.judges.attention import Shares, Trial, check_after
-from sampler.recipe import Recipe
 from sampler.record import schema
 from sampler.record.check_chain import Difference, Row
 
@@ -53,7 +53,7 @@ class Declared:
 
 
 def compare_protocol(
-    recipe: Recipe,
+    config: ChainConfig,
     protocol: Mapping[str, Any],
     checks: Sequence[Row],
     votes: Sequence[Row],
@@ -78,10 +78,10 @@ def compare_protocol(
             yield TrialDifference(*key, "the trial", "a second one", "one", row=row)
         seen.add(key)
         if not waits_for_seed:
-            yield from _compare_trial(recipe.seed, declared, key, row)
+            yield from _compare_trial(config.seed, declared, key, row)
         yield from _compare_answer(key, row, voted)
     yield from _compare_consent(protocol)
-    yield from _compare_budget(recipe, protocol, checks, votes)
+    yield from _compare_budget(config, protocol, checks, votes)
 
 
 def _compare_trial(seed: int, declared: Declared, key: tuple[int, int], row: Row) -> Iterator[TrialDifference]:
@@ -131,12 +131,12 @@ def _compare_consent(protocol: Mapping[str, Any]) -> Iterator[ProtocolDifference
 
 
 def _compare_budget(
-    recipe: Recipe, protocol: Mapping[str, Any], checks: Iterable[Row], votes: Iterable[Row]
+    config: ChainConfig, protocol: Mapping[str, Any], checks: Iterable[Row], votes: Iterable[Row]
 ) -> Iterator[ProtocolDifference]:
     if protocol.get("budget") is None:
         return
     budget = _object(protocol, "budget")
-    set_aside, most = recipe.chains_at_most * recipe.steps * recipe.votes_a_step, _number(budget, "answers")
+    set_aside, most = config.chains_at_most * config.steps * config.votes_a_step, _number(budget, "answers")
     if budget.get("set_aside") != set_aside:
         yield ProtocolDifference(0, 0, "budget.set_aside", f"{budget.get('set_aside')}", f"{set_aside}")
     given = sum(row["annotator"] != "" for row in votes) + sum(row["chosen_side"] != "" for row in checks)

@@ -9,11 +9,11 @@ from typing import Any, cast
 
 from sampler.acceptance import Verdict
 from sampler.chain import Comparison, Tally
-from sampler.recipe import Recipe
+from sampler.config import ChainConfig
 from sampler.record import schema
 from sampler.record.check_chain import Difference, Row, Tables, compare_outcome, reading, step_key
+from sampler.rules.config import PointwiseConfig
 from sampler.rules.ratings import Ratings, mean_ratings, tell_by_ratings
-from sampler.rules.recipe import PointwiseRecipe
 
 
 class RatingEvidence:
@@ -24,10 +24,10 @@ class RatingEvidence:
         ValueError: a rating is of no state, judge or slot, off the scale, or there twice.
     """
 
-    def __init__(self, recipe: Recipe, tables: Tables) -> None:
+    def __init__(self, config: ChainConfig, tables: Tables) -> None:
         # Rules of this evidence are of this kind.
-        rule = cast(PointwiseRecipe, recipe.rule)
-        budgets, states = recipe.budgets, {int(row["state"]) for row in tables.states}
+        rule = cast(PointwiseConfig, config.rule)
+        budgets, states = config.budgets, {int(row["state"]) for row in tables.states}
         self._rule, self._budgets = rule, budgets
         self._given: dict[int, dict[tuple[int, int], int]] = defaultdict(dict)
         for row in tables.ratings:

@@ -42,7 +42,7 @@ _LARGEST_DOCUMENT = 2**28
 class Record:
     """What an export holds; the rows as they stand there, texts without their protecting apostrophe."""
 
-    recipe: dict[str, Any]
+    config: dict[str, Any]
     states: list[Row]
     steps: list[Row]
     votes: list[Row]
@@ -99,7 +99,7 @@ def record_in(archive: zipfile.ZipFile, allowance: Allowance | None = None) -> R
     """
     names = set(archive.namelist())
     allowance = allowance or Allowance(math.inf)
-    recipe = _document(archive, schema.RECIPE, dict, allowance)
+    config = _document(archive, schema.CONFIG, dict, allowance)
     # Exports were once written without ratings, and without judges.json.
     held = [table for table in schema.TABLES if table is not schema.RATINGS or table.file in names]
     held += [table for table in _NOT_ALWAYS if table.file in names]
@@ -110,7 +110,7 @@ def record_in(archive: zipfile.ZipFile, allowance: Allowance | None = None) -> R
     scorers = documents.get("scorers", ())
     if not all(isinstance(scorer, dict) and isinstance(scorer.get("name"), str) for scorer in scorers):
         raise RecordError(f"cannot be read: {schema.SCORERS} must hold objects, each with a name", schema.SCORERS)
-    return Record(recipe, **tables, **documents)
+    return Record(config, **tables, **documents)
 
 
 def read_samples(path: Path) -> list[Row]:

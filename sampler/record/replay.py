@@ -1,6 +1,6 @@
 """Recompute a campaign from its exported record alone and say where the record differs.
 
-Nothing here trusts the record beyond the recipe, the objects and the votes, ratings or scores: the chains are walked
+Nothing here trusts the record beyond the config, the objects and the votes, ratings or scores: the chains are walked
 again from the seed, and what a column repeats of another is compared with it.
 """
 
@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from sampler.chain import Plan
-from sampler.recipe import Recipe, RecipeError
+from sampler.config import ChainConfig, ConfigError
 from sampler.record import schema
 from sampler.record.awaited import Awaited, ListedStates
 from sampler.record.chain_record import chains_in, compare_openings
@@ -29,7 +29,7 @@ from sampler.record.check_chain import (
     step_key,
 )
 from sampler.record.columns_record import compare_columns
-from sampler.record.commitment import Commitment, compare_commitment, read_recipe
+from sampler.record.commitment import Commitment, compare_commitment, read_config
 from sampler.record.draw_source import DrawSource, Recorded, Redrawn
 from sampler.record.extension_record import compare_extensions
 from sampler.record.judge_record import compare_judges
@@ -49,7 +49,7 @@ from sampler.spaces.texts.served import RecordedTexts
 __all__ = ["Difference", "RecordError", "Replay", "replay"]
 
 
-_EVIDENCE: dict[str, Callable[[Recipe, Tables], Evidence]] = {
+_EVIDENCE: dict[str, Callable[[ChainConfig, Tables], Evidence]] = {
     "votes": VoteEvidence,
     "ratings": RatingEvidence,
     "scores": ScoreEvidence,
@@ -92,7 +92,7 @@ class Replay:
 
 
 def replay(
-    recipe: Mapping[str, Any],
+    config: Mapping[str, Any],
     states: Iterable[Row],
     steps: Iterable[Row],
     votes: Iterable[Row],
@@ -112,7 +112,7 @@ def replay(
 ) -> Replay:
     """Recompute every decision of an export.
 
-    The arguments are recipe.json, the rows of its CSV files, judges.json, and the tuning.json of a warm-up; the rows of
+    The arguments are campaign.json, the rows of its CSV files, judges.json, and the tuning.json of a warm-up; rows of
     chains.csv, where chains open while the campaign runs; those of suspended.csv, if steps were suspended;
     protocol.json and the rows of checks.csv, where people were shown trials that are no votes; those of columns.csv,
     where the list of the objects has further columns; the rows of scores.csv and scorers.json, where there are scorers;
@@ -123,14 +123,14 @@ def replay(
 
     Raises:
         RecordError: a column or a cell is missing, or a cell is not what its column holds.
-        RecipeError: the recipe does not parse.
+        ConfigError: the config does not parse.
     """
     try:
-        parsed, commitment = read_recipe(recipe)
-    except RecipeError:
+        parsed, commitment = read_config(config)
+    except ConfigError:
         raise
     except ValueError as error:
-        raise RecordError(f"The record cannot be read: {error}", schema.RECIPE) from error
+        raise RecordError(f"The record cannot be read: {error}", schema.CONFIG) from error
     waits = commitment is not None and not commitment.is_open
     try:
         tables = Tables(
@@ -182,9 +182,9 @@ def _compare_votes(evidence: Evidence, votes: Iterable[Row]) -> Iterator[Differe
 
 
 def _compare_trials(
-    recipe: Recipe, protocol: Mapping[str, Any], trials: list[Row], tables: Tables
+    config: ChainConfig, protocol: Mapping[str, Any], trials: list[Row], tables: Tables
 ) -> Iterator[Difference]:
-    return compare_protocol(recipe, protocol, trials, tables.votes, waits_for_seed=tables.waits_for_seed)
+    return compare_protocol(config, protocol, trials, tables.votes, waits_for_seed=tables.waits_for_seed)
 
 
 def _whole(table: str, rows: Iterable[Row]) -> Iterator[Row]:
@@ -195,27 +195,27 @@ def _whole(table: str, rows: Iterable[Row]) -> Iterator[Row]:
         yield row
 
 
-def _opened(recipe: Recipe, tables: Tables, walk_length: int | None) -> tuple[DrawSource, StateIndex]:
-    draws, index = _drawn_again(recipe, tables.states, walk_length)
+def _opened(config: ChainConfig, tables: Tables, walk_length: int | None) -> tuple[DrawSource, StateIndex]:
+    draws, index = _drawn_again(config, tables.states, walk_length)
     if not tables.waits_for_seed:
         return draws, index
     starts = {chain: int(row["state"]) for row in tables.samples for chain, step in [step_key(row)] if step == 0}
     return Awaited(
-        recipe, index if isinstance(index, GeneratedIndex) else ListedStates(len(tables.states)), starts
+        config, index if isinstance(index, GeneratedIndex) else ListedStates(len(tables.states)), starts
     ), index
 
 
-def _drawn_again(recipe: Recipe, states: list[Row], walk_length: int | None) -> tuple[DrawSource, StateIndex]:
-    if not recipe.generates:
+def _drawn_again(config: ChainConfig, states: list[Row], walk_length: int | None) -> tuple[DrawSource, StateIndex]:
+    if not config.generates:
         with reading(schema.STATES.file):
             catalog = _catalog(states)
-        return Redrawn(recipe.build(catalog, walk_length=walk_length)), CatalogIndex()
-    if recipe.space.kind == "model-texts":
-        texts = RecordedTexts(recipe.space)
-        index = GeneratedIndex(texts, recipe.chains_at_most, list(states))
-        return Recorded(recipe.plan_on(texts, walk_length), index, recipe.chains_at_most), index
-    plan: Plan[Any] = recipe.build(walk_length=walk_length)
-    return Redrawn(plan), GeneratedIndex(cast(Space[Any], plan.space), recipe.chains_at_most, list(states))
+        return Redrawn(config.build(catalog, walk_length=walk_length)), CatalogIndex()
+    if config.space.kind == "model-texts":
+        texts = RecordedTexts(config.space)
+        index = GeneratedIndex(texts, config.chains_at_most, list(states))
+        return Recorded(config.plan_on(texts, walk_length), index, config.chains_at_most), index
+    plan: Plan[Any] = config.build(walk_length=walk_length)
+    return Redrawn(plan), GeneratedIndex(cast(Space[Any], plan.space), config.chains_at_most, list(states))
 
 
 def _catalog(states: Sequence[Row]) -> Catalog:
@@ -226,23 +226,23 @@ def _catalog(states: Sequence[Row]) -> Catalog:
 
 
 def _compare_chains(
-    recipe: Recipe, tables: Tables, evidence: Evidence, walk_length: int | None, chains: int
+    config: ChainConfig, tables: Tables, evidence: Evidence, walk_length: int | None, chains: int
 ) -> Iterator[Difference]:
-    draws, index = _opened(recipe, tables, walk_length)
-    last = recipe.steps if recipe.warm_up is None or walk_length is not None else recipe.warm_up.steps
+    draws, index = _opened(config, tables, walk_length)
+    last = config.steps if config.warm_up is None or walk_length is not None else config.warm_up.steps
     visits: dict[StepKey, int] = {}
     for row in tables.samples:
         state = int(row["state"])
         if step_key(row) in visits:
             yield Difference(*step_key(row), "a second sample", str(state), "one sample per step", *_in_samples(row))
         visits[step_key(row)] = state
-        phase = recipe.phase_of(int(row["step"]))
+        phase = config.phase_of(int(row["step"]))
         # Where there are no phases, a column of that name is none of the record's; `diagnose` would leave samples out.
-        if (row["phase"] if recipe.has_phases else row.get("phase", phase)) != phase:
+        if (row["phase"] if config.has_phases else row.get("phase", phase)) != phase:
             yield Difference(*step_key(row), "the sample's phase", row["phase"], phase, *_in_samples(row))
     for chain in range(chains):
         mine = [row for row in tables.steps if int(row["chain"]) == chain]
-        yield from check_chain(draws, index, recipe, chain, mine, evidence, visits, last)
+        yield from check_chain(draws, index, config, chain, mine, evidence, visits, last)
     yield from _compare_leftovers(chains, {step_key(row) for row in tables.steps}, tables.counted_votes, visits)
 
 

@@ -13,7 +13,7 @@ def replay_file(path: Path) -> Replay:
 
     Raises:
         RecordError: the file is not there, is no export, or a table is malformed.
-        RecipeError: its recipe cannot be read.
+        ConfigError: its config cannot be read.
     """
     return replay_record(read_record(path))
 
@@ -23,12 +23,12 @@ def replay_record(record: Record) -> Replay:
 
     Raises:
         RecordError: a table is malformed.
-        RecipeError: its recipe cannot be read.
+        ConfigError: its config cannot be read.
     """
     tables = record.states, record.steps, record.votes, record.samples, record.ratings
     others = record.judges, record.tuning, record.chains
     return replay(
-        record.recipe,
+        record.config,
         *tables,
         *others,
         suspended=record.suspended,

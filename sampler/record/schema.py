@@ -72,16 +72,16 @@ STEPS = Table(
     ),
 )
 STEPS_WITH_PARTS = replace(STEPS, columns=(*STEPS.columns, Column("part", whole)))
-"""Where the recipe draws, for each step, which part of the kernel proposes: `Recipe.has_parts`."""
+"""Where the config draws, for each step, which part of the kernel proposes: `ChainConfig.has_parts`."""
 SCORES_OF_STEP = ("current_scores", "proposal_scores")
 """The numbers that a verdict was computed from, in the order of the rule's scorers, where they decide."""
 
 
 def steps_table(has_parts: bool, has_scores: bool) -> Table:
-    """Return steps.csv of a recipe.
+    """Return steps.csv of a config.
 
     Args:
-        has_parts: as `Recipe` has it.
+        has_parts: as `ChainConfig` has it.
         has_scores: the rule goes by scores.
     """
     table = STEPS_WITH_PARTS if has_parts else STEPS
@@ -117,7 +117,7 @@ SAMPLES = Table(
     (Column("chain", whole), Column("step", whole), Column("state", whole), Column("content", escaped)),
 )
 SAMPLES_WITH_PHASES = replace(SAMPLES, columns=(*SAMPLES.columns, Column("phase", word)))
-"""Where not every sample is one to analyse: `Recipe.has_phases`."""
+"""Where not every sample is one to analyse: `ChainConfig.has_phases`."""
 SAMPLING = "sampling"
 """The phase whose samples are analysed; those of the others are left out."""
 EXTENSIONS = Table(
@@ -134,7 +134,7 @@ CHAINS = Table(
     "chains",
     (Column("chain", whole), Column("opened_at", moment), Column("reason", word), Column("annotator", whole)),
 )
-"""When and why each chain opened, where some open while the campaign runs: `Recipe.is_elastic`."""
+"""When and why each chain opened, where some open while the campaign runs: `ChainConfig.is_elastic`."""
 AT_START, FOR_A_PERSON, AHEAD = "start", "wait", "ahead"
 """The reasons in it."""
 SUSPENDED = Table(
@@ -302,7 +302,7 @@ TABLES = (VOTES, STEPS, STATES, SAMPLES, RATINGS)
 """In the order in which an export has them."""
 PROPERTIES = Table("properties", (Column("state", whole), Column("content", escaped)))
 """Beside the record, not part of it: what was measured of the objects; see `Table.with_measures`."""
-RECIPE, JUDGES, TUNING = "recipe.json", "judges.json", "tuning.json"
+CONFIG, JUDGES, TUNING = "campaign.json", "judges.json", "tuning.json"
 SCORERS = "scorers.json"
 """What each scorer said of itself at the start."""
 PROTOCOL = "protocol.json"

@@ -8,10 +8,10 @@ from typing import Any, cast
 
 from sampler.acceptance import Verdict
 from sampler.chain import Comparison, Tally
-from sampler.recipe import Recipe
+from sampler.config import ChainConfig
 from sampler.record import schema
 from sampler.record.check_chain import Difference, Row, Tables, compare_outcome
-from sampler.rules.scored import ScoredRecipe, numbers_of
+from sampler.rules.scored import ScoredConfig, numbers_of
 from sampler.rules.scores import tell_by_scores
 
 _NO_VOTES = Tally((), ())
@@ -26,10 +26,10 @@ class ScoreEvidence:
             votes or ratings.
     """
 
-    def __init__(self, recipe: Recipe, tables: Tables) -> None:
+    def __init__(self, config: ChainConfig, tables: Tables) -> None:
         _refuse_answers(tables)
         # Rules of this evidence are of this kind.
-        self._rule = rule = cast(ScoredRecipe, recipe.rule)
+        self._rule = rule = cast(ScoredConfig, config.rule)
         self._given: dict[int, dict[str, float]] = defaultdict(dict)
         for row in tables.scores:
             state, scorer = int(row["state"]), row["scorer"]
@@ -75,7 +75,7 @@ class NoEvidence:
         ValueError: there are votes or ratings.
     """
 
-    def __init__(self, recipe: Recipe, tables: Tables) -> None:
+    def __init__(self, config: ChainConfig, tables: Tables) -> None:
         _refuse_answers(tables)
 
     def settle(

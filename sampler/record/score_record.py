@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sampler.config import ChainConfig
 from sampler.objects.properties import Measure, measure_of
-from sampler.recipe import Recipe
 from sampler.record import schema
 from sampler.record.check_chain import Difference, Row
 
@@ -34,7 +34,7 @@ class ScoreDifference(Difference):
 
 
 def compare_scores(
-    recipe: Recipe, states: Sequence[Row], scores: Sequence[Row], scorers: Sequence[Mapping[str, Any]]
+    config: ChainConfig, states: Sequence[Row], scores: Sequence[Row], scorers: Sequence[Mapping[str, Any]]
 ) -> Iterator[Difference]:
     """Yield where scores.csv names what the record does not have, says something twice, or differs from what is
     measured: by more than 1e-6, relative to the number or, below 1, absolute.
@@ -47,7 +47,7 @@ def compare_scores(
     rows = {row["state"]: row for row in states}
     measure = None
     if MEASURED in declared.values():
-        measure = measure_of(recipe.space.model_dump(mode="json"))
+        measure = measure_of(config.space.model_dump(mode="json"))
     seen: set[tuple[str, str]] = set()
     for row in scores:
         state, name, cell = row["state"], row["scorer"], row["score"]

@@ -39,7 +39,7 @@ def _verdicts(replay: Replay) -> str:
     evidence = f"{replay.scores} scores" if replay.scores else evidence
     return (
         f"All {replay.verdicts} verdicts, the chains' paths and the samples follow from the {evidence} in their order, "
-        "the base ratios and the uniforms, by the rule in recipe.json."
+        "the base ratios and the uniforms, by the rule in campaign.json."
     )
 
 

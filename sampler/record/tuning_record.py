@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sampler.acceptance import Verdict
+from sampler.config import ChainConfig
 from sampler.kernels.tuning import (
     CLOSE,
     FAR_AT_ONCE,
@@ -24,7 +25,6 @@ from sampler.kernels.tuning import (
 )
 from sampler.kernels.warm_up import WarmUp
 from sampler.objects.properties import measure_of
-from sampler.recipe import Recipe
 from sampler.record import schema
 from sampler.record.check_chain import Difference, Row, StepKey, step_key
 
@@ -82,15 +82,15 @@ class TuningDifference(Difference):
         return f"{self.file}: {self.what}: the export has {self.recorded}, expected {self.recomputed}"
 
 
-def tuned(recipe: Recipe, steps: Sequence[WarmUpStep]) -> dict[str, Any]:
+def tuned(config: ChainConfig, steps: Sequence[WarmUpStep]) -> dict[str, Any]:
     """Return tuning.json for the decided steps of a warm-up, of the chains that the campaign started with.
 
     Raises:
-        ValueError: the recipe has no warm-up, or an object cannot be measured.
+        ValueError: the config has no warm-up, or an object cannot be measured.
     """
-    warm_up, measure = recipe.warm_up, measure_of(recipe.space.model_dump(mode="json"))
+    warm_up, measure = config.warm_up, measure_of(config.space.model_dump(mode="json"))
     if warm_up is None or measure is None:
-        raise ValueError("the recipe has no warm-up")
+        raise ValueError("the config has no warm-up")
 
     def properties(state: tuple[str, str]) -> list[float]:
         measured = measure(*state)
@@ -102,7 +102,7 @@ def tuned(recipe: Recipe, steps: Sequence[WarmUpStep]) -> dict[str, Any]:
 
     tried = trials(
         warm_up.grid,
-        [recipe.part_of(each.chain, each.step) or 0 for each in steps],
+        [config.part_of(each.chain, each.step) or 0 for each in steps],
         [each.votes for each in steps],
         [each.votes_for for each in steps],
         [properties(each.before) for each in steps],
@@ -113,15 +113,15 @@ def tuned(recipe: Recipe, steps: Sequence[WarmUpStep]) -> dict[str, Any]:
     return _described(warm_up, chosen_length(tried), because) | {"trials": [_trial(each) for each in tried]}
 
 
-def ended_early(recipe: Recipe, moment: str) -> dict[str, Any]:
+def ended_early(config: ChainConfig, moment: str) -> dict[str, Any]:
     """Return tuning.json of a warm-up that somebody has ended.
 
     Raises:
-        ValueError: the recipe has no warm-up.
+        ValueError: the config has no warm-up.
     """
-    if recipe.warm_up is None:
-        raise ValueError("the recipe has no warm-up")
-    return _described(recipe.warm_up, _own_length(recipe), ENDED) | {"ended_at": moment}
+    if config.warm_up is None:
+        raise ValueError("the config has no warm-up")
+    return _described(config.warm_up, _own_length(config), ENDED) | {"ended_at": moment}
 
 
 def _described(warm_up: WarmUp, length: int, because: str) -> dict[str, Any]:
@@ -133,13 +133,13 @@ def _trial(trial: Trial[int]) -> dict[str, Any]:
     return asdict(trial) | {"share_won": trial.share_won}
 
 
-def _own_length(recipe: Recipe) -> int:
-    kernel: Any = recipe.kernel
+def _own_length(config: ChainConfig) -> int:
+    kernel: Any = config.kernel
     return int(kernel.length[0].length)
 
 
 def chosen_in(
-    recipe: Recipe,
+    config: ChainConfig,
     tuning: Mapping[str, Any] | None,
     states: Iterable[Row],
     steps: Sequence[Row],
@@ -152,8 +152,8 @@ def chosen_in(
         KeyError: a row or a file lacks something.
         ValueError: a cell or a value is not what it should be.
     """
-    if recipe.warm_up is None:
-        expected = "none: the recipe has no warm-up"
+    if config.warm_up is None:
+        expected = "none: the config has no warm-up"
         return None, [] if tuning is None else [TuningDifference(0, 0, "the file", "one", expected)]
     if tuning is None:
         return None, []
@@ -164,12 +164,12 @@ def chosen_in(
     if tuning["because"] == ENDED:
         if not isinstance(tuning["ended_at"], str) or not tuning["ended_at"]:
             raise ValueError(f"ended_at in {schema.TUNING} must be a time")
-        return _compared(tuning, ended_early(recipe, tuning["ended_at"]))
-    warm = _warm_up_steps(recipe, recipe.warm_up, states, steps)
-    if missing := recipe.chains * recipe.warm_up.steps - len(warm):
+        return _compared(tuning, ended_early(config, tuning["ended_at"]))
+    warm = _warm_up_steps(config, config.warm_up, states, steps)
+    if missing := config.chains * config.warm_up.steps - len(warm):
         expected = f"none: {missing} steps are not decided"
         return None, [TuningDifference(0, 0, "the choice", str(tuning["length"]), expected)]
-    return _compared(tuning, tuned(recipe, warm))
+    return _compared(tuning, tuned(config, warm))
 
 
 def _compared(tuning: Mapping[str, Any], expected: Mapping[str, Any]) -> tuple[int, list[Difference]]:
@@ -177,12 +177,14 @@ def _compared(tuning: Mapping[str, Any], expected: Mapping[str, Any]) -> tuple[i
     return int(expected["length"]), list(_compare(tuning, expected, ""))
 
 
-def _warm_up_steps(recipe: Recipe, warm_up: WarmUp, states: Iterable[Row], steps: Iterable[Row]) -> list[WarmUpStep]:
+def _warm_up_steps(
+    config: ChainConfig, warm_up: WarmUp, states: Iterable[Row], steps: Iterable[Row]
+) -> list[WarmUpStep]:
     held = {row["state"]: (row["content"], row.get("code", "")) for row in states}
     found: dict[StepKey, WarmUpStep] = {}
     for row in steps:
         chain, step = step_key(row)
-        if not row["verdict"] or step > warm_up.steps or chain >= recipe.chains:
+        if not row["verdict"] or step > warm_up.steps or chain >= config.chains:
             continue
         accepted = row["verdict"] == Verdict.ACCEPT.value
         votes, votes_for = (sum(map(int, row[column].split())) for column in ("votes_cast", "votes_for"))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from sampler.recipe import RecipeError
+from sampler.config import ConfigError
 from sampler.record import schema, sentences
 from sampler.record.archives import Allowance, ArchiveError, archive_in, told_apart
 from sampler.record.check_chain import Difference, Row
@@ -129,21 +129,21 @@ def _content(archive: zipfile.ZipFile, allowance: Allowance) -> _Content:
         return _Content(None, tuple(malformed))
     try:
         replayed = replay_record(record)
-    except RecipeError as error:
-        return _Content(None, (Finding(schema.RECIPE, None, str(error)),))
+    except ConfigError as error:
+        return _Content(None, (Finding(schema.CONFIG, None, str(error)),))
     except RecordError as error:
         return _Content(
-            None, (Finding(error.file or schema.RECIPE, _number(record, error.file, error.row), str(error)),)
+            None, (Finding(error.file or schema.CONFIG, _number(record, error.file, error.row), str(error)),)
         )
     except _OF_NO_RECORD as error:
-        return _Content(None, (Finding(schema.RECIPE, None, f"or a file beside it holds what no record has: {error}"),))
+        return _Content(None, (Finding(schema.CONFIG, None, f"or a file beside it holds what no record has: {error}"),))
     return _Content(replayed, tuple(_findings(record, replayed.differences)))
 
 
 def _of_files(listed: Listed, found: _Content) -> Iterator[Finding]:
     yield from (Finding(file, None, message) for file, message in listed.differs)
     if found.replay is not None and found.replay.commitment is None:
-        yield Finding(schema.RECIPE, None, "has no seed_hash: the record of a campaign always has one")
+        yield Finding(schema.CONFIG, None, "has no seed_hash: the record of a campaign always has one")
 
 
 def _findings(record: Record, differences: Collection[Difference]) -> Iterator[Finding]:

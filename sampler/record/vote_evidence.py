@@ -8,8 +8,8 @@ from typing import Any
 
 from sampler.acceptance import Verdict
 from sampler.chain import Comparison, Tally, tell
+from sampler.config import ChainConfig
 from sampler.judges.presentations import draws_of, presentations_of
-from sampler.recipe import Recipe
 from sampler.record import schema
 from sampler.record.check_chain import Difference, Row, Tables, compare_outcome, reading, step_key
 
@@ -22,10 +22,10 @@ class VoteEvidence:
         ValueError: a cell is not what its column holds, or there are ratings.
     """
 
-    def __init__(self, recipe: Recipe, tables: Tables) -> None:
+    def __init__(self, config: ChainConfig, tables: Tables) -> None:
         if tables.ratings:
             raise ValueError("ratings.csv must be empty where votes decide")
-        self._recipe, self._votes_of = recipe, tables.counted_votes
+        self._config, self._votes_of = config, tables.counted_votes
         self._waits_for_seed = tables.waits_for_seed
         self._objects = {step_key(row): (row["current"], row["proposal"]) for row in tables.steps}
 
@@ -43,7 +43,7 @@ class VoteEvidence:
         """Compare a vote's question with its judge's, for_proposal with its sides, and the states that it names with
         those of its step; see `Evidence`.
         """
-        judges = self._recipe.judges
+        judges = self._config.judges
         judge, name = int(row["judge"]), f"vote {row['number']}" if row["number"] else "a late vote"
         if not 0 <= judge < len(judges):
             raise ValueError(f"judge must be 0 to {len(judges) - 1}, not {judge}")
@@ -54,7 +54,7 @@ class VoteEvidence:
             yield Difference(*step_key(row), f"{name}'s for_proposal", row["for_proposal"], for_proposal, *_at(row))
         yield from self._compare_states(row, name)
         if not row["annotator"]:
-            yield from _compare_slot(self._recipe, row, judge, name, drawn_again=not self._waits_for_seed)
+            yield from _compare_slot(self._config, row, judge, name, drawn_again=not self._waits_for_seed)
 
     def _compare_states(self, row: Row, name: str) -> Iterator[Difference]:
         """Compare which objects stood where, and which one was chosen; older records do not say it."""
@@ -115,14 +115,14 @@ def _count(comparison: Comparison[Any], cast: list[Row]) -> Generator[Difference
     return tally, verdict
 
 
-def _compare_slot(recipe: Recipe, row: Row, judge: int, name: str, *, drawn_again: bool) -> Iterator[Difference]:
+def _compare_slot(config: ChainConfig, row: Row, judge: int, name: str, *, drawn_again: bool) -> Iterator[Difference]:
     """Compare a model's vote with what its slot says: which object it showed first and, drawn from p, what it is."""
-    slot, asked = int(row["slot"]), (recipe.seed, *step_key(row), recipe.budgets, judge)
-    if not 0 <= slot < recipe.judges[judge].budget:
-        raise ValueError(f"slot must be 0 to {recipe.judges[judge].budget - 1}, not {slot}")
+    slot, asked = int(row["slot"]), (config.seed, *step_key(row), config.budgets, judge)
+    if not 0 <= slot < config.judges[judge].votes:
+        raise ValueError(f"slot must be 0 to {config.judges[judge].votes - 1}, not {slot}")
     if not drawn_again:
         return
-    side = "first" if presentations_of(*asked, recipe.judges[judge].order)[slot] else "second"
+    side = "first" if presentations_of(*asked, config.judges[judge].order)[slot] else "second"
     if row["proposal_side"] != side:
         yield Difference(*step_key(row), f"{name}'s proposal_side", row["proposal_side"], side, *_at(row))
     if row["preference"]:

@@ -5,13 +5,13 @@ To add one: copy the file whose shape it has (`shape.py` names the two), and add
 
 from __future__ import annotations
 
+from sampler.rules.config import NVoteConfig, PointwiseConfig, RuleConfig
 from sampler.rules.mars import Mars
 from sampler.rules.n_vote import NVote
 from sampler.rules.oracle import Oracle
 from sampler.rules.plug_in import InvalidPlugIn
 from sampler.rules.pointwise import PointwiseDifference, PointwiseJoint, PointwisePower, PointwiseSeparate
 from sampler.rules.quest import Quest
-from sampler.rules.recipe import NVoteRecipe, PointwiseRecipe, RuleRecipe
 from sampler.rules.shape import JudgeRule, ScoreRule
 
 # Rules that ask judges to compare two states, by name. Two are exact for p0 exp(sum s_i).
@@ -30,14 +30,14 @@ __all__ = [
     "JudgeRule",
     "Mars",
     "NVote",
-    "NVoteRecipe",
+    "NVoteConfig",
     "Oracle",
+    "PointwiseConfig",
     "PointwiseDifference",
     "PointwiseJoint",
     "PointwisePower",
-    "PointwiseRecipe",
     "PointwiseSeparate",
     "Quest",
-    "RuleRecipe",
+    "RuleConfig",
     "ScoreRule",
 ]

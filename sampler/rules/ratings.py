@@ -14,14 +14,14 @@ from collections.abc import Sequence
 from sampler.acceptance import Verdict
 from sampler.chain import Comparison, State
 from sampler.judges.rating_scale import mean_rating
-from sampler.rules.recipe import PointwiseRecipe
+from sampler.rules.config import PointwiseConfig
 
 Ratings = Sequence[Sequence[int]]
 """An object's ratings so far, one sequence a judge."""
 
 
 def tell_by_ratings(
-    rule: PointwiseRecipe, comparison: Comparison[State], current: Ratings, proposal: Ratings
+    rule: PointwiseConfig, comparison: Comparison[State], current: Ratings, proposal: Ratings
 ) -> Verdict:
     """Return the verdict; UNDECIDED while a rating is missing. A proposal to stay needs none.
 
@@ -37,7 +37,7 @@ def tell_by_ratings(
     return Verdict.ACCEPT if accepted else Verdict.REJECT
 
 
-def mean_ratings(rule: PointwiseRecipe, budgets: Sequence[int], given: Ratings) -> tuple[float, ...] | None:
+def mean_ratings(rule: PointwiseConfig, budgets: Sequence[int], given: Ratings) -> tuple[float, ...] | None:
     """Return an object's mean rating by each judge; None while one of its N_i ratings is missing.
 
     Raises:

@@ -17,11 +17,11 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from sampler.judges.recipe import JudgeRecipe
+from sampler.judges.config import JudgeConfig
 from sampler.rules.mars import Mars
 from sampler.rules.quest import CLIP, Quest
 from sampler.rules.tilt import accept_by_weight
-from sampler.rules.unjudged import UnjudgedRecipe
+from sampler.rules.unjudged import UnjudgedConfig
 
 Scorer = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$", max_length=40)]
 Scores = Mapping[str, float]
@@ -31,7 +31,7 @@ MARS_SCORERS = ("qed", "synthetic_accessibility")
 MARS_BETA, QUEST_BETA = 30.0, 0.1
 
 
-class ScoreRecipe(UnjudgedRecipe):
+class ScoreConfig(UnjudgedConfig):
     """A function of scorers' numbers decides: exact for p0 s^beta (forms mars and power) or p0 exp(beta s).
 
     Args:
@@ -48,7 +48,7 @@ class ScoreRecipe(UnjudgedRecipe):
     beta: float = Field(default=MARS_BETA, gt=0, le=1000)
 
     @model_validator(mode="after")
-    def _fits_its_form(self) -> ScoreRecipe:
+    def _fits_its_form(self) -> ScoreConfig:
         if self.form == "mars" and len(set(self.scorers)) != 2:
             raise ValueError("form 'mars' takes two scorers, of QED and of SA; leave them out for those of RDKit")
         if self.form != "mars" and (len(self.scorers) != 1 or "scorers" not in self.model_fields_set):
@@ -77,7 +77,7 @@ class ScoreRecipe(UnjudgedRecipe):
         is_negative = self.form == "power" and number < 0
         return f"form 'power' needs a number of 0 or more, not {number:g}" if is_negative else ""
 
-    def law(self, judges: Sequence[JudgeRecipe]) -> str:
+    def law(self, judges: Sequence[JudgeConfig]) -> str:
         """Return the law up to a constant factor, with what its letters stand for."""
         if self.form == "mars":
             likeness, hardness = self.scorers
@@ -87,7 +87,7 @@ class ScoreRecipe(UnjudgedRecipe):
         return f"p0(x) * {tilt}; s: the number of scorer “{self.scorers[0]}”"
 
 
-class QuestRecipe(UnjudgedRecipe):
+class QuestConfig(UnjudgedConfig):
     """QUEST: a quality estimate decides, exactly for p0 exp(r / beta), r = logit(clip(QE, 1e-3, 1 - 1e-3)).
 
     Args:
@@ -116,7 +116,7 @@ class QuestRecipe(UnjudgedRecipe):
         """Return nothing: whatever the number, it is clipped."""
         return ""
 
-    def law(self, judges: Sequence[JudgeRecipe]) -> str:
+    def law(self, judges: Sequence[JudgeConfig]) -> str:
         """Return the law up to a constant factor, with what its letters stand for."""
         return (
             f"p0(x) * exp(r(x)/{self.beta:g}); r: logit of the number of scorer “{self.scorer}”, clipped to "
@@ -124,10 +124,10 @@ class QuestRecipe(UnjudgedRecipe):
         )
 
 
-ScoredRecipe = ScoreRecipe | QuestRecipe
+ScoredConfig = ScoreConfig | QuestConfig
 
 
-def numbers_of(rule: ScoredRecipe, given: Scores) -> tuple[float, ...] | None:
+def numbers_of(rule: ScoredConfig, given: Scores) -> tuple[float, ...] | None:
     """Return an object's numbers in the order of the rule's scorers; None while one is missing.
 
     Raises:

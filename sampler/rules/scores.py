@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from sampler.acceptance import Verdict
 from sampler.chain import Comparison, State
-from sampler.rules.scored import ScoredRecipe, Scores, numbers_of
+from sampler.rules.scored import ScoredConfig, Scores, numbers_of
 
 
-def tell_by_scores(rule: ScoredRecipe, comparison: Comparison[State], current: Scores, proposal: Scores) -> Verdict:
+def tell_by_scores(rule: ScoredConfig, comparison: Comparison[State], current: Scores, proposal: Scores) -> Verdict:
     """Return the verdict; UNDECIDED while a number is missing. A proposal to stay needs none.
 
     Args:

@@ -1,4 +1,4 @@
-"""Which law a recipe's chains sample, in plain text.
+"""Which law a config's chains sample, in plain text.
 
     p0(x) * exp(2*s1(x) + s2(x)); s1: “Which is darker?”, people; s2: “Which is better?”, people
 
@@ -13,13 +13,13 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import BaseModel
 
-from sampler.judges.recipe import JudgeRecipe
-from sampler.rules.recipe import RuleRecipe
+from sampler.judges.config import JudgeConfig
+from sampler.rules.config import RuleConfig
 
 UNKNOWN = "not known: the kernel takes the base ratio for 1 (convention 'paper')"
 
 
-def target_law(judges: Sequence[JudgeRecipe], rule: RuleRecipe, kernels: Iterable[BaseModel]) -> str:
+def target_law(judges: Sequence[JudgeConfig], rule: RuleConfig, kernels: Iterable[BaseModel]) -> str:
     """Return the law up to a constant factor, with what its letters stand for; or that and why it is not known.
 
     Args:

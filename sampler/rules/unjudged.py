@@ -11,10 +11,10 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from sampler.judges.recipe import JudgeRecipe
+from sampler.judges.config import JudgeConfig
 
 
-class UnjudgedRecipe(BaseModel):
+class UnjudgedConfig(BaseModel):
     """What rules without judges have in common."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -24,12 +24,12 @@ class UnjudgedRecipe(BaseModel):
     asks_judges: ClassVar[bool] = False
     """Whether somebody answers questions."""
 
-    def misfits(self, judges: Sequence[JudgeRecipe]) -> Iterator[tuple[str, str]]:
+    def misfits(self, judges: Sequence[JudgeConfig]) -> Iterator[tuple[str, str]]:
         """Yield that there must be no judge, if there is one."""
         if judges:
             yield "judges", "must be empty, []: this rule asks nobody"
 
-    def unbalanced(self, judges: Sequence[JudgeRecipe]) -> Iterator[tuple[str, str]]:
+    def unbalanced(self, judges: Sequence[JudgeConfig]) -> Iterator[tuple[str, str]]:
         """Yield nothing: nobody sees two objects in an order."""
         yield from ()
 
@@ -38,7 +38,7 @@ class UnjudgedRecipe(BaseModel):
         yield from ()
 
 
-class BaseRecipe(UnjudgedRecipe):
+class BaseConfig(UnjudgedConfig):
     """Every proposal is accepted, and each is a fresh draw from p0: the states are independent draws from p0."""
 
     evidence: ClassVar[str] = "none"
@@ -47,7 +47,7 @@ class BaseRecipe(UnjudgedRecipe):
     """Whose numbers decide a step."""
     kind: Literal["base"] = "base"
 
-    def law(self, judges: Sequence[JudgeRecipe]) -> str:
+    def law(self, judges: Sequence[JudgeConfig]) -> str:
         """Return the law."""
         return "p0(x); each state is an independent draw"
 

@@ -2,9 +2,9 @@
 
 To add a space that generates its objects:
 
-1. copy a folder; its `space.py` holds a class with the methods of `space.Space`, and a recipe with a new `kind` and
+1. copy a folder; its `space.py` holds a class with the methods of `space.Space`, and a config with a new `kind` and
    with `objects`, the kind of object that it makes;
-2. add the recipe to `Generated` below;
+2. add the config to `Generated` below;
 3. give it a kernel (`sampler.kernels` says how), or name it in the `moves_in` of one that moves here.
 
 Nothing else is needed to simulate, record and replay. To offer it when a campaign is set up in the browser, copy one of
@@ -18,34 +18,34 @@ from typing import Annotated, Any, get_args
 
 from pydantic import Field
 
-from sampler.spaces.catalog import Catalog, CatalogRecipe
-from sampler.spaces.images.served import ServedImagesRecipe
-from sampler.spaces.images.space import ImagesRecipe
-from sampler.spaces.molecules.space import MoleculesRecipe
-from sampler.spaces.texts.served import ServedTextsRecipe
-from sampler.spaces.texts.space import TextsRecipe
+from sampler.spaces.catalog import Catalog, CatalogConfig
+from sampler.spaces.images.served import ServedImagesConfig
+from sampler.spaces.images.space import ImagesConfig
+from sampler.spaces.molecules.space import MoleculesConfig
+from sampler.spaces.texts.served import ServedTextsConfig
+from sampler.spaces.texts.space import TextsConfig
 
-Generated = MoleculesRecipe | TextsRecipe | ImagesRecipe | ServedImagesRecipe
-SpaceRecipe = Annotated[CatalogRecipe | Generated | ServedTextsRecipe, Field(discriminator="kind")]
+Generated = MoleculesConfig | TextsConfig | ImagesConfig | ServedImagesConfig
+SpaceConfig = Annotated[CatalogConfig | Generated | ServedTextsConfig, Field(discriminator="kind")]
 
-_OBJECTS = {recipe.model_fields["kind"].default: recipe.objects for recipe in get_args(Generated | ServedTextsRecipe)}
-"""Of spaces that make one kind of object; a list says in the recipe which it has."""
+_OBJECTS = {config.model_fields["kind"].default: config.objects for config in get_args(Generated | ServedTextsConfig)}
+"""Of spaces that make one kind of object; a list says in the config which it has."""
 
 __all__ = [
     "Catalog",
-    "CatalogRecipe",
+    "CatalogConfig",
     "Generated",
-    "ServedImagesRecipe",
-    "ServedTextsRecipe",
-    "SpaceRecipe",
+    "ServedImagesConfig",
+    "ServedTextsConfig",
+    "SpaceConfig",
     "objects_of",
 ]
 
 
 def objects_of(space: Mapping[str, Any]) -> str:
-    """Return the name of the kind of object of a recipe's space, as `OBJECT_KINDS` has it.
+    """Return the name of the kind of object of a config's space, as `OBJECT_KINDS` has it.
 
     Raises:
-        KeyError: `space` is no space of a recipe.
+        KeyError: `space` is no space of a config.
     """
     return str(_OBJECTS[space["kind"]] if space["kind"] in _OBJECTS else space["objects"])

@@ -1,6 +1,6 @@
 """A catalog: the researcher's own finite list of objects. A state is an item's place in it, from 0.
 
-p0 is proportional to the items' weights. Neighbours, where the recipe asks for them, form an undirected graph
+p0 is proportional to the items' weights. Neighbours, where the config asks for them, form an undirected graph
 that is computed once from the objects and recorded with them.
 """
 
@@ -37,8 +37,8 @@ class ContextColumn(BaseModel):
     label: _Label
 
 
-class CatalogRecipe(BaseModel):
-    """The part of a recipe that says: pick from a list of these objects.
+class CatalogConfig(BaseModel):
+    """The part of a config that says: pick from a list of these objects.
 
     `context` are the further columns of the list that are shown with a pair. No law depends on them but the judges'.
     """
@@ -61,7 +61,7 @@ class CatalogRecipe(BaseModel):
 
     @model_serializer(mode="wrap")
     def _without_what_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # Recipes that show no column are what they always were, byte for byte.
+        # Configs that show no column are what they always were, byte for byte.
         fields: dict[str, Any] = handler(self)
         return {name: value for name, value in fields.items() if name != "context" or value}
 

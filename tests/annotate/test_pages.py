@@ -17,7 +17,7 @@ from prefmh_web.campaigns.models import Annotator, Lease
 from prefmh_web.objects import OBJECT_KINDS
 from prefmh_web.participants.options import options_of
 from sampler import PAPER_MIXTURE
-from tests.support.campaigns import invitation_path, make_campaign, make_recipe
+from tests.support.campaigns import invitation_path, make_campaign, make_config
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_a_choice_of_no_screen_is_refused_with_all_that_there_are():
 def test_pictures_are_for_those_who_joined(client, researcher, idle_tasks):
     space = {"kind": "catalog", "objects": "molecules", "neighbours": 2}
     campaign = make_campaign(
-        researcher, file="smiles\nCCO\nCCN\nCCC\nCCCl\n", filename="m.csv", recipe=make_recipe(space=space)
+        researcher, file="smiles\nCCO\nCCN\nCCC\nCCCl\n", filename="m.csv", config=make_config(space=space)
     )
     client.post(invitation_path(campaign))
     page = client.get(f"{invitation_path(campaign)}vote/").content.decode()
@@ -76,8 +76,8 @@ def test_pictures_are_for_those_who_joined(client, researcher, idle_tasks):
 
 
 def test_nothing_on_the_page_tells_which_object_is_the_proposal(client, researcher, idle_tasks):
-    recipe = make_recipe(space={"kind": "images"}, kernel=PAPER_MIXTURE, chains=40)
-    campaign = drafts.create(owner=researcher, is_seed_typed=True, name="Patterns", recipe=recipe)
+    config = make_config(space={"kind": "images"}, kernel=PAPER_MIXTURE, chains=40)
+    campaign = drafts.create(owner=researcher, is_seed_typed=True, name="Patterns", config=config)
     lifecycle.start(campaign)
     idle_tasks()
     client.post(invitation_path(campaign))

@@ -13,15 +13,15 @@ from websockets.exceptions import ConnectionClosed
 from prefmh_web.annotate import waiting
 from prefmh_web.campaigns.engine import leases, open_comparisons
 from prefmh_web.campaigns.models import Annotator, Lease, Vote
-from tests.support.campaigns import invitation_path, make_campaign, make_recipe
+from tests.support.campaigns import invitation_path, make_campaign, make_config
 from tests.support.installations import closing_code, cookies_after_joining, open_socket, send
 
 
 @pytest.fixture
 def lonely(researcher, idle_tasks):
     """A campaign of one chain, where only one person at a time has a pair."""
-    judges = [{"question": "Which?", "budget": 1}]
-    return make_campaign(researcher, recipe=make_recipe(chains=1, judges=judges))
+    judges = [{"question": "Which?", "votes": 1}]
+    return make_campaign(researcher, config=make_config(chains=1, judges=judges))
 
 
 @pytest.fixture

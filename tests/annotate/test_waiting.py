@@ -13,7 +13,7 @@ from prefmh_web.asgi import application
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Campaign
 from tests.annotate.test_socket import lease_in
-from tests.support.campaigns import invitation_path, make_campaign, make_recipe
+from tests.support.campaigns import invitation_path, make_campaign, make_config
 
 # Sooner than a waiting page looks by itself.
 SOON_S = 5
@@ -33,8 +33,8 @@ async def opened(campaign: Campaign, client: Client) -> ApplicationCommunicator:
 
 
 def test_a_page_that_dies_keeps_no_other_from_its_pair(researcher, idle_tasks):
-    judges = [{"question": "Which?", "budget": 1}]
-    campaign = make_campaign(researcher, recipe=make_recipe(chains=1, judges=judges))
+    judges = [{"question": "Which?", "votes": 1}]
+    campaign = make_campaign(researcher, config=make_config(chains=1, judges=judges))
     holder = Annotator.objects.create(campaign=campaign)
     lease = leases.take(holder)
     people = [Client(), Client()]

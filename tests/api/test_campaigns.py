@@ -17,7 +17,7 @@ name: From a program
 space: {kind: catalog, objects: texts}
 file: {name: texts.csv}
 kernel: {kind: independent}
-judges: [{question: Which is better?, budget: 1}]
+judges: [{question: Which is better?, votes: 1}]
 chains: 2
 steps: 6
 """
@@ -46,13 +46,13 @@ def test_what_is_wrong_with_a_setup_is_told_with_its_place(site):
             send(bad.encode())
         assert refused.value.status == 422
         places = {(problem.line, problem.path) for problem in refused.value.problems}
-        assert places == {(6, "judges.0.budget"), (6, "judges.0.budgets")}
+        assert places == {(6, "judges.0.votes"), (6, "judges.0.votess")}
     assert not Campaign.objects.exists()
 
 
 def test_json_is_a_setup_too(site):
     setup = {"version": 1, "name": "As JSON", "space": {"kind": "texts"}, "kernel": {"kind": "suffix"}}
-    setup |= {"judges": [{"question": "Which?", "budget": 1}], "chains": 2, "steps": 5}
+    setup |= {"judges": [{"question": "Which?", "votes": 1}], "chains": 2, "steps": 5}
     made = site.create(json.dumps(setup).encode())
     assert made.name == "As JSON"
 

@@ -10,14 +10,14 @@ from prefmh_web.campaigns.record import export
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.client import RequestRefused
 from sampler import schema
-from tests.support.campaigns import SETUPS, make_campaign, make_recipe, voted_to_the_end
+from tests.support.campaigns import SETUPS, make_campaign, make_config, voted_to_the_end
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
 def finished(researcher):
-    return voted_to_the_end(make_campaign(researcher, recipe=make_recipe(steps=7, burn_in=2)))
+    return voted_to_the_end(make_campaign(researcher, config=make_config(steps=7, burn_in=2)))
 
 
 def table_in(campaign, name: str) -> list[dict[str, str]]:
@@ -87,7 +87,7 @@ def test_the_whole_record_comes_as_a_zip(site, finished, tmp_path):
     file = tmp_path / "record.zip"
     site.download(finished.pk, file)
     with zipfile.ZipFile(file) as archive:
-        assert {"recipe.json", "steps.csv", "votes.csv", "codebook.csv"} <= set(archive.namelist())
+        assert {"campaign.json", "steps.csv", "votes.csv", "codebook.csv"} <= set(archive.namelist())
         assert archive.testzip() is None
     assert not file.with_name("record.zip.part").exists()
 

@@ -103,8 +103,8 @@ def measure(campaign_id: int) -> dict[str, float]:
     from prefmh_web.campaigns.record import export
 
     campaign = Campaign.objects.get(pk=campaign_id)
-    # What the libraries take is no export's; reading the recipe loads the last of them.
-    assert campaign.parsed_recipe
+    # What the libraries take is no export's; reading the config loads the last of them.
+    assert campaign.config
     before, wall, processor = peak_mib(), time.perf_counter(), time.process_time()
     size, first = 0, 0.0
     for chunk in export.archive(campaign):

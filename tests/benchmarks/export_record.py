@@ -76,11 +76,11 @@ def make_record(votes: int, budget: int) -> Campaign:
 
 def _make_campaign(steps: int, budget: int) -> Campaign:
     length = -(-steps // CHAINS)
-    recipe = {
+    config = {
         "version": 1,
         "space": {"kind": "catalog", "objects": "texts", "neighbours": 3},
         "kernel": {"kind": "neighbours"},
-        "judges": [{"question": "Which is darker?", "budget": budget}],
+        "judges": [{"question": "Which is darker?", "votes": budget}],
         "rule": {"kind": "n-vote"},
         "chains": CHAINS,
         "steps": length,
@@ -91,12 +91,12 @@ def _make_campaign(steps: int, budget: int) -> Campaign:
     campaign = Campaign.objects.create(
         owner=owner,
         name="Large",
-        recipe=recipe,
+        config=config,
         status="finished",
         started_at=now,
         finished_at=now,
         is_seed_typed=True,
-        seed_hash=sampler.hash_of_seed(recipe["seed"], _SALT),
+        seed_hash=sampler.hash_of_seed(config["seed"], _SALT),
         seed_salt=_SALT,
     )
     Judge.objects.create(campaign=campaign, place=0, question="Which is darker?", budget=budget)

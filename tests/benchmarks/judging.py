@@ -44,15 +44,15 @@ django.setup()
 from django.contrib.auth import get_user_model
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.endpoints.models import Endpoint
-from tests.support.campaigns import make_draft, make_recipe
+from tests.support.campaigns import make_draft, make_config
 wanted = json.loads(sys.argv[1])
 owner = get_user_model().objects.create(username="ada")
 Endpoint.objects.create(owner=owner, name="stub", base_url=wanted["url"], model="m", dialect="vllm",
                         concurrency=wanted["at_once"])
-judge = {"question": "Which is darker?", "budget": wanted["votes"], "source": wanted["source"]}
+judge = {"question": "Which is darker?", "votes": wanted["votes"], "source": wanted["source"]}
 lines = [f"On day {day} the sea was grey and nobody came to the house.\\n" for day in range(200)]
-recipe = make_recipe(judges=[judge], chains=wanted["chains"], steps=100_000)
-campaign = make_draft(owner, file="text\\n" + "".join(lines), recipe=recipe)
+config = make_config(judges=[judge], chains=wanted["chains"], steps=100_000)
+campaign = make_draft(owner, file="text\\n" + "".join(lines), config=config)
 lifecycle.start(campaign)
 print(json.dumps(campaign.pk))
 """

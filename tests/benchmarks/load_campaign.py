@@ -9,14 +9,14 @@ import json
 import sys
 
 
-def make(owner, people: int, texts: int, lease_seconds: int, **recipe: object) -> dict:
+def make(owner, people: int, texts: int, lease_seconds: int, **config: object) -> dict:
     """Start a campaign and let people join it."""
     from prefmh_web.campaigns import lifecycle
-    from tests.support.campaigns import make_draft, make_recipe
+    from tests.support.campaigns import make_config, make_draft
 
-    recipe = make_recipe(steps=5000, **recipe)
+    config = make_config(steps=5000, **config)
     lines = [f"On day {day} the sea was grey and nobody came to the house.\n" for day in range(texts)]
-    campaign = make_draft(owner, file="text\n" + "".join(lines), recipe=recipe, lease_seconds=lease_seconds)
+    campaign = make_draft(owner, file="text\n" + "".join(lines), config=config, lease_seconds=lease_seconds)
     lifecycle.start(campaign)
     invitation = campaign.invitations.get()
     keys = [session_of_somebody_new(invitation) for _ in range(people)]

@@ -68,7 +68,7 @@ def run(load: Load) -> dict:
 
 def _measured(stage: Stage, load: Load) -> dict:
     stage.start()
-    judges = [{"question": "Which is darker?", "budget": load.budget}]
+    judges = [{"question": "Which is darker?", "votes": load.budget}]
     [seats] = stage.make(Wanted(load.sockets, load.chains, _TEXTS, judges))
     crowd = Crowd(seats, load.think_s, _SEED)
     measured = asyncio.run(put_load(stage, crowd, load.warm_up_s, load.seconds))

@@ -20,7 +20,7 @@ from tests.support.campaigns import (
     assert_replay_passes,
     export_to,
     invitation_path,
-    make_recipe,
+    make_config,
     pair_of,
     prolific,
     recruited_campaign,
@@ -29,7 +29,7 @@ from tests.support.campaigns import (
     wait_until_idle,
 )
 
-ONE = make_recipe(judges=[{"question": "Which is darker?", "budget": 1}], chains=2, steps=10)
+ONE = make_config(judges=[{"question": "Which is darker?", "votes": 1}], chains=2, steps=10)
 PROTOCOL = WHOLE | {
     "practice": [{"first": "A dark night.", "second": "A bright day.", "answer": "first", "if_wrong": "Night."}],
     "gold": [{"first": "A lamp.", "second": "A cave.", "answer": "second"}],
@@ -41,7 +41,7 @@ LIMITS |= {"absent_minutes": 20, "most_a_minute": 30}
 
 @pytest.fixture
 def study(researcher):
-    return recruited_campaign(researcher, recipe=ONE, consent="Old text", protocol=PROTOCOL, **LIMITS)
+    return recruited_campaign(researcher, config=ONE, consent="Old text", protocol=PROTOCOL, **LIMITS)
 
 
 def path_of(name: str, campaign) -> str:
@@ -100,7 +100,7 @@ def test_of_how_people_come_these_change_and_are_events(owner, study, tmp_path, 
 )
 def test_of_how_people_come_the_rest_is_refused_by_name_and_nothing_is_saved(owner, researcher, study, fields, label):
     if "excluded" in fields:
-        fields = {"excluded": str(recruited_campaign(researcher, recipe=ONE).pk)}
+        fields = {"excluded": str(recruited_campaign(researcher, config=ONE).pk)}
     path, before = path_of("participants", study), Recruitment.objects.filter(campaign=study).values().get()
     page = told(owner, path, as_shown(owner, path) | fields | {"consent": "Another text"})
     assert f"“{label}” cannot change after the start: " in page
@@ -127,7 +127,7 @@ def test_the_page_shows_what_is_fixed(owner, study):
 
 
 def test_a_budget_is_neither_given_later_nor_raised_after_the_end(owner, researcher, study):
-    without = recruited_campaign(researcher, recipe=ONE)
+    without = recruited_campaign(researcher, config=ONE)
     path = path_of("participants", without)
     assert "“Budget, in answers” cannot change" in told(owner, path, as_shown(owner, path) | {"budget": "500"})
     assert budget.keeps_late(without) is None
@@ -140,7 +140,7 @@ def test_a_budget_is_neither_given_later_nor_raised_after_the_end(owner, researc
 
 
 def test_a_raised_budget_and_further_places_count_at_once(researcher, tmp_path):
-    study = recruited_campaign(researcher, recipe=ONE, budget=20, places=1)
+    study = recruited_campaign(researcher, config=ONE, budget=20, places=1)
     anna = arrive(study, prolific("anna"))
     vote(anna, study)
     with transaction.atomic():
@@ -236,7 +236,7 @@ def test_only_the_owner_renames(campaign, django_user_model):
 
 
 def test_bonus_archive_and_an_accepted_model_are_events(owner, researcher, campaign, tmp_path):
-    study = recruited_campaign(researcher, recipe=ONE)
+    study = recruited_campaign(researcher, config=ONE)
     vote(arrive(study, prolific("anna")), study)
     number = Participation.objects.get().annotator_id
     for amount in ("1.50", "1.50", ""):

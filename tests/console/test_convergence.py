@@ -14,7 +14,7 @@ from prefmh_web.campaigns.proposals import measuring
 from prefmh_web.console.consumer import ConvergenceConsumer
 from tests.console.test_overview import cookies_of
 from tests.security.world import browser_of
-from tests.support.campaigns import make_campaign, make_draft, make_recipe, voted_to_the_end, wait_until_idle
+from tests.support.campaigns import make_campaign, make_config, make_draft, voted_to_the_end, wait_until_idle
 from tests.support.installations import closing_code, open_socket
 
 TEXTS = "text\n" + "".join(
@@ -26,7 +26,7 @@ TEXTS = "text\n" + "".join(
 @pytest.fixture
 def finished(researcher):
     """A campaign of 3 chains with 40 steps each, the first 10 of which are burn-in."""
-    return voted_to_the_end(make_campaign(researcher, file=TEXTS, recipe=make_recipe(steps=40, burn_in=10)))
+    return voted_to_the_end(make_campaign(researcher, file=TEXTS, config=make_config(steps=40, burn_in=10)))
 
 
 def page_of(campaign, user, query=""):
@@ -50,7 +50,7 @@ def measured(campaign):
 
 
 def test_a_property_is_followed_as_steps_are_decided_and_what_is_remembered_goes_on(researcher, idle_tasks):
-    campaign = make_campaign(researcher, file=TEXTS, recipe=make_recipe(steps=12))
+    campaign = make_campaign(researcher, file=TEXTS, config=make_config(steps=12))
     assert [len(each) for each in trajectories_of(campaign).along("words").values()] == [1, 1, 1]
     voted_to_the_end(campaign)
     assert trajectories_of(campaign).until == min(

@@ -8,7 +8,7 @@ from sampler import schema
 from tests.security.world import browser_of
 
 
-@pytest.mark.parametrize("name", [*export.TABLES, schema.RECIPE, measures.NAME, "export.zip"])
+@pytest.mark.parametrize("name", [*export.TABLES, schema.CONFIG, measures.NAME, "export.zip"])
 def test_no_cache_on_the_way_keeps_a_download(live_site, campaign, researcher, name):
     cookies = {name: morsel.value for name, morsel in browser_of(researcher).cookies.items()}
     address = f"{live_site.url}{campaign.get_absolute_url()}files/{name}"

@@ -138,16 +138,16 @@ def test_nothing_is_asked_again_once_a_campaign_is_finished(signed_in, endpoint,
 
 
 def question(**changes) -> dict:
-    filled = {"question": "Which?", "budget": "4", "source": "A model", "order": "random"}
+    filled = {"question": "Which?", "votes": "4", "source": "A model", "order": "random"}
     filled |= {"temperature": "0.7", "votes": "log-probabilities", "first": "on"} | changes
     return {f"questions-0-{name}": value for name, value in filled.items()}
 
 
-def test_how_pictures_are_shown_goes_into_the_recipe_and_back(signed_in, endpoint, idle_tasks):
+def test_how_pictures_are_shown_goes_into_the_config_and_back(signed_in, endpoint, idle_tasks):
     vision = {"picture_edge": "512", "picture_format": "jpeg", "picture_quality": "80", "picture_detail": "low"}
     signed_in.post(reverse("console:create"), form(**question(molecules="picture", **vision), **MOLECULES))
     campaign = Campaign.objects.get()
-    source = campaign.recipe["judges"][0]["source"]
+    source = campaign.config_data["judges"][0]["source"]
     assert source["vision"] == {
         "edge": 512, "format": "jpeg", "quality": 80, "detail": "low", "molecules": "picture"
     }  # fmt: skip

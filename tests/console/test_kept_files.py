@@ -103,5 +103,5 @@ def test_own_fragments_are_kept_too(signed_in, idle_tasks):
     signed_in.post(
         reverse("console:create"), form(**fields, **{"kept-molecules-fragments": ticket, "molecules-sizes": sizes})
     )
-    space = Campaign.objects.get().recipe["space"]
+    space = Campaign.objects.get().config_data["space"]
     assert (space["vocabulary"], space["size_log_weights"]) == (["*O", "*N"], [0, 0, 0, -1.5])

@@ -13,7 +13,7 @@ from prefmh_web.campaigns.started import objects, plan_of
 from prefmh_web.objects import media
 from tests.console.test_pages import form
 from tests.endpoints.test_local_models import pipeline_folder, without_the_extra
-from tests.support.campaigns import make_recipe, sent_back
+from tests.support.campaigns import make_config, sent_back
 
 FIELDS = {
     "space": "model-images",
@@ -48,19 +48,19 @@ def test_the_form_makes_a_draft_that_edits_to_the_same(signed_in, idle_tasks, of
     answer = signed_in.post(reverse("console:create"), form(**FIELDS))
     campaign = Campaign.objects.get()
     assert answer.url == campaign.get_absolute_url()
-    assert campaign.recipe["space"] == {
+    assert campaign.config_data["space"] == {
         "kind": "model-images", "model": "turbo", "prompt": "a red mushroom", "steps": 2, "dimension": 16_384,
     }  # fmt: skip
-    assert campaign.recipe["kernel"] == sampler.parse_recipe(make_recipe(
-        space=campaign.recipe["space"], kernel=sampler.PAPER_MIXTURE
+    assert campaign.config_data["kernel"] == sampler.parse_config(make_config(
+        space=campaign.config_data["space"], kernel=sampler.PAPER_MIXTURE
     )).model_dump(mode="json")["kernel"]  # fmt: skip
     page = signed_in.get(answer.url).content.decode()
     assert "images from turbo, 2 steps, latents of 16384 numbers" in page
-    recipe = campaign.recipe
+    config = campaign.config_data
     shown = signed_in.get(edit := reverse("console:edit", args=[campaign.pk])).context["forms"]
     signed_in.post(edit, sent_back(shown.campaign, shown.space, shown.questions))
     campaign.refresh_from_db()
-    assert campaign.recipe == recipe
+    assert campaign.config_data == config
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_draft_can_be_edited_where_the_model_is_offered_no_more(signed_in, idl
     assert "a red mushroom" in page
     signed_in.post(reverse("console:edit", args=[campaign.pk]), form())
     campaign.refresh_from_db()
-    assert not campaign.parsed_recipe.generates
+    assert not campaign.config.generates
 
 
 @without_the_extra
@@ -130,10 +130,10 @@ def painted_elsewhere(campaign: Campaign, seen: list[bytes]) -> None:
 @without_the_extra
 def test_pages_show_what_was_painted_elsewhere(signed_in, researcher, idle_tasks, offered):
     space = {"kind": "model-images", "model": "turbo", "prompt": "a red mushroom"}
-    judges = [{"question": "Which is rounder?", "budget": 1}]
-    recipe = make_recipe(space=space, kernel=sampler.PAPER_MIXTURE, judges=judges, chains=1, steps=5)
-    recipe = sampler.parse_recipe(recipe).model_dump(mode="json")
-    campaign, painted = drafts.create(owner=researcher, is_seed_typed=True, name="Painted", recipe=recipe), []
+    judges = [{"question": "Which is rounder?", "votes": 1}]
+    config = make_config(space=space, kernel=sampler.PAPER_MIXTURE, judges=judges, chains=1, steps=5)
+    config = sampler.parse_config(config).model_dump(mode="json")
+    campaign, painted = drafts.create(owner=researcher, is_seed_typed=True, name="Painted", config=config), []
     painted_elsewhere(campaign, painted)
     idle_tasks()
     assert "contrast 0.00" in signed_in.get(campaign.get_absolute_url()).content.decode()

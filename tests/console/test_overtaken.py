@@ -13,9 +13,9 @@ from tests.console.test_pages import form
 from tests.console.test_spaces import MOLECULES
 from tests.security.test_limits import all_at_once
 from tests.security.world import browser_of
-from tests.support.campaigns import make_draft, make_recipe, wait_until_idle
+from tests.support.campaigns import make_config, make_draft, wait_until_idle
 
-GENERATED = make_recipe(space={"kind": "images"}, kernel={"kind": "independent"})
+GENERATED = make_config(space={"kind": "images"}, kernel={"kind": "independent"})
 
 
 def post(user, campaign: Campaign, action: str, fields: dict | None = None):
@@ -61,18 +61,18 @@ def every_order(make: Callable[[], Campaign], first: Callable, second: Callable)
     raise AssertionError("more statements than anybody thought of")
 
 
-@pytest.mark.parametrize("recipe", [make_recipe(chains=1), GENERATED | {"chains": 1}], ids=["file", "generated"])
+@pytest.mark.parametrize("config", [make_config(chains=1), GENERATED | {"chains": 1}], ids=["file", "generated"])
 @pytest.mark.parametrize("action", ["start", "setup", "members", "delete"])
 def test_what_is_asked_of_a_draft_that_is_being_deleted_is_told_so(
-    researcher, idle_tasks, django_user_model, action, recipe
+    researcher, idle_tasks, django_user_model, action, config
 ):
     django_user_model.objects.create_user("friend")
     fields = {"members": {"username": "friend", "role": "viewer"}, "setup": form(**MOLECULES)}.get(action)
 
     def make() -> Campaign:
-        if recipe["space"]["kind"] == "catalog":
-            return make_draft(researcher, recipe=recipe)
-        return Campaign.objects.create(owner=researcher, name="Patterns", recipe=recipe)
+        if config["space"]["kind"] == "catalog":
+            return make_draft(researcher, config=config)
+        return Campaign.objects.create(owner=researcher, name="Patterns", config_data=config)
 
     statuses = set()
     for campaign, answer in every_order(
@@ -93,25 +93,25 @@ def test_what_is_asked_of_a_draft_that_is_being_deleted_is_told_so(
 
 
 def test_a_draft_is_changed_while_it_is_being_started(researcher, idle_tasks):
-    """The recipe that runs is the one whose objects are there, whichever of the two came first."""
+    """The config that runs is the one whose objects are there, whichever of the two came first."""
     statuses = set()
     for campaign, answer in every_order(
-        lambda: make_draft(researcher, recipe=make_recipe(chains=1)),
+        lambda: make_draft(researcher, config=make_config(chains=1)),
         lambda draft: post(researcher, draft, "start"),
         lambda draft: post(researcher, draft, "setup", form(**MOLECULES)),
     ):
         statuses.add(answer.status_code)
         left = Campaign.objects.get(pk=campaign.pk)
         if left.is_running:
-            assert (not left.parsed_recipe.generates) == (left.states.filter(weight__isnull=False).count() == 12)
-            assert left.judges.count() == len(left.recipe["judges"])
+            assert (not left.config.generates) == (left.states.filter(weight__isnull=False).count() == 12)
+            assert left.judges.count() == len(left.config_data["judges"])
     assert statuses == {302}
 
 
 def test_start_and_delete_at_once_leave_a_whole_campaign_or_none(researcher, idle_tasks):
     """Truly at once, a few times: what the orders above cannot reach lies inside the transactions."""
     for _ in range(6):
-        campaign = make_draft(researcher, recipe=make_recipe(chains=2))
+        campaign = make_draft(researcher, config=make_config(chains=2))
         ready, statuses = threading.Barrier(2), {}
 
         def go(action: str, campaign=campaign, ready=ready, statuses=statuses) -> None:

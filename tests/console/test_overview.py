@@ -13,7 +13,7 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, 
 from prefmh_web.campaigns.monitoring.progress import progress_of
 from prefmh_web.console.durations import in_words
 from prefmh_web.console.following import Allowance, Group
-from tests.support.campaigns import make_campaign, make_recipe, voted_to_the_end
+from tests.support.campaigns import make_campaign, make_config, voted_to_the_end
 from tests.support.installations import closing_code, open_socket
 
 
@@ -49,7 +49,7 @@ def test_time_left_comes_from_votes_and_not_from_steps_that_need_none(campaign, 
 
 
 def test_the_first_line_says_how_the_campaign_is_getting_on(signed_in, researcher, idle_tasks):
-    made = make_campaign(researcher, recipe=make_recipe(chains=2, steps=12))
+    made = make_campaign(researcher, config=make_config(chains=2, steps=12))
     address = made.get_absolute_url()
     assert "No vote came in the last five minutes" in signed_in.get(address).content.decode()
     lifecycle.pause(made)
@@ -63,7 +63,7 @@ def test_the_first_line_says_how_the_campaign_is_getting_on(signed_in, researche
 
 
 def test_the_first_screen_shows_some_chains_and_leads_to_pages_of_all(signed_in, researcher, idle_tasks):
-    made = make_campaign(researcher, recipe=make_recipe(chains=30, steps=5))
+    made = make_campaign(researcher, config=make_config(chains=30, steps=5))
     page = signed_in.get(made.get_absolute_url()).content.decode()
     assert page.count('<article class="chain">') == 6
     assert "All 30 chains" in page

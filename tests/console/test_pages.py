@@ -78,7 +78,7 @@ def test_chains_that_wait_for_their_model_say_why(signed_in, campaign):
 def test_a_long_list_of_campaigns_has_pages(client, researcher, campaign):
     client.force_login(researcher)
     Campaign.objects.bulk_create(
-        Campaign(owner=researcher, name=f"Number {number}", recipe=campaign.recipe) for number in range(60)
+        Campaign(owner=researcher, name=f"Number {number}", config_data=campaign.config_data) for number in range(60)
     )
     first, second = (client.get("/", {"page": page}).content.decode() for page in (1, 2))
     assert "Page 1 of 2" in first

@@ -17,8 +17,8 @@ from tests.support.campaigns import (
     everything_in,
     export_to,
     link_of,
+    make_config,
     make_draft,
-    make_recipe,
     panel_campaign,
     panel_judges,
     sit_down,
@@ -37,7 +37,7 @@ def test_a_panel_is_set_up_and_its_draft_says_the_price_and_warns_of_few_pairs(s
     answer = signed_in.post(reverse("console:create"), panel_form(steps="400"))
     idle_tasks()
     draft = Campaign.objects.get()
-    assert [judge["source"] for judge in draft.recipe["judges"]] == [
+    assert [judge["source"] for judge in draft.config_data["judges"]] == [
         {"kind": "panelist", "name": name} for name in NAMES
     ]
     page = signed_in.get(answer.url).content.decode()
@@ -70,7 +70,7 @@ def test_what_a_panel_cannot_be_is_refused_with_the_reason(signed_in, changes, m
 
 def test_seven_people_are_possible_for_those_who_want_them(signed_in):
     signed_in.post(reverse("console:create"), panel_form(**{"panel-names": "\n".join("ABCDEFG"), "panel-many": "on"}))
-    assert Campaign.objects.get().parsed_recipe.panelists == tuple("ABCDEFG")
+    assert Campaign.objects.get().config.panelists == tuple("ABCDEFG")
 
 
 def test_a_draft_that_becomes_a_crowds_names_nobody(signed_in, idle_tasks):
@@ -79,11 +79,11 @@ def test_a_draft_that_becomes_a_crowds_names_nobody(signed_in, idle_tasks):
     draft = Campaign.objects.get()
     signed_in.post(reverse("console:edit", args=[draft.pk]), form(**{"panel-names": "\n".join(NAMES)}))
     draft.refresh_from_db()
-    assert not draft.parsed_recipe.panelists
+    assert not draft.config.panelists
 
 
 def test_a_panel_is_not_sent_by_a_platform_and_has_no_limit(researcher):
-    draft = make_draft(researcher, recipe=make_recipe(judges=panel_judges(2)))
+    draft = make_draft(researcher, config=make_config(judges=panel_judges(2)))
     for fields, message in (
         ({"recruiter": "prolific"}, "cannot send its people"),
         ({"recruiter": "anybody", "votes_each": 5}, "Remove the limit"),
@@ -118,7 +118,7 @@ def answer(person, side: Side | None = None) -> None:
 
 
 def test_a_panelist_who_sleeps_holds_up_its_chains_and_is_seen_and_reminded(researcher, signed_in, tmp_path):
-    campaign = panel_campaign(researcher, 2, names=NAMES[:2], recipe={"chains": 2})
+    campaign = panel_campaign(researcher, 2, names=NAMES[:2], config={"chains": 2})
     Comparison.objects.update(uniform=0.0, log_r0=0.0)
     awake = sit_down(campaign, 1)
     for _ in range(2):
@@ -147,7 +147,7 @@ def test_a_panelist_who_sleeps_holds_up_its_chains_and_is_seen_and_reminded(rese
 
 
 def test_a_panelist_who_has_waited_for_long_stands_on_the_campaigns_page(researcher, signed_in):
-    campaign = panel_campaign(researcher, 2, recipe={"chains": 1})
+    campaign = panel_campaign(researcher, 2, config={"chains": 1})
     assert "has held up" not in signed_in.get(campaign.get_absolute_url()).content.decode()
     Comparison.objects.update(opened_at=timezone.now() - timedelta(hours=2))
     assert "Panelist 2 has held up 1 chain since" in signed_in.get(campaign.get_absolute_url()).content.decode()
@@ -165,7 +165,7 @@ def test_only_the_owner_sees_the_names(researcher, django_user_model, client):
 
 
 def test_a_panel_that_was_ended_early_says_so(researcher, signed_in):
-    campaign = panel_campaign(researcher, 2, recipe={"chains": 2, "steps": 20})
+    campaign = panel_campaign(researcher, 2, config={"chains": 2, "steps": 20})
     Chain.objects.update(step=8)
     lifecycle.finish_now(campaign)
     ended = "The campaign was ended before its last step."

@@ -16,8 +16,8 @@ from tests.support.campaigns import (
     arrive,
     content_of,
     go_on,
+    make_config,
     make_draft,
-    make_recipe,
     picture,
     prolific,
     recruited_campaign,
@@ -201,7 +201,7 @@ def test_an_object_on_which_people_vote_is_warned_about_on_practice_and_gold_pai
 def test_pairs_of_molecules_are_read_as_smiles_and_images_have_none(owner, researcher):
     for objects, file, name in (("molecules", MOLECULES, "m.csv"), ("images", IMAGES, "i.zip")):
         space = {"kind": "catalog", "objects": objects, "neighbours": 2}
-        draft = make_draft(researcher, file=file, filename=name, recipe=make_recipe(space=space))
+        draft = make_draft(researcher, file=file, filename=name, config=make_config(space=space))
         recruiting.set_up(draft, {"recruiter": "prolific"}, ())
         page = save(owner, draft, gold=[PAIR | {"first": "OCC", "second": "CCCC"}], gold_percent="5")
         protocol = Recruitment.objects.get(campaign=draft).parsed_protocol

@@ -25,7 +25,7 @@ from prefmh_web.console import methods
 from prefmh_web.console.spreads import spreads_of
 from sampler.diagnostics.properties import followed
 from sampler.diagnostics.report import diagnose
-from tests.support.campaigns import export_to, make_campaign, make_recipe, voted_to_the_end
+from tests.support.campaigns import export_to, make_campaign, make_config, voted_to_the_end
 
 BURN_IN = 4
 
@@ -33,8 +33,8 @@ BURN_IN = 4
 @pytest.fixture
 def finished(researcher, idle_tasks):
     """A campaign with its last vote."""
-    recipe = make_recipe(chains=2, steps=12, burn_in=BURN_IN)
-    return voted_to_the_end(make_campaign(researcher, recipe=recipe))
+    config = make_config(chains=2, steps=12, burn_in=BURN_IN)
+    return voted_to_the_end(make_campaign(researcher, config=config))
 
 
 def numbers_in(text: str) -> Counter[float]:
@@ -46,17 +46,17 @@ def test_each_number_of_the_methods_paragraph_is_one_of_the_record(finished, tmp
     """Computed anew from the exported files; a number too many or too few is found as well."""
     record = sampler.read_record(export_to(finished, tmp_path))
     steps, votes = record.steps, record.votes
-    recipe = json.loads(export.recipe(finished))
+    config = json.loads(export.config(finished))
     counted = [vote for vote in votes if vote["number"]]
     moves = [step for step in steps if step["current"] != step["proposal"]]
     accepted = [step for step in moves if step["verdict"] == "accept"]
     kept = [row for row in record.samples if row["phase"] == "sampling"]
     expected = Counter([
         12,  # objects
-        *(part["weight"] for part in recipe["kernel"]["parts"]),
-        *(judge["budget"] for judge in recipe["judges"]),
+        *(part["weight"] for part in config["kernel"]["parts"]),
+        *(judge["votes"] for judge in config["judges"]),
         1, 1,  # of the rule
-        recipe["chains"], recipe["steps"], len(steps), recipe["seed"], recipe["burn_in"], recipe["burn_in"], len(kept),
+        config["chains"], config["steps"], len(steps), config["seed"], config["burn_in"], config["burn_in"], len(kept),
         len({vote["annotator"] for vote in counted}), len(counted),
         len(moves), len(accepted), round(100 * len(accepted) / len(moves), 1),
         finished.finished_at.day, finished.finished_at.year,
@@ -64,7 +64,7 @@ def test_each_number_of_the_methods_paragraph_is_one_of_the_record(finished, tmp
     written = methods.paragraph(finished, figures_of(finished))
     assert numbers_in(written.replace(f"prefmh {methods.version()}", "")) == expected, written
     assert f"prefmh {methods.version()}" in written
-    for judge in recipe["judges"]:
+    for judge in config["judges"]:
         assert f"“{judge['question']}”" in written
     law = finished.target_law.partition("; ")[0]
     assert f"proportional to {law}" in written
@@ -87,8 +87,8 @@ STORIES = {"kind": "texts", "scenarios": [0, 1, 2]}
 def half_way(researcher, idle_tasks):
     """Two questions, three prompts, a burn-in within a warm-up, a walk, open steps with votes, and a late vote."""
     walk = {"kind": "walk", "kernel": {"kind": "suffix"}, "length": 2, "warm_up": WARM}
-    recipe = make_recipe(space=STORIES, kernel=walk, chains=6, steps=20, burn_in=2)
-    campaign = Campaign.objects.create(owner=researcher, name="Openings", recipe=recipe, is_seed_typed=True)
+    config = make_config(space=STORIES, kernel=walk, chains=6, steps=20, burn_in=2)
+    campaign = Campaign.objects.create(owner=researcher, name="Openings", config_data=config, is_seed_typed=True)
     lifecycle.start(campaign)
     people, rng = [Annotator.objects.create(campaign=campaign) for _ in range(4)], np.random.default_rng(7)
     while Vote.objects.count() < 190:
@@ -192,8 +192,8 @@ def test_properties_are_spread_beside_draws_from_the_base_distribution(signed_in
 
 
 def test_where_the_base_distribution_cannot_be_drawn_the_page_says_so(researcher, idle_tasks):
-    recipe = make_recipe(space={"kind": "molecules"}, kernel={"kind": "fragments"}, chains=2, steps=3)
-    campaign = Campaign.objects.create(owner=researcher, name="Made", recipe=recipe)
+    config = make_config(space={"kind": "molecules"}, kernel={"kind": "fragments"}, chains=2, steps=3)
+    campaign = Campaign.objects.create(owner=researcher, name="Made", config_data=config)
     lifecycle.start(campaign)
     idle_tasks()
     voted_to_the_end(campaign)

@@ -37,7 +37,7 @@ def signed_in(client, researcher):
 def test_a_form_makes_a_baseline(signed_in, idle_tasks, changes, rule):
     answer = signed_in.post(reverse("console:create"), form(**RATED | changes))
     campaign = Campaign.objects.get()
-    assert campaign.recipe["rule"].items() >= ({"kind": "pointwise"} | rule).items()
+    assert campaign.config_data["rule"].items() >= ({"kind": "pointwise"} | rule).items()
     idle_tasks()
     assert "a baseline, not exact" in signed_in.get(answer.url).content.decode()
 
@@ -60,13 +60,13 @@ UNJUDGED = [
 @pytest.mark.parametrize(("changes", "rule", "line"), UNJUDGED, ids=["base", "score", "quest"])
 @pytest.mark.parametrize("is_put_aside", [True, False], ids=["with script", "without"])
 def test_a_rule_that_asks_nobody_needs_no_question(signed_in, idle_tasks, changes, rule, line, is_put_aside):
-    sent = form(**changes | {"most_chains": "100"})
+    sent = form(**changes | {"max_chains": "100"})
     # Without the script that puts them aside, the fields of a question come along and are not meant.
     sent = {name: value for name, value in sent.items() if not (is_put_aside and name.startswith("questions-0"))}
     answer = signed_in.post(reverse("console:create"), sent)
     campaign = Campaign.objects.get()
-    assert (campaign.recipe["rule"], campaign.recipe["judges"]) == (rule, [])
-    assert "most_chains" not in campaign.recipe
+    assert (campaign.config_data["rule"], campaign.config_data["judges"]) == (rule, [])
+    assert "max_chains" not in campaign.config_data
     idle_tasks()
     page = signed_in.get(answer.url).content.decode()
     assert line in page

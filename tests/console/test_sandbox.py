@@ -14,7 +14,7 @@ from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, State, Vote
 from prefmh_web.participants import recruiting
 from tests.participants.test_practice import PAIRS as PRACTICE
-from tests.support.campaigns import CODES_OF_ALL, WHOLE, make_draft, make_recipe
+from tests.support.campaigns import CODES_OF_ALL, WHOLE, make_config, make_draft
 
 STUDY = {
     "recruiter": "prolific",
@@ -100,7 +100,7 @@ def test_the_whole_way_writes_nothing(signed_in, draft):
 
 
 def test_the_pairs_are_of_the_list_and_the_chains_move(signed_in, researcher, idle_tasks):
-    draft = make_draft(researcher, recipe=make_recipe(chains=1, judges=[{"question": "Which?", "budget": 1}]))
+    draft = make_draft(researcher, config=make_config(chains=1, judges=[{"question": "Which?", "votes": 1}]))
     idle_tasks()
     walker = Walker(signed_in, draft)
     page = walker.send(consent="agree")
@@ -148,9 +148,9 @@ def test_an_open_link_comes_to_the_pairs_at_once_in_its_language(signed_in, rese
 @pytest.mark.parametrize("kind", ["images", "molecules", "texts"])
 def test_objects_that_chains_make_are_made_for_the_sandbox(signed_in, researcher, kind):
     kernel = {"kind": "fragments"} if kind == "molecules" else {"kind": "independent"}
-    recipe = make_recipe(version=1, space={"kind": kind}, kernel=kernel)
-    described = sampler.parse_recipe(recipe).model_dump(mode="json")
-    walker = Walker(signed_in, drafts.create(owner=researcher, is_seed_typed=True, name="Made", recipe=described))
+    config = make_config(version=1, space={"kind": kind}, kernel=kernel)
+    described = sampler.parse_config(config).model_dump(mode="json")
+    walker = Walker(signed_in, drafts.create(owner=researcher, is_seed_typed=True, name="Made", config=described))
     before = everything()
     page = walker.send(consent="agree")
     for address in re.findall(r'<img src="([^"]+)"', page):

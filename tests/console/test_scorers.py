@@ -3,13 +3,13 @@
 from django.urls import reverse
 
 from prefmh_web.campaigns.models import Campaign
-from tests.support.campaigns import live_page, make_campaign, make_draft, make_recipe, sweep_everything
+from tests.support.campaigns import live_page, make_campaign, make_config, make_draft, sweep_everything
 
 LENGTH = "print(len(told['content']), flush=True)"
 
 
 def scored(researcher, idle_tasks, names: str) -> Campaign:
-    campaign = make_campaign(researcher, recipe=make_recipe(chains=2, steps=6), scorer_names=names)
+    campaign = make_campaign(researcher, config=make_config(chains=2, steps=6), scorer_names=names)
     sweep_everything()
     idle_tasks()
     return campaign

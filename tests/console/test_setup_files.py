@@ -58,7 +58,7 @@ def test_of_a_bad_file_every_problem_is_listed_with_its_place_and_nothing_is_sav
     problems = told(send(signed_in, wrong))
     assert len(problems) == 2
     assert problems[1].startswith("line 11, column 1: chains: ")
-    assert problems[0].startswith("line 10, column 5: judges.0.budget: ")
+    assert problems[0].startswith("line 10, column 5: judges.0.votes: ")
     assert not Campaign.objects.exists()
     assert send(signed_in, LEAST).status_code == 302
     assert Campaign.objects.count() == 1

@@ -58,8 +58,8 @@ def test_a_form_makes_a_draft_that_starts(signed_in, idle_tasks, fields, space, 
     answer = signed_in.post(reverse("console:create"), form(**fields))
     campaign = Campaign.objects.get()
     assert answer.url == campaign.get_absolute_url()
-    assert campaign.recipe["space"].items() >= space.items()
-    assert campaign.recipe["kernel"].items() >= kernel.items()
+    assert campaign.config_data["space"].items() >= space.items()
+    assert campaign.config_data["kernel"].items() >= kernel.items()
     page = signed_in.get(answer.url).content.decode()
     assert 'id="start" class="primary">' in page
     signed_in.post(reverse("console:start", args=[campaign.pk]))
@@ -108,7 +108,7 @@ def test_a_draft_whose_space_changes_loses_its_file(signed_in, idle_tasks):
     assert campaign.states.count() == 12
     signed_in.post(reverse("console:edit", args=[campaign.pk]), form(**IMAGES))
     campaign = Campaign.objects.get()
-    assert (campaign.parsed_recipe.space.kind, campaign.states.count()) == ("images", 0)
+    assert (campaign.config.space.kind, campaign.states.count()) == ("images", 0)
     assert not hasattr(campaign, "catalog")
 
 
@@ -116,10 +116,10 @@ def test_a_draft_shows_what_it_would_sample_and_holds_no_target_yet(signed_in, i
     answer = signed_in.post(reverse("console:create"), form(**{"questions-0-order": "both"}))
     campaign = Campaign.objects.get()
     idle_tasks()
-    orders = [(judge["order"], judge["budget"]) for judge in campaign.recipe["judges"]]
+    orders = [(judge["order"], judge["votes"]) for judge in campaign.config_data["judges"]]
     assert orders == [("proposal-first", 1), ("proposal-second", 1)]
     # In the form it is one question again.
     (shown,) = signed_in.get(reverse("console:edit", args=[campaign.pk])).context["forms"].questions.forms
     assert (shown["order"].value(), shown["budget"].value()) == ("both", 2)
-    assert "target" not in campaign.recipe
+    assert "target" not in campaign.config_data
     assert "p0(x) * exp(2*s1(x))" in signed_in.get(answer.url).content.decode()

@@ -14,7 +14,7 @@ from prefmh_web.campaigns.models import Annotator, Comparison, Membership, Side,
 from prefmh_web.campaigns.monitoring.steps import ScorerNumbers, StepRow, Wanted, rows_of, steps_in
 from tests.security.world import browser_of
 from tests.support import campaigns
-from tests.support.campaigns import archive, make_campaign, make_recipe, recording, voted_to_the_end
+from tests.support.campaigns import archive, make_campaign, make_config, recording, voted_to_the_end
 
 BEGINNING = "In the oldest street of the town, behind the church and the market, there was, as everybody knew, "
 BEGINNINGS = "text\n" + "".join(
@@ -28,7 +28,7 @@ rating_endpoint, rating_script = campaigns.rating_endpoint, campaigns.rating_scr
 @pytest.fixture
 def finished(researcher, idle_tasks):
     """A campaign with its last vote."""
-    return voted_to_the_end(make_campaign(researcher, recipe=make_recipe(chains=2, steps=12)))
+    return voted_to_the_end(make_campaign(researcher, config=make_config(chains=2, steps=12)))
 
 
 def listed(desk, campaign, **limits) -> set[tuple[int, int]]:
@@ -139,7 +139,7 @@ def test_a_viewer_reads_a_step_and_no_page_of_a_person(finished, django_user_mod
 
 
 def test_long_texts_with_one_beginning_show_where_they_differ(signed_in, researcher, idle_tasks):
-    campaign = make_campaign(researcher, file=BEGINNINGS, recipe=make_recipe(chains=1, steps=5))
+    campaign = make_campaign(researcher, file=BEGINNINGS, config=make_config(chains=1, steps=5))
     step = Comparison.objects.get()
     page = signed_in.get(reverse("console:steps", args=[campaign.pk])).content.decode()
     table = _plain(re.sub(r"title=\"[^\"]*\"", "", page).split("<tbody>")[1])
@@ -158,7 +158,7 @@ def rated(researcher, endpoint, idle_tasks):
 @pytest.fixture
 def scored(researcher, idle_tasks):
     rule = {"kind": "score", "form": "power", "scorers": ["words"], "beta": 1}
-    made = make_campaign(researcher, recipe=make_recipe(judges=[], rule=rule, chains=2, steps=10))
+    made = make_campaign(researcher, config=make_config(judges=[], rule=rule, chains=2, steps=10))
     campaigns.finish(made, idle_tasks)
     return made
 
@@ -198,7 +198,7 @@ def test_each_row_has_the_scores_of_its_objects(scored):
 def test_each_player_of_a_step_is_named(signed_in, researcher, idle_tasks):
     files = {f"{hertz}.wav": recording(hertz) for hertz in (220, 440)}
     space = {"kind": "catalog", "objects": "audio", "neighbours": 1}
-    recipe = make_recipe(space=space, kernel={"kind": "neighbours"}, chains=1, steps=3)
-    campaign = make_campaign(researcher, file=archive(files), filename="a.zip", recipe=recipe)
+    config = make_config(space=space, kernel={"kind": "neighbours"}, chains=1, steps=3)
+    campaign = make_campaign(researcher, file=archive(files), filename="a.zip", config=config)
     page = signed_in.get(reverse("console:step", args=[campaign.pk, 0, 1])).content.decode()
     assert re.findall(r"<audio [^>]*aria-label=\"(\w+)\"", page) == ["Current", "Proposal"]

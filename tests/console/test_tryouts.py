@@ -25,7 +25,7 @@ from tests.flows.test_model_costs import (
     vote_on_all,
 )
 from tests.security.world import browser_of
-from tests.support.campaigns import make_recipe
+from tests.support.campaigns import make_config
 from tests.support.models import chat_reply, says, status
 
 __all__ = ["endpoint", "script"]
@@ -57,10 +57,10 @@ def test_each_pair_is_asked_in_both_orders_and_counted(researcher, endpoint, scr
 
 def test_nothing_is_written_to_the_record(researcher, endpoint, script, idle_tasks):
     campaign = draft(researcher, by_model())
-    before = (campaign.recipe, State.objects.count())
+    before = (campaign.config_data, State.objects.count())
     try_it(browser_of(researcher), campaign, idle_tasks)
     campaign.refresh_from_db()
-    assert (campaign.recipe, State.objects.count()) == before
+    assert (campaign.config_data, State.objects.count()) == before
     assert not ModelUsage.objects.exists()
     assert not Vote.objects.exists()
     assert not campaign.judges.exists()
@@ -177,8 +177,8 @@ def test_ratings_are_tried_object_by_object(researcher, endpoint, script, idle_t
     script.answer = lambda body: chat_reply("7") if QUESTION in str(body) else known(body)
     judge = by_model(budget=1)
     campaign = draft(researcher, judge)
-    recipe = campaign.recipe | {"rule": {"kind": "pointwise", "form": "separate", "lowest": 1}}
-    Campaign.objects.filter(pk=campaign.pk).update(recipe=recipe)
+    config = campaign.config_data | {"rule": {"kind": "pointwise", "form": "separate", "lowest": 1}}
+    Campaign.objects.filter(pk=campaign.pk).update(config=config)
     page = try_it(browser_of(researcher), campaign, idle_tasks, pairs=2, replies=1)
     assert [reply.rating for reply in page.context["tried"].replies] == [7] * 4
     assert "rated 7" in page.content.decode()
@@ -188,9 +188,9 @@ def test_where_chains_make_their_objects_what_they_start_at_is_shown(researcher,
     known = script.answer
     script.answer = lambda body: chat_reply("A") if QUESTION in str(body) else known(body)
     made = {"space": {"kind": "molecules"}, "kernel": {"kind": "fragments"}}
-    recipe = make_recipe(**made, judges=[by_model()], chains=2, steps=4)
-    recipe = sampler.parse_recipe(recipe).model_dump(mode="json")
-    campaign = Campaign.objects.create(owner=researcher, name="Made", recipe=recipe)
+    config = make_config(**made, judges=[by_model()], chains=2, steps=4)
+    config = sampler.parse_config(config).model_dump(mode="json")
+    campaign = Campaign.objects.create(owner=researcher, name="Made", config_data=config)
     desk = browser_of(researcher)
     page = try_it(desk, campaign, idle_tasks, pairs=2, replies=1)
     tried = page.context["tried"]
@@ -215,7 +215,7 @@ def test_a_started_campaign_is_tried_no_more(researcher, endpoint, script, idle_
 
 
 def test_the_live_page_says_how_the_model_votes_and_whether_people_agree(researcher, endpoint, script, idle_tasks):
-    people = {"question": QUESTION, "budget": 1}
+    people = {"question": QUESTION, "votes": 1}
     campaign = draft(researcher, by_model(budget=1, votes="log-probabilities"), people)
     lifecycle.start(campaign)
     idle_tasks()

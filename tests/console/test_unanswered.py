@@ -7,16 +7,16 @@ from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Side, Vote
 from prefmh_web.campaigns.monitoring.progress import progress_of
 from tests.security.world import browser_of
-from tests.support.campaigns import make_campaign, make_recipe
+from tests.support.campaigns import make_campaign, make_config
 
 JUDGES = [
-    {"question": "Which is darker?", "budget": 1, "order": order} for order in ("proposal-first", "proposal-second")
+    {"question": "Which is darker?", "votes": 1, "order": order} for order in ("proposal-first", "proposal-second")
 ]
 
 
 @pytest.fixture
 def study(researcher, idle_tasks) -> Campaign:
-    return make_campaign(researcher, recipe=make_recipe(chains=2, judges=JUDGES))
+    return make_campaign(researcher, config=make_config(chains=2, judges=JUDGES))
 
 
 def take(campaign) -> Lease:

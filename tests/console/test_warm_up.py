@@ -18,7 +18,7 @@ from tests.support.campaigns import (
     sent_back,
     voted_to_the_end,
     warming_campaign,
-    warming_recipe,
+    warming_config,
 )
 
 
@@ -93,7 +93,7 @@ def test_a_distance_at_which_hardly_any_vote_is_won_is_pointed_out(researcher, i
 
 def test_a_warm_up_that_nobody_has_typed_follows_the_chains_and_steps(signed_in, researcher, idle_tasks):
     usual = sampler.warm_up_steps(3, 400)
-    draft = make_draft(researcher, file=TEXTS, recipe=warming_recipe({"steps": usual, "settling": 10}, steps=400))
+    draft = make_draft(researcher, file=TEXTS, config=warming_config({"steps": usual, "settling": 10}, steps=400))
     edit = reverse("console:edit", args=[draft.pk])
     for steps, expected in (("800", 100), ("240", 60), ("60", None)):
         shown = signed_in.get(edit).context["forms"]
@@ -101,8 +101,8 @@ def test_a_warm_up_that_nobody_has_typed_follows_the_chains_and_steps(signed_in,
         assert fields["catalog-warm_up"] == ""
         signed_in.post(edit, fields | {"steps": steps})
         draft.refresh_from_db()
-        assert draft.recipe["steps"] == int(steps)
-        assert (draft.recipe["kernel"].get("warm_up") or {}).get("steps") == expected
+        assert draft.config_data["steps"] == int(steps)
+        assert (draft.config_data["kernel"].get("warm_up") or {}).get("steps") == expected
 
 
 def test_a_page_says_when_a_warm_up_brought_too_little(signed_in, researcher, idle_tasks):

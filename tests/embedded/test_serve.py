@@ -52,10 +52,10 @@ from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.embedded.tasks import InProcessTask
 # What there is to do is left to the server.
 InProcessTask.apply_async = lambda *args, **options: None
-recipe = {"version": 1, "space": {"kind": "molecules"}, "kernel": {"kind": "fragments"}, "chains": 2, "steps": 5,
-          "judges": [{"question": "Which?", "budget": 1}], "seed": 5}
+config = {"version": 1, "space": {"kind": "molecules"}, "kernel": {"kind": "fragments"}, "chains": 2, "steps": 5,
+          "judges": [{"question": "Which?", "votes": 1}], "seed": 5}
 owner = User.objects.create(username="researcher")
-lifecycle.start(drafts.create(owner=owner, is_seed_typed=True, name="Scored", recipe=recipe, scorer_names="stuck"))
+lifecycle.start(drafts.create(owner=owner, is_seed_typed=True, name="Scored", config=config, scorer_names="stuck"))
 """
 STUCK = """
 import os, signal, sys, time
@@ -174,10 +174,10 @@ from prefmh_web.endpoints.models import Endpoint
 InProcessTask.apply_async = lambda *args, **options: None
 owner = User.objects.create(username="researcher")
 Endpoint.objects.create(owner=owner, name="stub", base_url=sys.argv[1], model="m", dialect="vllm")
-judge = {"question": "Which?", "budget": 3, "source": {"kind": "model", "endpoint": "stub"}}
-recipe = {"version": 1, "space": {"kind": "texts"}, "kernel": {"kind": "suffix"}, "chains": 60, "steps": 1000,
+judge = {"question": "Which?", "votes": 3, "source": {"kind": "model", "endpoint": "stub"}}
+config = {"version": 1, "space": {"kind": "texts"}, "kernel": {"kind": "suffix"}, "chains": 60, "steps": 1000,
           "judges": [judge], "seed": 5}
-lifecycle.start(drafts.create(owner=owner, is_seed_typed=True, name="Judged", recipe=recipe))
+lifecycle.start(drafts.create(owner=owner, is_seed_typed=True, name="Judged", config=config))
 """
 
 

@@ -91,7 +91,7 @@ def _answers(scores: list[dict[str, str]], method: str, step: int) -> list[bool]
 def assert_pictures_follow_from_the_record(site: Site) -> None:
     for method in METHODS:
         record = sampler.read_record(site.out / "records" / f"{method}-s0.zip")
-        space = sampler.ImagesRecipe.model_validate(record.recipe["space"]).build()
+        space = sampler.ImagesConfig.model_validate(record.config["space"]).build()
         codes = {row["state"]: row["code"] for row in record.states}
         for row in record.samples:
             if int(row["step"]):

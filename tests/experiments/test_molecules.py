@@ -65,7 +65,7 @@ def test_a_run_with_exact_rows_asks_what_was_planned(site, tmp_path):
             continue
         # Of a proposal that is the molecule itself nothing is asked. Before the first step, each judge is tried once.
         void = sum(row["current"] == row["proposal"] for row in record.steps)
-        tried = len(record.recipe["judges"])
+        tried = len(record.config["judges"])
         made = calls[method]["requests"] - calls[method]["unparsable"] - tried
         if method.startswith("pointwise"):
             assert made == len(record.ratings) == calls[method]["planned"] - 8 * void
@@ -89,7 +89,7 @@ def test_learned_proposals_stand_beside_campaigns_and_start_again_when_they_were
         assert not found.differences
         assert found.verdicts == CHAINS * STEPS
         with zipfile.ZipFile(out / "records" / name) as archive:
-            assert json.loads(archive.read("recipe.json"))["lockstep"]["convention"] == convention
+            assert json.loads(archive.read("campaign.json"))["lockstep"]["convention"] == convention
     table = {row["method"] for row in alone.rows(out / "table.csv")}
     assert table == {"mars", "mars-exact"}
 
@@ -101,9 +101,9 @@ def test_fragments_of_ones_own_take_the_place_of_ours(alone, tmp_path):
     ended = ran(alone, out, *options)
     assert ended.returncode == 0, ended.stderr
     with zipfile.ZipFile(out / "records" / "mars-plain-s0.zip") as archive:
-        recipe = json.loads(archive.read("recipe.json"))
+        config = json.loads(archive.read("campaign.json"))
         states = archive.read("states.csv").decode()
-    assert recipe["space"]["vocabulary"] == ["*C", "*C", "*F", "*c1ccccc1"]
+    assert config["space"]["vocabulary"] == ["*C", "*C", "*F", "*c1ccccc1"]
     assert not set(states.partition("\n")[2]) & {"O", "N", "S"}
     assert list(json.loads((out / "settings.json").read_text())["hashes"]) == ["--data"]
     # Another file is another run.

@@ -71,7 +71,7 @@ def test_records_replay_and_quest_s_verdicts_follow_from_them(site):
             record = record_of(site, method, direction)
             assert len(record.steps) == PROMPTS * STEPS
             sources = [each.prompt for each in sampler.own_sentences()[direction]]
-            assert record.recipe["space"]["sources"] == sources[:PROMPTS]
+            assert record.config["space"]["sources"] == sources[:PROMPTS]
             scored = {row["state"]: float(row["score"]) for row in record.scores}
             assert set(scored) == {row["state"] for row in record.states}
     for direction in DIRECTIONS:
@@ -100,7 +100,7 @@ def test_judges_and_the_evaluator_see_the_source_and_judges_the_estimate(site, s
     shown: dict[str, set[tuple[str, str]]] = {}
     for record in (each for found in records.values() for each in found):
         for row, score in zip(record.states, record.scores, strict=True):
-            source = record.recipe["space"]["sources"][int(row["state"]) % PROMPTS]
+            source = record.config["space"]["sources"][int(row["state"]) % PROMPTS]
             shown.setdefault(row["content"], set()).add((f"{float(score['score']):.3f}", source))
     asked = user_messages(server, "judge")
     # The longest prompt, which is tried when a campaign starts, has no number yet. All others have waited for theirs.

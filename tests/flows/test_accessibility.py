@@ -17,8 +17,8 @@ from tests.support.campaigns import (
     invitation_path,
     link_of,
     make_campaign,
+    make_config,
     make_draft,
-    make_recipe,
     panel_campaign,
     panel_judges,
     prolific,
@@ -37,8 +37,8 @@ def test_pages_are_accessible(chromium, live_site, researcher):
     texts = make_campaign(researcher, suspend_after_skips=1)
     skip(texts)
     space = {"kind": "catalog", "objects": "molecules", "neighbours": 2}
-    molecules = make_campaign(researcher, file=MOLECULES, filename="m.csv", recipe=make_recipe(space=space))
-    draft = make_draft(researcher, file=MOLECULES, filename="m.csv", recipe=make_recipe(space=space))
+    molecules = make_campaign(researcher, file=MOLECULES, filename="m.csv", config=make_config(space=space))
+    draft = make_draft(researcher, file=MOLECULES, filename="m.csv", config=make_config(space=space))
     context = chromium.new_context(base_url=live_site.url)
     page = context.new_page()
     broken = []
@@ -84,7 +84,7 @@ def test_pages_are_accessible(chromium, live_site, researcher):
     panel = panel_campaign(researcher, 2, names=("Ada", "Grace"))
     check(f"{panel.get_absolute_url()}panel/")
     check(link_of(panel, 2).get_absolute_url())
-    panel_draft = make_draft(researcher, recipe=make_recipe(judges=panel_judges(2, names=("Ada", "Grace"))))
+    panel_draft = make_draft(researcher, config=make_config(judges=panel_judges(2, names=("Ada", "Grace"))))
     for path in (panel_draft.get_absolute_url(), f"{panel_draft.get_absolute_url()}setup/"):
         check(path)
     check(f"{draft.get_absolute_url()}plan/?pay_hour=12&most_money=1")

@@ -35,7 +35,7 @@ def walked(campaign: Campaign) -> list[tuple[int, int, str]]:
 def test_the_outcome_is_the_same_and_what_came_too_late_is_kept_and_does_not_count(
     researcher, endpoint, idle_tasks, tmp_path
 ):
-    # Drawn from log-probabilities with the recipe's own random numbers, each of the N votes is what it is, whenever it
+    # Drawn from log-probabilities with the config's own random numbers, each of the N votes is what it is, whenever it
     # is asked for; so a rule that stops early must take every chain the same way.
     needed = make(researcher, judges("log-probabilities"), idle_tasks)
     at_once = make(researcher, judges("log-probabilities", all_at_once=True), idle_tasks)
@@ -94,7 +94,7 @@ def test_while_a_person_has_the_pair_no_more_is_asked_than_leaves_their_vote_in_
 ):
     take_turn = turns.take_turn
     monkeypatch.setattr(turns, "take_turn", lambda comparison_id, judge_id: 0)
-    people = {"question": "Which is older?", "budget": 1}
+    people = {"question": "Which is older?", "votes": 1}
     campaign = make(researcher, [by_model(budget=4, all_at_once=True), people], idle_tasks, chains=1, steps=6)
     person = Annotator.objects.create(campaign=campaign)
     lease = leases.take(person)
@@ -128,7 +128,7 @@ def test_the_setup_keeps_the_choice_and_the_estimate_counts_it(researcher, endpo
         desk.post(reverse("console:create"), form(**fields, **({"questions-0-all_at_once": "on"} if chosen else {})))
         campaign = Campaign.objects.latest("pk")
         idle_tasks()
-        assert campaign.recipe["judges"][0]["source"].get("all_at_once", False) is bool(chosen)
+        assert campaign.config_data["judges"][0]["source"].get("all_at_once", False) is bool(chosen)
         page = desk.get(campaign.get_absolute_url())
         [estimates[chosen]] = page.context["board"].estimates
         shown = desk.get(reverse("console:edit", args=[campaign.pk])).context["forms"].questions.forms[0]

@@ -17,7 +17,7 @@ from tests.support.campaigns import (
     assert_replay_passes,
     invitation_path,
     make_campaign,
-    make_recipe,
+    make_config,
     table,
 )
 from tests.support.installations import lease_on, press_and_wait
@@ -37,13 +37,13 @@ TEXTS = [
 
 @pytest.fixture
 def campaign(researcher):
-    judges = [{"question": QUESTION, "budget": 1}]
+    judges = [{"question": QUESTION, "votes": 1}]
     return make_campaign(
         researcher,
         language="ar",
         instructions="اقرأ النصّين ثم اختر أجملهما.",
         file=campaigns.spreadsheet([["text"], *([text] for text in TEXTS)]),
-        recipe=make_recipe(judges=judges, chains=1, steps=40),
+        config=make_config(judges=judges, chains=1, steps=40),
     )
 
 

@@ -17,7 +17,7 @@ from tests.support.campaigns import (
     assert_replay_passes,
     invitation_path,
     make_campaign,
-    make_recipe,
+    make_config,
     prolific,
     recruited_campaign,
     table,
@@ -62,8 +62,8 @@ def never_reloads(page: Page) -> None:
 
 
 def test_two_people_vote_and_the_chain_moves_on_every_page(open_page, researcher, tmp_path):
-    judges = [{"question": "Which is darker?", "budget": 2}]
-    campaign = make_campaign(researcher, recipe=make_recipe(judges=judges, chains=1, steps=40))
+    judges = [{"question": "Which is darker?", "votes": 2}]
+    campaign = make_campaign(researcher, config=make_config(judges=judges, chains=1, steps=40))
     watcher = open_page(sign_in_path(researcher))
     watcher.get_by_role("link", name=campaign.name).click()
     expect(watcher.locator("#board")).to_contain_text("of 40")
@@ -126,7 +126,7 @@ def test_nothing_on_the_voting_page_tells_the_proposal(open_page, campaign):
     assert sides == {"first", "second"}
 
 
-BOTH_ORDERS = [{"question": "Which?", "budget": 4, "order": f"proposal-{place}"} for place in ("first", "second")]
+BOTH_ORDERS = [{"question": "Which?", "votes": 4, "order": f"proposal-{place}"} for place in ("first", "second")]
 
 
 @pytest.mark.parametrize(
@@ -137,8 +137,8 @@ BOTH_ORDERS = [{"question": "Which?", "budget": 4, "order": f"proposal-{place}"}
 def test_the_question_stands_above_two_marked_objects_whose_layout_comes_with_the_vote(
     open_page, researcher, width, judges, layout
 ):
-    recipe = make_recipe(judges=judges or [{"question": "Which?", "budget": 1}], chains=4, steps=9)
-    campaign = make_campaign(researcher, recipe=recipe)
+    config = make_config(judges=judges or [{"question": "Which?", "votes": 1}], chains=4, steps=9)
+    campaign = make_campaign(researcher, config=config)
     page = join(open_page, campaign)
     page.set_viewport_size({"width": width, "height": 800})
     # In one look: the socket may just be showing the pair anew.

@@ -23,7 +23,7 @@ from tests.support.campaigns import (
     assert_record_is_whole,
     assert_replay_passes,
     export_to,
-    make_recipe,
+    make_config,
     recruited_campaign,
     wait_until_idle,
 )
@@ -31,10 +31,10 @@ from tests.support.campaigns import (
 SEATS, SEED = 5, 20261123
 # Among objects that are all alike, one vote decides a step and every step needs it: all that is set aside is used.
 TEXTS = "text\n" + "".join(f"text {place}\n" for place in range(6))
-RECIPE = make_recipe(
+CONFIG = make_config(
     space={"kind": "catalog", "objects": "texts", "neighbours": 5},
     kernel={"kind": "neighbours"},
-    judges=[{"question": "Which is darker?", "budget": 1}],
+    judges=[{"question": "Which is darker?", "votes": 1}],
     chains=4,
     steps=8,
 )
@@ -118,7 +118,7 @@ def study(django_db_reset_sequences, researcher):
 
     def make(most: int | None) -> Campaign:
         limits = {"most_minutes": 60, "places": 1000, "budget": most}
-        return recruited_campaign(researcher, file=TEXTS, recipe=RECIPE, protocol=PROTOCOL, codes=CODES, **limits)
+        return recruited_campaign(researcher, file=TEXTS, config=CONFIG, protocol=PROTOCOL, codes=CODES, **limits)
 
     return make
 
@@ -152,4 +152,4 @@ def test_without_a_budget_the_same_people_answer_more(study):
     Crowd(campaign).run()
     assert campaign.status == Campaign.Status.FINISHED
     assert budget.spent(campaign).answers > FITS
-    assert budget.needs(campaign.parsed_recipe, recruiting.recruitment_of(campaign).parsed_protocol).answers == FITS
+    assert budget.needs(campaign.config, recruiting.recruitment_of(campaign).parsed_protocol).answers == FITS

@@ -28,8 +28,8 @@ from tests.support.campaigns import (
     export_to,
     invitation_path,
     make_campaign,
+    make_config,
     make_draft,
-    make_recipe,
     page_of,
     prolific,
     recruited_campaign,
@@ -50,9 +50,9 @@ LIST = campaigns.spreadsheet(
 SHOWN = [{"column": "source", "label": "Source text"}, {"column": "quality", "label": "Estimate"}]
 
 
-def recipe_of(context=SHOWN, **changes) -> dict:
+def config_of(context=SHOWN, **changes) -> dict:
     space = {"kind": "catalog", "objects": "texts", "neighbours": 0} | ({"context": context} if context else {})
-    return make_recipe(space=space, kernel={"kind": "independent"}, chains=2, steps=6) | changes
+    return make_config(space=space, kernel={"kind": "independent"}, chains=2, steps=6) | changes
 
 
 def voting_page(campaign: Campaign) -> str:
@@ -76,7 +76,7 @@ def signed_in(client, researcher):
 
 
 def test_what_is_common_stands_above_the_pair_and_what_differs_with_each_object(researcher, idle_tasks):
-    page = voting_page(make_campaign(researcher, file=LIST, recipe=recipe_of()))
+    page = voting_page(make_campaign(researcher, file=LIST, config=config_of()))
     above, _, sides = page.partition("<template")[0].partition('<div class="sides')
     assert above.count("Source text") == 1
     assert "Source text" not in sides
@@ -89,7 +89,7 @@ def test_what_is_common_stands_above_the_pair_and_what_differs_with_each_object(
 
 def test_the_name_of_a_column_is_text_and_no_html(signed_in, researcher, idle_tasks):
     table = campaigns.spreadsheet([["text", "<b>bold</b>"], *([name, "1"] for name in NAMES)])
-    campaign = make_draft(researcher, file=table, recipe=recipe_of(context=None))
+    campaign = make_draft(researcher, file=table, config=config_of(context=None))
     for page in (campaign.get_absolute_url(), reverse("console:edit", args=[campaign.pk])):
         shown = signed_in.get(page).content.decode()
         assert "&lt;b&gt;bold" in shown
@@ -97,14 +97,14 @@ def test_the_name_of_a_column_is_text_and_no_html(signed_in, researcher, idle_ta
 
 
 def test_nothing_is_shown_unless_the_researcher_says_so(researcher, idle_tasks):
-    campaign = make_campaign(researcher, file=LIST, recipe=recipe_of(context=None))
+    campaign = make_campaign(researcher, file=LIST, config=config_of(context=None))
     assert "rotes" not in voting_page(campaign)
     assert 'class="context"' not in voting_page(campaign)
-    assert "context" not in campaign.recipe["space"]
+    assert "context" not in campaign.config_data["space"]
 
 
 def test_the_record_holds_the_columns_and_replays(researcher, idle_tasks, tmp_path):
-    campaign = finished(researcher, recipe=recipe_of())
+    campaign = finished(researcher, config=config_of())
     assert_record_is_whole(campaign)
     path = export_to(campaign, tmp_path)
     assert_replay_passes(path)
@@ -114,7 +114,7 @@ def test_the_record_holds_the_columns_and_replays(researcher, idle_tasks, tmp_pa
     # No spreadsheet may run it.
     assert (rows[2]["column"], rows[2]["value"]) == ("'=note", "'=1+1")
     record = sampler.read_record(path)
-    assert record.recipe["space"]["context"] == SHOWN
+    assert record.config["space"]["context"] == SHOWN
     assert {row["value"] for row in record.columns if row["column"] == "=note"} == {"=1+1"}
     assert {row["value"] for row in record.columns if row["column"] == "source"} == {SOURCE}
 
@@ -131,7 +131,7 @@ CHANGES = {
 
 
 def test_replay_finds_what_columns_cannot_say(researcher, idle_tasks, tmp_path, capsys):
-    path = export_to(make_campaign(researcher, file=LIST, recipe=recipe_of()), tmp_path)
+    path = export_to(make_campaign(researcher, file=LIST, config=config_of()), tmp_path)
     for changed, told in CHANGES.values():
         with pytest.raises(CommandError, match="difference"):
             call_command("replay", str(rewrite(path, "columns.csv", changed)))
@@ -148,7 +148,7 @@ def test_the_setup_takes_columns_with_their_labels(signed_in, idle_tasks):
     wait_until_idle()
     campaign = Campaign.objects.get()
     assert campaign.catalog.columns == ["source", "quality", "=note"]
-    assert campaign.recipe["space"]["context"] == [SHOWN[0], {"column": "quality", "label": "quality"}]
+    assert campaign.config_data["space"]["context"] == [SHOWN[0], {"column": "quality", "label": "quality"}]
     edited = signed_in.get(reverse("console:edit", args=[campaign.pk])).content.decode()
     assert "source: Source text\nquality: quality" in edited
     assert (
@@ -175,24 +175,24 @@ def test_a_column_that_cannot_be_shown_is_refused_at_its_field(signed_in, idle_t
 
 
 def test_a_draft_whose_file_is_read_knows_its_columns(signed_in, researcher, idle_tasks):
-    campaign = make_draft(researcher, file=LIST, recipe=recipe_of(context=None))
+    campaign = make_draft(researcher, file=LIST, config=config_of(context=None))
     address = reverse("console:edit", args=[campaign.pk])
     fields = form(**{"catalog-context": "sauce"})
     del fields["catalog-file"]
     assert "the file has no “sauce”" in signed_in.post(address, fields).content.decode().replace("&quot;", '"')
     assert signed_in.post(address, fields | {"catalog-context": "quality"}).status_code == 302
     campaign.refresh_from_db()
-    assert campaign.recipe["space"]["context"] == [{"column": "quality", "label": "quality"}]
+    assert campaign.config_data["space"]["context"] == [{"column": "quality", "label": "quality"}]
 
 
 def test_a_file_without_a_column_that_is_shown_gives_no_campaign(researcher, idle_tasks):
     """Where the form could not see it, as in an archive, the reading does."""
-    campaign = make_draft(researcher, recipe=recipe_of())
+    campaign = make_draft(researcher, config=config_of())
     assert campaign.catalog.status == Catalog.Status.REFUSED
     assert "shows the column “source” with each pair; the file has no further columns" in campaign.catalog.error
     with pytest.raises(lifecycle.NotPossible):
         lifecycle.start(campaign)
-    drafts.change(campaign, recipe=recipe_of(context=None))
+    drafts.change(campaign, config=config_of(context=None))
     wait_until_idle()
     lifecycle.start(campaign)
 
@@ -210,11 +210,11 @@ def endpoint(researcher, script, settings) -> Endpoint:
 
 
 def by_model() -> dict:
-    return {"question": "Which translates better?", "budget": 1, "source": {"kind": "model", "endpoint": "A model"}}
+    return {"question": "Which translates better?", "votes": 1, "source": {"kind": "model", "endpoint": "A model"}}
 
 
 def test_a_model_reads_what_people_would_read(researcher, endpoint, script, idle_tasks, tmp_path):
-    campaign = make_campaign(researcher, file=LIST, recipe=recipe_of(judges=[by_model()], steps=3))
+    campaign = make_campaign(researcher, file=LIST, config=config_of(judges=[by_model()], steps=3))
     assert Comparison.objects.filter(verdict__isnull=False).count() == 6
     assert len(votes_asked(script)) >= Vote.objects.count() > 0
     for request in votes_asked(script):
@@ -228,7 +228,7 @@ def test_a_model_reads_what_people_would_read(researcher, endpoint, script, idle
 
 
 def test_replay_finds_a_judge_that_was_told_of_no_context(researcher, endpoint, script, idle_tasks, tmp_path, capsys):
-    campaign = make_campaign(researcher, file=LIST, recipe=recipe_of(judges=[by_model()], steps=2))
+    campaign = make_campaign(researcher, file=LIST, config=config_of(judges=[by_model()], steps=2))
     judge = Judge.objects.get()
     del judge.frozen["prompt"]["context"]
     judge.save()
@@ -243,14 +243,14 @@ def test_the_longest_prompt_that_is_tried_at_the_start_has_the_longest_context(
     long = campaigns.spreadsheet(
         [["text", "source"], *([name, "word " * 900 * (place == 2)] for place, name in enumerate(NAMES))]
     )
-    make_campaign(researcher, file=long, recipe=recipe_of(context=SHOWN[:1], judges=[by_model()], steps=1))
+    make_campaign(researcher, file=long, config=config_of(context=SHOWN[:1], judges=[by_model()], steps=1))
     tried = [str(body["messages"]) for body in script.requests if body.get("seed") == 1 and "Question: " in str(body)]
     assert any("word word" in messages for messages in tried)
 
 
 def test_a_repeat_shows_what_the_pair_showed(researcher, idle_tasks):
     """It must look like the pair that it repeats, whichever object comes first now."""
-    campaign = make_campaign(researcher, file=LIST, recipe=recipe_of())
+    campaign = make_campaign(researcher, file=LIST, config=config_of())
     comparison = Comparison.objects.exclude(current=F("proposal")).first()
     pair = checks.ShownPair.of("Which?", comparison.current, comparison.proposal, campaign)
     assert [line.text for line in pair.of_first] == [SOURCE, comparison.current.columns["quality"]]
@@ -259,7 +259,7 @@ def test_a_repeat_shows_what_the_pair_showed(researcher, idle_tasks):
 
 def test_practice_shows_the_columns_of_objects_from_the_list(researcher, idle_tasks):
     pair = {"first": NAMES[1], "second": NAMES[2], "answer": "first", "if_wrong": "Look again."}
-    study = recruited_campaign(researcher, file=LIST, recipe=recipe_of(), protocol={"practice": [pair]})
+    study = recruited_campaign(researcher, file=LIST, config=config_of(), protocol={"practice": [pair]})
     page = page_of(arrive(study, prolific("anna")), study, "vote/")
     above, _, sides = page.partition('<div class="sides')
     assert above.count("Source text") == 1

@@ -10,7 +10,7 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Comparison
 from prefmh_web.campaigns.started import plan_of
 from sampler import exact
 from tests.sampler.kernels.test_walk import WithoutRatio
-from tests.support.campaigns import make_campaign, make_recipe, vote_until_finished
+from tests.support.campaigns import make_campaign, make_config, vote_until_finished
 from tests.support.sampling import (
     independent_law,
     majority_chain,
@@ -36,7 +36,7 @@ def finished_campaign(researcher) -> Campaign:
 
 def finished(researcher, **changes) -> Campaign:
     judges = [{"question": f"Question {n}?", "budget": n} for n in BUDGETS]
-    campaign = make_campaign(researcher, recipe=make_recipe(judges=judges, chains=CHAINS, steps=STEPS, **changes))
+    campaign = make_campaign(researcher, config=make_config(judges=judges, chains=CHAINS, steps=STEPS, **changes))
     people = [Annotator.objects.create(campaign=campaign) for _ in range(5)]
     scores = {place: score.__getitem__ for place, score in enumerate(SCORES)}
     vote_until_finished(campaign, people, scores, np.random.default_rng(RNG_SEED))

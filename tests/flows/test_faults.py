@@ -32,7 +32,7 @@ from tests.support.installations import (
 )
 from tests.support.models import port_from
 
-JUDGES = [{"question": "Which is darker?", "budget": 3}, {"question": "Which is better?", "budget": 2}]
+JUDGES = [{"question": "Which is darker?", "votes": 3}, {"question": "Which is better?", "votes": 2}]
 PEOPLE = 6
 # Decided steps that show that a campaign goes on.
 GOES_ON = 5
@@ -60,7 +60,7 @@ class Busy:
 def busy(installation) -> Iterator[Busy]:
     [(campaign, path)] = installation.make_campaigns({"judges": JUDGES, "chains": 6, "steps": 10_000})
     # One chain that waits for nobody but two certain people, and one campaign that has not started.
-    one = {"chains": 1, "steps": 10_000, "judges": [{"question": "Which?", "budget": 1}]}
+    one = {"chains": 1, "steps": 10_000, "judges": [{"question": "Which?", "votes": 1}]}
     [contest] = installation.make_campaigns(one)
     [(quiet, _)] = installation.make_campaigns({"chains": 1, "steps": 50}, start=False)
     crowd = Crowd(

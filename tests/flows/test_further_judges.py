@@ -13,7 +13,7 @@ from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Campaign, Vote
 from prefmh_web.endpoints.dialects import Dialect
 from tests.flows.test_model_costs import JUDGE, registered
-from tests.support.campaigns import assert_record_is_whole, assert_replay_passes, export_to, make_draft, make_recipe
+from tests.support.campaigns import assert_record_is_whole, assert_replay_passes, export_to, make_config, make_draft
 from tests.support.models import scripted_server, status
 
 REQUESTS = itertools.count()
@@ -61,13 +61,13 @@ def campaign(researcher, client, settings, idle_tasks):
         **source,
     ) -> Campaign:
         asks = {"kind": "model", "endpoint": "A model", "temperature": 0.7} | source
-        judge = {"question": "Which is darker?", "budget": 3, "source": asks}
-        recipe = sampler.parse_recipe(make_recipe(judges=[judge], chains=2, steps=10))
+        judge = {"question": "Which is darker?", "votes": 3, "source": asks}
+        config = sampler.parse_config(make_config(judges=[judge], chains=2, steps=10))
         with scripted_server(answer) as script:
             script.pages["/version"] = status(404)
             fields = {"dialect": dialect, "dialect_is_declared": True, "thinking_tokens": thinking}
             registered(researcher, script, settings, profile=profile or {}, **fields)
-            made = make_draft(researcher, recipe=recipe.model_dump(mode="json"))
+            made = make_draft(researcher, config=config.model_dump(mode="json"))
             lifecycle.start(made)
             idle_tasks()
         made.refresh_from_db()

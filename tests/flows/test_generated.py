@@ -1,4 +1,4 @@
-"""Campaigns whose chains make their objects: from the setup form's recipe to a replay that draws everything again."""
+"""Campaigns whose chains make their objects: from the setup form's config to a replay that draws everything again."""
 
 import csv
 import io
@@ -20,7 +20,7 @@ from tests.support.campaigns import (
     assert_replay_passes,
     export_to,
     make_campaign,
-    make_recipe,
+    make_config,
     picture,
     table,
     vote_until_finished,
@@ -39,9 +39,9 @@ SPACES = {
 
 def run(owner, space: dict, kernel: dict, steps: int = 12) -> Campaign:
     """Return a campaign that four people have voted to its end."""
-    recipe = make_recipe(space=space, kernel=kernel, steps=steps)
+    config = make_config(space=space, kernel=kernel, steps=steps)
     campaign = drafts.create(
-        owner=owner, is_seed_typed=True, name="Made", recipe=sampler.parse_recipe(recipe).model_dump(mode="json")
+        owner=owner, is_seed_typed=True, name="Made", config=sampler.parse_config(config).model_dump(mode="json")
     )
     lifecycle.start(campaign)
     annotators = [Annotator.objects.create(campaign=campaign) for _ in range(4)]
@@ -67,14 +67,14 @@ def test_a_campaign_makes_its_objects_and_its_record_replays(researcher, idle_ta
     record = sampler.read_record(path)
     last = record.states[-1]
     last["code"] = next(row["code"] for row in record.states if row["code"] != last["code"])
-    found = sampler.replay(record.recipe, record.states, record.steps, record.votes, record.samples)
+    found = sampler.replay(record.config, record.states, record.steps, record.votes, record.samples)
     assert any(f"state {last['state']}" in str(difference) for difference in found.differences)
 
 
 def test_an_open_campaign_exports_only_what_the_cut_knows(researcher, idle_tasks, tmp_path):
     space, kernel = SPACES["images"]
-    recipe = sampler.parse_recipe(make_recipe(space=space, kernel=kernel)).model_dump(mode="json")
-    campaign = drafts.create(owner=researcher, is_seed_typed=True, name="Open", recipe=recipe)
+    config = sampler.parse_config(make_config(space=space, kernel=kernel)).model_dump(mode="json")
+    campaign = drafts.create(owner=researcher, is_seed_typed=True, name="Open", config=config)
     lifecycle.start(campaign)
     idle_tasks()
     path = export_to(campaign, tmp_path)
@@ -123,8 +123,8 @@ def test_uploaded_pictures_are_diagnosed_with_the_measures_of_the_page(
     researcher, idle_tasks, client, tmp_path, capsys
 ):
     pictures = archive({f"{n}.png": picture((n * 60, 90, 30)) for n in range(4)})
-    recipe = make_recipe(space={"kind": "catalog", "objects": "images", "neighbours": 2}, steps=12)
-    campaign = make_campaign(researcher, file=pictures, filename="p.zip", recipe=recipe)
+    config = make_config(space={"kind": "catalog", "objects": "images", "neighbours": 2}, steps=12)
+    campaign = make_campaign(researcher, file=pictures, filename="p.zip", config=config)
     people = [Annotator.objects.create(campaign=campaign) for _ in range(2)]
     vote_until_finished(campaign, people, {0: float, 1: float}, np.random.default_rng(1))
     client.force_login(researcher)

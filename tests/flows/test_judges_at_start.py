@@ -15,7 +15,7 @@ from prefmh_web.campaigns.models import Campaign, Vote
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from tests.console.test_endpoints import signed_in
-from tests.support.campaigns import make_draft, make_recipe
+from tests.support.campaigns import make_config, make_draft
 from tests.support.models import (
     CONTEXT,
     KnownJudge,
@@ -51,14 +51,14 @@ def registered(owner, url: str, **changes) -> Endpoint:
 
 def by_model(votes: str = "sampled", budget: int = 3, temperature: float = 1.0) -> dict:
     source = {"kind": "model", "endpoint": "A model", "temperature": temperature, "votes": votes}
-    return {"question": QUESTION, "budget": budget, "source": source}
+    return {"question": QUESTION, "votes": budget, "source": source}
 
 
 def draft(owner, judge: dict, file: str = TWO, **changes) -> Campaign:
-    recipe = make_recipe(
+    config = make_config(
         judges=[judge], space={"kind": "catalog", "objects": "texts"}, kernel={"kind": "independent"}, **changes
     )
-    return make_draft(owner, file=file, recipe=sampler.parse_recipe(recipe).model_dump(mode="json"))
+    return make_draft(owner, file=file, config=sampler.parse_config(config).model_dump(mode="json"))
 
 
 def press_start(client, campaign: Campaign, idle_tasks) -> str:
@@ -192,13 +192,13 @@ def test_the_longest_prompt_of_a_question_must_fit_into_the_context(signed_in, r
 
 
 WRITTEN = {"kind": "model-texts", "model": "A model", "prompts": ["Tell of the sea."], "limit": 8}
-BY_PEOPLE = [{"question": "Which is better?", "budget": 1}]
+BY_PEOPLE = [{"question": "Which is better?", "votes": 1}]
 
 
 def written(owner, **space) -> Campaign:
-    recipe = make_recipe(space=WRITTEN | space, kernel={"kind": "suffix"}, judges=BY_PEOPLE, chains=12, steps=2)
-    recipe = sampler.parse_recipe(recipe).model_dump(mode="json")
-    return drafts.create(owner=owner, is_seed_typed=True, name="Written", recipe=recipe)
+    config = make_config(space=WRITTEN | space, kernel={"kind": "suffix"}, judges=BY_PEOPLE, chains=12, steps=2)
+    config = sampler.parse_config(config).model_dump(mode="json")
+    return drafts.create(owner=owner, is_seed_typed=True, name="Written", config=config)
 
 
 def test_a_prompt_and_a_text_must_fit_into_the_writers_context(signed_in, researcher, llama_url, idle_tasks):

@@ -121,10 +121,10 @@ def desk(site) -> Iterator[Desk]:
 def studies(site, asking, desk) -> dict[str, int]:
     """The campaigns of all faults, started: they go on side by side."""
     ways = {"another-tokenizer": "log-probabilities"}
-    recipes = [
+    configs = [
         {"judges": [judged_by(name, ways.get(name, "sampled"))], "chains": CHAINS, "steps": STEPS} for name in FAULTS
     ]
-    made = site.make_campaigns(*recipes, start=False)
+    made = site.make_campaigns(*configs, start=False)
     found = {name: campaign for name, (campaign, _) in zip(FAULTS, made, strict=True)}
     for campaign in found.values():
         desk.press(campaign, "start")

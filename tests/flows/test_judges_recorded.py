@@ -25,8 +25,8 @@ from tests.support.campaigns import (
     assert_record_is_whole,
     assert_replay_passes,
     export_to,
+    make_config,
     make_draft,
-    make_recipe,
     table,
 )
 from tests.support.models import Script, is_vote, status, votes_asked
@@ -201,8 +201,8 @@ def test_a_changed_judge_is_found_by_replay(researcher, endpoint, script, idle_t
 
 
 def test_a_judge_is_asked_in_the_words_it_was_frozen_with(researcher, endpoint, script, idle_tasks):
-    recipe = sampler.parse_recipe(make_recipe(judges=[by_model()], chains=2, steps=4)).model_dump(mode="json")
-    campaign = make_draft(researcher, recipe=recipe)
+    config = sampler.parse_config(make_config(judges=[by_model()], chains=2, steps=4)).model_dump(mode="json")
+    campaign = make_draft(researcher, config=config)
     script.faults.extend([status(500)] * 100)
     lifecycle.start(campaign)
     idle_tasks()
@@ -252,8 +252,8 @@ def test_a_slow_endpoint_is_asked_once_for_each_vote(
         return JUDGE(body)
 
     script.answer = answer
-    recipe = make_recipe(judges=[by_model(budget=40)], chains=1, steps=1, kernel={"kind": "independent"}, seed=3)
-    campaign = make_draft(researcher, recipe=sampler.parse_recipe(recipe).model_dump(mode="json"))
+    config = make_config(judges=[by_model(budget=40)], chains=1, steps=1, kernel={"kind": "independent"}, seed=3)
+    campaign = make_draft(researcher, config=sampler.parse_config(config).model_dump(mode="json"))
     over = threading.Event()
     sweeping = threading.Thread(target=sweep_until, args=(over,))
     # Others have three of the endpoint's four requests under way when the turn begins, and none soon after.

@@ -14,11 +14,11 @@ from prefmh_web.campaigns.models import Event, Vote
 from prefmh_web.participants.models import Check, Participation
 from tests.flows.test_browser import open_page as open_page
 from tests.participants.test_practice import PAIRS
-from tests.support.campaigns import CODES_OF_ALL, WHOLE, invitation_path, make_recipe, prolific, recruited_campaign
+from tests.support.campaigns import CODES_OF_ALL, WHOLE, invitation_path, make_config, prolific, recruited_campaign
 from tests.support.installations import lease_on
 
 pytestmark = pytest.mark.browser
-RECIPE = make_recipe(judges=[{"question": "Which is darker?", "budget": 1}], chains=4, steps=30)
+CONFIG = make_config(judges=[{"question": "Which is darker?", "votes": 1}], chains=4, steps=30)
 VOTES_EACH, MOST_TABS = 12, 25
 _A_LOOK_MS, _ANSWERS_WITHIN_MS, _TIMES_TO_PRESS = 400, 10_000, 5
 _IS_ANOTHER = "key => document.querySelector('input[name=lease]')?.value !== key"
@@ -97,7 +97,7 @@ class Keyboard:
 def keyboard(open_page, researcher):
     protocol = WHOLE | {"practice": PAIRS[:1], "check_share": 0.5, "checks_may_fail": 1}
     options = {"protocol": protocol, "codes": CODES_OF_ALL | {"completed": "C0MPLETE"}, "way_back": ""}
-    study = recruited_campaign(researcher, votes_each=VOTES_EACH, consent="Do you agree?", recipe=RECIPE, **options)
+    study = recruited_campaign(researcher, votes_each=VOTES_EACH, consent="Do you agree?", config=CONFIG, **options)
     return Keyboard(open_page(f"{invitation_path(study)}?{urlencode(prolific('anna'))}"))
 
 

@@ -13,7 +13,7 @@ from tests.support.campaigns import (
     export_to,
     invitation_path,
     make_campaign,
-    make_recipe,
+    make_config,
 )
 
 VOTERS = 20
@@ -25,8 +25,8 @@ def hurried(rng: np.random.Generator) -> float:
 
 
 def test_twenty_voters_at_once_lose_and_double_nothing(researcher, live_site, idle_tasks, tmp_path, caplog):
-    judges = [{"question": "Which is darker?", "budget": 4}, {"question": "Which is better?", "budget": 3}]
-    campaign = make_campaign(researcher, recipe=make_recipe(judges=judges, chains=12, steps=10))
+    judges = [{"question": "Which is darker?", "votes": 4}, {"question": "Which is better?", "votes": 3}]
+    campaign = make_campaign(researcher, config=make_config(judges=judges, chains=12, steps=10))
     scores = {judge["question"]: (lambda text: len(text) / 4) for judge in judges}
     seeds = np.random.SeedSequence(7).spawn(VOTERS)
     link = live_site.url + invitation_path(campaign)

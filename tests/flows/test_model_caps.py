@@ -31,7 +31,7 @@ from tests.support.models import scripted_server
 
 __all__ = ["endpoint", "script"]
 
-PEOPLE = {"question": QUESTION, "budget": 1}
+PEOPLE = {"question": QUESTION, "votes": 1}
 
 
 def used(campaign: Campaign | None = None) -> tuple[int, float]:

@@ -11,7 +11,7 @@ from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, Campaign, Side
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
-from tests.support.campaigns import TEXTS, make_draft, make_recipe
+from tests.support.campaigns import TEXTS, make_config, make_draft
 from tests.support.models import KnownJudge, Script, Writer, is_vote, says, scripted_server, status
 
 LINES = [line.rsplit(",", 1)[0] for line in TEXTS.splitlines()[1:]]
@@ -43,12 +43,12 @@ def registered(owner, script: Script, settings, name: str = "A model", **fields)
 
 def by_model(question: str = QUESTION, budget: int = 3, votes: str = "sampled") -> dict:
     source = {"kind": "model", "endpoint": "A model", "temperature": 0.7, "votes": votes}
-    return {"question": question, "budget": budget, "source": source}
+    return {"question": question, "votes": budget, "source": source}
 
 
 def draft(owner, *judges: dict, chains: int = 2, steps: int = 8, **fields) -> Campaign:
-    recipe = make_recipe(judges=list(judges), chains=chains, steps=steps)
-    campaign = make_draft(owner, recipe=sampler.parse_recipe(recipe).model_dump(mode="json"))
+    config = make_config(judges=list(judges), chains=chains, steps=steps)
+    campaign = make_draft(owner, config=sampler.parse_config(config).model_dump(mode="json"))
     Campaign.objects.filter(pk=campaign.pk).update(**fields)
     campaign.refresh_from_db()
     return campaign
@@ -65,10 +65,10 @@ def written(owner, script: Script, settings, **fields) -> Campaign:
     """Return a draft whose texts the server writes, for people to compare."""
     registered(owner, script, settings, **PRICES)
     space = {"kind": "model-texts", "model": "A model", "prompts": ["Write about the sea."], "limit": 8}
-    judges = [{"question": QUESTION, "budget": 1}]
-    recipe = make_recipe(space=space, kernel={"kind": "independent"}, judges=judges, chains=2, steps=6)
-    recipe = sampler.parse_recipe(recipe).model_dump(mode="json")
-    return drafts.create(owner=owner, is_seed_typed=True, name="Written", recipe=recipe, **fields)
+    judges = [{"question": QUESTION, "votes": 1}]
+    config = make_config(space=space, kernel={"kind": "independent"}, judges=judges, chains=2, steps=6)
+    config = sampler.parse_config(config).model_dump(mode="json")
+    return drafts.create(owner=owner, is_seed_typed=True, name="Written", config=config, **fields)
 
 
 def writes(body: dict) -> dict:

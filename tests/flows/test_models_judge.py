@@ -17,8 +17,8 @@ from tests.support.campaigns import (
     assert_record_is_whole,
     assert_replay_passes,
     export_to,
+    make_config,
     make_draft,
-    make_recipe,
     table,
 )
 from tests.support.models import raw, status, votes_asked
@@ -28,7 +28,7 @@ __all__ = ["endpoint", "script"]
 
 def by_model(votes: str = "sampled", budget: int = 3, **source) -> dict:
     source = {"kind": "model", "endpoint": "A model", "temperature": 0.7, "votes": votes} | source
-    return {"question": QUESTION, "budget": budget, "source": source}
+    return {"question": QUESTION, "votes": budget, "source": source}
 
 
 def halves(votes: str, budget: int) -> list[dict]:
@@ -42,8 +42,8 @@ def judges_of(votes: str, order: str, budget: int) -> list[dict]:
 
 
 def make(owner, judges: list[dict], idle_tasks, **changes) -> Campaign:
-    recipe = sampler.parse_recipe(make_recipe(judges=judges, chains=2, steps=10) | changes).model_dump(mode="json")
-    campaign = make_draft(owner, recipe=recipe)
+    config = sampler.parse_config(make_config(judges=judges, chains=2, steps=10) | changes).model_dump(mode="json")
+    campaign = make_draft(owner, config=config)
     lifecycle.start(campaign)
     idle_tasks()
     campaign.refresh_from_db()
@@ -83,7 +83,7 @@ def test_log_probabilities_are_asked_for_once_for_each_order_that_a_pair_is_show
 
 
 def test_people_see_only_what_the_model_leaves_open(researcher, endpoint, idle_tasks, tmp_path):
-    judges = [by_model(budget=2, first=True), {"question": "Which is better?", "budget": 1}]
+    judges = [by_model(budget=2, first=True), {"question": "Which is better?", "votes": 1}]
     campaign = make(researcher, judges, idle_tasks, steps=6)
     annotator = Annotator.objects.create(campaign=campaign)
     rng = np.random.default_rng(3)
@@ -164,7 +164,7 @@ def left_unanswered(researcher, script, idle_tasks) -> Campaign:
 
 
 def test_an_unknown_endpoint_stops_the_start_by_name(researcher, idle_tasks):
-    draft = make_draft(researcher, recipe=make_recipe(judges=[by_model()]))
+    draft = make_draft(researcher, config=make_config(judges=[by_model()]))
     with pytest.raises(lifecycle.NotPossible, match="no endpoint “A model”"):
         lifecycle.start(draft)
     assert not draft.judges.exists()

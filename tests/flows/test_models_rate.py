@@ -19,7 +19,7 @@ from tests.support.campaigns import (  # noqa: F401 - fixtures
     export_to,
     finish,
     make,
-    rated_recipe,
+    rated_config,
     rating_endpoint,
     rating_script,
     table,
@@ -60,8 +60,8 @@ def test_verdicts_follow_from_the_ratings_and_the_numbers_that_were_drawn(resear
 
 def test_the_state_of_a_chain_is_rated_once_however_long_it_stays(researcher, endpoint, script, idle_tasks):
     # Of this form, that a state with the better rating stays for a while is as good as certain.
-    recipe = rated_recipe("power", ONE, space={"kind": "texts", "scenarios": [3]}, kernel={"kind": "suffix"})
-    campaign = drafts.create(owner=researcher, is_seed_typed=True, name="Made", recipe=recipe)
+    config = rated_config("power", ONE, space={"kind": "texts", "scenarios": [3]}, kernel={"kind": "suffix"})
+    campaign = drafts.create(owner=researcher, is_seed_typed=True, name="Made", config=config)
     lifecycle.start(campaign)
     idle_tasks()
     moves = sum(not step.is_identity for step in Comparison.objects.all())
@@ -131,8 +131,8 @@ def test_replay_finds_a_changed_record(exported, capsys):
 
 def test_ratings_given_while_an_export_streams_do_not_tear_it(researcher, endpoint, script, idle_tasks, tmp_path):
     script.faults.extend([status(500)] * 200)
-    recipe = rated_recipe(space={"kind": "texts", "scenarios": [3]}, kernel={"kind": "suffix"})
-    campaign = drafts.create(owner=researcher, is_seed_typed=True, name="Made", recipe=recipe)
+    config = rated_config(space={"kind": "texts", "scenarios": [3]}, kernel={"kind": "suffix"})
+    campaign = drafts.create(owner=researcher, is_seed_typed=True, name="Made", config=config)
     lifecycle.start(campaign)
     idle_tasks()
     chunks = export.archive(campaign)

@@ -18,7 +18,7 @@ from tests.support.campaigns import (
     assert_record_is_whole,
     assert_replay_passes,
     export_to,
-    make_recipe,
+    make_config,
     sweep_everything,
     table,
 )
@@ -38,7 +38,7 @@ KERNEL = {
     ],
 }
 JUDGES = [
-    {"question": "Which is darker?", "budget": 2, "source": {"kind": "model", "endpoint": "tiny"}},
+    {"question": "Which is darker?", "votes": 2, "source": {"kind": "model", "endpoint": "tiny"}},
     {
         "question": "Which is kinder?",
         "budget": 2,
@@ -69,9 +69,9 @@ def endpoint(researcher, llama_url, settings) -> Endpoint:
 
 
 def make(owner, **changes) -> Campaign:
-    recipe = make_recipe(space=SPACE, kernel=KERNEL, judges=JUDGES, chains=4, steps=8) | changes
-    recipe = sampler.parse_recipe(recipe).model_dump(mode="json")
-    return drafts.create(owner=owner, is_seed_typed=True, name="Written", recipe=recipe)
+    config = make_config(space=SPACE, kernel=KERNEL, judges=JUDGES, chains=4, steps=8) | changes
+    config = sampler.parse_config(config).model_dump(mode="json")
+    return drafts.create(owner=owner, is_seed_typed=True, name="Written", config=config)
 
 
 def finish(campaign: Campaign, idle_tasks) -> None:
@@ -106,9 +106,7 @@ def test_a_model_writes_and_models_judge_from_the_start_to_a_record_that_replays
 
 
 def test_where_a_model_writes_a_chain_opens_before_anybody_waits(researcher, endpoint, idle_tasks, tmp_path):
-    campaign = make(
-        researcher, judges=[{"question": "Which is better?", "budget": 1}], chains=1, most_chains=9, steps=3
-    )
+    campaign = make(researcher, judges=[{"question": "Which is better?", "votes": 1}], chains=1, max_chains=9, steps=3)
     lifecycle.start(campaign)
     idle_tasks()
     people = [Annotator.objects.create(campaign=campaign) for _ in range(5)]

@@ -7,15 +7,15 @@ from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Comparison, Event, Lease, Vote
 from tests.flows.test_browser import join
 from tests.flows.test_browser import open_page as open_page
-from tests.support.campaigns import make_campaign, make_recipe
+from tests.support.campaigns import make_campaign, make_config
 from tests.support.installations import lease_on, press_and_wait
 
 pytestmark = pytest.mark.browser
 SMILES = "smiles\nCCO\nCCN\nCCC\nCCCl\n"
-ONE_CHAIN = make_recipe(
+ONE_CHAIN = make_config(
     space={"kind": "catalog", "objects": "molecules", "neighbours": 2},
     kernel={"kind": "neighbours"},
-    judges=[{"question": "Which is better?", "budget": 1}],
+    judges=[{"question": "Which is better?", "votes": 1}],
     chains=1,
     steps=40,
 )
@@ -52,7 +52,7 @@ TRANSLATE = """([selector, heeds, other]) => {
 
 @pytest.fixture
 def drawn(researcher):
-    return make_campaign(researcher, file=SMILES, filename="m.csv", recipe=ONE_CHAIN)
+    return make_campaign(researcher, file=SMILES, filename="m.csv", config=ONE_CHAIN)
 
 
 def test_half_a_pair_takes_no_vote_and_two_reports_suspend_it(open_page, drawn, eventually):

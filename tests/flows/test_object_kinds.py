@@ -16,7 +16,7 @@ from tests.support.campaigns import (
     export_to,
     invitation_path,
     make_campaign,
-    make_recipe,
+    make_config,
     recording,
 )
 from tests.support.installations import MS_TO_JUDGE, lease_on, press_and_wait
@@ -78,9 +78,9 @@ def sheet(chromium, live_site):
 
 def campaign_of(kind: str, owner, file: bytes, filename: str):
     space = {"kind": "catalog", "objects": kind, "neighbours": 1}
-    judges = [{"question": "Which is more helpful?", "budget": 1}]
-    recipe = make_recipe(space=space, kernel={"kind": "neighbours"}, judges=judges, chains=1, steps=6)
-    return make_campaign(owner, file=file, filename=filename, recipe=recipe)
+    judges = [{"question": "Which is more helpful?", "votes": 1}]
+    config = make_config(space=space, kernel={"kind": "neighbours"}, judges=judges, chains=1, steps=6)
+    return make_campaign(owner, file=file, filename=filename, config=config)
 
 
 def start(page: Page, campaign) -> None:

@@ -219,9 +219,9 @@ def assert_times_fit(person: Person, row: dict[str, str]) -> None:
 
 
 def test_people_get_the_outcome_code_and_pay_of_what_they_did(installation, proxy, site):
-    recipe = {"judges": [{"question": "Which is darker?", "budget": 1}], "chains": 20, "steps": 20}
+    config = {"judges": [{"question": "Which is darker?", "votes": 1}], "chains": 20, "steps": 20}
     study, path = installation.make_study(
-        recipe, {"votes_each": VOTES_EACH, "places": PLACES, "most_minutes": 60, "codes": CODES}
+        config, {"votes_each": VOTES_EACH, "places": PLACES, "most_minutes": 60, "codes": CODES}
     )
     fates = [fate for fate, count in FATES.items() for _ in range(count)]
     people = [Person(f"zzwho-{number:03d}", fate) for number, fate in enumerate(fates)]
@@ -265,7 +265,7 @@ def test_people_get_the_outcome_code_and_pay_of_what_they_did(installation, prox
 def test_whoever_is_in_the_middle_loses_nothing_when_web_and_worker_restart(installation):
     """At each stage in turn both are restarted; the person goes on, and the code is that of what they did."""
     study, path = installation.make_study(
-        {"judges": [{"question": "Which is darker?", "budget": 1}]}, {"votes_each": 3, "codes": CODES}
+        {"judges": [{"question": "Which is darker?", "votes": 1}]}, {"votes_each": 3, "codes": CODES}
     )
     person, web = Person("zzwho-alone", "completed"), installation.webs[0]
 

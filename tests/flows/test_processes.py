@@ -20,7 +20,7 @@ def test_where_both_want_the_processor_votes_come_before_what_workers_do(install
 def test_a_campaign_runs_to_its_end_through_separate_processes(installation):
     processes = (*installation.webs, installation.worker, installation.beat)
     before = {process.name: process.log() for process in processes}
-    judges = [{"question": "Which is darker?", "budget": 3}, {"question": "Which is better?", "budget": 2}]
+    judges = [{"question": "Which is darker?", "votes": 3}, {"question": "Which is better?", "votes": 2}]
     [(campaign, path)] = installation.make_campaigns({"judges": judges, "chains": 6, "steps": 8})
     crowd = Crowd(
         [

@@ -61,7 +61,7 @@ def test_a_prompt_is_written_seen_and_tried(chromium, live_site, researcher, end
     prompt.get_by_role("button", name="Save and try this judge").click()
     desk.get_by_role("heading", name="Try a judge").wait_for()
     campaign.refresh_from_db()
-    assert campaign.recipe["judges"][0]["source"]["prompt"]["user"].endswith("Say A or B, nothing else:")
+    assert campaign.config_data["judges"][0]["source"]["prompt"]["user"].endswith("Say A or B, nothing else:")
     desk.get_by_label(re.compile("Sample pairs")).fill("2")
     desk.get_by_role("button", name="Try this judge").click()
     assert eventually(lambda: Tryout.objects.filter(status=Tryout.Status.DONE).exists())

@@ -15,13 +15,13 @@ from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Rating, Sta
 from prefmh_web.campaigns.started import objects, plan_of, position_of
 from prefmh_web.endpoints.accounting import tallied
 from prefmh_web.endpoints.identity import Admitted
-from tests.support.campaigns import make_draft, rated_recipe, rating_endpoint, rating_script  # noqa: F401 - fixtures
+from tests.support.campaigns import make_draft, rated_config, rating_endpoint, rating_script  # noqa: F401 - fixtures
 
 
 @pytest.fixture
 def waiting(researcher, endpoint, idle_tasks) -> Comparison:
     """An open comparison of a campaign that nothing drives: no hint of it has been given."""
-    campaign = make_draft(researcher, recipe=rated_recipe(chains=1, steps=40))
+    campaign = make_draft(researcher, config=rated_config(chains=1, steps=40))
     lifecycle.start(campaign)
     lifecycle.pause(campaign)
     idle_tasks()
@@ -49,7 +49,7 @@ def test_the_same_turn_taken_twice_rates_nothing_twice(waiting, script):
     rate(claimed)
     first = dict(Rating.objects.filter(state=state, judge=judge).values_list("slot", "value"))
     rate(claimed)
-    assert len(first) == judge.budget
+    assert len(first) == judge.votes
     assert dict(Rating.objects.filter(state=state, judge=judge).values_list("slot", "value")) == first
 
 
@@ -80,7 +80,7 @@ def test_an_object_whose_ratings_come_between_two_statements_is_not_rated_again(
         ):
             brought.extend(
                 Rating(state_id=waiting.current_id, judge=judge, slot=slot, value=5, asks=1)
-                for slot in range(judge.budget)
+                for slot in range(judge.votes)
             )
             Rating.objects.bulk_create(brought)
         return execute(sql, *arguments)
@@ -104,7 +104,7 @@ def test_a_step_whose_last_rating_another_chain_brought_is_decided_by_the_sweep(
     for state in (waiting.current, waiting.proposal):
         for judge in judges:
             Rating.objects.bulk_create(
-                Rating(state=state, judge=judge, slot=slot, value=5, asks=1) for slot in range(judge.budget)
+                Rating(state=state, judge=judge, slot=slot, value=5, asks=1) for slot in range(judge.votes)
             )
     # Seen from outside in that moment, it is open, and no difference.
     assert waiting.verdict is None

@@ -59,7 +59,7 @@ def test_without_the_setting_nothing_is_kept_and_the_record_has_no_such_file(cam
     with zipfile.ZipFile(export_to(done, tmp_path)) as archive:
         assert "reasons.csv" not in archive.namelist()
     assert "What the models thought" not in client.get(done.get_absolute_url()).content.decode()
-    assert "reasons" not in done.recipe["judges"][0]["source"]
+    assert "reasons" not in done.config_data["judges"][0]["source"]
     assert "reasons" not in sampler.ModelSource(endpoint="A model").model_dump(mode="json")
 
 

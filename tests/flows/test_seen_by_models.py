@@ -17,7 +17,7 @@ from prefmh_web.campaigns.models import Campaign
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from tests.flows.test_model_costs import registered
-from tests.support.campaigns import assert_replay_passes, export_to, make_draft, make_recipe
+from tests.support.campaigns import assert_replay_passes, export_to, make_config, make_draft
 from tests.support.models import anything_else, chat_reply, scripted_server, status, votes_asked
 
 MOLECULES = "smiles,weight\nCCO,1\nc1ccccc1,1\nCC(=O)O,1\nCCN,1\nCCCC,1\nOCC(O)CO,1\n"
@@ -48,8 +48,8 @@ def judged(researcher, settings, idle_tasks, client):
     def of(answer=seeing, dialect=Dialect.OPENAI, **vision):
         source = {"kind": "model", "endpoint": "A model", "law_unverified": True}
         source |= {"vision": vision} if vision else {}
-        judges = [{"question": "Which is safer?", "budget": 2, "source": source}]
-        recipe = make_recipe(
+        judges = [{"question": "Which is safer?", "votes": 2, "source": source}]
+        config = make_config(
             judges=judges, chains=2, steps=4, kernel={"kind": "independent"},
             space={"kind": "catalog", "objects": "molecules", "neighbours": 0},
         )  # fmt: skip
@@ -57,7 +57,7 @@ def judged(researcher, settings, idle_tasks, client):
             script.pages["/version"] = status(404)
             registered(researcher, script, settings, dialect=dialect, dialect_is_declared=True)
             made = make_draft(researcher, file=MOLECULES, filename="molecules.csv",
-                              recipe=sampler.parse_recipe(recipe).model_dump(mode="json"))  # fmt: skip
+                              config=sampler.parse_config(config).model_dump(mode="json"))  # fmt: skip
             page = client.get(made.get_absolute_url()).content.decode()
             lifecycle.start(made)
             idle_tasks()
@@ -85,7 +85,7 @@ def smiles_in(body: dict) -> bool:
     ("molecules", "pictures", "smiles"),
     [(None, 2, True), ("smiles", 0, True), ("picture", 2, False), ("both", 2, True)],
 )
-def test_molecules_are_shown_as_the_recipe_says(judged, tmp_path, molecules, pictures, smiles):
+def test_molecules_are_shown_as_the_config_says(judged, tmp_path, molecules, pictures, smiles):
     campaign, asked, _ = judged(**({"molecules": molecules} if molecules else {}))
     assert campaign.status == Campaign.Status.FINISHED
     assert {len(pictures_in(body)) for body in asked} == {pictures}

@@ -33,7 +33,7 @@ def test_a_setup_and_its_sandbox_by_keyboard_alone(open_page, researcher):
     page.keyboard.press("Enter")
     keyboard.tab_to("Which object is shown first", "select")
     keyboard.press("^Create$", then="After the start, only the name")
-    assert Campaign.objects.get().recipe["space"]["kind"] == "images"
+    assert Campaign.objects.get().config_data["space"]["kind"] == "images"
     page.locator("#first-pair").get_by_text("Which is calmer?").wait_for()
     page.locator("#first-pair img").nth(1).wait_for()
     assert page.locator("#first-pair .reading").first.bounding_box()["height"] > 100

@@ -7,7 +7,7 @@ from websockets.sync.client import connect
 
 from prefmh_web.campaigns.models import Vote
 from tests.annotate.test_socket import lease_in
-from tests.support.campaigns import invitation_path, make_campaign, make_recipe
+from tests.support.campaigns import invitation_path, make_campaign, make_config
 from tests.support.installations import cookies_after_joining, open_socket, send
 
 # Each of these characters is five once it is escaped: a hundred such pairs that nobody reads are more than what lies
@@ -30,7 +30,7 @@ def stuck_socket(site_url: str, path: str, cookies: str):
 
 
 def test_a_reader_that_takes_nothing_in_keeps_nobody_waiting(researcher, live_site, eventually):
-    campaign = make_campaign(researcher, file=LONG_TEXTS, recipe=make_recipe(chains=30, steps=40))
+    campaign = make_campaign(researcher, file=LONG_TEXTS, config=make_config(chains=30, steps=40))
     link, path = live_site.url + invitation_path(campaign), f"/ws{invitation_path(campaign)}"
     slow, quick = cookies_after_joining(link), cookies_after_joining(link)
     with stuck_socket(live_site.url, path, slow) as stuck:

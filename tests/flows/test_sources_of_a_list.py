@@ -11,17 +11,17 @@ from tests.support.campaigns import (
     assert_replay_passes,
     export_to,
     make_campaign,
-    make_recipe,
+    make_config,
     table,
     vote_until_finished,
 )
 
 STATES = [f"A state of {source}, number {number}." for number in range(3) for source in ("one", "other")]
 LIST = campaigns.spreadsheet([["text", "source"], *([text, text.split()[3].strip(",")] for text in STATES)])
-RECIPE = make_recipe(
+CONFIG = make_config(
     space={"kind": "catalog", "objects": "texts", "neighbours": 0},
     kernel={"kind": "independent"},
-    judges=[{"question": "Which is better?", "budget": 1}],
+    judges=[{"question": "Which is better?", "votes": 1}],
     chains=4,
     steps=60,
 )
@@ -35,7 +35,7 @@ def shares_by_source(export) -> dict[str, float]:
 
 
 def test_the_source_that_voters_prefer_has_the_larger_share(researcher, idle_tasks, tmp_path):
-    campaign = make_campaign(researcher, file=LIST, recipe=RECIPE)
+    campaign = make_campaign(researcher, file=LIST, config=CONFIG)
     people = [Annotator.objects.create(campaign=campaign) for _ in range(3)]
     preferred = {state.place: float(state.content.startswith("A state of one")) for state in campaign.states.all()}
     # Of p0(x) exp(s(x)), with s = 3 for the one and 0 for the other, the first has 95 %.

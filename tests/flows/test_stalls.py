@@ -83,7 +83,7 @@ def steady(rng: np.random.Generator) -> float:
 
 def test_people_vote_and_join_while_a_server_stands_still(stall):
     installation = stall.installation
-    judges = [{"question": "Which is darker?", "budget": 5}]
+    judges = [{"question": "Which is darker?", "votes": 5}]
     [(campaign, path)] = installation.make_campaigns({"judges": judges, "chains": CHAINS, "steps": 1000})
     wait_for(lambda: opened(installation, campaign) == CHAINS, "every chain has a pair")
     voters = [person(installation, path, seed) for seed in range(PEOPLE)]
@@ -113,7 +113,7 @@ def test_people_vote_and_join_while_a_server_stands_still(stall):
 def test_a_page_without_a_pair_says_why_it_waits_while_the_broker_stands_still(installation):
     # Texts that the chain makes: a task writes them.
     made = {"space": {"kind": "texts", "scenarios": [3]}, "kernel": {"kind": "suffix"}}
-    only_one = {"judges": [{"question": "Which?", "budget": 1}], "chains": 1, "steps": 50}
+    only_one = {"judges": [{"question": "Which?", "votes": 1}], "chains": 1, "steps": 50}
     [(campaign, path)] = installation.make_campaigns(only_one | made)
     wait_for(lambda: opened(installation, campaign) == 1, "the pair")
     cookies = cookies_after_joining(installation.urls[0] + path)

@@ -12,7 +12,7 @@ from prefmh_web.campaigns.models import Annotator
 from prefmh_web.console.tabs import TABS
 from tests.flows.test_browser import open_page as open_page
 from tests.flows.test_keyboard import Keyboard
-from tests.support.campaigns import make_campaign, make_recipe, vote_until_finished
+from tests.support.campaigns import make_campaign, make_config, vote_until_finished
 
 pytestmark = pytest.mark.browser
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
@@ -25,7 +25,7 @@ LIKES = {0: lambda place: place / 6, 1: lambda place: -place / 6}
 def campaign(request, researcher, idle_tasks):
     """A campaign that has just started, or one that has its last vote."""
     steps = 60 if request.param == "running" else 12
-    made = make_campaign(researcher, recipe=make_recipe(chains=2, steps=steps))
+    made = make_campaign(researcher, config=make_config(chains=2, steps=steps))
     if request.param == "finished":
         people = [Annotator.objects.create(campaign=made) for _ in range(3)]
         vote_until_finished(made, people, LIKES, np.random.default_rng(5))

@@ -16,7 +16,7 @@ from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.gates import Gates
 from prefmh_web.endpoints.models import Endpoint, Usage
 from prefmh_web.transport import publishing
-from tests.support.campaigns import TEXTS, assert_record_is_whole, make_campaign, make_recipe
+from tests.support.campaigns import TEXTS, assert_record_is_whole, make_campaign, make_config
 from tests.support.models import KnownJudge, Script, is_vote, scripted_server, status
 
 JUDGE_TASK = "prefmh_web.campaigns.tasks.judge"
@@ -87,8 +87,8 @@ def scheduler(script, monkeypatch) -> Iterator[Scheduler]:
 def make(researcher, script) -> Callable[..., Campaign]:
     def make(question: str, **changes) -> Campaign:
         source = {"kind": "model", "endpoint": "A model", "votes": "sampled"}
-        recipe = make_recipe(judges=[{"question": question, "budget": 2, "source": source}], **changes)
-        return make_campaign(researcher, recipe=sampler.parse_recipe(recipe).model_dump(mode="json"))
+        config = make_config(judges=[{"question": question, "votes": 2, "source": source}], **changes)
+        return make_campaign(researcher, config=sampler.parse_config(config).model_dump(mode="json"))
 
     return make
 

@@ -37,9 +37,9 @@ QUEST = {
 QUALITY = "print(0.05 + 0.9 * (sum(map(ord, told['content'])) % 101) / 100, flush=True)"
 
 
-def started(owner, recipe: dict, **fields) -> Campaign:
-    made = sampler.parse_recipe({"version": 1, "judges": [], "chains": 2, "seed": 7} | recipe).model_dump(mode="json")
-    campaign = drafts.create(owner=owner, is_seed_typed=True, name="Made", recipe=made, **fields)
+def started(owner, config: dict, **fields) -> Campaign:
+    made = sampler.parse_config({"version": 1, "judges": [], "chains": 2, "seed": 7} | config).model_dump(mode="json")
+    campaign = drafts.create(owner=owner, is_seed_typed=True, name="Made", config=made, **fields)
     lifecycle.start(campaign)
     return campaign
 
@@ -61,7 +61,7 @@ def quality(declare):  # noqa: F811 - the fixture
 
 @pytest.fixture
 def made(request, researcher, live_site, quality):
-    """Run a campaign of the recipe that the test asks for to its end."""
+    """Run a campaign of the config that the test asks for to its end."""
     return finished(started(researcher, request.param))
 
 
@@ -116,7 +116,7 @@ def test_quality_estimates_of_a_program_decide_and_the_replay_needs_no_program(m
         accepted = float(row["uniform"]) < min(1, math.exp(float(row["log_r0"]) + gap / 0.5))
         assert row["verdict"] == ("accept" if accepted else "reject")
     assert {row["verdict"] for row in moves} == {"accept", "reject"}
-    assert made.recipe["target"].startswith("p0(x) * exp(r(x)/0.5)")
+    assert made.config_data["target"].startswith("p0(x) * exp(r(x)/0.5)")
 
 
 def test_a_scorer_that_fails_holds_up_the_steps_and_no_longer(researcher, live_site, quality, tmp_path, client):
@@ -208,6 +208,6 @@ def test_a_record_without_judges_has_a_report_and_is_refused_once_it_was_tampere
     told = capsys.readouterr().out
     assert "effective sample size" in told
     assert "nan" not in told
-    for name, tamper in TAMPERINGS[made.recipe["rule"]["kind"]].values():
+    for name, tamper in TAMPERINGS[made.config_data["rule"]["kind"]].values():
         with pytest.raises(CommandError):
             call_command("replay", str(rewrite(path, name, tamper)))

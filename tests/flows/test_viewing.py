@@ -16,13 +16,13 @@ from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Vote
 from tests.flows.test_browser import join
 from tests.flows.test_browser import open_page as open_page
-from tests.flows.test_context import recipe_of
+from tests.flows.test_context import config_of
 from tests.support import campaigns
-from tests.support.campaigns import invitation_path, make_campaign, make_recipe, wait_until_idle
+from tests.support.campaigns import invitation_path, make_campaign, make_config, wait_until_idle
 from tests.support.installations import MS_TO_JUDGE, lease_on, press_and_wait
 
 pytestmark = pytest.mark.browser
-ONE_VOTE = [{"question": "Which is calmer?", "budget": 1}]
+ONE_VOTE = [{"question": "Which is calmer?", "votes": 1}]
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
 PHONE = {"width": 360, "height": 740}
 WORDS = ["lamp", "rain", "marsh", "door", "page", "house", "letter"]
@@ -45,7 +45,7 @@ _SMALL = """() => [...document.querySelectorAll('.preferences button, .preferenc
 @pytest.fixture
 def texts(researcher):
     table = campaigns.spreadsheet([["text"], *LONG])
-    return make_campaign(researcher, file=table, recipe=make_recipe(judges=ONE_VOTE, chains=1, steps=60))
+    return make_campaign(researcher, file=table, config=make_config(judges=ONE_VOTE, chains=1, steps=60))
 
 
 @pytest.fixture
@@ -54,22 +54,22 @@ def columns(researcher):
     source = "بيت أحمر كبير على التل. " * 40
     rows = [[*text, source, f"{place} " + "w" * 300 * (place == 0)] for place, text in enumerate(LONG)]
     return make_campaign(
-        researcher, file=campaigns.spreadsheet([["text", "source", "quality"], *rows]), recipe=recipe_of()
+        researcher, file=campaigns.spreadsheet([["text", "source", "quality"], *rows]), config=config_of()
     )
 
 
 @pytest.fixture
 def molecules(researcher):
     space = {"kind": "catalog", "objects": "molecules", "neighbours": 2}
-    recipe = make_recipe(space=space, judges=ONE_VOTE, chains=1, steps=60)
-    return make_campaign(researcher, file=MOLECULES, filename="m.csv", recipe=recipe)
+    config = make_config(space=space, judges=ONE_VOTE, chains=1, steps=60)
+    return make_campaign(researcher, file=MOLECULES, filename="m.csv", config=config)
 
 
 @pytest.fixture
 def images(researcher):
-    recipe = make_recipe(version=1, space={"kind": "images"}, kernel={"kind": "independent"}, judges=ONE_VOTE)
-    described = sampler.parse_recipe(recipe).model_dump(mode="json")
-    campaign = drafts.create(owner=researcher, is_seed_typed=True, name="Patterns", recipe=described)
+    config = make_config(version=1, space={"kind": "images"}, kernel={"kind": "independent"}, judges=ONE_VOTE)
+    described = sampler.parse_config(config).model_dump(mode="json")
+    campaign = drafts.create(owner=researcher, is_seed_typed=True, name="Patterns", config=described)
     lifecycle.start(campaign)
     wait_until_idle()
     return campaign
@@ -140,7 +140,7 @@ def test_unlinked_each_text_scrolls_by_itself_and_the_tab_remembers(open_page, t
 def test_on_a_phone_a_button_scrolls_both_texts_to_where_they_differ(open_page, researcher):
     same = "The rain fell on the old house. " * 60
     table = campaigns.spreadsheet([["text"], *([f"{same}{word} {same}{word}."] for word in WORDS[:2])])
-    campaign = make_campaign(researcher, file=table, recipe=make_recipe(judges=ONE_VOTE, chains=1, steps=9))
+    campaign = make_campaign(researcher, file=table, config=make_config(judges=ONE_VOTE, chains=1, steps=9))
     page = settled(join(open_page, campaign, viewport=PHONE))
     seen = """() => [...document.querySelectorAll('.reading')].map((box) => {
       const [view, marks] = [box.getBoundingClientRect(), [...box.querySelectorAll('.changed')]];

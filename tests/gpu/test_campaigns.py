@@ -17,7 +17,7 @@ from tests.support.campaigns import (
     assert_record_is_whole,
     assert_replay_passes,
     export_to,
-    make_recipe,
+    make_config,
     table,
     vote_until_finished,
 )
@@ -45,9 +45,9 @@ def offered(settings, folder):
 
 def make(owner, **changes) -> Campaign:
     space = {"kind": "model-texts", "model": "tiny", "prompts": PROMPTS, "system": "moon", "limit": 8}
-    recipe = make_recipe(space=space, kernel={"kind": "suffix", "cut": "length"}, chains=4, steps=6) | changes
-    recipe = sampler.parse_recipe(recipe).model_dump(mode="json")
-    return drafts.create(owner=owner, is_seed_typed=True, name="Written here", recipe=recipe)
+    config = make_config(space=space, kernel={"kind": "suffix", "cut": "length"}, chains=4, steps=6) | changes
+    config = sampler.parse_config(config).model_dump(mode="json")
+    return drafts.create(owner=owner, is_seed_typed=True, name="Written here", config=config)
 
 
 class TestInOneProcess:

@@ -16,7 +16,7 @@ from sampler.experiments.lockstep_record import LockstepWriter, replay_lockstep
 from sampler.experiments.mars import score_of
 from sampler.kernels.learned_fragments import LearnedFragments
 from sampler.spaces.molecules.edits import Addition
-from sampler.spaces.molecules.space import MoleculesRecipe
+from sampler.spaces.molecules.space import MoleculesConfig
 from sampler.spaces.molecules.vocabulary import Vocabulary
 from tests.support.sampling import (
     SMALL_SPACES,
@@ -29,7 +29,7 @@ from tests.support.sampling import (
 )
 
 ARMS = ("*C", "*CC", "*O", "*F", "*N", "*c1ccccc1", "*C(N)=O", "*C#N", "*Cl", "*OC")
-SPACE = MoleculesRecipe(size_log_weights=(0.0,) * 14, vocabulary=ARMS)
+SPACE = MoleculesConfig(size_log_weights=(0.0,) * 14, vocabulary=ARMS)
 # Small batches, so that a pass through few edits makes many updates.
 SETTINGS = LearningSettings(batch_atoms=250)
 ROUNDS = 12

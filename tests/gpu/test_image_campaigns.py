@@ -31,7 +31,7 @@ from tests.support.campaigns import (
     assert_record_is_whole,
     assert_replay_passes,
     export_to,
-    make_recipe,
+    make_config,
     table,
     vote_until_finished,
 )
@@ -77,9 +77,9 @@ def offer(settings, folders):
 
 
 def make(owner, **changes) -> Campaign:
-    recipe = make_recipe(space=SPACE, kernel=sampler.PAPER_MIXTURE, chains=2, steps=6) | changes
+    config = make_config(space=SPACE, kernel=sampler.PAPER_MIXTURE, chains=2, steps=6) | changes
     return drafts.create(
-        owner=owner, is_seed_typed=True, name="Painted", recipe=sampler.parse_recipe(recipe).model_dump(mode="json")
+        owner=owner, is_seed_typed=True, name="Painted", config=sampler.parse_config(config).model_dump(mode="json")
     )
 
 
@@ -112,7 +112,7 @@ def test_from_the_form_to_a_record_that_replays(researcher, client, idle_tasks, 
     client.force_login(researcher)
     client.post(reverse("console:create"), form(**FIELDS, chains="2", steps="5"))
     campaign = Campaign.objects.get()
-    assert campaign.recipe["space"]["dimension"] == 256
+    assert campaign.config_data["space"]["dimension"] == 256
     client.post(reverse("console:start", args=[campaign.pk]))
     idle_tasks()
     annotators = [Annotator.objects.create(campaign=campaign) for _ in range(4)]
@@ -157,7 +157,7 @@ def test_a_pair_has_its_pictures_before_anybody_sees_it(researcher, client, idle
 
 
 def test_what_may_follow_is_painted_while_people_vote(researcher, idle_tasks, offer):
-    campaign = started(researcher, idle_tasks, judges=[{"question": "Which is better?", "budget": 1}])
+    campaign = started(researcher, idle_tasks, judges=[{"question": "Which is better?", "votes": 1}])
     comparisons = list(Comparison.objects.filter(verdict__isnull=True))
     assert len(comparisons) == 2
     for comparison in comparisons:
@@ -187,7 +187,7 @@ def test_the_same_latent_is_the_same_file_and_is_painted_once(researcher, idle_t
 
 
 def test_a_picture_that_may_follow_either_way_is_painted_once(researcher, idle_tasks, offer):
-    judges = [{"question": "Which is better?", "budget": 1}]
+    judges = [{"question": "Which is better?", "votes": 1}]
     kernel = {"kind": "crank-nicolson", "beta": 1}
     campaign = started(researcher, idle_tasks, kernel=kernel, judges=judges, chains=1)
     drafts = PrefetchedProposal.objects.filter(step=2)
@@ -220,7 +220,7 @@ def test_a_draft_that_stays_goes_without_its_states_picture(researcher, idle_tas
 
 
 def test_a_decoder_that_fails_suspends_the_chain_with_the_reason_until_it_does_not(researcher, idle_tasks, offer):
-    campaign = started(researcher, idle_tasks, judges=[{"question": "Which is better?", "budget": 1}], chains=1)
+    campaign = started(researcher, idle_tasks, judges=[{"question": "Which is better?", "votes": 1}], chains=1)
     offer("broken")
     PrefetchedProposal.objects.all().delete()
     vote_once(campaign)
@@ -242,7 +242,7 @@ def test_a_decoder_that_fails_suspends_the_chain_with_the_reason_until_it_does_n
 def test_a_disk_that_takes_no_picture_suspends_the_chain_with_the_reason_until_it_does(
     researcher, idle_tasks, offer, data_folder
 ):
-    campaign = started(researcher, idle_tasks, judges=[{"question": "Which is better?", "budget": 1}], chains=1)
+    campaign = started(researcher, idle_tasks, judges=[{"question": "Which is better?", "votes": 1}], chains=1)
     PrefetchedProposal.objects.all().delete()
     folder = Path(default_storage.path(f"pictures/{campaign.pk}/painted"))
     folder.rename(data_folder / "aside")

@@ -27,7 +27,7 @@ class Case:
     Args:
         steps: of each chain.
         chains: at the start.
-        most_chains: up to so many open while people vote; None for no further ones.
+        max_chains: up to so many open while people vote; None for no further ones.
         budget: N of its judge, or of each of two.
         is_in_both_orders: the question is asked of two judges, one for each order.
         is_limited: people give a number of votes, in a limited time.
@@ -46,7 +46,7 @@ class Case:
     steps: int
     budget: int = 1
     chains: int = 20
-    most_chains: int | None = None
+    max_chains: int | None = None
     is_in_both_orders: bool = False
     is_limited: bool = False
     check_share: float = 0.0
@@ -79,7 +79,7 @@ LAPSING = Voters(2 * SCORES[None], lapses=0.05)
 LAPSES = "voters with lapses"
 WHOLE = "voters of one law with every fate"
 RIGHT = {
-    WHOLE: Case(Voters(), crowds.lives, 80, budget=3, chains=5, most_chains=20, is_limited=True, check_share=0.1),
+    WHOLE: Case(Voters(), crowds.lives, 80, budget=3, chains=5, max_chains=20, is_limited=True, check_share=0.1),
     "leaning voters asked in both orders": Case(
         Voters(0.5 * SCORES[None], lean=1.0), crowds.lives, 80, budget=2, is_in_both_orders=True
     ),

@@ -51,7 +51,7 @@ def simulated(case: Case, seed: int) -> Paths:
     """Return where the chains of a study go."""
     plan, seats = case.plan(seed), Seats(case)
     # All that may open; when they do makes no difference to them.
-    chains = case.most_chains or case.chains
+    chains = case.max_chains or case.chains
     paths = np.zeros((chains, case.steps + 1), dtype=np.int64)
     for chain in range(chains):
         position = begin(plan, chain)

@@ -25,7 +25,7 @@ from tests.laws.cases import SEED, Case
 from tests.laws.crowds import GONE, Deed, Pair, Reaction, votes_at_once
 from tests.laws.law import WEIGHTS, Paths
 from tests.laws.simulated import SEATS
-from tests.support.campaigns import make_recipe, recruited_campaign, wait_until_idle
+from tests.support.campaigns import make_config, recruited_campaign, wait_until_idle
 
 TEXTS = "text,weight\n" + "".join(f"text {place},{weight}\n" for place, weight in enumerate(WEIGHTS))
 VOTES_EACH, MINUTES = 60, 30
@@ -45,19 +45,19 @@ OTHER_ROLE, MISUNDERSTANDS, CARELESS, FAILS_WHEN_CARELESS, SLOW = 0.1, 0.1, 0.3,
 def campaign_of(owner, case: Case) -> Campaign:
     """Return the started campaign of a case."""
     orders = [{"order": order} for order in ("proposal-first", "proposal-second")] if case.is_in_both_orders else [{}]
-    recipe = make_recipe(
+    config = make_config(
         space={"kind": "catalog", "objects": "texts", "neighbours": len(WEIGHTS) - 1},
         kernel={"kind": "neighbours"},
-        judges=[{"question": "Which is darker?", "budget": case.budget} | order for order in orders],
+        judges=[{"question": "Which is darker?", "votes": case.budget} | order for order in orders],
         chains=case.chains,
-        most_chains=case.most_chains,
+        max_chains=case.max_chains,
         steps=case.steps,
         seed=SEED,
     )
     limits = {"votes_each": VOTES_EACH, "most_minutes": MINUTES, "places": 100_000} if case.is_limited else {}
     protocol = (STAGES if case.is_limited else {}) | {"check_share": case.check_share, "checks_may_fail": 2}
     suspends = {"suspend_after_skips": case.suspends_after}
-    return recruited_campaign(owner, file=TEXTS, recipe=recipe, protocol=protocol, **limits, **suspends)
+    return recruited_campaign(owner, file=TEXTS, config=config, protocol=protocol, **limits, **suspends)
 
 
 @dataclass

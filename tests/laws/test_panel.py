@@ -31,7 +31,7 @@ SKIPS = 0.05
 
 def study_of(owner, members: Members) -> Campaign:
     """Run a panel's campaign to its end: whoever comes next answers what they are asked, or skips it."""
-    recipe = {
+    config = {
         "space": {"kind": "catalog", "objects": "texts", "neighbours": len(WEIGHTS) - 1},
         "kernel": {"kind": "neighbours"},
         "judges": panel_judges(len(TASTES)),
@@ -39,7 +39,7 @@ def study_of(owner, members: Members) -> Campaign:
         "steps": STEPS,
         "seed": SEED,
     }
-    campaign = panel_campaign(owner, file=TEXTS, recipe=recipe)
+    campaign = panel_campaign(owner, file=TEXTS, config=config)
     people = [sit_down(campaign, panelist) for panelist in range(1, len(TASTES) + 1)]
     rng = np.random.default_rng(SEED)
     while True:

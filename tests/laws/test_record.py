@@ -35,7 +35,7 @@ def with_another_choice(record, _gone) -> Place:
 
 def longer_under_another_seed(record, _gone) -> Place:
     """E9: a step is appended to a chain, drawn with another seed."""
-    record.recipe["steps"] = STEPS + 1
+    record.config["steps"] = STEPS + 1
     last = next(row for row in reversed(record.samples) if row["chain"] == "0")
     drawn = ask(RIGHT[WHOLE].plan(SEED + 1), Position(0, STEPS, int(last["state"])))
     row = record.steps[-1] | {
@@ -65,4 +65,4 @@ def test_replay_names_the_row(researcher, tmp_path):
 
 def differences(record):
     tables = record.states, record.steps, record.votes, record.samples
-    return sampler.replay(record.recipe, *tables, chains=record.chains).differences
+    return sampler.replay(record.config, *tables, chains=record.chains).differences

@@ -43,7 +43,7 @@ EXAMPLES = {
 every_kind = pytest.mark.parametrize("kind", OBJECT_KINDS.values(), ids=OBJECT_KINDS)
 
 
-def test_the_kinds_that_recipes_name_have_a_presenter_and_no_others():
+def test_the_kinds_that_configs_name_have_a_presenter_and_no_others():
     assert OBJECT_KINDS.keys() == sampler.OBJECT_KINDS.keys() == EXAMPLES.keys()
 
 
@@ -194,8 +194,8 @@ ADDRESS = re.compile(r'(?:src|srcset)="(/[^"]*/(?:first|second)/[^"]*)"')
 @every_kind
 def test_what_is_exported_drawn_again_is_what_the_voter_saw(kind, researcher, idle_tasks, client, tmp_path):
     space = {"kind": "catalog", "objects": kind.name, "neighbours": 0}
-    recipe = campaigns.make_recipe(space=space, kernel={"kind": "independent"}, chains=2, steps=9)
-    campaign = campaigns.make_campaign(researcher, file=ODD[kind.name], filename="odd", recipe=recipe)
+    config = campaigns.make_config(space=space, kernel={"kind": "independent"}, chains=2, steps=9)
+    campaign = campaigns.make_campaign(researcher, file=ODD[kind.name], filename="odd", config=config)
     client.post(campaigns.invitation_path(campaign))
     seen = {}
     for _ in range(6):

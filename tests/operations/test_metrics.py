@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Comparison, Side, Vote
 from prefmh_web.operations import metrics
-from tests.support.campaigns import cast, make_campaign, make_recipe, vote_until_finished, wait_until_idle
+from tests.support.campaigns import cast, make_campaign, make_config, vote_until_finished, wait_until_idle
 
 SCORES = {0: lambda place: 0.3 * place, 1: lambda place: -0.2 * place}
 
@@ -40,8 +40,8 @@ def test_nothing_yet(db):
 
 
 def test_votes_and_verdicts_are_told_exactly(researcher):
-    finished = make_campaign(researcher, recipe=make_recipe(steps=20))
-    going_on = make_campaign(researcher, recipe=make_recipe(judges=[{"question": "Which?", "budget": 9}]))
+    finished = make_campaign(researcher, config=make_config(steps=20))
+    going_on = make_campaign(researcher, config=make_config(judges=[{"question": "Which?", "votes": 9}]))
     crowd = [Annotator.objects.create(campaign=finished) for _ in range(3)]
     vote_until_finished(finished, crowd, SCORES, np.random.default_rng(1))
     annotator = Annotator.objects.create(campaign=going_on)
@@ -93,7 +93,7 @@ def more_votes(comparison: Comparison, count: int) -> None:
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="counts the steps of SQLite's virtual machine")
 def test_a_scrape_does_not_pass_over_the_votes(researcher):
-    campaign = make_campaign(researcher, recipe=make_recipe(steps=3))
+    campaign = make_campaign(researcher, config=make_config(steps=3))
     crowd = [Annotator.objects.create(campaign=campaign) for _ in range(3)]
     vote_until_finished(campaign, crowd, SCORES, np.random.default_rng(1))
     metrics.page()

@@ -24,8 +24,8 @@ from tests.support.campaigns import (
     answer_check,
     arrive,
     invitation_path,
+    make_config,
     make_draft,
-    make_recipe,
     pair_of,
     prolific,
     recruited_campaign,
@@ -34,7 +34,7 @@ from tests.support.campaigns import (
     wait_until_idle,
 )
 
-ONE_JUDGE = [{"question": "Which is darker?", "budget": 1}]
+ONE_JUDGE = [{"question": "Which is darker?", "votes": 1}]
 MODEL = {
     "question": "Which is darker?",
     "budget": 5,
@@ -47,19 +47,19 @@ MODEL = {
     [
         ({"steps": 5}, {}, 3 * 5 * 3),
         ({"steps": 5, "judges": [*ONE_JUDGE, MODEL]}, {}, 3 * 5),
-        ({"steps": 5, "judges": ONE_JUDGE, "most_chains": 8}, {}, 8 * 5),
+        ({"steps": 5, "judges": ONE_JUDGE, "max_chains": 8}, {}, 8 * 5),
         ({"judges": ONE_JUDGE}, {"check_share": 0.1}, 150 + 15),
         ({"judges": ONE_JUDGE}, {"check_share": 0.11}, 150 + 17),
         ({"judges": ONE_JUDGE}, {"repeat_share": 0.1}, 150 + 15),
     ],
 )
 def test_the_worst_case_is_every_step_with_every_vote_and_the_trials_of_the_shares(changes, protocol, most):
-    recipe = sampler.parse_recipe(make_recipe(**changes) | {"version": 1})
-    assert budget.needs(recipe, Protocol.model_validate(protocol)).answers == most
+    config = sampler.parse_config(make_config(**changes) | {"version": 1})
+    assert budget.needs(config, Protocol.model_validate(protocol)).answers == most
 
 
 def draft_with(researcher, most: int):
-    draft = make_draft(researcher, recipe=make_recipe(steps=5))
+    draft = make_draft(researcher, config=make_config(steps=5))
     protocol = {"check_share": 0.1}
     recruiting.set_up(draft, {"recruiter": "prolific", "budget": most, "protocol": protocol}, ())
     return draft
@@ -99,8 +99,8 @@ def test_a_start_with_fewer_places_than_a_pair_needs_people_is_refused(researche
 
 
 def test_once_all_places_are_taken_the_overview_says_what_is_still_needed(researcher):
-    recipe = make_recipe(judges=ONE_JUDGE, chains=2, steps=10)
-    study = recruited_campaign(researcher, recipe=recipe, places=2, votes_each=3)
+    config = make_config(judges=ONE_JUDGE, chains=2, steps=10)
+    study = recruited_campaign(researcher, config=config, places=2, votes_each=3)
     anna, ben = (arrive(study, prolific(person)) for person in ("anna", "ben"))
     for browser in (anna, ben):
         vote(browser, study, times=3)
@@ -129,8 +129,8 @@ def answer_too_late(campaign, *people: str) -> None:
 
 @pytest.mark.parametrize(("spare", "kept"), [(0, 0), (1, 1)])
 def test_a_vote_that_comes_too_late_is_kept_while_the_budget_has_room(researcher, spare, kept):
-    recipe = make_recipe(judges=ONE_JUDGE, chains=1, steps=30)
-    campaign = recruited_campaign(researcher, recipe=recipe, budget=30 + spare)
+    config = make_config(judges=ONE_JUDGE, chains=1, steps=30)
+    campaign = recruited_campaign(researcher, config=config, budget=30 + spare)
     answer_too_late(campaign, "anna", "ben")
     assert Vote.objects.filter(number=None).count() == kept
     assert budget.spent(campaign) == budget.Spent(1 + kept, kept, 0)
@@ -138,8 +138,8 @@ def test_a_vote_that_comes_too_late_is_kept_while_the_budget_has_room(researcher
 
 @pytest.mark.django_db(transaction=True)
 def test_of_many_trials_at_once_no_more_are_given_than_there_is_room_for(researcher):
-    recipe = make_recipe(judges=ONE_JUDGE, chains=1, steps=30)
-    campaign = recruited_campaign(researcher, recipe=recipe, budget=30 + 3)
+    config = make_config(judges=ONE_JUDGE, chains=1, steps=30)
+    campaign = recruited_campaign(researcher, config=config, budget=30 + 3)
     for number in range(8):
         arrive(campaign, prolific(f"person-{number}"))
 
@@ -155,8 +155,8 @@ def test_of_many_trials_at_once_no_more_are_given_than_there_is_room_for(researc
 
 
 def test_what_somebody_answered_stays_spent_when_they_have_who_they_are_deleted(researcher):
-    recipe = make_recipe(judges=ONE_JUDGE, chains=4, steps=30)
-    campaign = recruited_campaign(researcher, recipe=recipe, protocol={"check_share": 0.5}, budget=180)
+    config = make_config(judges=ONE_JUDGE, chains=4, steps=30)
+    campaign = recruited_campaign(researcher, config=config, protocol={"check_share": 0.5}, budget=180)
     browser = arrive(campaign, prolific("anna"))
     vote_until_check(browser, campaign)
     answer_check(browser, campaign)
@@ -169,9 +169,9 @@ def test_what_somebody_answered_stays_spent_when_they_have_who_they_are_deleted(
 
 
 def test_places_times_pay_stands_on_the_setup_and_on_the_live_page(researcher):
-    recipe = make_recipe(judges=ONE_JUDGE, chains=4, steps=30)
+    config = make_config(judges=ONE_JUDGE, chains=4, steps=30)
     money = {"places": 40, "place_pay": "1.50", "currency": "£"}
-    campaign = recruited_campaign(researcher, recipe=recipe, budget=200, **money)
+    campaign = recruited_campaign(researcher, config=config, budget=200, **money)
     owner = browser_of(researcher)
     for path in (reverse("console:participants", args=[campaign.pk]), campaign.get_absolute_url()):
         page = owner.get(path).content.decode()

@@ -24,7 +24,7 @@ from tests.support.campaigns import (
     assert_replay_passes,
     export_to,
     invitation_path,
-    make_recipe,
+    make_config,
     page_of,
     pair_of,
     payments_of,
@@ -37,7 +37,7 @@ from tests.support.campaigns import (
 )
 
 OFTEN = {"check_share": 0.5, "checks_may_fail": 1}
-MANY = {"recipe": make_recipe(judges=[{"question": "Which is darker?", "budget": 1}], chains=4, steps=30)}
+MANY = {"config": make_config(judges=[{"question": "Which is darker?", "votes": 1}], chains=4, steps=30)}
 
 
 @pytest.fixture
@@ -283,7 +283,7 @@ def test_failed_gold_checks_count_together_with_the_others_and_a_skipped_one_doe
 def test_a_gold_molecule_is_drawn_for_its_person_only(researcher):
     gold = [{"first": "CCC", "second": "CCCC", "answer": "first"}]
     space = {"kind": "catalog", "objects": "molecules", "neighbours": 2}
-    options = {"file": MOLECULES, "filename": "m.csv", "recipe": MANY["recipe"] | {"space": space}}
+    options = {"file": MOLECULES, "filename": "m.csv", "config": MANY["config"] | {"space": space}}
     study = recruited_campaign(researcher, protocol={"gold": gold, "gold_share": 0.5}, **options)
     browser, other = arrive(study, prolific("anna")), arrive(study, prolific("ben"))
     check = vote_until_check(browser, study)
@@ -349,7 +349,7 @@ def test_a_repeat_is_an_earlier_decided_pair_and_never_a_vote_and_never_ends_a_p
 def test_a_pair_that_some_chain_asks_at_this_moment_is_not_repeated(researcher):
     """With two objects every chain asks the same pair, so as long as one asks it nobody sees it once more."""
     space = {"kind": "catalog", "objects": "texts", "neighbours": 1}
-    options = {"file": "text\none\ntwo\n", "recipe": MANY["recipe"] | {"space": space}}
+    options = {"file": "text\none\ntwo\n", "config": MANY["config"] | {"space": space}}
     study = recruited_campaign(researcher, protocol=STEADY, **options)
     browser = arrive(study, prolific("anna"))
     vote(browser, study, times=12)

@@ -20,7 +20,7 @@ from tests.support.campaigns import (
     WAY_BACK,
     arrive,
     invitation_path,
-    make_recipe,
+    make_config,
     pair_of,
     payments_of,
     prolific,
@@ -28,7 +28,7 @@ from tests.support.campaigns import (
     vote,
 )
 
-FEW = {"judges": [{"question": "Which is darker?", "budget": 1}], "chains": 1, "steps": 2}
+FEW = {"judges": [{"question": "Which is darker?", "votes": 1}], "chains": 1, "steps": 2}
 
 
 def page_of(browser, campaign) -> str:
@@ -92,7 +92,7 @@ def test_outcome_and_code_are_settled_once(researcher):
 
 @pytest.mark.parametrize(("votes_each", "outcome"), [(10, "nothing-left"), (None, "completed")])
 def test_when_the_campaign_is_finished_the_part_of_everybody_ends(researcher, votes_each, outcome):
-    study = recruited_campaign(researcher, votes_each=votes_each, recipe=make_recipe(**FEW))
+    study = recruited_campaign(researcher, votes_each=votes_each, config=make_config(**FEW))
     browser = arrive(study, prolific("anna"))
     vote(browser, study, times=2)
     study.refresh_from_db()

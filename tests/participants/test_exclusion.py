@@ -25,7 +25,7 @@ from tests.support.campaigns import (
     everything_in,
     export_to,
     invitation_path,
-    make_recipe,
+    make_config,
     pair_of,
     payments_of,
     prolific,
@@ -41,8 +41,8 @@ WITH_CODE = CODES | {"ended": "ENDED1"}
 
 
 def study_of(researcher, **options) -> Campaign:
-    one_judge = make_recipe(judges=[{"question": "Which is darker?", "budget": 1}], chains=1, steps=8)
-    return recruited_campaign(researcher, codes=WITH_CODE, recipe=one_judge, **options)
+    one_judge = make_config(judges=[{"question": "Which is darker?", "votes": 1}], chains=1, steps=8)
+    return recruited_campaign(researcher, codes=WITH_CODE, config=one_judge, **options)
 
 
 def end(study, *, is_paid: bool = False) -> bool | None:

@@ -11,8 +11,8 @@ from tests.support.campaigns import (
     arrive,
     go_on,
     invitation_path,
+    make_config,
     make_draft,
-    make_recipe,
     page_of,
     pair_of,
     prolific,
@@ -33,7 +33,7 @@ PAIRS = [
 ]
 PRACTICE = {"practice": PAIRS, "comprehension": [{"text": "Ready?", "options": ["no", "yes"], "right": "yes"}]}
 MOLECULES = "smiles\nCCO\nc1ccccc1O\nCC(=O)O\nCCN\n"
-OF_MOLECULES = make_recipe(space={"kind": "catalog", "objects": "molecules", "neighbours": 2})
+OF_MOLECULES = make_config(space={"kind": "catalog", "objects": "molecules", "neighbours": 2})
 
 
 def chosen(side: str, number: int = 0) -> dict[str, str]:
@@ -87,7 +87,7 @@ def test_nobody_goes_on_without_an_answer(study, fields):
 
 def test_molecules_are_drawn_for_those_who_take_part(researcher):
     pairs = [{"first": "CCC", "second": "CCCC", "answer": "second", "if_wrong": "Count the carbons."}]
-    options = {"file": MOLECULES, "filename": "m.csv", "recipe": OF_MOLECULES}
+    options = {"file": MOLECULES, "filename": "m.csv", "config": OF_MOLECULES}
     study = recruited_campaign(researcher, protocol={"practice": pairs}, **options)
     browser = arrive(study, prolific("anna"))
     picture = f"{invitation_path(study)}practice/0/first/"
@@ -100,16 +100,16 @@ def test_molecules_are_drawn_for_those_who_take_part(researcher):
 
 
 @pytest.mark.parametrize(
-    ("pair", "recipe", "reason"),
+    ("pair", "config", "reason"),
     [
         ({"first": "no molecule", "second": "CC"}, OF_MOLECULES, "is no molecule"),
         ({"first": "C", "second": "CC", "question": 3}, OF_MOLECULES, "people answer 2"),
     ],
 )
 def test_a_campaign_whose_setup_has_changed_since_does_not_start_with_pairs_that_it_cannot_show(
-    researcher, pair, recipe, reason
+    researcher, pair, config, reason
 ):
-    draft = make_draft(researcher, file=MOLECULES, filename="m.csv", recipe=recipe)
+    draft = make_draft(researcher, file=MOLECULES, filename="m.csv", config=config)
     practice = [{"answer": "first", "if_wrong": "No."} | pair]
     Recruitment.objects.create(campaign=draft, recruiter="prolific", protocol={"practice": practice})
     with pytest.raises(NotPossible, match=reason):

@@ -29,7 +29,7 @@ from tests.support.campaigns import (
     everything_in,
     export_to,
     make_campaign,
-    make_recipe,
+    make_config,
     opened,
     recruited_campaign,
     wait_until_idle,
@@ -43,7 +43,7 @@ PROTOCOL = {
     "checks_end": False,
 }
 # Of two people, one waits for the pair that the other has.
-RECIPE = make_recipe(judges=[{"question": "Which is darker?", "budget": 1}], chains=1, steps=60)
+CONFIG = make_config(judges=[{"question": "Which is darker?", "votes": 1}], chains=1, steps=60)
 ALL = {"instructed", "gold", "repeat"}
 OTHER = {"first": "second", "second": "first"}
 AGREED = consent.Answer(consent.version_of(TEXT), agrees=True)
@@ -60,7 +60,7 @@ def study_of(owner):
     # Which trials there are is drawn by the people's numbers, and these differ from run to run.
     for _ in range(20):
         campaign = recruited_campaign(
-            owner, recipe=RECIPE, protocol=PROTOCOL, consent=TEXT, budget=200, places=9, votes_each=50
+            owner, config=CONFIG, protocol=PROTOCOL, consent=TEXT, budget=200, places=9, votes_each=50
         )
         if every_kind_answered(campaign):
             return campaign
@@ -101,7 +101,7 @@ def record(researcher, kept, tmp_path) -> sampler.Record:
 
 def differences(record: sampler.Record) -> list[str]:
     tables = record.states, record.steps, record.votes, record.samples
-    found = sampler.replay(record.recipe, *tables, protocol=record.protocol, checks=record.checks)
+    found = sampler.replay(record.config, *tables, protocol=record.protocol, checks=record.checks)
     return [str(each) for each in found.differences]
 
 
@@ -184,7 +184,7 @@ def whether_a_repeat_agreed(record) -> dict[str, str]:
 def after_how_many_votes(record) -> dict[str, str]:
     """To a number after which nothing is drawn."""
     row = record.checks[0]
-    person, seed = int(row["annotator"]), record.recipe["seed"]
+    person, seed = int(row["annotator"]), record.config["seed"]
     shares = sampler.judges.Shares(0.1, 0.2, 0.2)
     free = (votes for votes in range(1, 100) if sampler.judges.check_after(seed, person, votes, shares, 2) is None)
     row["after_votes"] = str(next(free))

@@ -13,7 +13,7 @@ from tests.support.campaigns import (
     CODES,
     arrive,
     invitation_path,
-    make_recipe,
+    make_config,
     page_of,
     pair_of,
     payments_of,
@@ -23,7 +23,7 @@ from tests.support.campaigns import (
     vote,
 )
 
-ONE_CHAIN = {"recipe": make_recipe(judges=[{"question": "Which is darker?", "budget": 1}], chains=1, steps=30)}
+ONE_CHAIN = {"config": make_config(judges=[{"question": "Which is darker?", "votes": 1}], chains=1, steps=30)}
 SHORT = {"wait_minutes": 5}
 
 

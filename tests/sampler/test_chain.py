@@ -21,7 +21,7 @@ from sampler import (
     ask_many,
     begin,
     begin_many,
-    parse_recipe,
+    parse_config,
     stream,
     tell,
 )
@@ -134,9 +134,9 @@ MANY = {
 
 @pytest.mark.parametrize(("space", "kernel"), MANY.values(), ids=MANY)
 def test_many_chains_at_once_are_the_chains_one_by_one(space, kernel):
-    judges = [{"question": "Which is darker?", "budget": 2}]
-    recipe = {"space": space, "kernel": kernel, "judges": judges, "chains": 5, "steps": 9, "seed": 11}
-    many = parse_recipe(recipe).build()
+    judges = [{"question": "Which is darker?", "votes": 2}]
+    config = {"space": space, "kernel": kernel, "judges": judges, "chains": 5, "steps": 9, "seed": 11}
+    many = parse_config(config).build()
     starts = begin_many(many, range(5))
     assert [(each.chain, each.step) for each in starts] == [(chain, 0) for chain in range(5)]
     for chain, found in enumerate(starts):

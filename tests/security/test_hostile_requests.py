@@ -184,7 +184,7 @@ def test_odd_numbers_in_addresses_are_not_found(world, path):
     "name",
     [
         "../secret-key", "..%2f..%2fsecret-key", "%2e%2e/votes.csv", "..\\secret-key", "/etc/passwd", "%2fetc%2fpasswd",
-        "votes.csv%00.zip", "votes.csv/", "VOTES.CSV", "export.zip%0d%0aX: y", "recipe.json;.csv", "~root", "a" * 3000,
+        "votes.csv%00.zip", "votes.csv/", "VOTES.CSV", "export.zip%0d%0aX: y", "votes.json;.csv", "~root", "a" * 3000,
     ],
 )  # fmt: skip
 def test_no_file_name_leads_out_of_the_record(world, name):

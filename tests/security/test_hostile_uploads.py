@@ -24,7 +24,7 @@ from sampler.objects.items import MAX_ITEMS
 from tests.console.test_pages import form
 from tests.security.world import browser_of
 from tests.support import campaigns
-from tests.support.campaigns import invitation_path, make_campaign, make_recipe, wait_until_idle
+from tests.support.campaigns import invitation_path, make_campaign, make_config, wait_until_idle
 from tests.support.installations import wait_for
 
 GOOD = campaigns.picture("red")
@@ -82,9 +82,9 @@ BOMBS = {
 @pytest.mark.parametrize("objects", ["images", "audio"])
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_an_archive_meant_to_harm_is_refused_with_a_reason(researcher, idle_tasks, tmp_path, bomb, objects):
-    recipe = make_recipe(space={"kind": "catalog", "objects": objects, "neighbours": 2})
+    config = make_config(space={"kind": "catalog", "objects": objects, "neighbours": 2})
     file = SimpleUploadedFile("a.zip", BOMBS[bomb]())
-    draft = drafts.create(owner=researcher, file=file, filename="a.zip", name="A", recipe=recipe)
+    draft = drafts.create(owner=researcher, file=file, filename="a.zip", name="A", config=config)
     idle_tasks()
     draft.catalog.refresh_from_db()
     assert draft.catalog.status == Catalog.Status.REFUSED
@@ -96,12 +96,12 @@ def test_an_archive_meant_to_harm_is_refused_with_a_reason(researcher, idle_task
 
 def test_a_good_picture_beside_a_bomb_is_read(researcher, idle_tasks):
     """The negative control: what is refused above is refused for what is wrong with it."""
-    recipe = make_recipe(space={"kind": "catalog", "objects": "images", "neighbours": 2})
+    config = make_config(space={"kind": "catalog", "objects": "images", "neighbours": 2})
     content = campaigns.archive(
         {"a.png": GOOD, "b.png": campaigns.picture("blue"), "c.png": campaigns.png_that_claims(40_000, 40_000)}
     )
     draft = drafts.create(
-        owner=researcher, file=SimpleUploadedFile("a.zip", content), filename="a.zip", name="A", recipe=recipe
+        owner=researcher, file=SimpleUploadedFile("a.zip", content), filename="a.zip", name="A", config=config
     )
     idle_tasks()
     assert draft.states.count() == 2
@@ -154,7 +154,7 @@ TABLES = {
 @pytest.mark.parametrize("table", TABLES)
 def test_a_table_meant_to_harm_gives_no_objects(researcher, idle_tasks, table):
     file = SimpleUploadedFile("t.csv", TABLES[table])
-    draft = drafts.create(owner=researcher, file=file, filename="t.csv", name="A", recipe=make_recipe())
+    draft = drafts.create(owner=researcher, file=file, filename="t.csv", name="A", config=make_config())
     idle_tasks()
     draft.catalog.refresh_from_db()
     assert draft.catalog.status == Catalog.Status.REFUSED
@@ -167,10 +167,10 @@ MARKS = ("<script>alert", "<img src=x", "49{%")
 
 def test_script_in_every_text_comes_back_escaped(researcher, idle_tasks, client):
     texts = f'text\n"{SCRIPT.replace(chr(34), chr(34) * 2)}"\nfine\n=1+1\nalso fine\n'
-    judges = [{"question": SCRIPT, "budget": 1}]
+    judges = [{"question": SCRIPT, "votes": 1}]
     campaign = make_campaign(
         researcher, file=texts, filename=f"{SCRIPT}.csv", name=SCRIPT[:120], instructions=SCRIPT,
-        recipe=make_recipe(judges=judges, space={"kind": "catalog", "objects": "texts", "neighbours": 1}),
+        config=make_config(judges=judges, space={"kind": "catalog", "objects": "texts", "neighbours": 1}),
     )  # fmt: skip
     owner = browser_of(researcher)
     pages = [owner.get("/"), owner.get(campaign.get_absolute_url()), client.get(invitation_path(campaign))]
@@ -194,10 +194,10 @@ def test_script_in_a_form_that_is_refused_comes_back_escaped(researcher, idle_ta
     "smiles", [SCRIPT, "C" * 100_000, "C1CC", "[" * 5000, "<svg/onload=alert(1)>", "*" * 50, "$&%"]
 )
 def test_smiles_meant_to_harm_are_refused_row_by_row(researcher, idle_tasks, smiles):
-    recipe = make_recipe(space={"kind": "catalog", "objects": "molecules", "neighbours": 1})
+    config = make_config(space={"kind": "catalog", "objects": "molecules", "neighbours": 1})
     content = campaigns.spreadsheet([["smiles"], ["CCO"], ["CCN"], [smiles]])
     file = SimpleUploadedFile("m.csv", content)
-    draft = drafts.create(owner=researcher, file=file, filename="m.csv", name="A", recipe=recipe)
+    draft = drafts.create(owner=researcher, file=file, filename="m.csv", name="A", config=config)
     idle_tasks()
     assert sorted(draft.states.values_list("content", flat=True)) == ["CCN", "CCO"]
     page = browser_of(researcher).get(draft.get_absolute_url()).content.decode()
@@ -209,9 +209,9 @@ FORMULAS = ["=1+1", "+1", "-1+1", "@SUM(A1)", "=HYPERLINK(1)", "'=1", "\t=1", "\
 
 def test_no_cell_of_the_export_runs_as_a_formula(researcher, idle_tasks):
     content = campaigns.spreadsheet([["text"], *([formula] for formula in FORMULAS)])
-    judges = [{"question": "=1+1", "budget": 1}]
-    recipe = make_recipe(judges=judges, chains=1)
-    campaign = make_campaign(researcher, file=content, recipe=recipe)
+    judges = [{"question": "=1+1", "votes": 1}]
+    config = make_config(judges=judges, chains=1)
+    campaign = make_campaign(researcher, file=content, config=config)
     wait_until_idle()
     for name in export.TABLES:
         rows = list(csv.reader(io.StringIO("".join(export.csv_text(Snapshot.now(campaign), name)), newline="")))

@@ -13,7 +13,7 @@ from prefmh_web.campaigns.record import export, measures
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from tests.security.world import browser_of
 from tests.support import campaigns
-from tests.support.campaigns import make_campaign, make_recipe, wait_until_idle
+from tests.support.campaigns import make_campaign, make_config, wait_until_idle
 
 RNG = np.random.default_rng(20261122)
 
@@ -56,8 +56,8 @@ def page_for(owner, path: str):
 
 
 def odd_campaign(owner, kind: str, content: bytes, count: int):
-    recipe = make_recipe(space={"kind": "catalog", "objects": kind, "neighbours": 2}, chains=40)
-    campaign = make_campaign(owner, file=content, filename=f"odd.{kind}", recipe=recipe)
+    config = make_config(space={"kind": "catalog", "objects": kind, "neighbours": 2}, chains=40)
+    campaign = make_campaign(owner, file=content, filename=f"odd.{kind}", config=config)
     wait_until_idle()
     assert [source for source, _ in campaign.catalog.refusals if not source.startswith("moving")] == []
     assert campaign.states.count() == count

@@ -32,7 +32,7 @@ from prefmh_web.campaigns.models import (
     TryoutPair,
 )
 from prefmh_web.endpoints.models import Endpoint
-from tests.support.campaigns import make_campaign, make_draft, make_recipe, wait_until_idle
+from tests.support.campaigns import make_campaign, make_config, make_draft, wait_until_idle
 
 WORDS = "Velvet zebra"
 SMILES = "smiles\nCCO\nCCN\nCCC\nCCCl\nCCBr\nCCF\n"
@@ -107,9 +107,9 @@ def build() -> World:
     victim, colleague, bystander = (users.create_user(name) for name in ("victim", "colleague", "bystander"))
     for researcher in (victim, colleague):
         make_researcher(researcher)
-    molecules = make_recipe(space={"kind": "catalog", "objects": "molecules", "neighbours": 2}, chains=6)
+    molecules = make_config(space={"kind": "catalog", "objects": "molecules", "neighbours": 2}, chains=6)
     campaign = make_campaign(
-        victim, file=SMILES, filename="m.csv", recipe=molecules, name=f"{WORDS} molecules", lease_seconds=3600
+        victim, file=SMILES, filename="m.csv", config=molecules, name=f"{WORDS} molecules", lease_seconds=3600
     )
     watched = make_campaign(victim, name=f"{WORDS} texts")
     draft = make_draft(victim, name=f"{WORDS} draft")

@@ -16,7 +16,7 @@ kernel:
   kind: suffix
 judges:
   - question: Which?
-    budget: 1
+    votes: 1
 chains: 2
 steps: 10
 """
@@ -48,8 +48,8 @@ WHOLE: dict[str, Any] = {
     },
     "rule": {"kind": "n-vote"},
     "judges": [
-        {"question": "Which is darker?", "budget": 2},
-        {"question": "Which is better?", "budget": 4, "order": "balanced", "source": _SOURCE},
+        {"question": "Which is darker?", "votes": 2},
+        {"question": "Which is better?", "votes": 4, "order": "balanced", "source": _SOURCE},
     ],
     "chains": 3,
     "steps": 50,

@@ -118,7 +118,7 @@ def test_the_bounds_of_the_forms_are_those_of_the_model():
 
 def test_everything_that_a_campaign_and_its_recruitment_store_is_in_a_setup_or_left_out_on_purpose():
     """A new column must be given a place in the file, or a reason here."""
-    in_file = {"name", "instructions", "recipe", "is_seed_typed", "lease_seconds"}
+    in_file = {"name", "instructions", "config", "is_seed_typed", "lease_seconds"}
     in_file |= {
         "suspend_after_skips",
         "suspend_after_reports",

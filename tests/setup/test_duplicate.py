@@ -27,14 +27,14 @@ def test_a_duplicate_has_the_same_setup_and_its_own_name_and_seed(name, research
     after = copied(before, researcher)
     assert after.is_draft
     assert after.name == f"Copy of {before.name}"
-    assert after.recipe["seed"] != before.recipe["seed"]
+    assert after.config_data["seed"] != before.config_data["seed"]
     assert not after.is_seed_typed
     assert setup_of(after) == setup_of(before).model_copy(
         update={"name": after.name, "seed": None, "judges": sampler.unnamed(setup_of(before).judges)}
     )
     # Its name, its seed and a panel's names apart, as its rows say it.
-    unnamed = sampler.unnamed_recipe(before.recipe)
-    Campaign.objects.filter(pk=before.pk).update(name=after.name, is_seed_typed=False, recipe=unnamed)
+    unnamed = sampler.unnamed_config(before.config)
+    Campaign.objects.filter(pk=before.pk).update(name=after.name, is_seed_typed=False, config=unnamed)
     before.refresh_from_db()
     assert_same(before, after)
 
@@ -72,7 +72,7 @@ def test_a_pilot_has_the_setup_of_its_campaign_but_for_its_size(name, researcher
     found = Campaign.objects.get(pk=made.pk)
     assert found.is_draft
     assert found.name == f"Pilot of {campaign.name}"
-    assert found.recipe["seed"] != campaign.recipe["seed"]
+    assert found.config_data["seed"] != campaign.config_data["seed"]
     before, after = setup_of(campaign), setup_of(found)
     same = {"name", "people", "seed"}
     assert after.model_dump(exclude=same) == before.model_dump(exclude=same)

@@ -46,7 +46,7 @@ space:
   sources: [Das Meer., Der Wald.]
   estimate: words
 kernel: {kind: suffix}
-judges: [{question: Which?, budget: 1, source: {kind: model, endpoint: A judge}}]
+judges: [{question: Which?, votes: 1, source: {kind: model, endpoint: A judge}}]
 chains: 2
 steps: 10
 """
@@ -68,9 +68,9 @@ kernel:
       - {weight: 0.1, kernel: {kind: suffix, cut: limit}}
   length: [{weight: 0.25, length: 2}, {weight: 0.75, length: 5}]
 judges:
-  - {question: Which?, budget: 1, order: proposal-first}
-  - {question: And which?, budget: 3}
-  - {question: Which?, budget: 1, order: proposal-second}
+  - {question: Which?, votes: 1, order: proposal-first}
+  - {question: And which?, votes: 3}
+  - {question: Which?, votes: 1, order: proposal-second}
 chains: 2
 steps: 10
 scorers: [words, length_of_my_own]
@@ -97,7 +97,7 @@ kernel:
     - {weight: 0.25, kernel: {kind: crank-nicolson, beta: 0.2}}
     - {weight: 0.15, kernel: {kind: crank-nicolson, beta: 0.3}}
     - {weight: 0.1, kernel: {kind: independent}}
-judges: [{question: Which?, budget: 2}]
+judges: [{question: Which?, votes: 2}]
 chains: 2
 steps: 10
 """
@@ -132,12 +132,12 @@ def test_what_is_changed_in_the_form_is_changed_in_the_file(signed_in, researche
 def test_beside_a_changed_field_what_the_form_does_not_show_stays(signed_in, researcher, endpoints):
     draft = imported(WRITTEN.encode(), researcher)
     after = save_setup(signed_in, draft, **{"model-texts-limit": "9", "model-texts-fresh_share": "0.5"})
-    assert after.recipe["space"]["sources"] == ["Das Meer.", "Der Wald."]
-    assert after.recipe["space"]["estimate"] == "words"
-    assert (after.recipe["space"]["limit"], after.recipe["kernel"]["parts"][0]["weight"]) == (9, 0.5)
+    assert after.config_data["space"]["sources"] == ["Das Meer.", "Der Wald."]
+    assert after.config_data["space"]["estimate"] == "words"
+    assert (after.config_data["space"]["limit"], after.config_data["kernel"]["parts"][0]["weight"]) == (9, 0.5)
     images = imported(IMAGES.encode(), researcher)
     after = save_setup(signed_in, images, chains="5")
-    assert (after.recipe["chains"], after.recipe["kernel"]) == (5, images.recipe["kernel"])
+    assert (after.config_data["chains"], after.config_data["kernel"]) == (5, images.config_data["kernel"])
 
 
 def test_prompts_that_leave_their_sources_alone_are_refused(signed_in, researcher, endpoints):
@@ -145,4 +145,4 @@ def test_prompts_that_leave_their_sources_alone_are_refused(signed_in, researche
     fields = setup_as_shown(signed_in, draft) | {"model-texts-prompts": "Only one."}
     page = signed_in.post(reverse("console:edit", args=[draft.pk]), fields).content.decode()
     assert "sources must be 1, one for each prompt, not 2" in page
-    assert len(Campaign.objects.get(pk=draft.pk).recipe["space"]["prompts"]) == 2
+    assert len(Campaign.objects.get(pk=draft.pk).config_data["space"]["prompts"]) == 2

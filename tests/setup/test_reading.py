@@ -49,7 +49,7 @@ def test_each_problem_is_told_with_its_place_and_its_mend(before, after, told):
 
 CHAT = """
   - question: And which?
-    budget: 1
+    votes: 1
     source: {kind: model, endpoint: Chats, prompt: {user: "{{question}} A: {{first}} B: {{second}}", completion: true}}
 """
 
@@ -57,7 +57,7 @@ CHAT = """
 @pytest.mark.django_db(transaction=True)
 def test_what_the_form_refuses_of_an_owners_endpoints_and_of_scorers_a_file_is_refused(researcher):
     """With the place; and the control: the same of an endpoint that completes, and of a scorer that is nowhere."""
-    text = LEAST.replace("    budget: 1\n", f"    budget: 1{CHAT}")
+    text = LEAST.replace("    votes: 1\n", f"    votes: 1{CHAT}")
     for name, dialect in (("Chats", "anthropic"), ("Completes", "vllm")):
         Endpoint.objects.create(owner=researcher, name=name, base_url="http://x/v1", model="m", dialect=dialect)
     with pytest.raises(SetupError) as refused:
@@ -76,18 +76,18 @@ def test_what_the_form_refuses_of_an_owners_endpoints_and_of_scorers_a_file_is_r
 @pytest.mark.django_db(transaction=True)
 def test_of_a_large_panel_a_file_is_warned_about_where_the_form_wants_a_tick(researcher):
     panelists = "".join(
-        f"  - {{question: Which?, budget: 1, source: {{kind: panelist, name: P{n}}}}}\n" for n in range(1, 9)
+        f"  - {{question: Which?, votes: 1, source: {{kind: panelist, name: P{n}}}}}\n" for n in range(1, 9)
     )
-    text = LEAST.replace("  - question: Which?\n    budget: 1\n", panelists)
+    text = LEAST.replace("  - question: Which?\n    votes: 1\n", panelists)
     (warning,) = apply.warnings(setup_in(text), researcher)
     assert warning.startswith("All 8 answers of the panel must be a yes for a step to be accepted: 0.4 %")
     told = problems(text.replace("name: P8", "name: P7"))
     assert "must be asked of each of the 7 panelists, once" in told[0]
-    assert "judges.0.budget: must be 1 for a panelist" in problems(text.replace("budget: 1", "budget: 2", 1))[0]
+    assert "judges.0.votes: must be 1 for a panelist" in problems(text.replace("votes: 1", "votes: 2", 1))[0]
 
 
 def test_every_problem_is_told_at_once():
-    wrong = LEAST.replace("chains: 2", "chains: 0").replace("budget: 1", "budget: 0").replace("name: Least", "nam: x")
+    wrong = LEAST.replace("chains: 2", "chains: 0").replace("votes: 1", "votes: 0").replace("name: Least", "nam: x")
     assert len(problems(wrong)) == 4
 
 

@@ -32,8 +32,8 @@ def assert_same(before: Campaign, after: Campaign) -> None:
     assert same == {name: getattr(after, name) for name in _STORED}
     assert after.instructions == before.instructions.replace("\r\n", "\n")
     own = {"target"} | (set() if before.is_seed_typed else {"seed"})
-    assert without(after.recipe, own) == without(before.recipe, own)
-    assert before.is_seed_typed == (after.recipe["seed"] == before.recipe["seed"])
+    assert without(after.config, own) == without(before.config, own)
+    assert before.is_seed_typed == (after.config_data["seed"] == before.config_data["seed"])
     one, other = recruitment_of(before), recruitment_of(after)
     assert [getattr(one, name) for name in _OF_PEOPLE] == [getattr(other, name) for name in _OF_PEOPLE]
     assert one.parsed_protocol == other.parsed_protocol
@@ -41,7 +41,7 @@ def assert_same(before: Campaign, after: Campaign) -> None:
         assert one.codes.get(outcome, "") == other.codes.get(outcome, "")
         assert one.pay_for(outcome) == other.pay_for(outcome)
     assert excluded(one) == excluded(other)
-    if not before.parsed_recipe.generates:
+    if not before.config.generates:
         assert after.catalog.status == "ready"
         assert after.catalog.filename == before.catalog.filename
         assert b"".join(file_of(after.catalog)) == b"".join(file_of(before.catalog))
@@ -50,8 +50,8 @@ def assert_same(before: Campaign, after: Campaign) -> None:
         )
 
 
-def without(recipe: dict, names: set[str]) -> dict:
-    return {name: value for name, value in recipe.items() if name not in names}
+def without(config: dict, names: set[str]) -> dict:
+    return {name: value for name, value in config.items() if name not in names}
 
 
 def excluded(recruitment: Recruitment) -> list[int]:
@@ -71,11 +71,11 @@ def test_the_owners_file_names_a_panel_and_no_file_a_seed_that_was_drawn(researc
     panel = SETUPS["panel"](researcher)
     assert "name: Ada Lovelace" in text_of(setup_of(panel))
     assert "Lovelace" not in dict(texts(panel))[NAME]
-    assert str(panel.recipe["seed"]).encode() not in written_file(panel)
+    assert str(panel.config_data["seed"]).encode() not in written_file(panel)
     typed = SETUPS["texts"](researcher)
-    assert f"seed: {typed.recipe['seed']}".encode() in written_file(typed)
+    assert f"seed: {typed.config_data['seed']}".encode() in written_file(typed)
 
 
 def test_two_campaigns_of_one_file_draw_their_own_seeds(researcher):
     file = written_file(SETUPS["base"](researcher))
-    assert imported(file, researcher).recipe["seed"] != imported(file, researcher).recipe["seed"]
+    assert imported(file, researcher).config_data["seed"] != imported(file, researcher).config_data["seed"]

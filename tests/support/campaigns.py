@@ -451,24 +451,24 @@ def sweep_everything() -> None:
         settle_parts.delay()
 
 
-def make_recipe(**changes) -> dict:
-    """Return a recipe for twelve texts, with changes."""
+def make_config(**changes) -> dict:
+    """Return a config for twelve texts, with changes."""
     return {
         "space": {"kind": "catalog", "objects": "texts", "neighbours": 3},
         "kernel": MIXTURE,
-        "judges": [{"question": "Which is darker?", "budget": 2}, {"question": "Which is better?", "budget": 1}],
+        "judges": [{"question": "Which is darker?", "votes": 2}, {"question": "Which is better?", "votes": 1}],
         "chains": 3,
         "steps": 50,
         "seed": 20261121,
     } | changes
 
 
-def make_draft(owner, *, file: bytes | str = TEXTS, filename: str = "texts.csv", recipe=None, **fields) -> Campaign:
-    """Return a draft whose file has been read; it starts under the seed of its recipe."""
+def make_draft(owner, *, file: bytes | str = TEXTS, filename: str = "texts.csv", config=None, **fields) -> Campaign:
+    """Return a draft whose file has been read; it starts under the seed of its config."""
     content = file.encode() if isinstance(file, str) else file
     fields = {"name": "Twelve texts", "instructions": "", "lease_seconds": 120, "is_seed_typed": True} | fields
     campaign = drafts.create(
-        owner=owner, file=ContentFile(content, filename), filename=filename, recipe=recipe or make_recipe(), **fields
+        owner=owner, file=ContentFile(content, filename), filename=filename, config=config or make_config(), **fields
     )
     wait_until_idle()
     campaign.catalog.refresh_from_db()
@@ -611,16 +611,16 @@ def cast(
 def panel_judges(panelists: int, *questions: str, names: tuple[str, ...] = ()) -> list[dict]:
     """Return the judges of a panel; without names, each has their number for one."""
     return [
-        {"question": question, "budget": 1, "source": {"kind": "panelist", "name": name}}
+        {"question": question, "votes": 1, "source": {"kind": "panelist", "name": name}}
         for question in questions or ("Which is darker?",)
         for name in names or map(str, range(1, panelists + 1))
     ]
 
 
-def panel_campaign(owner, panelists: int = 3, *, names: tuple[str, ...] = (), recipe=None, **options) -> Campaign:
-    """Return a started campaign of a panel; `recipe` changes that of `make_recipe`."""
-    described = make_recipe(**{"judges": panel_judges(panelists, names=names)} | (recipe or {}))
-    return make_campaign(owner, recipe=described, **options)
+def panel_campaign(owner, panelists: int = 3, *, names: tuple[str, ...] = (), config=None, **options) -> Campaign:
+    """Return a started campaign of a panel; `config` changes that of `make_config`."""
+    described = make_config(**{"judges": panel_judges(panelists, names=names)} | (config or {}))
+    return make_campaign(owner, config=described, **options)
 
 
 def link_of(campaign: Campaign, panelist: int) -> Invitation:
@@ -678,15 +678,15 @@ def rating_endpoint(researcher, script, settings) -> Endpoint:
     return endpoint
 
 
-def rated_recipe(form: str = "separate", questions=TWO, **changes) -> dict:
+def rated_config(form: str = "separate", questions=TWO, **changes) -> dict:
     source = {"kind": "model", "endpoint": "A model", "temperature": 0.7}
-    judges = [{"question": question, "budget": budget, "source": source} for question, budget in questions]
-    recipe = make_recipe(judges=judges, rule={"kind": "pointwise", "form": form}, chains=2, steps=10) | changes
-    return sampler.parse_recipe(recipe).model_dump(mode="json")
+    judges = [{"question": question, "votes": budget, "source": source} for question, budget in questions]
+    config = make_config(judges=judges, rule={"kind": "pointwise", "form": form}, chains=2, steps=10) | changes
+    return sampler.parse_config(config).model_dump(mode="json")
 
 
 def make(owner, idle_tasks, *args, **changes) -> Campaign:
-    campaign = make_draft(owner, recipe=rated_recipe(*args, **changes))
+    campaign = make_draft(owner, config=rated_config(*args, **changes))
     lifecycle.start(campaign)
     idle_tasks()
     campaign.refresh_from_db()
@@ -740,8 +740,8 @@ def recruited_campaign(owner, recruiter: str = "prolific", excluded: tuple[Campa
     fields |= {name: options.pop(name) for name in names if name in options}
     if fields.get("places") == 1:
         # Then nobody else is needed for a pair.
-        alone = [judge | {"budget": 1} for judge in make_recipe()["judges"]]
-        options.setdefault("recipe", make_recipe(judges=alone))
+        alone = [judge | {"votes": 1} for judge in make_config()["judges"]]
+        options.setdefault("config", make_config(judges=alone))
 
     def make() -> Campaign:
         campaign = make_draft(owner, **options)
@@ -851,10 +851,10 @@ _COLUMNS = "text,weight,source,year\n" + "".join(
 _PAIR = {"first": "CCO", "second": "CCN", "answer": "first", "if_wrong": "Yes: alcohols first."}
 
 
-def _draft(owner, recipe: dict, file: bytes | None = None, filename: str = "", **fields) -> Campaign:
-    parsed = sampler.parse_recipe(recipe).model_dump(mode="json")
+def _draft(owner, config: dict, file: bytes | None = None, filename: str = "", **fields) -> Campaign:
+    parsed = sampler.parse_config(config).model_dump(mode="json")
     content = None if file is None else ContentFile(file, filename)
-    made = drafts.create(owner=owner, recipe=parsed, file=content, filename=filename, **{"name": "A setup"} | fields)
+    made = drafts.create(owner=owner, config=parsed, file=content, filename=filename, **{"name": "A setup"} | fields)
     wait_until_idle()
     return Campaign.objects.get(pk=made.pk)
 
@@ -867,21 +867,21 @@ def texts(owner) -> Campaign:
         "length": [{"weight": 1.0, "length": 3}],
         "warm_up": {"steps": 20, "properties": ["words"]},
     }
-    recipe = make_recipe(space=_OPENINGS, kernel=kernel, burn_in=5, steps=100, most_chains=9)
+    config = make_config(space=_OPENINGS, kernel=kernel, burn_in=5, steps=100, max_chains=9)
     spoken = "Read both.\r\n\r\n- Take your time: no hurry\r\n# yes"
-    return _draft(owner, recipe, name="Yes: “openings” # 1", instructions=spoken, is_seed_typed=True, lease_seconds=90)
+    return _draft(owner, config, name="Yes: “openings” # 1", instructions=spoken, is_seed_typed=True, lease_seconds=90)
 
 
 def listed(owner) -> Campaign:
     """A list with columns that are shown, and steps that are suspended after skips."""
     space = {"kind": "catalog", "objects": "texts", "neighbours": 2, "context": [{"column": "source", "label": "No"}]}
-    return _draft(owner, make_recipe(space=space), _COLUMNS.encode(), "my list.csv", suspend_after_skips=3)
+    return _draft(owner, make_config(space=space), _COLUMNS.encode(), "my list.csv", suspend_after_skips=3)
 
 
 def molecules(owner) -> Campaign:
     """Molecules that the chains make, with scorers, practice and gold pairs."""
-    recipe = make_recipe(space={"kind": "molecules"}, kernel={"kind": "fragments"})
-    made = _draft(owner, recipe, scorer_names="sa qed", suspend_after_reports=4)
+    config = make_config(space={"kind": "molecules"}, kernel={"kind": "fragments"})
+    made = _draft(owner, config, scorer_names="sa qed", suspend_after_reports=4)
     recruiting.set_up(made, {"recruiter": "link", "parameter": "pid", "codes": CODES}, ())
     gold = {name: value for name, value in _PAIR.items() if name != "if_wrong"}
     recruiting.set_protocol(made, Protocol.model_validate({"practice": [_PAIR], "gold": [gold], "gold_share": 0.07}))
@@ -892,30 +892,30 @@ def images(owner) -> Campaign:
     """A ZIP of pictures."""
     file = archive({f"{colour}.png": picture(colour) for colour in ("red", "green", "blue", "white")})
     space = {"kind": "catalog", "objects": "images", "neighbours": 1}
-    return _draft(owner, make_recipe(space=space), file, "Pictures.zip")
+    return _draft(owner, make_config(space=space), file, "Pictures.zip")
 
 
 def written(owner) -> Campaign:
     """Texts that a model behind an endpoint writes, judged by models, with caps."""
     judges = [
-        {"question": "Which is darker?", "budget": 4, "order": "balanced",
+        {"question": "Which is darker?", "votes": 4, "order": "balanced",
          "source": {"kind": "model", "endpoint": "A judge", "temperature": 0.7, "reasons": True, "prompt": _PROMPT}},
-        {"question": "Which is better?", "budget": 2,
+        {"question": "Which is better?", "votes": 2,
          "source": {"kind": "model", "endpoint": "Another", "votes": "log-probabilities", "first": True}},
     ]  # fmt: skip
-    recipe = make_recipe(space=_WRITTEN, kernel=_SUFFIXES, judges=judges)
-    return _draft(owner, recipe, cost_cap=Decimal("12.50"), request_cap=100_000)
+    config = make_config(space=_WRITTEN, kernel=_SUFFIXES, judges=judges)
+    return _draft(owner, config, cost_cap=Decimal("12.50"), request_cap=100_000)
 
 
 def panel(owner) -> Campaign:
     """A panel whose people have names."""
-    recipe = make_recipe(judges=panel_judges(3, names=("Ada Lovelace", "Bo", "Cy")))
-    return _draft(owner, recipe, TEXTS.encode(), "texts.csv")
+    config = make_config(judges=panel_judges(3, names=("Ada Lovelace", "Bo", "Cy")))
+    return _draft(owner, config, TEXTS.encode(), "texts.csv")
 
 
 def prolific_study(owner) -> Campaign:
     """A study on Prolific with all stages, consent, codes, places and pay."""
-    made = _draft(owner, make_recipe(), TEXTS.encode(), "texts.csv", name="A study")
+    made = _draft(owner, make_config(), TEXTS.encode(), "texts.csv", name="A study")
     earlier = started(owner)
     pay = {"completed": "full", "withdrawn": "full", "ended": "nothing"}
     fields = {
@@ -939,7 +939,7 @@ def prolific_study(owner) -> Campaign:
 
 def german(owner) -> Campaign:
     """An open link in another language, with the line ends of browsers."""
-    made = _draft(owner, make_recipe(), TEXTS.encode(), "texts.csv", instructions="Lies\r\nbeide.", language="de")
+    made = _draft(owner, make_config(), TEXTS.encode(), "texts.csv", instructions="Lies\r\nbeide.", language="de")
     recruiting.set_up(made, {"recruiter": "open", "consent": "Ja."}, ())
     recruiting.set_protocol(made, Protocol.model_validate(WHOLE))
     return made
@@ -947,35 +947,35 @@ def german(owner) -> Campaign:
 
 def base(owner) -> Campaign:
     """A rule that asks nobody."""
-    return _draft(owner, make_recipe(space=_OPENINGS, kernel={"kind": "independent"}, judges=[], rule={"kind": "base"}))
+    return _draft(owner, make_config(space=_OPENINGS, kernel={"kind": "independent"}, judges=[], rule={"kind": "base"}))
 
 
 def score(owner) -> Campaign:
     """MARS's rule."""
-    recipe = make_recipe(
+    config = make_config(
         space={"kind": "molecules"}, kernel={"kind": "fragments"}, judges=[], rule={"kind": "score", "form": "mars"}
     )
-    return _draft(owner, recipe, scorer_names="logp qed")
+    return _draft(owner, config, scorer_names="logp qed")
 
 
 def quest(owner) -> Campaign:
     """QUEST's rule, with a scorer that this site need not have."""
     kernel = {"kind": "suffix", "cut": "length"}
     rule = {"kind": "quest", "scorer": "comet", "beta": 0.2}
-    return _draft(owner, make_recipe(space=_WRITTEN, kernel=kernel, judges=[], rule=rule))
+    return _draft(owner, make_config(space=_WRITTEN, kernel=kernel, judges=[], rule=rule))
 
 
 def ratings(owner) -> Campaign:
     """Ratings by a model."""
     source = {"kind": "model", "endpoint": "A judge", "law_unverified": True}
-    judges = [{"question": "How gothic is it?", "budget": 1, "source": source}]
+    judges = [{"question": "How gothic is it?", "votes": 1, "source": source}]
     rule = {"kind": "pointwise", "form": "power", "lowest": 1, "beta": 2.5}
-    return _draft(owner, make_recipe(space=_OPENINGS, kernel=_SUFFIXES, judges=judges, rule=rule))
+    return _draft(owner, make_config(space=_OPENINGS, kernel=_SUFFIXES, judges=judges, rule=rule))
 
 
 def started(owner) -> Campaign:
     """A campaign that runs and was extended."""
-    made = _draft(owner, make_recipe(), TEXTS.encode(), "texts.csv", name="An earlier one")
+    made = _draft(owner, make_config(), TEXTS.encode(), "texts.csv", name="An earlier one")
     lifecycle.start(made)
     wait_until_idle()
     extension.extend(made, 25)
@@ -1047,17 +1047,17 @@ WARM_UP_TEXTS = "text,weight\n" + "".join(f"{'far ' * place}away,{1 + place % 3}
 WARM_UP = {"steps": 6, "grid": [1, 3, 9], "properties": ["words"], "settling": 2, "patience_minutes": 5}
 
 
-def warming_recipe(warm_up: dict | None = None, **changes) -> dict:
-    """Return a recipe as it is stored, with changes of the warm-up and of the rest."""
+def warming_config(warm_up: dict | None = None, **changes) -> dict:
+    """Return a config as it is stored, with changes of the warm-up and of the rest."""
     kernel = {"kind": "walk", "kernel": {"kind": "neighbours"}, "length": 5, "warm_up": WARM_UP | (warm_up or {})}
-    judges = [{"question": "Which is darker?", "budget": 1}]
-    recipe = {"version": 1} | make_recipe(kernel=kernel, judges=judges, chains=3, steps=12) | changes
-    return sampler.parse_recipe(recipe).model_dump(mode="json")
+    judges = [{"question": "Which is darker?", "votes": 1}]
+    config = {"version": 1} | make_config(kernel=kernel, judges=judges, chains=3, steps=12) | changes
+    return sampler.parse_config(config).model_dump(mode="json")
 
 
 def warming_campaign(owner, warm_up: dict | None = None, **changes) -> Campaign:
     """Return a started campaign with a warm-up."""
-    return make_campaign(owner, file=WARM_UP_TEXTS, recipe=warming_recipe(warm_up, **changes))
+    return make_campaign(owner, file=WARM_UP_TEXTS, config=warming_config(warm_up, **changes))
 
 
 # All that an installation holds, as bytes: every row of every table, every file, and what stored sessions say.
@@ -1120,8 +1120,8 @@ def values_of(name: str) -> dict[str, str]:
 
 
 def study_of(owner, **options) -> Campaign:
-    one_judge = make_recipe(judges=[{"question": "Which is darker?", "budget": 1}], chains=3, steps=20)
-    usual = {"codes": ALL_CODES, "recipe": one_judge, "protocol": PROTOCOL, "consent": TEXT}
+    one_judge = make_config(judges=[{"question": "Which is darker?", "votes": 1}], chains=3, steps=20)
+    usual = {"codes": ALL_CODES, "config": one_judge, "protocol": PROTOCOL, "consent": TEXT}
     return recruited_campaign(owner, **usual | options)
 
 
@@ -1244,7 +1244,7 @@ def write_record(run: RunFiles, name: str, contents: Callable[[int, int], str], 
     path = run.folder / "records" / name
     path.parent.mkdir(exist_ok=True)
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("recipe.json", json.dumps({}))
+        archive.writestr("campaign.json", json.dumps({}))
         for table in schema.TABLES:
             text = io.StringIO(newline="")
             csv.writer(text).writerows([table.header, *(rows if table is schema.SAMPLES else [])])
@@ -1255,7 +1255,7 @@ def write_record(run: RunFiles, name: str, contents: Callable[[int, int], str], 
 
 
 IN_EVERY_ARCHIVE = {
-    "recipe.json",
+    "campaign.json",
     "judges.json",
     "campaign.yaml",
     *export.TABLES,
@@ -1273,7 +1273,7 @@ def assert_record_is_whole(campaign: Campaign) -> None:
         counted = list(comparison.votes.filter(number__isnull=False).select_related("judge"))
         assert sorted(vote.number for vote in counted) == list(range(1, len(counted) + 1)), comparison
         spent = Counter(vote.judge for vote in counted)
-        assert all(votes <= judge.budget for judge, votes in spent.items()), comparison
+        assert all(votes <= judge.votes for judge, votes in spent.items()), comparison
     for chain in campaign.chains.all():
         decided = chain.comparisons.filter(verdict__isnull=False)
         assert sorted(decided.values_list("step", flat=True)) == list(range(1, chain.step + 1))
@@ -1310,16 +1310,16 @@ def assert_replay_passes(path: Path) -> str:
     call_command("replay", str(path), stdout=out)
     assert "all agree" in out.getvalue()
     record = sampler.read_record(path)
-    if "seed" not in record.recipe:
+    if "seed" not in record.config:
         assert replay_record(opened(record)).differences == ()
     return out.getvalue()
 
 
 def opened(record: sampler.Record) -> sampler.Record:
     """Return the record of a running campaign with the seed, which it does not tell yet."""
-    sealed = Campaign.objects.get(seed_hash=record.recipe["seed_hash"])
-    told = {"seed": sealed.recipe["seed"], "seed_salt": sealed.seed_salt}
-    return replace(record, recipe=record.recipe | told)
+    sealed = Campaign.objects.get(seed_hash=record.config["seed_hash"])
+    told = {"seed": sealed.config_data["seed"], "seed_salt": sealed.seed_salt}
+    return replace(record, config=record.config | told)
 
 
 def table(path: Path, name: str) -> list[dict[str, str]]:
@@ -1351,7 +1351,7 @@ class Case:
     """One campaign.
 
     Args:
-        space, kernel, judges, rule: of its recipe.
+        space, kernel, judges, rule: of its config.
         file: name and content of the upload, of a catalog.
         steps: of each of its two chains.
         people: how many vote; none where models alone do.
@@ -1365,14 +1365,14 @@ class Case:
     steps: int = 4
     people: int = 4
 
-    def recipe(self) -> dict[str, Any]:
-        """Return the recipe of this campaign."""
+    def config(self) -> dict[str, Any]:
+        """Return the config of this campaign."""
         described = {"space": self.space, "kernel": self.kernel, "judges": list(self.judges), "rule": self.rule}
         return described | {"chains": 2, "steps": self.steps, "seed": _SEED}
 
 
-def _asked(question: str, budget: int, **more: Any) -> dict[str, Any]:
-    return {"question": question, "budget": budget, **more}
+def _asked(question: str, votes: int, **more: Any) -> dict[str, Any]:
+    return {"question": question, "votes": votes, **more}
 
 
 def _by_model(votes: str = "sampled", **more: Any) -> dict[str, Any]:
@@ -1522,8 +1522,8 @@ def _finished(case: Case, owner) -> Campaign:
 def _started(case: Case, owner) -> Campaign:
     filename, content = case.file or ("", b"")
     file = ContentFile(content, filename) if case.file else None
-    recipe = sampler.parse_recipe(case.recipe()).model_dump(mode="json")
-    made = drafts.create(owner=owner, is_seed_typed=True, name="Example", recipe=recipe, file=file, filename=filename)
+    config = sampler.parse_config(case.config()).model_dump(mode="json")
+    made = drafts.create(owner=owner, is_seed_typed=True, name="Example", config=config, file=file, filename=filename)
     wait_until_idle()
     # What was read of the file is on the campaign's row of another process, as it were.
     campaign = Campaign.objects.get(pk=made.pk)

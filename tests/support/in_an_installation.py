@@ -5,47 +5,47 @@ import sys
 from pathlib import Path
 
 
-def _make(recipes: list[dict], start: bool) -> list[tuple[int, str]]:
+def _make(configs: list[dict], start: bool) -> list[tuple[int, str]]:
     from django.contrib.auth import get_user_model
 
     from prefmh_web.accounts.roles import make_researcher
-    from tests.support.campaigns import invitation_path, make_draft, make_recipe
+    from tests.support.campaigns import invitation_path, make_config, make_draft
 
     owner, _ = get_user_model().objects.get_or_create(username="ada")
     make_researcher(owner)
     if not start:
-        return [(make_draft(owner, recipe=make_recipe(**changes)).pk, "") for changes in recipes]
-    made = [_started(owner, make_recipe(**changes)) for changes in recipes]
+        return [(make_draft(owner, config=make_config(**changes)).pk, "") for changes in configs]
+    made = [_started(owner, make_config(**changes)) for changes in configs]
     return [(campaign.pk, invitation_path(campaign)) for campaign in made]
 
 
-def _started(owner, recipe: dict):
+def _started(owner, config: dict):
     import sampler
     from prefmh_web.campaigns import lifecycle
     from prefmh_web.campaigns.lifecycle import drafts
     from tests.support.campaigns import make_campaign
 
-    if recipe["space"]["kind"] == "catalog":
-        return make_campaign(owner, recipe=recipe)
+    if config["space"]["kind"] == "catalog":
+        return make_campaign(owner, config=config)
     campaign = drafts.create(
-        owner=owner, is_seed_typed=True, name="Made", recipe=sampler.parse_recipe(recipe).model_dump(mode="json")
+        owner=owner, is_seed_typed=True, name="Made", config=sampler.parse_config(config).model_dump(mode="json")
     )
     lifecycle.start(campaign)
     return campaign
 
 
-def _study(recipe: dict, recruitment: dict) -> tuple[int, str]:
+def _study(config: dict, recruitment: dict) -> tuple[int, str]:
     from django.contrib.auth import get_user_model
 
     from prefmh_web.accounts.roles import make_researcher
     from tests.participants.test_consent import TEXT
-    from tests.support.campaigns import WHOLE, invitation_path, make_recipe, recruited_campaign
+    from tests.support.campaigns import WHOLE, invitation_path, make_config, recruited_campaign
 
     owner, _ = get_user_model().objects.get_or_create(username="ada")
     make_researcher(owner)
     before = [question for question in WHOLE["questions"] if not question.get("is_last")]
     protocol = WHOLE | {"questions": before, "check_share": 0.5, "checks_may_fail": 0}
-    study = recruited_campaign(owner, recipe=make_recipe(**recipe), consent=TEXT, protocol=protocol, **recruitment)
+    study = recruited_campaign(owner, config=make_config(**config), consent=TEXT, protocol=protocol, **recruitment)
     return study.pk, invitation_path(study)
 
 

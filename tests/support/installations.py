@@ -455,16 +455,16 @@ class Installation(Processes):
         self.redis.start()
         self.serve(environment(self.postgres.create("prefmh"), self.redis.url, self.urls[0]))
 
-    def make_campaigns(self, *recipes: dict, start: bool = True) -> list[tuple[int, str]]:
-        """Make one campaign of twelve texts for each recipe's changes; return its number and its invitation's path."""
+    def make_campaigns(self, *configs: dict, start: bool = True) -> list[tuple[int, str]]:
+        """Make one campaign of twelve texts for each config's changes; return its number and its invitation's path."""
         done = self.run(
-            "-m", "tests.support.in_an_installation", "make", json.dumps(recipes), *(["start"] if start else [])
+            "-m", "tests.support.in_an_installation", "make", json.dumps(configs), *(["start"] if start else [])
         )
         return [tuple(made) for made in json.loads(done.stdout)]
 
-    def make_study(self, recipe: dict, recruitment: dict) -> tuple[int, str]:
+    def make_study(self, config: dict, recruitment: dict) -> tuple[int, str]:
         """Make a campaign of twelve texts that Prolific sends people to, with consent and every stage."""
-        arguments = json.dumps([recipe, recruitment])
+        arguments = json.dumps([config, recruitment])
         return tuple(json.loads(self.run("-m", "tests.support.in_an_installation", "study", arguments).stdout))
 
     def assert_record_is_whole_and_replays(self, *campaigns: int) -> None:
@@ -1026,27 +1026,27 @@ def claimed(path: Path) -> Counter[str]:
         waiting, ahead = (f"coalesce({column}, '') > {now}" for column in CLAIMS["campaigns_chain"])
         [[texts]] = database.execute(f"SELECT coalesce(sum(({waiting}) + 2 * ({ahead})), 0) FROM campaigns_chain")
         starting = database.execute(
-            "SELECT recipe FROM campaigns_campaign WHERE status = 'draft' AND starting_since IS NOT NULL"
+            "SELECT config FROM campaigns_campaign WHERE status = 'draft' AND starting_since IS NOT NULL"
         ).fetchall()
         [[answers]] = database.execute(
             "SELECT count(*) FROM experiments_evaluationanswer WHERE value IS NULL AND asked > 0 "
             "AND key NOT LIKE 'scorer:%'"
         )
     found = Counter({"rating": ratings, "vote": votes, "text": REQUESTS_A_TEXT * texts, "evaluation": answers})
-    for [recipe] in starting:
-        found.update(_of_a_start(json.loads(recipe)))
+    for [config] in starting:
+        found.update(_of_a_start(json.loads(config)))
     return found
 
 
-def _of_a_start(recipe: dict) -> dict[str, int]:
+def _of_a_start(config: dict) -> dict[str, int]:
     """Return the most requests that a start sends: a text for each chain, prompts as tokens, a trial of each judge."""
-    prompts = recipe["space"].get("prompts", ())
-    what = "rating" if recipe["rule"]["kind"] == "pointwise" else "vote"
+    prompts = config["space"].get("prompts", ())
+    what = "rating" if config["rule"]["kind"] == "pointwise" else "vote"
     return {
-        "text": REQUESTS_A_TEXT * recipe["chains"] + REQUESTS_A_PROMPT * max(0, len(prompts) - recipe["chains"])
+        "text": REQUESTS_A_TEXT * config["chains"] + REQUESTS_A_PROMPT * max(0, len(prompts) - config["chains"])
         if prompts
         else 0,
-        what: len(recipe["judges"]),
+        what: len(config["judges"]),
     }
 
 
@@ -1154,8 +1154,8 @@ class FaultyModels:
 
 
 def judged_by(endpoint: str, votes: str = "sampled", budget: int = 3) -> dict[str, Any]:
-    """Return a judge of a recipe."""
-    return {"question": QUESTION, "budget": budget, "source": {"kind": "model", "endpoint": endpoint, "votes": votes}}
+    """Return a judge of a config."""
+    return {"question": QUESTION, "votes": budget, "source": {"kind": "model", "endpoint": endpoint, "votes": votes}}
 
 
 @dataclass(frozen=True)

@@ -24,13 +24,13 @@ import sampler
 from sampler import (
     BradleyTerry,
     Catalog,
+    ChainConfig,
     Comparison,
     Independent,
     Kernel,
     Plan,
     Position,
     Purpose,
-    Recipe,
     Record,
     Tally,
     Verdict,
@@ -39,7 +39,7 @@ from sampler import (
     ask,
     begin,
     marginal_acceptance,
-    parse_recipe,
+    parse_config,
     schema,
     state_number,
     stream,
@@ -674,14 +674,14 @@ def random_language(seed: int) -> tuple[ThreeTokens, np.ndarray]:
     return ThreeTokens(law), rng.normal(size=30)
 
 
-# A campaign's record, as the export writes it: the recipe, and one list of rows for each CSV file.
+# A campaign's record, as the export writes it: the config, and one list of rows for each CSV file.
 
 
 RecordRow = dict[str, str]
 
 CONTENTS = ("a castle", "a cat", "two\nlines", "42", "a crypt")
 
-RECIPE: dict[str, Any] = {
+CONFIG: dict[str, Any] = {
     "space": {"kind": "catalog", "objects": "texts", "neighbours": 2},
     "kernel": {
         "kind": "mixture",
@@ -690,7 +690,7 @@ RECIPE: dict[str, Any] = {
             {"weight": 0.7, "kernel": {"kind": "neighbours"}},
         ],
     },
-    "judges": [{"question": "Which one is more gothic?", "budget": 3}, {"question": "Which is kinder?", "budget": 2}],
+    "judges": [{"question": "Which one is more gothic?", "votes": 3}, {"question": "Which is kinder?", "votes": 2}],
     "chains": 2,
     "steps": 25,
     "seed": 2026,
@@ -701,7 +701,7 @@ RECIPE: dict[str, Any] = {
 class RecordArguments:
     """The arguments of `sampler.replay`, in its order."""
 
-    recipe: dict[str, Any]
+    config: dict[str, Any]
     states: list[RecordRow]
     steps: list[RecordRow]
     votes: list[RecordRow]
@@ -709,7 +709,7 @@ class RecordArguments:
 
     def tables(self) -> tuple[dict[str, Any], list[RecordRow], list[RecordRow], list[RecordRow], list[RecordRow]]:
         """Return them as positional arguments."""
-        return self.recipe, self.states, self.steps, self.votes, self.samples
+        return self.config, self.states, self.steps, self.votes, self.samples
 
 
 def text_row(**cells: object) -> RecordRow:
@@ -728,38 +728,38 @@ def state_rows(catalog: Catalog) -> list[RecordRow]:
     ]
 
 
-def sample_row(recipe: Recipe, position: Position[int]) -> RecordRow:
-    phase = {"phase": recipe.phase_of(position.step)} if recipe.has_phases else {}
+def sample_row(config: ChainConfig, position: Position[int]) -> RecordRow:
+    phase = {"phase": config.phase_of(position.step)} if config.has_phases else {}
     content = CONTENTS[position.state]
     return text_row(chain=position.chain, step=position.step, state=position.state, content=content, **phase)
 
 
-def _part(recipe: Recipe, comparison: Comparison[int]) -> dict[str, object]:
-    if not recipe.has_parts:
+def _part(config: ChainConfig, comparison: Comparison[int]) -> dict[str, object]:
+    if not config.has_parts:
         return {}
-    part = recipe.part_of(comparison.chain, comparison.step)
+    part = config.part_of(comparison.chain, comparison.step)
     return {"part": "" if part is None else part}
 
 
 def make_record(open_votes: int | None = None, walk_length: int | None = None, **changes: Any) -> RecordArguments:
-    """Run the recipe with simulated judges and write its record.
+    """Run the config with simulated judges and write its record.
 
     Args:
         open_votes: when given, the last chain has one more step, still undecided after so many votes.
         walk_length: of the steps after a warm-up.
-        changes: of the recipe.
+        changes: of the config.
     """
-    recipe = parse_recipe(RECIPE | changes | {"steps": RECIPE["steps"] + (open_votes is not None)})
-    plan = recipe.build(LOPSIDED, walk_length=walk_length)
+    config = parse_config(CONFIG | changes | {"steps": CONFIG["steps"] + (open_votes is not None)})
+    plan = config.build(LOPSIDED, walk_length=walk_length)
     judges = [BradleyTerry(scores.__getitem__) for scores in two_scores(LOPSIDED)]
-    record = RecordArguments(recipe.model_dump(mode="json"), state_rows(LOPSIDED), [], [], [])
-    for chain in range(recipe.chains):
+    record = RecordArguments(config.model_dump(mode="json"), state_rows(LOPSIDED), [], [], [])
+    for chain in range(config.chains):
         position = begin(plan, chain)
-        record.samples.append(sample_row(recipe, position))
+        record.samples.append(sample_row(config, position))
         verdict = Verdict.ACCEPT
         while verdict is not Verdict.UNDECIDED:
-            is_extra = position.step == RECIPE["steps"]
-            if is_extra and (open_votes is None or chain < recipe.chains - 1):
+            is_extra = position.step == CONFIG["steps"]
+            if is_extra and (open_votes is None or chain < config.chains - 1):
                 break
             comparison = ask(plan, position)
             rng = stream(plan.seed, chain, comparison.step, Purpose.JUDGES)
@@ -778,7 +778,7 @@ def make_record(open_votes: int | None = None, walk_length: int | None = None, *
                         step=comparison.step,
                         number=number,
                         judge=judge,
-                        question=recipe.judges[judge].question,
+                        question=config.judges[judge].question,
                         annotator=f"person {number}",
                         proposal_side=side,
                         chosen_side=side if for_proposal else other,
@@ -797,12 +797,12 @@ def make_record(open_votes: int | None = None, walk_length: int | None = None, *
                     votes_cast=" ".join(map(str, tally.votes_cast)),
                     votes_for=" ".join(map(str, tally.votes_for)),
                     verdict="" if verdict is Verdict.UNDECIDED else verdict.value,
-                    **_part(recipe, comparison),
+                    **_part(config, comparison),
                 )
             )
             if verdict is not Verdict.UNDECIDED:
                 position = advance(position, comparison, verdict)
-                record.samples.append(sample_row(recipe, position))
+                record.samples.append(sample_row(config, position))
     return record
 
 
@@ -925,15 +925,15 @@ def run_campaign(
     """Ask judge after judge, stopping as early as allowed, and return the export.
 
     Args:
-        space: of the recipe.
+        space: of the config.
         states: of a catalog; a generated space's are stored as the application stores them.
     """
     listed = [
-        {"question": each.question, "budget": each.budget, "order": each.order, "source": dict(each.source)}
+        {"question": each.question, "votes": each.budget, "order": each.order, "source": dict(each.source)}
         for each in judges
     ]
-    recipe = {"space": space, "judges": listed, "chains": chains, "steps": steps, "seed": seed}
-    record = Record(recipe, list(states), [], [], [])
+    config = {"space": space, "judges": listed, "chains": chains, "steps": steps, "seed": seed}
+    record = Record(config, list(states), [], [], [])
     store = _Store(record, plan, chains, bool(states))
     for chain in range(chains):
         position = begin(plan, chain)

@@ -18,7 +18,7 @@ from prefmh_web.endpoints.language_model import ServedModel
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.probe import probe
 from sampler.judges import Exhibit
-from tests.support.campaigns import assert_record_is_whole, assert_replay_passes, export_to, make_recipe
+from tests.support.campaigns import assert_record_is_whole, assert_replay_passes, export_to, make_config
 from tests.support.installations import ROOT, Process, wait_for
 from tests.support.models import port_from
 
@@ -106,13 +106,13 @@ def test_it_writes_and_judges_a_campaign_to_its_end(endpoint, idle_tasks, tmp_pa
     space = {"kind": "model-texts", "model": "tiny", "prompts": PROMPTS, "limit": 8}
     source = {"kind": "model", "endpoint": "tiny"}
     judges = [
-        {"question": "Which is darker?", "budget": 2, "source": source},
-        {"question": "Which is kinder?", "budget": 2, "source": source | {"votes": "log-probabilities"}},
+        {"question": "Which is darker?", "votes": 2, "source": source},
+        {"question": "Which is kinder?", "votes": 2, "source": source | {"votes": "log-probabilities"}},
     ]
     kernel = {"kind": "suffix", "cut": "length"}
-    recipe = sampler.parse_recipe(make_recipe(space=space, kernel=kernel, judges=judges, chains=4, steps=6))
+    config = sampler.parse_config(make_config(space=space, kernel=kernel, judges=judges, chains=4, steps=6))
     campaign = drafts.create(
-        owner=endpoint.owner, is_seed_typed=True, name="Written", recipe=recipe.model_dump(mode="json")
+        owner=endpoint.owner, is_seed_typed=True, name="Written", config=config.model_dump(mode="json")
     )
     lifecycle.start(campaign)
     for _ in range(20):

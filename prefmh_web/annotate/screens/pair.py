@@ -55,12 +55,12 @@ class Pair:
         if lease is None:
             raise ValueError("no question is leased to this person")
         kind, question = campaign.object_kind, campaign.judge(lease.judge_id).question
-        of_first, of_second = (context_of(state, campaign.recipe) for state in (lease.first, lease.second))
+        of_first, of_second = (context_of(state, campaign.config) for state in (lease.first, lease.second))
         context = shared_context(of_first, of_second)
         address = partial(_address, lease)
         options = options_of(kind, lease.first.content, lease.second.content, address, context)
         shown = {"lease": lease, "question": question, "kind": kind, "options": options, "context": context.shared}
-        return shown | visit.campaign.shown_as(campaign.recipe)
+        return shown | visit.campaign.shown_as(campaign.config)
 
     def parse(self, fields: Mapping[str, object]) -> PairResponse:
         """Read a vote, a skip, or that an object is not shown.

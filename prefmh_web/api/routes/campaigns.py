@@ -222,13 +222,13 @@ def extend(request: HttpRequest, campaign_id: int, more: ExtensionIn) -> dict[st
 
 def told(campaign: Campaign) -> dict[str, Any]:
     """Return what a program is told of a campaign."""
-    recipe = campaign.parsed_recipe
+    config = campaign.config
     return {
         "number": campaign.pk,
         "owner": campaign.owner.get_username(),
-        "objects": recipe.space.objects,
-        "chains": campaign.chains.count() or recipe.chains,
-        "steps": recipe.steps,
+        "objects": config.space.objects,
+        "chains": campaign.chains.count() or config.chains,
+        "steps": config.steps,
         "steps_decided": campaign.chains.aggregate(all=Sum("step"))["all"] or 0,
         "trouble": campaign.start_trouble or campaign.paused_because,
         "starting": campaign.start_progress if campaign.starting_since else "",

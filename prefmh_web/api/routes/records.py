@@ -142,11 +142,11 @@ def _position(wanted: PageIn) -> tuple[int, int]:
 
 
 def _rows(snapshot: Snapshot, name: str) -> list[dict[str, Any]]:
-    recipe = snapshot.recipe
+    config = snapshot.config
     tables = {
         "steps": steps.table_of(snapshot),
         "votes": schema.VOTES,
-        "samples": schema.SAMPLES_WITH_PHASES if recipe.has_phases else schema.SAMPLES,
+        "samples": schema.SAMPLES_WITH_PHASES if config.has_phases else schema.SAMPLES,
     }
     rows_of: Callable[[Snapshot], Iterator[Row]] = export.TABLES[f"{name}.csv"]
     return [tables[name].values(row) for row in islice(rows_of(snapshot), 1, None)]

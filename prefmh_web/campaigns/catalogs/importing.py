@@ -109,8 +109,8 @@ def _objects(catalog: Catalog, pictures: BinaryIO) -> tuple[sampler.Reading, Gra
         CatalogError: the file gives no catalog.
         FileNotFoundError: it is gone.
     """
-    space = catalog.campaign.parsed_recipe.space
-    if not isinstance(space, sampler.CatalogRecipe):
+    space = catalog.campaign.config.space
+    if not isinstance(space, sampler.CatalogConfig):
         raise sampler.CatalogError("this campaign no longer takes its objects from a file")
     kind = sampler.OBJECT_KINDS[space.objects]
     with catalog.file.open("rb") as file:
@@ -121,7 +121,7 @@ def _objects(catalog: Catalog, pictures: BinaryIO) -> tuple[sampler.Reading, Gra
     return reading, neighbours
 
 
-def _demand_columns(space: sampler.CatalogRecipe, columns: Sequence[str]) -> None:
+def _demand_columns(space: sampler.CatalogConfig, columns: Sequence[str]) -> None:
     for shown in space.context:
         if shown.column not in columns:
             found = ", ".join(f"“{name[:40]}”" for name in columns[:10]) or "no further columns"

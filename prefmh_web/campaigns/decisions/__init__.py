@@ -29,4 +29,4 @@ DECISIONS: dict[str, Decision] = {"votes": votes, "ratings": ratings, "scores": 
 
 def decision_of(campaign: Campaign) -> Decision:
     """Return what settles the steps of a started campaign."""
-    return DECISIONS[started_campaign(campaign).recipe.rule.evidence]
+    return DECISIONS[started_campaign(campaign).config.rule.evidence]

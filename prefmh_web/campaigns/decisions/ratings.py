@@ -33,8 +33,8 @@ def ratings_of(campaign: Campaign, state: State) -> list[list[int]]:
     return [[rating.value for rating in stored if rating.judge_id == judge.pk] for judge in judges]
 
 
-def _rule(campaign: Campaign) -> sampler.PointwiseRecipe:
-    rule = started_campaign(campaign).recipe.rule
-    if not isinstance(rule, sampler.PointwiseRecipe):
+def _rule(campaign: Campaign) -> sampler.PointwiseConfig:
+    rule = started_campaign(campaign).config.rule
+    if not isinstance(rule, sampler.PointwiseConfig):
         raise TypeError(f"campaign {campaign.pk} is decided by {rule.evidence}, not by ratings")
     return rule

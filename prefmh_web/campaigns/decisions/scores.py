@@ -17,8 +17,8 @@ def verdict_at_opening(comparison: Comparison) -> sampler.Verdict:
 def verdict(comparison: Comparison) -> sampler.Verdict:
     """Return what the scores stored so far say of a comparison."""
     campaign, asked = comparison.chain.campaign, asked_in(comparison)
-    rule = started_campaign(campaign).recipe.rule
-    if not isinstance(rule, sampler.ScoredRecipe):
+    rule = started_campaign(campaign).config.rule
+    if not isinstance(rule, sampler.ScoredConfig):
         raise TypeError(f"campaign {campaign.pk} is decided by {rule.evidence}, not by scores")
     given = {} if asked.is_identity else scores_of(campaign, (comparison.current_id, comparison.proposal_id))
     current, proposal = (given.get(key, {}) for key in (comparison.current_id, comparison.proposal_id))

@@ -169,8 +169,8 @@ def reserve_for_tryout(campaign: Campaign, place: int, endpoint: Endpoint, reque
 
 def writer_of(campaign: Campaign) -> Endpoint | None:
     """Return the endpoint that writes a campaign's texts, if one does."""
-    space = campaign.parsed_recipe.space
-    if not isinstance(space, sampler.ServedTextsRecipe) or campaign.backend != "served-texts":
+    space = campaign.config.space
+    if not isinstance(space, sampler.ServedTextsConfig) or campaign.backend != "served-texts":
         return None
     return Endpoint.objects.filter(owner=campaign.owner_id, name=space.model).first()
 
@@ -247,7 +247,7 @@ def _texts_under_way(campaign: Campaign | None) -> dict[Campaign, int]:
     """Return how many texts are being written for each campaign: one for a chain that waits, two ahead of time."""
     now = timezone.now()
     waits, ahead = Q(waits_until__gt=now, waits_because=""), Q(prefetches_until__gt=now)
-    written = Q(campaign__recipe__space__kind="model-texts")
+    written = Q(campaign__config_data__space__kind="model-texts")
     mine = Q() if campaign is None else Q(campaign=campaign)
     texts: dict[int, int] = {}
     claimed = Chain.objects.filter(waits | ahead, written, mine).order_by().values("campaign")
@@ -298,7 +298,7 @@ def _asking_models() -> QuerySet[Campaign]:
     """Return the campaigns that ask models of endpoints, or have them write."""
     judged = Judge.objects.filter(endpoint__isnull=False).values("campaign")
     endpoints = Endpoint.objects.values_list("name", flat=True)
-    written = Q(recipe__space__kind="model-texts", recipe__space__model__in=list(endpoints))
+    written = Q(config_data__space__kind="model-texts", config_data__space__model__in=list(endpoints))
     return Campaign.objects.filter(Q(pk__in=judged) | written)
 
 

@@ -1,7 +1,7 @@
 """The life of a lease: a vote that is asked of one person, and comes back when it ends without one.
 
     take       the annotator's live lease, or a new one on the comparison that most needs an answer; where nobody needs
-               one, and the recipe allows it, on a new chain
+               one, and the config allows it, on a new chain
     answer     hands the vote to `transitions.cast_vote`, which ends the lease
     skip       returns the place to its judge; give_back does so where the page did not show what was sent
     orphan, adopt    the person's page went away, or came back
@@ -396,6 +396,6 @@ def _draw_side(opened: OpenComparison, judge: StartedJudge) -> Side:
     """
     if judge.order != Judge.Order.RANDOM:
         return Side.FIRST if judge.order == Judge.Order.PROPOSAL_FIRST else Side.SECOND
-    seed = opened.campaign.recipe.seed
+    seed = opened.campaign.config.seed
     is_first = sampler.shows_proposal_first(seed, opened.place, opened.step, asked=opened.leases)
     return Side.FIRST if is_first else Side.SECOND

@@ -136,7 +136,7 @@ class OpenComparison:
     def can_count(self, ballot: Ballot) -> bool:
         """True when the judge has votes left and the person, if it is one, has cast none that counts."""
         judge = self.campaign.judge(ballot.judge_id)
-        return self.tally.votes_cast[judge.place] < judge.budget and not self.has_answered(ballot.annotator_id, judge)
+        return self.tally.votes_cast[judge.place] < judge.votes and not self.has_answered(ballot.annotator_id, judge)
 
     def is_barred(self, annotator_id: int, judge: StartedJudge) -> bool:
         """True when the annotator's vote on this comparison counts, or they have just skipped it."""
@@ -145,7 +145,7 @@ class OpenComparison:
     def in_turn(self, panelist: int | None) -> list[StartedJudge]:
         """The judges that a person is, the one least asked first: a panelist is their own judges only."""
         theirs = [judge for judge in self.campaign.people if judge.panelist == panelist]
-        return sorted(theirs, key=lambda judge: (self.asked(judge) / judge.budget, judge.place))
+        return sorted(theirs, key=lambda judge: (self.asked(judge) / judge.votes, judge.place))
 
     def give_to(self, annotator_id: int, panelist: int | None = None) -> bool:
         """Count this person as asked, if there is a question for them; False if there is none."""
@@ -173,7 +173,7 @@ class OpenComparison:
     def room(self, judge_id: int, most: int) -> int:
         """Return how many votes, up to `most`, may be asked of a judge at once such that none of them can be late.
 
-        All of them where the recipe has them asked at once; then those that come after the verdict are wasted. Not
+        All of them where the config has them asked at once; then those that come after the verdict are wasted. Not
         while a person has the pair: theirs would be.
         """
         judge = self.campaign.judge(judge_id)

@@ -1,4 +1,4 @@
-"""The one door through which a chain opens after the start: for somebody who would wait, as the recipe allows.
+"""The one door through which a chain opens after the start: for somebody who would wait, as the config allows.
 
     are_possible     whether a campaign may open a further chain; never where their number is fixed
     lock             locks the campaign, so that one chain opens at a time
@@ -114,10 +114,10 @@ def seekers(campaign: Campaign, annotator_ids: Sequence[int]) -> set[int]:
 
 def _room(campaign: Campaign) -> int:
     started = started_campaign(campaign)
-    if not started.recipe.is_elastic:
+    if not started.config.is_elastic:
         return 0
     still_wanted = ChainOpening.objects.filter(campaign=campaign, chain__isnull=True).count()
-    return started.recipe.chains_at_most - campaign.chains.count() - still_wanted
+    return started.config.chains_at_most - campaign.chains.count() - still_wanted
 
 
 def _here(campaign: Campaign) -> QuerySet[Annotator]:
@@ -160,7 +160,7 @@ def _on_their_way() -> QuerySet[ChainOpening]:
 
 
 def _open(opening: ChainOpening, place: int, start_id: int) -> None:
-    length = started_campaign(opening.campaign).recipe.steps
+    length = started_campaign(opening.campaign).config.steps
     chain = Chain(campaign=opening.campaign, place=place, length=length)
     chain.start_id = chain.head_id = start_id
     opening.opened_at = timezone.now()

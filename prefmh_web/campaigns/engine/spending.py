@@ -79,13 +79,13 @@ def note_repeated_start(campaign: Campaign) -> None:
     """Add the most requests that a start has sent which died, and which is begun again: for each chain a text, for each
     prompt its tokens, for each judge a trial.
     """
-    recipe = campaign.parsed_recipe
-    if isinstance(recipe.space, sampler.ServedTextsRecipe):
-        prompts = len(recipe.space.prompts)
+    config = campaign.config
+    if isinstance(config.space, sampler.ServedTextsConfig):
+        prompts = len(config.space.prompts)
         # Prompts without a chain are read as well.
-        texts = REQUESTS_OF_A_FIRST_TEXT * recipe.chains + REQUESTS_OF_A_PROMPT * max(0, prompts - recipe.chains)
+        texts = REQUESTS_OF_A_FIRST_TEXT * config.chains + REQUESTS_OF_A_PROMPT * max(0, prompts - config.chains)
         note_repeated(campaign.pk, PROPOSALS, texts)
-    for place, judge in enumerate(recipe.judges):
+    for place, judge in enumerate(config.judges):
         note_repeated(campaign.pk, place, int(isinstance(judge.source, sampler.ModelSource)))
 
 

@@ -80,7 +80,7 @@ def _new_comparison(chain: Chain, drawn: sampler.Comparison[Any], proposal_id: i
         proposal_id=proposal_id,
         log_r0=drawn.log_r0,
         uniform=drawn.uniform,
-        is_askable=started_campaign(chain.campaign).recipe.rule.asks_judges,
+        is_askable=started_campaign(chain.campaign).config.rule.asks_judges,
     )
 
 

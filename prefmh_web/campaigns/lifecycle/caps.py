@@ -55,15 +55,15 @@ def demand_room(campaign: Campaign) -> None:
 
 def _askers(campaign: Campaign) -> Iterator[tuple[int, Endpoint, int]]:
     """Yield who may be asked: the place, the endpoint, and how many requests the least takes at most."""
-    recipe = campaign.parsed_recipe
+    config = campaign.config
     if (writer := caps.writer_of(campaign)) is not None:
         yield ModelUsage.PROPOSALS, writer, caps.REQUESTS_A_TEXT
     endpoints = dict(campaign.judges.filter(endpoint__isnull=False).values_list("place", "endpoint"))
-    for place, judge in enumerate(recipe.judges):
+    for place, judge in enumerate(config.judges):
         if not isinstance(judge.source, sampler.ModelSource):
             continue
         found = Endpoint.objects.filter(owner=campaign.owner_id, name=judge.source.endpoint)
         if place in endpoints:
             found = Endpoint.objects.filter(pk=endpoints[place])
         if (endpoint := found.first()) is not None:
-            yield place, endpoint, kind_of(recipe, place).most_requests(1, endpoint)
+            yield place, endpoint, kind_of(config, place).most_requests(1, endpoint)

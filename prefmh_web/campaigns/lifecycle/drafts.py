@@ -14,11 +14,13 @@ from prefmh_web.campaigns.lifecycle.status import lock_draft
 from prefmh_web.campaigns.models import Campaign
 
 
-def create(*, owner: User, file: File[Any] | None = None, filename: str = "", **fields: Any) -> Campaign:
-    """Create a draft from a checked recipe; queue the reading of the file whose objects it speaks of, if any."""
+def create(
+    *, owner: User, config: dict[str, Any], file: File[Any] | None = None, filename: str = "", **fields: Any
+) -> Campaign:
+    """Create a draft from a checked config; queue the reading of the file whose objects it speaks of, if any."""
     with transaction.atomic():
-        campaign = Campaign.objects.create(owner=owner, **fields)
-        if file is not None and not campaign.parsed_recipe.generates:
+        campaign = Campaign.objects.create(owner=owner, config_data=config, **fields)
+        if file is not None and not campaign.config.generates:
             importing.upload(campaign, file, filename)
     return campaign
 
@@ -26,7 +28,7 @@ def create(*, owner: User, file: File[Any] | None = None, filename: str = "", **
 def change(campaign: Campaign, *, file: File[Any] | None = None, **fields: Any) -> None:
     """Change a draft; read its file again if the file, the kind of object or the neighbours changed.
 
-    A file that a changed recipe has no more use for goes, with what was read from it.
+    A file that a changed config has no more use for goes, with what was read from it.
 
     Raises:
         NotPossible: the campaign has started, or is deleted; of what has started, the message names what is fixed.
@@ -35,12 +37,12 @@ def change(campaign: Campaign, *, file: File[Any] | None = None, **fields: Any) 
     if started is not None:
         fixed.demand_same_setup(started, fields)
     with transaction.atomic():
-        space_before = lock_draft(campaign.pk).parsed_recipe.space
+        space_before = lock_draft(campaign.pk).config.space
         Campaign.objects.filter(pk=campaign.pk).update(**fields)
         campaign.refresh_from_db()
-        if campaign.parsed_recipe.generates:
+        if campaign.config.generates:
             importing.remove(campaign)
         elif file:
             importing.upload(campaign, file, file.name or "")
-        elif campaign.parsed_recipe.space != space_before:
+        elif campaign.config.space != space_before:
             importing.read_again(campaign.catalog)

@@ -1,7 +1,7 @@
-"""Further steps by a researcher's decision: the one door through which a started campaign's recipe gets longer chains.
+"""Further steps by a researcher's decision: the one door through which a started campaign's config gets longer chains.
 
-The chains go on from where they stand, each step under the stream of its number, as if the recipe had declared so many
-steps from the start. The recipe says how many there are now, and each extension is an event.
+The chains go on from where they stand, each step under the stream of its number, as if the config had declared so many
+steps from the start. The config says how many there are now, and each extension is an event.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def extend(campaign: Campaign, steps: int, by: User | None = None) -> None:
 
     Raises:
         NotPossible: it is a draft; its budget does not cover them; all of its chains were ended; or the
-            chains would get longer than a recipe allows.
+            chains would get longer than a config allows.
     """
     if steps < 1:
         raise NotPossible("A campaign is extended by at least 1 step.")
@@ -41,7 +41,7 @@ def extend(campaign: Campaign, steps: int, by: User | None = None) -> None:
         if locked.chains.count() > len(chains):
             raise NotPossible("A chain opened in this very moment. Try again.")
         before = _demand_extensible(locked, chains)
-        locked.recipe = _longer(locked.recipe, before + steps)
+        locked.config_data = _longer(locked.config_data, before + steps)
         for demand in hooks.load(hooks.EXTENSION_DEMANDS):
             demand(locked)
         _write(locked, before, steps, by)
@@ -62,21 +62,21 @@ def _demand_extensible(campaign: Campaign, chains: list[Chain]) -> int:
         raise NotPossible("The campaign was ended before its last step, and stays so.")
     if all(chain.ended_at for chain in chains):
         raise NotPossible("All chains were ended, so none can go on.")
-    return campaign.parsed_recipe.steps
+    return campaign.config.steps
 
 
-def _longer(recipe: dict[str, Any], steps: int) -> dict[str, Any]:
-    longer = recipe | {"steps": steps}
+def _longer(config: dict[str, Any], steps: int) -> dict[str, Any]:
+    longer = config | {"steps": steps}
     try:
-        sampler.parse_recipe(longer)
-    except sampler.RecipeError as error:
+        sampler.parse_config(longer)
+    except sampler.ConfigError as error:
         raise NotPossible(f"The chains cannot get {steps} steps long: {error}.") from error
     return longer
 
 
 def _write(campaign: Campaign, before: int, steps: int, by: User | None) -> None:
     campaign.steps_added += steps
-    campaign.save(update_fields=["recipe", "steps_added"])
+    campaign.save(update_fields=["config_data", "steps_added"])
     campaign.chains.filter(ended_at__isnull=True).update(length=F("length") + steps)
     events.note(campaign.pk, events.Kind.EXTENDED, by, {"steps_before": before, "steps_after": before + steps})
     status.reopen(campaign)

@@ -35,7 +35,7 @@ class Fixed:
 SETUP = {
     "question": Fixed("Question", JUDGED_BY),
     "order": Fixed("Which object is shown first?", JUDGED_BY),
-    "budget": Fixed("Votes on a pair, at most", LAW),
+    "votes": Fixed("Votes on a pair, at most", LAW),
     "source": Fixed("Who answers?", JUDGED_BY),
     "instructions": Fixed("Instructions for voters", JUDGED_BY),
     "lease_seconds": Fixed("Time to answer, in seconds", JUDGED_BY),
@@ -45,7 +45,7 @@ SETUP = {
     "kernel": Fixed("How the next object is proposed", LAW),
     "rule": Fixed("Rule", LAW),
     "chains": Fixed("Chains at the start", LAW),
-    "most_chains": Fixed("Chains at most", LAW),
+    "max_chains": Fixed("Chains at most", LAW),
     "steps": Fixed("Steps per chain", f"{LAW}; “Extend” on the campaign's page adds steps to all chains"),
     "burn_in": Fixed("First steps that are left out", "the record declares it beforehand"),
     # Before the seed itself: of one that was drawn, no answer says whether a guess was right.
@@ -57,7 +57,7 @@ SETUP = {
 }
 """Of the setup: what the form calls each of them. `question` to `source` are those of every judge."""
 _COLUMNS = {field.name for field in Campaign._meta.concrete_fields}
-_OF_JUDGES = ("question", "order", "budget", "source")
+_OF_JUDGES = ("question", "order", "votes", "source")
 
 
 def demand_unchanged(fields: Mapping[str, Fixed], before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
@@ -85,9 +85,9 @@ def demand_same_setup(campaign: Campaign, fields: Mapping[str, Any]) -> None:
 
 
 def _described(campaign: Campaign) -> dict[str, Any]:
-    recipe = campaign.parsed_recipe
-    of_judges = {name: [getattr(judge, name) for judge in recipe.judges] for name in _OF_JUDGES}
+    config = campaign.config
+    of_judges = {name: [getattr(judge, name) for judge in config.judges] for name in _OF_JUDGES}
     # One that is asked in both orders stands there twice.
     of_judges["question"] = list(dict.fromkeys(of_judges["question"]))
     others = SETUP.keys() - of_judges.keys()
-    return of_judges | {name: getattr(campaign if name in _COLUMNS else recipe, name) for name in others}
+    return of_judges | {name: getattr(campaign if name in _COLUMNS else config, name) for name in others}

@@ -47,7 +47,7 @@ class Models:
 
 def is_needed(campaign: Campaign) -> bool:
     """Say whether models have to be asked before a campaign can start, which may take minutes."""
-    sources = [judge.source for judge in campaign.parsed_recipe.judges]
+    sources = [judge.source for judge in campaign.config.judges]
     return backend_of(campaign).is_slow or any(isinstance(source, sampler.ModelSource) for source in sources)
 
 
@@ -110,12 +110,12 @@ def check_questions(campaign: Campaign, models: Models, starts: Sequence[sampler
     for place, judge, source in asked:
         endpoint = models.endpoints[source.endpoint]
         _tell(campaign, f"trying the longest prompt for “{endpoint.name}”")
-        prompt = freezing.prompt_as_of_now(campaign, campaign.parsed_recipe, place)
+        prompt = freezing.prompt_as_of_now(campaign, campaign.config, place)
         shown = [objects.exhibit(state, endpoint, prompt, source.vision) for state in largest]
         read = _read(campaign, place, endpoint, shown)
         _check_fits(judge, endpoint, read, _which(campaign))
-        space = campaign.parsed_recipe.space
-        if isinstance(space, sampler.ServedTextsRecipe) and endpoint.context_tokens is not None:
+        space = campaign.config.space
+        if isinstance(space, sampler.ServedTextsConfig) and endpoint.context_tokens is not None:
             # Texts that are still to be written may be longer than those that are there.
             words = _read(campaign, place, endpoint, [_of_one_letter(prompt, space)] * len(largest))
             _check_fits(
@@ -129,7 +129,7 @@ def check_questions(campaign: Campaign, models: Models, starts: Sequence[sampler
 def freeze(campaign: Campaign, models: Models) -> None:
     """Fix what the judges of a campaign are, in the transaction that starts it."""
     for judge in Judge.objects.filter(campaign=campaign, endpoint__isnull=False):
-        name = frozen_judges.model_source(campaign.parsed_recipe, judge.place).endpoint
+        name = frozen_judges.model_source(campaign.config, judge.place).endpoint
         endpoint = models.endpoints[name]
         if judge.endpoint_id != endpoint.pk or not _is_as_examined(endpoint):
             raise NotPossible(f"The endpoint “{name}” was changed in this very moment. Look at it again.")
@@ -143,11 +143,11 @@ def _is_as_examined(endpoint: Endpoint) -> bool:
     return Endpoint.objects.filter(pk=endpoint.pk, **where).exists()
 
 
-def _asked(campaign: Campaign) -> list[tuple[int, sampler.JudgeRecipe, sampler.ModelSource]]:
+def _asked(campaign: Campaign) -> list[tuple[int, sampler.JudgeConfig, sampler.ModelSource]]:
     """Return the judges that are models, each after its place and before how it is asked."""
     try:
-        judges = campaign.parsed_recipe.judges
-    except sampler.RecipeError as error:
+        judges = campaign.config.judges
+    except sampler.ConfigError as error:
         raise NotPossible(f"The setup cannot be run: {error}.") from error
     return [
         (place, judge, judge.source)
@@ -158,8 +158,8 @@ def _asked(campaign: Campaign) -> list[tuple[int, sampler.JudgeRecipe, sampler.M
 
 def _writer(campaign: Campaign) -> str:
     """Return the name of the endpoint that writes a campaign's texts; empty if none does."""
-    space = campaign.parsed_recipe.space
-    return space.model if isinstance(space, sampler.ServedTextsRecipe) and not is_run_here(space) else ""
+    space = campaign.config.space
+    return space.model if isinstance(space, sampler.ServedTextsConfig) and not is_run_here(space) else ""
 
 
 def _check_writer(campaign: Campaign) -> None:
@@ -192,7 +192,7 @@ def _examined(campaign: Campaign, name: str) -> tuple[Endpoint, tuple[Identity, 
 
 
 def _check_judge(
-    campaign: Campaign, place: int, judge: sampler.JudgeRecipe, source: sampler.ModelSource, endpoint: Endpoint
+    campaign: Campaign, place: int, judge: sampler.JudgeConfig, source: sampler.ModelSource, endpoint: Endpoint
 ) -> None:
     refusal = ""
     if source.votes == "log-probabilities":
@@ -209,7 +209,7 @@ def _check_judge(
         refusal = altered
     elif endpoint.samples_plainly is False and not (endpoint.law_is_untold and source.law_unverified):
         refusal = endpoint.sampling_words
-    if source.all_at_once and campaign.parsed_recipe.rule.evidence == "ratings":
+    if source.all_at_once and campaign.config.rule.evidence == "ratings":
         refusal = refusal or "ratings are always asked for together. Untick “Ask for all votes at once”"
     refusal = refusal or _why_not_completed(campaign, source, endpoint)
     if campaign.object_kind.medium == "picture" and endpoint.can_images is False:
@@ -239,7 +239,7 @@ def _why_not_thinking(source: sampler.ModelSource, endpoint: Endpoint) -> str:
 
 
 def _why_not_shown(vision: sampler.Vision | None, endpoint: Endpoint) -> str:
-    """Return why a model cannot be shown pictures as its recipe says; empty if it can."""
+    """Return why a model cannot be shown pictures as its config says; empty if it can."""
     if vision is None:
         return ""
     if vision.molecules in ("picture", "both") and not endpoint.can_images:
@@ -266,8 +266,8 @@ def _why_not_completed(campaign: Campaign, source: sampler.ModelSource, endpoint
 def _largest(campaign: Campaign, starts: Sequence[sampler.Position[Any]]) -> list[State]:
     """Return the objects that make the longest prompt, as far as there are any yet: one where each is rated alone."""
     wanted = _objects_in_a_prompt(campaign)
-    if not campaign.parsed_recipe.generates:
-        shown = [each.column for each in campaign.parsed_recipe.context]
+    if not campaign.config.generates:
+        shown = [each.column for each in campaign.config.context]
         # Without columns to show, none are read.
         found = campaign.states.values_list("pk", "content", *(["columns"] if shown else [])).iterator()
         sizes = ((_size(content, *columns, shown=shown), pk) for pk, content, *columns in found)
@@ -275,14 +275,14 @@ def _largest(campaign: Campaign, starts: Sequence[sampler.Position[Any]]) -> lis
         rows = list(campaign.states.filter(pk__in=largest).select_related("campaign"))
     else:
         made = [objects.starting(campaign, position.chain, position.state) for position in starts]
-        recipe = campaign.parsed_recipe
-        rows = heapq.nlargest(wanted, made, key=lambda row: _size_with_context(row, recipe))
+        config = campaign.config
+        rows = heapq.nlargest(wanted, made, key=lambda row: _size_with_context(row, config))
     # A campaign may have one chain, or a catalog of one object.
     return (rows * wanted)[:wanted]
 
 
-def _size_with_context(row: State, recipe: sampler.Recipe) -> int:
-    return sum(len(text.encode()) for text in (row.content, *(line.text for line in context_of(row, recipe))))
+def _size_with_context(row: State, config: sampler.ChainConfig) -> int:
+    return sum(len(text.encode()) for text in (row.content, *(line.text for line in context_of(row, config))))
 
 
 def _size(content: str, columns: Mapping[str, str] | None = None, *, shown: Sequence[str]) -> int:
@@ -292,22 +292,22 @@ def _size(content: str, columns: Mapping[str, str] | None = None, *, shown: Sequ
 
 def _objects_in_a_prompt(campaign: Campaign) -> int:
     # A rule that rates has models behind endpoints only, and of these at least one.
-    return 1 if campaign.parsed_recipe.rule.evidence == "ratings" else 2
+    return 1 if campaign.config.rule.evidence == "ratings" else 2
 
 
 def _read(campaign: Campaign, place: int, endpoint: Endpoint, exhibits: Sequence[model_judges.Exhibit]) -> int:
     """Return how many tokens a question with these objects has, as the server counts them."""
-    recipe = campaign.parsed_recipe
-    messages = freezing.prompt_as_of_now(campaign, recipe, place).messages(*exhibits)
+    config = campaign.config
+    messages = freezing.prompt_as_of_now(campaign, config, place).messages(*exhibits)
     with spending.counted(campaign.pk, place):
         called = patiently(endpoint, [_counting(messages)])
     if called.failure is not None:
-        question = f"question {place + 1}, “{recipe.judges[place].question}”, with {_which(campaign)}"
+        question = f"question {place + 1}, “{config.judges[place].question}”, with {_which(campaign)}"
         raise NotPossible(f"The endpoint “{endpoint.name}” does not take {question}: {called.failure.reason}.")
     return called.results[0]
 
 
-def _of_one_letter(prompt: model_judges.AnyPrompt, space: sampler.ServedTextsRecipe) -> model_judges.Exhibit:
+def _of_one_letter(prompt: model_judges.AnyPrompt, space: sampler.ServedTextsConfig) -> model_judges.Exhibit:
     """Return an object that is as short as can be, with a number for all that the prompt names of it, and with the
     longest source.
     """
@@ -327,7 +327,7 @@ def _counting(messages: model_judges.Messages) -> Callable[[Client], int]:
     return count
 
 
-def _check_fits(judge: sampler.JudgeRecipe, endpoint: Endpoint, tokens: int, which: str) -> None:
+def _check_fits(judge: sampler.JudgeConfig, endpoint: Endpoint, tokens: int, which: str) -> None:
     context = endpoint.context_tokens
     if context is not None and tokens + LABEL_TOKENS > context:
         raise NotPossible(

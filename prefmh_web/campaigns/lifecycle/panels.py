@@ -19,15 +19,15 @@ def forget_names(campaign: Campaign, numbers: Collection[int]) -> int:
     """Put their numbers in the place of panelists' names; return how many had one. The law is the same."""
     with transaction.atomic():
         locked = Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)
-        names = locked.parsed_recipe.panelists
+        names = locked.config.panelists
         gone = {names[number - 1] for number in numbers if names[number - 1] != str(number)}
         if gone:
-            nameless = sampler.unnamed_recipe(locked.recipe)["judges"]
+            nameless = sampler.unnamed_config(locked.config_data)["judges"]
             judges = [
                 without if judge["source"].get("name") in gone else judge
-                for judge, without in zip(locked.recipe["judges"], nameless, strict=True)
+                for judge, without in zip(locked.config_data["judges"], nameless, strict=True)
             ]
-            Campaign.objects.filter(pk=campaign.pk).update(recipe=locked.recipe | {"judges": judges})
+            Campaign.objects.filter(pk=campaign.pk).update(config_data=locked.config_data | {"judges": judges})
     return len(gone)
 
 

@@ -63,10 +63,10 @@ def note_trouble(campaign: Campaign, reason: str) -> None:
 
 
 def start(campaign: Campaign) -> None:
-    """Freeze the recipe, create judges and chains, and queue the first proposals.
+    """Freeze the config, create judges and chains, and queue the first proposals.
 
     Raises:
-        NotPossible: not a draft, the catalog is not read, or the recipe does not fit it; its models have come to a cap;
+        NotPossible: not a draft, the catalog is not read, or the config does not fit it; its models have come to a cap;
             or somebody deleted the campaign, or what it needs, while it was being started.
     """
     _reload(campaign)
@@ -74,7 +74,7 @@ def start(campaign: Campaign) -> None:
         # Told now: the plan may take a model that only the worker of its queue should load.
         raise _not_from(campaign, Campaign.Status.DRAFT, Campaign.Status.RUNNING)
     stored = _as_looked_at(campaign)
-    campaign.recipe = sealing.recipe_at_start(campaign)
+    campaign.config_data = sealing.config_at_start(campaign)
     for demand in hooks.load(hooks.START_DEMANDS):
         demand(campaign)
     scorers.chosen(campaign)
@@ -102,24 +102,24 @@ def _begin(
     """Write what starting means, if the setup is still the one that was looked at.
 
     Args:
-        campaign: with the recipe that it starts with.
+        campaign: with the config that it starts with.
         stored: the draft `_as_looked_at` before.
     """
-    recipe = campaign.recipe
+    config = campaign.config_data
     with transaction.atomic():
         _change(campaign, Campaign.Status.DRAFT, Campaign.Status.RUNNING, started_at=timezone.now())
         if _as_looked_at(campaign) != stored or _ready_revision(campaign) != revision:
             raise _overtaken(campaign)
-        campaign.recipe = recipe
+        campaign.config_data = config
         # Once more, now that nothing of it can change.
         for demand in hooks.load(hooks.START_DEMANDS):
             demand(campaign)
         # The law that the chains will sample stands in the record.
-        warm_up = campaign.parsed_recipe.warm_up
+        warm_up = campaign.config.warm_up
         campaign.warm_up = 0 if warm_up is None else warm_up.steps
-        campaign.recipe = campaign.recipe | {"target": campaign.parsed_recipe.law}
+        campaign.config_data = campaign.config_data | {"target": campaign.config.law}
         sealing.seal(campaign)
-        campaign.save(update_fields=["recipe", "warm_up", "seed_hash", "seed_salt"])
+        campaign.save(update_fields=["config_data", "warm_up", "seed_hash", "seed_salt"])
         _create_judges(campaign)
         model_start.freeze(campaign, models)
         scorers.freeze(campaign)
@@ -130,8 +130,8 @@ def _begin(
 
 
 def _as_looked_at(campaign: Campaign) -> tuple[dict[str, Any], bool]:
-    """Return what of a draft its start goes by: the recipe, and whether its seed was typed."""
-    return campaign.recipe, campaign.is_seed_typed
+    """Return what of a draft its start goes by: the config, and whether its seed was typed."""
+    return campaign.config_data, campaign.is_seed_typed
 
 
 def discard(campaign: Campaign) -> None:
@@ -241,11 +241,11 @@ def _checked_plan(campaign: Campaign) -> tuple[int | None, sampler.Plan[Any]]:
     """Return the plan and the revision of the catalog it is built on. Outside the transaction: it takes a while."""
     revision = _ready_revision(campaign)
     try:
-        recipe = sampler.parse_recipe(campaign.recipe)
-        if not recipe.generates and revision is None:
+        config = sampler.parse_config(campaign.config_data)
+        if not config.generates and revision is None:
             raise _not_read(campaign)
         return revision, plan_of(campaign)
-    except sampler.RecipeError as error:
+    except sampler.ConfigError as error:
         is_of_rule = any(problem.path.startswith("rule") for problem in error.problems)
         how = "cannot be run" if is_of_rule else "does not fit the file"
         raise NotPossible(f"The setup {how}: {error}.") from error
@@ -286,7 +286,7 @@ def _drawn_starts(campaign: Campaign, plan: sampler.Plan[Any]) -> list[sampler.P
     """Return where every chain starts. Outside the transaction: a model may have to write it, or its picture."""
     try:
         with spending.counted(campaign.pk, spending.PROPOSALS):
-            starts = sampler.begin_many(plan, range(campaign.parsed_recipe.chains))
+            starts = sampler.begin_many(plan, range(campaign.config.chains))
     except EndpointError as error:
         raise NotPossible(f"The model does not write: {error.reason}.") from error
     try:
@@ -302,7 +302,7 @@ def _drawn_starts(campaign: Campaign, plan: sampler.Plan[Any]) -> list[sampler.P
 
 def _ready_revision(campaign: Campaign) -> int | None:
     """Return which reading of its file a campaign stands on; None while there is none, or where there is no file."""
-    if campaign.parsed_recipe.generates:
+    if campaign.config.generates:
         return None
     ready = Catalog.objects.filter(campaign=campaign, status=Catalog.Status.READY)
     return ready.values_list("revision", flat=True).first()
@@ -321,14 +321,14 @@ def _not_from(campaign: Campaign, before: Campaign.Status, after: Campaign.Statu
 
 
 def _create_judges(campaign: Campaign) -> None:
-    names = campaign.parsed_recipe.panelists
-    for place, judge in enumerate(campaign.parsed_recipe.judges):
+    names = campaign.config.panelists
+    for place, judge in enumerate(campaign.config.judges):
         source = judge.source if isinstance(judge.source, sampler.ModelSource) else None
         Judge.objects.create(
             campaign=campaign,
             place=place,
             question=judge.question,
-            budget=judge.budget,
+            max_votes=judge.votes,
             order=judge.order,
             endpoint=None if source is None else _endpoint(campaign, source.endpoint),
             is_asked_first=source is not None and source.first,
@@ -338,8 +338,8 @@ def _create_judges(campaign: Campaign) -> None:
 
 def _create_links(campaign: Campaign) -> None:
     """Make the link for everybody; of a panel, one for each panelist. None where nobody is asked."""
-    panelists = range(1, len(campaign.parsed_recipe.panelists) + 1)
-    if not campaign.parsed_recipe.rule.asks_judges:
+    panelists = range(1, len(campaign.config.panelists) + 1)
+    if not campaign.config.rule.asks_judges:
         return
     if not panelists:
         Invitation.objects.get_or_create(campaign=campaign)
@@ -355,7 +355,7 @@ def _endpoint(campaign: Campaign, name: str) -> Endpoint:
 
 
 def _create_chains(campaign: Campaign, starts: list[sampler.Position[Any]]) -> list[Chain]:
-    length = campaign.parsed_recipe.steps
+    length = campaign.config.steps
     rows = [objects.starting(campaign, position.chain, position.state) for position in starts]
     for row in rows:
         if row._state.adding:

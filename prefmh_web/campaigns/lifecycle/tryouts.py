@@ -59,13 +59,13 @@ def begin(campaign: Campaign, place: int, by: User, *, pairs: int, replies: int)
         way, endpoint = _way(draft, place)
         if draft.tryouts.filter(status=Tryout.Status.ASKING).exists():
             raise NotPossible("A try is under way. Wait for it, or stop it.")
-        if not draft.parsed_recipe.generates and not _has_objects(draft):
+        if not draft.config.generates and not _has_objects(draft):
             raise NotPossible("The file has not been read yet, or gave no objects. Look at the campaign’s page.")
         tryout = Tryout(
             campaign=draft,
             asked_by=by,
             place=place,
-            judge=draft.parsed_recipe.judges[place].model_dump(mode="json"),
+            judge=draft.config.judges[place].model_dump(mode="json"),
             prompt_version=model_judges.prompt_version(way.prompt),
             endpoint=endpoint,
             wanted=min(max(pairs, 1), MOST_PAIRS),
@@ -114,7 +114,7 @@ def go_on(tryout: Tryout) -> None:
     with transaction.atomic():
         draft = lock_draft(tryout.campaign.pk)
         way, endpoint = _way(draft, tryout.place)
-        if draft.parsed_recipe.judges[tryout.place].model_dump(mode="json") != tryout.judge:
+        if draft.config.judges[tryout.place].model_dump(mode="json") != tryout.judge:
             raise NotPossible("The judge was changed since this try. Begin another one.")
         if draft.tryouts.filter(status=Tryout.Status.ASKING).exists():
             raise NotPossible("A try is under way. Wait for it, or stop it.")
@@ -151,16 +151,16 @@ def note_trouble(tryout_id: int) -> None:
 
 def _way(campaign: Campaign, place: int) -> tuple[tried.Way, Endpoint]:
     try:
-        recipe = campaign.parsed_recipe
-    except sampler.RecipeError as error:
+        config = campaign.config
+    except sampler.ConfigError as error:
         raise NotPossible(f"The setup cannot be run: {error}.") from error
-    source = recipe.judges[place].source if place < len(recipe.judges) else None
+    source = config.judges[place].source if place < len(config.judges) else None
     if not isinstance(source, sampler.ModelSource):
         raise NotPossible("Only a question that a model answers can be tried.")
     endpoint = Endpoint.objects.filter(owner=campaign.owner_id, name=source.endpoint).first()
     if endpoint is None:
         raise NotPossible(f"There is no endpoint “{source.endpoint}”. Register it, or choose another for the question.")
-    return tried.Way(recipe, place, source, freezing.prompt_as_of_now(campaign, recipe, place)), endpoint
+    return tried.Way(config, place, source, freezing.prompt_as_of_now(campaign, config, place)), endpoint
 
 
 def _has_objects(campaign: Campaign) -> bool:
@@ -184,7 +184,7 @@ def _asked(tryout: Tryout, campaign: Campaign, endpoint: Endpoint) -> str:
     """Ask about the next pair and store what came; return why the rest is missing, empty if it is not."""
     try:
         way, _ = _way(campaign, tryout.place)
-        if campaign.parsed_recipe.judges[tryout.place].model_dump(mode="json") != tryout.judge:
+        if campaign.config.judges[tryout.place].model_dump(mode="json") != tryout.judge:
             return "The judge was changed meanwhile. Begin another try."
         if not tryout.pairs.exists():
             _draw(tryout, campaign)
@@ -229,7 +229,7 @@ def _is_something_missing(tryout: Tryout) -> bool:
     """Say whether a pair of a try lacks replies; a setup that changed meanwhile is left to the next step to tell."""
     tells_p = tryout.judge["source"]["votes"] == "log-probabilities"
     replies = 2 * tryout.replies
-    if tryout.campaign is not None and tells_p and tryout.campaign.parsed_recipe.rule.evidence == "votes":
+    if tryout.campaign is not None and tells_p and tryout.campaign.config.rule.evidence == "votes":
         replies = 2
     return any(len(pair.replies) < replies for pair in tryout.pairs.all())
 
@@ -242,7 +242,7 @@ def _end(tryout: Tryout, reason: str) -> None:
 
 def _draw(tryout: Tryout, campaign: Campaign) -> None:
     """Store the sample pairs: two objects of the list each, or what two chains start at."""
-    if campaign.parsed_recipe.generates:
+    if campaign.config.generates:
         pairs = _pairs_of_starts(campaign, tryout.wanted)
     else:
         pairs = _pairs_of_list(campaign, tryout.wanted)

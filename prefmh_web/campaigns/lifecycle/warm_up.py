@@ -1,7 +1,7 @@
 """How far a campaign walks between two pairs, chosen once at the end of its warm-up. The one door to that choice.
 
     choose_length    once every chain of the start has decided its last step of the warm-up
-    end_warm_up      by the researcher, when a chain has waited for longer than the recipe's patience
+    end_warm_up      by the researcher, when a chain has waited for longer than the config's patience
     over             campaigns whose warm-up is over
 
 Chains that open later run a warm-up, too, and wait at its end for the choice. They have no part in it.
@@ -40,11 +40,11 @@ def choose_length(campaign_id: int) -> None:
     """
     campaign = over().filter(pk=campaign_id).first()
     if campaign is not None:
-        _store(campaign, sampler.tuned(campaign.parsed_recipe, list(_warm_up_steps(campaign))))
+        _store(campaign, sampler.tuned(campaign.config, list(_warm_up_steps(campaign))))
 
 
 def end_warm_up(campaign: Campaign) -> None:
-    """Let the steps after the warm-up walk as far as the recipe says, whatever the warm-up has found so far.
+    """Let the steps after the warm-up walk as far as the config says, whatever the warm-up has found so far.
 
     Raises:
         NotPossible: the length is chosen, or no chain has waited for long enough.
@@ -53,7 +53,7 @@ def end_warm_up(campaign: Campaign) -> None:
         raise NotPossible("The warm-up is over.")
     if not late_chains(campaign).exists():
         raise NotPossible("The warm-up of a running campaign can be ended only when a chain has waited for too long.")
-    tuning = sampler.ended_early(campaign.parsed_recipe, schema.moment(timezone.now()))
+    tuning = sampler.ended_early(campaign.config, schema.moment(timezone.now()))
     if not _store(campaign, tuning):
         raise NotPossible("The warm-up is over.")
 

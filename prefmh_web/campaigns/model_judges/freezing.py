@@ -37,12 +37,12 @@ def frozen_as(campaign: Campaign, place: int, endpoint: Endpoint) -> dict[str, A
     """Return what a campaign's judge is, as plain data.
 
     Args:
-        place: which judge of the recipe.
+        place: which judge of the config.
         endpoint: as it is now.
     """
-    recipe = campaign.parsed_recipe
-    source = model_source(recipe, place)
-    prompt = prompt_as_of_now(campaign, recipe, place)
+    config = campaign.config
+    source = model_source(config, place)
+    prompt = prompt_as_of_now(campaign, config, place)
     profile = {name: getattr(endpoint, name) for name in PROFILE}
     if endpoint.samples_plainly is not None:
         profile["sampling"] = endpoint.sampling_words
@@ -51,7 +51,7 @@ def frozen_as(campaign: Campaign, place: int, endpoint: Endpoint) -> dict[str, A
         "endpoint": endpoint.name,
         **{name: str(getattr(endpoint, name)) for name in WHERE},
         "profile": profile,
-        "request": (request := _request(recipe, place, endpoint)),
+        "request": (request := _request(config, place, endpoint)),
         **_beside(endpoint, source, request),
         **({"negotiated": endpoint.profile} if endpoint.profile else {}),
         **({"law": UNVERIFIED} if source.votes == "sampled" and endpoint.law_is_untold else {}),
@@ -78,9 +78,9 @@ def drift(campaign: Campaign, judge: Judge, now: Endpoint) -> str:
                 f"the endpoint “{now.name}” has another {words} now, {getattr(now, name)}; the campaign was started "
                 f"with {frozen[name]}. Put that back, then ask again"
             )
-    recipe, asked = started_campaign(campaign).recipe, asked_endpoint(judge, now)
-    request = _request(recipe, judge.place, asked)
-    path = _beside(asked, model_source(recipe, judge.place), request).get("path")
+    config, asked = started_campaign(campaign).config, asked_endpoint(judge, now)
+    request = _request(config, judge.place, asked)
+    path = _beside(asked, model_source(config, judge.place), request).get("path")
     if request != frozen["request"] or path != frozen.get("path"):
         return (
             "this version of the program would send other sampling parameters than those that the campaign was "
@@ -89,13 +89,13 @@ def drift(campaign: Campaign, judge: Judge, now: Endpoint) -> str:
     return ""
 
 
-def prompt_as_of_now(campaign: Campaign, recipe: sampler.Recipe, place: int) -> model_judges.AnyPrompt:
-    """Return the words in which one of a recipe's judges is asked: its own, or those of this version of the program."""
-    question, kind = recipe.judges[place].question, kind_of(recipe, place)
-    source = recipe.judges[place].source
+def prompt_as_of_now(campaign: Campaign, config: sampler.ChainConfig, place: int) -> model_judges.AnyPrompt:
+    """Return the words in which one of a config's judges is asked: its own, or those of this version of the program."""
+    question, kind = config.judges[place].question, kind_of(config, place)
+    source = config.judges[place].source
     if isinstance(source, sampler.ModelSource) and source.prompt:
-        return kind.own_prompt(source.prompt, question, recipe.rule)
-    prompt = kind.prompt(campaign.object_kind.name, question, recipe.rule, has_context=bool(recipe.context))
+        return kind.own_prompt(source.prompt, question, config.rule)
+    prompt = kind.prompt(campaign.object_kind.name, question, config.rule, has_context=bool(config.context))
     vision = source.vision if isinstance(source, sampler.ModelSource) else None
     return prompt if vision is None else vision.worded(prompt)
 
@@ -114,10 +114,10 @@ def server_of(endpoint: Endpoint, source: sampler.ModelSource) -> Server:
     return found
 
 
-def _request(recipe: sampler.Recipe, place: int, endpoint: Endpoint) -> dict[str, Any]:
+def _request(config: sampler.ChainConfig, place: int, endpoint: Endpoint) -> dict[str, Any]:
     """Return the body of a request for one reply, without its messages and its seed."""
-    choices = kind_of(recipe, place).choices(recipe.rule) if confines(endpoint) else ()
-    source = model_source(recipe, place)
+    choices = kind_of(config, place).choices(config.rule) if confines(endpoint) else ()
+    source = model_source(config, place)
     question = Question(
         endpoint.model,
         max_tokens=LABEL_TOKENS,

@@ -81,26 +81,26 @@ def frozen_of(judge: Judge) -> dict[str, Any]:
     return frozen
 
 
-def model_source(recipe: sampler.Recipe, place: int) -> sampler.ModelSource:
-    """Return who answers one of a recipe's judges.
+def model_source(config: sampler.ChainConfig, place: int) -> sampler.ModelSource:
+    """Return who answers one of a config's judges.
 
     Raises:
         TypeError: it is not a model.
     """
-    source = recipe.judges[place].source
+    source = config.judges[place].source
     if not isinstance(source, sampler.ModelSource):
         raise TypeError(f"judge {place} is not a model")
     return source
 
 
 def source_of(campaign: Campaign, judge: Judge) -> sampler.ModelSource:
-    """Return how the recipe of a started campaign describes a model."""
-    return model_source(started_campaign(campaign).recipe, judge.place)
+    """Return how the config of a started campaign describes a model."""
+    return model_source(started_campaign(campaign).config, judge.place)
 
 
 def vision_of(campaign: Campaign, judge: Judge) -> sampler.Vision | None:
     """Return how a model of a started campaign is shown pictures; None where they stay as they are."""
-    source = started_campaign(campaign).recipe.judges[judge.place].source
+    source = started_campaign(campaign).config.judges[judge.place].source
     return source.vision if isinstance(source, sampler.ModelSource) else None
 
 
@@ -113,11 +113,11 @@ def using(endpoint: Endpoint, name: str) -> list[Campaign]:
     """Return the campaigns that have started, are not finished, and ask an endpoint or have it write.
 
     Args:
-        name: the endpoint's, by which a recipe names its writer.
+        name: the endpoint's, by which a config names its writer.
     """
     started = (Campaign.Status.RUNNING, Campaign.Status.PAUSED)
     asks = Q(judges__endpoint=endpoint)
-    writes = Q(owner=endpoint.owner_id, recipe__space__kind="model-texts", recipe__space__model=name)
+    writes = Q(owner=endpoint.owner_id, config_data__space__kind="model-texts", config_data__space__model=name)
     return list(Campaign.objects.filter(asks | writes, status__in=started).distinct())
 
 

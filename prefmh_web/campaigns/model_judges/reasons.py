@@ -17,9 +17,9 @@ LONGEST = 2_000
 """Characters that are kept of one."""
 
 
-def are_kept(recipe: sampler.Recipe, place: int) -> bool:
-    """Say whether the reasons of a recipe's judge are kept."""
-    source = recipe.judges[place].source
+def are_kept(config: sampler.ChainConfig, place: int) -> bool:
+    """Say whether the reasons of a config's judge are kept."""
+    source = config.judges[place].source
     return isinstance(source, sampler.ModelSource) and source.reasons
 
 

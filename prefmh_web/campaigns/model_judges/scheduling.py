@@ -115,7 +115,7 @@ class Scheduler:
             judge = Judge.objects.filter(pk=judge_id, endpoint__isnull=False).select_related("endpoint").first()
             if judge is None or judge.endpoint is None:
                 return None
-            found = self._judges[judge_id] = _Whose(judge.campaign_id, judge.endpoint, float(judge.budget))
+            found = self._judges[judge_id] = _Whose(judge.campaign_id, judge.endpoint, float(judge.max_votes))
         return found
 
     def _look(self) -> None:

@@ -63,9 +63,9 @@ class Reply:
 
 @dataclass(frozen=True)
 class Way:
-    """How a judge of a recipe is tried."""
+    """How a judge of a config is tried."""
 
-    recipe: sampler.Recipe
+    config: sampler.ChainConfig
     place: int
     source: sampler.ModelSource
     prompt: model_judges.AnyPrompt
@@ -73,7 +73,7 @@ class Way:
     @property
     def rates(self) -> bool:
         """Whether it rates one object at a time."""
-        return self.recipe.rule.evidence == "ratings"
+        return self.config.rule.evidence == "ratings"
 
     @property
     def tells_p(self) -> bool:
@@ -114,7 +114,7 @@ def _job(
 ) -> Callable[[Client], Reply]:
     shown = [exhibits[first]] if way.rates else [exhibits[first], exhibits[1 - first]]
     messages = way.prompt.messages(*shown)
-    choices = kind_of(way.recipe, way.place).choices(way.recipe.rule) if confines(endpoint) else ()
+    choices = kind_of(way.config, way.place).choices(way.config.rule) if confines(endpoint) else ()
     question = Question(endpoint.model, messages, LABEL_TOKENS, way.source.temperature, seed, choices)
     if way.tells_p:
         question = Question(endpoint.model, messages, log_probabilities=True)
@@ -145,6 +145,6 @@ def _read(way: Way, heard: Heard, first: int, *, confined: bool) -> dict[str, An
     if way.tells_p:
         told = model_judges.label_preference(heard.tokens, way.source.temperature, confined=confined)
         return {"preference": told.first}
-    if isinstance(way.recipe.rule, sampler.PointwiseRecipe):
-        return {"rating": model_judges.parse_rating(heard.text, way.recipe.rule.scale)}
+    if isinstance(way.config.rule, sampler.PointwiseConfig):
+        return {"rating": model_judges.parse_rating(heard.text, way.config.rule.scale)}
     return {"chosen": first if model_judges.parse_label(heard.text) == "A" else 1 - first}

@@ -82,7 +82,8 @@ def waiting() -> Iterator[tuple[int, int]]:
         mine = Count("votes", filter=Q(votes__judge=judge))
         open_ones = Comparison.objects.filter(~Exists(not_now), chain__campaign=judge.campaign_id, verdict__isnull=True)
         open_ones = open_ones.filter(chain__ended_at=None)
-        for comparison_id in open_ones.annotate(mine=mine).filter(mine__lt=judge.budget).values_list("pk", flat=True):
+        wanting = open_ones.annotate(mine=mine).filter(mine__lt=judge.max_votes)
+        for comparison_id in wanting.values_list("pk", flat=True):
             yield comparison_id, judge.pk
 
 
@@ -117,7 +118,7 @@ def _claim(comparison_id: int, judge_id: int) -> _Taken | None:
         if before is not None and _is_taken(before):
             return None
         judge, endpoint, has_cap = asked
-        kind = kind_of(started_campaign(campaign).recipe, judge.place)
+        kind = kind_of(started_campaign(campaign).config, judge.place)
         if not numbers.may_be_judged(comparison):
             # Whoever stores the numbers that it is shown gives the hint.
             return None

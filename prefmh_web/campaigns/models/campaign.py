@@ -19,21 +19,21 @@ from prefmh_web.objects import OBJECT_KINDS, ObjectKind
 
 
 @lru_cache(maxsize=64)
-def _parsed(recipe: str) -> sampler.Recipe:
-    return sampler.parse_recipe(json.loads(recipe))
+def _parsed(config: str) -> sampler.ChainConfig:
+    return sampler.parse_config(json.loads(config))
 
 
-def backend_of_space(space: sampler.SpaceRecipe) -> str:
+def backend_of_space(space: sampler.SpaceConfig) -> str:
     """Return where the proposals of a space come from: a name of `proposals/backends`."""
-    if isinstance(space, sampler.ServedImagesRecipe):
+    if isinstance(space, sampler.ServedImagesConfig):
         return "rendered-images"
-    if isinstance(space, sampler.ServedTextsRecipe):
+    if isinstance(space, sampler.ServedTextsConfig):
         return "own-texts" if space.model in model_names() else "served-texts"
     return "kernel"
 
 
 class Campaign(models.Model):
-    """A recipe being run, with its owner, people and record."""
+    """A config being run, with its owner, people and record."""
 
     class Layout(models.TextChoices):
         """How the two objects stand."""
@@ -51,7 +51,7 @@ class Campaign(models.Model):
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="campaigns")
     name = models.CharField(max_length=120)
     instructions = models.TextField(max_length=4000, blank=True)
-    recipe = models.JSONField()
+    config_data = models.JSONField()
     # False where the start draws the seed (`lifecycle/sealing.py`). A file of the setup leaves out such a seed, so that
     # no second campaign has it.
     is_seed_typed = models.BooleanField(default=False)
@@ -92,15 +92,15 @@ class Campaign(models.Model):
     finished_at = models.DateTimeField(null=True)
     # Since when it is not on the list; null while it is.
     archived_at = models.DateTimeField(null=True)
-    # How many steps extensions have added (`lifecycle/extension.py`): recipes in memory go by it.
+    # How many steps extensions have added (`lifecycle/extension.py`): configs in memory go by it.
     steps_added = models.PositiveIntegerField(default=0)
     # The steps of each chain's warm-up, 0 for none; how far the steps after it walk, null until that is chosen; and by
     # what it was chosen. See `lifecycle/warm_up.py`.
     warm_up = models.PositiveIntegerField(default=0)
     walk_length = models.PositiveIntegerField(null=True)
     tuning = models.JSONField(null=True)
-    # The recipe that was parsed last, and what it is as the sampler's value.
-    _kept: tuple[Any, sampler.Recipe] | None = None
+    # The config that was parsed last, and what it is as the sampler's value.
+    _kept: tuple[Any, sampler.ChainConfig] | None = None
 
     class Meta:
         ordering = ("-created_at", "-pk")
@@ -136,18 +136,18 @@ class Campaign(models.Model):
         """True until it is chosen how far the steps after the warm-up walk."""
         return self.warm_up > 0 and self.walk_length is None
 
-    def shown_as(self, recipe: sampler.Recipe | None = None) -> dict[str, Any]:
+    def shown_as(self, config: sampler.ChainConfig | None = None) -> dict[str, Any]:
         """Return how pages show a pair: whether one object stands above the other on every screen, since a bias that
         is to cancel between two orders must be that of one layout; and the language of the objects, where it is known.
 
         Args:
-            recipe: its own, where that is in memory.
+            config: its own, where that is in memory.
         """
-        recipe = recipe or self.parsed_recipe
-        has_orders = any(judge.order != "random" for judge in recipe.judges)
+        config = config or self.config
+        has_orders = any(judge.order != "random" for judge in config.judges)
         is_stacked = self.layout == self.Layout.STACKED or (self.layout == "" and has_orders)
         # Of those that are generated, the story openings are written here.
-        return {"is_stacked": is_stacked, "objects_lang": "en" if recipe.space.kind == "texts" else ""}
+        return {"is_stacked": is_stacked, "objects_lang": "en" if config.space.kind == "texts" else ""}
 
     @property
     def has_panel(self) -> bool:
@@ -160,42 +160,42 @@ class Campaign(models.Model):
         return bool(self.seed_hash) and self.status != self.Status.FINISHED and self.seed_told_at is None
 
     @property
-    def told_recipe(self) -> dict[str, Any]:
-        """The recipe as others may see it, in plain data: with numbers for a panel's names, and with the hash in the
+    def told_config(self) -> dict[str, Any]:
+        """The config as others may see it, in plain data: with numbers for a panel's names, and with the hash in the
         place of a seed that is not told yet; of a draft without its seed.
         """
-        recipe = sampler.unnamed_recipe(self.recipe)
+        config = sampler.unnamed_config(self.config_data)
         if self.is_draft:
-            return {name: value for name, value in recipe.items() if name != "seed"}
+            return {name: value for name, value in config.items() if name != "seed"}
         if self.hides_seed:
-            return sampler.sealed_recipe(recipe, self.seed_hash, was_typed=self.is_seed_typed)
-        return sampler.opened_recipe(recipe, self.seed_hash, self.seed_salt, was_typed=self.is_seed_typed)
+            return sampler.sealed_config(config, self.seed_hash, was_typed=self.is_seed_typed)
+        return sampler.opened_config(config, self.seed_hash, self.seed_salt, was_typed=self.is_seed_typed)
 
     @property
-    def parsed_recipe(self) -> sampler.Recipe:
-        """The recipe as the sampler's value; whoever changes a draft's writes plain data to `recipe`.
+    def config(self) -> sampler.ChainConfig:
+        """The config as the sampler's value; whoever changes a draft's writes plain data to `config_data`.
 
         Raises:
-            sampler.RecipeError: it does not parse.
+            sampler.ConfigError: it does not parse.
         """
-        if self._kept is None or self._kept[0] is not self.recipe:
-            self._kept = self.recipe, _parsed(json.dumps(self.recipe))
+        if self._kept is None or self._kept[0] is not self.config_data:
+            self._kept = self.config_data, _parsed(json.dumps(self.config_data))
         return self._kept[1]
 
     @property
     def target_law(self) -> str:
         """The law that the chains sample, in plain text."""
-        return self.parsed_recipe.target or self.parsed_recipe.law
+        return self.config.target or self.config.law
 
     @property
     def backend(self) -> str:
         """Where the proposals come from: a name of `proposals/backends`."""
-        return backend_of_space(self.parsed_recipe.space)
+        return backend_of_space(self.config.space)
 
     @property
     def object_kind(self) -> ObjectKind:
         """How its objects are shown, given to models, and measured."""
-        return OBJECT_KINDS[self.parsed_recipe.space.objects]
+        return OBJECT_KINDS[self.config.space.objects]
 
 
 class Judge(models.Model):
@@ -210,7 +210,7 @@ class Judge(models.Model):
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="judges")
     place = models.PositiveSmallIntegerField()
     question = models.CharField(max_length=300)
-    budget = models.PositiveIntegerField()
+    max_votes = models.PositiveIntegerField()
     order = models.CharField(max_length=15, choices=Order, default=Order.RANDOM)
     endpoint = models.ForeignKey(Endpoint, models.PROTECT, null=True, related_name="judges")
     # Of a panel: which panelist it is, by their number.

@@ -24,7 +24,7 @@ class Tryout(models.Model):
     campaign = models.ForeignKey(Campaign, models.SET_NULL, null=True, related_name="tryouts")
     asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     asked_at = models.DateTimeField(auto_now_add=True)
-    # Of the judge in the recipe as it was then, which `judge` is.
+    # Of the judge in the config as it was then, which `judge` is.
     place = models.PositiveSmallIntegerField()
     judge = models.JSONField()
     prompt_version = models.CharField(max_length=8)

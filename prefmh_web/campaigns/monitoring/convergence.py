@@ -35,7 +35,7 @@ class Followed:
             has no number yet.
         first: the first step that the statistics use.
         missing: how many draws come at or after an object without a number.
-        target_of: tells the laws of chains apart, by their places (`Recipe.target_of`).
+        target_of: tells the laws of chains apart, by their places (`ChainConfig.target_of`).
     """
 
     name: str

@@ -81,7 +81,7 @@ def costs_of(campaign: Campaign) -> Costs | None:
     # Read anew: the caps of a running campaign change.
     cost, requests = Campaign.objects.values_list("cost_cap", "request_cap").get(pk=campaign.pk)
     cap = None if cost is None else float(cost), requests
-    judges = campaign.parsed_recipe.judges
+    judges = campaign.config.judges
     questions = {place: judge.question for place, judge in enumerate(judges)}
     wasted = _wasted(campaign, [place for place, judge in enumerate(judges) if _is_asked_at_once(judge)])
     rows = [ModelCost(each, questions.get(each.place, ""), cap, wasted.get(each.place)) for each in usage]
@@ -97,7 +97,7 @@ def _wasted(campaign: Campaign, places: list[int]) -> dict[int, Wasted]:
     return {row["judge__place"]: Wasted(row["wasted"], row["of"]) for row in counts}
 
 
-def _is_asked_at_once(judge: sampler.JudgeRecipe) -> bool:
+def _is_asked_at_once(judge: sampler.JudgeConfig) -> bool:
     return isinstance(judge.source, sampler.ModelSource) and judge.source.all_at_once
 
 

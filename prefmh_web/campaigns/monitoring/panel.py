@@ -28,7 +28,7 @@ class PanelistStanding:
 
     Args:
         number: from 1, as everybody but the owner knows them.
-        name: of the recipe; the number again where it has none.
+        name: of the config; the number again where it has none.
         link: by which they come.
         person: who has come by it; None before.
         answers: how many they have given.
@@ -76,7 +76,7 @@ def panelists_of(campaign: Campaign) -> list[PanelistStanding]:
             waits.get(number, []),
             reminded[number],
         )
-        for number, name in enumerate(campaign.parsed_recipe.panelists, start=1)
+        for number, name in enumerate(campaign.config.panelists, start=1)
     ]
 
 
@@ -137,19 +137,19 @@ class PanelPrice:
 
 def price_of(campaign: Campaign) -> PanelPrice | None:
     """Return what the panel of a campaign costs; None where there is none."""
-    recipe = campaign.parsed_recipe
-    if not recipe.panelists:
+    config = campaign.config
+    if not config.panelists:
         return None
-    panelists = len(recipe.panelists)
-    answers = sum(isinstance(judge.source, sampler.PanelistSource) for judge in recipe.judges)
-    pairs = None if recipe.generates else _pairs(campaign, recipe)
-    return PanelPrice(panelists, answers // panelists, pairs, recipe.chains * recipe.steps)
+    panelists = len(config.panelists)
+    answers = sum(isinstance(judge.source, sampler.PanelistSource) for judge in config.judges)
+    pairs = None if config.generates else _pairs(campaign, config)
+    return PanelPrice(panelists, answers // panelists, pairs, config.chains * config.steps)
 
 
-def _pairs(campaign: Campaign, recipe: sampler.Recipe) -> int | None:
+def _pairs(campaign: Campaign, config: sampler.ChainConfig) -> int | None:
     objects = campaign.states.count()
     every = objects * (objects - 1) // 2
-    if recipe.kernel.kind != "neighbours" or not isinstance(recipe.space, sampler.CatalogRecipe):
+    if config.kernel.kind != "neighbours" or not isinstance(config.space, sampler.CatalogConfig):
         return every or None
     # Each is a neighbour of as many, and of those that have it for one.
-    return min(every, objects * recipe.space.neighbours) or None
+    return min(every, objects * config.space.neighbours) or None

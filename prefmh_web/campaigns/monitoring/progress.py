@@ -132,9 +132,9 @@ class Progress:
     """Of a panel: the chains that have waited for a panelist for longer than it has time to answer."""
 
     @property
-    def most_chains(self) -> int | None:
+    def max_chains(self) -> int | None:
         """How many chains there may be; None where there are no more than those of the start."""
-        return self.campaign.parsed_recipe.most_chains
+        return self.campaign.config.max_chains
 
     @property
     def steps_decided(self) -> int:
@@ -177,8 +177,8 @@ class Progress:
     @property
     def prefetched_percent(self) -> int | None:
         """How many of the steps found their proposal drawn already; None where none is drawn ahead."""
-        served = (sampler.ServedTextsRecipe, sampler.ServedImagesRecipe)
-        if not (isinstance(self.campaign.parsed_recipe.space, served) and self.steps_decided):
+        served = (sampler.ServedTextsConfig, sampler.ServedImagesConfig)
+        if not (isinstance(self.campaign.config.space, served) and self.steps_decided):
             return None
         return round(100 * sum(progress.chain.prefetched for progress in self.chains) / self.steps_decided)
 
@@ -194,7 +194,7 @@ class Progress:
     @property
     def people_needed(self) -> int:
         """No person answers the same question twice on one pair, so the largest N needs as many people."""
-        return max((judge.budget for judge in self.judges if judge.is_of_people), default=0)
+        return max((judge.max_votes for judge in self.judges if judge.is_of_people), default=0)
 
     @property
     def lacks_people(self) -> bool:
@@ -240,10 +240,10 @@ def _answers(campaign: Campaign, chains: Sequence[ChainProgress], since: datetim
     if _rates(campaign):
         ratings = Rating.objects.filter(judge__campaign=campaign)
         return ratings.count(), ratings.filter(rated_at__gte=since).count()
-    if names := campaign.parsed_recipe.rule.scorers:
+    if names := campaign.config.rule.scorers:
         scores = Score.objects.filter(scorer__campaign=campaign, scorer__name__in=names, value__isnull=False)
         return scores.count(), scores.filter(scored_at__gte=since).count()
-    if not campaign.parsed_recipe.rule.asks_judges:
+    if not campaign.config.rule.asks_judges:
         steps = Comparison.objects.filter(chain__campaign=campaign, decided_at__gte=since)
         return sum(each.chain.step for each in chains), steps.count()
     votes = Vote.objects.filter(judge__campaign=campaign, number__isnull=False)
@@ -252,7 +252,7 @@ def _answers(campaign: Campaign, chains: Sequence[ChainProgress], since: datetim
 
 
 def _held_up(campaign: Campaign) -> dict[int, list[Wait]]:
-    if not campaign.parsed_recipe.panelists:
+    if not campaign.config.panelists:
         return {}
     return waits_in(campaign, longer_than=timedelta(seconds=campaign.lease_seconds))
 
@@ -285,7 +285,7 @@ def _stopped(models: list[Judge]) -> list[Judge]:
 
 
 def _sampled_instead(campaign: Campaign, models: list[Judge]) -> int:
-    sources = [judge.source for judge in campaign.parsed_recipe.judges]
+    sources = [judge.source for judge in campaign.config.judges]
     by_p = [judge for judge in models if _tells_p(sources[judge.place])]
     return Vote.objects.filter(judge__in=by_p, preference__isnull=True, number__isnull=False).count() if by_p else 0
 
@@ -295,7 +295,7 @@ def _tells_p(source: object) -> bool:
 
 
 def _rates(campaign: Campaign) -> bool:
-    return campaign.parsed_recipe.rule.evidence == "ratings"
+    return campaign.config.rule.evidence == "ratings"
 
 
 def chains_of(campaign: Campaign) -> list[ChainProgress]:
@@ -308,7 +308,7 @@ def chains_of(campaign: Campaign) -> list[ChainProgress]:
     open_votes = {chain: (cast, in_favour) for chain, cast, in_favour, _ in found}
     suspended = {chain for chain, *_, since in found if since}
     opened_at: dict[int | None, datetime | None] = {}
-    if campaign.parsed_recipe.is_elastic:
+    if campaign.config.is_elastic:
         opened_at = dict(campaign.openings.values_list("chain_id", "opened_at"))
     return [
         ChainProgress(
@@ -326,12 +326,12 @@ def chains_of(campaign: Campaign) -> list[ChainProgress]:
 def heads_of(campaign: Campaign, chains: Sequence[ChainProgress]) -> list[ChainHead]:
     """Return some of a campaign's chains with the objects where they stand, in their order."""
     heads = State.objects.all()
-    if isinstance(campaign.parsed_recipe.space, sampler.ServedImagesRecipe):
+    if isinstance(campaign.config.space, sampler.ServedImagesConfig):
         # A code is as long as a small picture, and all that is shown is in the files.
         heads = heads.defer("code")
     found = heads.in_bulk([each.chain.head_id for each in chains])
     for head in found.values():
-        # Known already: read with every head, a long recipe would be read as often.
+        # Known already: read with every head, a long config would be read as often.
         head.campaign = campaign
     return [ChainHead(**_fields(each), head=found[each.chain.head_id]) for each in chains]
 

@@ -72,7 +72,7 @@ def figures_of(campaign: Campaign) -> Figures:
         people=counted.filter(annotator__isnull=False).order_by().values("annotator").distinct().count(),
         late=votes.filter(number__isnull=True).count(),
         votes_of=dict(by_judge),
-        extended_to=started_campaign(campaign).recipe.steps if campaign.steps_added else None,
+        extended_to=started_campaign(campaign).config.steps if campaign.steps_added else None,
         started_at=campaign.started_at,
         finished_at=campaign.finished_at,
     )
@@ -98,8 +98,8 @@ class Sample:
 
 
 def samples_in(campaign: Campaign) -> QuerySet[Comparison]:
-    """Return the decided steps of the sampling phase (see `Recipe.phase_of`), the last steps first."""
-    left_out = started_campaign(campaign).recipe.left_out
+    """Return the decided steps of the sampling phase (see `ChainConfig.phase_of`), the last steps first."""
+    left_out = started_campaign(campaign).config.left_out
     found = Comparison.objects.filter(chain__campaign=campaign, step__gt=left_out, verdict__isnull=False)
     return found.order_by("-step", "chain__place")
 
@@ -113,6 +113,6 @@ def shown_samples(campaign: Campaign, keys: Sequence[int]) -> list[Sample]:
 
 def _sample(campaign: Campaign, step: Comparison) -> Sample:
     state = step.proposal if step.verdict == Comparison.Verdict.ACCEPT else step.current
-    # Known already: read with every object, a long recipe would be read as often.
+    # Known already: read with every object, a long config would be read as often.
     state.campaign = campaign
     return Sample(step, state)

@@ -140,12 +140,12 @@ def rows_of(campaign: Campaign, judges: Sequence[Judge], steps: Iterable[Compari
     """
     found = list(steps)
     for step in found:
-        # Known already: read with every step, a long recipe would be read as often.
+        # Known already: read with every step, a long config would be read as often.
         step.chain.campaign = step.current.campaign = step.proposal.campaign = campaign
-    recipe = started_campaign(campaign).recipe
-    if recipe.rule.evidence == "ratings":
+    config = started_campaign(campaign).config
+    if config.rule.evidence == "ratings":
         return _rated(found, judges)
-    if names := recipe.rule.scorers:
+    if names := config.rule.scorers:
         return _scored(campaign, found, names)
     return _tallied(found, judges)
 

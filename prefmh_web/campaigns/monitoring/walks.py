@@ -62,7 +62,7 @@ class WalkStanding:
     steps_left: int
     """The most steps of the warm-up that one of them has left."""
     late: list[int]
-    """Chains without a decision for longer than the recipe's patience."""
+    """Chains without a decision for longer than the config's patience."""
     own_length: int
     """How far steps walk if the warm-up is ended."""
     patience_minutes: int
@@ -83,12 +83,12 @@ class WalkStanding:
 
 def walks_of(campaign: Campaign, there: Sequence[ChainProgress]) -> WalkStanding | None:
     """Return how a started campaign's walks are getting on; None where it makes one move between two pairs."""
-    recipe = campaign.parsed_recipe
-    kernel: Any = recipe.kernel
+    config = campaign.config
+    kernel: Any = config.kernel
     if kernel.kind != "walk":
         return None
     # Chains that open later have no part in what the warm-up finds.
-    of_start = [each for each in there if each.chain.place < recipe.chains]
+    of_start = [each for each in there if each.chain.place < config.chains]
     behind = [each.chain for each in of_start if each.chain.step < campaign.warm_up]
     own = kernel.length[0].length
     length = campaign.walk_length if campaign.warm_up else (own if len(kernel.length) == 1 else None)
@@ -102,7 +102,7 @@ def walks_of(campaign: Campaign, there: Sequence[ChainProgress]) -> WalkStanding
         steps_left=max((campaign.warm_up - chain.step for chain in behind), default=0),
         late=[chain.place for chain in late_chains(campaign)],
         own_length=own,
-        patience_minutes=recipe.warm_up.patience_minutes if recipe.warm_up else 0,
+        patience_minutes=config.warm_up.patience_minutes if config.warm_up else 0,
         was_ended="ended_at" in found,
         is_the_middle=found.get("because") == sampler.MIDDLE,
         tried=_tried(trials, length),
@@ -113,8 +113,8 @@ def walks_of(campaign: Campaign, there: Sequence[ChainProgress]) -> WalkStanding
 
 
 def late_chains(campaign: Campaign) -> QuerySet[Chain]:
-    """Chains that have not decided a step for longer than the recipe's patience while a running campaign warms up."""
-    warm_up = campaign.parsed_recipe.warm_up
+    """Chains that have not decided a step for longer than the config's patience while a running campaign warms up."""
+    warm_up = campaign.config.warm_up
     if warm_up is None or not (campaign.is_warming_up and campaign.is_running) or campaign.started_at is None:
         return Chain.objects.none()
     since = timezone.now() - timedelta(minutes=warm_up.patience_minutes)

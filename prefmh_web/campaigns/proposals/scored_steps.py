@@ -21,7 +21,7 @@ def go_on(campaign: Campaign) -> None:
     only shown; nothing where no step waits for any.
     """
     keys = list(ready(campaign))
-    if keys and started_campaign(campaign).recipe.estimate:
+    if keys and started_campaign(campaign).config.estimate:
         for comparison in Comparison.objects.filter(pk__in=keys).select_related("chain__campaign"):
             dispatch.judge(comparison)
         return
@@ -34,7 +34,7 @@ def go_on(campaign: Campaign) -> None:
 
 def ready(campaign: Campaign) -> Iterator[int]:
     """Yield the keys of a campaign's open steps whose objects have all their numbers."""
-    scorers = started_campaign(campaign).recipe.scorers
+    scorers = started_campaign(campaign).config.scorers
     if not scorers:
         return
     open_ones = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True, chain__ended_at=None)
@@ -47,4 +47,4 @@ def ready(campaign: Campaign) -> Iterator[int]:
 
 def are_ready(campaign: Campaign) -> bool:
     """Return whether a campaign has steps to decide. Of those to be judged, the sweep finds the turns."""
-    return bool(started_campaign(campaign).recipe.rule.scorers) and next(ready(campaign), None) is not None
+    return bool(started_campaign(campaign).config.rule.scorers) and next(ready(campaign), None) is not None

@@ -70,7 +70,7 @@ def _has_work(campaign: Campaign, scorer: CampaignScorer) -> bool:
 def unscored(campaign: Campaign, scorer: CampaignScorer) -> QuerySet[State]:
     """Return the objects that chains have started at or proposed, and that the scorer was not asked about."""
     found = State.objects.filter(~Exists(Score.objects.filter(scorer=scorer, state=OuterRef("pk"))), campaign=campaign)
-    if campaign.parsed_recipe.generates:
+    if campaign.config.generates:
         return found
     # Of a catalog, most may never be proposed.
     started = Chain.objects.filter(campaign=campaign, start=OuterRef("pk"))
@@ -110,8 +110,8 @@ def _score_batch(campaign: Campaign, scorer: CampaignScorer) -> bool:
 
 
 def _row(campaign: Campaign, state: State, scorer: CampaignScorer, answer: Answer) -> Score:
-    rule = campaign.parsed_recipe.rule
-    if isinstance(rule, sampler.ScoredRecipe) and scorer.name in rule.scorers and not isinstance(answer, NoScore):
+    rule = campaign.config.rule
+    if isinstance(rule, sampler.ScoredConfig) and scorer.name in rule.scorers and not isinstance(answer, NoScore):
         reason = rule.unusable(scorer.name, answer)
         answer = NoScore(f"it wrote {answer:g}; {reason}") if reason else answer
     if isinstance(answer, NoScore):

@@ -52,5 +52,5 @@ def _drawn(campaign: Campaign, wanted: Mapping[int, ChainOpening]) -> bool:
 def look_ahead() -> None:
     """Want chains ahead of time in running campaigns where a model makes the objects, and takes seconds over it."""
     for campaign in Campaign.objects.filter(status=Campaign.Status.RUNNING).defer("tuning"):
-        if campaign.parsed_recipe.is_elastic and backend_of(campaign).is_slow:
+        if campaign.config.is_elastic and backend_of(campaign).is_slow:
             openings.look_ahead(campaign)

@@ -45,7 +45,7 @@ def _of_links(campaign: Campaign, started_at: datetime) -> Iterator[_Event]:
     links = campaign.invitations.order_by("pk").values_list("created_at", "revoked_at", "is_single_use")
     for number, (made, closed, is_single_use) in enumerate(links, start=1):
         # Those of the start are made in its transaction, a moment later; that of everybody is the first.
-        if number > max(1, len(campaign.parsed_recipe.panelists)):
+        if number > max(1, len(campaign.config.panelists)):
             yield made, "link-made", None, {"link": number, "people": "one" if is_single_use else "many"}
         if closed is not None:
             yield closed, "link-closed", None, {"link": number}

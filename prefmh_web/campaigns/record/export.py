@@ -1,4 +1,4 @@
-"""The record as files: recipe.json, judges.json, after a warm-up tuning.json, and five CSV files.
+"""The record as files: campaign.json, judges.json, after a warm-up tuning.json, and five CSV files.
 
 Further files tell of chains that opened while the campaign ran, of suspended steps, of what was added to
 the steps, of the further columns of an uploaded list, of what models thought and took, and of scorers; each only where
@@ -51,9 +51,9 @@ _SCORES: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.SCORES.file: s
 _EXTENSIONS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.EXTENSIONS.file: rows.extensions}
 
 
-def recipe(campaign: Campaign) -> str:
-    """Return the recipe as JSON; while a campaign runs, with the hash of its seed in the seed's place."""
-    return json.dumps(campaign.told_recipe, indent=2, ensure_ascii=False) + "\n"
+def config(campaign: Campaign) -> str:
+    """Return the config as JSON; while a campaign runs, with the hash of its seed in the seed's place."""
+    return json.dumps(campaign.told_config, indent=2, ensure_ascii=False) + "\n"
 
 
 def as_json(held: dict[str, Any]) -> str:
@@ -99,8 +99,8 @@ def csv_text(snapshot: Snapshot, name: str) -> Iterator[str]:
 
 def tables_of(campaign: Campaign) -> dict[str, Callable[[Snapshot], Iterator[Row]]]:
     """Return the tables of a started campaign's record, by the file's name."""
-    recipe = campaign.parsed_recipe
-    found = TABLES | (_CHAINS if recipe.is_elastic else {})
+    config = campaign.config
+    found = TABLES | (_CHAINS if config.is_elastic else {})
     found |= _EXTENSIONS if campaign.steps_added else {}
     found |= (_COLUMNS if rows.columns_of(campaign) else {}) | (_SCORES if scores.are_in(campaign) else {})
     found |= _REASONS if reasons.are_in(campaign) else {}
@@ -130,7 +130,7 @@ def in_pieces(lines: Iterator[str]) -> Iterator[str]:
 
 
 def archive(campaign: Campaign) -> Iterator[bytes]:
-    """Yield a ZIP of the recipe and all tables, all of the same moment."""
+    """Yield a ZIP of the config and all tables, all of the same moment."""
     snapshot = Snapshot.now(campaign)
     stream, manifest = ZipStream(compress_type=ZIP_DEFLATED), sampler.Manifest()
     files: dict[str, list[schema.Cell]] = {}
@@ -146,7 +146,7 @@ def archive(campaign: Campaign) -> Iterator[bytes]:
         files[name] = list(next(found))
         add_pieces(as_csv(chain([files[name]], found)), name)
 
-    add_text(recipe(campaign), schema.RECIPE)
+    add_text(config(campaign), schema.CONFIG)
     add_text(judges(campaign), schema.JUDGES)
     if snapshot.tuning is not None:
         add_text(as_json(snapshot.tuning), schema.TUNING)

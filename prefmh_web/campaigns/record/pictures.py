@@ -27,16 +27,16 @@ logger = logging.getLogger(__name__)
 
 def are_in(snapshot: Snapshot) -> bool:
     """True where the objects are stored files."""
-    space = snapshot.recipe.space
-    return space.objects in _FOLDERS and not isinstance(space, sampler.ImagesRecipe)
+    space = snapshot.config.space
+    return space.objects in _FOLDERS and not isinstance(space, sampler.ImagesConfig)
 
 
 def folder_of(snapshot: Snapshot) -> str:
     """Return the folder of the archive in which the files are, where there are any."""
-    return f"{_FOLDERS[snapshot.recipe.space.objects]}/"
+    return f"{_FOLDERS[snapshot.config.space.objects]}/"
 
 
-def name_of(space: sampler.SpaceRecipe, state: int, media_type: str) -> str:
+def name_of(space: sampler.SpaceConfig, state: int, media_type: str) -> str:
     """Return the name in the archive of the file of the object with this number."""
     return f"{_FOLDERS[space.objects]}/{state}.{media.ending_of(media_type)}"
 
@@ -57,7 +57,7 @@ def files(snapshot: Snapshot) -> Iterator[tuple[str, Iterator[bytes]]]:
         except FileNotFoundError:
             logger.exception("the file %s is lost, and not in the export", stored_as)
             continue
-        yield name_of(snapshot.recipe.space, state, media_type), _pieces(file)
+        yield name_of(snapshot.config.space, state, media_type), _pieces(file)
 
 
 def _is_shown(snapshot: Snapshot) -> Q:

@@ -33,12 +33,12 @@ _CONTEXTS = ("comparison__current__columns", "comparison__proposal__columns")
 
 def are_in(campaign: Campaign) -> bool:
     """True where votes decide: no other rule asks anybody which of two objects they prefer."""
-    return campaign.parsed_recipe.rule.evidence == "votes"
+    return campaign.config.rule.evidence == "votes"
 
 
 def keys_of(snapshot: Snapshot) -> tuple[str, ...]:
     """Return the keys of each line."""
-    return (*_WORDS, *(_CONTEXTS_OF_LINE if snapshot.recipe.context else ()), *_KEYS)
+    return (*_WORDS, *(_CONTEXTS_OF_LINE if snapshot.config.context else ()), *_KEYS)
 
 
 def lines(snapshot: Snapshot) -> Iterator[str]:
@@ -48,7 +48,7 @@ def lines(snapshot: Snapshot) -> Iterator[str]:
     columns are shown, `chosen_context` and `rejected_context` hold what stood with one of the two only. Of a text
     `chosen` and `rejected` are the text, of a molecule the SMILES, of a picture or a recording the name of its file.
     """
-    shown, has_files, space = snapshot.recipe.context, pictures.are_in(snapshot), snapshot.recipe.space
+    shown, has_files, space = snapshot.config.context, pictures.are_in(snapshot), snapshot.config.space
     columns = (*_COLUMNS, *(_CONTEXTS if shown else ()))
     for row in votes_of(snapshot).values_list(*columns).iterator(_ROWS_AT_ONCE):
         keys, (for_proposal, question, *objects) = row[: len(_KEYS)], row[len(_KEYS) :]

@@ -17,8 +17,8 @@ _COLUMNS = ("vote__comparison__chain__place", "vote__comparison__step", "vote__n
 
 
 def are_in(campaign: Campaign) -> bool:
-    """True where the recipe says of a judge that its reasons are kept: records of others stay as they were."""
-    sources = [judge.source for judge in campaign.parsed_recipe.judges]
+    """True where the config says of a judge that its reasons are kept: records of others stay as they were."""
+    sources = [judge.source for judge in campaign.config.judges]
     return any(isinstance(source, sampler.ModelSource) and source.reasons for source in sources)
 
 

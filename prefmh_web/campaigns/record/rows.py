@@ -127,11 +127,11 @@ def ratings(snapshot: Snapshot) -> Iterator[Row]:
 
 def samples(snapshot: Snapshot) -> Iterator[Row]:
     """The chains themselves: the state after each step; step 0 is where the chain started."""
-    recipe = snapshot.recipe
-    if recipe.has_phases:
+    config = snapshot.config
+    if config.has_phases:
         yield schema.SAMPLES_WITH_PHASES.header
         for chain, step, state, content in _visits(snapshot):
-            phase = recipe.phase_of(step)
+            phase = config.phase_of(step)
             yield schema.SAMPLES_WITH_PHASES.row(chain=chain, step=step, state=state, content=content, phase=phase)
         return
     yield schema.SAMPLES.header

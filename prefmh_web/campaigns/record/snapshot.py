@@ -41,7 +41,7 @@ class Snapshot:
     """A campaign as it stood at one moment."""
 
     campaign: Campaign
-    recipe: sampler.Recipe
+    config: sampler.ChainConfig
     steps: dict[int, int]
     """Decided steps by each chain's place; chains that are not in it opened afterwards."""
     open_votes: dict[tuple[int, int], int]
@@ -57,7 +57,7 @@ class Snapshot:
     tuning: dict[str, Any] | None
     """What the warm-up has chosen, if it had by then."""
     extensions: tuple[Extension, ...]
-    """What had been added to the steps by a researcher; the recipe says what they came to."""
+    """What had been added to the steps by a researcher; the config says what they came to."""
     stretch: Stretch | None = None
     """The steps that the tables of steps, votes and samples have; None for all."""
 
@@ -74,19 +74,19 @@ class Snapshot:
         ended = frozenset(at_ends.values_list("chain__place", "step")) & {(place, step) for place, step, _ in opened}
         # Last, so that it has all ratings of the steps that are decided.
         last_rating = Rating.objects.filter(judge__campaign=campaign).aggregate(last=Max("pk"))["last"] or 0
-        # Also the recipe: somebody may have extended the campaign, and the steps may be those of longer chains.
-        campaign.refresh_from_db(fields=["recipe", "steps_added", "tuning"])
+        # Also the config: somebody may have extended the campaign, and the steps may be those of longer chains.
+        campaign.refresh_from_db(fields=["config_data", "steps_added", "tuning"])
         tuning = campaign.tuning
         # A choice that came after the steps were counted is no part of the record; one that no step led to is.
-        recipe = campaign.parsed_recipe
-        first = [step for place, step in steps.items() if place < recipe.chains]
+        config = campaign.config
+        first = [step for place, step in steps.items() if place < config.chains]
         is_made = tuning and ("ended_at" in tuning or min(first, default=0) >= campaign.warm_up)
         last_opened = dict(steps)
         for place, step, *_ in opened:
             last_opened[place] = max(step, last_opened[place])
         return cls(
             campaign=campaign,
-            recipe=recipe,
+            config=config,
             steps=steps,
             open_votes={(place, step): cast or 0 for place, step, cast in opened},
             last_opened=last_opened,
@@ -94,7 +94,7 @@ class Snapshot:
             last_vote=last_vote,
             last_rating=last_rating,
             tuning=tuning if is_made else None,
-            extensions=tuple(each for each in extensions_of(campaign) if each.steps_after <= recipe.steps),
+            extensions=tuple(each for each in extensions_of(campaign) if each.steps_after <= config.steps),
         )
 
     def of(self, stretch: Stretch) -> Snapshot:
@@ -121,9 +121,9 @@ class Snapshot:
 
     def has_state(self, place: int) -> bool:
         """False for the number of an object that a chain made afterwards."""
-        if not self.recipe.generates:
+        if not self.config.generates:
             return True
-        step, chain = divmod(place, self.recipe.chains_at_most)
+        step, chain = divmod(place, self.config.chains_at_most)
         return step <= self.last_opened.get(chain, -1)
 
     def is_decided(self, chain: int, step: int) -> bool:

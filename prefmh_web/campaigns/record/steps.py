@@ -55,8 +55,8 @@ _COLUMNS = (
 
 def table_of(snapshot: Snapshot) -> schema.Table:
     """Return steps.csv of a campaign."""
-    recipe = snapshot.recipe
-    return schema.steps_table(recipe.has_parts, bool(recipe.rule.scorers))
+    config = snapshot.config
+    return schema.steps_table(config.has_parts, bool(config.rule.scorers))
 
 
 def steps(snapshot: Snapshot) -> Iterator[Sequence[schema.Cell]]:
@@ -67,7 +67,7 @@ def steps(snapshot: Snapshot) -> Iterator[Sequence[schema.Cell]]:
     """
     table = table_of(snapshot)
     yield table.header
-    judges = dict(snapshot.campaign.judges.values_list("pk", "budget"))
+    judges = dict(snapshot.campaign.judges.values_list("pk", "max_votes"))
     budgets, places = schema.wholes(judges.values()), {judge: place for place, judge in enumerate(judges)}
     there = _beside(_steps(snapshot), _tallies(snapshot, places), _tally(places, ()))
     while some := list(islice(there, _STEPS_AT_ONCE)):
@@ -101,10 +101,10 @@ def steps(snapshot: Snapshot) -> Iterator[Sequence[schema.Cell]]:
 
 def _parts(snapshot: Snapshot, some: list[_Step]) -> dict[int, dict[str, int | None]]:
     """Return which part of the kernel proposed, where there are parts; by the comparison's key."""
-    recipe = snapshot.recipe
-    if not recipe.has_parts:
+    config = snapshot.config
+    if not config.has_parts:
         return {step.pk: {} for step in some}
-    return {step.pk: {"part": recipe.part_of(step.chain, step.step)} for step in some}
+    return {step.pk: {"part": config.part_of(step.chain, step.step)} for step in some}
 
 
 def _steps(snapshot: Snapshot) -> Iterator[_Step]:
@@ -168,7 +168,7 @@ def _open_tallies(snapshot: Snapshot, places: dict[int, int], some: list[_Step])
 
 def _means(snapshot: Snapshot, some: list[_Step]) -> dict[int, _Cells]:
     """Return the mean ratings by judge that decided some steps, by the comparison's key; nothing where none did."""
-    if snapshot.recipe.rule.evidence != "ratings":
+    if snapshot.config.rule.evidence != "ratings":
         return {}
     decided = _decided_moves(snapshot, some)
     keys = {key for step in decided for key in (step.current_id, step.proposal_id)}
@@ -181,8 +181,8 @@ def _scores(snapshot: Snapshot, some: list[_Step]) -> dict[int, dict[str, str]]:
     """Return the cells of the numbers that decided some steps, by the comparison's key; empty where none did; nothing
     at all where no scores decide.
     """
-    rule = snapshot.recipe.rule
-    if not isinstance(rule, sampler.ScoredRecipe):
+    rule = snapshot.config.rule
+    if not isinstance(rule, sampler.ScoredConfig):
         return {}
     decided = _decided_moves(snapshot, some)
     given = scores_of(snapshot.campaign, {key for step in decided for key in (step.current_id, step.proposal_id)})

@@ -1,4 +1,4 @@
-"""A started campaign's recipe and judges: nothing in them can change but the number of steps, so they are read once in
+"""A started campaign's config and judges: nothing in them can change but the number of steps, so they are read once in
 each process and for each length.
 """
 
@@ -20,7 +20,7 @@ class StartedJudge:
     pk: int
     place: int
     question: str
-    budget: int
+    votes: int
     order: str
     is_model: bool
     is_asked_first: bool
@@ -35,13 +35,13 @@ class StartedCampaign:
     """What each vote needs to know of its campaign. Judges stand in the order of their places."""
 
     pk: int
-    recipe: sampler.Recipe
+    config: sampler.ChainConfig
     judges: tuple[StartedJudge, ...]
 
     @cached_property
     def budgets(self) -> tuple[int, ...]:
         """N_i of each judge."""
-        return tuple(judge.budget for judge in self.judges)
+        return tuple(judge.votes for judge in self.judges)
 
     @cached_property
     def uses_models(self) -> bool:
@@ -51,12 +51,12 @@ class StartedCampaign:
     @cached_property
     def backend(self) -> str:
         """Where the proposals come from: a name of `proposals/backends`."""
-        return backend_of_space(self.recipe.space)
+        return backend_of_space(self.config.space)
 
     @cached_property
     def object_kind(self) -> ObjectKind:
         """How the objects are shown, given to models, and measured."""
-        return OBJECT_KINDS[self.recipe.space.objects]
+        return OBJECT_KINDS[self.config.space.objects]
 
     @cached_property
     def people(self) -> tuple[StartedJudge, ...]:
@@ -89,23 +89,23 @@ def started_campaign(campaign: Campaign) -> StartedCampaign:
 # Started again under the same number, as tests do, it is another one; and extended, it has another length.
 @lru_cache(maxsize=64)
 def _read(campaign_id: int, started_at: datetime, steps_added: int) -> StartedCampaign:
-    recipe = Campaign.objects.get(pk=campaign_id).parsed_recipe
+    config = Campaign.objects.get(pk=campaign_id).config
     rows = Judge.objects.filter(campaign=campaign_id).order_by("place")
     judges = tuple(
         StartedJudge(
             pk=row.pk,
             place=row.place,
             question=row.question,
-            budget=row.budget,
+            votes=row.max_votes,
             order=row.order,
             is_model=row.is_model,
             is_asked_first=row.is_asked_first,
             panelist=row.panelist,
-            all_at_once=_is_asked_at_once(recipe.judges[row.place].source),
+            all_at_once=_is_asked_at_once(config.judges[row.place].source),
         )
         for row in rows
     )
-    return StartedCampaign(campaign_id, recipe, judges)
+    return StartedCampaign(campaign_id, config, judges)
 
 
 def _is_asked_at_once(source: object) -> bool:

@@ -74,7 +74,7 @@ def next_one(chain: Chain) -> Drawn | None:
 
 def _can_be_cheap(campaign: Campaign) -> bool:
     # Objects that chains make are encoded and stored, by a task.
-    return not started_campaign(campaign).recipe.generates
+    return not started_campaign(campaign).config.generates
 
 
 def _rows_of(campaign: Campaign) -> _Rows:

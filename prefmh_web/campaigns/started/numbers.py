@@ -9,8 +9,8 @@ from prefmh_web.campaigns.started.campaign import started_campaign
 
 
 def scores_of(campaign: Campaign, states: Collection[int]) -> dict[int, Mapping[str, float]]:
-    """Return the numbers of the recipe's scorers for some objects, by their keys; of each those that it has."""
-    scorers = started_campaign(campaign).recipe.scorers
+    """Return the numbers of the config's scorers for some objects, by their keys; of each those that it has."""
+    scorers = started_campaign(campaign).config.scorers
     found = Score.objects.filter(
         state__in=states, scorer__campaign=campaign, scorer__name__in=scorers, value__isnull=False
     )
@@ -24,7 +24,7 @@ def scores_of(campaign: Campaign, states: Collection[int]) -> dict[int, Mapping[
 def may_be_judged(comparison: Comparison) -> bool:
     """Return whether judges may be asked: the estimates that they are shown are there, if they are shown any."""
     campaign = comparison.chain.campaign
-    if not started_campaign(campaign).recipe.estimate:
+    if not started_campaign(campaign).config.estimate:
         return True
     pair = (comparison.current_id, comparison.proposal_id)
     return all(scores_of(campaign, pair).values())

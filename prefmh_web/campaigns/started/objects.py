@@ -45,10 +45,10 @@ def stored(row: State) -> StoredObject:
 
 def _told(row: State) -> tuple[tuple[str, str], ...]:
     """Return what scorers are told beside an object: what a text was to work on."""
-    recipe = _recipe_of(row.campaign)
-    if not isinstance(recipe.space, sampler.ServedTextsRecipe) or not recipe.space.sources:
+    config = _config_of(row.campaign)
+    if not isinstance(config.space, sampler.ServedTextsConfig) or not config.space.sources:
         return ()
-    return (("prompt", recipe.space.source_of(row.place % recipe.chains_at_most)),)
+    return (("prompt", config.space.source_of(row.place % config.chains_at_most)),)
 
 
 def exhibit(
@@ -64,7 +64,7 @@ def exhibit(
         OSError: the file of its picture cannot be read.
         ValueError: what is in the file is no picture.
     """
-    shown_with_it = context_of(row, _recipe_of(row.campaign))
+    shown_with_it = context_of(row, _config_of(row.campaign))
     return exhibit_of(_kind_of(row.campaign), row, endpoint, shown_with_it, prompt, vision)
 
 
@@ -96,12 +96,12 @@ def _written(measure: float | str | None) -> str:
 
 
 def _kind_of(campaign: Campaign) -> ObjectKind:
-    # From memory where it can be: reading a recipe takes longer than all else here.
+    # From memory where it can be: reading a config takes longer than all else here.
     return started_campaign(campaign).object_kind if campaign.started_at else campaign.object_kind
 
 
-def _recipe_of(campaign: Campaign) -> sampler.Recipe:
-    return started_campaign(campaign).recipe if campaign.started_at else campaign.parsed_recipe
+def _config_of(campaign: Campaign) -> sampler.ChainConfig:
+    return started_campaign(campaign).config if campaign.started_at else campaign.config
 
 
 def starting(campaign: Campaign, chain: int, state: Hashable) -> State:
@@ -115,7 +115,7 @@ def proposed(chain: Chain, drawn: sampler.Comparison[Any]) -> State:
 
 
 def _row(campaign: Campaign, chain: int, step: int, state: Any) -> State:
-    if not campaign.parsed_recipe.generates:
+    if not campaign.config.generates:
         return State.objects.get(campaign=campaign, place=state)
     space = space_of(campaign)
     return made(campaign, chain, step, space.encode(state), space.content(state))
@@ -123,14 +123,14 @@ def _row(campaign: Campaign, chain: int, step: int, state: Any) -> State:
 
 def made(campaign: Campaign, chain: int, step: int, code: str, content: str) -> State:
     """Return the row of a state that a step of a chain makes, or its start, not saved yet."""
-    recipe = campaign.parsed_recipe
+    config = campaign.config
     picture = ""
-    if isinstance(recipe.space, sampler.ServedImagesRecipe):
+    if isinstance(config.space, sampler.ServedImagesConfig):
         # Rendered before the step is opened: see `proposals/backends/rendered_images.py`.
         picture = media.rendered_name(campaign.pk, code)
     return State(
         campaign=campaign,
-        place=sampler.state_number(chain, step, recipe.chains_at_most),
+        place=sampler.state_number(chain, step, config.chains_at_most),
         content=content,
         code=code,
         picture=picture,

@@ -18,7 +18,7 @@ def plan_of(campaign: Campaign) -> sampler.Plan[Any]:
     of its walks, once.
 
     Raises:
-        sampler.RecipeError: the recipe does not parse or does not fit the catalog.
+        sampler.ConfigError: the config does not parse or does not fit the catalog.
         Unable: the model that it names cannot write.
     """
     if campaign.started_at is None:
@@ -32,15 +32,15 @@ def _built(campaign_id: int, started_at: datetime, length: int | None) -> sample
 
 
 def _build(campaign: Campaign, length: int | None) -> sampler.Plan[Any]:
-    recipe = campaign.parsed_recipe
-    if isinstance(recipe.space, sampler.ServedTextsRecipe):
+    config = campaign.config
+    if isinstance(config.space, sampler.ServedTextsConfig):
         # Imported here: it brings an HTTP client, which most campaigns do not need.
         from prefmh_web.endpoints import writers
 
-        return recipe.build(model=writers.writer_for(campaign.owner_id, recipe.space), walk_length=length)
-    if recipe.generates:
-        return recipe.build(walk_length=length)
-    return recipe.build(catalog_of(campaign), walk_length=length)
+        return config.build(model=writers.writer_for(campaign.owner_id, config.space), walk_length=length)
+    if config.generates:
+        return config.build(walk_length=length)
+    return config.build(catalog_of(campaign), walk_length=length)
 
 
 def catalog_of(campaign: Campaign) -> sampler.Catalog:

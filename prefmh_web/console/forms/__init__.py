@@ -1,4 +1,4 @@
-"""The forms behind a campaign's setup: fields in, a checked recipe out."""
+"""The forms behind a campaign's setup: fields in, a checked config out."""
 
 from prefmh_web.console.forms.setup import SetupForms
 

@@ -18,7 +18,7 @@ _SEEDS = 2**53
 # So that nobody waits in a crowd of a hundred; what counts is how many open.
 USUAL_MOST_CHAINS = 100
 PARK_AFTER_REPORTS = 2
-# What is stored of a campaign beside its recipe, under the names of the form.
+# What is stored of a campaign beside its config, under the names of the form.
 STORED = (
     "name",
     "instructions",
@@ -86,7 +86,7 @@ class CampaignForm(CapFields):
         help_text="A chain (Markov chain) goes from object to object, as people choose. Several chains start apart and "
         "show whether they come to the same place. All have the same number of steps.",
     )
-    most_chains = forms.IntegerField(
+    max_chains = forms.IntegerField(
         min_value=1,
         max_value=sampler.MOST_CHAINS,
         required=False,
@@ -159,7 +159,7 @@ class CampaignForm(CapFields):
         return str(self.cleaned_data["instructions"].replace("\r\n", "\n"))
 
     def field_at(self, path: str) -> str | None:
-        """Return the field of this path in a recipe; None where there is none."""
+        """Return the field of this path in a config; None where there is none."""
         return path if path in self.fields else None
 
     def clean_burn_in(self) -> int:
@@ -182,13 +182,13 @@ class CampaignForm(CapFields):
             return seed
         if self._campaign is not None and not self._campaign.is_seed_typed:
             # Nobody has seen it, so that it can stay.
-            return int(self._campaign.parsed_recipe.seed)
+            return int(self._campaign.config.seed)
         return secrets.randbelow(_SEEDS)
 
 
 def _fields_of(campaign: Campaign) -> dict:
-    recipe = campaign.parsed_recipe
+    config = campaign.config
     fields = {name: getattr(campaign, name) for name in STORED}
-    fields |= {name: getattr(recipe, name) for name in ("chains", "most_chains", "steps")}
-    fields |= {"burn_in": recipe.burn_in, "seed": recipe.seed if campaign.is_seed_typed else None}
-    return fields | {"space": recipe.space.kind, "scorer_names": campaign.scorer_names.split()}
+    fields |= {name: getattr(config, name) for name in ("chains", "max_chains", "steps")}
+    fields |= {"burn_in": config.burn_in, "seed": config.seed if campaign.is_seed_typed else None}
+    return fields | {"space": config.space.kind, "scorer_names": campaign.scorer_names.split()}

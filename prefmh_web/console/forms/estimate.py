@@ -16,7 +16,7 @@ class _SizeForm(forms.Form):
     """The fields of a setup that decide it, by the names that they have there."""
 
     chains = forms.IntegerField(min_value=1, max_value=sampler.MOST_CHAINS)
-    most_chains = forms.IntegerField(min_value=1, max_value=sampler.MOST_CHAINS, required=False)
+    max_chains = forms.IntegerField(min_value=1, max_value=sampler.MOST_CHAINS, required=False)
     steps = forms.IntegerField(min_value=1, max_value=1_000_000)
     burn_in = forms.IntegerField(min_value=0, required=False)
 
@@ -52,7 +52,7 @@ def estimate_shown(values: Mapping[str, Any]) -> dict[str, Any] | None:
     if not budgets:
         return None
     data = form.cleaned_data
-    most = max(data["most_chains"] or 0, data["chains"])
+    most = max(data["max_chains"] or 0, data["chains"])
     one, start, all_of_them = (
         sampler.estimate(chains, data["steps"], budgets, burn_in=data["burn_in"] or 0)
         for chains in (1, data["chains"], most)

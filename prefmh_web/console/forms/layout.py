@@ -19,7 +19,7 @@ from prefmh_web.console.forms.usual import Fold, fold_of
 from prefmh_web.console.unstored import Sample, Unstored
 
 _PEOPLE = ("layout", "lease_seconds", "suspend_after_skips", "suspend_after_reports")
-_LENGTH = ("most_chains", "burn_in", "seed")
+_LENGTH = ("max_chains", "burn_in", "seed")
 _CAPS = ("cost_cap", "request_cap")
 _DETAILS = "How far apart the two objects are, and other details"
 

@@ -103,7 +103,7 @@ class PanelForm(forms.Form):
             )
 
     def with_panelists(self, judges: list[dict]) -> list[dict]:
-        """Return the judges of a recipe with each one that people are in as many copies as there are panelists."""
+        """Return the judges of a config with each one that people are in as many copies as there are panelists."""
         if not self.panelists:
             return judges
         return [
@@ -118,6 +118,6 @@ class PanelForm(forms.Form):
 
 
 def _fields_of(campaign: Campaign) -> dict:
-    names = campaign.parsed_recipe.panelists
-    questions = sum(judge.source.kind == "panelist" for judge in campaign.parsed_recipe.judges)
+    names = campaign.config.panelists
+    questions = sum(judge.source.kind == "panelist" for judge in campaign.config.judges)
     return {"kind": PANEL if names else CROWD, "names": "\n".join(names), "many": questions > _MANY}

@@ -84,7 +84,7 @@ class PromptFields(forms.Form):
         )
 
     def own_words(self) -> dict[str, Any]:
-        """Return them as a field of the recipe's source, which is absent where there are none."""
+        """Return them as a field of the config's source, which is absent where there are none."""
         template = self.template()
         return {} if template is None else {"prompt": template.model_dump(mode="json")}
 

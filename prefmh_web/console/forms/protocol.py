@@ -191,9 +191,9 @@ class OwnPairForm(_PartForm):
 
     def __init__(self, *args: Any, campaign: Campaign, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        recipe = campaign.parsed_recipe
-        self._kind = sampler.OBJECT_KINDS[recipe.space.objects]
-        offer(self, "question", [(str(number), text) for number, text in enumerate(questions_of(recipe), start=1)])
+        config = campaign.config
+        self._kind = sampler.OBJECT_KINDS[config.space.objects]
+        offer(self, "question", [(str(number), text) for number, text in enumerate(questions_of(config), start=1)])
 
     def clean_first(self) -> str:
         return self._object("first")

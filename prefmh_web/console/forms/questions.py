@@ -113,16 +113,16 @@ class QuestionForm(PromptFields, VisionFields):
         return data
 
     def judges(self) -> list[dict]:
-        """Return the recipe's judges of this question: one, or two of half its budget, one for each order."""
+        """Return the config's judges of this question: one, or two of half its budget, one for each order."""
         data = self.cleaned_data
-        judge = {"question": data["question"], "budget": data["budget"], "source": self.who_answers()}
+        judge = {"question": data["question"], "votes": data["budget"], "source": self.who_answers()}
         if data["order"] != "both":
             return [judge | {"order": data["order"] or "random"}]
-        half = judge | {"budget": data["budget"] // 2}
+        half = judge | {"votes": data["budget"] // 2}
         return [half | {"order": order} for order in _HALVES]
 
     def who_answers(self) -> dict:
-        """Return who answers, as the recipe has it."""
+        """Return who answers, as the config has it."""
         data = self.cleaned_data
         if data["source"] == PEOPLE:
             return {"kind": "people"}
@@ -142,23 +142,23 @@ QuestionFormSet = formset_of(QuestionForm, 8, least=1)
 
 
 def judges_in(questions: forms.BaseFormSet[QuestionForm]) -> list[dict]:
-    """Return the filled-in questions as the recipe's judges."""
+    """Return the filled-in questions as the config's judges."""
     return [judge for form in questions.forms if form.cleaned_data for judge in form.judges()]
 
 
 def questions_of(campaign: Campaign) -> list[dict]:
     """Return a campaign's judges as the formset's initial values."""
-    judges = campaign.parsed_recipe.judges
+    judges = campaign.config.judges
     return [
-        _question_of(judge) | ({"order": "both", "budget": 2 * judge.budget} if judge.order in _HALVES else {})
+        _question_of(judge) | ({"order": "both", "budget": 2 * judge.votes} if judge.order in _HALVES else {})
         for judge in judges
-        if _is_asked_once(judge, campaign.parsed_recipe.panelists)
+        if _is_asked_once(judge, campaign.config.panelists)
         and (judge.order != _HALVES[1] or not any(_is_first_half(other, judge) for other in judges))
     ]
 
 
-def _question_of(judge: sampler.JudgeRecipe) -> dict:
-    row = {"question": judge.question, "budget": judge.budget, "order": judge.order}
+def _question_of(judge: sampler.JudgeConfig) -> dict:
+    row = {"question": judge.question, "budget": judge.votes, "order": judge.order}
     if not isinstance(source := judge.source, sampler.ModelSource):
         return row | {"source": PEOPLE}
     answers = {"temperature": source.temperature, "votes": source.votes, "first": source.first}
@@ -171,11 +171,11 @@ def _question_of(judge: sampler.JudgeRecipe) -> dict:
     return row | answers | vision_fields_of(source.vision) | {"source": source.endpoint}
 
 
-def _is_asked_once(judge: sampler.JudgeRecipe, names: Sequence[str]) -> bool:
+def _is_asked_once(judge: sampler.JudgeConfig, names: Sequence[str]) -> bool:
     """False for all but one of the judges that a panel is for one question."""
     return not isinstance(judge.source, sampler.PanelistSource) or judge.source.name == names[0]
 
 
-def _is_first_half(one: sampler.JudgeRecipe, other: sampler.JudgeRecipe) -> bool:
+def _is_first_half(one: sampler.JudgeConfig, other: sampler.JudgeConfig) -> bool:
     """True when `one` shows the proposal first and is otherwise the same judge, or was in a draft of version 1."""
     return one.order == _HALVES[0] and (one.question, one.source) == (other.question, other.source)

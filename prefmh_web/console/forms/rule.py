@@ -67,7 +67,7 @@ class RuleForm(forms.Form):
     temperature = forms.FloatField(min_value=0.001, max_value=1000, initial=0.1, required=False, label="β")
 
     def __init__(self, *args, campaign: Campaign | None = None, **kwargs):
-        rule = campaign.parsed_recipe.rule if campaign is not None else None
+        rule = campaign.config.rule if campaign is not None else None
         if rule is not None:
             kwargs["initial"] = _fields_of(rule)
         super().__init__(*args, **kwargs)
@@ -94,7 +94,7 @@ class RuleForm(forms.Form):
         return self["kind"].value() not in UNJUDGED
 
     def rule(self) -> dict:
-        """Return the recipe's rule."""
+        """Return the config's rule."""
         made = {RATINGS: self._ratings, SCORE: self._score, QUEST: self._quest}
         kind = self.cleaned_data["kind"] or VOTES
         return {"kind": kind} | (made[kind]() if kind in made else {})
@@ -109,15 +109,15 @@ class RuleForm(forms.Form):
         rule = {"form": data["score_form"] or "mars"} | _given("beta", data["exponent"])
         if rule["form"] != "mars":
             return rule | {"scorers": [data["scorer"]]}
-        usual = sampler.ScoreRecipe(form="mars").scorers
+        usual = sampler.ScoreConfig(form="mars").scorers
         return rule | {"scorers": [data["scorer"] or usual[0], data["second"] or usual[1]]}
 
     def _quest(self) -> dict:
         data = self.cleaned_data
         return {"scorer": data["quality"]} | _given("beta", data["temperature"])
 
-    def show_problem(self, problem: sampler.RecipeProblem) -> bool:
-        """Show a problem with the recipe's rule; False if it has another."""
+    def show_problem(self, problem: sampler.ConfigProblem) -> bool:
+        """Show a problem with the config's rule; False if it has another."""
         path, _, field = problem.path.partition(".")
         if path == "rule":
             other = "form" if self.asks_judges else "kind"
@@ -129,25 +129,25 @@ def _given(name: str, value: float | None) -> dict:
     return {} if value is None else {name: value}
 
 
-def _fields_of(rule: sampler.RuleRecipe) -> dict:
-    if isinstance(rule, sampler.ScoreRecipe):
+def _fields_of(rule: sampler.RuleConfig) -> dict:
+    if isinstance(rule, sampler.ScoreConfig):
         scorer, second = (*rule.scorers, "")[:2]
         shown = {"score_form": rule.form, "scorer": scorer, "second": second, "exponent": rule.beta}
         return {"kind": SCORE} | shown
-    if isinstance(rule, sampler.QuestRecipe):
+    if isinstance(rule, sampler.QuestConfig):
         return {"kind": QUEST, "quality": rule.scorer, "temperature": rule.beta}
     return rule.model_dump()
 
 
-def rule_line(recipe: sampler.Recipe) -> str:
-    """Return a recipe's rule in the researcher's words."""
-    rule = recipe.rule
+def rule_line(config: sampler.ChainConfig) -> str:
+    """Return a config's rule in the researcher's words."""
+    rule = config.rule
     line = KINDS[rule.kind]
-    if isinstance(rule, sampler.PointwiseRecipe):
+    if isinstance(rule, sampler.PointwiseConfig):
         power = f", β = {rule.beta:g}" if rule.form == "power" else ""
         return f"{line}\n{FORMS[rule.form]}{power}; ratings from {rule.lowest} to {rule.highest}"
-    if isinstance(rule, sampler.ScoreRecipe):
+    if isinstance(rule, sampler.ScoreConfig):
         return f"{line}\n{SCORE_FORMS[rule.form]}; β = {rule.beta:g}, scores by {', '.join(rule.scorers)}"
-    if isinstance(rule, sampler.QuestRecipe):
+    if isinstance(rule, sampler.QuestConfig):
         return f"{KINDS[QUEST]}; β = {rule.beta:g}, quality by {rule.scorer}"
     return line

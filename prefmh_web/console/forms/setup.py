@@ -1,4 +1,4 @@
-"""All forms of a campaign's setup together: they are checked at once, and make one recipe."""
+"""All forms of a campaign's setup together: they are checked at once, and make one config."""
 
 import re
 
@@ -20,9 +20,9 @@ from prefmh_web.console.forms.unshown import judges_of, kernel_of, rule_of, spac
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.setup.apply import draft_fields
 from prefmh_web.setup.fitting import chat_servers
-from prefmh_web.setup.model import RECIPE_FIELDS, VERSION, Setup
+from prefmh_web.setup.model import CONFIG_FIELDS, VERSION, Setup
 
-# Where a recipe has the words in which a model is asked.
+# Where a config has the words in which a model is asked.
 _PROMPT = re.compile(r"judges\.(\d+)\.source\.prompt\.(\w+)")
 
 # Where the parts of a setup have their place in the form of the campaign.
@@ -83,13 +83,13 @@ class SetupForms:
     @property
     def estimate(self) -> dict[str, object] | None:
         """What the votes come to of the setup as it stands in the fields."""
-        fields = [self.campaign[name] for name in ("chains", "most_chains", "steps", "burn_in")]
+        fields = [self.campaign[name] for name in ("chains", "max_chains", "steps", "burn_in")]
         fields += [form[name] for form in self.questions.forms for name in ("budget", "order")]
         fields.append(self.rule["kind"])
         return estimate_shown({field.html_name: field.value() for field in fields})
 
     def judge_at(self, prefix: str, campaign: Campaign) -> int | None:
-        """Return the place in a saved draft's recipe of the model that answers one of the questions.
+        """Return the place in a saved draft's config of the model that answers one of the questions.
 
         Args:
             prefix: of the question's form; of no form, there is no place.
@@ -98,7 +98,7 @@ class SetupForms:
         if form is None or not form.cleaned_data:
             return None
         asked = form.judges()[0]
-        for place, judge in enumerate(campaign.parsed_recipe.judges):
+        for place, judge in enumerate(campaign.config.judges):
             is_it = (judge.question, judge.order) == (asked["question"], asked["order"])
             if is_it and isinstance(judge.source, sampler.ModelSource):
                 return place
@@ -116,23 +116,23 @@ class SetupForms:
             self.rule.asks_judges and not (self.panel.fits(self.questions) and self._completions_fit())
         ):
             return None
-        recipe = self._recipe()
-        if recipe is None or not self._scorers_fit(recipe):
+        config = self._config()
+        if config is None or not self._scorers_fit(config):
             return None
-        if (setup := self._setup(recipe)) is None:
+        if (setup := self._setup(config)) is None:
             return None
-        return draft_fields(setup, recipe)
+        return draft_fields(setup, config)
 
-    def _setup(self, recipe: sampler.Recipe) -> Setup | None:
+    def _setup(self, config: sampler.ChainConfig) -> Setup | None:
         """Return what the forms say as the setup that a file describes; None after adding every reason to a form."""
         data = self.campaign.cleaned_data
         described = {
             "version": VERSION,
-            **{name: each for name, each in recipe.model_dump(mode="json").items() if name in RECIPE_FIELDS},
+            **{name: each for name, each in config.model_dump(mode="json").items() if name in CONFIG_FIELDS},
             **{name: data[name] for name in ("name", "instructions")},
             "language": data["language"],
             "layout": data["layout"] or None,
-            "seed": recipe.seed if self.campaign.is_seed_typed else None,
+            "seed": config.seed if self.campaign.is_seed_typed else None,
             "scorers": data["scorer_names"].split(),
             "answering": {"seconds": data["lease_seconds"]}
             | {name: data[name] for name in ("suspend_after_skips", "suspend_after_reports")},
@@ -151,7 +151,7 @@ class SetupForms:
         are_valid = [self.panel.is_valid(), self.questions.is_valid()] if self.rule.asks_judges else []
         return all(are_valid)
 
-    def _scorers_fit(self, parsed: sampler.Recipe) -> bool:
+    def _scorers_fit(self, parsed: sampler.ChainConfig) -> bool:
         problem = misfit(self.campaign.cleaned_data["scorer_names"], parsed.space.objects)
         if problem:
             self.campaign.add_error("scorer_names", problem)
@@ -172,7 +172,7 @@ class SetupForms:
                 form.add_error("prompt_completion", message)
         return self.questions.total_error_count() == 0
 
-    def _show_prompt_problem(self, problem: sampler.RecipeProblem, judges: list[dict]) -> bool:
+    def _show_prompt_problem(self, problem: sampler.ConfigProblem, judges: list[dict]) -> bool:
         """Show a problem with a prompt at the question whose it is; False if it is another problem."""
         found = _PROMPT.fullmatch(problem.path)
         if found is None:
@@ -189,7 +189,7 @@ class SetupForms:
 
     def _most_chains(self, judges: list[dict]) -> int | None:
         """Return the field's number; None where it is the usual one, which nobody has typed, and does not fit."""
-        most, chains = (self.campaign.cleaned_data[name] for name in ("most_chains", "chains"))
+        most, chains = (self.campaign.cleaned_data[name] for name in ("max_chains", "chains"))
         asks_people = bool(judges) and all(judge["source"]["kind"] == "people" for judge in judges)
         does_fit = most is None or (chains < most and asks_people)
         return None if most == USUAL_MOST_CHAINS and not does_fit else most
@@ -200,7 +200,7 @@ class SetupForms:
         kept = judges_of(self.questions, self.panel.panelists, self._before)
         return self.panel.with_panelists(judges_in(self.questions)) if kept is None else kept
 
-    def _recipe(self) -> sampler.Recipe | None:
+    def _config(self) -> sampler.ChainConfig | None:
         size = {name: self.campaign.cleaned_data[name] for name in ("chains", "steps")}
         judges = self._judges()
         described = {
@@ -210,12 +210,12 @@ class SetupForms:
             "judges": judges,
             "rule": rule_of(self.rule, self._before) or self.rule.rule(),
             **size,
-            "most_chains": self._most_chains(judges),
+            "max_chains": self._most_chains(judges),
             **{name: self.campaign.cleaned_data[name] for name in ("seed", "burn_in")},
         }
         try:
-            return sampler.parse_recipe(described)
-        except sampler.RecipeError as error:
+            return sampler.parse_config(described)
+        except sampler.ConfigError as error:
             for problem in error.problems:
                 if self._show_prompt_problem(problem, judges):
                     continue

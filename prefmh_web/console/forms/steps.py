@@ -42,7 +42,7 @@ class StepsForm(forms.Form):
     def __init__(self, *args: Any, started: StartedCampaign, **kwargs: Any) -> None:
         kwargs.setdefault("auto_id", "show_%s")
         super().__init__(*args, **kwargs)
-        if started.recipe.rule.evidence != "votes":
+        if started.config.rule.evidence != "votes":
             # Ratings and scores belong to objects; nobody votes on a step.
             del self.fields["judge"], self.fields["person"]
             return

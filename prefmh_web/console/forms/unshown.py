@@ -40,11 +40,11 @@ def _plain(value: Any) -> Any:
 
 
 def space_of(form: SpaceForm) -> Plain:
-    """Return the recipe's space."""
+    """Return the config's space."""
     made = form.space()
     if form.before is None:
         return made
-    before: Plain = form.before.parsed_recipe.space.model_dump(mode="json")
+    before: Plain = form.before.config.space.model_dump(mode="json")
     if not changed(form):
         return before
     shown = made.keys() | {path.split(".")[1] for path in form.field_of if path.startswith("space.")}
@@ -59,16 +59,16 @@ def kernel_of(form: SpaceForm, campaign_form: forms.BaseForm) -> Plain | None:
     # The kind of objects decides which properties a warm-up follows.
     if changed(form) - (of_space - {"objects"}):
         return None
-    recipe = form.before.parsed_recipe
+    config = form.before.config
     is_resized = bool(_SIZE & changed(campaign_form))
-    return None if recipe.warm_up is not None and is_resized else recipe.kernel.model_dump(mode="json")
+    return None if config.warm_up is not None and is_resized else config.kernel.model_dump(mode="json")
 
 
 def rule_of(form: forms.BaseForm, campaign: Campaign | None) -> Plain | None:
     """Return the draft's rule if its fields are as they were; otherwise None."""
     if campaign is None or changed(form):
         return None
-    rule: Plain = campaign.parsed_recipe.rule.model_dump(mode="json")
+    rule: Plain = campaign.config.rule.model_dump(mode="json")
     return rule
 
 
@@ -76,12 +76,12 @@ def judges_of(
     questions: forms.BaseFormSet[Any], panelists: Sequence[str], campaign: Campaign | None
 ) -> list[Plain] | None:
     """Return the draft's judges if the questions are as they were, and the panel too; otherwise None."""
-    if campaign is None or tuple(panelists) != campaign.parsed_recipe.panelists:
+    if campaign is None or tuple(panelists) != campaign.config.panelists:
         return None
     meant = [form for form in questions.forms if form.cleaned_data]
     if len(meant) != questions.initial_form_count() or any(map(changed, questions.forms)):
         return None
-    return [judge.model_dump(mode="json") for judge in campaign.parsed_recipe.judges]
+    return [judge.model_dump(mode="json") for judge in campaign.config.judges]
 
 
 def in_order(chosen: Sequence[str], before: str) -> list[str]:

@@ -17,7 +17,7 @@ MOLECULES = {
 
 
 class VisionFields(forms.Form):
-    """What may be set of pictures; a field that is left empty is not part of the recipe."""
+    """What may be set of pictures; a field that is left empty is not part of the config."""
 
     picture_edge = forms.IntegerField(
         min_value=32,
@@ -39,7 +39,7 @@ class VisionFields(forms.Form):
     molecules = forms.ChoiceField(choices=MOLECULES, required=False, label="How molecules are shown")
 
     def vision(self) -> dict[str, object]:
-        """Return what was set, as a part of a recipe's source; empty if nothing was."""
+        """Return what was set, as a part of a config's source; empty if nothing was."""
         data = self.cleaned_data
         names = {
             "edge": "picture_edge",

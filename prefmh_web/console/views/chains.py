@@ -31,6 +31,6 @@ def chains(request: SignedInRequest, campaign_id: int) -> HttpResponse:
         "page": page,
         "heads": heads_of(campaign, list(page)),
         "kind": campaign.object_kind,
-        "answers": ANSWERS[started_campaign(campaign).recipe.rule.evidence],
+        "answers": ANSWERS[started_campaign(campaign).config.rule.evidence],
     }
     return render(request, "console/chains.html", context)

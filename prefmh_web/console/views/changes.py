@@ -57,7 +57,7 @@ def extend(request: SignedInRequest, campaign_id: int) -> HttpResponse:
 
     def change(campaign: Campaign, fields: dict[str, Any]) -> str:
         extension.extend(campaign, fields["steps"], request.user)
-        return f"Each chain walks {campaign.parsed_recipe.steps} steps now.{_how_to_go_on(campaign)}"
+        return f"Each chain walks {campaign.config.steps} steps now.{_how_to_go_on(campaign)}"
 
     return _changed(request, campaign_id, ExtensionFields(request.POST), change)
 

@@ -27,7 +27,7 @@ def record(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     campaign = campaign_for(request, campaign_id)
     if campaign.is_draft:
         return redirect(campaign)
-    files = [schema.RECIPE, schema.JUDGES, *export.tables_of(campaign)]
+    files = [schema.CONFIG, schema.JUDGES, *export.tables_of(campaign)]
     files += [schema.SCORERS] if scores.are_in(campaign) else []
     files += [schema.TUNING] if campaign.tuning is not None else []
     context = {"files": [(name, *sampler.entry_of(name)) for name in files], "prefix": prefix_of(campaign)}
@@ -39,11 +39,11 @@ def record(request: SignedInRequest, campaign_id: int) -> HttpResponse:
 async def download(request: SignedInRequest, campaign_id: int, filename: str) -> HttpResponse | StreamingHttpResponse:
     """Send one file of the record, or all of them as export.zip."""
     campaign = await sync_to_async(campaign_for)(request, campaign_id)
-    if campaign.is_draft and filename != schema.RECIPE:
+    if campaign.is_draft and filename != schema.CONFIG:
         raise Http404("A draft has no record yet.")
     response: HttpResponse | StreamingHttpResponse
-    if filename == schema.RECIPE:
-        response = HttpResponse(export.recipe(campaign), content_type="application/json")
+    if filename == schema.CONFIG:
+        response = HttpResponse(export.config(campaign), content_type="application/json")
     elif filename == schema.JUDGES:
         response = HttpResponse(await sync_to_async(export.judges)(campaign), content_type="application/json")
     elif filename == schema.SCORERS and await sync_to_async(scores.are_in)(campaign):

@@ -21,7 +21,7 @@ from prefmh_web.console.views.campaigns import campaign_for, posts_by_user
 def panel(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     """Show the panelists of a started campaign. Only the owner sees the names."""
     campaign = campaign_for(request, campaign_id, Right.RUN)
-    if campaign.is_draft or not campaign.parsed_recipe.panelists:
+    if campaign.is_draft or not campaign.config.panelists:
         raise Http404("This campaign has no panel, or has not started.")
     context = {
         "campaign": campaign,

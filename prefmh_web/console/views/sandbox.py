@@ -57,7 +57,7 @@ def _closed(campaign: Campaign) -> str:
         return "The sandbox is for drafts: take part with a link of the campaign itself."
     if not asks_people(campaign):
         return "No people are asked in this campaign, so there is nothing to try as one."
-    if not campaign.parsed_recipe.generates:
+    if not campaign.config.generates:
         catalog = Catalog.objects.filter(campaign=campaign).first()
         if catalog is None or catalog.status != Catalog.Status.READY:
             return "The file has not been read, so there are no pairs yet."
@@ -107,7 +107,7 @@ def _answer_stage(walked: Sandbox, posted: Any) -> Page | None:
 
 def _shown(request: SignedInRequest, walked: Sandbox, refused: Page | None = None) -> HttpResponse:
     context = {"campaign": walked.campaign, "pairs": PAIRS, "kind": walked.campaign.object_kind}
-    context |= walked.campaign.shown_as(walked.recipe)
+    context |= walked.campaign.shown_as(walked.config)
     match walked.stage:
         case Stage.ARRIVAL:
             context |= _welcome(walked)
@@ -130,7 +130,7 @@ def _welcome(walked: Sandbox) -> dict[str, object]:
     return {
         "shows": "annotate/_welcome.html",
         "instructions": campaign.instructions,
-        "questions": own_pairs.questions_of(walked.recipe),
+        "questions": own_pairs.questions_of(walked.config),
         "votes_each": recruitment.votes_each,
         "minutes_each": recruitment.most_active_minutes,
         "consent": rendered(walked.consent) if walked.consent else "",
@@ -143,7 +143,7 @@ def _practice(walked: Sandbox) -> dict[str, object]:
     pair = practice[standing["number"]]
     exercise = Exercise(pair, standing["number"], len(practice), chosen)
     kind = campaign.object_kind
-    first, second = contexts_by_content(campaign, walked.recipe, pair.first, pair.second)
+    first, second = contexts_by_content(campaign, walked.config, pair.first, pair.second)
     around = shared_context(first, second)
     sides = {
         Side.FIRST: Unstored(kind.name, pair.first, "", pair.second),
@@ -154,7 +154,7 @@ def _practice(walked: Sandbox) -> dict[str, object]:
         "is_screen": True,
         "exercise": exercise,
         "page": Page(page_of(Stage.PRACTICE), PracticeForm(exercise), rendered("")),  # type: ignore[arg-type]  # it is a page
-        "question": own_pairs.question_of(pair, walked.recipe),
+        "question": own_pairs.question_of(pair, walked.config),
         "options": options_of(kind, pair.first, pair.second, lambda side: sides[side].address, around),
         "context": around.shared,
     }

@@ -108,4 +108,4 @@ def run_pilot(request: SignedInRequest, campaign_id: int) -> HttpResponse:
 
 
 def _panelists(copy: Campaign) -> str:
-    return " Enter the names of its panel in the setup." if copy.parsed_recipe.panelists else ""
+    return " Enter the names of its panel in the setup." if copy.config.panelists else ""

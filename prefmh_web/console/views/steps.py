@@ -87,7 +87,7 @@ def picture(request: SignedInRequest, campaign_id: int, chain: int, step: int, s
 
 def table_of(campaign: Campaign, steps: Iterable[Comparison]) -> dict[str, Any]:
     """Return what `console/_steps.html` shows of some steps."""
-    rule, judges = started_campaign(campaign).recipe.rule, list(campaign.judges.all())
+    rule, judges = started_campaign(campaign).config.rule, list(campaign.judges.all())
     rows = rows_of(campaign, judges, steps)
     return {
         "steps": rows,

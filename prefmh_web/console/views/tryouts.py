@@ -119,8 +119,8 @@ def _mine(request: HttpRequest, campaign_id: int) -> Campaign:
     return campaign_for(request, campaign_id, Right.OWN)
 
 
-def _judge(campaign: Campaign, place: int) -> sampler.JudgeRecipe:
-    judges = campaign.parsed_recipe.judges
+def _judge(campaign: Campaign, place: int) -> sampler.JudgeConfig:
+    judges = campaign.config.judges
     if place >= len(judges) or not isinstance(judges[place].source, sampler.ModelSource):
         raise Http404
     return judges[place]

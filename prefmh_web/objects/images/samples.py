@@ -7,11 +7,11 @@ from typing import Any
 import sampler
 from prefmh_web.objects.kind import Pixels
 
-_RECIPE = {
+_CONFIG = {
     "version": 1,
     "space": {"kind": "images"},
     "kernel": {"kind": "independent"},
-    "judges": [{"question": "Which?", "budget": 1}],
+    "judges": [{"question": "Which?", "votes": 1}],
     "chains": 2,
     "steps": 1,
     "seed": 5,
@@ -30,6 +30,6 @@ class Pattern:
 
 @lru_cache
 def _drawn(number: int) -> Pixels:
-    plan: Any = sampler.parse_recipe(_RECIPE).build()
+    plan: Any = sampler.parse_config(_CONFIG).build()
     pixels: Pixels = plan.space.pixels(sampler.begin(plan, number).state)
     return pixels

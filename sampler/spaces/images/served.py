@@ -1,6 +1,6 @@
 """Images that a model outside this package makes of a latent: the application decodes, and nothing here needs it.
 
-The recipe says how many numbers the model's latents have. That is all it takes to draw, store and replay a chain; only
+The config says how many numbers the model's latents have. That is all it takes to draw, store and replay a chain; only
 the pictures, and what is measured of them, are the model's.
 """
 
@@ -17,8 +17,8 @@ SDXL_TURBO_DIMENSION = 4 * 64 * 64
 MAX_DIMENSION = 24_000
 
 
-class ServedImagesRecipe(BaseModel):
-    """The part of a recipe that says: images, made of latents under N(0, I) by the model of this name.
+class ServedImagesConfig(BaseModel):
+    """The part of a config that says: images, made of latents under N(0, I) by the model of this name.
 
     The picture is a function of the latent, under this prompt and with so many steps. The model must stay the same
     while the campaign runs.

@@ -26,8 +26,8 @@ class Decoder(Protocol):
         ...
 
 
-class ImagesRecipe(BaseModel):
-    """The part of a recipe that says: generate images from latents under N(0, I)."""
+class ImagesConfig(BaseModel):
+    """The part of a config that says: generate images from latents under N(0, I)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -1,4 +1,4 @@
-"""Molecules that are generated: the space a recipe names, and the part of the recipe that names it."""
+"""Molecules that are generated: the space a config names, and the part of the config that names it."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ class GeneratedMolecules:
         return state
 
 
-class MoleculesRecipe(BaseModel):
-    """The part of a recipe that says: molecules, this p0, these arms. Nothing outside the package adds to it.
+class MoleculesConfig(BaseModel):
+    """The part of a config that says: molecules, this p0, these arms. Nothing outside the package adds to it.
 
     Args:
         size_log_weights: log-weight in p0 of 1, 2, ... heavy atoms, null for a size that is forbidden; null instead
@@ -102,7 +102,7 @@ class MoleculesRecipe(BaseModel):
         return _law(self.size_log_weights, self.elements, self.ring_sizes, self.alerts)
 
     def build(self) -> GeneratedMolecules:
-        """Return the space; equal recipes get the same one, so that no vocabulary is read twice."""
+        """Return the space; equal configs get the same one, so that no vocabulary is read twice."""
         return _build(self)
 
     @field_validator("size_log_weights")
@@ -181,8 +181,8 @@ def _law(
 
 
 @lru_cache(maxsize=_REMEMBERED_SPACES)
-def _build(recipe: MoleculesRecipe) -> GeneratedMolecules:
-    return GeneratedMolecules(recipe.law, _vocabulary(recipe.vocabulary), recipe.start)
+def _build(config: MoleculesConfig) -> GeneratedMolecules:
+    return GeneratedMolecules(config.law, _vocabulary(config.vocabulary), config.start)
 
 
 @lru_cache(maxsize=_REMEMBERED_SPACES)

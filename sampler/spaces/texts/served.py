@@ -1,6 +1,6 @@
 """Texts that a model outside this package writes: behind an endpoint, or loaded by the application.
 
-The recipe names the model; whoever builds the plan brings it. Nobody with the record alone can draw its texts again, so
+The config names the model; whoever builds the plan brings it. Nobody with the record alone can draw its texts again, so
 a replay takes them as they stand (`RecordedTexts`) and checks what follows from them.
 """
 
@@ -30,8 +30,8 @@ ESTIMATE: Final = ContextColumn(column="estimate", label="Quality estimate")
 Prompt = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4_000)]
 
 
-class ServedTextsRecipe(BaseModel):
-    """The part of a recipe that says: texts, written by the model of this name.
+class ServedTextsConfig(BaseModel):
+    """The part of a config that says: texts, written by the model of this name.
 
     Chain c answers prompt number c modulo how many there are. All of it is part of p0, with the model itself, which
     must stay the same while the campaign runs.
@@ -65,7 +65,7 @@ class ServedTextsRecipe(BaseModel):
 
     @model_serializer(mode="wrap")
     def _without_what_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # Recipes that show nothing with their texts are what they always were, byte for byte.
+        # Configs that show nothing with their texts are what they always were, byte for byte.
         fields: dict[str, Any] = handler(self)
         return {name: value for name, value in fields.items() if name not in ("sources", "estimate") or value}
 
@@ -79,7 +79,7 @@ class ServedTextsRecipe(BaseModel):
         return self.sources[chain % len(self.prompts)] if self.sources else ""
 
     @model_validator(mode="after")
-    def _has_a_source_for_each_prompt(self) -> ServedTextsRecipe:
+    def _has_a_source_for_each_prompt(self) -> ServedTextsConfig:
         if self.sources and len(self.sources) != len(self.prompts):
             raise ValueError(f"sources must be {len(self.prompts)}, one for each prompt, not {len(self.sources)}")
         return self
@@ -92,7 +92,7 @@ class ServedTextsRecipe(BaseModel):
         return prompts
 
     def build(self, model: LanguageModel) -> ServedTexts:
-        """Return the space on the model that the recipe names."""
+        """Return the space on the model that the config names."""
         return ServedTexts(model, self.prompts)
 
 
@@ -119,16 +119,16 @@ class RecordedTexts:
     """The same texts where there is no model: they can be read, and no new one written.
 
     Args:
-        recipe: of the space.
+        config: of the space.
     """
 
-    def __init__(self, recipe: ServedTextsRecipe) -> None:
-        self._recipe = recipe
-        self.model = AbsentModel(recipe.limit)
+    def __init__(self, config: ServedTextsConfig) -> None:
+        self._config = config
+        self.model = AbsentModel(config.limit)
 
     def decode(self, code: str) -> Writing:
         """Return the state of a code; see `ServedTexts.decode`."""
-        return _checked(read_code(code), self._recipe.prompts, self._recipe.limit)
+        return _checked(read_code(code), self._config.prompts, self._config.limit)
 
     def is_close(self, one: Writing, other: Writing) -> bool:
         """True when the two are the same tokens under the same prompt."""

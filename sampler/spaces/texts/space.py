@@ -125,8 +125,8 @@ class WrittenTexts:
         return state.text
 
 
-class TextsRecipe(BaseModel):
-    """The part of a recipe that says: texts, written by a model that comes with the package.
+class TextsConfig(BaseModel):
+    """The part of a config that says: texts, written by a model that comes with the package.
 
     `scenarios` are numbers of the model's scenarios, each at most once; none for all of them. Chain c answers number
     c modulo how many there are. The temperature sharpens (below 1) or evens out (above 1) every choice, and is part

@@ -95,7 +95,7 @@ _STORIES: Final[dict[str, Any]] = json.loads(
 )
 STYLES: Final = tuple(_STORIES["styles"])
 STORY_SCENARIOS: Final = tuple(Scenario(**each) for each in _STORIES["scenarios"])
-"""Recipes name scenarios by their place here: add at the end, never reorder."""
+"""Configs name scenarios by their place here: add at the end, never reorder."""
 
 
 @lru_cache(maxsize=8)

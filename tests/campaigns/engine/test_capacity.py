@@ -9,11 +9,11 @@ from django.utils import timezone
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.engine.open_comparisons import on
 from prefmh_web.campaigns.models import Annotator, Comparison, Lease, Side
-from tests.support.campaigns import make_campaign, make_recipe
+from tests.support.campaigns import make_campaign, make_config
 
 JUDGES = (
-    [{"question": "Which?", "budget": 1}],
-    [{"question": "Which?", "budget": 3}, {"question": "How?", "budget": 2}],
+    [{"question": "Which?", "votes": 1}],
+    [{"question": "Which?", "votes": 3}, {"question": "How?", "votes": 2}],
 )
 
 
@@ -37,7 +37,7 @@ def act(rng: random.Random, person: Annotator) -> None:
 
 @pytest.mark.parametrize("judges", JUDGES, ids=["one judge", "two judges"])
 def test_a_comparison_is_passed_over_if_and_only_if_it_has_room_for_nobody(researcher, idle_tasks, judges):
-    campaign = make_campaign(researcher, recipe=make_recipe(chains=2, judges=judges))
+    campaign = make_campaign(researcher, config=make_config(chains=2, judges=judges))
     campaign.refresh_from_db()
     everybody = [Annotator.objects.create(campaign=campaign) for _ in range(7)]
     rng = random.Random(20261121)

@@ -9,7 +9,7 @@ from prefmh_web.campaigns.engine import caps
 from prefmh_web.campaigns.models import Annotator, Campaign, ChainOpening, Comparison, ModelUsage, Tryout, Turn
 from prefmh_web.endpoints.models import Endpoint
 from tests.flows.test_model_costs import by_model, draft
-from tests.support.campaigns import make_campaign, make_recipe
+from tests.support.campaigns import make_campaign, make_config
 
 CAP = 10
 # What has been used or set aside in each test: one more request fits beside it, and two do not.
@@ -69,7 +69,7 @@ def test_what_a_try_under_way_may_come_to_counts_for_the_site_alone(capped, free
 
 
 def test_turns_under_way_count_for_their_campaign_and_for_the_site(researcher, endpoint, free, settings):
-    asks = make_campaign(researcher, recipe=make_recipe(judges=[{"question": "Which is darker?", "budget": 1}]))
+    asks = make_campaign(researcher, config=make_config(judges=[{"question": "Which is darker?", "votes": 1}]))
     Campaign.objects.filter(pk=asks.pk).update(request_cap=CAP)
     asks.refresh_from_db()
     opened = Comparison.objects.filter(chain__campaign=asks).first()
@@ -89,9 +89,9 @@ def test_turns_under_way_count_for_their_campaign_and_for_the_site(researcher, e
 def test_starts_that_are_being_written_count(researcher, endpoint, others, fit):
     """A text takes two requests, and the cap leaves room for one text."""
     space = {"kind": "model-texts", "model": "A model", "prompts": ["Write about the sea."], "limit": 8}
-    campaign = draft(researcher, {"question": "Which is darker?", "budget": 1})
-    recipe = campaign.recipe | {"space": space, "kernel": {"kind": "independent"}}
-    Campaign.objects.filter(pk=campaign.pk).update(recipe=recipe, request_cap=3)
+    campaign = draft(researcher, {"question": "Which is darker?", "votes": 1})
+    config = campaign.config_data | {"space": space, "kernel": {"kind": "independent"}}
+    Campaign.objects.filter(pk=campaign.pk).update(config=config, request_cap=3)
     campaign = Campaign.objects.get(pk=campaign.pk)
     claimed = timezone.now() + timedelta(minutes=1)
     for place in range(1 + others):

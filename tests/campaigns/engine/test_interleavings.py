@@ -27,7 +27,7 @@ from prefmh_web.campaigns.started import started_campaign
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.transport import publishing
-from tests.support.campaigns import TEXTS, assert_record_is_whole, make_campaign, make_recipe, wait_until_idle
+from tests.support.campaigns import TEXTS, assert_record_is_whole, make_campaign, make_config, wait_until_idle
 from tests.support.models import KnownJudge, scripted_server
 
 pytestmark = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has one lock; see tests/support/servers.py")
@@ -95,15 +95,15 @@ def interleave(rng: np.random.Generator, works: list[Callable[[], object]]) -> l
 
 @pytest.fixture
 def campaign(researcher) -> Campaign:
-    judges = [{"question": "Which is darker?", "budget": 3}, {"question": "Which is better?", "budget": 1}]
-    return make_campaign(researcher, recipe=make_recipe(judges=judges, chains=3, steps=500))
+    judges = [{"question": "Which is darker?", "votes": 3}, {"question": "Which is better?", "votes": 1}]
+    return make_campaign(researcher, config=make_config(judges=judges, chains=3, steps=500))
 
 
 @pytest.fixture
 def with_one_judge(researcher) -> Campaign:
     """A campaign whose leases are given by what was seen before the lock, if that still holds."""
-    judges = [{"question": "Which is darker?", "budget": 4}]
-    return make_campaign(researcher, recipe=make_recipe(judges=judges, chains=3, steps=500))
+    judges = [{"question": "Which is darker?", "votes": 4}]
+    return make_campaign(researcher, config=make_config(judges=judges, chains=3, steps=500))
 
 
 @pytest.fixture
@@ -118,11 +118,11 @@ def with_a_model(researcher, settings, monkeypatch) -> Iterator[Campaign]:
         )
         source = {"kind": "model", "endpoint": "A model", "temperature": 0.7, "votes": "sampled"}
         judges = [
-            {"question": "Which is darker?", "budget": 3},
-            {"question": "Which is better?", "budget": 2, "source": source},
+            {"question": "Which is darker?", "votes": 3},
+            {"question": "Which is better?", "votes": 2, "source": source},
         ]
-        recipe = sampler.parse_recipe(make_recipe(judges=judges, chains=3, steps=500)).model_dump(mode="json")
-        campaign = make_campaign(researcher, recipe=recipe)
+        config = sampler.parse_config(make_config(judges=judges, chains=3, steps=500)).model_dump(mode="json")
+        campaign = make_campaign(researcher, config=config)
         publish = publishing.publish
         monkeypatch.setattr(publishing, "publish", lambda hint: hint.task == JUDGE_TASK or publish(hint))
         yield campaign
@@ -183,7 +183,7 @@ def assert_all_is_well(campaign: Campaign, errors: list[Exception], voted: set, 
     started = started_campaign(campaign)
     for comparison in Comparison.objects.filter(verdict__isnull=True, chain__campaign=campaign):
         opened = open_comparisons.on(comparison.pk, campaign)
-        assert all(opened.asked(judge) <= judge.budget for judge in started.judges)
+        assert all(opened.asked(judge) <= judge.votes for judge in started.judges)
         # Where models judge too, room comes and goes with their turns, and is not noted.
         assert comparison.is_askable == (started.uses_models or opened.has_room_for_somebody())
 
@@ -212,8 +212,8 @@ def test_nor_where_a_model_judges_beside_people(with_a_model):
 
 def assert_extensions_lose_no_chain(researcher) -> None:
     """Extend a campaign by one step, again and again, while the last steps of its chains are decided."""
-    judges = [{"question": "Which is darker?", "budget": 1}]
-    campaign = make_campaign(researcher, recipe=make_recipe(judges=judges, chains=3, steps=1))
+    judges = [{"question": "Which is darker?", "votes": 1}]
+    campaign = make_campaign(researcher, config=make_config(judges=judges, chains=3, steps=1))
     rng = np.random.default_rng(1)
     for steps in range(2, 2 + ROUNDS):
         wait_until_idle()
@@ -222,7 +222,7 @@ def assert_extensions_lose_no_chain(researcher) -> None:
         works.append(lambda: extension.extend(Campaign.objects.get(pk=campaign.pk), 1))
         assert not interleave(rng, works)
         campaign.refresh_from_db()
-        assert campaign.recipe["steps"] == steps
+        assert campaign.config_data["steps"] == steps
         assert {chain.length for chain in campaign.chains.all()} == {steps}
         # Paused, where it had finished before it was extended.
         if campaign.status == Campaign.Status.PAUSED:

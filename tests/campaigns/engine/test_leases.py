@@ -9,9 +9,9 @@ from django.utils import timezone
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases, open_comparisons
 from prefmh_web.campaigns.models import Annotator, Comparison, Lease, Side, Vote
-from tests.support.campaigns import assert_record_is_whole, make_campaign, make_recipe
+from tests.support.campaigns import assert_record_is_whole, make_campaign, make_config
 
-ONE_CHAIN = {"chains": 1, "judges": [{"question": "Which?", "budget": 4}]}
+ONE_CHAIN = {"chains": 1, "judges": [{"question": "Which?", "votes": 4}]}
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_nobody_is_asked_the_same_question_on_one_comparison_twice(person):
 
 
 def test_leases_out_never_exceed_the_votes_a_comparison_can_use(researcher, idle_tasks):
-    campaign = make_campaign(researcher, recipe=make_recipe(**ONE_CHAIN))
+    campaign = make_campaign(researcher, config=make_config(**ONE_CHAIN))
     given = [leases.take(person) for person in people(campaign, 8)]
     out = [lease for lease in given if lease]
     assert 1 <= len(out) <= 4
@@ -57,7 +57,7 @@ def test_leases_out_never_exceed_the_votes_a_comparison_can_use(researcher, idle
 
 
 def test_a_place_that_comes_back_between_a_look_and_its_lease_goes_to_somebody(researcher, idle_tasks):
-    campaign = make_campaign(researcher, recipe=make_recipe(**ONE_CHAIN))
+    campaign = make_campaign(researcher, config=make_config(**ONE_CHAIN))
     # Two votes for the proposal accept it, three against reject it: two people can be asked at once.
     Comparison.objects.update(uniform=0.5, log_r0=0.0)
     first, looking, last = people(campaign, 3)
@@ -79,7 +79,7 @@ def test_a_comparison_that_is_passed_over_is_found_while_others_are_asked_about(
 
 
 def test_a_place_left_behind_goes_back_when_its_grace_is_over(researcher, idle_tasks):
-    campaign = make_campaign(researcher, recipe=make_recipe(**ONE_CHAIN))
+    campaign = make_campaign(researcher, config=make_config(**ONE_CHAIN))
     gone, here = people(campaign, 2)
     for person in (gone, here):
         leases.take(person)
@@ -126,7 +126,7 @@ def test_a_vote_after_the_expiry_counts_while_there_is_room(campaign, person):
 
 
 def test_a_late_vote_that_did_not_count_bars_nobody_from_the_question(researcher, idle_tasks):
-    campaign = make_campaign(researcher, recipe=make_recipe(chains=1, judges=[{"question": "Which?", "budget": 1}]))
+    campaign = make_campaign(researcher, config=make_config(chains=1, judges=[{"question": "Which?", "votes": 1}]))
     late, quick = people(campaign, 2)
     lease = leases.take(late)
     make_overdue(lease)
@@ -207,7 +207,7 @@ def test_a_lease_of_somebody_else_cannot_be_answered_or_skipped(campaign, person
 
 
 def test_sides_are_drawn_anew_for_every_lease_and_fairly(researcher, idle_tasks):
-    campaign = make_campaign(researcher, recipe=make_recipe(chains=40))
+    campaign = make_campaign(researcher, config=make_config(chains=40))
     person = Annotator.objects.create(campaign=campaign)
     again = set()
     for _ in range(12):

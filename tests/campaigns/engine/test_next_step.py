@@ -9,14 +9,14 @@ from prefmh_web.campaigns import tasks
 from prefmh_web.campaigns.engine import leases, statements
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Side, Vote
 from prefmh_web.campaigns.started import plan_of
-from tests.support.campaigns import assert_record_is_whole, assert_replay_passes, export_to, make_campaign, make_recipe
+from tests.support.campaigns import assert_record_is_whole, assert_replay_passes, export_to, make_campaign, make_config
 
-ONE_VOTE = [{"question": "Which is darker?", "budget": 1}]
+ONE_VOTE = [{"question": "Which is darker?", "votes": 1}]
 
 
 @pytest.fixture
 def campaign(researcher, idle_tasks) -> Campaign:
-    return make_campaign(researcher, recipe=make_recipe(judges=ONE_VOTE, chains=1, steps=40))
+    return make_campaign(researcher, config=make_config(judges=ONE_VOTE, chains=1, steps=40))
 
 
 @pytest.fixture
@@ -54,12 +54,12 @@ def test_a_whole_chain_is_voted_to_its_end_and_its_export_replays(campaign, pers
 
 def test_of_steps_that_need_no_vote_a_task_takes_over_after_some(researcher, idle_tasks):
     # Of two objects, every other proposal is the current one.
-    recipe = make_recipe(
+    config = make_config(
         judges=ONE_VOTE, chains=1, steps=400, space={"kind": "catalog", "objects": "texts"},
         kernel={"kind": "independent"},
     )  # fmt: skip
     file = "text,weight\nHeavy,1000\nLight,1\n"
-    campaign = make_campaign(researcher, recipe=recipe, file=file)
+    campaign = make_campaign(researcher, config=config, file=file)
     chain = Chain.objects.get(campaign=campaign)
     assert chain.step > 20 or open_steps(campaign)
     while chain.step < chain.length and not open_steps(campaign):

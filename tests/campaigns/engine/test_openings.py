@@ -27,28 +27,28 @@ from tests.support.campaigns import (
     assert_replay_passes,
     export_to,
     make_campaign,
-    make_recipe,
+    make_config,
     sweep_everything,
     table,
     vote_until_finished,
     wait_until_idle,
 )
 
-ONE_VOTE = [{"question": "Which?", "budget": 1}]
-TWO_VOTES = [{"question": "Which?", "budget": 2}]
+ONE_VOTE = [{"question": "Which?", "votes": 1}]
+TWO_VOTES = [{"question": "Which?", "votes": 2}]
 TEXTS = {"space": {"kind": "texts"}, "kernel": {"kind": "suffix"}}
 
 
 def elastic(researcher, **changes) -> Campaign:
-    recipe = {"judges": ONE_VOTE, "chains": 1, "most_chains": 20, "steps": 4} | changes
-    return make_campaign(researcher, recipe=make_recipe(**recipe))
+    config = {"judges": ONE_VOTE, "chains": 1, "max_chains": 20, "steps": 4} | changes
+    return make_campaign(researcher, config=make_config(**config))
 
 
 def elastic_texts(researcher, **changes) -> Campaign:
     """Return a campaign whose objects the chains make, which only a task does."""
-    recipe = {"judges": ONE_VOTE, "chains": 1, "most_chains": 4, "steps": 4} | TEXTS | changes
-    recipe = sampler.parse_recipe(make_recipe(**recipe)).model_dump(mode="json")
-    campaign = drafts.create(owner=researcher, is_seed_typed=True, name="Texts", recipe=recipe)
+    config = {"judges": ONE_VOTE, "chains": 1, "max_chains": 4, "steps": 4} | TEXTS | changes
+    config = sampler.parse_config(make_config(**config)).model_dump(mode="json")
+    campaign = drafts.create(owner=researcher, is_seed_typed=True, name="Texts", config=config)
     lifecycle.start(campaign)
     wait_until_idle()
     return campaign
@@ -93,8 +93,8 @@ def test_ten_people_on_a_new_campaign_have_a_pair_at_once_and_keep_having_one(re
 
 
 @pytest.mark.parametrize(("most", "opened"), [(3, 3), (None, 1)])
-def test_no_more_chains_open_than_the_recipe_allows(researcher, idle_tasks, most, opened):
-    campaign = elastic(researcher, most_chains=most)
+def test_no_more_chains_open_than_the_config_allows(researcher, idle_tasks, most, opened):
+    campaign = elastic(researcher, max_chains=most)
     people = people_of(campaign, 5)
     assert [leases.take(person) is not None for person in people] == [True] * opened + [False] * (5 - opened)
     assert places(campaign) == list(range(opened))
@@ -102,7 +102,7 @@ def test_no_more_chains_open_than_the_recipe_allows(researcher, idle_tasks, most
 
 
 def test_a_chain_that_has_room_is_voted_on_before_another_opens(researcher, idle_tasks):
-    campaign = elastic(researcher, judges=[{"question": "Which?", "budget": 9}])
+    campaign = elastic(researcher, judges=[{"question": "Which?", "votes": 9}])
     assert all(leases.take(person) for person in people_of(campaign, 3))
     taken = Counter(Lease.objects.values_list("comparison__chain__place", flat=True))
     assert max(taken.values()) > 1
@@ -124,7 +124,7 @@ def test_nothing_opens_in_a_campaign_that_is_paused_or_over(researcher, idle_tas
 
 
 def test_fifty_people_at_once_open_as_many_chains_as_they_need(researcher, idle_tasks):
-    campaign = elastic(researcher, most_chains=30)
+    campaign = elastic(researcher, max_chains=30)
     people = people_of(campaign, 50)
     start = threading.Barrier(50)
 
@@ -139,7 +139,7 @@ def test_fifty_people_at_once_open_as_many_chains_as_they_need(researcher, idle_
 
 
 def test_people_who_vote_at_once_finish_every_chain_and_never_too_many(researcher, idle_tasks, tmp_path):
-    campaign = elastic(researcher, judges=TWO_VOTES, most_chains=6, steps=5)
+    campaign = elastic(researcher, judges=TWO_VOTES, max_chains=6, steps=5)
 
     def vote(person: Annotator) -> None:
         rng, shown = np.random.default_rng(person.pk), screen_for(person.pk)
@@ -189,7 +189,7 @@ def test_a_chain_whose_task_was_lost_is_opened_by_the_sweep_once(researcher, idl
 @pytest.fixture
 def finished(researcher, idle_tasks, tmp_path):
     """The export of a campaign whose chains make their objects, from two chains to all five that there may be."""
-    campaign = elastic_texts(researcher, judges=TWO_VOTES, chains=2, most_chains=5, steps=6, burn_in=2)
+    campaign = elastic_texts(researcher, judges=TWO_VOTES, chains=2, max_chains=5, steps=6, burn_in=2)
     people = people_of(campaign, 5)
     for person in people:
         leases.take(person)

@@ -25,7 +25,7 @@ from tests.support.campaigns import (
 @pytest.fixture
 def panel(researcher):
     """A campaign of three panelists and one chain, whose first step nobody's "no" is needed for."""
-    campaign = panel_campaign(researcher, 3, recipe={"chains": 1, "steps": 20})
+    campaign = panel_campaign(researcher, 3, config={"chains": 1, "steps": 20})
     Comparison.objects.update(uniform=0.0, log_r0=0.0)
     return campaign
 
@@ -122,7 +122,7 @@ def test_a_panelist_joins_once_whatever_happens(panel):
 
 def replayed(record: sampler.Record):
     tables = record.states, record.steps, record.votes, record.samples, record.ratings
-    found = sampler.replay(record.recipe, *tables, judges=record.judges)
+    found = sampler.replay(record.config, *tables, judges=record.judges)
     return found.differences
 
 
@@ -150,7 +150,7 @@ TAMPERED = {
 def test_a_whole_panel_with_two_questions_is_exported_and_replayed(researcher, idle_tasks, tmp_path, monkeypatch):
     monkeypatch.setattr(open_comparisons, "SKIP_REST", timedelta())
     judges = panel_judges(2, "Which is darker?", "Which is better?")
-    campaign = panel_campaign(researcher, recipe={"judges": judges, "steps": 6})
+    campaign = panel_campaign(researcher, config={"judges": judges, "steps": 6})
     people = [sit_down(campaign, panelist) for panelist in (1, 2)]
     for turn in range(500):
         idle_tasks()

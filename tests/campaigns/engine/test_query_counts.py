@@ -18,7 +18,7 @@ from prefmh_web.asgi import application
 from prefmh_web.campaigns.models import Comparison, Lease, Side, Vote
 from prefmh_web.participants.recruiting import terms_of
 from tests.annotate.test_socket import lease_in
-from tests.support.campaigns import invitation_path, make_recipe, start_campaign, wait_until_idle
+from tests.support.campaigns import invitation_path, make_config, start_campaign, wait_until_idle
 
 
 class Statements(CaptureQueriesContext):
@@ -82,7 +82,7 @@ def test_a_list_of_twenty_costs_what_a_list_of_one_does(client, researcher, camp
     client.force_login(researcher)
     one = cost(lambda: client.get("/"))
     type(campaign).objects.bulk_create(
-        type(campaign)(owner=researcher, name=f"{number}", recipe=campaign.recipe) for number in range(20)
+        type(campaign)(owner=researcher, name=f"{number}", config_data=campaign.config_data) for number in range(20)
     )
     assert cost(lambda: client.get("/")) == one
 
@@ -137,9 +137,9 @@ class Page:
 # One vote of N = 3 is chosen so that it settles nothing; N = 1 always does.
 @pytest.mark.parametrize(("budget", "judges", "settles"), [(3, 1, False), (1, 1, True), (3, 2, False)])
 def test_the_voters_messages(client, researcher, idle_tasks, budget, judges, settles):
-    questions = [{"question": question, "budget": budget} for question in ("Which?", "And which?")]
-    recipe = make_recipe(judges=questions[:judges], chains=8)
-    campaign = start_campaign(researcher, recipe=recipe)
+    questions = [{"question": question, "votes": budget} for question in ("Which?", "And which?")]
+    config = make_config(judges=questions[:judges], chains=8)
+    campaign = start_campaign(researcher, config=config)
     client.post(invitation_path(campaign))
     page = Page(campaign, client)
 

@@ -23,7 +23,7 @@ from tests.support.campaigns import (
     assert_record_is_whole,
     assert_replay_passes,
     export_to,
-    make_recipe,
+    make_config,
     sweep_everything,
     wait_until_idle,
 )
@@ -43,10 +43,10 @@ def writer() -> Iterator[Script]:
 def campaign(researcher, writer, settings, idle_tasks) -> Campaign:
     """A campaign of one chain and one step, so that nothing is drawn ahead, in which nine may open."""
     registered(researcher, writer, settings, name="writer", concurrency=32)
-    judges = [{"question": "Which is better?", "budget": 1}]
+    judges = [{"question": "Which is better?", "votes": 1}]
     changes = {"space": SPACE, "kernel": {"kind": "independent"}, "judges": judges, "chains": 1, "steps": 1}
-    recipe = sampler.parse_recipe(make_recipe(**changes, most_chains=9)).model_dump(mode="json")
-    made = drafts.create(owner=researcher, is_seed_typed=True, name="Written", recipe=recipe)
+    config = sampler.parse_config(make_config(**changes, max_chains=9)).model_dump(mode="json")
+    made = drafts.create(owner=researcher, is_seed_typed=True, name="Written", config=config)
     lifecycle.start(made)
     wait_until_idle()
     made.refresh_from_db()

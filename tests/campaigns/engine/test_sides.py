@@ -9,13 +9,13 @@ import sampler
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Lease, Side
 from tests.flows.test_model_costs import registered
-from tests.support.campaigns import make_campaign, make_recipe
+from tests.support.campaigns import make_campaign, make_config
 from tests.support.models import KnownJudge, Script, is_vote, scripted_server, status
 
 CHAINS = 60
 SOURCE = {"kind": "model", "endpoint": "A model"}
-MODEL = {"question": "Which is darker?", "budget": 3, "source": SOURCE}
-PEOPLE = {"question": "Which is better?", "budget": 3}
+MODEL = {"question": "Which is darker?", "votes": 3, "source": SOURCE}
+PEOPLE = {"question": "Which is better?", "votes": 3}
 
 
 @pytest.fixture
@@ -32,19 +32,19 @@ def test_the_sides_that_people_see_are_independent_of_those_that_models_see(
     researcher, silent, settings, idle_tasks, judges
 ):
     registered(researcher, silent, settings)
-    campaign = make_campaign(researcher, recipe=make_recipe(judges=judges, chains=CHAINS, steps=2))
-    place, budgets = judges.index(MODEL), tuple(judge["budget"] for judge in judges)
+    campaign = make_campaign(researcher, config=make_config(judges=judges, chains=CHAINS, steps=2))
+    place, budgets = judges.index(MODEL), tuple(judge["votes"] for judge in judges)
     shown: list[tuple[bool, tuple[bool, ...]]] = []
     for _ in range(CHAINS * 2):
         lease = leases.take(Annotator.objects.create(campaign=campaign))
         if lease is None:
             break
         chain, step = lease.comparison.chain.place, lease.comparison.step
-        sides = sampler.presentations_of(campaign.recipe["seed"], chain, step, budgets, place, "random")
+        sides = sampler.presentations_of(campaign.config_data["seed"], chain, step, budgets, place, "random")
         shown.append((lease.proposal_side == Side.FIRST, sides))
     assert Lease.objects.count() >= CHAINS / 2
     people = np.array([first for first, _ in shown])
-    for slot in range(MODEL["budget"]):
+    for slot in range(MODEL["votes"]):
         model = np.array([sides[slot] for _, sides in shown])
         # Agreement of fair coins has standard deviation sqrt(n) / 2; four of them.
         assert abs(np.sum(people == model) - len(shown) / 2) < 2 * np.sqrt(len(shown)), f"slot {slot}"

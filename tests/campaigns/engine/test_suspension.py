@@ -17,13 +17,13 @@ from tests.support.campaigns import (
     assert_replay_passes,
     export_to,
     make_campaign,
-    make_recipe,
+    make_config,
     sweep_everything,
     table,
     wait_until_idle,
 )
 
-ONE_JUDGE = [{"question": "Which?", "budget": 4}]
+ONE_JUDGE = [{"question": "Which?", "votes": 4}]
 WHY = "=broken file"
 
 
@@ -33,7 +33,7 @@ def suspensions() -> list[dict]:
 
 
 def campaign_of(researcher, *, chains: int = 1, steps: int = 50, judges=ONE_JUDGE, **declared) -> Campaign:
-    return make_campaign(researcher, recipe=make_recipe(chains=chains, steps=steps, judges=judges), **declared)
+    return make_campaign(researcher, config=make_config(chains=chains, steps=steps, judges=judges), **declared)
 
 
 def newcomer(campaign) -> Annotator:
@@ -165,7 +165,7 @@ def test_a_suspended_step_is_not_among_those_with_room_until_it_is_tried_again(r
 
 
 def test_the_campaign_finishes_once_the_chain_of_a_suspended_step_is_ended(researcher, idle_tasks, tmp_path):
-    campaign = campaign_of(researcher, chains=2, steps=3, judges=[{"question": "Which?", "budget": 1}])
+    campaign = campaign_of(researcher, chains=2, steps=3, judges=[{"question": "Which?", "votes": 1}])
     Campaign.objects.filter(pk=campaign.pk).update(suspend_after_skips=1)
     campaign.refresh_from_db()
     voter = newcomer(campaign)
@@ -267,7 +267,7 @@ TAMPERED = [
 
 
 def test_replay_refuses_an_end_that_the_record_does_not_tell(researcher, idle_tasks, tmp_path):
-    campaign = campaign_of(researcher, suspend_after_skips=1, judges=[{"question": "Which?", "budget": 1}])
+    campaign = campaign_of(researcher, suspend_after_skips=1, judges=[{"question": "Which?", "votes": 1}])
     voter = newcomer(campaign)
     while Chain.objects.get().step < 2:
         answer(leases.take(voter), is_for=True)
@@ -282,7 +282,7 @@ def test_replay_refuses_an_end_that_the_record_does_not_tell(researcher, idle_ta
 
 
 def differences(record):
-    tables = record.recipe, record.states, record.steps, record.votes, record.samples
+    tables = record.config, record.states, record.steps, record.votes, record.samples
     return sampler.replay(*tables, suspended=record.suspended).differences
 
 

@@ -4,18 +4,18 @@ import pytest
 
 from prefmh_web.campaigns.engine import leases, open_comparisons
 from prefmh_web.campaigns.models import Annotator, Campaign, Side
-from tests.support.campaigns import make_campaign, make_recipe
+from tests.support.campaigns import make_campaign, make_config
 
 
-def waiting(researcher, people: int, **recipe) -> tuple[Campaign, list[int]]:
-    campaign = make_campaign(researcher, recipe=make_recipe(**recipe))
+def waiting(researcher, people: int, **config) -> tuple[Campaign, list[int]]:
+    campaign = make_campaign(researcher, config=make_config(**config))
     campaign.refresh_from_db()
     return campaign, [Annotator.objects.create(campaign=campaign).pk for _ in range(people)]
 
 
 @pytest.mark.parametrize(("chains", "budget", "room"), [(1, 1, 1), (3, 1, 3), (2, 3, 6), (40, 1, 9)])
 def test_as_many_look_again_as_there_is_room_for(researcher, idle_tasks, chains, budget, room):
-    judges = [{"question": "Which?", "budget": budget}]
+    judges = [{"question": "Which?", "votes": budget}]
     campaign, people = waiting(researcher, 9, chains=chains, judges=judges)
     found = takers(campaign, people)
     # A comparison may use fewer votes than its budget before it is settled.
@@ -24,7 +24,7 @@ def test_as_many_look_again_as_there_is_room_for(researcher, idle_tasks, chains,
 
 
 def test_who_has_answered_or_just_skipped_is_passed_over(researcher, idle_tasks):
-    judges = [{"question": "Which?", "budget": 1}]
+    judges = [{"question": "Which?", "votes": 1}]
     campaign, people = waiting(researcher, 3, chains=1, judges=judges)
     first = Annotator.objects.get(pk=people[0])
     leases.skip(leases.take(first).key, first)
@@ -32,7 +32,7 @@ def test_who_has_answered_or_just_skipped_is_passed_over(researcher, idle_tasks)
 
 
 def test_nobody_looks_again_where_all_votes_are_promised(researcher, idle_tasks):
-    judges = [{"question": "Which?", "budget": 1}]
+    judges = [{"question": "Which?", "votes": 1}]
     campaign, people = waiting(researcher, 3, chains=1, judges=judges)
     lease = leases.take(Annotator.objects.get(pk=people[0]))
     assert takers(campaign, people[1:]) == set()
@@ -42,7 +42,7 @@ def test_nobody_looks_again_where_all_votes_are_promised(researcher, idle_tasks)
 
 
 def test_pages_that_show_another_status_look_again_beside_them(researcher, idle_tasks):
-    judges = [{"question": "Which?", "budget": 1}]
+    judges = [{"question": "Which?", "votes": 1}]
     campaign, people = waiting(researcher, 4, chains=1, judges=judges)
     shown = [(people[0], Campaign.Status.RUNNING), *((person, Campaign.Status.PAUSED) for person in people[2:])]
     assert open_comparisons.takers(campaign, shown) == {people[0], *people[2:]}

@@ -15,7 +15,7 @@ from prefmh_web.campaigns.engine import leases, statements
 from prefmh_web.campaigns.engine.open_comparisons import wanted_by
 from prefmh_web.campaigns.engine.transactions import ATTEMPTS, retried_after_conflicts
 from prefmh_web.campaigns.models import Annotator, Comparison, Lease, Side, Vote
-from tests.support.campaigns import make_campaign, make_recipe
+from tests.support.campaigns import make_campaign, make_config
 
 row_locks = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has one lock; see tests/support/servers.py")
 
@@ -106,7 +106,7 @@ def test_a_comparison_that_somebody_holds_is_passed_by(campaign):
 
 @row_locks
 def test_the_only_comparison_is_waited_for(researcher, idle_tasks):
-    campaign = make_campaign(researcher, recipe=make_recipe(chains=1))
+    campaign = make_campaign(researcher, config=make_config(chains=1))
     [only] = Comparison.objects.filter(verdict=None)
     annotator = Annotator.objects.create(campaign=campaign)
     found = []

@@ -13,7 +13,7 @@ from prefmh_web.campaigns.engine.reading import locked
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Side, Vote
 from prefmh_web.campaigns.proposals import drawing
 from prefmh_web.campaigns.started.comparisons import asked_in
-from tests.support.campaigns import assert_record_is_whole, cast, make_campaign, make_recipe
+from tests.support.campaigns import assert_record_is_whole, cast, make_campaign, make_config
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_a_models_votes_that_come_twice_are_stored_once(campaign, comparison):
 
 def test_a_second_answer_of_a_person_and_a_vote_beyond_the_budget_are_kept_uncounted(researcher, idle_tasks):
     campaign = make_campaign(
-        researcher, recipe=make_recipe(judges=[{"question": f"{n}?", "budget": 2} for n in (1, 2)])
+        researcher, config=make_config(judges=[{"question": f"{n}?", "budget": 2} for n in (1, 2)])
     )
     comparison = Comparison.objects.filter(verdict__isnull=True).first()
     judge = campaign.judges.first()
@@ -108,7 +108,7 @@ def test_a_chain_that_a_crash_left_waiting_is_found_and_draws_the_same_uniform(c
 
 
 def test_steps_that_no_vote_can_change_are_decided_without_one(researcher, idle_tasks):
-    campaign = make_campaign(researcher, recipe=make_recipe(chains=30, judges=[{"question": "Which?", "budget": 1}]))
+    campaign = make_campaign(researcher, config=make_config(chains=30, judges=[{"question": "Which?", "votes": 1}]))
     settled = Comparison.objects.filter(verdict__isnull=False)
     assert {comparison.is_identity for comparison in settled} == {True, False}
     # Until each chain meets its first open question, every step was an identity or beyond the best tally.

@@ -17,8 +17,8 @@ from tests.support.campaigns import (
     export_to,
     invitation_path,
     make_campaign,
+    make_config,
     make_draft,
-    make_recipe,
     pair_of,
     picture,
     prolific,
@@ -40,9 +40,9 @@ def study(researcher, idle_tasks) -> Campaign:
     """A paid study with pictures, consent, checks, votes, a skip and two people."""
     pictures = archive({f"{n}.png": picture((n * 20, 90, 30)) for n in range(4)})
     space = {"kind": "catalog", "objects": "images", "neighbours": 2}
-    recipe = make_recipe(space=space, judges=[{"question": "Which?", "budget": 2}])
+    config = make_config(space=space, judges=[{"question": "Which?", "votes": 2}])
     options = {"consent": "# Consent", "codes": CODES_OF_ALL, "protocol": {"check_share": 0.5}}
-    return recruited_campaign(researcher, file=pictures, filename="p.zip", recipe=recipe, **options)
+    return recruited_campaign(researcher, file=pictures, filename="p.zip", config=config, **options)
 
 
 def paused(campaign: Campaign) -> Campaign:
@@ -165,8 +165,8 @@ def test_the_owner_archives_and_deletes_on_the_page(campaign, client, researcher
 
 
 def test_a_finished_campaign_with_no_vote_is_deleted_too(researcher, idle_tasks):
-    recipe = make_recipe(kernel={"kind": "independent"}, rule={"kind": "base"}, judges=[])
-    campaign = make_campaign(researcher, recipe=recipe)
+    config = make_config(kernel={"kind": "independent"}, rule={"kind": "base"}, judges=[])
+    campaign = make_campaign(researcher, config=config)
     campaign.refresh_from_db()
     if campaign.is_running:
         paused(campaign)

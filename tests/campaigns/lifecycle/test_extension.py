@@ -25,20 +25,20 @@ from tests.support.campaigns import (
     assert_replay_passes,
     export_to,
     make_campaign,
+    make_config,
     make_draft,
-    make_recipe,
     table,
     vote_until_finished,
     wait_until_idle,
 )
 
 STEPS, FURTHER = 4, 3
-RECIPE = {"judges": [{"question": "Which is darker?", "budget": 2}], "chains": 2, "burn_in": 1}
+CONFIG = {"judges": [{"question": "Which is darker?", "votes": 2}], "chains": 2, "burn_in": 1}
 
 
 @pytest.fixture
 def short(researcher, idle_tasks) -> Campaign:
-    return make_campaign(researcher, recipe=make_recipe(steps=STEPS, **RECIPE))
+    return make_campaign(researcher, config=make_config(steps=STEPS, **CONFIG))
 
 
 def finish(campaign: Campaign) -> None:
@@ -73,7 +73,7 @@ def walk_to_the_end(chain: Chain) -> None:
 
 
 def test_an_extended_chain_walks_as_one_that_was_declared_longer(researcher, idle_tasks, short, tmp_path):
-    declared = make_campaign(researcher, recipe=make_recipe(steps=STEPS + FURTHER, **RECIPE))
+    declared = make_campaign(researcher, config=make_config(steps=STEPS + FURTHER, **CONFIG))
     finish(declared)
     finish(short)
     extension.extend(short, FURTHER, researcher)
@@ -111,10 +111,10 @@ def test_a_running_campaign_goes_on_where_its_chains_stand(short, tmp_path):
 
 
 def test_other_processes_and_chains_that_open_later_know_the_new_length(short):
-    assert started_campaign(short).recipe.steps == STEPS
+    assert started_campaign(short).config.steps == STEPS
     extension.extend(Campaign.objects.get(pk=short.pk), FURTHER)
     found = Campaign.objects.get(pk=short.pk)
-    assert started_campaign(found).recipe.steps == STEPS + FURTHER
+    assert started_campaign(found).config.steps == STEPS + FURTHER
 
 
 def test_an_ended_chain_stays_where_it_is(short):
@@ -134,7 +134,7 @@ def test_a_number_that_cannot_be_is_refused_and_changes_nothing(short, steps, to
     with pytest.raises(NotPossible, match=told):
         extension.extend(short, steps)
     short.refresh_from_db()
-    assert short.recipe["steps"] == STEPS
+    assert short.config_data["steps"] == STEPS
     assert not extensions_of(short)
     assert {chain.length for chain in short.chains.all()} == {STEPS}
 
@@ -145,14 +145,14 @@ def test_a_draft_is_not_extended(researcher, idle_tasks):
 
 
 def test_a_budget_must_cover_the_longer_chains(researcher, idle_tasks):
-    draft = make_draft(researcher, recipe=make_recipe(steps=STEPS, **RECIPE))
+    draft = make_draft(researcher, config=make_config(steps=STEPS, **CONFIG))
     recruiting.set_up(draft, {"recruiter": ANYBODY.name, "budget": 2 * 2 * (STEPS + 1)}, ())
     lifecycle.start(draft)
     wait_until_idle()
     with pytest.raises(NotPossible, match="can take 24 answers"):
         extension.extend(draft, 2)
     extension.extend(draft, 1)
-    assert draft.recipe["steps"] == STEPS + 1
+    assert draft.config_data["steps"] == STEPS + 1
 
 
 def test_the_owner_extends_on_the_campaigns_page(client, researcher, short, django_user_model):
@@ -180,10 +180,10 @@ def cell(column: str, value: str) -> Callable[[Record], None]:
     return change
 
 
-def shorter_recipe(record: Record) -> None:
-    record.recipe["steps"] -= 1
+def shorter_config(record: Record) -> None:
+    record.config["steps"] -= 1
     for rows in (record.steps, record.votes, record.samples):
-        rows[:] = [row for row in rows if int(row["step"]) <= record.recipe["steps"]]
+        rows[:] = [row for row in rows if int(row["step"]) <= record.config["steps"]]
 
 
 TAMPERED = [
@@ -191,7 +191,7 @@ TAMPERED = [
     cell("steps_before", "9"),
     cell("steps_after", "6"),
     cell("extended_at", "2099-01-01T00:00:00.000Z"),
-    shorter_recipe,
+    shorter_config,
 ]
 
 
@@ -206,7 +206,7 @@ def test_replay_finds_an_extension_that_cannot_be(short, tmp_path):
     def told(changed: Record) -> list[str]:
         tables = changed.states, changed.steps, changed.votes, changed.samples
         return [
-            str(each) for each in sampler.replay(changed.recipe, *tables, extensions=changed.extensions).differences
+            str(each) for each in sampler.replay(changed.config, *tables, extensions=changed.extensions).differences
         ]
 
     assert not told(record)

@@ -11,16 +11,16 @@ from prefmh_web.campaigns.catalogs import importing
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import access, drafts
 from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Comparison, Membership, Side, State
-from tests.support.campaigns import archive, assert_replay_passes, export_to, make_draft, make_recipe, picture, table
+from tests.support.campaigns import archive, assert_replay_passes, export_to, make_config, make_draft, picture, table
 
 
 def test_starting_freezes_the_setup(campaign):
     with pytest.raises(lifecycle.NotPossible, match="cannot change after the start"):
-        drafts.change(campaign, recipe=make_recipe(seed=1))
+        drafts.change(campaign, config=make_config(seed=1))
     with pytest.raises(lifecycle.NotPossible, match="running"):
         lifecycle.start(campaign)
     assert campaign.chains.count() == 3
-    assert Campaign.objects.get().recipe["seed"] == make_recipe()["seed"]
+    assert Campaign.objects.get().config_data["seed"] == make_config()["seed"]
 
 
 def test_a_paused_campaign_resumes_its_steps_under_the_same_uniform(campaign, idle_tasks):
@@ -65,9 +65,9 @@ def test_a_file_that_gives_no_catalog_cannot_be_started_and_can_be_replaced(rese
 
 def test_a_neighbours_kernel_on_a_disconnected_catalog_is_refused(researcher, idle_tasks):
     texts = "text\n" + "".join(f"{word} {word} {n}\n" for word in ("apple", "zebra") for n in range(4))
-    recipe = make_recipe(kernel={"kind": "neighbours"})
-    recipe["space"]["neighbours"] = 1
-    draft = make_draft(researcher, file=texts, recipe=recipe)
+    config = make_config(kernel={"kind": "neighbours"})
+    config["space"]["neighbours"] = 1
+    draft = make_draft(researcher, file=texts, config=config)
     with pytest.raises(lifecycle.NotPossible, match="parts that no move connects"):
         lifecycle.start(draft)
 
@@ -75,9 +75,9 @@ def test_a_neighbours_kernel_on_a_disconnected_catalog_is_refused(researcher, id
 def test_changing_the_neighbours_reads_the_file_again(researcher, idle_tasks):
     draft = make_draft(researcher)
     degree = [len(state.neighbours) for state in draft.states.all()]
-    recipe = make_recipe()
-    recipe["space"]["neighbours"] = 7
-    drafts.change(draft, recipe=recipe)
+    config = make_config()
+    config["space"]["neighbours"] = 7
+    drafts.change(draft, config=config)
     idle_tasks()
     assert sum(len(state.neighbours) for state in draft.states.all()) > sum(degree)
 
@@ -111,9 +111,9 @@ def test_a_file_whose_reading_keeps_failing_is_refused_in_the_end(researcher, id
 def test_files_that_no_row_names_are_removed(researcher, idle_tasks, data_folder):
     pictures = archive({f"{n}.png": picture((n * 20, 90, 30)) for n in range(4)})
     space = {"kind": "catalog", "objects": "images", "neighbours": 2}
-    draft = make_draft(researcher, file=pictures, filename="p.zip", recipe=make_recipe(space=space))
+    draft = make_draft(researcher, file=pictures, filename="p.zip", config=make_config(space=space))
     for neighbours in (1, 3):
-        drafts.change(draft, recipe=make_recipe(space=space | {"neighbours": neighbours}))
+        drafts.change(draft, config=make_config(space=space | {"neighbours": neighbours}))
         idle_tasks()
     drafts.change(draft, file=ContentFile(pictures, "q.zip"))
     idle_tasks()
@@ -136,8 +136,8 @@ def test_a_draft_deleted_while_its_file_is_read_leaves_nothing(
     monkeypatch.setattr(kind, "neighbours", delete_the_draft_and_link)
     pictures = archive({f"{n}.png": picture((n * 20, 90, 30)) for n in range(4)})
     space = {"kind": "catalog", "objects": "images", "neighbours": 2}
-    recipe = make_recipe(space=space)
-    drafts.create(owner=researcher, name="Gone", recipe=recipe, file=ContentFile(pictures, "p.zip"), filename="p.zip")
+    config = make_config(space=space)
+    drafts.create(owner=researcher, name="Gone", config=config, file=ContentFile(pictures, "p.zip"), filename="p.zip")
     idle_tasks()
     assert not State.objects.exists()
     assert not [path for path in data_folder.glob("media/**/*") if path.is_file()]

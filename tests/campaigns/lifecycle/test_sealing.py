@@ -27,8 +27,8 @@ from tests.support.campaigns import (
     content_of,
     export_to,
     invitation_path,
+    make_config,
     make_draft,
-    make_recipe,
     table,
     vote_until_finished,
     wait_until_idle,
@@ -42,7 +42,7 @@ TYPED = 20261121
 @pytest.fixture(params=[False, True], ids=["drawn", "typed"])
 def running(request, researcher, idle_tasks) -> Campaign:
     """A campaign with decided and open steps, under a seed that was drawn or typed."""
-    campaign = make_draft(researcher, recipe=make_recipe(chains=2, steps=9), is_seed_typed=request.param)
+    campaign = make_draft(researcher, config=make_config(chains=2, steps=9), is_seed_typed=request.param)
     lifecycle.start(campaign)
     wait_until_idle()
     campaign.refresh_from_db()
@@ -103,7 +103,7 @@ def browsers(researcher) -> list[Client]:
 
 def test_the_seed_of_a_running_campaign_is_in_no_page_answer_file_or_log(running, browsers, tmp_path, caplog):
     caplog.set_level(logging.DEBUG)
-    seed = running.recipe["seed"]
+    seed = running.config_data["seed"]
     record = export_to(running, tmp_path)
     shown = 0
     for browser in browsers:
@@ -126,22 +126,22 @@ def test_what_looks_for_the_seed_finds_one_that_is_there(ended, browsers):
     for name in (
         reverse("console:edit", args=[ended.pk]),
         reverse("console:record", args=[ended.pk]),
-        reverse("console:download", args=[ended.pk, "recipe.json"]),
+        reverse("console:download", args=[ended.pk, "campaign.json"]),
     ):
         with pytest.raises(AssertionError, match=" has "):
-            assert_is_nowhere(ended.recipe["seed"], content_of(browsers[0].get(name)), name)
+            assert_is_nowhere(ended.config_data["seed"], content_of(browsers[0].get(name)), name)
 
 
 def test_the_start_draws_the_seed_unless_it_was_typed(running):
-    assert (running.recipe["seed"] == TYPED) is running.is_seed_typed
-    assert running.seed_hash == sampler.hash_of_seed(running.recipe["seed"], running.seed_salt)
+    assert (running.config_data["seed"] == TYPED) is running.is_seed_typed
+    assert running.seed_hash == sampler.hash_of_seed(running.config_data["seed"], running.seed_salt)
     assert len(running.seed_salt) == 32
 
 
 @pytest.mark.parametrize("is_typed", [True, False])
 def test_a_seed_is_typed_or_not_as_it_was_when_the_start_began(researcher, idle_tasks, monkeypatch, is_typed):
     """Where models are asked first, a start takes minutes, and the setup can be edited meanwhile."""
-    draft = make_draft(researcher, recipe=make_recipe(chains=2, steps=6), is_seed_typed=not is_typed)
+    draft = make_draft(researcher, config=make_config(chains=2, steps=6), is_seed_typed=not is_typed)
 
     def somebody_edits(starting: Campaign) -> None:
         if Campaign.objects.get(pk=draft.pk).is_draft:
@@ -151,14 +151,14 @@ def test_a_seed_is_typed_or_not_as_it_was_when_the_start_began(researcher, idle_
     with pytest.raises(lifecycle.NotPossible, match="was changed in this very moment"):
         lifecycle.start(Campaign.objects.get(pk=draft.pk))
     draft.refresh_from_db()
-    assert (draft.status, draft.recipe["seed"], draft.seed_hash) == (Campaign.Status.DRAFT, TYPED, "")
+    assert (draft.status, draft.config_data["seed"], draft.seed_hash) == (Campaign.Status.DRAFT, TYPED, "")
 
 
 def test_a_running_record_has_the_hash_and_its_verdicts_are_checked(running, tmp_path, capsys):
     path = export_to(running, tmp_path)
-    recipe = json.loads(files_of(path)["recipe.json"])
-    assert (recipe["seed_hash"], "seed" in recipe, "seed_salt" in recipe) == (running.seed_hash, False, False)
-    assert recipe["seed_was_typed"] is running.is_seed_typed
+    config = json.loads(files_of(path)["campaign.json"])
+    assert (config["seed_hash"], "seed" in config, "seed_salt" in config) == (running.seed_hash, False, False)
+    assert config["seed_was_typed"] is running.is_seed_typed
     steps = table(path, "steps.csv")
     assert {bool(row["uniform"]) for row in steps if not row["verdict"]} == {False}
     [started, *_] = table(path, "events.csv")
@@ -189,30 +189,32 @@ def test_a_verdict_of_a_running_record_that_was_changed_is_found(running, tmp_pa
 
 def test_the_end_tells_the_seed_and_that_it_is_the_one_of_the_hash(ended, browsers, tmp_path):
     path = export_to(ended, tmp_path)
-    recipe = json.loads(files_of(path)["recipe.json"])
-    assert recipe["seed_hash"] == hashlib.sha256(f"{recipe['seed']} {recipe['seed_salt']}".encode()).hexdigest()
-    assert recipe["seed"] == ended.recipe["seed"]
+    config = json.loads(files_of(path)["campaign.json"])
+    assert config["seed_hash"] == hashlib.sha256(f"{config['seed']} {config['seed_salt']}".encode()).hexdigest()
+    assert config["seed"] == ended.config_data["seed"]
     found = sampler.verify(path)
     assert found.differs == ()
     assert any(f"The seed is the one of the hash {ended.seed_hash}" in each for each in found.proven)
     assert [row["kind"] for row in table(path, "events.csv")] == ["started", "seed-told"]
     page = browsers[0].get(reverse("console:record", args=[ended.pk])).content.decode()
-    assert all(each in page for each in (ended.seed_hash, str(ended.recipe["seed"]), ended.seed_salt))
+    assert all(each in page for each in (ended.seed_hash, str(ended.config_data["seed"]), ended.seed_salt))
 
 
 @pytest.mark.parametrize("name", ["seed", "seed_salt", "seed_hash"])
 def test_another_seed_or_salt_is_found_also_if_it_is_hashed_again(ended, tmp_path, name):
     files = files_of(export_to(ended, tmp_path))
-    recipe = json.loads(files["recipe.json"])
-    recipe[name] = recipe[name] + 1 if name == "seed" else "0" * len(recipe[name])
-    changed = hashed(files | {"recipe.json": json.dumps(recipe).encode()})
+    config = json.loads(files["campaign.json"])
+    config[name] = config[name] + 1 if name == "seed" else "0" * len(config[name])
+    changed = hashed(files | {"campaign.json": json.dumps(config).encode()})
     found = sampler.verify(write(changed, tmp_path / "changed.zip"))
-    assert any(each.file == "recipe.json" and "the hash of its seed and salt" in each.message for each in found.differs)
+    assert any(
+        each.file == "campaign.json" and "the hash of its seed and salt" in each.message for each in found.differs
+    )
 
 
 def test_the_record_says_who_chose_the_seed(ended, tmp_path):
     path = export_to(ended, tmp_path)
-    assert json.loads(files_of(path)["recipe.json"])["seed_was_typed"] is ended.is_seed_typed
+    assert json.loads(files_of(path)["campaign.json"])["seed_was_typed"] is ended.is_seed_typed
     said = "somebody typed it" if ended.is_seed_typed else "the start drew it"
     assert any(said in each for each in sampler.verify(path).claimed)
 
@@ -232,11 +234,11 @@ def test_nobody_learns_a_drawn_seed_by_guessing(researcher, browsers, idle_tasks
     lifecycle.start(running)
     wait_until_idle()
     running.refresh_from_db()
-    seed, told = running.recipe["seed"], set()
+    seed, told = running.config_data["seed"], set()
     assert twins.warning_of_seed(seed, researcher) == ""
     for guess in (seed, seed ^ 1):
         with pytest.raises(lifecycle.NotPossible, match="“Seed of all random numbers” cannot change") as refused:
-            drafts.change(running, recipe=running.recipe | {"seed": guess}, is_seed_typed=True)
+            drafts.change(running, config=running.config | {"seed": guess}, is_seed_typed=True)
         told.add(str(refused.value))
         path = reverse("console:edit", args=[running.pk])
         page = browsers[0].post(path, form(seed=str(guess), **{"catalog-file": ""}), follow=True).content.decode()
@@ -250,17 +252,17 @@ def test_a_draft_that_is_saved_again_stays_as_it_is_and_shows_a_typed_seed_only(
     draft = Campaign.objects.get()
     assert draft.is_seed_typed is bool(typed)
     path = reverse("console:edit", args=[draft.pk])
-    assert (f'name="seed" value="{draft.recipe["seed"]}"' in browsers[0].get(path).content.decode()) is bool(typed)
+    assert (f'name="seed" value="{draft.config_data["seed"]}"' in browsers[0].get(path).content.decode()) is bool(typed)
     browsers[0].post(path, form(seed=typed, **{"catalog-file": ""}))
-    assert Campaign.objects.get().recipe["seed"] == draft.recipe["seed"]
+    assert Campaign.objects.get().config_data["seed"] == draft.config_data["seed"]
 
 
 def test_whoever_reads_a_draft_does_not_see_its_seed(researcher, browsers):
     draft = make_draft(researcher)
-    for path in (draft.get_absolute_url(), reverse("console:download", args=[draft.pk, "recipe.json"])):
+    for path in (draft.get_absolute_url(), reverse("console:download", args=[draft.pk, "campaign.json"])):
         assert_is_nowhere(TYPED, browsers[0].get(path).content, path)
 
 
 def test_voters_pages_say_nothing_of_the_seed(running):
     page = Client().get(invitation_path(running), follow=True)
-    assert_is_nowhere(running.recipe["seed"], page.content, "the voter's page")
+    assert_is_nowhere(running.config_data["seed"], page.content, "the voter's page")

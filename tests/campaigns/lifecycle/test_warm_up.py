@@ -196,7 +196,7 @@ def test_a_warm_up_that_goes_on_is_not_late(researcher, idle_tasks):
 
 
 def test_chains_that_open_later_wait_for_the_choice_and_have_no_part_in_it(researcher, idle_tasks, tmp_path):
-    campaign = warming_campaign(researcher, chains=2, most_chains=5)
+    campaign = warming_campaign(researcher, chains=2, max_chains=5)
     people = Annotator.objects.bulk_create(Annotator(campaign=campaign) for _ in range(5))
     # Each holds a pair, so for the last three a chain opens.
     first, other, *late = [leases.take(person) for person in people]

@@ -18,7 +18,7 @@ from tests.support.campaigns import (
     assert_record_is_whole,
     assert_replay_passes,
     export_to,
-    make_recipe,
+    make_config,
     vote_until_finished,
 )
 from tests.support.models import Writer, scripted_server, status, texts_written
@@ -47,11 +47,11 @@ def endpoint(researcher, script, settings) -> Endpoint:
 
 def make(endpoint: Endpoint, chains: int, **changes) -> Campaign:
     space = {"kind": "model-texts", "model": endpoint.name, "prompts": ["Write about the sea."], "limit": 9}
-    judges = [{"question": "Which is better?", "budget": 1}]
+    judges = [{"question": "Which is better?", "votes": 1}]
     described = {"space": space, "kernel": {"kind": "suffix"}, "judges": judges, "chains": chains, "steps": STEPS}
-    recipe = make_recipe(**(described | changes))
-    recipe = sampler.parse_recipe(recipe).model_dump(mode="json")
-    return drafts.create(owner=endpoint.owner, is_seed_typed=True, name="Written", recipe=recipe)
+    config = make_config(**(described | changes))
+    config = sampler.parse_config(config).model_dump(mode="json")
+    return drafts.create(owner=endpoint.owner, is_seed_typed=True, name="Written", config=config)
 
 
 @pytest.fixture

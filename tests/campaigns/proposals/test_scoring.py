@@ -14,10 +14,10 @@ from prefmh_web.campaigns.monitoring.scores import standing_of
 from prefmh_web.campaigns.monitoring.trajectories import trajectories_of
 from prefmh_web.campaigns.proposals import scoring
 from prefmh_web.scorers.kinds import commands
-from tests.support.campaigns import make_campaign, make_recipe, sweep_everything, voted_to_the_end
+from tests.support.campaigns import make_campaign, make_config, sweep_everything, voted_to_the_end
 
 LENGTH = "print(len(told['content']), flush=True)"
-RECIPE = make_recipe(chains=2, steps=6)
+CONFIG = make_config(chains=2, steps=6)
 
 
 def visited(campaign: Campaign) -> set[int]:
@@ -27,7 +27,7 @@ def visited(campaign: Campaign) -> set[int]:
 
 def test_every_object_that_was_proposed_gets_one_score_of_each_scorer(researcher, idle_tasks, declare):
     declare(LENGTH)
-    campaign = make_campaign(researcher, recipe=RECIPE, scorer_names="words length")
+    campaign = make_campaign(researcher, config=CONFIG, scorer_names="words length")
     voted_to_the_end(campaign)
     sweep_everything()
     idle_tasks()
@@ -46,7 +46,7 @@ def test_every_object_that_was_proposed_gets_one_score_of_each_scorer(researcher
 
 def test_a_failing_scorer_stops_no_chain_and_is_asked_again_when_somebody_says_so(researcher, idle_tasks, declare):
     declare("import sys\nsys.exit('no weights')\n", whole=True)
-    campaign = make_campaign(researcher, recipe=RECIPE, scorer_names="length words")
+    campaign = make_campaign(researcher, config=CONFIG, scorer_names="length words")
     voted_to_the_end(campaign)
     sweep_everything()
     idle_tasks()
@@ -65,7 +65,7 @@ def test_a_failing_scorer_stops_no_chain_and_is_asked_again_when_somebody_says_s
 
 def test_an_object_without_a_score_keeps_the_reason_and_is_tried_again_on_request(researcher, idle_tasks, declare):
     declare("print('nan' if 'dog' in told['content'] else 1, flush=True)")
-    campaign = make_campaign(researcher, recipe=RECIPE, scorer_names="length")
+    campaign = make_campaign(researcher, config=CONFIG, scorer_names="length")
     voted_to_the_end(campaign)
     sweep_everything()
     idle_tasks()
@@ -83,7 +83,7 @@ def test_an_object_without_a_score_keeps_the_reason_and_is_tried_again_on_reques
 
 def test_a_score_that_comes_later_is_followed(researcher, idle_tasks, declare):
     declare("print('nan' if 'dog' in told['content'] else 1, flush=True)")
-    campaign = make_campaign(researcher, recipe=RECIPE, scorer_names="length")
+    campaign = make_campaign(researcher, config=CONFIG, scorer_names="length")
     voted_to_the_end(campaign)
     sweep_everything()
     idle_tasks()
@@ -93,7 +93,7 @@ def test_a_score_that_comes_later_is_followed(researcher, idle_tasks, declare):
 
 
 def test_what_a_dead_worker_had_claimed_is_found_by_the_sweep(researcher, idle_tasks, declare):
-    campaign = make_campaign(researcher, recipe=RECIPE, scorer_names="words")
+    campaign = make_campaign(researcher, config=CONFIG, scorer_names="words")
     Score.objects.all().delete()
     CampaignScorer.objects.update(claimed_until=timezone.now() + timedelta(seconds=30))
     sweep_everything()
@@ -108,7 +108,7 @@ def test_what_a_dead_worker_had_claimed_is_found_by_the_sweep(researcher, idle_t
 def test_a_claim_that_ran_out_stores_nothing_twice(researcher, idle_tasks, declare, tmp_path):
     go = tmp_path / "go"
     declare(f"while not os.path.exists({str(go)!r}): time.sleep(.01)\n{LENGTH}")
-    campaign = make_campaign(researcher, recipe=RECIPE, scorer_names="words")
+    campaign = make_campaign(researcher, config=CONFIG, scorer_names="words")
     Score.objects.all().delete()
     frozen = commands.offered("texts")
     CampaignScorer.objects.update(name="length", frozen=next(frozen).description())
@@ -131,6 +131,6 @@ def test_a_claim_that_ran_out_stores_nothing_twice(researcher, idle_tasks, decla
 
 
 def test_a_campaign_without_scorers_is_never_looked_at(researcher, idle_tasks, django_assert_num_queries):
-    make_campaign(researcher, recipe=RECIPE)
+    make_campaign(researcher, config=CONFIG)
     with django_assert_num_queries(1):
         assert scoring.waiting() == []

@@ -22,7 +22,7 @@ def test_each_change_is_a_row_in_the_order_of_time(campaign, researcher, tmp_pat
     access.revoke(link)
     member = access.add_member(campaign, "grace", Membership.Role.VIEWER)
     access.remove_member(member)
-    before = campaign.recipe["steps"] - 3
+    before = campaign.config_data["steps"] - 3
     path = export_to(campaign, tmp_path)
     rows = table(path, "events.csv")
     assert [(row["kind"], row["detail"]) for row in rows] == [

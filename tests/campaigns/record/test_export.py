@@ -24,7 +24,7 @@ from tests.support.campaigns import (
     assert_replay_passes,
     export_to,
     make_campaign,
-    make_recipe,
+    make_config,
     table,
     vote_until_finished,
     voted_to_the_end,
@@ -34,13 +34,13 @@ from tests.support.campaigns import (
 @pytest.fixture
 def voted(researcher, idle_tasks):
     """A finished campaign of 2 chains of 12 steps."""
-    return voted_to_the_end(make_campaign(researcher, recipe=make_recipe(chains=2, steps=12)))
+    return voted_to_the_end(make_campaign(researcher, config=make_config(chains=2, steps=12)))
 
 
 def test_steps_say_which_of_several_lengths_they_walked(researcher, idle_tasks, tmp_path, capsys):
     lengths = [{"weight": 0.5, "length": 1}, {"weight": 0.5, "length": 8}]
     walk = {"kind": "walk", "kernel": {"kind": "neighbours"}, "length": lengths}
-    campaign = make_campaign(researcher, recipe=make_recipe(kernel=walk, chains=2, steps=20))
+    campaign = make_campaign(researcher, config=make_config(kernel=walk, chains=2, steps=20))
     path = export_to(voted_to_the_end(campaign), tmp_path)
     assert_replay_passes(path)
     assert Counter(row["part"] for row in table(path, "steps.csv")).keys() == {"0", "1"}
@@ -87,7 +87,7 @@ def test_an_export_replays_and_says_what_the_database_says(voted, tmp_path):
     }
     assert len(table(path, "states.csv")) == 12
     with zipfile.ZipFile(path) as archive:
-        assert json.loads(archive.read("recipe.json")) == voted.told_recipe
+        assert json.loads(archive.read("campaign.json")) == voted.told_config
 
 
 def test_replay_finds_a_changed_record(voted, tmp_path, capsys):
@@ -125,7 +125,7 @@ def test_votes_cast_while_an_export_streams_do_not_tear_it(voted, researcher, tm
 
 
 def test_a_snapshot_gives_the_same_files_however_much_is_voted_afterwards(researcher, idle_tasks):
-    campaign = make_campaign(researcher, recipe=make_recipe(steps=4))
+    campaign = make_campaign(researcher, config=make_config(steps=4))
     people = [Annotator.objects.create(campaign=campaign) for _ in range(4)]
     # One vote on each open pair, two of them by two people: tallies that are not whole.
     for person in people:
@@ -160,7 +160,7 @@ def test_tallies_are_by_judge_and_count_no_vote_that_came_too_late(voted, tmp_pa
 
 
 def test_a_longer_record_needs_no_more_statements(voted, researcher, idle_tasks, django_assert_num_queries):
-    short = voted_to_the_end(make_campaign(researcher, name="Short", recipe=make_recipe(chains=2, steps=1)))
+    short = voted_to_the_end(make_campaign(researcher, name="Short", config=make_config(chains=2, steps=1)))
     with CaptureQueriesContext(connection) as of_short:
         list(export.archive(short))
     with django_assert_num_queries(len(of_short)):

@@ -13,7 +13,7 @@ import sampler
 from prefmh_web.campaigns.record import export, pictures
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.objects import media
-from tests.support.campaigns import make_campaign, make_recipe
+from tests.support.campaigns import make_campaign, make_config
 
 BODIES = {0: b"first picture" * 9000, 1: b"second picture"}
 
@@ -21,14 +21,14 @@ BODIES = {0: b"first picture" * 9000, 1: b"second picture"}
 @pytest.fixture
 def painted(researcher, idle_tasks):
     """A snapshot of a campaign whose rows are those of an image model: no model runs here."""
-    campaign = make_campaign(researcher, recipe=make_recipe(chains=2, steps=2))
+    campaign = make_campaign(researcher, config=make_config(chains=2, steps=2))
     for place, body in BODIES.items():
         name = media.rendered_name(campaign.pk, str(place))
         default_storage.save(name, ContentFile(body))
         campaign.states.filter(place=place).update(weight=None, picture=name, media_type="image/png")
     snapshot = Snapshot.now(campaign)
-    space = sampler.ServedImagesRecipe(model="small", prompt="a house", dimension=4)
-    return dataclasses.replace(snapshot, recipe=snapshot.recipe.model_copy(update={"space": space}))
+    space = sampler.ServedImagesConfig(model="small", prompt="a house", dimension=4)
+    return dataclasses.replace(snapshot, config=snapshot.config.model_copy(update={"space": space}))
 
 
 def test_each_stored_picture_is_read_in_pieces_under_its_objects_number(painted):
@@ -50,13 +50,13 @@ def test_an_archive_holds_them_beside_its_tables(painted):
     from zipstream import ZipStream
 
     stream = ZipStream(compress_type=zipfile.ZIP_DEFLATED)
-    stream.add("{}", "recipe.json")
+    stream.add("{}", "campaign.json")
     manifest = sampler.Manifest()
     body = b"".join(export._to_its_end(stream, painted, manifest))
     with zipfile.ZipFile(io.BytesIO(body)) as archive:
         assert archive.testzip() is None
         assert archive.namelist() == [
-            "recipe.json",
+            "campaign.json",
             "pictures/0.png",
             "pictures/1.png",
             "manifest.json",

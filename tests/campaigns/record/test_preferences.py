@@ -6,7 +6,7 @@ import zipfile
 import pytest
 
 from prefmh_web.campaigns.models import Lease
-from tests.support.campaigns import export_to, make_campaign, make_recipe, table, voted_to_the_end
+from tests.support.campaigns import export_to, make_campaign, make_config, table, voted_to_the_end
 
 LIST = "text,source,note\n" + "".join(f"Text {place},The house,Note {place % 2}\n" for place in range(6))
 SHOWN = [{"column": "source", "label": "Source"}, {"column": "note", "label": "Note"}]
@@ -18,7 +18,7 @@ def lines_of(path) -> list[dict]:
 
 
 def test_each_vote_is_a_line_with_the_two_texts(researcher, idle_tasks, tmp_path):
-    campaign = voted_to_the_end(make_campaign(researcher, file=LIST, recipe=make_recipe(chains=2, steps=4)))
+    campaign = voted_to_the_end(make_campaign(researcher, file=LIST, config=make_config(chains=2, steps=4)))
     path = export_to(campaign, tmp_path)
     content = {row["state"]: row["content"] for row in table(path, "states.csv")}
     lines, votes = lines_of(path), table(path, "votes.csv")
@@ -36,9 +36,9 @@ def test_each_vote_is_a_line_with_the_two_texts(researcher, idle_tasks, tmp_path
 
 
 def test_the_prompt_holds_what_both_objects_were_shown_with(researcher, idle_tasks, tmp_path):
-    recipe = make_recipe(chains=2, steps=4)
-    recipe["space"]["context"] = SHOWN
-    campaign = voted_to_the_end(make_campaign(researcher, file=LIST, recipe=recipe))
+    config = make_config(chains=2, steps=4)
+    config["space"]["context"] = SHOWN
+    campaign = voted_to_the_end(make_campaign(researcher, file=LIST, config=config))
     lines = lines_of(export_to(campaign, tmp_path))
     differing = 0
     for line in lines:
@@ -63,6 +63,6 @@ def test_an_open_campaign_has_a_file_without_lines(campaign, tmp_path):
 
 @pytest.mark.parametrize("name", ["preferences.jsonl", "codebook.csv"])
 def test_a_campaign_that_asks_nobody_has_no_preferences(researcher, idle_tasks, tmp_path, name):
-    recipe = make_recipe(chains=1, steps=2, judges=[], rule={"kind": "base"}, kernel={"kind": "independent"})
-    with zipfile.ZipFile(export_to(make_campaign(researcher, recipe=recipe), tmp_path)) as archive:
+    config = make_config(chains=1, steps=2, judges=[], rule={"kind": "base"}, kernel={"kind": "independent"})
+    with zipfile.ZipFile(export_to(make_campaign(researcher, config=config), tmp_path)) as archive:
         assert (name in archive.namelist()) is (name == "codebook.csv")

@@ -16,7 +16,7 @@ from tests.support.campaigns import (
     assert_replay_passes,
     export_to,
     make_campaign,
-    make_recipe,
+    make_config,
     sweep_everything,
     table,
     voted_to_the_end,
@@ -27,7 +27,7 @@ from tests.support.campaigns import (
 def scored(researcher, idle_tasks, declare, tmp_path):
     """The export of a finished campaign with a measured scorer and a program."""
     declare("print('nan' if 'red dog' in told['content'] else len(told['content']) / 3, flush=True)")
-    campaign = make_campaign(researcher, recipe=make_recipe(chains=2, steps=12), scorer_names="words length")
+    campaign = make_campaign(researcher, config=make_config(chains=2, steps=12), scorer_names="words length")
     voted_to_the_end(campaign)
     sweep_everything()
     idle_tasks()

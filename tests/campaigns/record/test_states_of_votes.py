@@ -11,7 +11,7 @@ from tests.support.campaigns import (
     assert_replay_passes,
     export_to,
     make_campaign,
-    make_recipe,
+    make_config,
     table,
     voted_to_the_end,
 )
@@ -22,7 +22,7 @@ LIST = "text,Année,an-née,=sum\n" + "".join(f"Text {place},{place},x,=1+1\n" f
 @pytest.fixture
 def voted(researcher, idle_tasks):
     """A finished campaign of a list with three further columns."""
-    return voted_to_the_end(make_campaign(researcher, file=LIST, recipe=make_recipe(chains=2, steps=4)))
+    return voted_to_the_end(make_campaign(researcher, file=LIST, config=make_config(chains=2, steps=4)))
 
 
 def test_each_vote_names_the_states_that_stood_left_and_right_and_the_chosen_one(voted, tmp_path):

@@ -25,7 +25,7 @@ def as_files(record, **changed):
     """Return the files of a record as an export holds them, some replaced, None for one that is missing."""
     states = [row | {"content": CONTENTS[int(row["state"])]} for row in record.states]
     tables = {"states": states, "steps": record.steps, "votes": record.votes, "samples": record.samples}
-    files = {"recipe.json": json.dumps(record.recipe).encode()}
+    files = {"campaign.json": json.dumps(record.config).encode()}
     for name, rows in tables.items():
         files[f"{name}.csv"] = table([list(rows[0]), *(list(row.values()) for row in rows)])
     given = {name: each.encode() if isinstance(each, str) else each for name, each in (files | changed).items()}
@@ -155,8 +155,8 @@ def test_diagnose_takes_other_clusters(export, capsys):
     ("changed", "message"),
     [
         ({"votes.csv": None}, "is not a complete export: There is no item named 'votes.csv'"),
-        ({"recipe.json": b"{"}, "cannot be read"),
-        ({"recipe.json": b"[]"}, "recipe.json must hold an object"),
+        ({"campaign.json": b"{"}, "cannot be read"),
+        ({"campaign.json": b"[]"}, "campaign.json must hold an object"),
         ({"votes.csv": b"chain,step\n1\n"}, "row 2 of votes.csv does not have as many cells"),
         ({"votes.csv": b"chain,step\n0,1\n"}, "there is no column or row 'number'"),
         ({"samples.csv": b"\xff\xfe"}, "cannot be read"),

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sampler import parse_recipe
+from sampler import parse_config
 from sampler.diagnostics.report import diagnose
 from tests.support.sampling import CATALOG, WORDS, Voters, exported, model, renumbered, run_campaign, twins
 
@@ -69,7 +69,7 @@ def test_where_chains_open_later_a_mean_weighs_chains_and_not_steps():
         if row["step"] != "0":
             of_chains.setdefault(row["chain"], []).append(SCORES[int(row["state"])])
     expected = np.mean([np.mean(each) for each in of_chains.values()])
-    elastic = replace(record, recipe=record.recipe | {"most_chains": 99})
+    elastic = replace(record, config=record.config | {"max_chains": 99})
     (line,) = [line for line in report(elastic, column="liking") if line.startswith("Mean")]
     assert line.startswith(f"Mean of liking: {expected:.4g}, ")
     assert f"over {len(of_chains)} chains, weighed equally" in line
@@ -119,9 +119,9 @@ def test_a_campaign_of_all_kinds_keeps_its_questions_apart():
 def texts_of(voters, **run):
     """Return the export of texts that chains make themselves, under three prompts, and few votes on each."""
     space = {"kind": "texts", "model": "story-openings", "temperature": 1.0, "scenarios": [0, 1, 2]}
-    judges = [{"question": each.question, "budget": each.budget} for each in voters]
-    recipe = parse_recipe({"space": space, "kernel": {"kind": "suffix"}, "judges": judges, **run})
-    return run_campaign(recipe.build(), space, voters, **run)
+    judges = [{"question": each.question, "votes": each.budget} for each in voters]
+    config = parse_config({"space": space, "kernel": {"kind": "suffix"}, "judges": judges, **run})
+    return run_campaign(config.build(), space, voters, **run)
 
 
 def test_a_lean_is_found_where_no_scores_can_be_fitted_and_voting_stops_early():
@@ -186,7 +186,7 @@ def test_chains_of_different_prompts_are_not_compared():
 def pictures():
     """Return a campaign on uploaded pictures, of which the export holds the names."""
     record = exported([Voters(SCORES)], chains=2, steps=10)
-    return replace(record, recipe=record.recipe | {"space": CATALOG | {"objects": "images"}})
+    return replace(record, config=record.config | {"space": CATALOG | {"objects": "images"}})
 
 
 def test_pictures_that_the_export_lacks_are_asked_for():

@@ -11,12 +11,12 @@ from tests.support.sampling import CATALOG, WORDS, Voters
 
 def votes_with_effects(rng, clusters, votes=20, effect=1.0, difference=0.5):
     """Return an export of two objects; along each chain the log-odds have an effect of their own, of sd `effect`."""
-    judges = [{"question": "Which?", "budget": votes, "order": "random", "source": {"kind": "people"}}]
-    recipe = {"space": CATALOG, "judges": judges, "chains": clusters, "steps": 1, "seed": 0}
+    judges = [{"question": "Which?", "votes": votes, "order": "random", "source": {"kind": "people"}}]
+    config = {"space": CATALOG, "judges": judges, "chains": clusters, "steps": 1, "seed": 0}
     states = [
         {"state": str(at), "weight": "1.0", "neighbours": "", "content": WORDS[at], "code": ""} for at in range(2)
     ]
-    record = Record(recipe, states, [], [], [])
+    record = Record(config, states, [], [], [])
     chances = 1 / (1 + np.exp(-(difference + effect * rng.normal(size=clusters))))
     first_won, first_left = rng.random((clusters, votes)) < chances[:, None], rng.random((clusters, votes)) < 0.5
     for chain in range(clusters):

@@ -21,11 +21,11 @@ from sampler.experiments.mars import score_of
 from sampler.record.replay import RecordError
 from sampler.spaces.molecules.edits import Addition
 from sampler.spaces.molecules.law import MoleculeLaw
-from sampler.spaces.molecules.space import MoleculesRecipe
+from sampler.spaces.molecules.space import MoleculesConfig
 from tests.support.sampling import CountingEditor, rows_in_file
 
 ARMS = ("*C", "*O", "*c1ccccc1", "*C(N)=O")
-SPACE = MoleculesRecipe(size_log_weights=tuple(-0.8 * n for n in range(16)), vocabulary=ARMS)
+SPACE = MoleculesConfig(size_log_weights=tuple(-0.8 * n for n in range(16)), vocabulary=ARMS)
 SETTINGS = LockstepSettings(seed=4, chains=5, steps=30, convention="exact", space=SPACE)
 
 

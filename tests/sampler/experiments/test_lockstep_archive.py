@@ -74,7 +74,7 @@ def test_every_verdict_is_worked_out_again_and_the_samples_are_where_the_chains_
         ("samples.csv", lambda content: content[: content.rindex(b"\r\n", 0, -2) + 2]),
         ("states.csv", lambda content: flipped(content, "content", 3)),
         ("votes.csv", lambda content: content + b"0,1,1\r\n"),
-        ("recipe.json", lambda content: content.replace(b'"seed": 4', b'"seed": 5')),
+        ("campaign.json", lambda content: content.replace(b'"seed": 4', b'"seed": 5')),
     ],
 )
 def test_what_does_not_follow_is_a_difference(archived, tmp_path, name, edit):
@@ -84,7 +84,7 @@ def test_what_does_not_follow_is_a_difference(archived, tmp_path, name, edit):
     assert name.replace("settings.json", "steps.csv, step 1, chain 0") in str(found.differences[0])
 
 
-@pytest.mark.parametrize("name", ["lockstep/editor.csv", "samples.csv", "recipe.json"])
+@pytest.mark.parametrize("name", ["lockstep/editor.csv", "samples.csv", "campaign.json"])
 def test_an_archive_without_a_file_cannot_be_read(archived, tmp_path, name):
     with pytest.raises(sampler.RecordError, match="cannot be read"):
         sampler.replay_file(changed(archived[0], tmp_path / "changed.zip", name, lambda content: None))

@@ -15,14 +15,14 @@ import pytest
 
 from sampler.exact import imbalance, stationary, total_variation
 from sampler.kernels.suffix import Suffix
-from sampler.rules.scored import QuestRecipe
-from sampler.spaces.texts.served import ServedTextsRecipe
+from sampler.rules.scored import QuestConfig
+from sampler.spaces.texts.served import ServedTextsConfig
 from sampler.spaces.texts.space import Writing, WrittenTexts
 from tests.support.sampling import END, PROMPT, MeanSuffix, random_language
 
 BETA = 0.5
 SEED = 1712
-SERVED = ServedTextsRecipe(model="tower", prompts=(PROMPT,), limit=4)
+SERVED = ServedTextsConfig(model="tower", prompts=(PROMPT,), limit=4)
 
 
 @cache
@@ -103,7 +103,7 @@ def measured(how):
 def accepted(log_r0, before, after):
     """Return the rule's acceptance; a quality whose logit is the reward gives it."""
     quality = [[1 / (1 + math.exp(-reward))] for reward in (before, after)]
-    return QuestRecipe(scorer="qe", beta=BETA).acceptance(log_r0, *quality)
+    return QuestConfig(scorer="qe", beta=BETA).acceptance(log_r0, *quality)
 
 
 # How: the distance to p0 exp(r / beta) and to exp(r / beta) here, and those of EXPERIMENTS.md; 0 is to rounding.

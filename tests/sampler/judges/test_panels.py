@@ -1,4 +1,4 @@
-"""Panels: what a recipe of one may be, which law it samples, and pairs that somebody meets again."""
+"""Panels: what a config of one may be, which law it samples, and pairs that somebody meets again."""
 
 import copy
 
@@ -13,11 +13,11 @@ from tests.laws.law import CATALOG
 from tests.support.sampling import neighbours_law
 
 NAMES = ("Ada", "Grace", "Alan")
-RECIPE = {
+CONFIG = {
     "version": 1,
     "space": {"kind": "catalog", "objects": "texts", "neighbours": 5},
     "kernel": {"kind": "neighbours"},
-    "judges": [{"question": "Which?", "budget": 1, "source": {"kind": "panelist", "name": name}} for name in NAMES],
+    "judges": [{"question": "Which?", "votes": 1, "source": {"kind": "panelist", "name": name}} for name in NAMES],
     "chains": 3,
     "steps": 50,
     "seed": 1,
@@ -27,33 +27,33 @@ WALK = {"kind": "walk", "kernel": {"kind": "neighbours"}, "length": 3, "warm_up"
 
 
 def changed(**changes) -> dict:
-    return copy.deepcopy(RECIPE) | changes
+    return copy.deepcopy(CONFIG) | changes
 
 
 def with_judge(place: int, **changes) -> dict:
-    recipe = copy.deepcopy(RECIPE)
-    recipe["judges"][place] |= changes
-    return recipe
+    config = copy.deepcopy(CONFIG)
+    config["judges"][place] |= changes
+    return config
 
 
 def test_a_panel_samples_the_sum_of_the_scores_of_its_people():
-    recipe = sampler.parse_recipe(RECIPE)
-    assert recipe.panelists == NAMES
-    assert recipe.law == (
+    config = sampler.parse_config(CONFIG)
+    assert config.panelists == NAMES
+    assert config.law == (
         "p0(x) * exp(s1(x) + s2(x) + s3(x)); "
         "s1: “Which?”, panelist 1; s2: “Which?”, panelist 2; s3: “Which?”, panelist 3"
     )
 
 
 def test_a_model_may_answer_another_question():
-    model = {"question": "Is it a text?", "budget": 4, "source": {"kind": "model", "endpoint": "mine"}}
-    assert sampler.parse_recipe(changed(judges=[*RECIPE["judges"], model])).panelists == NAMES
+    model = {"question": "Is it a text?", "votes": 4, "source": {"kind": "model", "endpoint": "mine"}}
+    assert sampler.parse_config(changed(judges=[*CONFIG["judges"], model])).panelists == NAMES
 
 
 @pytest.mark.parametrize(
-    ("recipe", "path", "message"),
+    ("config", "path", "message"),
     [
-        (with_judge(0, budget=2), "judges.0.budget", "must be 1 for a panelist"),
+        (with_judge(0, budget=2), "judges.0.votes", "must be 1 for a panelist"),
         (with_judge(1, order="proposal-first"), "judges.1.order", "the same pair twice"),
         (with_judge(2, source={"kind": "people"}), "judges.2.source", "nobody else votes"),
         (with_judge(2, source={"kind": "panelist", "name": "Ada"}), "judges", "asked of each of the 2 panelists, once"),
@@ -61,13 +61,13 @@ def test_a_model_may_answer_another_question():
         (with_judge(2, source={"kind": "panelist", "name": " "}), "judges.2.source.name", "at least 1 character"),
         (with_judge(2, source={"kind": "panelist", "name": "1"}), "judges.2.source.name", "number of another panelist"),
         (changed(kernel=WALK), "kernel.warm_up", "the panelists of a panel differ"),
-        (changed(most_chains=9), "most_chains", "does not go with a panel"),
+        (changed(max_chains=9), "max_chains", "does not go with a panel"),
         (changed(rule={"kind": "pointwise", "form": "separate"}), "judges.0.source", "people compare"),
     ],
 )
-def test_what_a_panel_cannot_be_is_refused_where_it_stands(recipe, path, message):
-    with pytest.raises(sampler.RecipeError) as refused:
-        sampler.parse_recipe(recipe)
+def test_what_a_panel_cannot_be_is_refused_where_it_stands(config, path, message):
+    with pytest.raises(sampler.ConfigError) as refused:
+        sampler.parse_config(config)
     assert any(problem.path == path and message in problem.message for problem in refused.value.problems)
 
 
@@ -90,13 +90,13 @@ def test_the_best_acceptance_is_that_of_people_who_do_not_care():
 
 
 def test_to_others_a_panelist_is_a_number_and_the_law_is_the_same():
-    named = sampler.parse_recipe(RECIPE)
-    told = sampler.unnamed_recipe(RECIPE)
+    named = sampler.parse_config(CONFIG)
+    told = sampler.unnamed_config(CONFIG)
     assert not any(name in str(told) for name in NAMES)
-    assert sampler.parse_recipe(told).panelists == ("1", "2", "3")
-    assert sampler.parse_recipe(told).law == named.law
-    assert sampler.unnamed(named.judges) == sampler.parse_recipe(told).judges
+    assert sampler.parse_config(told).panelists == ("1", "2", "3")
+    assert sampler.parse_config(told).law == named.law
+    assert sampler.unnamed(named.judges) == sampler.parse_config(told).judges
     # Once more, nothing changes; and nothing does where there is no panel.
-    assert sampler.unnamed_recipe(told) == told
-    crowd = changed(judges=[{"question": "Which?", "budget": 1}])
-    assert sampler.unnamed_recipe(crowd) == crowd
+    assert sampler.unnamed_config(told) == told
+    crowd = changed(judges=[{"question": "Which?", "votes": 1}])
+    assert sampler.unnamed_config(crowd) == crowd

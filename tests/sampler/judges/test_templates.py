@@ -20,7 +20,7 @@ from sampler.judges import (
     stored_prompt,
     template_problems,
 )
-from tests.support.campaigns import make_recipe
+from tests.support.campaigns import make_config
 
 PAIR = "{{question}}\nA: {{first}}\nB: {{second}}\nA or B?"
 TWO = Fitting(2)
@@ -172,29 +172,29 @@ def test_every_preset_fits_what_it_is_for(name):
     assert len(preset.question) <= 300
 
 
-def recipe_with(prompt: dict | None, **changes) -> dict:
+def config_with(prompt: dict | None, **changes) -> dict:
     source = {"kind": "model", "endpoint": "m", **({"prompt": prompt} if prompt else {})}
-    return make_recipe(judges=[{"question": "Which?", "budget": 2, "source": source}], **changes)
+    return make_config(judges=[{"question": "Which?", "votes": 2, "source": source}], **changes)
 
 
-def test_a_recipe_has_the_prompt_of_a_judge_only_where_there_is_one():
-    plain = sampler.parse_recipe(recipe_with(None)).model_dump(mode="json")
+def test_a_config_has_the_prompt_of_a_judge_only_where_there_is_one():
+    plain = sampler.parse_config(config_with(None)).model_dump(mode="json")
     assert "prompt" not in plain["judges"][0]["source"]
-    own = sampler.parse_recipe(recipe_with({"user": PAIR})).model_dump(mode="json")
+    own = sampler.parse_config(config_with({"user": PAIR})).model_dump(mode="json")
     assert own["judges"][0]["source"]["prompt"] == {"user": PAIR}
-    assert sampler.parse_recipe(own).model_dump(mode="json") == own
+    assert sampler.parse_config(own).model_dump(mode="json") == own
 
 
-def test_a_recipe_refuses_a_prompt_that_does_not_fit_it():
-    with pytest.raises(sampler.RecipeError) as raised:
-        sampler.parse_recipe(recipe_with({"user": PAIR + "{{object}}"}))
+def test_a_config_refuses_a_prompt_that_does_not_fit_it():
+    with pytest.raises(sampler.ConfigError) as raised:
+        sampler.parse_config(config_with({"user": PAIR + "{{object}}"}))
     (problem,) = raised.value.problems
     assert problem.path == "judges.0.source.prompt.user"
     assert "{{first: words}}" in problem.message
-    sampler.parse_recipe(recipe_with({"user": PAIR + "{{first: words}}"}))
+    sampler.parse_config(config_with({"user": PAIR + "{{first: words}}"}))
 
 
 def test_the_same_model_asked_in_other_words_is_another_voter():
-    one, other = (sampler.parse_recipe(recipe_with(prompt)).judges[0] for prompt in (None, {"user": PAIR}))
+    one, other = (sampler.parse_config(config_with(prompt)).judges[0] for prompt in (None, {"user": PAIR}))
     assert one.voters != other.voters
     assert known_places(TWO) == ["{{question}}", "{{first}}", "{{second}}"]

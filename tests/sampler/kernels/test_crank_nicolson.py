@@ -16,9 +16,9 @@ from pydantic import ValidationError
 from scipy import stats
 
 from sampler.chain import Proposal
-from sampler.kernels.crank_nicolson import CrankNicolson, CrankNicolsonRecipe
+from sampler.kernels.crank_nicolson import CrankNicolson, CrankNicolsonConfig
 from sampler.spaces.images.latent import Latent, standard_normals
-from sampler.spaces.images.space import ImagesRecipe
+from sampler.spaces.images.space import ImagesConfig
 from sampler.streams import Purpose, stream
 from tests.support.sampling import LEAST_P_VALUE, walk
 
@@ -143,7 +143,7 @@ def test_long_runs_of_wrong_scales_have_other_marginals(wrong):
 
 
 def test_a_proposal_is_a_function_of_the_stream_and_keeps_the_correlation():
-    space = ImagesRecipe().build()
+    space = ImagesConfig().build()
     start = space.start(stream(8, 0, 0, Purpose.START), 0)
     one, same = (CrankNicolson(0.25).propose(stream(8, 0, 1, Purpose.PROPOSAL), start) for _ in range(2))
     assert one == same
@@ -154,7 +154,7 @@ def test_a_proposal_is_a_function_of_the_stream_and_keeps_the_correlation():
 
 
 def test_a_step_of_size_one_is_a_fresh_draw():
-    space = ImagesRecipe().build()
+    space = ImagesConfig().build()
     for chain in (0, 1):
         start = space.start(stream(9, chain, 0, Purpose.START), chain)
         moved_to = CrankNicolson(1.0).propose(stream(9, 0, 1, Purpose.PROPOSAL), start).state
@@ -166,4 +166,4 @@ def test_other_step_sizes_are_refused(beta):
     with pytest.raises(ValueError, match="beta must be above 0 and at most 1"):
         CrankNicolson(beta)
     with pytest.raises(ValidationError, match="beta"):
-        CrankNicolsonRecipe(beta=beta)
+        CrankNicolsonConfig(beta=beta)

@@ -1,4 +1,4 @@
-"""Every kernel that a recipe can name runs through one test, and a deliberately wrong one of each kind must fail it.
+"""Every kernel that a config can name runs through one test, and a deliberately wrong one of each kind must fail it.
 
 Of listed states: q sums to 1, detailed balance holds to 1e-12 with the kernel's own log r0, a long run follows the law.
 Of latents, where states cannot be listed: the same three, by exact moments and densities. What else a kernel must do
@@ -119,7 +119,7 @@ KERNELS = {
 }
 
 
-def test_every_kernel_that_a_recipe_can_name_is_here():
+def test_every_kernel_that_a_config_can_name_is_here():
     assert KERNELS.keys() == {*MOVES_IN, "mixture", "walk"}
 
 

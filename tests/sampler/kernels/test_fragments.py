@@ -12,10 +12,10 @@ import pytest
 from rdkit import Chem
 
 from sampler import Proposal, Purpose, stream
-from sampler.kernels.fragments import FragmentMoves, FragmentsRecipe
+from sampler.kernels.fragments import FragmentMoves, FragmentsConfig
 from sampler.spaces.molecules.graph import canonical_state, heavy_atoms, read_molecule
 from sampler.spaces.molecules.law import MoleculeLaw, default_size_log_weights
-from sampler.spaces.molecules.space import MoleculesRecipe
+from sampler.spaces.molecules.space import MoleculesConfig
 from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary
 from tests.support.sampling import (
     SMALL_SPACES,
@@ -210,7 +210,7 @@ def test_an_unknown_convention_is_refused():
 
 
 def test_the_paper_convention_can_be_asked_for():
-    kernel = FragmentsRecipe(convention="paper").build(MoleculesRecipe().build())
+    kernel = FragmentsConfig(convention="paper").build(MoleculesConfig().build())
     proposals = [kernel.propose(stream(6, 0, step, Purpose.PROPOSAL), "CCO") for step in range(50)]
     assert any(proposal.state != "CCO" for proposal in proposals)
     assert {proposal.log_r0 for proposal in proposals} == {0.0}

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from sampler import Purpose, stream
-from sampler.kernels.suffix import Suffix, SuffixRecipe
+from sampler.kernels.suffix import Suffix, SuffixConfig
 from sampler.spaces.texts.grammar import Grammar
-from sampler.spaces.texts.space import TextsRecipe, Writing, WrittenTexts
+from sampler.spaces.texts.space import TextsConfig, Writing, WrittenTexts
 from tests.support.sampling import check_balance, check_long_run, check_rows, matrix_of
 
 CUTS = ("limit", "length")
@@ -147,7 +147,7 @@ def test_a_long_chain_without_the_ratio_of_lengths_does_not(name, wrong):
 
 
 def test_a_proposal_keeps_the_beginning_and_the_prompt():
-    texts = TextsRecipe(scenarios=(3,)).build()
+    texts = TextsConfig(scenarios=(3,)).build()
     kernel, state = Suffix(texts, "length"), texts.start(stream(2, 0, 0, Purpose.START), 0)
     for place in range(len(state.tokens)):
         rng = Scripted((place + 0.5) / len(state.tokens), *[0.37] * texts.model.limit)
@@ -160,7 +160,7 @@ def test_an_unknown_cut_is_refused():
     with pytest.raises(ValueError, match="cut"):
         Suffix(space("even"), "middle")
     with pytest.raises(ValueError, match="cut"):
-        SuffixRecipe(cut="middle")
+        SuffixConfig(cut="middle")
 
 
 class Noting:

@@ -1,4 +1,4 @@
-"""Walks: exact for the law they claim, each wrong way of walking found out, and what a recipe may say of them.
+"""Walks: exact for the law they claim, each wrong way of walking found out, and what a config may say of them.
 
 The proposal law of a walk is what the kernel's own `propose` does, followed through every number it can draw
 (`tests.support.outcomes`). Detailed balance is then checked with a judge whose votes are averaged out.
@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sampler import Independent, Mixture, Neighbours, NVote, Proposal, RecipeError, exact, parse_recipe
+from sampler import ConfigError, Independent, Mixture, Neighbours, NVote, Proposal, exact, parse_config
 from sampler.kernels.crank_nicolson import CrankNicolson, beta_of_steps
 from sampler.kernels.inner_chain import after_steps
 from sampler.kernels.suffix import LeastCut, Suffix
@@ -226,12 +226,12 @@ def test_a_walk_on_latents_moves_by_that_step():
     assert walked == stepped
 
 
-def walk_recipe(kernel, length, space=None):
+def walk_config(kernel, length, space=None):
     return {
         "version": 1,
         "space": space or {"kind": "catalog", "objects": "texts", "neighbours": 2},
         "kernel": {"kind": "walk", "kernel": kernel, "length": length},
-        "judges": [{"question": "Which one?", "budget": 1}],
+        "judges": [{"question": "Which one?", "votes": 1}],
         "chains": 2,
         "steps": 10,
         "seed": 1,
@@ -242,11 +242,11 @@ NEIGHBOURS = {"kind": "neighbours"}
 
 
 @pytest.mark.parametrize("length", [1, 64, LONGEST_WALK, [{"weight": 0.5, "length": 1}, {"weight": 0.5, "length": 64}]])
-def test_a_recipe_says_how_far_to_walk_and_keeps_it(length):
-    recipe = parse_recipe(walk_recipe(NEIGHBOURS, length))
-    assert recipe.model_dump(mode="json")["kernel"]["length"] == length
-    assert parse_recipe(recipe.model_dump(mode="json")) == recipe
-    assert recipe.moves == {"neighbours"}
+def test_a_config_says_how_far_to_walk_and_keeps_it(length):
+    config = parse_config(walk_config(NEIGHBOURS, length))
+    assert config.model_dump(mode="json")["kernel"]["length"] == length
+    assert parse_config(config.model_dump(mode="json")) == config
+    assert config.moves == {"neighbours"}
 
 
 @pytest.mark.parametrize(
@@ -271,8 +271,8 @@ def test_a_recipe_says_how_far_to_walk_and_keeps_it(length):
     ],
 )
 def test_a_walk_that_cannot_be_is_refused_by_its_field(kernel, length, space, path, message):
-    with pytest.raises(RecipeError) as caught:
-        parse_recipe(walk_recipe(kernel, length, space))
+    with pytest.raises(ConfigError) as caught:
+        parse_config(walk_config(kernel, length, space))
     assert path in {problem.path for problem in caught.value.problems}
     assert message in str(caught.value)
 
@@ -282,8 +282,8 @@ TRIANGLE = Catalog(np.ones(3), ((1, 2), (0, 2), (0, 1)))
 
 
 def test_a_walk_that_would_never_leave_half_of_a_catalog_is_refused():
-    with pytest.raises(RecipeError, match="odd lengths"):
-        parse_recipe(walk_recipe(NEIGHBOURS, 4)).build(SQUARE)
+    with pytest.raises(ConfigError, match="odd lengths"):
+        parse_config(walk_config(NEIGHBOURS, 4)).build(SQUARE)
     # The law of the walk says why: from one corner two are out of reach.
     assert exact.walk_law(SQUARE.log_p0, space_of(SQUARE).law(Neighbours(SQUARE)), 4)[0, 1] == 0
 
@@ -298,8 +298,8 @@ def test_a_walk_that_would_never_leave_half_of_a_catalog_is_refused():
     ],
 )
 def test_a_walk_that_reaches_everything_is_not(length, catalog):
-    recipe = parse_recipe(walk_recipe(NEIGHBOURS, length))
-    q = space_of(catalog).law(recipe.build(catalog).kernel)
+    config = parse_config(walk_config(NEIGHBOURS, length))
+    q = space_of(catalog).law(config.build(catalog).kernel)
     assert np.all(np.linalg.matrix_power(q + np.eye(len(catalog)), len(catalog)) > 0)
 
 

@@ -92,20 +92,20 @@ class TestMolecules:
         assert [part["detail"] for part in parts(sampler.Vision(detail="low"))] == ["low"] * 2
 
 
-class TestRecipe:
-    def recipe(self, vision, kind="molecules"):
+class TestConfig:
+    def config(self, vision, kind="molecules"):
         source = {"kind": "model", "endpoint": "m"} | ({} if vision is None else {"vision": vision})
         space = {"kind": "catalog", "objects": kind, "neighbours": 0}
         return {
             "version": 1, "space": space, "kernel": {"kind": "independent"},
-            "judges": [{"question": "Which?", "budget": 1, "source": source}], "chains": 1, "steps": 1, "seed": 1,
+            "judges": [{"question": "Which?", "votes": 1, "source": source}], "chains": 1, "steps": 1, "seed": 1,
         }  # fmt: skip
 
-    def test_what_is_not_set_is_not_in_the_recipe(self):
-        plain = sampler.parse_recipe(self.recipe(None)).model_dump(mode="json")
+    def test_what_is_not_set_is_not_in_the_config(self):
+        plain = sampler.parse_config(self.config(None)).model_dump(mode="json")
         assert "vision" not in plain["judges"][0]["source"]
         given = {"edge": 512, "format": "jpeg"}
-        kept = sampler.parse_recipe(self.recipe(given)).model_dump(mode="json")
+        kept = sampler.parse_config(self.config(given)).model_dump(mode="json")
         assert kept["judges"][0]["source"]["vision"] == given
 
     @pytest.mark.parametrize(
@@ -119,5 +119,5 @@ class TestRecipe:
         ],
     )  # fmt: skip
     def test_what_does_not_go_together_is_refused_with_its_field(self, vision, kind, words):
-        with pytest.raises(sampler.RecipeError, match=words):
-            sampler.parse_recipe(self.recipe(vision, kind))
+        with pytest.raises(sampler.ConfigError, match=words):
+            sampler.parse_config(self.config(vision, kind))

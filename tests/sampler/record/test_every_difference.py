@@ -24,7 +24,7 @@ def told(record: Record) -> list[str]:
 
 def found_in(record: Record) -> tuple[Difference, ...]:
     tables = record.states, record.steps, record.votes, record.samples, record.ratings
-    return replay(record.recipe, *tables, record.judges).differences
+    return replay(record.config, *tables, record.judges).differences
 
 
 def where(row: dict[str, str]) -> str:
@@ -52,7 +52,7 @@ def another_mean(record: Record) -> list[str]:
 
 def a_missing_rating(record: Record) -> list[str]:
     # Of an object that one step only is about, the last of its chain.
-    ends = [step for step in record.steps if step["step"] == str(record.recipe["steps"])]
+    ends = [step for step in record.steps if step["step"] == str(record.config["steps"])]
     seen = [state for step in record.steps for state in {step["current"], step["proposal"]}]
     step = next(step for step in ends if step["current"] != step["proposal"] and seen.count(step["proposal"]) == 1)
     lost = next(row for row in record.ratings if row["state"] == step["proposal"])
@@ -118,7 +118,7 @@ def told_of(place: int, what: str, recorded: object, expected: object) -> str:
 
 def every_field_of_a_model(record: Record) -> list[str]:
     place, judge = model_of(record)
-    expected = record.recipe["judges"][place]
+    expected = record.config["judges"][place]
     lines = [
         told_of(place, "the number", 7, place),
         told_of(place, "the question", "Which?", expected["question"]),
@@ -330,8 +330,8 @@ def test_a_changed_cell_is_told_in_full(name: str, change: Change) -> None:
         (lambda record: record.ratings[0].update(slot="2"), "in slot 2 is not possible: there is no such judge, slot"),
         (lambda record: record.ratings[0].update(judge="2"), "by judge 2 in slot 0 is not possible"),
         (lambda record: record.ratings[0].update(state="99"), "the rating of state 99 by judge 0 in slot 0 is not"),
-        (lambda record: record.judges.pop(), r"judges\.json must hold the 2 judges of the recipe"),
-        (lambda record: record.judges.__setitem__(1, "x"), r"judges\.json must hold the 2 judges of the recipe"),
+        (lambda record: record.judges.pop(), r"judges\.json must hold the 2 judges of the config"),
+        (lambda record: record.judges.__setitem__(1, "x"), r"judges\.json must hold the 2 judges of the config"),
         (lambda record: record.judges[0].update(prompt="x"), r"prompt in judges\.json must be an object"),
         (lambda record: record.judges[0].pop("question"), "there is no column 'question'"),
     ],
@@ -346,7 +346,7 @@ def test_what_cannot_be_in_a_record_of_ratings_is_refused(change: Callable[[Reco
 def test_a_step_that_is_open_although_its_last_rating_is_there_is_no_difference() -> None:
     # Another chain may bring it while the record is written.
     record = record_of("ratings-separate")
-    [last] = [step for step in record.steps if where(step) == f"chain 0, step {record.recipe['steps']}"]
+    [last] = [step for step in record.steps if where(step) == f"chain 0, step {record.config['steps']}"]
     assert last["current"] != last["proposal"]
     last |= {"verdict": "", "uniform": "", "decided_at": "", "current_ratings": "", "proposal_ratings": ""}
     record.samples[:] = [sample for sample in record.samples if where(sample) != where(last)]

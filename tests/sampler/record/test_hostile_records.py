@@ -45,11 +45,11 @@ def packed(members: list[tuple[str, bytes]], **options) -> bytes:
     [
         (b"", "not a zip file"),
         (b"PK\x05\x06 and more", "not a zip file"),
-        (packed([("../recipe.json", b"{}")]), "lies outside"),
-        (packed([("/recipe.json", b"{}")]), "lies outside"),
-        (packed([("C:/recipe.json", b"{}")]), "lies outside"),
-        (packed([("recipe.json", b"{}"), ("recipe.json", b"[]")]), "is in the ZIP twice"),
-        (packed([("recipe.json", b"{}")], compress_type=zipfile.ZIP_LZMA), "packed in a way that is not read"),
+        (packed([("../campaign.json", b"{}")]), "lies outside"),
+        (packed([("/campaign.json", b"{}")]), "lies outside"),
+        (packed([("C:/campaign.json", b"{}")]), "lies outside"),
+        (packed([("campaign.json", b"{}"), ("campaign.json", b"[]")]), "is in the ZIP twice"),
+        (packed([("campaign.json", b"{}")], compress_type=zipfile.ZIP_LZMA), "packed in a way that is not read"),
         (packed([("lockstep/settings.json", b"{}")]), "use replay"),
     ],
 )
@@ -85,7 +85,7 @@ def test_a_table_that_unpacks_to_much_is_refused_before_it_fills_the_memory(cell
 
 
 def test_a_member_that_states_a_smaller_size_than_it_has_is_refused(tmp_path, capsys):
-    content = packed([("recipe.json", b" " * MEGABYTE)])
+    content = packed([("campaign.json", b" " * MEGABYTE)])
     for signature, at in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
         place = content.index(signature) + at
         content = content[:place] + struct.pack("<L", 10) + content[place + 4 :]
@@ -93,7 +93,7 @@ def test_a_member_that_states_a_smaller_size_than_it_has_is_refused(tmp_path, ca
     assert "damaged" in refused(tmp_path / "record.zip", capsys)
 
 
-@pytest.mark.parametrize("name", ["recipe.json", "judges.json", "manifest.json"])
+@pytest.mark.parametrize("name", ["campaign.json", "judges.json", "manifest.json"])
 @pytest.mark.parametrize("content", [b"", b"\xff", b"[" * 100_000, b"5", b"[5]", b'{"a": 1}', b"null"])
 def test_documents_of_any_shape_are_refused_with_their_file(name, content, tmp_path):
     write(files_of(example_record("people-and-model")) | {name: content}, tmp_path / "record.zip")

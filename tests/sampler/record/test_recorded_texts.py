@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from sampler import parse_recipe, replay
+from sampler import parse_config, replay
 from sampler.spaces.texts.grammar import Grammar
 from tests.support.sampling import RecordArguments as Record
 from tests.support.sampling import Voters, run_campaign, text_row
@@ -29,21 +29,21 @@ KERNELS = {
 
 def record_of(kernel) -> Record:
     """Return 80 steps of two chains whose texts a grammar writes in the place of a served model."""
-    recipe = parse_recipe(
+    config = parse_config(
         {
             "space": {"kind": "model-texts", "model": "grammar", "prompts": ["one", "two"], "limit": MODEL.limit},
             "kernel": kernel,
-            "judges": [{"question": "Which one?", "budget": 1}],
+            "judges": [{"question": "Which one?", "votes": 1}],
             "chains": 2,
             "steps": 40,
             "seed": 5,
         }
     )
     longer = Voters(lambda state: len(state.tokens) / 4, budget=1, question="Which one?")
-    found = run_campaign(recipe.build(model=MODEL), {}, [longer], chains=2, steps=40, seed=5)
-    for row in found.steps if recipe.has_parts else ():
-        row["part"] = str(recipe.part_of(int(row["chain"]), int(row["step"])))
-    return Record(recipe.model_dump(mode="json"), found.states, found.steps, found.votes, found.samples)
+    found = run_campaign(config.build(model=MODEL), {}, [longer], chains=2, steps=40, seed=5)
+    for row in found.steps if config.has_parts else ():
+        row["part"] = str(config.part_of(int(row["chain"]), int(row["step"])))
+    return Record(config.model_dump(mode="json"), found.states, found.steps, found.votes, found.samples)
 
 
 RECORDS = {name: record_of(kernel) for name, kernel in KERNELS.items()}

@@ -8,10 +8,10 @@ from collections import Counter
 
 import pytest
 
-from sampler import RecipeError, RecordError, read_record, replay
+from sampler import ConfigError, RecordError, read_record, replay
 from tests.support.campaigns import archive
 from tests.support.campaigns import spreadsheet as table
-from tests.support.sampling import RECIPE, make_record
+from tests.support.sampling import CONFIG, make_record
 
 HONEST = make_record()
 
@@ -58,7 +58,7 @@ SEVERAL = [{"weight": 0.25, "length": 1}, {"weight": 0.75, "length": 16}]
 
 
 def walking(length):
-    return {"kind": "walk", "kernel": RECIPE["kernel"], "length": length}
+    return {"kind": "walk", "kernel": CONFIG["kernel"], "length": length}
 
 
 @pytest.mark.parametrize("length", [1, 16, SEVERAL])
@@ -84,7 +84,7 @@ OTHER_WEIGHTS = [each | {"weight": 1 - each["weight"]} for each in SEVERAL]
 )
 def test_a_record_that_names_another_length_does_not(length, said, what):
     record = make_record(kernel=walking(length))
-    record.recipe["kernel"]["length"] = said
+    record.config["kernel"]["length"] = said
     assert any(difference.what == what for difference in differences(record))
 
 
@@ -142,21 +142,21 @@ def test_a_record_saved_by_a_spreadsheet_is_read(tmp_path, record):
     path = tmp_path / "export.zip"
     tables = {name: getattr(record, name) for name in READ}
     files = {f"{name}.csv": table([list(rows[0]), *(row.values() for row in rows)]) for name, rows in tables.items()}
-    files["recipe.json"] = json.dumps(record.recipe).encode()
+    files["campaign.json"] = json.dumps(record.config).encode()
     path.write_bytes(archive({name: b"\xef\xbb\xbf" + content for name, content in files.items()}))
     found = read_record(path)
-    assert replay(found.recipe, found.states, found.steps, found.votes, found.samples).differences == ()
+    assert replay(found.config, found.states, found.steps, found.votes, found.samples).differences == ()
 
 
-def test_an_open_step_beyond_the_recipes_is_reported():
+def test_an_open_step_beyond_the_configs_is_reported():
     record = make_record(open_votes=1)
-    record.recipe["steps"] = 25
+    record.config["steps"] = 25
     found = [each for each in differences(record) if each.what == "the step"]
     assert [(each.chain, each.step, each.recomputed) for each in found] == [(1, 26, "none: the last step is 25")]
 
 
 @pytest.mark.parametrize("table", ["steps", "votes", "samples"])
-def test_rows_of_a_chain_that_the_recipe_does_not_have_are_reported(record, table):
+def test_rows_of_a_chain_that_the_config_does_not_have_are_reported(record, table):
     rows = getattr(record, table)
     rows.append(rows[-1] | {"chain": "7"})
     assert [each.chain for each in differences(record)] == [7]
@@ -216,6 +216,6 @@ def test_a_cell_that_cannot_be_read_is_refused(record, table, column, cell):
         replay(*record.tables())
 
 
-def test_a_recipe_that_does_not_parse_is_refused(record):
-    with pytest.raises(RecipeError, match="chains"):
-        replay(record.recipe | {"chains": 0}, *record.tables()[1:])
+def test_a_config_that_does_not_parse_is_refused(record):
+    with pytest.raises(ConfigError, match="chains"):
+        replay(record.config | {"chains": 0}, *record.tables()[1:])

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import sampler
-from sampler import RecordError, Verdict, WarmUpStep, ended_early, parse_recipe, tuned
+from sampler import RecordError, Verdict, WarmUpStep, ended_early, parse_config, tuned
 from sampler.kernels.tuning import says_too_little, trials
-from tests.support.sampling import RECIPE, make_record
+from tests.support.sampling import CONFIG, make_record
 from tests.support.sampling import RecordArguments as Record
 
 W, SETTLING = 16, 3
 WARM_UP = {"steps": W, "grid": [1, 3, 9], "properties": ["words", "readability"], "settling": SETTLING}
-WALK = {"kind": "walk", "kernel": RECIPE["kernel"], "length": 5, "warm_up": WARM_UP}
+WALK = {"kind": "walk", "kernel": CONFIG["kernel"], "length": 5, "warm_up": WARM_UP}
 CHANGES = {"kernel": WALK, "burn_in": 2, "chains": 6}
 
 
@@ -37,8 +37,8 @@ def warm_up_steps(record: Record) -> list[WarmUpStep]:
 
 
 # What the steps after the warm-up do has no part in the choice.
-RECIPE_OF_IT = parse_recipe(make_record(walk_length=1, **CHANGES).recipe)
-TUNING = tuned(RECIPE_OF_IT, warm_up_steps(make_record(walk_length=1, **CHANGES)))
+CONFIG_OF_IT = parse_config(make_record(walk_length=1, **CHANGES).config)
+TUNING = tuned(CONFIG_OF_IT, warm_up_steps(make_record(walk_length=1, **CHANGES)))
 HONEST = make_record(walk_length=TUNING["length"], **CHANGES)
 
 
@@ -142,10 +142,10 @@ def test_a_choice_before_every_chain_has_ended_the_warm_up_is_found(record, tuni
     assert found.endswith("none: 4 steps are not decided")
 
 
-def test_a_warm_up_that_was_ended_early_goes_on_with_the_recipes_length():
+def test_a_warm_up_that_was_ended_early_goes_on_with_the_configs_length():
     record = make_record(walk_length=5, **CHANGES)
     cut(record, 4, "1")
-    ended = ended_early(RECIPE_OF_IT, "2026-11-23T04:00:00.000+00:00")
+    ended = ended_early(CONFIG_OF_IT, "2026-11-23T04:00:00.000+00:00")
     assert told(record, ended) == []
     assert told(record, ended | {"length": 9}) == ["tuning.json: length: the export has 9, expected 5"]
 
@@ -175,7 +175,7 @@ def test_a_column_of_phases_that_nobody_declared_is_found():
 
 def test_tuning_without_a_warm_up_is_found():
     assert told(make_record(), TUNING) == [
-        "tuning.json: the file: the export has one, expected none: the recipe has no warm-up"
+        "tuning.json: the file: the export has one, expected none: the config has no warm-up"
     ]
 
 

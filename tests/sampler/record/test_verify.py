@@ -157,25 +157,25 @@ def renamed_text(files: Files) -> Files:
 
 def other_seed(files: Files) -> Files:
     """Return the files with another seed, and the hash of that."""
-    recipe = json.loads(files["recipe.json"])
-    seed = recipe["seed"] + 1
-    told = recipe | {"seed": seed, "seed_hash": sampler.hash_of_seed(seed, recipe["seed_salt"])}
-    return files | {"recipe.json": json.dumps(told).encode()}
+    config = json.loads(files["campaign.json"])
+    seed = config["seed"] + 1
+    told = config | {"seed": seed, "seed_hash": sampler.hash_of_seed(seed, config["seed_salt"])}
+    return files | {"campaign.json": json.dumps(told).encode()}
 
 
 def without_hash(files: Files) -> Files:
     """Return the files with nothing that shows since when the seed was fixed."""
-    recipe = json.loads(files["recipe.json"])
-    kept = {name: value for name, value in recipe.items() if not name.startswith("seed_")}
-    return files | {"recipe.json": json.dumps(kept).encode()}
+    config = json.loads(files["campaign.json"])
+    kept = {name: value for name, value in config.items() if not name.startswith("seed_")}
+    return files | {"campaign.json": json.dumps(kept).encode()}
 
 
-def of_recipe(**changes: object) -> Callable[[Files], Files]:
-    return document("recipe.json", lambda recipe: recipe.update(changes))
+def of_config(**changes: object) -> Callable[[Files], Files]:
+    return document("campaign.json", lambda config: config.update(changes))
 
 
 def of_judge(**changes: object) -> Callable[[Files], Files]:
-    return document("recipe.json", lambda recipe: recipe["judges"][0].update(changes))
+    return document("campaign.json", lambda config: config["judges"][0].update(changes))
 
 
 VOTES, STEPS, STATES, SAMPLES, RATINGS = "votes.csv", "steps.csv", "states.csv", "samples.csv", "ratings.csv"
@@ -234,18 +234,18 @@ SEEN = {
     "a state's text": Tampering(cell(STATES, 9, "content", "Another text."), SAMPLES, 3, changed=STATES),
     "a made object's text": Tampering(renamed_text, STATES, 2, "texts"),
     "a made object's code": Tampering(cell(STATES, 3, "code", "CCO"), STATES, 3, "molecules"),
-    "the seed": Tampering(of_recipe(seed=7), "recipe.json"),
-    "the seed with its hash": Tampering(other_seed, STEPS, 2, changed="recipe.json"),
-    "the random bits": Tampering(of_recipe(seed_salt="0" * 32), "recipe.json"),
-    "the hash left out": Tampering(without_hash, "recipe.json"),
-    "the budget": Tampering(of_judge(budget=4), STEPS, 2, changed="recipe.json"),
-    "the question": Tampering(of_judge(question="Which is longer?"), "recipe.json"),
-    "fewer steps": Tampering(of_recipe(steps=3), STEPS, 5, changed="recipe.json"),
-    "fewer chains": Tampering(of_recipe(chains=1), STEPS, 6, changed="recipe.json"),
-    "the law that is stated": Tampering(of_recipe(target="another"), "recipe.json"),
+    "the seed": Tampering(of_config(seed=7), "campaign.json"),
+    "the seed with its hash": Tampering(other_seed, STEPS, 2, changed="campaign.json"),
+    "the random bits": Tampering(of_config(seed_salt="0" * 32), "campaign.json"),
+    "the hash left out": Tampering(without_hash, "campaign.json"),
+    "the budget": Tampering(of_judge(budget=4), STEPS, 2, changed="campaign.json"),
+    "the question": Tampering(of_judge(question="Which is longer?"), "campaign.json"),
+    "fewer steps": Tampering(of_config(steps=3), STEPS, 5, changed="campaign.json"),
+    "fewer chains": Tampering(of_config(chains=1), STEPS, 6, changed="campaign.json"),
+    "the law that is stated": Tampering(of_config(target="another"), "campaign.json"),
     "the judges": Tampering(document("judges.json", lambda held: held[0].update(question="?")), "judges.json"),
     "a file missing": Tampering(without(VOTES), VOTES),
-    "a recipe missing": Tampering(without("recipe.json"), "recipe.json"),
+    "a config missing": Tampering(without("campaign.json"), "campaign.json"),
     "a column missing": Tampering(without_column(VOTES, "judge"), VOTES),
     "one side that a model saw": Tampering(swapped_sides(2), VOTES, 2, "model-asked-first"),
     "one probability of a model": Tampering(cell(VOTES, 2, "preference", "0.0"), VOTES, 2, "model-asked-first"),
@@ -265,7 +265,7 @@ UNSEEN = {
     "how long an answer took": Tampering(cell(VOTES, 2, "elapsed_ms", "5"), VOTES),
     "when a vote was cast": Tampering(cell(VOTES, 2, "cast_at", "2026-11-22T11:05:55.151+00:00"), VOTES),
     "when a step was decided": Tampering(cell(STEPS, 2, "decided_at", "2026-11-22T12:00:00.000+00:00"), STEPS),
-    "whether the seed was typed": Tampering(of_recipe(seed_was_typed=False), "recipe.json"),
+    "whether the seed was typed": Tampering(of_config(seed_was_typed=False), "campaign.json"),
     "a text of an uploaded list, wherever it stands": Tampering(renamed_text, STATES),
     "judges.json missing": Tampering(without("judges.json"), "judges.json"),
     "a file that no record has": Tampering(lambda files: files | {"notes.txt": b"mine"}, "notes.txt"),

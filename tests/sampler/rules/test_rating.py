@@ -1,4 +1,4 @@
-"""Rules that rate: what a recipe may ask for, and the verdict that ratings give."""
+"""Rules that rate: what a config may ask for, and the verdict that ratings give."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sampler import Comparison, PointwiseRecipe, RecipeError, Verdict, mean_ratings, parse_recipe, tell_by_ratings
+from sampler import Comparison, ConfigError, PointwiseConfig, Verdict, mean_ratings, parse_config, tell_by_ratings
 
 MODEL = {"kind": "model", "endpoint": "A model"}
-JUDGE = {"question": "How gothic is it?", "budget": 2, "source": MODEL}
+JUDGE = {"question": "How gothic is it?", "votes": 2, "source": MODEL}
 GOOD = {
     "space": {"kind": "catalog", "objects": "texts", "neighbours": 4},
     "kernel": {"kind": "neighbours"},
-    "judges": [JUDGE, JUDGE | {"budget": 1}],
+    "judges": [JUDGE, JUDGE | {"votes": 1}],
     "rule": {"kind": "pointwise", "form": "separate"},
     "chains": 1,
     "steps": 10,
@@ -30,15 +30,15 @@ def rule(form, **changes):
 
 
 def test_without_a_rule_votes_decide():
-    recipe = {name: value for name, value in GOOD.items() if name != "rule"}
-    assert parse_recipe(recipe).model_dump()["rule"] == {"kind": "n-vote"}
+    config = {name: value for name, value in GOOD.items() if name != "rule"}
+    assert parse_config(config).model_dump()["rule"] == {"kind": "n-vote"}
 
 
 @pytest.mark.parametrize("form", ["separate", "joint", "difference", "power"])
 def test_every_form_takes_one_judge_and_survives_json(form):
-    recipe = parse_recipe(GOOD | ONE_JUDGE | rule(form))
-    assert parse_recipe(recipe.model_dump(mode="json")) == recipe
-    assert (recipe.rule.form, recipe.rule.scale.answers[0], recipe.rule.scale.answers[-1]) == (form, "1", "10")
+    config = parse_config(GOOD | ONE_JUDGE | rule(form))
+    assert parse_config(config.model_dump(mode="json")) == config
+    assert (config.rule.form, config.rule.scale.answers[0], config.rule.scale.answers[-1]) == (form, "1", "10")
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_every_form_takes_one_judge_and_survives_json(form):
         (rule("power", lowest=0) | ONE_JUDGE, "rule", "lowest must be 1"),
         (rule("joint"), "rule.form", "ask all in one question"),
         ({"rule": {"kind": "majority"}}, "rule.kind", "'n-vote', 'pointwise'"),
-        ({"judges": [JUDGE, {"question": "How kind?", "budget": 1}]}, "judges.1.source", "must be a model"),
+        ({"judges": [JUDGE, {"question": "How kind?", "votes": 1}]}, "judges.1.source", "must be a model"),
         ({"judges": [JUDGE | {"order": "balanced"}]}, "judges.0.order", "stands alone"),
         (
             {"judges": [JUDGE | {"source": MODEL | {"votes": "log-probabilities"}}]},
@@ -62,8 +62,8 @@ def test_every_form_takes_one_judge_and_survives_json(form):
     ],
 )
 def test_what_does_not_fit_is_refused_with_the_reason(changes, path, reason):
-    with pytest.raises(RecipeError) as refused:
-        parse_recipe(GOOD | changes)
+    with pytest.raises(ConfigError) as refused:
+        parse_config(GOOD | changes)
     assert [problem.path for problem in refused.value.problems] == [path]
     assert reason in refused.value.problems[0].message
 
@@ -82,7 +82,7 @@ def test_what_does_not_fit_is_refused_with_the_reason(changes, path, reason):
 def test_a_step_is_accepted_just_below_the_probability_of_the_paper_and_rejected_just_above(
     form, budgets, current, proposal, acceptance
 ):
-    pointwise = PointwiseRecipe(form=form)
+    pointwise = PointwiseConfig(form=form)
     comparison = replace(COMPARISON, budgets=budgets)
     below = replace(comparison, uniform=acceptance * (1 - 1e-12))
     assert tell_by_ratings(pointwise, below, current, proposal) is Verdict.ACCEPT
@@ -93,7 +93,7 @@ def test_a_step_is_accepted_just_below_the_probability_of_the_paper_and_rejected
 
 @pytest.mark.parametrize("missing", [[[3], [5]], [[3, 5], []], [[], []]])
 def test_a_step_waits_for_its_last_rating(missing):
-    pointwise, whole = PointwiseRecipe(form="separate"), [[3, 5], [5]]
+    pointwise, whole = PointwiseConfig(form="separate"), [[3, 5], [5]]
     assert tell_by_ratings(pointwise, COMPARISON, whole, missing) is Verdict.UNDECIDED
     assert tell_by_ratings(pointwise, COMPARISON, missing, whole) is Verdict.UNDECIDED
     assert tell_by_ratings(pointwise, COMPARISON, whole, whole) is not Verdict.UNDECIDED
@@ -101,7 +101,7 @@ def test_a_step_waits_for_its_last_rating(missing):
 
 def test_a_proposal_to_stay_needs_no_rating():
     staying = replace(COMPARISON, proposal="x")
-    assert tell_by_ratings(PointwiseRecipe(form="separate"), staying, [[], []], [[], []]) is Verdict.ACCEPT
+    assert tell_by_ratings(PointwiseConfig(form="separate"), staying, [[], []], [[], []]) is Verdict.ACCEPT
 
 
 @pytest.mark.parametrize(
@@ -110,9 +110,9 @@ def test_a_proposal_to_stay_needs_no_rating():
 )
 def test_ratings_that_no_judge_can_have_given_are_refused(given, reason):
     with pytest.raises(ValueError, match=reason):
-        mean_ratings(PointwiseRecipe(form="separate"), (2, 1), given)
+        mean_ratings(PointwiseConfig(form="separate"), (2, 1), given)
 
 
 def test_a_mean_is_over_all_n_ratings():
-    assert mean_ratings(PointwiseRecipe(form="separate"), (2, 1), [[3, 4], [9]]) == (3.5, 9.0)
-    assert np.isclose(mean_ratings(PointwiseRecipe(form="joint", lowest=0), (3,), [[0, 0, 10]])[0], 10 / 3)
+    assert mean_ratings(PointwiseConfig(form="separate"), (2, 1), [[3, 4], [9]]) == (3.5, 9.0)
+    assert np.isclose(mean_ratings(PointwiseConfig(form="joint", lowest=0), (3,), [[0, 0, 10]])[0], 10 / 3)

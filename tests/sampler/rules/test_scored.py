@@ -1,4 +1,4 @@
-"""Rules that ask nobody: what a recipe of them may be, what decides, and the law that whole chains then have."""
+"""Rules that ask nobody: what a config of them may be, what decides, and the law that whole chains then have."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 
 from sampler import (
     Comparison,
-    QuestRecipe,
-    RecipeError,
-    ScoreRecipe,
+    ConfigError,
+    QuestConfig,
+    ScoreConfig,
     Verdict,
     numbers_of,
-    parse_recipe,
+    parse_config,
     tell_by_scores,
 )
 from sampler.chain import Plan, Position, advance, ask
@@ -44,14 +44,14 @@ MARS = BASE | {
     "space": {"kind": "molecules"}, "kernel": {"kind": "fragments"}, "rule": {"kind": "score", "form": "mars"}
 }  # fmt: skip
 QUEST = BASE | {"kernel": SUFFIX, "rule": {"kind": "quest", "scorer": "comet", "beta": 0.05}}
-JUDGE = {"question": "Which?", "budget": 2}
+JUDGE = {"question": "Which?", "votes": 2}
 # Of a chi-square test with a fixed seed.
 LEAST_P_VALUE = 1e-3
 CHAIN_STEPS = 4_000
 
 
 @pytest.mark.parametrize(
-    ("recipe", "law"),
+    ("config", "law"),
     [
         (BASE, "p0(x); each state is an independent draw"),
         (
@@ -72,11 +72,11 @@ CHAIN_STEPS = 4_000
         ),
     ],
 )
-def test_a_recipe_says_which_law_it_samples_and_comes_back_from_its_json(recipe, law):
-    parsed = parse_recipe(recipe)
+def test_a_config_says_which_law_it_samples_and_comes_back_from_its_json(config, law):
+    parsed = parse_config(config)
     assert parsed.law == law
     assert parsed.budgets == ()
-    assert parse_recipe(parsed.model_dump(mode="json")) == parsed
+    assert parse_config(parsed.model_dump(mode="json")) == parsed
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_a_recipe_says_which_law_it_samples_and_comes_back_from_its_json(recipe,
     [
         ({"judges": [JUDGE]}, "judges: must be empty, []: this rule asks nobody"),
         ({"kernel": SUFFIX}, "kernel: must be 'independent' under rule 'base'"),
-        ({"most_chains": 9}, "most_chains: does not go with a rule that asks nobody"),
+        ({"max_chains": 9}, "max_chains: does not go with a rule that asks nobody"),
         ({"rule": {"kind": "n-vote"}}, "judges: there must be 1 to 8 under rule 'n-vote'"),
         ({"rule": {"kind": "score", "form": "power"}}, "rule: form 'power' takes one scorer: name it in scorers"),
         ({"rule": {"kind": "score", "form": "mars", "scorers": ["qed"]}}, "rule: form 'mars' takes two scorers"),
@@ -94,9 +94,9 @@ def test_a_recipe_says_which_law_it_samples_and_comes_back_from_its_json(recipe,
         ({"target": "p0(x)"}, "target: judges and rule sample another law"),
     ],
 )
-def test_what_such_a_recipe_cannot_be_is_said(changes, problem):
-    with pytest.raises(RecipeError) as refused:
-        parse_recipe(BASE | changes)
+def test_what_such_a_config_cannot_be_is_said(changes, problem):
+    with pytest.raises(ConfigError) as refused:
+        parse_config(BASE | changes)
     assert any(str(each).startswith(problem) for each in refused.value.problems), refused.value.problems
 
 
@@ -105,14 +105,14 @@ def moving(uniform: float = 0.5, log_r0: float = 0.0) -> Comparison[str]:
 
 
 def test_the_acceptance_is_that_of_the_formula():
-    mars = ScoreRecipe(form="mars")
+    mars = ScoreConfig(form="mars")
     before, after = (min(0.5, 0.7) + min(6 / 9, 0.7)) / 2, (0.7 + 0.7) / 2
     assert math.isclose(mars.acceptance(-9, (0.5, 4), (0.9, 2)), min(1, math.exp(-9) * (after / before) ** 30))
-    power = ScoreRecipe(form="power", scorers=("s",), beta=2)
+    power = ScoreConfig(form="power", scorers=("s",), beta=2)
     assert math.isclose(power.acceptance(0, (3,), (1,)), 1 / 9)
     assert power.acceptance(0, (3,), (0,)) == 0
-    assert math.isclose(ScoreRecipe(form="exponential", scorers=("s",), beta=2).acceptance(0, (3,), (2,)), math.exp(-2))
-    quest = QuestRecipe(scorer="comet", beta=0.5)
+    assert math.isclose(ScoreConfig(form="exponential", scorers=("s",), beta=2).acceptance(0, (3,), (2,)), math.exp(-2))
+    quest = QuestConfig(scorer="comet", beta=0.5)
     r = math.log(0.8 / 0.2), math.log(0.6 / 0.4)
     assert math.isclose(quest.acceptance(0.3, (0.8,), (0.6,)), math.exp(0.3 + (r[1] - r[0]) / 0.5))
     # What is beyond 0.001 and 0.999 is clipped to them.
@@ -120,7 +120,7 @@ def test_the_acceptance_is_that_of_the_formula():
 
 
 def test_a_step_waits_until_both_objects_have_all_their_numbers():
-    rule, both = ScoreRecipe(form="mars"), {"qed": 0.5, "synthetic_accessibility": 3.0}
+    rule, both = ScoreConfig(form="mars"), {"qed": 0.5, "synthetic_accessibility": 3.0}
     assert tell_by_scores(rule, moving(), both, {"qed": 0.5}) is Verdict.UNDECIDED
     assert tell_by_scores(rule, moving(), {}, both) is Verdict.UNDECIDED
     assert tell_by_scores(rule, moving(), both, both | {"other": 7.0}) is Verdict.ACCEPT
@@ -132,10 +132,10 @@ def test_a_step_waits_until_both_objects_have_all_their_numbers():
 @pytest.mark.parametrize(
     ("rule", "given", "message"),
     [
-        (ScoreRecipe(form="mars"), {"qed": 1.5, "synthetic_accessibility": 3.0}, "from 0 to 1, not 1.5"),
-        (ScoreRecipe(form="mars"), {"qed": 0.5, "synthetic_accessibility": 0.0}, "from 1 to 10, not 0"),
-        (ScoreRecipe(form="power", scorers=("s",)), {"s": -1.0}, "0 or more, not -1"),
-        (QuestRecipe(scorer="s"), {"s": math.inf}, "must be finite"),
+        (ScoreConfig(form="mars"), {"qed": 1.5, "synthetic_accessibility": 3.0}, "from 0 to 1, not 1.5"),
+        (ScoreConfig(form="mars"), {"qed": 0.5, "synthetic_accessibility": 0.0}, "from 1 to 10, not 0"),
+        (ScoreConfig(form="power", scorers=("s",)), {"s": -1.0}, "0 or more, not -1"),
+        (QuestConfig(scorer="s"), {"s": math.inf}, "must be finite"),
     ],
 )
 def test_a_number_that_the_rule_cannot_use_is_refused(rule, given, message):
@@ -174,9 +174,9 @@ def always(comparison):
 
 
 SCORED = {
-    "power": (ScoreRecipe(form="power", scorers=("s",), beta=3), lambda grade: 3 * np.log(grade)),
-    "exponential": (ScoreRecipe(form="exponential", scorers=("s",), beta=2), lambda grade: 2 * grade),
-    "quest": (QuestRecipe(scorer="s", beta=2), lambda grade: np.log(grade / (1 - grade)) / 2),
+    "power": (ScoreConfig(form="power", scorers=("s",), beta=3), lambda grade: 3 * np.log(grade)),
+    "exponential": (ScoreConfig(form="exponential", scorers=("s",), beta=2), lambda grade: 2 * grade),
+    "quest": (QuestConfig(scorer="s", beta=2), lambda grade: np.log(grade / (1 - grade)) / 2),
 }
 
 
@@ -195,7 +195,7 @@ def p_value_of_scores(decides, expected):
 
 
 @pytest.mark.parametrize("rule", SCORED)
-def test_chains_that_scores_decide_have_the_law_of_the_recipe(rule):
+def test_chains_that_scores_decide_have_the_law_of_the_config(rule):
     assert p_value_of_scores(rule, rule) > LEAST_P_VALUE
 
 
@@ -236,13 +236,13 @@ def quest_p_value(kernel_of):
                     q[a, b] += math.exp(texts.model.score_suffix(PROMPT, y.tokens, cut)) / len(x.tokens)
     log_r0 = np.array([[kernel.log_r0(x, y) for y in states] for x in states])
     matrix = transitions_of(q, np.exp(np.minimum(0, log_r0 + r[None, :] - r[:, None])))
-    rule = QuestRecipe(scorer="s", beta=2)
+    rule = QuestConfig(scorer="s", beta=2)
     seen = visits(
         kernel_of(texts), by_scores(rule, lambda state: 1 / (1 + math.exp(-rewards[state]))), states[0], states
     )
     return visits_p_value(seen, matrix, target(log_p0, [r]))
 
 
-def test_chains_of_quest_have_the_law_of_the_recipe_and_those_of_the_published_ratio_have_not():
+def test_chains_of_quest_have_the_law_of_the_config_and_those_of_the_published_ratio_have_not():
     assert quest_p_value(lambda texts: Suffix(texts, "length")) > LEAST_P_VALUE
     assert quest_p_value(MeanSuffix) < 1e-6

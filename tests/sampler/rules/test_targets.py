@@ -1,4 +1,4 @@
-"""The law that a recipe's chains sample, in words; and that it is the one they do sample."""
+"""The law that a config's chains sample, in words; and that it is the one they do sample."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import re
 import numpy as np
 import pytest
 
-from sampler import parse_recipe
+from sampler import parse_config
 from sampler.exact import imbalance, log_base_ratio, preferences, transitions_of
 from sampler.rules import NVote
 from sampler.rules.order import leaning
 from tests.support.sampling import LOPSIDED, neighbours_law, target, two_scores
 
-PEOPLE = {"question": "Which is darker?", "budget": 2}
-KIND = {"question": "Which is kinder?", "budget": 1}
+PEOPLE = {"question": "Which is darker?", "votes": 2}
+KIND = {"question": "Which is kinder?", "votes": 1}
 MODEL = {"source": {"kind": "model", "endpoint": "A model", "temperature": 0.7}}
-RECIPE = {
+CONFIG = {
     "space": {"kind": "catalog", "objects": "texts", "neighbours": 4},
     "kernel": {"kind": "neighbours"},
     "chains": 1,
@@ -31,7 +31,7 @@ def both(judge):
 
 
 def law(judges, **changes):
-    return parse_recipe(RECIPE | {"judges": judges} | changes).law
+    return parse_config(CONFIG | {"judges": judges} | changes).law
 
 
 def rated(form, judges=(PEOPLE,), **changes):
@@ -90,7 +90,7 @@ def test_a_law_that_nobody_knows_is_called_so(mixed):
 
 
 @pytest.mark.parametrize("lean", [0.0, 1.0])
-def test_the_chain_of_a_mixed_campaign_is_in_balance_with_what_its_recipe_says(lean):
+def test_the_chain_of_a_mixed_campaign_is_in_balance_with_what_its_config_says(lean):
     # The first question in both orders, by people who lean; the second in none, by people who do not.
     log_p0, scores, q = LOPSIDED.log_p0, np.array(two_scores(LOPSIDED)), neighbours_law(LOPSIDED)
     dark, kind = np.moveaxis(preferences(scores), -1, 0)

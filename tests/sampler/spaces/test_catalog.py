@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from sampler import Catalog, CatalogRecipe, Purpose, stream
+from sampler import Catalog, CatalogConfig, Purpose, stream
 from tests.support.sampling import LOPSIDED
 
 
@@ -67,11 +67,11 @@ def test_parts_of_a_graph_are_counted(neighbours, parts):
     assert Catalog(np.ones(4), neighbours).components() == parts
 
 
-def test_a_recipe_says_which_columns_are_shown():
+def test_a_config_says_which_columns_are_shown():
     space = {"kind": "catalog", "objects": "texts", "context": [{"column": " Prompt ", "label": "Asked for"}]}
-    read = CatalogRecipe.model_validate(space)
+    read = CatalogConfig.model_validate(space)
     assert read.model_dump(mode="json")["context"] == [{"column": "prompt", "label": "Asked for"}]
-    assert CatalogRecipe.model_validate(read.model_dump(mode="json")) == read
+    assert CatalogConfig.model_validate(read.model_dump(mode="json")) == read
 
 
 @pytest.mark.parametrize(
@@ -86,4 +86,4 @@ def test_a_recipe_says_which_columns_are_shown():
 )  # fmt: skip
 def test_columns_that_cannot_be_shown_are_refused(context):
     with pytest.raises(ValidationError, match="context"):
-        CatalogRecipe(objects="texts", context=context)
+        CatalogConfig(objects="texts", context=context)

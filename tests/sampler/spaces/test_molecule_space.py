@@ -1,4 +1,4 @@
-"""Generated molecules as a space: recipes, states and the texts that stand for them."""
+"""Generated molecules as a space: configs, states and the texts that stand for them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sampler.spaces.molecules.law import MAX_HEAVY_ATOMS, default_size_log_weights
-from sampler.spaces.molecules.space import MAX_ARMS, MoleculesRecipe
+from sampler.spaces.molecules.space import MAX_ARMS, MoleculesConfig
 
 OWN = {
     "kind": "molecules", "size_log_weights": [0.0, None, -1.5, -2.0], "elements": ["C", "O"], "ring_sizes": [3],
@@ -15,19 +15,19 @@ OWN = {
 
 
 def test_the_default_is_the_frozen_law_from_ethane():
-    space = MoleculesRecipe().build()
+    space = MoleculesConfig().build()
     assert space.start(np.random.default_rng(0), chain=3) == "CC"
     assert space.law.size_log_weights == default_size_log_weights()
     assert space.law.largest == MAX_HEAVY_ATOMS
     assert len(space.vocabulary) == 1_000
-    assert MoleculesRecipe().objects == "molecules"
+    assert MoleculesConfig().objects == "molecules"
 
 
-def test_a_recipe_is_whole_by_itself():
-    recipe = MoleculesRecipe.model_validate(OWN)
-    again = MoleculesRecipe.model_validate_json(recipe.model_dump_json())
-    assert again == recipe
-    assert again.build() is recipe.build()
+def test_a_config_is_whole_by_itself():
+    config = MoleculesConfig.model_validate(OWN)
+    again = MoleculesConfig.model_validate_json(config.model_dump_json())
+    assert again == config
+    assert again.build() is config.build()
     space = again.build()
     assert space.start(np.random.default_rng(0), chain=0) == "CCO"
     assert space.law.size_log_weights == (0.0, -np.inf, -1.5, -2.0)
@@ -50,19 +50,19 @@ def test_a_recipe_is_whole_by_itself():
 )  # fmt: skip
 def test_what_is_wrong_is_said_once_and_by_its_name(field, value, message):
     with pytest.raises(ValueError, match=field) as caught:
-        MoleculesRecipe.model_validate(OWN | {field: value})
+        MoleculesConfig.model_validate(OWN | {field: value})
     assert message in str(caught.value)
     assert [error["loc"][0] for error in caught.value.errors()] == [field]
 
 
 def test_the_start_must_fit_also_where_it_is_not_given():
     with pytest.raises(ValueError, match="start must be a molecule that p0 allows"):
-        MoleculesRecipe(elements=("N",))
+        MoleculesConfig(elements=("N",))
 
 
 @pytest.mark.parametrize("state", ["CC", "CC(=O)Nc1ccc(O)cc1", "O=[N+]([O-])c1ccccc1", "c1cc[nH]c1"])
 def test_a_state_and_its_code_are_the_same_text(state):
-    space = MoleculesRecipe().build()
+    space = MoleculesConfig().build()
     assert space.decode(space.encode(state)) == space.content(state) == state
 
 
@@ -75,4 +75,4 @@ def test_a_state_and_its_code_are_the_same_text(state):
 )  # fmt: skip
 def test_a_text_that_stands_for_no_state_is_refused(code, message):
     with pytest.raises(ValueError, match=message):
-        MoleculesRecipe().build().decode(code)
+        MoleculesConfig().build().decode(code)

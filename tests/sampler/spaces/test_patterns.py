@@ -15,10 +15,10 @@ from scipy import stats
 from sampler.objects.images.encoding import png, preview
 from sampler.spaces.images.latent import Latent, normals_of, standard_normals
 from sampler.spaces.images.patterns.decoder import DIMENSION, SIDE
-from sampler.spaces.images.space import ImagesRecipe
+from sampler.spaces.images.space import ImagesConfig
 from sampler.streams import Purpose, stream
 
-SPACE = ImagesRecipe().build()
+SPACE = ImagesConfig().build()
 CHAINS = range(24)
 
 
@@ -38,7 +38,7 @@ def pictures():
 
 def test_another_process_with_another_number_of_threads_makes_the_same_picture(pictures):
     program = (
-        "import sys; from sampler.spaces.images.space import ImagesRecipe; space = ImagesRecipe().build(); "
+        "import sys; from sampler.spaces.images.space import ImagesConfig; space = ImagesConfig().build(); "
         "sys.stdout.buffer.write(space.pixels(space.decode(sys.stdin.read())).tobytes())"
     )
     for threads in ("1", "3"):
@@ -141,7 +141,7 @@ def test_log_p0_is_that_of_the_standard_normal():
 
 def test_another_prior_is_refused_and_the_reason_given():
     with pytest.raises(ValidationError, match=r"must be 'standard-normal'.*reversible for N\(0, I\)"):
-        ImagesRecipe.model_validate({"kind": "images", "prior": "uniform"})
+        ImagesConfig.model_validate({"kind": "images", "prior": "uniform"})
 
 
 def test_the_original_is_lossless(pictures):

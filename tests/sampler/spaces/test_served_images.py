@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sampler import PAPER_MIXTURE, CrankNicolson, RecipeError, parse_recipe, replay
+from sampler import PAPER_MIXTURE, ConfigError, CrankNicolson, parse_config, replay
 from sampler.chain import Proposal
 from sampler.spaces.images.latent import Latent, standard_normals
 from sampler.spaces.images.latent_space import LatentSpace
@@ -19,18 +19,18 @@ from sampler.streams import Purpose, stream
 from tests.support.sampling import LEAST_P_VALUE, Voters, run_campaign, walk
 
 SPACE = {"kind": "model-images", "model": "turbo", "prompt": "a red mushroom"}
-RECIPE = {
-    "space": SPACE, "kernel": PAPER_MIXTURE, "judges": [{"question": "Which is rounder?", "budget": 1}], "chains": 2,
+CONFIG = {
+    "space": SPACE, "kernel": PAPER_MIXTURE, "judges": [{"question": "Which is rounder?", "votes": 1}], "chains": 2,
     "steps": 6, "seed": 12,
 }  # fmt: skip
 
 
-def recipe(**changes):
-    return parse_recipe(RECIPE | changes)
+def config(**changes):
+    return parse_config(CONFIG | changes)
 
 
 def space(dimension=SDXL_TURBO_DIMENSION):
-    return recipe(space=SPACE | {"dimension": dimension}).build().space
+    return config(space=SPACE | {"dimension": dimension}).build().space
 
 
 def start(chain=0, dimension=SDXL_TURBO_DIMENSION):
@@ -41,16 +41,16 @@ def is_single(vector):
     return np.array_equal(vector, vector.astype(np.float32))
 
 
-def test_a_recipe_is_built_without_the_model_and_has_sdxl_turbos_dimension():
-    assert recipe().build().space.dimension == 4 * 64 * 64
-    assert recipe().space.steps == 1
+def test_a_config_is_built_without_the_model_and_has_sdxl_turbos_dimension():
+    assert config().build().space.dimension == 4 * 64 * 64
+    assert config().space.steps == 1
 
 
 def test_only_moves_on_latents_are_taken():
     for kind in ("suffix", "neighbours", "fragments"):
-        with pytest.raises(RecipeError, match="use 'independent' or 'crank-nicolson', or a mixture"):
-            recipe(kernel={"kind": kind})
-    assert recipe(kernel={"kind": "crank-nicolson", "beta": 0.2}).build()
+        with pytest.raises(ConfigError, match="use 'independent' or 'crank-nicolson', or a mixture"):
+            config(kernel={"kind": kind})
+    assert config(kernel={"kind": "crank-nicolson", "beta": 0.2}).build()
 
 
 def test_states_are_the_nearest_numbers_of_float32_to_what_is_drawn():
@@ -130,7 +130,7 @@ def test_many_moves_on_the_grid_keep_the_standard_normal():
 
 def record(dimension=64):
     """Return what an export holds of a campaign, as `replay` takes it."""
-    described = recipe(space=SPACE | {"dimension": dimension})
+    described = config(space=SPACE | {"dimension": dimension})
     judges = [Voters(lambda state: 0.0, budget=1, question="Which is rounder?")]
     found = run_campaign(described.build(), {}, judges, chains=2, steps=6, seed=12)
     return described.model_dump(mode="json"), found.states, found.steps, found.votes, found.samples

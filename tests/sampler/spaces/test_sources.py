@@ -2,7 +2,7 @@
 
 import pytest
 
-from sampler import RecipeError, parse_recipe
+from sampler import ConfigError, parse_config
 from sampler.judges import PRESETS
 
 PROMPTS = ["Translate: eins", "Translate: zwei"]
@@ -11,8 +11,8 @@ MODEL = {"kind": "model", "endpoint": "judge"}
 
 def made(*, source=MODEL, **space):
     texts = {"kind": "model-texts", "model": "writer", "prompts": PROMPTS, **space}
-    judges = [{"question": "Which is better?", "budget": 1, "source": source}]
-    return parse_recipe(
+    judges = [{"question": "Which is better?", "votes": 1, "source": source}]
+    return parse_config(
         {
             "space": texts, "kernel": {"kind": "suffix", "cut": "length"}, "judges": judges, "chains": 4, "steps": 2,
             "seed": 0,
@@ -22,11 +22,11 @@ def made(*, source=MODEL, **space):
 
 def test_each_chain_has_its_source_and_judges_see_both_lines():
     words = PRESETS["translation"].template.model_dump(mode="json")
-    recipe = made(sources=["eins", "zwei"], estimate="comet", source=MODEL | {"prompt": words})
-    assert [recipe.space.source_of(chain) for chain in range(4)] == ["eins", "zwei", "eins", "zwei"]
-    assert [shown.label for shown in recipe.context] == ["Source", "Quality estimate"]
-    assert recipe.scorers == ("comet",)
-    assert parse_recipe(recipe.model_dump(mode="json")) == recipe
+    config = made(sources=["eins", "zwei"], estimate="comet", source=MODEL | {"prompt": words})
+    assert [config.space.source_of(chain) for chain in range(4)] == ["eins", "zwei", "eins", "zwei"]
+    assert [shown.label for shown in config.context] == ["Source", "Quality estimate"]
+    assert config.scorers == ("comet",)
+    assert parse_config(config.model_dump(mode="json")) == config
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,6 @@ def test_each_chain_has_its_source_and_judges_see_both_lines():
     ],
 )
 def test_what_does_not_fit_is_refused(given, told):
-    with pytest.raises(RecipeError) as error:
+    with pytest.raises(ConfigError) as error:
         made(**given)
     assert told in str(error.value)

@@ -13,10 +13,10 @@ from functools import cache
 import pytest
 from scipy import stats
 
-from sampler import Purpose, parse_recipe, stream
+from sampler import Purpose, parse_config, stream
 from sampler.objects.prose import describe_text
 from sampler.spaces.texts.grammar import Grammar
-from sampler.spaces.texts.space import TextsRecipe, WrittenTexts
+from sampler.spaces.texts.space import TextsConfig, WrittenTexts
 from sampler.spaces.texts.story_openings import STORY_SCENARIOS, story_openings
 
 FEWEST_OPENINGS = 10**9
@@ -129,16 +129,16 @@ def test_every_opening_is_a_clean_paragraph():
 
 
 def test_chain_c_answers_scenario_c_of_those_chosen():
-    texts = TextsRecipe(scenarios=(7, 2, 40)).build()
+    texts = TextsConfig(scenarios=(7, 2, 40)).build()
     starts = [texts.start(stream(1, chain, 0, Purpose.START), chain) for chain in range(7)]
     assert [state.prompt for state in starts] == [STORY_SCENARIOS[n].prompt for n in (7, 2, 40, 7, 2, 40, 7)]
-    assert len(TextsRecipe().build().prompts) == 50
+    assert len(TextsConfig().build().prompts) == 50
     fresh = texts.refresh(stream(1, 0, 1, Purpose.PROPOSAL), starts[0])
     assert (fresh.prompt, fresh == starts[0]) == (starts[0].prompt, False)
 
 
 def test_a_state_survives_its_code():
-    texts = TextsRecipe(temperature=0.7).build()
+    texts = TextsConfig(temperature=0.7).build()
     for chain in range(50):
         state = texts.start(stream(2, chain, 0, Purpose.START), chain)
         code = texts.encode(state)
@@ -148,7 +148,7 @@ def test_a_state_survives_its_code():
 
 
 def test_codes_that_are_no_state_are_refused():
-    texts = TextsRecipe(scenarios=(0,)).build()
+    texts = TextsConfig(scenarios=(0,)).build()
     state = texts.start(stream(2, 0, 0, Purpose.START), 0)
     good = json.loads(texts.encode(state))
     bad = {
@@ -189,12 +189,12 @@ def _proposed(seed: int) -> Iterator[str]:
     parts = [{"weight": 0.2, "kernel": {"kind": "independent"}}, {"weight": 0.8, "kernel": suffix}]
     scenarios = dict.fromkeys((seed % 50, (7 * seed + 3) % 50))
     space = {"kind": "texts", "scenarios": list(scenarios), "temperature": (0.5, 1.0, 2.0)[seed % 3]}
-    recipe = parse_recipe(
+    config = parse_config(
         {"space": space, "kernel": {"kind": "mixture", "parts": parts}, "seed": seed, "chains": 1, "steps": 50}
-        | {"judges": [{"question": "Which?", "budget": 1}]}
+        | {"judges": [{"question": "Which?", "votes": 1}]}
     )
-    texts = recipe.space.build()
-    kernel, state = recipe.kernel.build(texts), texts.start(stream(seed, 0, 0, Purpose.START), 0)
+    texts = config.space.build()
+    kernel, state = config.kernel.build(texts), texts.start(stream(seed, 0, 0, Purpose.START), 0)
     for step in range(1, 51):
         proposal = kernel.propose(stream(seed, 0, step, Purpose.PROPOSAL), state)
         yield texts.encode(proposal.state)

@@ -41,5 +41,5 @@ class Command(BaseCommand):
     def _replay(self, export: str) -> sampler.Replay:
         try:
             return sampler.replay_file(Path(export))
-        except (sampler.RecordError, sampler.RecipeError) as error:
+        except (sampler.RecordError, sampler.ConfigError) as error:
             raise CommandError(str(error), returncode=2) from error

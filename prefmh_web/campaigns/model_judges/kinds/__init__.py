@@ -4,7 +4,7 @@
     log_probabilities   a vote is drawn from the probability that the server tells for each label
     ratings             the model rates one object alone, where the rule compares ratings
 
-To add one: write a file with a `JudgeKind`, and register it here under the name by which a recipe's source (or its
+To add one: write a file with a `JudgeKind`, and register it here under the name by which a config's source (or its
 rule) asks for it.
 """
 
@@ -26,8 +26,8 @@ KINDS: dict[str, JudgeKind] = {
 __all__ = ["KINDS", "Answers", "Asking", "JudgeKind", "Rows", "kind_of"]
 
 
-def kind_of(recipe: sampler.Recipe, place: int) -> JudgeKind:
-    """Return how a recipe's judge is asked, which is a model."""
-    if recipe.rule.evidence == "ratings":
+def kind_of(config: sampler.ChainConfig, place: int) -> JudgeKind:
+    """Return how a config's judge is asked, which is a model."""
+    if config.rule.evidence == "ratings":
         return KINDS["ratings"]
-    return KINDS[model_source(recipe, place).votes]
+    return KINDS[model_source(config, place).votes]

@@ -63,7 +63,7 @@ class JudgeKind(Protocol):
         ...
 
     def prompt(
-        self, kind: str, question: str, rule: sampler.RuleRecipe, *, has_context: bool = False
+        self, kind: str, question: str, rule: sampler.RuleConfig, *, has_context: bool = False
     ) -> model_judges.Prompt:
         """Return the words in which this version of the program asks.
 
@@ -74,12 +74,12 @@ class JudgeKind(Protocol):
         ...
 
     def own_prompt(
-        self, template: model_judges.PromptTemplate, question: str, rule: sampler.RuleRecipe
+        self, template: model_judges.PromptTemplate, question: str, rule: sampler.RuleConfig
     ) -> model_judges.OwnPrompt:
         """Return the researcher's words with the question in them."""
         ...
 
-    def choices(self, rule: sampler.RuleRecipe) -> tuple[str, ...]:
+    def choices(self, rule: sampler.RuleConfig) -> tuple[str, ...]:
         """Return what a reply may be."""
         ...
 

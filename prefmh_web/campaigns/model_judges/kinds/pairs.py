@@ -54,7 +54,7 @@ class PairVotes:
     def wanted(self, comparison: Comparison, judge: Judge) -> Asking:
         """Return the slots without a vote, as many as the comparison can use from this judge."""
         stored = {slot for [slot] in turn_statements.SLOTS.rows(comparison.pk, judge.pk)}
-        left = [slot for slot in range(judge.budget) if slot not in stored]
+        left = [slot for slot in range(judge.max_votes) if slot not in stored]
         opened = open_comparisons.on(comparison.pk, comparison.chain.campaign)
         room = opened.room(judge.pk, most=len(left)) if opened else 0
         return Asking(comparison, judge, left[:room])
@@ -74,18 +74,18 @@ class PairVotes:
             transitions.cast_votes(comparison, ballots)
 
     def prompt(
-        self, kind: str, question: str, rule: sampler.RuleRecipe, *, has_context: bool = False
+        self, kind: str, question: str, rule: sampler.RuleConfig, *, has_context: bool = False
     ) -> model_judges.Prompt:
         """Return the words of a question about two objects."""
         return model_judges.pairwise_prompt(kind, question, has_context=has_context)
 
     def own_prompt(
-        self, template: model_judges.PromptTemplate, question: str, rule: sampler.RuleRecipe
+        self, template: model_judges.PromptTemplate, question: str, rule: sampler.RuleConfig
     ) -> model_judges.OwnPrompt:
         """Return the researcher's words about two objects."""
         return model_judges.OwnPrompt(template, " ".join(question.split()), self.objects)
 
-    def choices(self, rule: sampler.RuleRecipe) -> tuple[str, ...]:
+    def choices(self, rule: sampler.RuleConfig) -> tuple[str, ...]:
         """Return the labels of the two objects."""
         return model_judges.LABELS
 
@@ -94,13 +94,13 @@ def step_of(asking: Asking) -> tuple[int, int, int, tuple[int, ...], int]:
     """Return seed, chain, step, budgets and judge: what random numbers of these votes are drawn for."""
     campaign = started_campaign(asking.comparison.chain.campaign)
     chain, step = asking.comparison.chain.place, asking.comparison.step
-    return campaign.recipe.seed, chain, step, campaign.budgets, asking.judge.place
+    return campaign.config.seed, chain, step, campaign.budgets, asking.judge.place
 
 
 def presentations(asking: Asking) -> Sequence[bool]:
     """Return, for each slot, whether the proposal stands first."""
-    recipe = started_campaign(asking.comparison.chain.campaign).recipe
-    drawn = sampler.presentations_of(*step_of(asking), recipe.judges[asking.judge.place].order)
+    config = started_campaign(asking.comparison.chain.campaign).config
+    drawn = sampler.presentations_of(*step_of(asking), config.judges[asking.judge.place].order)
     return [drawn[slot] for slot in asking.slots]
 
 
@@ -132,7 +132,7 @@ def pair_of(asking: Asking, endpoint: Endpoint) -> judge_calls.Pair:
         proposal=exhibit(rows[comparison.proposal_id], endpoint, prompt, vision),
         temperature=frozen_judges.source_of(campaign, asking.judge).temperature,
         prompt=prompt,
-        keeps_reasons=reasons.are_kept(started_campaign(campaign).recipe, asking.judge.place),
+        keeps_reasons=reasons.are_kept(started_campaign(campaign).config, asking.judge.place),
     )
 
 

@@ -59,7 +59,7 @@ class Ratings:
             kind=campaign.object_kind.name,
             criterion=judge.question,
             exhibit=exhibit(state, endpoint, prompt, frozen_judges.vision_of(campaign, judge)),
-            scale=_rule(started_campaign(campaign).recipe.rule).scale,
+            scale=_rule(started_campaign(campaign).config.rule).scale,
             temperature=frozen_judges.source_of(campaign, judge).temperature,
             prompt=prompt,
         )
@@ -84,25 +84,25 @@ class Ratings:
                 dispatch.judge(other)
 
     def prompt(
-        self, kind: str, question: str, rule: sampler.RuleRecipe, *, has_context: bool = False
+        self, kind: str, question: str, rule: sampler.RuleConfig, *, has_context: bool = False
     ) -> model_judges.Prompt:
         """Return the words of a question about one object."""
         return model_judges.rating_prompt(kind, question, _rule(rule).scale, has_context=has_context)
 
     def own_prompt(
-        self, template: model_judges.PromptTemplate, question: str, rule: sampler.RuleRecipe
+        self, template: model_judges.PromptTemplate, question: str, rule: sampler.RuleConfig
     ) -> model_judges.OwnPrompt:
         """Return the researcher's words about one object."""
         scale = _rule(rule).scale
         return model_judges.OwnPrompt(template, " ".join(question.split()), self.objects, (scale.lowest, scale.highest))
 
-    def choices(self, rule: sampler.RuleRecipe) -> tuple[str, ...]:
+    def choices(self, rule: sampler.RuleConfig) -> tuple[str, ...]:
         """Return the numbers of the scale."""
         return _rule(rule).scale.answers
 
 
-def _rule(rule: sampler.RuleRecipe) -> sampler.PointwiseRecipe:
-    if not isinstance(rule, sampler.PointwiseRecipe):
+def _rule(rule: sampler.RuleConfig) -> sampler.PointwiseConfig:
+    if not isinstance(rule, sampler.PointwiseConfig):
         raise TypeError(f"rule {rule.kind} takes no ratings")
     return rule
 
@@ -115,7 +115,7 @@ def _rated_in(asking: Asking) -> State:
 
 def _slots_left(state: State, judge: Judge) -> list[int]:
     stored = set(Rating.objects.filter(state=state, judge=judge).values_list("slot", flat=True))
-    return [slot for slot in range(judge.budget) if slot not in stored]
+    return [slot for slot in range(judge.max_votes) if slot not in stored]
 
 
 def _is_being_rated(state: State, judge: Judge) -> bool:

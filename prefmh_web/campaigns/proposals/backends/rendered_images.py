@@ -76,8 +76,8 @@ def _store(name: str, picture: bytes) -> None:
 
 def _rendered(campaign: Campaign, state: Any) -> bytes:
     """Return the PNG of a latent."""
-    space = campaign.parsed_recipe.space
-    if not isinstance(space, sampler.ServedImagesRecipe):
+    space = campaign.config.space
+    if not isinstance(space, sampler.ServedImagesConfig):
         raise TypeError(f"campaign {campaign.pk} has no image model")
     try:
         decoder = local_decoder(space.model, space.prompt, space.steps)

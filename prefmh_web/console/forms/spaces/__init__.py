@@ -16,7 +16,7 @@ SPACE_FORMS: dict[str, type[SpaceForm]] = {
 
 def offered_forms(campaign: Campaign | None = None) -> dict[str, type[SpaceForm]]:
     """Return the forms of the spaces that this site offers, and of the one that a draft has already."""
-    kept = campaign.parsed_recipe.space.kind if campaign else None
+    kept = campaign.config.space.kind if campaign else None
     return {kind: form for kind, form in SPACE_FORMS.items() if form.is_offered() or kind == kept}
 
 

@@ -150,29 +150,29 @@ class CatalogForm(WalkFields, SpaceForm):
         return self.walked(kernel, self.cleaned_data["objects"])
 
     @classmethod
-    def initial_of(cls, recipe: sampler.Recipe) -> dict:
-        space: Any = recipe.space
-        fields = {"objects": space.objects, "move": move_of(recipe).kind, **walk_fields_of(recipe)}
+    def initial_of(cls, config: sampler.ChainConfig) -> dict:
+        space: Any = config.space
+        fields = {"objects": space.objects, "move": move_of(config).kind, **walk_fields_of(config)}
         fields["context"] = "\n".join(f"{shown.column}: {shown.label}" for shown in space.context)
         if space.neighbours:
             fields["neighbours"] = space.neighbours
-        if move_of(recipe).kind == "mixture":
-            fields["fresh_share"] = fresh_share_of(recipe)
+        if move_of(config).kind == "mixture":
+            fields["fresh_share"] = fresh_share_of(config)
         return fields
 
     @classmethod
     def summary(cls, campaign: Campaign) -> list[tuple[str, str]]:
-        recipe = campaign.parsed_recipe
-        space: Any = recipe.space
-        move = MOVES[move_of(recipe).kind]
-        if move_of(recipe).kind == "mixture":
-            move += f"; {fresh_share_of(recipe):.0%} fresh draws"
+        config = campaign.config
+        space: Any = config.space
+        move = MOVES[move_of(config).kind]
+        if move_of(config).kind == "mixture":
+            move += f"; {fresh_share_of(config):.0%} fresh draws"
         return [
             ("Objects", f"{campaign.states.count()} {campaign.object_kind.nouns} from {campaign.catalog.filename}"),
             ("Proposals", move),
             ("Neighbours per object", str(space.neighbours or "not used")),
-            walk_line(recipe),
-            *_columns_line(campaign, recipe),
+            walk_line(config),
+            *_columns_line(campaign, config),
         ]
 
 
@@ -185,7 +185,7 @@ def context_in(text: str) -> list[dict[str, str]]:
     return [{"column": column, "label": label or column} for column, label in parts]
 
 
-def _columns_line(campaign: Campaign, recipe: sampler.Recipe) -> list[tuple[str, str]]:
-    shown = ", ".join(f"{each.column} as “{each.label}”" for each in recipe.context)
+def _columns_line(campaign: Campaign, config: sampler.ChainConfig) -> list[tuple[str, str]]:
+    shown = ", ".join(f"{each.column} as “{each.label}”" for each in config.context)
     kept = ", ".join(campaign.catalog.columns)
     return [("Further columns", f"{kept}; shown with each pair: {shown or 'none'}")] if kept or shown else []

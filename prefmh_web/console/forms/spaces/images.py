@@ -56,8 +56,8 @@ class ImagesForm(SpaceForm):
         return self.walked_as_before(kernel)
 
     @classmethod
-    def initial_of(cls, recipe: sampler.Recipe) -> dict:
-        steps = [(weight, part.beta) for weight, part in _steps(recipe)]
+    def initial_of(cls, config: sampler.ChainConfig) -> dict:
+        steps = [(weight, part.beta) for weight, part in _steps(config)]
         fields: dict[str, float] = {"small_share": 0, "wide_share": 0}
         for name, (weight, beta) in zip(("small", "wide"), sorted(steps, key=lambda step: step[1]), strict=False):
             fields |= {f"{name}_share": weight, f"{name}_step": beta}
@@ -65,16 +65,16 @@ class ImagesForm(SpaceForm):
 
     @classmethod
     def summary(cls, campaign: Campaign) -> list[tuple[str, str]]:
-        moves = moves_line(campaign.parsed_recipe)
+        moves = moves_line(campaign.config)
         return [("Objects", "abstract patterns from a decoder"), ("Proposals", moves)]
 
 
-def moves_line(recipe: sampler.Recipe) -> str:
+def moves_line(config: sampler.ChainConfig) -> str:
     """Return how latents are moved, in the researcher's words."""
-    moves = [f"{weight:.0%} steps of β = {part.beta:g}" for weight, part in _steps(recipe)]
-    moves += [f"{weight:.0%} fresh draws" for weight, part in parts_of(recipe) if part.kind == "independent"]
+    moves = [f"{weight:.0%} steps of β = {part.beta:g}" for weight, part in _steps(config)]
+    moves += [f"{weight:.0%} fresh draws" for weight, part in parts_of(config) if part.kind == "independent"]
     return "; ".join(moves)
 
 
-def _steps(recipe: sampler.Recipe) -> list[tuple[float, Any]]:
-    return [(weight, part) for weight, part in parts_of(recipe) if part.kind == "crank-nicolson"]
+def _steps(config: sampler.ChainConfig) -> list[tuple[float, Any]]:
+    return [(weight, part) for weight, part in parts_of(config) if part.kind == "crank-nicolson"]

@@ -65,18 +65,18 @@ class ModelImagesForm(ImagesForm):
         return described if self._dimension is None else described | {"dimension": self._dimension}
 
     @classmethod
-    def initial_of(cls, recipe: sampler.Recipe) -> dict:
-        space: Any = recipe.space
+    def initial_of(cls, config: sampler.ChainConfig) -> dict:
+        space: Any = config.space
         fields = {"model": space.model, "prompt": space.prompt, "model_steps": space.steps}
-        return super().initial_of(recipe) | fields
+        return super().initial_of(config) | fields
 
     @classmethod
     def summary(cls, campaign: Campaign) -> list[tuple[str, str]]:
-        recipe = campaign.parsed_recipe
-        space: Any = recipe.space
+        config = campaign.config
+        space: Any = config.space
         steps = "1 step" if space.steps == 1 else f"{space.steps} steps"
         return [
             ("Objects", f"images from {space.model}, {steps}, latents of {space.dimension} numbers"),
             ("Prompt", space.prompt),
-            ("Proposals", moves_line(recipe)),
+            ("Proposals", moves_line(config)),
         ]

@@ -71,7 +71,7 @@ class ModelTextsForm(WalkFields, SpaceForm):
         why = "A walk needs ends that are written again from any position up to the longest possible length."
         self.demand_walkable(self.cleaned_data.get("cut") == "limit", why)
 
-    def show_problem(self, problem: sampler.RecipeProblem) -> bool:
+    def show_problem(self, problem: sampler.ConfigProblem) -> bool:
         if problem.path in _WITHOUT_FIELDS:
             where = problem.path.partition(".")[2]
             message = (
@@ -94,22 +94,22 @@ class ModelTextsForm(WalkFields, SpaceForm):
         return self.walked(mixture((fresh, {"kind": "independent"}), (1 - fresh, suffix)), "texts")
 
     @classmethod
-    def initial_of(cls, recipe: sampler.Recipe) -> dict:
-        space: Any = recipe.space
+    def initial_of(cls, config: sampler.ChainConfig) -> dict:
+        space: Any = config.space
         fields = {name: getattr(space, name) for name in ("model", "system", "limit", "temperature")}
         fields["prompts"] = "\n".join(space.prompts)
-        return fields | {"fresh_share": fresh_share_of(recipe), "cut": cut_of(recipe), **walk_fields_of(recipe)}
+        return fields | {"fresh_share": fresh_share_of(config), "cut": cut_of(config), **walk_fields_of(config)}
 
     @classmethod
     def summary(cls, campaign: Campaign) -> list[tuple[str, str]]:
-        recipe = campaign.parsed_recipe
-        space: Any = recipe.space
-        move = f"rewrite the end from {CUTS[cut_of(recipe)]}; {fresh_share_of(recipe):.0%} fresh texts"
+        config = campaign.config
+        space: Any = config.space
+        move = f"rewrite the end from {CUTS[cut_of(config)]}; {fresh_share_of(config):.0%} fresh texts"
         return [
             ("Objects", f"texts by {space.model}, at most {space.limit} tokens"),
             ("Prompts", "\n".join(space.prompts)),
             ("System message", space.system or "none"),
             ("Temperature", f"{space.temperature:g}"),
             ("Proposals", move),
-            walk_line(recipe),
+            walk_line(config),
         ]

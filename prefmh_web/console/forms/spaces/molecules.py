@@ -81,7 +81,7 @@ class MoleculesForm(WalkFields, SpaceForm):
     @property
     def _space_before(self) -> Any:
         """The space of the draft that is changed; None if there is none, or it is another."""
-        return self.before.parsed_recipe.space if self.before else None
+        return self.before.config.space if self.before else None
 
     def clean_fragments(self):
         if text := _text_of(self.cleaned_data["fragments"]):
@@ -118,23 +118,23 @@ class MoleculesForm(WalkFields, SpaceForm):
         return self.walked(kernel, "molecules")
 
     @classmethod
-    def initial_of(cls, recipe: sampler.Recipe) -> dict:
-        space: Any = recipe.space
-        kernel = move_of(recipe)
+    def initial_of(cls, config: sampler.ChainConfig) -> dict:
+        space: Any = config.space
+        kernel = move_of(config)
         return {
             "start": space.start,
             "elements": " ".join(space.elements or ()),
             "alerts": list(space.alerts),
             "add": kernel.add,
             "convention": kernel.convention,
-            **walk_fields_of(recipe),
+            **walk_fields_of(config),
         }
 
     @classmethod
     def summary(cls, campaign: Campaign) -> list[tuple[str, str]]:
-        recipe = campaign.parsed_recipe
-        space: Any = recipe.space
-        kernel = move_of(recipe)
+        config = campaign.config
+        space: Any = config.space
+        kernel = move_of(config)
         own = space.vocabulary != "default"
         filters = [f"only {' '.join(space.elements)}"] if space.elements else []
         filters += [f"no {ALERTS[name]} alerts" for name in space.alerts]
@@ -144,7 +144,7 @@ class MoleculesForm(WalkFields, SpaceForm):
             ("Distribution of sizes", "your own" if space.size_log_weights else "the one of prefmh"),
             ("Filters", "; ".join(filters) or "none"),
             ("Proposals", f"{kernel.add:.0%} additions, the rest deletions"),
-            walk_line(recipe),
+            walk_line(config),
             ("Hastings ratio", CONVENTIONS[kernel.convention]),
         ]
 

@@ -1,4 +1,4 @@
-"""What the form of every space offers: its fields, the recipe they make, and the fields a recipe would fill."""
+"""What the form of every space offers: its fields, the config they make, and the fields a config would fill."""
 
 from typing import Any, ClassVar
 
@@ -18,7 +18,7 @@ class SpaceForm(forms.Form):
     """
 
     kind: ClassVar[str]
-    """The recipe's name of the space."""
+    """The config's name of the space."""
     title: ClassVar[str]
     """How a researcher chooses it."""
     about: ClassVar[str] = ""
@@ -32,13 +32,13 @@ class SpaceForm(forms.Form):
     # Of several spaces on one page only one is chosen, so the browser must not insist; the server does.
     use_required_attribute = False
     field_of: ClassVar[dict[str, str]] = {}
-    """Where the recipe's paths have their place in the form."""
+    """Where the config's paths have their place in the form."""
 
     def __init__(self, *args, owner, campaign: Campaign | None = None, **kwargs):
         self.owner = owner
-        self.before = campaign if campaign and campaign.parsed_recipe.space.kind == self.kind else None
+        self.before = campaign if campaign and campaign.config.space.kind == self.kind else None
         if self.before:
-            kwargs["initial"] = self.initial_of(self.before.parsed_recipe)
+            kwargs["initial"] = self.initial_of(self.before.config)
         self.prefix = self.kind
         super().__init__(*args, **kwargs)
 
@@ -53,23 +53,23 @@ class SpaceForm(forms.Form):
         return None
 
     def space(self) -> dict:
-        """Return the recipe's space."""
+        """Return the config's space."""
         raise NotImplementedError
 
     def kernel(self) -> dict:
-        """Return the recipe's kernel."""
+        """Return the config's kernel."""
         raise NotImplementedError
 
     def walked_as_before(self, kernel: dict[str, Any]) -> dict[str, Any]:
         """Return a walk of this kernel where the draft has one that this form has no field for; else the kernel."""
-        before: Any = self.before.parsed_recipe.kernel if self.before else None
+        before: Any = self.before.config.kernel if self.before else None
         if before is None or before.kind != "walk":
             return kernel
         return before.model_dump(mode="json") | {"kernel": kernel}
 
     @classmethod
-    def initial_of(cls, recipe: sampler.Recipe) -> dict:
-        """Return the fields' values that make this recipe, which is of this space."""
+    def initial_of(cls, config: sampler.ChainConfig) -> dict:
+        """Return the fields' values that make this config, which is of this space."""
         raise NotImplementedError
 
     @classmethod
@@ -77,8 +77,8 @@ class SpaceForm(forms.Form):
         """Return what starting freezes of this space, in the researcher's words."""
         raise NotImplementedError
 
-    def show_problem(self, problem: sampler.RecipeProblem) -> bool:
-        """Show a problem with the recipe at its field; False if it has none here."""
+    def show_problem(self, problem: sampler.ConfigProblem) -> bool:
+        """Show a problem with the config at its field; False if it has none here."""
         path = next((path for path in self.field_of if problem.path == path or problem.path.startswith(f"{path}.")), "")
         if path:
             self.add_error(self.field_of[path], problem.message)
@@ -91,20 +91,20 @@ def mixture(*parts: tuple[float, dict[str, Any]]) -> dict[str, Any]:
     return used[0]["kernel"] if len(used) == 1 else {"kind": "mixture", "parts": used}
 
 
-def move_of(recipe: sampler.Recipe) -> Any:
-    """Return the kernel of a recipe; of a walk, the one that walks."""
-    kernel: Any = recipe.kernel
+def move_of(config: sampler.ChainConfig) -> Any:
+    """Return the kernel of a config; of a walk, the one that walks."""
+    kernel: Any = config.kernel
     return kernel.kernel if kernel.kind == "walk" else kernel
 
 
-def parts_of(recipe: sampler.Recipe) -> list[tuple[float, Any]]:
+def parts_of(config: sampler.ChainConfig) -> list[tuple[float, Any]]:
     """Return the kernels that a move may use, each with its share of the moves."""
-    kernel = move_of(recipe)
+    kernel = move_of(config)
     if kernel.kind != "mixture":
         return [(1.0, kernel)]
     return [(part.weight, part.kernel) for part in kernel.parts]
 
 
-def fresh_share_of(recipe: sampler.Recipe) -> float:
+def fresh_share_of(config: sampler.ChainConfig) -> float:
     """Return how often a move draws afresh from p0."""
-    return sum(weight for weight, part in parts_of(recipe) if part.kind == "independent")
+    return sum(weight for weight, part in parts_of(config) if part.kind == "independent")

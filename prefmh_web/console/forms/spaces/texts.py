@@ -67,15 +67,15 @@ class TextsForm(WalkFields, SpaceForm):
         return self.walked(mixture((fresh, {"kind": "independent"}), (1 - fresh, suffix)), "texts")
 
     @classmethod
-    def initial_of(cls, recipe: sampler.Recipe) -> dict:
-        space: Any = recipe.space
+    def initial_of(cls, config: sampler.ChainConfig) -> dict:
+        space: Any = config.space
         fields = {"scenarios": list(space.scenarios), "temperature": space.temperature}
-        return fields | {"fresh_share": fresh_share_of(recipe), "cut": cut_of(recipe), **walk_fields_of(recipe)}
+        return fields | {"fresh_share": fresh_share_of(config), "cut": cut_of(config), **walk_fields_of(config)}
 
     @classmethod
     def summary(cls, campaign: Campaign) -> list[tuple[str, str]]:
-        recipe = campaign.parsed_recipe
-        space: Any = recipe.space
+        config = campaign.config
+        space: Any = config.space
         scenarios = sampler.STORY_SCENARIOS
         chosen = [scenarios[number].prompt for number in space.scenarios]
         return [
@@ -84,12 +84,12 @@ class TextsForm(WalkFields, SpaceForm):
             ("Temperature", f"{space.temperature:g}"),
             (
                 "Proposals",
-                f"rewrite the end from {CUTS[cut_of(recipe)]}; {fresh_share_of(recipe):.0%} fresh texts",
+                f"rewrite the end from {CUTS[cut_of(config)]}; {fresh_share_of(config):.0%} fresh texts",
             ),
-            walk_line(recipe),
+            walk_line(config),
         ]
 
 
-def cut_of(recipe: sampler.Recipe) -> str:
-    """Return where the suffix moves of a recipe cut."""
-    return next((part.cut for _, part in parts_of(recipe) if part.kind == "suffix"), "limit")
+def cut_of(config: sampler.ChainConfig) -> str:
+    """Return where the suffix moves of a config cut."""
+    return next((part.cut for _, part in parts_of(config) if part.kind == "suffix"), "limit")

@@ -84,7 +84,7 @@ class WalkFields(forms.Form):
 
     def _warm_up_before(self, objects: str) -> dict[str, Any]:
         """Return what the form has no field for: as the draft has it, or of a new warm-up."""
-        before = self.before.parsed_recipe if self.before else None
+        before = self.before.config if self.before else None
         if before and before.warm_up and before.space.objects == objects:
             return before.warm_up.model_dump(mode="json")
         return {"properties": sampler.MAIN_PROPERTIES[objects]}
@@ -107,23 +107,23 @@ def with_steps(kernel: dict[str, Any], chains: int, steps: int) -> dict[str, Any
     return {name: kernel[name] for name in ("kind", "kernel", "length")} if kernel["length"] > 1 else kernel["kernel"]
 
 
-def walk_fields_of(recipe: sampler.Recipe) -> dict[str, Any]:
-    """Return the values that make a recipe's walk: of a law of lengths, the largest."""
-    kernel: Any = recipe.kernel
+def walk_fields_of(config: sampler.ChainConfig) -> dict[str, Any]:
+    """Return the values that make a config's walk: of a law of lengths, the largest."""
+    kernel: Any = config.kernel
     length = max(each.length for each in kernel.length) if kernel.kind == "walk" else 1
-    if recipe.warm_up is None:
+    if config.warm_up is None:
         return {"distance": FIXED, "walk": length, "warm_up": None}
     # What nobody has typed follows the chains and steps when they are changed.
-    is_usual = recipe.warm_up.steps == sampler.warm_up_steps(recipe.chains, recipe.steps)
-    steps = None if is_usual else recipe.warm_up.steps
+    is_usual = config.warm_up.steps == sampler.warm_up_steps(config.chains, config.steps)
+    steps = None if is_usual else config.warm_up.steps
     return {"distance": WARM_UP, "walk": length, "warm_up": steps}
 
 
-def walk_line(recipe: sampler.Recipe) -> tuple[str, str]:
-    """Return how far a recipe walks, in the researcher's words."""
-    kernel: Any = recipe.kernel
+def walk_line(config: sampler.ChainConfig) -> tuple[str, str]:
+    """Return how far a config walks, in the researcher's words."""
+    kernel: Any = config.kernel
     name = "Moves between two pairs"
-    if (warm_up := recipe.warm_up) is not None:
+    if (warm_up := config.warm_up) is not None:
         tried = ", ".join(map(str, warm_up.grid[:-1]))
         return name, (
             f"{tried} or {warm_up.grid[-1]} in the first {warm_up.steps} steps of each chain; then one of them, chosen "
@@ -132,4 +132,4 @@ def walk_line(recipe: sampler.Recipe) -> tuple[str, str]:
     lengths = kernel.length if kernel.kind == "walk" else ()
     if len(lengths) > 1:
         return name, "; ".join(f"{each.length} in {each.weight:.0%} of the steps" for each in lengths)
-    return name, str(walk_fields_of(recipe)["walk"])
+    return name, str(walk_fields_of(config)["walk"])

@@ -33,8 +33,8 @@ from prefmh_web.experiments import (
     scoring,
     voting,
 )
-from prefmh_web.experiments.recipes import RECIPES, images
-from prefmh_web.experiments.recipes.molecules import vocabulary_in
+from prefmh_web.experiments.configs import CONFIGS, images
+from prefmh_web.experiments.configs.molecules import vocabulary_in
 from prefmh_web.scorers import Scorer
 from sampler import judges
 
@@ -75,7 +75,7 @@ class Command(BaseCommand):
         parser.add_argument("--max-requests", type=int, metavar="N", help="stop before request N + 1")
         parser.add_argument("--stage", choices=_STAGES, help="only this stage (default: all)")
         parser.add_argument("--owner", default="researcher", help="whose endpoints and campaigns (default: researcher)")
-        parser.add_argument("--dry-run", action="store_true", help="print recipes and sums, and ask nothing")
+        parser.add_argument("--dry-run", action="store_true", help="print configs and sums, and ask nothing")
         parser.add_argument("--json", action="store_true", help="with --dry-run: the sums as one JSON object")
 
     def handle(self, *args: Any, **given: Any) -> None:
@@ -233,9 +233,9 @@ def _owner(name: str) -> User:
 def _named(options: sampler.ExperimentOptions, given: Sequence[str]) -> dict[str, str]:
     """Return who has each role that this run needs, by name."""
     experiment = options.of_experiment
-    if experiment.name not in RECIPES:
+    if experiment.name not in CONFIGS:
         raise CommandError(
-            f"{experiment.name} cannot be run by this version, which has {' and '.join(sorted(RECIPES))}; --dry-run "
+            f"{experiment.name} cannot be run by this version, which has {' and '.join(sorted(CONFIGS))}; --dry-run "
             "prints its sums",
             returncode=_UNUSABLE,
         )

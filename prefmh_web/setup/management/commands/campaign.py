@@ -121,7 +121,7 @@ class Command(BaseCommand):
     def _extend(self, given: dict[str, Any]) -> dict[str, Any]:
         campaign = _campaign(given)
         extension.extend(campaign, given["steps"])
-        return self._status(given, campaign) | {"steps": campaign.parsed_recipe.steps}
+        return self._status(given, campaign) | {"steps": campaign.config.steps}
 
     def _export(self, given: dict[str, Any]) -> dict[str, Any]:
         campaign, out = _campaign(given), given["out"]

@@ -6,18 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import sampler
-from prefmh_web.experiments.recipes.part import Part
+from prefmh_web.experiments.configs.part import Part
 
 
-def recipe(part: Part) -> dict[str, Any]:
-    """Return the recipe of one campaign.
+def config(part: Part) -> dict[str, Any]:
+    """Return the config of one campaign.
 
     Raises:
         ValueError: the method's proposals are learned, which is no campaign (`lockstep_part`).
     """
     given = part.method.parameters
     if given.get("proposal") == "learned":
-        raise ValueError(f"{part.method.name} learns its proposals while it runs, and has no recipe")
+        raise ValueError(f"{part.method.name} learns its proposals while it runs, and has no config")
     kernel = {"kind": "fragments", "convention": given["convention"]}
     return part.frame(space={"kind": "molecules", "vocabulary": part.vocabulary}, kernel=kernel)
 

@@ -1,4 +1,4 @@
-"""The part of a recipe that says what is asked, how often, in which order, and of whom."""
+"""The part of a config that says what is asked, how often, in which order, and of whom."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ Question = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1,
 _OTHER: dict[Order, Order] = {"proposal-first": "proposal-second", "proposal-second": "proposal-first"}
 
 
-class JudgeRecipe(BaseModel):
+class JudgeConfig(BaseModel):
     """One question, how many votes each comparison may cost it, which object stands first, and who answers.
 
-    Under a rule that rates, the budget is how many ratings of each object are averaged.
+    Under a rule that rates, votes is how many ratings of each object are averaged.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     question: Question
-    budget: int = Field(ge=1, le=1000)
+    votes: int = Field(ge=1, le=1000)
     order: Order = "random"
     source: Source = PeopleSource()
 
     @model_validator(mode="after")
-    def _balances_an_even_number_of_replies(self) -> JudgeRecipe:
-        if self.order == "balanced" and (not isinstance(self.source, ModelSource) or self.budget % 2):
-            raise ValueError("order 'balanced' needs a model with an even budget; use 'random'")
+    def _balances_an_even_number_of_replies(self) -> JudgeConfig:
+        if self.order == "balanced" and (not isinstance(self.source, ModelSource) or self.votes % 2):
+            raise ValueError("order 'balanced' needs a model with an even number of votes; use 'random'")
         return self
 
     @property
@@ -47,35 +47,35 @@ class JudgeRecipe(BaseModel):
         return f"panelist {self.source.name}" if isinstance(self.source, PanelistSource) else "people"
 
 
-def without_twins(judges: Sequence[JudgeRecipe]) -> Iterator[tuple[int, str, str]]:
+def without_twins(judges: Sequence[JudgeConfig]) -> Iterator[tuple[int, str, str]]:
     """Yield the place, the field and the reason of each judge of a fixed order that has no twin to go with it.
 
     A lean b to what stands first multiplies the odds of a judge who always sees the proposal first by exp(b), going and
     coming back: no law is left in balance. With a twin in the opposite order the two change places on the way back, so
-    that b cancels; hence the same question, the same voters and the same budget (`sampler.rules.order`).
+    that b cancels; hence the same question, the same voters and as many votes (`sampler.rules.order`).
     """
     alone = [place for place, judge in enumerate(judges) if judge.order in _OTHER]
-    for same_budget in (True, False):
+    for same_votes in (True, False):
         for place in list(alone):
-            twin = next((each for each in alone if _are_twins(judges[place], judges[each], same_budget)), None)
+            twin = next((each for each in alone if _are_twins(judges[place], judges[each], same_votes)), None)
             if place not in alone or twin is None:
                 continue
             alone.remove(place)
             alone.remove(twin)
-            if not same_budget:
+            if not same_votes:
                 first, second = sorted((place, twin))
-                reason = f"must be {judges[first].budget}, as that of its twin, judges.{first}: each order is half of N"
-                yield second, "budget", reason
+                reason = f"must be {judges[first].votes}, as that of its twin, judges.{first}: each order is half of N"
+                yield second, "votes", reason
     for place in alone:
         other = _OTHER[judges[place].order]
         reason = (
-            f"a judge of one order needs a twin of order '{other}' with the same question, source and budget, so that "
+            f"a judge of one order needs a twin of order '{other}' with the same question, source and votes, so that "
             "a lean to one side cancels; use 'random' for a judge alone"
         )
         yield place, "order", reason
 
 
-def vision_misfits(judges: Sequence[JudgeRecipe], objects: str) -> Iterator[tuple[str, str]]:
+def vision_misfits(judges: Sequence[JudgeConfig], objects: str) -> Iterator[tuple[str, str]]:
     """Yield the field and the reason of each setting of pictures that these objects have no use for."""
     for place, judge in enumerate(judges):
         vision = judge.source.vision if isinstance(judge.source, ModelSource) else None
@@ -90,16 +90,16 @@ def vision_misfits(judges: Sequence[JudgeRecipe], objects: str) -> Iterator[tupl
             yield f"{path}.molecules", "must be 'picture' or 'both' where the pictures have settings"
 
 
-def hearing_misfits(judges: Sequence[JudgeRecipe], objects: str) -> Iterator[tuple[str, str]]:
+def hearing_misfits(judges: Sequence[JudgeConfig], objects: str) -> Iterator[tuple[str, str]]:
     """Yield the field and the reason of each judge that is a model where the objects are recordings."""
     for place, judge in enumerate(judges):
         if objects == "audio" and isinstance(judge.source, ModelSource):
             yield f"judges.{place}.source", "must not be a model: it hears no recordings. Let people judge"
 
 
-def _are_twins(one: JudgeRecipe, other: JudgeRecipe, same_budget: bool) -> bool:
+def _are_twins(one: JudgeConfig, other: JudgeConfig, same_votes: bool) -> bool:
     return (
         _OTHER.get(one.order) == other.order
         and (one.question, one.source) == (other.question, other.source)
-        and (one.budget == other.budget or not same_budget)
+        and (one.votes == other.votes or not same_votes)
     )

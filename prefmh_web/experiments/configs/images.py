@@ -11,13 +11,13 @@ from typing import Any
 
 import sampler
 from prefmh_web.endpoints.local.models import image_model_names, latent_dimension
-from prefmh_web.experiments.recipes.part import Part
+from prefmh_web.experiments.configs.part import Part
 
 PATTERNS = "patterns"
 
 
-def recipe(part: Part) -> dict[str, Any]:
-    """Return the recipe of one campaign.
+def config(part: Part) -> dict[str, Any]:
+    """Return the config of one campaign.
 
     Raises:
         OptionError: this site has no such image model.
@@ -31,7 +31,7 @@ def described(name: str) -> str:
     """Return what settings.json says of an image model.
 
     Raises:
-        OptionError, ValueError: as `recipe`.
+        OptionError, ValueError: as `config`.
     """
     if name == PATTERNS:
         return f"{name}: prefmh's own decoder, which stands in for a diffusion model"

@@ -1,4 +1,4 @@
-"""The recipe itself: its parts, what follows from them together, and the plan that they make."""
+"""The config itself: its parts, what follows from them together, and the plan that they make."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from typing import Any, Final, Literal, cast
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from sampler.chain import Plan
+from sampler.config.problems import ConfigError, ConfigProblem
+from sampler.judges.config import JudgeConfig
 from sampler.judges.panels import panelists_of, unnamed
-from sampler.judges.recipe import JudgeRecipe
 from sampler.judges.sources import ModelSource
 from sampler.judges.templates import Fitting
 from sampler.kernels import (
-    ComponentRecipe,
-    KernelRecipe,
+    ComponentConfig,
+    KernelConfig,
     Neighbours,
-    WalkRecipe,
+    WalkConfig,
     WarmUp,
     components_of,
 )
 from sampler.objects.properties import property_names
-from sampler.recipe.problems import RecipeError, RecipeProblem
-from sampler.rules.recipe import NVoteRecipe, RuleRecipe
+from sampler.rules.config import NVoteConfig, RuleConfig
 from sampler.rules.targets import target_law
-from sampler.spaces import Generated, SpaceRecipe
-from sampler.spaces.catalog import Catalog, CatalogRecipe, ContextColumn
+from sampler.spaces import Generated, SpaceConfig
+from sampler.spaces.catalog import Catalog, CatalogConfig, ContextColumn
 from sampler.spaces.texts.language_model import LanguageModel
-from sampler.spaces.texts.served import ServedTextsRecipe
-from sampler.spaces.texts.space import TextsRecipe
+from sampler.spaces.texts.served import ServedTextsConfig
+from sampler.spaces.texts.space import TextsConfig
 from sampler.streams import Purpose, stream
 
 VERSION: Final = 1
@@ -38,10 +38,10 @@ LONGEST_CHAIN: Final = 1_000_000
 MOST_STEPS: Final = 2_000_000_000
 
 
-class Recipe(BaseModel):
+class ChainConfig(BaseModel):
     """Space, kernel, judges, rule, chains, steps and seed.
 
-    With `most_chains` the campaign starts with `chains` and opens further ones while people would wait, up to so many.
+    With `max_chains` the campaign starts with `chains` and opens further ones while people would wait, up to so many.
     `burn_in` is how many of the first steps are left out of the samples to analyse. `target` says in plain text which
     law the chains sample (`sampler.rules.targets`), for whoever reads the record; it follows from the rest, and where
     it is given it must be right.
@@ -50,12 +50,12 @@ class Recipe(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     version: Literal[1] = VERSION
-    space: SpaceRecipe
-    kernel: KernelRecipe
-    judges: tuple[JudgeRecipe, ...] = Field(max_length=8)
-    rule: RuleRecipe = NVoteRecipe()
+    space: SpaceConfig
+    kernel: KernelConfig
+    judges: tuple[JudgeConfig, ...] = Field(max_length=8)
+    rule: RuleConfig = NVoteConfig()
     chains: int = Field(ge=1, le=MOST_CHAINS)
-    most_chains: int | None = Field(default=None, ge=1, le=MOST_CHAINS)
+    max_chains: int | None = Field(default=None, ge=1, le=MOST_CHAINS)
     steps: int = Field(ge=1, le=LONGEST_CHAIN)
     # Up to 2^53 - 1, so that the number survives JSON readers and spreadsheets that keep doubles.
     seed: int = Field(ge=0, lt=2**53)
@@ -65,7 +65,7 @@ class Recipe(BaseModel):
     @model_serializer(mode="wrap")
     def _without_what_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         fields: dict[str, Any] = handler(self)
-        optional = ("most_chains", "burn_in", "target")
+        optional = ("max_chains", "burn_in", "target")
         absent = {name for name in optional if not fields[name]}
         return {name: value for name, value in fields.items() if name not in absent}
 
@@ -77,17 +77,17 @@ class Recipe(BaseModel):
     @property
     def generates(self) -> bool:
         """True when the chains make their objects as they go; False when they pick from a catalog."""
-        return not isinstance(self.space, CatalogRecipe)
+        return not isinstance(self.space, CatalogConfig)
 
     @property
     def context(self) -> tuple[ContextColumn, ...]:
         """What is shown with each pair: further columns of a list; of written texts, their source and an estimate."""
-        return self.space.context if isinstance(self.space, CatalogRecipe | ServedTextsRecipe) else ()
+        return self.space.context if isinstance(self.space, CatalogConfig | ServedTextsConfig) else ()
 
     @property
     def estimate(self) -> str:
         """The scorer whose number is shown with each object that is judged; empty where none is."""
-        return self.space.estimate if isinstance(self.space, ServedTextsRecipe) else ""
+        return self.space.estimate if isinstance(self.space, ServedTextsConfig) else ""
 
     @property
     def scorers(self) -> tuple[str, ...]:
@@ -101,26 +101,26 @@ class Recipe(BaseModel):
         return Fitting(self.rule.objects_shown, [column.label for column in self.context], measures)
 
     @property
-    def components(self) -> tuple[ComponentRecipe, ...]:
+    def components(self) -> tuple[ComponentConfig, ...]:
         """The parts of a mixture or of a walk, or the kernel alone."""
         return components_of(self.kernel)
 
     @property
     def warm_up(self) -> WarmUp | None:
         """The first steps that choose how far the others walk, if there are such."""
-        return self.kernel.warm_up if isinstance(self.kernel, WalkRecipe) else None
+        return self.kernel.warm_up if isinstance(self.kernel, WalkConfig) else None
 
     @property
     def has_parts(self) -> bool:
         """True where a record says of some steps which part of the kernel proposed: see `part_of`."""
-        return isinstance(self.kernel, WalkRecipe) and self.kernel.has_parts
+        return isinstance(self.kernel, WalkConfig) and self.kernel.has_parts
 
     def part_of(self, chain: int, step: int) -> int | None:
-        """Return which of several lengths a step walks, by its place in the recipe; None where there are no parts.
+        """Return which of several lengths a step walks, by its place in the config; None where there are no parts.
 
         It is drawn before anything else of the step, so neither the state nor the model is needed.
         """
-        if not isinstance(self.kernel, WalkRecipe) or not self.kernel.has_parts:
+        if not isinstance(self.kernel, WalkConfig) or not self.kernel.has_parts:
             return None
         return self.kernel.part(stream(self.seed, chain, step, Purpose.PROPOSAL), step)
 
@@ -142,23 +142,23 @@ class Recipe(BaseModel):
 
     def target_of(self, chain: int) -> str:
         """Return what tells the law that a chain samples from those of others: its prompt; empty where all are one."""
-        prompts = self.space.prompts if isinstance(self.space, TextsRecipe | ServedTextsRecipe) else ("",)
+        prompts = self.space.prompts if isinstance(self.space, TextsConfig | ServedTextsConfig) else ("",)
         return prompts[chain % len(prompts)]
 
     @property
     def is_elastic(self) -> bool:
         """True where chains open while the campaign runs, when somebody would wait."""
-        return self.most_chains is not None
+        return self.max_chains is not None
 
     @property
     def chains_at_most(self) -> int:
         """How many chains there can be. The numbers of states are spaced by it: see `record/state_index.py`."""
-        return self.chains if self.most_chains is None else self.most_chains
+        return self.chains if self.max_chains is None else self.max_chains
 
     @property
     def votes_a_step(self) -> int:
         """How many votes of people a step takes if nothing is decided early."""
-        return sum(judge.budget for judge in self.judges if not isinstance(judge.source, ModelSource))
+        return sum(judge.votes for judge in self.judges if not isinstance(judge.source, ModelSource))
 
     @property
     def left_out(self) -> int:
@@ -179,7 +179,7 @@ class Recipe(BaseModel):
     @property
     def budgets(self) -> tuple[int, ...]:
         """N_i of each judge, in order."""
-        return tuple(judge.budget for judge in self.judges)
+        return tuple(judge.votes for judge in self.judges)
 
     def build(
         self,
@@ -187,54 +187,54 @@ class Recipe(BaseModel):
         model: LanguageModel | None = None,
         walk_length: int | None = None,
     ) -> Plan[Any]:
-        """Return the plan of this recipe; states are places in the catalog, or what the space generates.
+        """Return the plan of this config; states are places in the catalog, or what the space generates.
 
         Args:
-            catalog: the objects, for a recipe whose space is a catalog.
-            model: what writes, for a recipe whose space names a model.
+            catalog: the objects, for a config whose space is a catalog.
+            model: what writes, for a config whose space names a model.
             walk_length: how far the steps after a warm-up walk, if that is chosen.
 
         Raises:
-            RecipeError: the catalog does not fit the kernel.
+            ConfigError: the catalog does not fit the kernel.
             TypeError: there is a catalog or a model and no use for it, or the other way round.
         """
         return self.plan_on(self._space(catalog, model), walk_length)
 
     def plan_on(self, space: Any, walk_length: int | None = None) -> Plan[Any]:
         """Return the plan on a space that is built already; see `build`."""
-        if not isinstance(self.kernel, WalkRecipe) or self.kernel.warm_up is None:
+        if not isinstance(self.kernel, WalkConfig) or self.kernel.warm_up is None:
             return Plan(self.seed, space, self.kernel.build(space), self.budgets)
         after = self.kernel.after_warm_up(space, walk_length)
         return Plan(self.seed, space, after, self.budgets, self.kernel.first_steps(space))
 
     def _space(self, catalog: Catalog | None, model: LanguageModel | None) -> Any:
-        if (catalog is not None) != isinstance(self.space, CatalogRecipe):
-            raise TypeError("a catalog must be given for a recipe of kind catalog, and for no other")
-        if (model is not None) != isinstance(self.space, ServedTextsRecipe):
-            raise TypeError("a model must be given for a recipe that names one, and for no other")
+        if (catalog is not None) != isinstance(self.space, CatalogConfig):
+            raise TypeError("a catalog must be given for a config of kind catalog, and for no other")
+        if (model is not None) != isinstance(self.space, ServedTextsConfig):
+            raise TypeError("a model must be given for a config that names one, and for no other")
         if catalog is not None:
             self._check_catalog(catalog)
             return catalog
-        if isinstance(self.space, ServedTextsRecipe) and model is not None:
+        if isinstance(self.space, ServedTextsConfig) and model is not None:
             return self.space.build(model)
         return cast(Generated, self.space).build()
 
     def _check_catalog(self, catalog: Catalog) -> None:
         if "neighbours" in self.moves and not catalog.neighbours:
             message = "the catalog has no neighbour graph; it needs one, or the kernel must be 'independent'"
-            raise RecipeError([RecipeProblem("space.neighbours", message)])
+            raise ConfigError([ConfigProblem("space.neighbours", message)])
         if "independent" not in self.moves and (parts := catalog.components()) > 1:
             message = (
                 f"the neighbour graph falls into {parts} parts that no move connects; use a mixture with "
                 "independent draws, or more neighbours per item"
             )
-            raise RecipeError([RecipeProblem("kernel", message)])
-        if isinstance(self.kernel, WalkRecipe) and self.kernel.may_be_always_even and self._alternates(catalog):
+            raise ConfigError([ConfigProblem("kernel", message)])
+        if isinstance(self.kernel, WalkConfig) and self.kernel.may_be_always_even and self._alternates(catalog):
             message = (
                 "on this catalog every move changes between two halves, so a walk of an even length never leaves its "
                 "half; use odd lengths, such as a fixed number, or a mixture with independent draws"
             )
-            raise RecipeError([RecipeProblem("kernel.length", message)])
+            raise ConfigError([ConfigProblem("kernel.length", message)])
 
     def _alternates(self, catalog: Catalog) -> bool:
         return self.moves == {"neighbours"} and Neighbours(catalog).alternates()

@@ -1,7 +1,7 @@
-"""The part of a recipe that says how a step is decided: by votes, exactly, or by ratings, as the paper's baselines; by
+"""The part of a config that says how a step is decided: by votes, exactly, or by ratings, as the paper's baselines; by
 scores, or not at all (`scored.py`, `unjudged.py`).
 
-A rule's recipe says what depends on it, so that nobody asks which rule it is:
+A rule's config says what depends on it, so that nobody asks which rule it is:
 
     evidence         what decides a step: "votes", "ratings", "scores" or "none"
     asks_judges      whether somebody answers questions
@@ -21,18 +21,18 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from sampler.judges.config import JudgeConfig, without_twins
 from sampler.judges.panels import panel_misfits
 from sampler.judges.rating_scale import RatingScale
-from sampler.judges.recipe import JudgeRecipe, without_twins
 from sampler.judges.sources import ModelSource
 from sampler.rules.pointwise import PointwiseDifference, PointwiseJoint, PointwisePower, PointwiseSeparate
-from sampler.rules.scored import QuestRecipe, ScoreRecipe
-from sampler.rules.unjudged import BaseRecipe
+from sampler.rules.scored import QuestConfig, ScoreConfig
+from sampler.rules.unjudged import BaseConfig
 
 PAPER_BETA = 30.0
 
 
-class _JudgedRecipe(BaseModel):
+class _JudgedConfig(BaseModel):
     """What rules that ask judges have in common."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -47,7 +47,7 @@ class _JudgedRecipe(BaseModel):
         yield from ()
 
 
-class NVoteRecipe(_JudgedRecipe):
+class NVoteConfig(_JudgedConfig):
     """Judges compare, and the N-vote rule decides: exact for p0 exp(sum_i s_i)."""
 
     evidence: ClassVar[str] = "votes"
@@ -56,24 +56,24 @@ class NVoteRecipe(_JudgedRecipe):
     """How many objects a judge sees at a time."""
     kind: Literal["n-vote"] = "n-vote"
 
-    def law(self, judges: Sequence[JudgeRecipe]) -> str:
+    def law(self, judges: Sequence[JudgeConfig]) -> str:
         """Return the law up to a constant factor, with what its letters stand for."""
         times = Counter((judge.question, judge.voters) for judge in judges)
         terms = [f"s{i}(x)" if count == 1 else f"{count}*s{i}(x)" for i, count in enumerate(times.values(), start=1)]
         names = [f"s{i}: “{question}”, {voters}" for i, (question, voters) in enumerate(times, start=1)]
         return "; ".join([f"p0(x) * exp({' + '.join(terms)})", *names])
 
-    def misfits(self, judges: Sequence[JudgeRecipe]) -> Iterator[tuple[str, str]]:
+    def misfits(self, judges: Sequence[JudgeConfig]) -> Iterator[tuple[str, str]]:
         """Yield the field and the reason of what a panel cannot be. Crowds and models can vote, in any order."""
         yield from panel_misfits(judges)
 
-    def unbalanced(self, judges: Sequence[JudgeRecipe]) -> Iterator[tuple[str, str]]:
+    def unbalanced(self, judges: Sequence[JudgeConfig]) -> Iterator[tuple[str, str]]:
         """Yield the field and the reason of each judge of one order that has no twin to go with it."""
         for place, field, message in without_twins(judges):
             yield f"judges.{place}.{field}", message
 
 
-class PointwiseRecipe(_JudgedRecipe):
+class PointwiseConfig(_JudgedConfig):
     """Judges rate each object alone, by a whole number; the budget N_i is how many ratings of an object are averaged.
 
     A baseline: it samples another law than p0 exp(sum_i s_i) of the judges' own comparisons, which law depends on what
@@ -97,7 +97,7 @@ class PointwiseRecipe(_JudgedRecipe):
     beta: float = Field(default=PAPER_BETA, gt=0, le=1000)
 
     @model_validator(mode="after")
-    def _fits_its_form(self) -> PointwiseRecipe:
+    def _fits_its_form(self) -> PointwiseConfig:
         if self.form == "power" and self.lowest < 1:
             raise ValueError("form 'power' divides by ratings; lowest must be 1")
         if self.form != "power" and self.beta != PAPER_BETA:
@@ -130,11 +130,11 @@ class PointwiseRecipe(_JudgedRecipe):
         (before,), (after,) = current, proposal
         return float(rule.acceptance(log_r0, before, after))
 
-    def law(self, judges: Sequence[JudgeRecipe]) -> str:
+    def law(self, judges: Sequence[JudgeConfig]) -> str:
         """Return the law up to a constant factor, with what its letters stand for."""
         letters = [f"r{i}" for i, _ in enumerate(judges, start=1)]
         names = [
-            f"{letter}: the mean of {judge.budget} ratings from {self.lowest} to {self.highest}, drawn once for an "
+            f"{letter}: the mean of {judge.votes} ratings from {self.lowest} to {self.highest}, drawn once for an "
             f"object and kept, “{judge.question}”, {judge.voters}"
             for letter, judge in zip(letters, judges, strict=True)
         ]
@@ -143,7 +143,7 @@ class PointwiseRecipe(_JudgedRecipe):
         unit = "" if self.form == "difference" else f"/{self.unit}"
         return "; ".join([f"p0(x) * exp({' + '.join(f'{letter}(x){unit}' for letter in letters)})", *names])
 
-    def misfits(self, judges: Sequence[JudgeRecipe]) -> Iterator[tuple[str, str]]:
+    def misfits(self, judges: Sequence[JudgeConfig]) -> Iterator[tuple[str, str]]:
         """Yield the field and the reason of what cannot rate, or not in this form."""
         if self.form != "separate" and len(judges) > 1:
             yield (
@@ -159,7 +159,7 @@ class PointwiseRecipe(_JudgedRecipe):
             if judge.order != "random":
                 yield f"{path}.order", "must be 'random', the default: an object that is rated stands alone"
 
-    def unbalanced(self, judges: Sequence[JudgeRecipe]) -> Iterator[tuple[str, str]]:
+    def unbalanced(self, judges: Sequence[JudgeConfig]) -> Iterator[tuple[str, str]]:
         """Yield nothing: an object that is rated stands alone."""
         yield from ()
 
@@ -169,6 +169,6 @@ _CANNOT_RATE = {
     "panelist": "must be a model: people compare, they do not rate",
 }
 
-RuleRecipe = Annotated[
-    NVoteRecipe | PointwiseRecipe | BaseRecipe | ScoreRecipe | QuestRecipe, Field(discriminator="kind")
+RuleConfig = Annotated[
+    NVoteConfig | PointwiseConfig | BaseConfig | ScoreConfig | QuestConfig, Field(discriminator="kind")
 ]

@@ -1,4 +1,4 @@
-"""Recipes: good ones parse and build, bad ones list every problem with its path."""
+"""Configs: good ones parse and build, bad ones list every problem with its path."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pytest
 
-from sampler import Catalog, Independent, Mixture, Neighbours, RecipeError, parse_recipe
+from sampler import Catalog, ConfigError, Independent, Mixture, Neighbours, parse_config
 from tests.support.sampling import PATH
 
 MIXTURE = {
@@ -22,8 +22,8 @@ GOOD = {
     "space": {"kind": "catalog", "objects": "texts", "neighbours": 4},
     "kernel": {"kind": "neighbours"},
     "judges": [
-        {"question": "Which one is more gothic?", "budget": 3},
-        {"question": "Which one is kinder?", "budget": 1},
+        {"question": "Which one is more gothic?", "votes": 3},
+        {"question": "Which one is kinder?", "votes": 1},
     ],
     "chains": 4,
     "steps": 100,
@@ -38,34 +38,34 @@ def mixture_of(*parts):
 
 
 def changed(path, value):
-    """Return the good recipe with the field at `path` set to `value`."""
-    recipe = copy.deepcopy(GOOD)
+    """Return the good config with the field at `path` set to `value`."""
+    config = copy.deepcopy(GOOD)
     *parents, last = path
-    where = recipe
+    where = config
     for part in parents:
         where = where[part]
     where[last] = value
-    return recipe
+    return config
 
 
 @pytest.mark.parametrize(
     ("kernel", "expected"),
     [({"kind": "independent"}, Independent), ({"kind": "neighbours"}, Neighbours), (MIXTURE, Mixture)],
 )
-def test_good_recipes_parse_and_build(kernel, expected):
-    recipe = parse_recipe(changed(["kernel"], kernel))
-    plan = recipe.build(PATH)
+def test_good_configs_parse_and_build(kernel, expected):
+    config = parse_config(changed(["kernel"], kernel))
+    plan = config.build(PATH)
     assert isinstance(plan.kernel, expected)
     assert (plan.seed, plan.budgets, plan.space) == (2**53 - 1, (3, 1), PATH)
 
 
-def test_a_recipe_survives_json():
-    recipe = parse_recipe(changed(["kernel"], MIXTURE))
-    assert parse_recipe(json.loads(recipe.model_dump_json())) == recipe
+def test_a_config_survives_json():
+    config = parse_config(changed(["kernel"], MIXTURE))
+    assert parse_config(json.loads(config.model_dump_json())) == config
 
 
 def test_a_question_loses_the_white_space_around_it():
-    assert parse_recipe(changed(["judges", 0, "question"], "  Which? \n")).judges[0].question == "Which?"
+    assert parse_config(changed(["judges", 0, "question"], "  Which? \n")).judges[0].question == "Which?"
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_question_loses_the_white_space_around_it():
         (["space"], {"kind": "molecules", "start": "C1CC"}, "space.start"),
         (["judges"], [], "judges"),
         (["judges"], GOOD["judges"] * 5, "judges"),
-        (["judges", 0, "budget"], 0, "judges.0.budget"),
+        (["judges", 0, "budget"], 0, "judges.0.votes"),
         (["judges", 1, "question"], "   ", "judges.1.question"),
         (["chains"], 0, "chains"),
         (["seed"], 2**53, "seed"),
@@ -87,8 +87,8 @@ def test_a_question_loses_the_white_space_around_it():
     ],
 )
 def test_a_bad_field_is_named_by_its_path(path, value, problem):
-    with pytest.raises(RecipeError) as refused:
-        parse_recipe(changed(path, value))
+    with pytest.raises(ConfigError) as refused:
+        parse_config(changed(path, value))
     [found] = refused.value.problems
     assert (found.path, bool(found.message)) == (problem, True)
     # The path has said where it is.
@@ -103,8 +103,8 @@ def test_a_bad_field_is_named_by_its_path(path, value, problem):
     ],
 )
 def test_an_unknown_kind_is_told_what_would_be_accepted(kernel, path, accepted):
-    with pytest.raises(RecipeError) as refused:
-        parse_recipe(changed(["kernel"], kernel))
+    with pytest.raises(ConfigError) as refused:
+        parse_config(changed(["kernel"], kernel))
     (problem,) = refused.value.problems
     assert problem.path == path
     assert problem.message == f"Input should be one of {', '.join(map(repr, accepted))}"
@@ -112,38 +112,38 @@ def test_an_unknown_kind_is_told_what_would_be_accepted(kernel, path, accepted):
 
 @pytest.mark.parametrize("field", ["space", "kernel", "judges", "chains", "steps", "seed"])
 def test_a_missing_field_is_named(field):
-    with pytest.raises(RecipeError, match=f"{field}: Field required"):
-        parse_recipe({name: value for name, value in GOOD.items() if name != field})
+    with pytest.raises(ConfigError, match=f"{field}: Field required"):
+        parse_config({name: value for name, value in GOOD.items() if name != field})
 
 
 def test_every_problem_is_listed_at_once():
-    recipe = changed(["chains"], 0) | {"seed": -1, "extra": 1}
-    recipe["judges"][1]["budget"] = 0
-    with pytest.raises(RecipeError) as refused:
-        parse_recipe(recipe)
-    assert {each.path for each in refused.value.problems} == {"chains", "seed", "extra", "judges.1.budget"}
+    config = changed(["chains"], 0) | {"seed": -1, "extra": 1}
+    config["judges"][1]["budget"] = 0
+    with pytest.raises(ConfigError) as refused:
+        parse_config(config)
+    assert {each.path for each in refused.value.problems} == {"chains", "seed", "extra", "judges.1.votes"}
 
 
 def test_a_mixture_says_what_its_weights_sum_to():
     kernel = copy.deepcopy(MIXTURE)
     kernel["parts"][0]["weight"] = 0.5
-    with pytest.raises(RecipeError, match=r"^kernel\.parts: the parts' weights must sum to 1, not 1\.25$"):
-        parse_recipe(changed(["kernel"], kernel))
+    with pytest.raises(ConfigError, match=r"^kernel\.parts: the parts' weights must sum to 1, not 1\.25$"):
+        parse_config(changed(["kernel"], kernel))
 
 
 @pytest.mark.parametrize("kernel", [{"kind": "neighbours"}, MIXTURE])
 def test_a_kernel_that_moves_to_neighbours_needs_a_space_that_has_them(kernel):
-    recipe = changed(["kernel"], kernel)
-    recipe["space"]["neighbours"] = 0
-    with pytest.raises(RecipeError, match="must be 1 or more") as refused:
-        parse_recipe(recipe)
+    config = changed(["kernel"], kernel)
+    config["space"]["neighbours"] = 0
+    with pytest.raises(ConfigError, match="must be 1 or more") as refused:
+        parse_config(config)
     assert [each.path for each in refused.value.problems] == ["space.neighbours"]
 
 
 @pytest.mark.parametrize("kernel", [{"kind": "neighbours"}, MIXTURE])
 def test_such_a_kernel_is_not_built_on_a_catalog_without_a_graph(kernel):
-    with pytest.raises(RecipeError, match="no neighbour graph"):
-        parse_recipe(changed(["kernel"], kernel)).build(Catalog(np.ones(3)))
+    with pytest.raises(ConfigError, match="no neighbour graph"):
+        parse_config(changed(["kernel"], kernel)).build(Catalog(np.ones(3)))
 
 
 @pytest.mark.parametrize(
@@ -152,24 +152,24 @@ def test_such_a_kernel_is_not_built_on_a_catalog_without_a_graph(kernel):
     ids=["neighbours", "mixture of neighbours alone"],
 )
 def test_moves_that_cannot_reach_every_item_are_refused_at_build(kernel):
-    with pytest.raises(RecipeError, match="2 parts") as refused:
-        parse_recipe(changed(["kernel"], kernel)).build(APART)
+    with pytest.raises(ConfigError, match="2 parts") as refused:
+        parse_config(changed(["kernel"], kernel)).build(APART)
     assert [each.path for each in refused.value.problems] == ["kernel"]
 
 
 @pytest.mark.parametrize("kernel", [{"kind": "independent"}, MIXTURE])
 def test_independent_draws_connect_a_graph_in_parts(kernel):
-    assert parse_recipe(changed(["kernel"], kernel)).build(APART)
+    assert parse_config(changed(["kernel"], kernel)).build(APART)
 
 
-@pytest.mark.parametrize("data", [{}, [], None, "recipe", 3])
-def test_what_is_no_recipe_at_all_is_refused(data):
-    with pytest.raises(RecipeError):
-        parse_recipe(data)
+@pytest.mark.parametrize("data", [{}, [], None, "config", 3])
+def test_what_is_no_config_at_all_is_refused(data):
+    with pytest.raises(ConfigError):
+        parse_config(data)
 
 
 def one_of_two(order, **changes):
-    return {"question": "Which one is kinder?", "budget": 2, "order": order} | changes
+    return {"question": "Which one is kinder?", "votes": 2, "order": order} | changes
 
 
 MODEL = {"kind": "model", "endpoint": "A model"}
@@ -180,13 +180,13 @@ FIRST, SECOND = one_of_two("proposal-first"), one_of_two("proposal-second")
     "judges",
     [
         [FIRST, SECOND],
-        [FIRST, {"question": "Which is darker?", "budget": 3}, SECOND],
-        [FIRST, SECOND, FIRST | {"budget": 5}, SECOND | {"budget": 5}],
+        [FIRST, {"question": "Which is darker?", "votes": 3}, SECOND],
+        [FIRST, SECOND, FIRST | {"votes": 5}, SECOND | {"votes": 5}],
         [FIRST, SECOND, FIRST | {"source": MODEL}, SECOND | {"source": MODEL}],
     ],
 )
 def test_twins_of_equal_budgets_are_accepted(judges):
-    assert len(parse_recipe(changed(["judges"], judges)).judges) == len(judges)
+    assert len(parse_config(changed(["judges"], judges)).judges) == len(judges)
 
 
 @pytest.mark.parametrize(
@@ -201,70 +201,70 @@ def test_twins_of_equal_budgets_are_accepted(judges):
             [FIRST | {"source": MODEL}, SECOND | {"source": MODEL | {"temperature": 0.5}}],
             ["judges.0.order", "judges.1.order"],
         ),
-        ([FIRST, SECOND | {"budget": 3}], ["judges.1.budget"]),
-        ([FIRST, SECOND, FIRST, SECOND | {"budget": 3}], ["judges.3.budget"]),
+        ([FIRST, SECOND | {"votes": 3}], ["judges.1.votes"]),
+        ([FIRST, SECOND, FIRST, SECOND | {"votes": 3}], ["judges.3.votes"]),
     ],
 )
 def test_a_judge_of_one_order_without_an_equal_twin_is_refused(judges, problems):
-    with pytest.raises(RecipeError) as refused:
-        parse_recipe(changed(["judges"], judges))
+    with pytest.raises(ConfigError) as refused:
+        parse_config(changed(["judges"], judges))
     assert [problem.path for problem in refused.value.problems] == problems
     assert all("twin" in problem.message for problem in refused.value.problems)
 
 
 def test_chains_that_open_later_are_between_a_least_and_a_most():
-    recipe = parse_recipe(GOOD | {"most_chains": 9})
-    assert (recipe.chains, recipe.chains_at_most, recipe.is_elastic) == (4, 9, True)
-    assert recipe.model_dump(mode="json")["most_chains"] == 9
-    fixed = parse_recipe(GOOD)
+    config = parse_config(GOOD | {"max_chains": 9})
+    assert (config.chains, config.chains_at_most, config.is_elastic) == (4, 9, True)
+    assert config.model_dump(mode="json")["max_chains"] == 9
+    fixed = parse_config(GOOD)
     assert (fixed.chains_at_most, fixed.is_elastic) == (4, False)
-    assert "most_chains" not in fixed.model_dump(mode="json")
+    assert "max_chains" not in fixed.model_dump(mode="json")
 
 
-@pytest.mark.parametrize("chains", ["chains", "most_chains"])
+@pytest.mark.parametrize("chains", ["chains", "max_chains"])
 def test_too_many_steps_of_all_chains_together_are_told_in_numbers(chains):
-    parse_recipe(GOOD | {chains: 5_000, "steps": 400_000})
-    with pytest.raises(RecipeError, match=r"^steps: .*5,000 chains of 400,001 steps are too many"):
-        parse_recipe(GOOD | {chains: 5_000, "steps": 400_001})
+    parse_config(GOOD | {chains: 5_000, "steps": 400_000})
+    with pytest.raises(ConfigError, match=r"^steps: .*5,000 chains of 400,001 steps are too many"):
+        parse_config(GOOD | {chains: 5_000, "steps": 400_001})
 
 
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
         ({}, "must be more than the 4 chains of the start"),
-        ({"judges": [{"question": "Which?", "budget": 2, "source": {"kind": "model", "endpoint": "m"}}]}, "judge"),
+        ({"judges": [{"question": "Which?", "votes": 2, "source": {"kind": "model", "endpoint": "m"}}]}, "judge"),
     ],
 )
 def test_what_chains_that_open_later_do_not_go_with_names_the_field(changes, problem):
     most = 4 if not changes else 9
-    with pytest.raises(RecipeError) as refused:
-        parse_recipe(GOOD | changes | {"most_chains": most})
-    assert any(each.path == "most_chains" and problem in each.message for each in refused.value.problems)
+    with pytest.raises(ConfigError) as refused:
+        parse_config(GOOD | changes | {"max_chains": most})
+    assert any(each.path == "max_chains" and problem in each.message for each in refused.value.problems)
 
 
-def test_a_recipe_of_another_version_is_refused():
-    with pytest.raises(RecipeError, match=r"^version: "):
-        parse_recipe(GOOD | {"version": 2})
-    assert parse_recipe(GOOD).version == 1
+def test_a_config_of_another_version_is_refused():
+    with pytest.raises(ConfigError, match=r"^version: "):
+        parse_config(GOOD | {"version": 2})
+    assert parse_config(GOOD).version == 1
 
 
 def test_a_right_target_is_accepted_and_a_wrong_one_refused():
-    recipe = parse_recipe(changed(["judges"], [FIRST, SECOND]))
-    assert "target" not in recipe.model_dump(mode="json")
-    stated = recipe.model_dump(mode="json") | {"target": recipe.law}
-    assert parse_recipe(stated).model_dump(mode="json") == stated
-    for wrong in ("p0(x) * exp(s1(x))", recipe.law.replace("2*", ""), recipe.law + " "):
-        with pytest.raises(RecipeError, match=r"^target: .*p0\(x\) \* exp\(2\*s1\(x\)\)"):
-            parse_recipe(stated | {"target": wrong})
+    config = parse_config(changed(["judges"], [FIRST, SECOND]))
+    assert "target" not in config.model_dump(mode="json")
+    stated = config.model_dump(mode="json") | {"target": config.law}
+    assert parse_config(stated).model_dump(mode="json") == stated
+    for wrong in ("p0(x) * exp(s1(x))", config.law.replace("2*", ""), config.law + " "):
+        with pytest.raises(ConfigError, match=r"^target: .*p0\(x\) \* exp\(2\*s1\(x\)\)"):
+            parse_config(stated | {"target": wrong})
 
 
 def test_recordings_are_not_put_to_a_model():
     """No prompt holds one."""
     source = {"kind": "model", "endpoint": "m"}
     recordings = GOOD | {"space": {"kind": "catalog", "objects": "audio", "neighbours": 2}}
-    assert parse_recipe(recordings).space.objects == "audio"
-    with pytest.raises(RecipeError) as refused:
-        parse_recipe(recordings | {"judges": [{"question": "Which is clearer?", "budget": 1, "source": source}]})
+    assert parse_config(recordings).space.objects == "audio"
+    with pytest.raises(ConfigError) as refused:
+        parse_config(recordings | {"judges": [{"question": "Which is clearer?", "votes": 1, "source": source}]})
     assert [problem.message for problem in refused.value.problems if problem.path == "judges.0.source"] == [
         "must not be a model: it hears no recordings. Let people judge"
     ]

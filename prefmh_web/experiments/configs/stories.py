@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from prefmh_web.experiments.recipes.part import Part
+from prefmh_web.experiments.configs.part import Part
 
 
-def recipe(part: Part) -> dict[str, Any]:
-    """Return the recipe of one campaign: a chain answers each scenario."""
+def config(part: Part) -> dict[str, Any]:
+    """Return the config of one campaign: a chain answers each scenario."""
     space = {
         "kind": "model-texts",
         "model": part.endpoints["writer"],

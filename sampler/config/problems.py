@@ -1,4 +1,4 @@
-"""How problems in a recipe are told: where in its JSON, and what would be accepted."""
+"""How problems in a config are told: where in its JSON, and what would be accepted."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ MOST_PROBLEMS = 100
 
 
 @dataclass(frozen=True)
-class RecipeProblem:
-    """One thing wrong with a recipe: where in its JSON (a path such as judges.0.budget) and what would be accepted."""
+class ConfigProblem:
+    """One thing wrong with a config: where in its JSON (a path such as judges.0.votes) and what would be accepted."""
 
     path: str
     message: str
@@ -23,32 +23,32 @@ class RecipeProblem:
         return f"{self.path}: {self.message}" if self.path else self.message
 
 
-class RecipeError(ValueError):
-    """A recipe that cannot be run; `problems` lists every reason."""
+class ConfigError(ValueError):
+    """A config that cannot be run; `problems` lists every reason."""
 
-    def __init__(self, problems: list[RecipeProblem]) -> None:
+    def __init__(self, problems: list[ConfigProblem]) -> None:
         super().__init__("; ".join(map(str, problems)))
         self.problems = problems
 
 
-def problems_in(error: ValidationError, data: object) -> list[RecipeProblem]:
+def problems_in(error: ValidationError, data: object) -> list[ConfigProblem]:
     """Return what pydantic has found wrong with `data`, by the paths of its JSON; the first 100, and how many more."""
     found = error.errors(include_url=False, include_input=False)
     details = found[:MOST_PROBLEMS]
     problems = [_problem(each, data) for each in details if not _is_only_echo(each, details)]
     if len(found) > MOST_PROBLEMS:
-        problems.append(RecipeProblem("", f"{len(found) - MOST_PROBLEMS:,} more problems follow; mend these first"))
+        problems.append(ConfigProblem("", f"{len(found) - MOST_PROBLEMS:,} more problems follow; mend these first"))
     return problems
 
 
-def _problem(found: ErrorDetails, data: object) -> RecipeProblem:
+def _problem(found: ErrorDetails, data: object) -> ConfigProblem:
     path, message = _path(found["loc"], data), found["msg"].removeprefix("Value error, ")
     if found["type"] == "union_tag_invalid":
         path, message = [*path, "kind"], f"Input should be one of {found['ctx']['expected_tags']}"
     elif found["type"] == "union_tag_not_found":
         path, message = [*path, "kind"], "Field required"
     # The path ends with the field, which the message need not name again.
-    return RecipeProblem(".".join(path), message.removeprefix(f"{path[-1]}: ") if path else message)
+    return ConfigProblem(".".join(path), message.removeprefix(f"{path[-1]}: ") if path else message)
 
 
 def _path(loc: tuple[int | str, ...], data: object) -> list[str]:

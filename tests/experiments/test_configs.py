@@ -11,7 +11,7 @@ import sampler
 from prefmh_web.campaigns.engine import spending
 from prefmh_web.campaigns.models import ModelUsage
 from prefmh_web.experiments import campaigns, run
-from prefmh_web.experiments.recipes import RECIPES, Part
+from prefmh_web.experiments.configs import CONFIGS, Part
 
 PROMPTS, CHAINS = 2, 3
 
@@ -40,9 +40,9 @@ def part_of(experiment: str, method: str, chains: int = CHAINS) -> Part:
 def test_chains_answer_the_prompts_that_the_evaluation_says(experiment):
     method = "pref-sep" if experiment == "stories" else "pref"
     part = part_of(experiment, method)
-    recipe = sampler.parse_recipe(RECIPES[experiment](part))
-    assert recipe.chains == PROMPTS * CHAINS
-    answered = [recipe.space.prompts[chain % len(recipe.space.prompts)] for chain in range(recipe.chains)]
+    config = sampler.parse_config(CONFIGS[experiment](part))
+    assert config.chains == PROMPTS * CHAINS
+    answered = [config.space.prompts[chain % len(config.space.prompts)] for chain in range(config.chains)]
     # A chain's number modulo the prompts that the run has (`ExperimentOptions.chains_of`).
     for chain, prompt in enumerate(answered):
         assert part.inputs[chain % PROMPTS] in prompt
@@ -59,8 +59,8 @@ def test_chains_answer_the_prompts_that_the_evaluation_says(experiment):
 @pytest.mark.parametrize("method", ["base", "pref-sep"])
 def test_texts_prompts_and_trials_are_counted_once_for_each_start_that_died(method, django_user_model):
     part = part_of("stories", method)
-    campaign = campaigns.ensure(django_user_model.objects.create_user("researcher"), "hash", part, run.recipe_of(part))
-    assert (campaign.recipe["seed"], campaign.is_seed_typed) == (part.seed, True)
+    campaign = campaigns.ensure(django_user_model.objects.create_user("researcher"), "hash", part, run.config_of(part))
+    assert (campaign.config_data["seed"], campaign.is_seed_typed) == (part.seed, True)
     for deaths in (1, 2):
         spending.note_repeated_start(campaign)
         counted = dict(ModelUsage.objects.filter(campaign=campaign).values_list("place", "repeated"))

@@ -1,4 +1,4 @@
-"""One campaign of a run, and what the recipes of all experiments share."""
+"""One campaign of a run, and what the configs of all experiments share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Part:
         endpoints: names of endpoints, by role.
         inputs: the prompts of its direction that there are, in order; see `prompts`.
         scorers: names of scorers, by role.
-        vocabulary: the arms of molecules, as the recipe of their space has them.
+        vocabulary: the arms of molecules, as the config of their space has them.
     """
 
     options: sampler.ExperimentOptions
@@ -59,7 +59,7 @@ class Part:
         return values.get(f"{name}_{self.options.scale}", values[name])
 
     def frame(self, **fields: Any) -> dict[str, Any]:
-        """Return a recipe of these fields, with judges, rule, chains, steps and seed."""
+        """Return a config of these fields, with judges, rule, chains, steps and seed."""
         return {
             "version": 1,
             "judges": [self._judge(asked) for asked in self.method.judges],
@@ -90,7 +90,7 @@ class Part:
         }
         if self.method.rule == "n-vote":
             source["votes"] = self.options.votes
-        return {"question": asked.question, "budget": self.method.asks, "order": self._order(asked), "source": source}
+        return {"question": asked.question, "votes": self.method.asks, "order": self._order(asked), "source": source}
 
     def _order(self, asked: sampler.Asked) -> str:
         order = str(self.method.parameters.get("order", "random"))

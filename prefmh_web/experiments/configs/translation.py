@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from prefmh_web.experiments.recipes.part import Part
+from prefmh_web.experiments.configs.part import Part
 
 
-def recipe(part: Part) -> dict[str, Any]:
-    """Return the recipe of one campaign: a chain translates each sentence.
+def config(part: Part) -> dict[str, Any]:
+    """Return the config of one campaign: a chain translates each sentence.
 
     Judges see the sentence, and the quality estimate where a scorer is named for it; QUEST goes by the estimate itself.
     """
