@@ -11,8 +11,8 @@ from prefmh_web.annotate import admission
 from prefmh_web.campaigns.models import Invitation
 from prefmh_web.participants import arrivals
 from prefmh_web.participants.arrivals import Arrival
-from prefmh_web.participants.recruiters import Recruiter
 from prefmh_web.participants.recruiting import terms_of
+from prefmh_web.recruiters import Recruiter
 
 COOKIE = "prefmh_arrival"
 _SECONDS = 24 * 60 * 60

@@ -16,7 +16,7 @@ from django.core import signing
 from django.utils.translation import gettext as _
 
 from prefmh_web.participants.models import LONGEST_ID
-from prefmh_web.participants.recruiters import Recruiter
+from prefmh_web.recruiters import Recruiter
 
 MOST_KEPT = 1000
 """Characters of a link's other parameters, as JSON, that are kept; what comes after them is left out. With ids of the

@@ -20,8 +20,8 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Lease
 from prefmh_web.participants import activity, waits
 from prefmh_web.participants.markdown import rendered
 from prefmh_web.participants.models import Outcome, Participation, Pay, Recruitment, Stage
-from prefmh_web.participants.recruiters import Recruiter
 from prefmh_web.participants.recruiting import recruitment_of, terms_of
+from prefmh_web.recruiters import Recruiter
 from prefmh_web.transport import nudges
 
 FIELDS = ("code", "external_id", "session_id")

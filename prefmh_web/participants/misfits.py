@@ -12,7 +12,7 @@ from django.core.validators import URLValidator
 from prefmh_web.participants import completion
 from prefmh_web.participants.models import Outcome
 from prefmh_web.participants.protocol import Protocol
-from prefmh_web.participants.recruiters import LINK, OPEN, RECRUITERS, recruiter_by
+from prefmh_web.recruiters import LINK, OPEN, RECRUITERS, recruiter_by
 
 PERSONAL_LIMITS = ("places", "most_minutes", "most_active_minutes", "absent_minutes")
 """Limits that are noted with a person's id."""

@@ -14,7 +14,7 @@ from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.participants import activity, checks, exclusion, recruiting
 from prefmh_web.participants.models import Outcome, Participation, Pay, Recruitment
-from prefmh_web.participants.recruiters import Recruiter
+from prefmh_web.recruiters import Recruiter
 from sampler import schema
 
 NAME = "payments.csv"

@@ -26,7 +26,7 @@ from prefmh_web.campaigns.models import Campaign
 from prefmh_web.participants import consent, fixed, own_pairs
 from prefmh_web.participants.models import USUAL_PAY, Outcome, Recruitment
 from prefmh_web.participants.protocol import OwnPair, Protocol
-from prefmh_web.participants.recruiters import ANYBODY, Recruiter
+from prefmh_web.recruiters import ANYBODY, Recruiter
 from sampler.judges import Shares
 
 _REMEMBERED = 1000

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, StringConstr
 import sampler
 from prefmh_web.participants.models import Outcome, Pay
 from prefmh_web.participants.protocol import Protocol
-from prefmh_web.participants.recruiters import ANYBODY, RECRUITERS
+from prefmh_web.recruiters import ANYBODY, RECRUITERS
 
 Language = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}(-[a-zA-Z0-9]{2,8})?$")]
 # Written as a number: what is in the database has two places.

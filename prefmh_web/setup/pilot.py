@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.participants.recruiters import OPEN, recruiter_by
+from prefmh_web.recruiters import OPEN, recruiter_by
 from prefmh_web.setup import duplicate, export
 from prefmh_web.setup.model import LONGEST_NAME, Setup
 

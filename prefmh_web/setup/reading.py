@@ -16,7 +16,7 @@ from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.participants import own_pairs
 from prefmh_web.participants.misfits import misfits as misfits_of_people
-from prefmh_web.participants.recruiters import RECRUITERS
+from prefmh_web.recruiters import RECRUITERS
 from prefmh_web.setup import fitting, left_out, yaml_text
 from prefmh_web.setup.model import Setup, json_schema
 from prefmh_web.setup.people import People

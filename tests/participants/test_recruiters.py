@@ -8,7 +8,7 @@ import pytest
 from prefmh_web.participants import arrivals, completion
 from prefmh_web.participants.arrivals import Arrival, NotFromThere
 from prefmh_web.participants.models import LONGEST_ID, Participant, Participation
-from prefmh_web.participants.recruiters import PROLIFIC, RECRUITERS, SONA, recruiter_by
+from prefmh_web.recruiters import PROLIFIC, RECRUITERS, SONA, recruiter_by
 
 PLATFORMS = [recruiter_by(each.name, "person") for each in RECRUITERS.values() if each.person]
 each_platform = pytest.mark.parametrize("platform", PLATFORMS, ids=lambda platform: platform.name)

@@ -16,7 +16,7 @@ def chosen(campaign: Campaign) -> list[Scorer]:
     Raises:
         NotPossible: this site does not offer one of them for these objects.
     """
-    names = list(dict.fromkeys([*campaign.config.scorers, *campaign.scorer_names.split()]))
+    names = list(dict.fromkeys([*campaign.config.awaited_scorers, *campaign.scorer_names.split()]))
     found = offered(campaign.object_kind.name) if names else {}
     if missing := [name for name in names if name not in found]:
         raise NotPossible(

@@ -34,7 +34,7 @@ def go_on(campaign: Campaign) -> None:
 
 def ready(campaign: Campaign) -> Iterator[int]:
     """Yield the keys of a campaign's open steps whose objects have all their numbers."""
-    scorers = started_campaign(campaign).config.scorers
+    scorers = started_campaign(campaign).config.awaited_scorers
     if not scorers:
         return
     open_ones = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True, chain__ended_at=None)

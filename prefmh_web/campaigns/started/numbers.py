@@ -10,7 +10,7 @@ from prefmh_web.campaigns.started.campaign import started_campaign
 
 def scores_of(campaign: Campaign, states: Collection[int]) -> dict[int, Mapping[str, float]]:
     """Return the numbers of the config's scorers for some objects, by their keys; of each those that it has."""
-    scorers = started_campaign(campaign).config.scorers
+    scorers = started_campaign(campaign).config.awaited_scorers
     found = Score.objects.filter(
         state__in=states, scorer__campaign=campaign, scorer__name__in=scorers, value__isnull=False
     )

@@ -30,7 +30,7 @@ from prefmh_web.participants.protocol import (
     Protocol,
     Question,
 )
-from prefmh_web.participants.recruiters import OPEN
+from prefmh_web.recruiters import OPEN
 
 NEEDS_IDS = (
     f"A protocol is for people who each have a part of their own. On the page “Participants”, choose “{OPEN.title}”, a "

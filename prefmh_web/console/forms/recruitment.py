@@ -12,7 +12,7 @@ from prefmh_web.console.forms.usual import Fold, fold_of
 from prefmh_web.participants.fixed import BUDGET, RECRUITMENT
 from prefmh_web.participants.misfits import PERSONAL_LIMITS, misfits
 from prefmh_web.participants.models import MINUTES_TO_RETURN, USUAL_PAY, Outcome, Pay, Recruitment
-from prefmh_web.participants.recruiters import LINK, RECRUITERS
+from prefmh_web.recruiters import LINK, RECRUITERS
 from prefmh_web.setup.people import problems_of
 
 _MONEY = ("place_pay", "currency")

@@ -22,7 +22,7 @@ from prefmh_web.console.views.campaigns import campaign_for, posts_by_user, told
 from prefmh_web.participants import answers as answer_table
 from prefmh_web.participants import budget, erasure, own_pairs, payments, places, recruiting
 from prefmh_web.participants.models import Participation
-from prefmh_web.participants.recruiters import RECRUITERS
+from prefmh_web.recruiters import RECRUITERS
 from prefmh_web.transport.downloads import stream
 
 _CSV = "text/csv; charset=utf-8"

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.participants.models.recruitment import LONGEST_ID, Outcome, Pay, Stage
-from prefmh_web.participants.recruiters import OPEN
+from prefmh_web.recruiters import OPEN
 
 
 class Participant(models.Model):

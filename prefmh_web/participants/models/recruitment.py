@@ -9,7 +9,7 @@ from django.db import models
 
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.participants.protocol import Protocol
-from prefmh_web.participants.recruiters import ANYBODY, Recruiter, recruiter_by
+from prefmh_web.recruiters import ANYBODY, Recruiter, recruiter_by
 
 if TYPE_CHECKING:
     from prefmh_web.participants.models.people import Participation

@@ -17,7 +17,7 @@ from prefmh_web.campaigns.lifecycle import extension
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Membership, Side
 from prefmh_web.campaigns.started import started_campaign
 from prefmh_web.participants import recruiting
-from prefmh_web.participants.recruiters import ANYBODY
+from prefmh_web.recruiters import ANYBODY
 from sampler import Record, read_record
 from sampler.diagnostics.report import diagnose
 from tests.support.campaigns import (

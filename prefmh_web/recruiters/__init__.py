@@ -1,12 +1,12 @@
 """The platforms that send people. To add one: write a file like `prolific.py`, and list it here."""
 
-from prefmh_web.participants.recruiters.anybody import ANYBODY
-from prefmh_web.participants.recruiters.cloudresearch import CONNECT, MTURK_TOOLKIT
-from prefmh_web.participants.recruiters.link import LINK, named
-from prefmh_web.participants.recruiters.open import OPEN
-from prefmh_web.participants.recruiters.prolific import PROLIFIC
-from prefmh_web.participants.recruiters.recruiter import Recruiter
-from prefmh_web.participants.recruiters.sona import SONA
+from prefmh_web.recruiters.anybody import ANYBODY
+from prefmh_web.recruiters.cloudresearch import CONNECT, MTURK_TOOLKIT
+from prefmh_web.recruiters.link import LINK, named
+from prefmh_web.recruiters.open import OPEN
+from prefmh_web.recruiters.prolific import PROLIFIC
+from prefmh_web.recruiters.recruiter import Recruiter
+from prefmh_web.recruiters.sona import SONA
 
 RECRUITERS = {each.name: each for each in (ANYBODY, OPEN, PROLIFIC, SONA, CONNECT, MTURK_TOOLKIT, LINK)}
 """By name, in the order in which they are offered."""

@@ -1,6 +1,6 @@
 """A link for everyone, without ids."""
 
-from prefmh_web.participants.recruiters.recruiter import Recruiter
+from prefmh_web.recruiters.recruiter import Recruiter
 
 ANYBODY = Recruiter(
     name="anybody",

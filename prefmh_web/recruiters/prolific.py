@@ -1,6 +1,6 @@
 """Prolific."""
 
-from prefmh_web.participants.recruiters.recruiter import Recruiter
+from prefmh_web.recruiters.recruiter import Recruiter
 
 PROLIFIC = Recruiter(
     name="prolific",

@@ -1,6 +1,6 @@
 """A link for everyone whose people pass the stages: each browser is somebody."""
 
-from prefmh_web.participants.recruiters.recruiter import Recruiter
+from prefmh_web.recruiters.recruiter import Recruiter
 
 OPEN = Recruiter(
     name="open",

@@ -1,6 +1,6 @@
 """SONA: each sign-up has a code of its own, which is given back for the credit."""
 
-from prefmh_web.participants.recruiters.recruiter import Recruiter
+from prefmh_web.recruiters.recruiter import Recruiter
 
 SONA = Recruiter(
     name="sona",

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from prefmh_web.participants.recruiters.recruiter import Recruiter
+from prefmh_web.recruiters.recruiter import Recruiter
 
 LINK = Recruiter(
     name="link",

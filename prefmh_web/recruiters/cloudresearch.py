@@ -1,6 +1,6 @@
 """CloudResearch: Connect, and the toolkit for Amazon Mechanical Turk. The study opens in a tab of its own."""
 
-from prefmh_web.participants.recruiters.recruiter import Recruiter
+from prefmh_web.recruiters.recruiter import Recruiter
 
 CONNECT = Recruiter(
     name="connect",

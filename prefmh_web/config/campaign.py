@@ -1,0 +1,108 @@
+"""The whole configuration of a campaign, as one model: the form, `campaign.yaml`, the API and the record are made of it.
+
+What fixes the chains is the sampler's own (`sampler.ChainConfig`); people are in `study.py`. Nothing is said twice.
+
+Not in it: keys of endpoints, which are named only; people, but for a panel's names; and a seed that was drawn, so that
+a second campaign from the same file draws its own.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, StringConstraints
+
+import sampler
+from prefmh_web.config.study import Declared, Money, Study
+
+LONGEST_NAME = 120
+LARGEST_SEED = 2**53 - 1
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_NAME)]
+Language = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}(-[a-zA-Z0-9]{2,8})?$")]
+_ScorerName = Annotated[str, StringConstraints(pattern=r"^\S{1,200}$")]
+
+
+class UploadedFile(Declared):
+    """The file that a list of objects comes from.
+
+    Args:
+        name: without folders.
+        sha256: of its bytes, as 64 hexadecimal digits; where it is given, no other file is taken.
+    """
+
+    name: str = Field(min_length=1, max_length=255, pattern=r"^[^/\\\x00-\x1f]+$")
+    sha256: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
+
+
+class Answering(Declared):
+    """How long a pair waits for its answer, and when nobody else is asked about a step.
+
+    Args:
+        seconds: after so long the pair goes to somebody else.
+        suspend_after_skips: of one step; without it, skips suspend nothing.
+        suspend_after_reports: that an object is not shown, each by another person.
+    """
+
+    seconds: int = Field(default=120, ge=10, le=3600)
+    suspend_after_skips: int | None = Field(default=None, ge=1, le=1000)
+    suspend_after_reports: int = Field(default=2, ge=1, le=1000)
+
+
+class Caps(Declared):
+    """What asking models may take.
+
+    Args:
+        cost: in the currency of the endpoints' prices.
+        requests: of all models together.
+    """
+
+    cost: Annotated[Money, Field(lt=10**10)] | None = None
+    requests: int | None = Field(default=None, ge=1, le=10**12)
+
+
+class CampaignConfig(sampler.ChainConfig):
+    """A campaign's whole configuration.
+
+    Args:
+        name: voters do not see it.
+        instructions: shown once, before the first pair.
+        language: of the voters' pages.
+        layout: how a pair stands on their screens; without it, stacked where a question is asked in both orders.
+        file: where a list of the researcher's own comes from.
+        seed: only one that the researcher has typed; without it, the start of each campaign draws its own.
+        scorers: models that give each object a number, beside those whose numbers the rule goes by.
+        answering: seconds to answer, and when a step is suspended.
+        caps: on what models may take.
+        study: who comes, how much each gives, and what they are asked beside votes.
+    """
+
+    model_config = ConfigDict(title="campaign.yaml of prefmh")
+
+    name: Name
+    instructions: Annotated[str, StringConstraints(strip_whitespace=True, max_length=4000)] = ""
+    language: Language = "en"
+    layout: Literal["by-screen", "stacked"] | None = None
+    file: UploadedFile | None = None
+    seed: int | None = Field(default=None, ge=0, le=LARGEST_SEED)  # type: ignore[assignment] - see `Campaign.config`
+    judges: tuple[sampler.JudgeConfig, ...] = Field(default=(), max_length=8)
+    scorers: tuple[_ScorerName, ...] = Field(default=(), max_length=50)
+    answering: Answering = Answering()
+    caps: Caps = Caps()
+    study: Study = Study()
+
+    @property
+    def is_stacked(self) -> bool:
+        """True where one object stands above the other on every screen: a bias that is to cancel between two orders
+        must be that of one layout."""
+        has_orders = any(judge.order != "random" for judge in self.judges)
+        return self.layout == "stacked" or (self.layout is None and has_orders)
+
+    @property
+    def objects_language(self) -> str:
+        """The language of the objects, where it is known: of those that are generated, story openings are English."""
+        return "en" if self.space.kind == "texts" else ""
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a configuration, which editors of YAML can check a file against."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | CampaignConfig.model_json_schema()

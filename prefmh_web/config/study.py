@@ -1,0 +1,408 @@
+"""What a study asks of people: who comes, how much each gives, what they are asked beside votes, and what they get.
+
+All of it is set up before the start and frozen by it, but for what `CHANGES_LATER` names: thresholds, questions and
+instructions that could still change would let what is asked depend on what was answered (rule E5 of
+`docs/exactness.md`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Annotated, Literal, Self
+from typing import Protocol as Shape
+
+from django.db.models import TextChoices
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, StringConstraints, model_validator
+
+from prefmh_web.recruiters import ANYBODY, RECRUITERS, Recruiter, recruiter_by
+from sampler.judges import Shares
+
+MOST_TRIALS = 0.5
+LONGEST_ANSWER = 2000
+LONGEST_CONTENT = 20_000
+GREATEST_NUMBER = 999_999_999
+Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
+Content = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_CONTENT)]
+_PICTURE = re.compile(r"data:image/[a-z]+;base64,[A-Za-z0-9+/=]+")
+
+
+def _short_beside_pictures(text: str) -> str:
+    # A page is made of its Markdown each time that somebody opens it.
+    if (length := len(_PICTURE.sub("", text))) > LONGEST_CONTENT:
+        raise ValueError(f"has {length:,} characters beside its pictures; at most {LONGEST_CONTENT:,} are possible")
+    return text
+
+
+Text = Annotated[
+    str, StringConstraints(strip_whitespace=True, max_length=300_000), AfterValidator(_short_beside_pictures)
+]
+
+
+# Written as a number: what is in the database has two places.
+Money = Annotated[Decimal, Field(ge=0, decimal_places=2), PlainSerializer(float, return_type=float)]
+_Code = Annotated[str, StringConstraints(strip_whitespace=True, max_length=100)]
+_Consent = Annotated[str, StringConstraints(strip_whitespace=True, max_length=20_000)]
+_Minutes = Annotated[int, Field(ge=5, le=10_000)]
+_Count = Annotated[int, Field(ge=1, le=1_000_000)]
+
+
+_CENT = Decimal("0.01")
+USUAL_WAIT_MINUTES = 5
+"""Who is paid waits for a pair no longer, unless the protocol says otherwise."""
+MINUTES_TO_RETURN = 2
+"""A part ends so long before the platform's own time is over."""
+
+
+class Declared(BaseModel):
+    """A part of a configuration: what it does not know is refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Outcome(TextChoices):
+    """How somebody's part ended. Each has its own code and its own pay."""
+
+    COMPLETED = "completed", "completed"
+    NOTHING_LEFT = "nothing-left", "nothing left to vote on"
+    NO_CONSENT = "no-consent", "did not consent"
+    NOT_ELIGIBLE = "not-eligible", "not eligible"
+    FULL = "full", "no place free"
+    NOT_UNDERSTOOD = "not-understood", "comprehension failed"
+    CHECKS_FAILED = "checks-failed", "checks failed"
+    TIME_OVER = "time-over", "time over"
+    WITHDRAWN = "withdrawn", "withdrew"
+    ENDED = "ended", "ended by the researcher"
+
+
+class Pay(TextChoices):
+    """What an outcome is paid."""
+
+    FULL = "full", "in full"
+    PART = "part", "in part"
+    NOTHING = "nothing", "not"
+
+
+USUAL_PAY = {
+    Outcome.COMPLETED: Pay.FULL,
+    Outcome.NOTHING_LEFT: Pay.FULL,
+    Outcome.NO_CONSENT: Pay.NOTHING,
+    Outcome.NOT_ELIGIBLE: Pay.NOTHING,
+    Outcome.FULL: Pay.NOTHING,
+    Outcome.NOT_UNDERSTOOD: Pay.NOTHING,
+    Outcome.CHECKS_FAILED: Pay.NOTHING,
+    Outcome.TIME_OVER: Pay.PART,
+    Outcome.WITHDRAWN: Pay.PART,
+    Outcome.ENDED: Pay.NOTHING,
+}
+
+
+class Question(Declared):
+    """A question about the person.
+
+    Args:
+        name: its name in answers.csv.
+        text: what the person reads.
+        kind: how it is answered.
+        options: what can be chosen; of a scale the words at its two ends.
+        least: the least number, or the first point of a scale.
+        most: the greatest number, or the last point of a scale.
+        is_required: nobody goes on without an answer.
+        is_last: it is asked after the votes.
+        eligible: who answers otherwise cannot take part; empty for everybody.
+        eligible_from: a lower number cannot take part.
+        eligible_to: a greater number cannot take part.
+        places: for an option, how many people who chose it can take part.
+    """
+
+    name: Name
+    text: Line
+    kind: Literal["choice", "number", "scale", "text"] = "choice"
+    options: tuple[Line, ...] = ()
+    least: int | None = None
+    most: int | None = None
+    is_required: bool = True
+    is_last: bool = False
+    eligible: tuple[Line, ...] = ()
+    eligible_from: int | None = None
+    eligible_to: int | None = None
+    places: Mapping[str, Annotated[int, Field(ge=0)]] = {}
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        for problem in self._problems():
+            raise ValueError(problem)
+        return self
+
+    def _problems(self) -> Iterator[str]:
+        is_choice, is_number = self.kind == "choice", self.kind == "number"
+        if is_choice and len(set(self.options)) < 2:
+            yield "Enter at least two different options, each on a line of its own."
+        if self.kind == "scale" and (self.least is None or self.most is None or not 1 <= self.most - self.least <= 20):
+            yield "Enter the first and the last point of the scale, with at most 21 points."
+        if self.kind == "scale" and len(self.options) not in (0, 2):
+            yield "Enter the words at the two ends of the scale as options: two lines, or none."
+        if self.least is not None and self.most is not None and self.least > self.most:
+            yield "The least number is greater than the greatest."
+        if unknown := [each for each in (*self.eligible, *self.places) if not is_choice or each not in self.options]:
+            yield f"“{unknown[0]}” is not an option of this question."
+        if (self.eligible_from, self.eligible_to) != (None, None) and not is_number:
+            yield "Only answers to a number can be eligible by a range."
+        low, high = self.eligible_from, self.eligible_to
+        if low is not None and high is not None and low > high:
+            yield "Nobody is eligible: the range ends before it begins."
+        if self.is_last and (self.is_gate or self.places):
+            yield "Who can take part is settled before the votes. Ask this question before them."
+        if (self.is_gate or self.places) and not self.is_required:
+            yield "Who can take part depends on this answer, so it must be required."
+
+    @property
+    def is_gate(self) -> bool:
+        """True if who can take part depends on the answer itself."""
+        return bool(self.eligible) or (self.eligible_from, self.eligible_to) != (None, None)
+
+    def admits(self, answer: str) -> bool:
+        """True if somebody with this answer can take part."""
+        if self.eligible and answer not in self.eligible:
+            return False
+        if (self.eligible_from, self.eligible_to) == (None, None):
+            return True
+        low, high = self.eligible_from, self.eligible_to
+        return (low is None or int(answer) >= low) and (high is None or int(answer) <= high)
+
+
+class Check(Declared):
+    """A question about the instructions, with the one right answer."""
+
+    text: Line
+    options: tuple[Line, ...]
+    right: Line
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if len(set(self.options)) < 2:
+            raise ValueError("Enter at least two different options, each on a line of its own.")
+        if self.right not in self.options:
+            raise ValueError("The right answer must be one of the options.")
+        return self
+
+
+class OwnPair(Declared):
+    """A pair of the researcher's own that has a right answer.
+
+    Args:
+        first: an object, as the campaign's kind of object writes it.
+        second: the other one.
+        answer: which of them is right.
+        question: the number of the question above them, from 1, among those that people answer.
+    """
+
+    first: Content
+    second: Content
+    answer: Literal["first", "second"]
+    question: Annotated[int, Field(ge=1, le=100)] = 1
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.first == self.second:
+            raise ValueError("The two objects are the same.")
+        return self
+
+
+class PracticePair(OwnPair):
+    """A pair to practise on.
+
+    Args:
+        if_wrong: what people read who chose the other object.
+        if_right: what the others read; empty for a plain word.
+    """
+
+    if_wrong: Line
+    if_right: Annotated[str, StringConstraints(strip_whitespace=True, max_length=300)] = ""
+
+
+class Protocol(Declared):
+    """What a study asks of a person beside their votes.
+
+    Args:
+        questions: about the person, before or after the votes.
+        instructions: Markdown.
+        practice: pairs before the votes, with feedback.
+        comprehension: questions about the instructions.
+        tries: how often somebody may answer these.
+        check_share: how often a vote is followed by an attention check that says what to choose, from 0 to .5.
+        gold: pairs that everybody who reads them answers rightly.
+        gold_share: how often a vote is followed by one of them, from 0 to .5.
+        repeat_share: how often a vote is followed by a decided pair of the person's own once more, from 0 to .5.
+        wait_minutes: so long after somebody has found no pair, their part ends; 0 for never, None for
+            `USUAL_WAIT_MINUTES` where a platform pays people, and never elsewhere.
+        wait_is_paid: people are told that the time they wait is paid.
+        checks_may_fail: so many checks of either kind.
+        checks_end: one more ends the part; otherwise they are only noted.
+        debriefing: Markdown, shown at the end of the part of somebody who took part.
+    """
+
+    questions: tuple[Question, ...] = ()
+    instructions: Text = ""
+    practice: tuple[PracticePair, ...] = ()
+    comprehension: tuple[Check, ...] = ()
+    tries: Annotated[int, Field(ge=1, le=20)] = 2
+    check_share: Annotated[float, Field(ge=0, le=0.5)] = 0
+    gold: tuple[OwnPair, ...] = ()
+    gold_share: Annotated[float, Field(ge=0, le=0.5)] = 0
+    repeat_share: Annotated[float, Field(ge=0, le=0.5)] = 0
+    wait_minutes: Annotated[int, Field(ge=0, le=1440)] | None = None
+    wait_is_paid: bool = False
+    checks_may_fail: Annotated[int, Field(ge=0, le=1000)] = 2
+    checks_end: bool = True
+    debriefing: Text = ""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        twice = [name for name, count in Counter(question.name for question in self.questions).items() if count > 1]
+        if twice:
+            raise ValueError(f"Two questions have the name “{twice[0]}”.")
+        if bool(self.gold) != bool(self.gold_share):
+            raise ValueError("Gold pairs need to be shown at a rate above 0, and a rate above 0 needs gold pairs.")
+        if self.shares.total > MOST_TRIALS:
+            raise ValueError("Of 100 votes, at most 50 can be followed by a trial that is no vote.")
+        return self
+
+    @property
+    def shares(self) -> Shares:
+        """How often a vote is followed by which trial."""
+        return Shares(self.check_share, self.gold_share, self.repeat_share)
+
+    @property
+    def has_kinds(self) -> bool:
+        """True if there are trials of more than one kind."""
+        return bool(self.gold or self.repeat_share)
+
+    @property
+    def own_pairs(self) -> Sequence[OwnPair]:
+        """The researcher's own pairs, of both kinds."""
+        return (*self.practice, *self.gold)
+
+    @property
+    def is_empty(self) -> bool:
+        """True if nothing is asked and nothing is told."""
+        asks = self.questions or self.instructions or self.comprehension or self.debriefing
+        return not (asks or self.own_pairs or self.shares.total or self.wait_minutes or self.wait_is_paid)
+
+    def asked(self, *, last: bool) -> Sequence[Question]:
+        """Return the questions before the votes, or the last ones, after them."""
+        return [question for question in self.questions if question.is_last == last]
+
+
+class EarlierCampaign(Declared):
+    """A campaign of the same owner on the same site, whose people may not take part.
+
+    Args:
+        number: the one in its address.
+        name: so that no other campaign of that number, on another site, is taken for it.
+    """
+
+    number: int = Field(ge=1, le=2**62)
+    name: str = Field(max_length=120)
+
+
+class EndedPart(Shape):
+    """What is known of somebody's part: how it ended, and what was decided of its pay by hand."""
+
+    outcome: str
+    pay: str
+
+
+class Study(Declared):
+    """How people come to a campaign, and what it asks of them beside votes. No person is named here.
+
+    Args:
+        recruiter: which platform sends them.
+        parameter: the name of the parameter with the person's id, for links of the researcher's own.
+        checks_ids: an id that does not look like the recruiter's is not let in.
+        votes_each: after so many votes somebody's part is complete.
+        places: so many people can take part.
+        budget: so many answers can be given.
+        place_pay: what the platform pays a person in full; only shown.
+        currency: of `place_pay`.
+        most_minutes: how long the platform gives somebody.
+        most_active_minutes: after so many minutes before pairs somebody's part is complete.
+        absent_minutes: who is away for so long loses their place.
+        most_a_minute: more votes within a minute are a flag.
+        way_back: the address to return to.
+        codes: by how a part ended, the completion code.
+        pay: by how a part ended, what is paid where that is not the usual.
+        refused: people of these campaigns may not take part.
+        consent: what people agree to first, in Markdown.
+        protocol: what is asked of each person beside votes.
+    """
+
+    recruiter: str = Field(default=ANYBODY.name, json_schema_extra={"enum": list(RECRUITERS)})
+    parameter: str = Field(default="", max_length=64)
+    checks_ids: bool = True
+    votes_each: _Count | None = None
+    places: _Count | None = None
+    budget: int | None = Field(default=None, ge=1, le=1_000_000_000)
+    place_pay: Annotated[Money, Field(le=99_999)] | None = None
+    currency: str = Field(default="", max_length=8)
+    most_minutes: _Minutes | None = None
+    most_active_minutes: int | None = Field(default=None, ge=1, le=10_000)
+    absent_minutes: _Minutes | None = None
+    most_a_minute: int | None = Field(default=None, ge=1, le=1000)
+    way_back: str = Field(default="", max_length=500)
+    codes: Mapping[Outcome, _Code] = {}
+    pay: Mapping[Outcome, Pay] = {}
+    refused: tuple[EarlierCampaign, ...] = Field(default=(), max_length=1000)
+    consent: _Consent = ""
+    protocol: Protocol = Protocol()
+
+    @property
+    def platform(self) -> Recruiter:
+        """Where its people come from."""
+        return recruiter_by(self.recruiter, self.parameter)
+
+    @property
+    def address_back(self) -> str:
+        """The address to return to: the researcher's, or the platform's own."""
+        return self.way_back or self.platform.way_back
+
+    @property
+    def minutes_each(self) -> int | None:
+        """After so many minutes somebody's part is over, in time to enter the code on the platform."""
+        return None if self.most_minutes is None else self.most_minutes - MINUTES_TO_RETURN
+
+    @property
+    def longest_wait(self) -> int | None:
+        """After so many minutes without a pair a part ends; None for never."""
+        chosen = self.protocol.wait_minutes
+        if chosen is None and self.platform.person:
+            return USUAL_WAIT_MINUTES
+        return chosen or None
+
+    @property
+    def cost_of_places(self) -> Decimal | None:
+        """What all places cost together; None where their number or the pay is not known."""
+        return None if self.places is None or self.place_pay is None else self.places * self.place_pay
+
+    def priced(self, amount: Decimal | None) -> str:
+        """Return an amount of money as pages show it: £5.00 or 5.00 EUR; empty for None."""
+        if amount is None:
+            return ""
+        written = f"{amount.quantize(_CENT):,}"
+        return f"{self.currency}{written}" if len(self.currency) == 1 else f"{written} {self.currency}".strip()
+
+    def pay_for(self, outcome: str) -> Pay:
+        """Return what an outcome is paid; in part, only to people who have voted: see `paid`."""
+        return Pay(self.pay.get(outcome) or USUAL_PAY[Outcome(outcome)])
+
+    def paid(self, outcome: str, votes: int) -> Pay:
+        """Return what somebody is paid. Who gave no vote has no part that could be paid."""
+        pay = self.pay_for(outcome)
+        return Pay.NOTHING if pay is Pay.PART and not votes else pay
+
+    def paid_to(self, part: EndedPart, votes: int) -> Pay:
+        """Return what somebody is paid whose part has ended: what was decided of them by hand, or as `paid` says."""
+        return Pay(part.pay) if part.pay else self.paid(part.outcome, votes)
