@@ -1,4 +1,4 @@
-"""The whole configuration of a campaign, as one model: the form, `campaign.yaml`, the API and the record are made of it.
+"""The whole configuration of a campaign, as one model: form, file, API and record are made of it.
 
 What fixes the chains is the sampler's own (`sampler.ChainConfig`); people are in `study.py`. Nothing is said twice.
 
@@ -19,6 +19,10 @@ LONGEST_NAME = 120
 LARGEST_SEED = 2**53 - 1
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_NAME)]
 Language = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}(-[a-zA-Z0-9]{2,8})?$")]
+LAYOUTS = {
+    "by-screen": "Side by side where there is room, else one above the other",
+    "stacked": "One above the other on every screen",
+}
 _ScorerName = Annotated[str, StringConstraints(pattern=r"^\S{1,200}$")]
 
 
@@ -83,7 +87,8 @@ class CampaignConfig(sampler.ChainConfig):
     language: Language = "en"
     layout: Literal["by-screen", "stacked"] | None = None
     file: UploadedFile | None = None
-    seed: int | None = Field(default=None, ge=0, le=LARGEST_SEED)  # type: ignore[assignment] - see `Campaign.config`
+    # The sampler's own always has one; so has `Campaign.config`.
+    seed: int | None = Field(default=None, ge=0, le=LARGEST_SEED, json_schema_extra={"hidden": "until the end"})  # type: ignore[assignment]
     judges: tuple[sampler.JudgeConfig, ...] = Field(default=(), max_length=8)
     scorers: tuple[_ScorerName, ...] = Field(default=(), max_length=50)
     answering: Answering = Answering()
@@ -91,16 +96,19 @@ class CampaignConfig(sampler.ChainConfig):
     study: Study = Study()
 
     @property
-    def is_stacked(self) -> bool:
-        """True where one object stands above the other on every screen: a bias that is to cancel between two orders
-        must be that of one layout."""
+    def shown_as(self) -> dict[str, Any]:
+        """How pages show a pair: whether one object stands above the other on every screen, since a bias that is to
+        cancel between two orders must be that of one layout; and the language of the objects, where it is known.
+        """
         has_orders = any(judge.order != "random" for judge in self.judges)
-        return self.layout == "stacked" or (self.layout is None and has_orders)
+        is_stacked = self.layout == "stacked" or (self.layout is None and has_orders)
+        # Of those that are generated, the story openings are written here.
+        return {"is_stacked": is_stacked, "objects_lang": "en" if self.space.kind == "texts" else ""}
 
     @property
-    def objects_language(self) -> str:
-        """The language of the objects, where it is known: of those that are generated, story openings are English."""
-        return "en" if self.space.kind == "texts" else ""
+    def all_scorers(self) -> tuple[str, ...]:
+        """The scorers of the campaign: those that steps wait for first."""
+        return tuple(dict.fromkeys([*self.awaited_scorers, *self.scorers]))
 
 
 def json_schema() -> dict[str, Any]:

@@ -179,7 +179,7 @@ class Check(Declared):
 
     text: Line
     options: tuple[Line, ...]
-    right: Line
+    right: Line = Field(json_schema_extra={"hidden": "until the end"})
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -202,7 +202,7 @@ class OwnPair(Declared):
 
     first: Content
     second: Content
-    answer: Literal["first", "second"]
+    answer: Literal["first", "second"] = Field(json_schema_extra={"hidden": "until the end"})
     question: Annotated[int, Field(ge=1, le=100)] = 1
 
     @model_validator(mode="after")
@@ -352,8 +352,8 @@ class Study(Declared):
     most_active_minutes: int | None = Field(default=None, ge=1, le=10_000)
     absent_minutes: _Minutes | None = None
     most_a_minute: int | None = Field(default=None, ge=1, le=1000)
-    way_back: str = Field(default="", max_length=500)
-    codes: Mapping[Outcome, _Code] = {}
+    way_back: str = Field(default="", max_length=500, json_schema_extra={"hidden": "always"})
+    codes: Mapping[Outcome, _Code] = Field(default={}, json_schema_extra={"hidden": "always"})
     pay: Mapping[Outcome, Pay] = {}
     refused: tuple[EarlierCampaign, ...] = Field(default=(), max_length=1000)
     consent: _Consent = ""
@@ -396,7 +396,7 @@ class Study(Declared):
 
     def pay_for(self, outcome: str) -> Pay:
         """Return what an outcome is paid; in part, only to people who have voted: see `paid`."""
-        return Pay(self.pay.get(outcome) or USUAL_PAY[Outcome(outcome)])
+        return Pay(self.pay.get(Outcome(outcome)) or USUAL_PAY[Outcome(outcome)])
 
     def paid(self, outcome: str, votes: int) -> Pay:
         """Return what somebody is paid. Who gave no vote has no part that could be paid."""

@@ -66,7 +66,7 @@ class ChainConfig(BaseModel):
     def _without_what_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         fields: dict[str, Any] = handler(self)
         optional = ("max_chains", "burn_in", "target")
-        absent = {name for name in optional if not fields[name]}
+        absent = {name for name in optional if not fields.get(name)}
         return {name: value for name, value in fields.items() if name not in absent}
 
     @property

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from prefmh_web.accounts.roles import SignedInRequest, is_researcher
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.lifecycle import access, drafts
+from prefmh_web.campaigns.lifecycle import access, changes, drafts
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, Membership
 from prefmh_web.console.board import board_of_setup
@@ -33,9 +33,8 @@ def create(request: SignedInRequest) -> HttpResponse:
     if not is_researcher(request.user):
         return render(request, "console/researchers_only.html", status=403)
     forms = SetupForms(request)
-    if request.method == "POST" and (fields := forms.checked()) is not None:
-        file = forms.space.upload
-        campaign = drafts.create(owner=request.user, file=file, filename=file.name if file else "", **fields)
+    if request.method == "POST" and (config := forms.checked()) is not None:
+        campaign = drafts.create(owner=request.user, config=config, file=forms.space.upload)
         return _after_saving(request, campaign, forms)
     return render(request, "console/setup.html", _setup(forms))
 
@@ -58,9 +57,9 @@ def edit(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     if access.right_in(campaign, request.user) < Right.OWN:
         raise Http404
     forms = SetupForms(request, campaign)
-    if request.method == "POST" and (fields := forms.checked()) is not None:
+    if request.method == "POST" and (config := forms.checked()) is not None:
         try:
-            drafts.change(campaign, file=forms.space.upload, **fields)
+            changes.apply(campaign, config, request.user, forms.space.upload)
         except lifecycle.NotPossible as reason:
             return told(request, campaign, reason)
         return _after_saving(request, campaign, forms)
