@@ -426,6 +426,7 @@ class Migration(migrations.Migration):
                 ('preference', models.FloatField(null=True)),
                 ('asks', models.PositiveSmallIntegerField(null=True)),
                 ('identity', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='campaigns.replyidentity')),
+                ('reason', models.TextField(blank=True, default='')),
                 ('cast_at', models.DateTimeField(auto_now_add=True)),
             ],
             options={
@@ -468,18 +469,6 @@ class Migration(migrations.Migration):
             ],
             options={
                 'constraints': [models.UniqueConstraint(fields=('comparison', 'judge'), name='turn_once_per_judge'), models.CheckConstraint(condition=models.Q(('asked', 0), models.Q(('asked__gt', 0), ('reason', ''), ('until__isnull', False)), _connector='XOR'), name='turn_asks_or_says_why')],
-            },
-        ),
-        migrations.CreateModel(
-            name='VoteReason',
-            fields=[
-                ('vote', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='reason', serialize=False, to='campaigns.vote')),
-                ('judge', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='reasons', to='campaigns.judge')),
-                ('text', models.TextField()),
-                ('is_cut', models.BooleanField(default=False)),
-            ],
-            options={
-                'ordering': ('pk',),
             },
         ),
     ]

@@ -15,7 +15,6 @@ from prefmh_web.campaigns.models.objects import Catalog, State
 from prefmh_web.campaigns.models.openings import OF_THE_START, ChainOpening
 from prefmh_web.campaigns.models.pending import PrefetchedProposal, Turn
 from prefmh_web.campaigns.models.people import Annotator, Invitation, Membership, new_invitation_token
-from prefmh_web.campaigns.models.reasons import VoteReason
 from prefmh_web.campaigns.models.scores import CampaignScorer, Score
 from prefmh_web.campaigns.models.spending import ModelUsage
 from prefmh_web.campaigns.models.steps import Chain, Comparison, Rating, Side, Vote
@@ -50,7 +49,6 @@ __all__ = [
     "TryoutPair",
     "Turn",
     "Vote",
-    "VoteReason",
     "backend_of_space",
     "new_invitation_token",
 ]
