@@ -76,6 +76,8 @@ class Migration(migrations.Migration):
                 ('arrived_at', models.DateTimeField(auto_now_add=True)),
                 ('stage', models.CharField(choices=[('arrival', 'arrival'), ('questions', 'questions'), ('instructions', 'instructions'), ('practice', 'practice'), ('comprehension', 'comprehension'), ('votes', 'votes'), ('last-questions', 'last questions'), ('end', 'end')], default='arrival', max_length=20)),
                 ('tries', models.PositiveSmallIntegerField(default=0)),
+                ('answers', models.JSONField(default=dict)),
+                ('practice', models.JSONField(default=list)),
                 ('placed_at', models.DateTimeField(null=True)),
                 ('seen_at', models.DateTimeField(default=django.utils.timezone.now)),
                 ('waits_since', models.DateTimeField(null=True)),
@@ -99,33 +101,6 @@ class Migration(migrations.Migration):
                 ('agreed', models.BooleanField()),
                 ('answered_at', models.DateTimeField(auto_now_add=True)),
             ],
-        ),
-        migrations.CreateModel(
-            name='Answer',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('participation', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='answers', to='participants.participation')),
-                ('name', models.CharField(max_length=40)),
-                ('answer', models.TextField()),
-                ('answered_at', models.DateTimeField(auto_now_add=True)),
-            ],
-            options={
-                'constraints': [models.UniqueConstraint(fields=('participation', 'name'), name='answer_once_per_question')],
-            },
-        ),
-        migrations.CreateModel(
-            name='PracticeAnswer',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('participation', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='practice', to='participants.participation')),
-                ('pair', models.PositiveSmallIntegerField()),
-                ('chosen_side', models.CharField(choices=[('first', 'First'), ('second', 'Second')], max_length=6)),
-                ('answered_at', models.DateTimeField(auto_now_add=True)),
-                ('read_at', models.DateTimeField(null=True)),
-            ],
-            options={
-                'constraints': [models.UniqueConstraint(fields=('participation', 'pair'), name='practice_once_per_pair')],
-            },
         ),
         migrations.CreateModel(
             name='Check',

@@ -6,12 +6,10 @@ record stays whole.
     Participation    a participant in one campaign, and the annotator that they are there
     ConsentText      a version of what they are asked to agree to
     Consent          what one of them answered
-    Answer           what one of them answered to a question about the person
-    PracticeAnswer   what one of them chose at a pair to practise on
     Check            a trial between their pairs that is no vote
 """
 
-from prefmh_web.participants.models.people import Answer, Consent, ConsentText, Participant, Participation
+from prefmh_web.participants.models.people import Consent, ConsentText, Participant, Participation
 from prefmh_web.participants.models.recruitment import (
     LONGEST_ID,
     MINUTES_TO_RETURN,
@@ -22,14 +20,13 @@ from prefmh_web.participants.models.recruitment import (
     Recruitment,
     Stage,
 )
-from prefmh_web.participants.models.trials import Check, PracticeAnswer
+from prefmh_web.participants.models.trials import Check
 
 __all__ = [
     "LONGEST_ID",
     "MINUTES_TO_RETURN",
     "USUAL_PAY",
     "USUAL_WAIT_MINUTES",
-    "Answer",
     "Check",
     "Consent",
     "ConsentText",
@@ -37,7 +34,6 @@ __all__ = [
     "Participant",
     "Participation",
     "Pay",
-    "PracticeAnswer",
     "Recruitment",
     "Stage",
 ]
