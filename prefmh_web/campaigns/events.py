@@ -137,6 +137,13 @@ class Changed(Nothing):
     after: str
 
 
+class ConsentText(Nothing):
+    """A text that people are asked to agree to from now on, and its SHA-256, which stands in their answers."""
+
+    version: str
+    text: str
+
+
 class ModelAccepted(Nothing):
     """The judges whose model was accepted, by their index."""
 
@@ -159,6 +166,7 @@ _SAYS: dict[Kind, type[Nothing]] = {
     Kind.PAID: Paid,
     Kind.RENAMED: Changed,
     Kind.DEBRIEFING_SET: Changed,
+    Kind.CONSENT_TEXT: ConsentText,
     Kind.MODEL_ACCEPTED: ModelAccepted,
 }
 """Kinds that are not here say nothing."""

@@ -247,4 +247,3 @@ def _set_up_draft(campaign: Campaign, fields: Mapping[str, Any], excluded: Colle
         raise Started from reason
     found, _ = Recruitment.objects.update_or_create(campaign=campaign, defaults=dict(fields))
     found.excluded.set(excluded)
-    consent.keep(found)

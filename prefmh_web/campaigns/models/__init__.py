@@ -8,6 +8,7 @@ What must never happen stands as a constraint here.
 
 from prefmh_web.campaigns.models.campaign import Campaign, Judge, ReplyIdentity, backend_of_space
 from prefmh_web.campaigns.models.events import EndReason, Event, ReportReason
+from prefmh_web.campaigns.models.judge_trials import JudgeTrial, TrialPair
 from prefmh_web.campaigns.models.keys import CreationKey
 from prefmh_web.campaigns.models.leases import Lease
 from prefmh_web.campaigns.models.measured import Measured
@@ -18,7 +19,6 @@ from prefmh_web.campaigns.models.people import Annotator, Invitation, Membership
 from prefmh_web.campaigns.models.scores import CampaignScorer, Score
 from prefmh_web.campaigns.models.spending import ModelUsage
 from prefmh_web.campaigns.models.steps import Chain, Comparison, Rating, Side, Vote
-from prefmh_web.campaigns.models.tryouts import Tryout, TryoutPair
 
 __all__ = [
     "OF_THE_START",
@@ -34,6 +34,7 @@ __all__ = [
     "Event",
     "Invitation",
     "Judge",
+    "JudgeTrial",
     "Lease",
     "Measured",
     "Membership",
@@ -45,8 +46,7 @@ __all__ = [
     "Score",
     "Side",
     "State",
-    "Tryout",
-    "TryoutPair",
+    "TrialPair",
     "Turn",
     "Vote",
     "backend_of_space",

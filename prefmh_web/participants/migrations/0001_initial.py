@@ -53,19 +53,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='ConsentText',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='campaigns.campaign')),
-                ('version', models.CharField(max_length=64)),
-                ('text', models.TextField()),
-                ('first_used_at', models.DateTimeField(auto_now_add=True)),
-            ],
-            options={
-                'constraints': [models.UniqueConstraint(fields=('campaign', 'version'), name='consent_text_once_per_campaign')],
-            },
-        ),
-        migrations.CreateModel(
             name='Participation',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -76,6 +63,7 @@ class Migration(migrations.Migration):
                 ('arrived_at', models.DateTimeField(auto_now_add=True)),
                 ('stage', models.CharField(choices=[('arrival', 'arrival'), ('questions', 'questions'), ('instructions', 'instructions'), ('practice', 'practice'), ('comprehension', 'comprehension'), ('votes', 'votes'), ('last-questions', 'last questions'), ('end', 'end')], default='arrival', max_length=20)),
                 ('tries', models.PositiveSmallIntegerField(default=0)),
+                ('consents', models.JSONField(default=list)),
                 ('answers', models.JSONField(default=dict)),
                 ('practice', models.JSONField(default=list)),
                 ('placed_at', models.DateTimeField(null=True)),
@@ -91,16 +79,6 @@ class Migration(migrations.Migration):
             options={
                 'constraints': [models.UniqueConstraint(fields=('participant', 'campaign'), name='participation_once_per_campaign')],
             },
-        ),
-        migrations.CreateModel(
-            name='Consent',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('participation', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='consents', to='participants.participation')),
-                ('version', models.CharField(max_length=64)),
-                ('agreed', models.BooleanField()),
-                ('answered_at', models.DateTimeField(auto_now_add=True)),
-            ],
         ),
         migrations.CreateModel(
             name='Check',

@@ -4,12 +4,10 @@ record stays whole.
     Recruitment      how people come to a campaign, and what they get at its end
     Participant      a person, as a platform names them to one owner of campaigns
     Participation    a participant in one campaign, and the annotator that they are there
-    ConsentText      a version of what they are asked to agree to
-    Consent          what one of them answered
     Check            a trial between their pairs that is no vote
 """
 
-from prefmh_web.participants.models.people import Consent, ConsentText, Participant, Participation
+from prefmh_web.participants.models.people import Participant, Participation
 from prefmh_web.participants.models.recruitment import (
     LONGEST_ID,
     MINUTES_TO_RETURN,
@@ -28,8 +26,6 @@ __all__ = [
     "USUAL_PAY",
     "USUAL_WAIT_MINUTES",
     "Check",
-    "Consent",
-    "ConsentText",
     "Outcome",
     "Participant",
     "Participation",
