@@ -125,6 +125,13 @@ class Paid(Nothing):
     people: int
 
 
+class ConsentText(Nothing):
+    """A text that people are asked to agree to from now on, and its SHA-256, which stands in their answers."""
+
+    version: str
+    text: str
+
+
 class ModelAccepted(Nothing):
     """The judges whose model was accepted, by their index."""
 
@@ -144,6 +151,7 @@ _SAYS: dict[Kind, type[Nothing]] = {
     Kind.REPORTED: Reported,
     Kind.ERASED: Erased,
     Kind.PAID: Paid,
+    Kind.CONSENT_TEXT: ConsentText,
     Kind.MODEL_ACCEPTED: ModelAccepted,
 }
 """Kinds that are not here say nothing."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 from django.db.models import OuterRef, Subquery
@@ -10,8 +11,8 @@ from django.db.models import OuterRef, Subquery
 from prefmh_web.campaigns.models import Campaign, Lease, Vote
 from prefmh_web.campaigns.record import events
 from prefmh_web.campaigns.record.rows import Row
-from prefmh_web.participants import speed
-from prefmh_web.participants.models import Check, Consent, ConsentText, Participation
+from prefmh_web.participants import consent, speed
+from prefmh_web.participants.models import Check, Participation
 from sampler import schema
 
 _AT_A_TIME = 500
@@ -29,7 +30,7 @@ def _of_people_sent(campaign: Campaign) -> Iterator[tuple[str, Iterator[Row]]]:
     yield schema.LEASES.file, _leases(campaign)
     if Check.objects.filter(participation__campaign=campaign).exists():
         yield schema.CHECKS.file, _checks(campaign)
-    if ConsentText.objects.filter(campaign=campaign).exists():
+    if consent.texts(campaign.pk).exists():
         yield schema.CONSENTS.file, _consents(campaign)
         yield schema.CONSENT_TEXTS.file, _texts(campaign)
 
@@ -119,17 +120,14 @@ def _kind_of(check: Check, voted_side: str) -> dict[str, Any]:
 
 def _consents(campaign: Campaign) -> Iterator[Row]:
     yield schema.CONSENTS.header
-    found = Consent.objects.filter(participation__campaign=campaign).select_related("participation").order_by("pk")
-    for consent in found.iterator(chunk_size=_AT_A_TIME):
-        yield schema.CONSENTS.row(
-            annotator=consent.participation.annotator_id,
-            version=consent.version,
-            agreed=consent.agreed,
-            answered_at=consent.answered_at,
-        )
+    parts = Participation.objects.filter(campaign=campaign).values_list("annotator", "consents")
+    given = [(each["at"], annotator, each["version"], each["agreed"]) for annotator, all_ in parts for each in all_]
+    for at, annotator, version, agreed in sorted(given):
+        answered_at = datetime.fromisoformat(at)
+        yield schema.CONSENTS.row(annotator=annotator, version=version, agreed=agreed, answered_at=answered_at)
 
 
 def _texts(campaign: Campaign) -> Iterator[Row]:
     yield schema.CONSENT_TEXTS.header
-    for text in ConsentText.objects.filter(campaign=campaign).order_by("pk"):
-        yield schema.CONSENT_TEXTS.row(version=text.version, first_used_at=text.first_used_at, text=text.text)
+    for event in consent.texts(campaign.pk):
+        yield schema.CONSENT_TEXTS.row(first_used_at=event.at, **event.data)

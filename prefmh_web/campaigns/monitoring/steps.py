@@ -157,8 +157,14 @@ def step_at(campaign: Campaign, chain: int, step: int) -> Comparison | None:
 
 def votes_on(step: Comparison) -> list[Vote]:
     """Return the votes on a step in the order in which they counted; those that came too late are the last."""
-    votes = step.votes.select_related("judge__endpoint", "annotator", "reason")
+    votes = step.votes.select_related("judge__endpoint", "annotator")
     return list(votes.order_by(F("number").asc(nulls_last=True), "pk"))
+
+
+def last_reasoned(campaign: Campaign, most: int = 10) -> list[Vote]:
+    """Return the last votes of models of which it is known what the model thought, the newest first."""
+    found = Vote.objects.filter(judge__in=list(campaign.judges.all())).exclude(reason="").order_by("-pk")
+    return list(found.select_related("judge__endpoint", "comparison__chain")[:most])
 
 
 def _tallied(steps: Sequence[Comparison], judges: Sequence[Judge]) -> list[StepRow]:

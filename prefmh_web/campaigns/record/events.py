@@ -12,8 +12,8 @@ from prefmh_web.campaigns.models import Campaign, Event
 from prefmh_web.campaigns.record.rows import Row
 from sampler import schema
 
-# suspended.csv and problems.csv have them.
-_ELSEWHERE = (Event.Kind.STEP_SUSPENDED, Event.Kind.REPORTED)
+# suspended.csv, problems.csv and consent_texts.csv have them.
+_ELSEWHERE = (Event.Kind.STEP_SUSPENDED, Event.Kind.REPORTED, Event.Kind.CONSENT_TEXT)
 _Event = tuple[datetime, str, int | None, dict[str, Any]]
 """When, of which kind, about whom, and what it says."""
 

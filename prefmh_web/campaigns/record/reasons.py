@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from django.db.models import Q
 
 import sampler
-from prefmh_web.campaigns.models import Campaign, VoteReason
+from prefmh_web.campaigns.models import Campaign, Vote
 from prefmh_web.campaigns.record.rows import Row
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from sampler import schema
 
 _ROWS_AT_ONCE = 200
-_COLUMNS = ("vote__comparison__chain__place", "vote__comparison__step", "vote__number", "vote__slot", "judge__place")
 
 
 def are_in(campaign: Campaign) -> bool:
@@ -25,11 +24,18 @@ def are_in(campaign: Campaign) -> bool:
 def rows(snapshot: Snapshot) -> Iterator[Row]:
     """Yield the reason of each vote that has one, by the vote's chain, step, judge and slot."""
     yield schema.REASONS.header
-    found = VoteReason.objects.filter(judge__campaign=snapshot.campaign)
-    found = found.filter(Q(vote__number__isnull=False) | Q(vote__lte=snapshot.last_vote))
-    found = found.order_by("vote__comparison__chain__place", "vote__comparison__step", "judge__place", "vote__slot")
-    for chain, step, number, slot, judge, text, is_cut in found.values_list(*_COLUMNS, "text", "is_cut").iterator(
-        _ROWS_AT_ONCE
-    ):
-        if snapshot.has_vote(chain, step, number):
-            yield schema.REASONS.row(chain=chain, step=step, judge=judge, slot=slot, reason=text, cut=is_cut)
+    found = Vote.objects.filter(judge__campaign=snapshot.campaign).exclude(reason="")
+    found = found.filter(Q(number__isnull=False) | Q(pk__lte=snapshot.last_vote))
+    found = found.select_related("comparison__chain", "judge")
+    found = found.order_by("comparison__chain__place", "comparison__step", "judge__place", "slot")
+    for vote in found.iterator(_ROWS_AT_ONCE):
+        step = vote.comparison
+        if snapshot.has_vote(step.chain.place, step.step, vote.number):
+            yield schema.REASONS.row(
+                chain=step.chain.place,
+                step=step.step,
+                judge=vote.judge.place,
+                slot=vote.slot,
+                reason=vote.shown_reason,
+                cut=vote.is_reason_cut,
+            )
