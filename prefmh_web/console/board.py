@@ -19,7 +19,6 @@ from prefmh_web.campaigns.monitoring.panel import PanelPrice, price_of
 from prefmh_web.campaigns.monitoring.progress import ChainHead, Progress, heads_of, progress_of
 from prefmh_web.campaigns.monitoring.scores import ScorerStanding, standing_of
 from prefmh_web.campaigns.monitoring.trajectories import Trajectories, trajectories_of
-from prefmh_web.campaigns.record.reasons import are_in as keeps_reasons
 from prefmh_web.console.answers import ANSWERS, AnswerWords
 from prefmh_web.console.estimates import Estimate, asks_models, estimates_of
 from prefmh_web.console.forms.rule import rule_line
@@ -113,7 +112,8 @@ class Board:
     @property
     def has_reasons(self) -> bool:
         """True once started where it is kept what the models thought."""
-        return not self.campaign.is_draft and keeps_reasons(self.campaign)
+        sources = [judge.source for judge in self.campaign.config.judges]
+        return not self.campaign.is_draft and any(getattr(source, "reasons", False) for source in sources)
 
     @property
     def reasons(self) -> Sequence[VoteReason]:
