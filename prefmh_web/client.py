@@ -6,7 +6,7 @@
     campaign = site.create(Path("campaign.yaml").read_bytes(), once="pilot-1")
     campaign = site.start(campaign.number)
     for vote in site.rows(campaign.number, "votes"):
-        print(vote["chain"], vote["step"], vote["for_proposal"])
+        print(vote["chain_index"], vote["step"], vote["for_proposal"])
     site.download(campaign.number, Path("record.zip"))
 
 It needs neither a database nor settings. Each method is one request; `campaigns`, `rows` and `wait_for` may be several.
@@ -177,7 +177,7 @@ class Site:
 
     def rows(self, number: int, table: Table, *, chain: int | None = None) -> Iterator[dict[str, Any]]:
         """Yield the rows of a table, by the names of the columns of the record, up to the last decided step."""
-        wanted: dict[str, Any] = {"limit": 500} | ({} if chain is None else {"chain": chain})
+        wanted: dict[str, Any] = {"limit": 500} | ({} if chain is None else {"chain_index": chain})
         is_last = False
         while not is_last:
             page = self._json("GET", f"/campaigns/{number}/{table}", params=wanted)

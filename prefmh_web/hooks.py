@@ -21,8 +21,10 @@ CHANGES = ("prefmh_web.participants.recruiting.accept_change",)
 """Called with a campaign whose configuration was changed, in the transaction of the change; each raises NotPossible."""
 DELETIONS = ("prefmh_web.participants.erasure.forget_all",)
 """Called with a campaign that is being deleted, before its own rows go; perhaps more than once."""
-RECORD_TABLES = ("prefmh_web.participants.record.tables", "prefmh_web.campaigns.record.problems.tables")
-"""Called with a campaign; each yields further files of its export by name, with a header and rows."""
+RECORD_TABLES = ("prefmh_web.participants.record.tables_of_people",)
+"""Called with a campaign; each yields further tables of its export, with their rows."""
+RECORD_EVENTS = ("prefmh_web.participants.record.consents",)
+"""Called with a campaign; each yields further events of its export, as `campaigns.record.events.Happened`."""
 RECORD_DOCUMENTS = ("prefmh_web.participants.protocol_file.documents",)
 """Called with a campaign; each yields further JSON files of its export by name, with the object that it holds."""
 RECORD_TEXTS = ("prefmh_web.setup.record.texts",)

@@ -19,7 +19,6 @@ from prefmh_web.campaigns.monitoring.progress import ChainHead, Progress, heads_
 from prefmh_web.campaigns.monitoring.scores import ScorerStanding, standing_of
 from prefmh_web.campaigns.monitoring.steps import last_reasoned
 from prefmh_web.campaigns.monitoring.trajectories import Trajectories, trajectories_of
-from prefmh_web.campaigns.record.reasons import are_in as keeps_reasons
 from prefmh_web.config.campaign import LAYOUTS
 from prefmh_web.console.answers import ANSWERS, AnswerWords
 from prefmh_web.console.estimates import Estimate, asks_models, estimates_of
@@ -114,7 +113,8 @@ class Board:
     @property
     def has_reasons(self) -> bool:
         """True once started where it is kept what the models thought."""
-        return not self.campaign.is_draft and keeps_reasons(self.campaign)
+        sources = [judge.source for judge in self.campaign.config.judges]
+        return not self.campaign.is_draft and any(getattr(source, "reasons", False) for source in sources)
 
     @property
     def reasoned(self) -> Sequence[Vote]:

@@ -7,18 +7,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
+import sampler
 from prefmh_web.campaigns.models import Campaign
+from prefmh_web.campaigns.voters import numbers_in
 from prefmh_web.participants.models import Participation
-from sampler import schema
 
 NAME = "answers.csv"
-COLUMNS = ("annotator", "question", "answer", "answered_at")
+COLUMNS = ("voter", "question", "answer", "answered_at")
 
 
 def rows(campaign: Campaign) -> Iterator[tuple[str, ...]]:
     """Yield the header and a row for each answer, in the order in which they were given."""
     yield COLUMNS
+    numbers = numbers_in(campaign)
     parts = Participation.objects.filter(campaign=campaign).exclude(answers={}).values_list("annotator", "answers")
     found = [(each["at"], who, name, each["answer"]) for who, given in parts for name, each in given.items()]
     for at, who, name, answer in sorted(found):
-        yield str(who), name, schema.escaped(answer), schema.moment(datetime.fromisoformat(at))
+        yield str(numbers[who]), name, sampler.escaped(answer), sampler.moment(datetime.fromisoformat(at))

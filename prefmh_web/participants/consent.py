@@ -34,14 +34,14 @@ def version_of(text: str) -> str:
 def keep(campaign: Campaign) -> None:
     """Keep the text that a started campaign asks for now, for those who will have agreed to it; each text once."""
     text = campaign.config.study.consent
-    said = {"version": version_of(text), "text": text}
+    said = {"version": version_of(text), "wording": text}
     if text and not texts(campaign.pk).filter(data__version=said["version"]).exists():
-        events.note(campaign.pk, events.Kind.CONSENT_TEXT, said=said)
+        events.note(campaign.pk, events.Kind.CONSENT_ASKED, said=said)
 
 
 def texts(campaign: int) -> QuerySet[Event]:
     """Return the events with the texts that people of a campaign were asked to agree to, the first text first."""
-    return Event.objects.filter(campaign=campaign, kind=events.Kind.CONSENT_TEXT)
+    return Event.objects.filter(campaign=campaign, kind=events.Kind.CONSENT_ASKED)
 
 
 def is_of_now(version: str, study: Study) -> bool:

@@ -63,7 +63,7 @@ def test_who_agrees_votes_and_what_they_agreed_to_is_kept(study):
     [given] = Participation.objects.get().consents
     assert given["agreed"]
     [text] = consent.texts(study.pk)
-    assert (text.data["version"], text.data["text"]) == (given["version"], TEXT)
+    assert (text.data["version"], text.data["wording"]) == (given["version"], TEXT)
 
 
 @pytest.mark.parametrize(
@@ -128,8 +128,8 @@ def test_a_new_text_is_asked_again(study):
     assert answer(browser, study, "agree", new).url.endswith("/vote/")
     assert pair_of(browser, study) is not None
     # Back to the first text, which is kept already.
-    recruiting.set_up(study, {"consent": TEXT}, ())
-    assert [event.data["text"] for event in consent.texts(study.pk)] == [TEXT, new]
+    set_study(study, {"consent": TEXT}, ())
+    assert [event.data["wording"] for event in consent.texts(study.pk)] == [TEXT, new]
 
 
 def test_who_refuses_after_all_on_another_device_votes_no_more(study):

@@ -111,7 +111,7 @@ def test_a_campaign_whose_setup_has_changed_since_does_not_start_with_pairs_that
 ):
     draft = make_draft(researcher, file=MOLECULES, filename="m.csv", config=config)
     practice = [{"answer": "first", "if_wrong": "No."} | pair]
-    Recruitment.objects.create(campaign=draft, recruiter="prolific", protocol={"practice": practice})
+    set_study(draft, {"recruiter": "prolific", "protocol": {"practice": practice}, "codes": {"completed": "C"}})
     with pytest.raises(NotPossible, match=reason):
         lifecycle.start(draft)
     draft.refresh_from_db()

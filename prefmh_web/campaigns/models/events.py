@@ -56,7 +56,7 @@ class Event(models.Model):
         ERASED = "erased"
         PAID = "paid"
         BONUS_SET = "bonus-set"
-        CONSENT_TEXT = "consent-text"
+        CONSENT_ASKED = "consent-asked"
         MODEL_ACCEPTED = "model-accepted"
         ARCHIVED = "archived"
         UNARCHIVED = "unarchived"
