@@ -31,7 +31,7 @@ RECORD_TEXTS = ("prefmh_web.setup.record.texts",)
 """Called with a campaign; each yields further text files of its export by name."""
 REMOVALS = {"sessions": "prefmh_web.annotate.admission.forget"}
 """By what they remove of people who are forgotten: called with a campaign and annotators' numbers; returns how much."""
-LARGE_BODIES = {r"^/api/campaigns(/check)?$": "prefmh_web.api.authentication.may_upload"}
+LARGE_BODIES = {r"^/api/campaigns(/\d+/config)?$": "prefmh_web.api.authentication.may_upload"}
 """By a pattern of paths that take a body as large as a setup: says, by a request's headers, whether a sender may."""
 
 

@@ -6,6 +6,7 @@ import pytest
 from django.urls import reverse
 
 from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.models import Campaign
 from prefmh_web.participants.consent import version_of
 from tests.support.campaigns import make_draft
 

@@ -17,6 +17,7 @@ from tests.support.campaigns import (
     pair_of,
     prolific,
     recruited_campaign,
+    set_study,
     stage_path,
 )
 
