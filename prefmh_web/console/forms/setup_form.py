@@ -25,7 +25,7 @@ from pydantic.fields import FieldInfo
 import sampler
 from prefmh_web.config.campaign import CampaignConfig
 from prefmh_web.console.forms.fields import MISSING, Choices, ui_of
-from prefmh_web.console.forms.kept_files import KeptFileInput
+from prefmh_web.console.forms.kept_files import KeptFileInput, KeptFiles
 from prefmh_web.console.forms.moves import UsualMoves, usual_kernel, usual_of
 from prefmh_web.console.forms.schema_form import Fold, Group, Part, SchemaForm
 from prefmh_web.console.unstored import OF_NOISE, Sample, Unstored
@@ -60,8 +60,8 @@ _ORDER_HELP = (
 _PANEL_HELP = (
     "Leave it empty for a crowd: whoever opens the link. Each person of a panel is a judge of their own with one "
     "answer on each pair (N = 1). A step is accepted only if everyone says yes to every question: at best 25 % of the "
-    "steps for two answers, 12.5 % for three, 3.1 % for five, 0.4 % for eight, if nobody cares. The chains sample p0·exp(the "
-    "sum of all scores). After the start nobody is replaced. Voters and the record see a number for each; the names "
+    "steps for two answers, 12.5 % for three, 3.1 % for five, 0.4 % for eight, if nobody cares. The chains sample "
+    "p0·exp(the sum of all scores). After the start nobody is replaced. Voters and the record see a number for each; the names "
     "are for you and the admins of this site."
 )
 _FILE_HELP = (
@@ -127,6 +127,7 @@ class SetupForm(SchemaForm):
 
     config: CampaignConfig | None = None
     """What was sent, once it is checked."""
+    kept: KeptFiles
     only: ClassVar = {name for names in SECTIONS.values() for name in names}
 
     def __init__(
@@ -169,6 +170,28 @@ class SetupForm(SchemaForm):
         if path != "space":
             return (Sample(kind),)
         return tuple(Sample(each) for each in OBJECT_KINDS) if kind == "catalog" else _SAMPLES[kind]
+
+    def judge_at(self, name: str) -> int | None:
+        """Return the index of the first judge that a question stands for, once it is checked.
+
+        Args:
+            name: of a part of the question.
+        """
+        row = ".".join(name.split(".")[:2])
+        return next((int(path.partition(".")[2]) for path, each in self.moved.items() if each == row), None)
+
+    def asked_at(self, name: str) -> Plain | None:
+        """Return the space, the rule and one question as they stand in the fields, whatever else is wrong.
+
+        Args:
+            name: of a part of the question.
+        """
+        self.full_clean()
+        row = self.parts.get(".".join(name.split(".")[:2]))
+        if row is None:
+            return None
+        value = self.root.value()
+        return {"space": value["space"], "rule": value["rule"], "judge": _judges_of(row.value(), [])[0]}
 
     def choices_of(self, name: str) -> Choices:
         match name:
