@@ -15,6 +15,8 @@ START_DEMANDS = (
 """Called with a draft before it starts; each raises NotPossible where it cannot."""
 EXTENSION_DEMANDS = ("prefmh_web.participants.budget.demand_covers",)
 """Called with a campaign, and the steps that are to be added; each raises NotPossible where it cannot be longer."""
+CHANGES = ("prefmh_web.participants.recruiting.accept_change",)
+"""Called with a campaign whose configuration was changed, in the transaction of the change; each raises NotPossible."""
 DELETIONS = ("prefmh_web.participants.erasure.forget_all",)
 """Called with a campaign that is being deleted, before its own rows go; perhaps more than once."""
 RECORD_TABLES = ("prefmh_web.participants.record.tables", "prefmh_web.campaigns.record.problems.tables")

@@ -27,6 +27,7 @@ from .config import MOST_STEPS as MOST_STEPS
 from .config import ChainConfig as ChainConfig
 from .config import ConfigError as ConfigError
 from .config import ConfigProblem as ConfigProblem
+from .config import demand_sound as demand_sound
 from .config import parse_config as parse_config
 from .config import problems_in as problems_in
 from .diagnostics.extras import MissingExtra as MissingExtra

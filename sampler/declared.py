@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
+from pydantic.fields import FieldInfo
 
 JUDGED_BY = "it is part of what people judge by, so the votes before and after would be of two judges"
-LAW = "the chains would sample another law from there on"
+TARGET = "the chains would sample another distribution from there on"
 
 
 class Declared(BaseModel):
@@ -61,3 +62,9 @@ class ui:  # noqa: N801 - it reads as a function in each declaration
         """Add to a JSON Schema what is published."""
         if self.fixed:
             schema["x-fixed"] = self.fixed
+
+
+def ui_of(info: FieldInfo) -> ui:
+    """Return what a declaration says of a field beside JSON Schema."""
+    found = info.json_schema_extra
+    return found if isinstance(found, ui) else ui()

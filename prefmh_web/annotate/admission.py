@@ -18,7 +18,7 @@ from prefmh_web.participants import completion, consent, joining, places, way
 from prefmh_web.participants.arrivals import Arrival
 from prefmh_web.participants.completion import End
 from prefmh_web.participants.consent import Answer
-from prefmh_web.participants.recruiting import recruitment_of, terms_of
+from prefmh_web.participants.recruiting import terms_of
 from prefmh_web.transport import sessions
 
 _KEY = "annotator_in_{}"
@@ -136,7 +136,7 @@ def _demand_left(campaign: Campaign) -> None:
         if recruiter.person:
             raise NothingLeft(_("This study is finished: there is nothing left to do. Please return your place."))
         raise NothingLeft(_("This study is finished: there is nothing left to do."))
-    if recruiter.knows_people and places.are_all_taken(recruitment_of(campaign)):
+    if recruiter.knows_people and places.are_all_taken(campaign, campaign.config.study):
         if recruiter.person:
             raise NothingLeft(_("All places of this study are taken. Please return your place."))
         raise NothingLeft(_("All places of this study are taken."))
@@ -176,13 +176,13 @@ def _sent(
     session: SessionBase, invitation: Invitation, arrival: Arrival | None, answer: Answer | None
 ) -> Annotator | None:
     """Return who somebody is whom a platform has sent; None if they must be asked first whether they agree."""
-    campaign, recruitment = invitation.campaign, recruitment_of(invitation.campaign)
+    campaign, study = invitation.campaign, invitation.campaign.config.study
     known = joining.annotator_of(campaign, arrival) if arrival else who_joined(session, campaign.pk)
     # The text may have changed while they read it.
-    is_of_now = answer is not None and consent.is_of_now(answer.version, recruitment)
+    is_of_now = answer is not None and consent.is_of_now(answer.version, study)
     if known is None:
         _demand_open(invitation, arrival)
-    if consent.is_needed(known, recruitment) and not is_of_now:
+    if consent.is_needed(known, study) and not is_of_now:
         return None
     if known and answer and answer.agrees:
         completion.take_back_refusal(known)

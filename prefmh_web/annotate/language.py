@@ -24,7 +24,7 @@ def spoken_by_link(view: View) -> View:
         invitation = admission.invitation_by(token)
         if invitation is None:
             return view(request, token, **rest)
-        with translation.override(invitation.campaign.language):
+        with translation.override(invitation.campaign.config.language):
             return view(request, token, **rest)
 
     return speaking

@@ -12,7 +12,6 @@ from prefmh_web.campaigns.started import contexts_by_content, started_campaign
 from prefmh_web.objects import StoredObject, media
 from prefmh_web.participants import own_pairs
 from prefmh_web.participants.options import options_of
-from prefmh_web.participants.recruiting import recruitment_of
 from prefmh_web.participants.stages.practice import Exercise
 from sampler.judges import shared_context
 
@@ -33,14 +32,14 @@ def context(exercise: Exercise, annotator: Annotator, token: str) -> Mapping[str
     )
     question = own_pairs.question_of(pair, started.config)
     shown = {"question": question, "kind": started.object_kind, "options": options, "context": context.shared}
-    return {"exercise": exercise, **annotator.campaign.shown_as(started.config), **shown}
+    return {"exercise": exercise, **started.config.shown_as, **shown}
 
 
 @require_safe
 def picture(request: HttpRequest, token: str, number: str, side: str) -> HttpResponse:
     """Send the picture of one side of a pair to practise on, to those who take part."""
     annotator = admission.annotator_by(request.session, token)
-    pairs = recruitment_of(annotator.campaign).parsed_protocol.practice if annotator else ()
+    pairs = annotator.campaign.config.study.protocol.practice if annotator else ()
     if annotator is None or int(number) >= len(pairs):
         raise Http404("There is no such pair.")
     pair = pairs[int(number)]

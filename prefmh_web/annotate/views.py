@@ -21,7 +21,7 @@ from prefmh_web.participants import checks, completion, consent, erasure, paymen
 from prefmh_web.participants.erasure import Scope
 from prefmh_web.participants.markdown import rendered
 from prefmh_web.participants.models import Stage
-from prefmh_web.participants.recruiting import recruitment_of, terms_of
+from prefmh_web.participants.recruiting import terms_of
 from prefmh_web.participants.stages.practice import PracticeForm
 from prefmh_web.transport import rate_limits
 
@@ -56,14 +56,14 @@ def _asked(campaign: Campaign) -> dict[str, object]:
     """Return what people are asked to agree to, where a platform sends them."""
     if not terms_of(campaign).recruiter.knows_people:
         return {}
-    text = recruitment_of(campaign).consent
+    text = campaign.config.study.consent
     return {"consent": rendered(text), "version": consent.version_of(text)} if text else {}
 
 
 def _must_agree(annotator: Annotator | None, campaign: Campaign) -> bool:
     if not terms_of(campaign).recruiter.knows_people:
         return False
-    return consent.is_needed(annotator, recruitment_of(campaign))
+    return consent.is_needed(annotator, campaign.config.study)
 
 
 def _about(invitation: Invitation, annotator: Annotator | None) -> dict[str, object]:
@@ -74,7 +74,7 @@ def _about(invitation: Invitation, annotator: Annotator | None) -> dict[str, obj
         "is_back": annotator is not None,
         **_panelist(invitation),
         "campaign": campaign,
-        "instructions": campaign.instructions,
+        "instructions": campaign.config.instructions,
         "questions": [judge.question for judge in started.judges if judge.panelist in (None, invitation.panelist)],
         "kind": started.object_kind,
         "votes_each": terms_of(campaign).votes_each,

@@ -9,9 +9,10 @@ from django.db.models import Sum
 from prefmh_web.campaigns.engine import leases, reading
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease
 from prefmh_web.campaigns.started import started_campaign
+from prefmh_web.config import Outcome
 from prefmh_web.participants import activity, checks, waits
 from prefmh_web.participants.completion import is_time_over, outcome_due
-from prefmh_web.participants.models import Check, Outcome
+from prefmh_web.participants.models import Check
 from prefmh_web.participants.recruiting import Terms, terms_of
 
 # All pages of a campaign show the same progress bar. Its sum goes over every chain, so a vote does not wait for it

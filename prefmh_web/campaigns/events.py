@@ -12,7 +12,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from prefmh_web.campaigns.models import (
     Annotator,
@@ -46,11 +46,14 @@ class Extended(Nothing):
     steps_after: int
 
 
-class Caps(Nothing):
-    """What models may cost and how many requests they may take; None for no cap."""
+class ConfigChanged(Nothing):
+    """A change of the configuration: the path of the field, and its value before and after. What is hidden has none; a
+    long text has its hash.
+    """
 
-    cost_cap: str | None
-    request_cap: int | None
+    path: str
+    old: JsonValue
+    new: JsonValue
 
 
 class OfStep(Nothing):
@@ -83,14 +86,6 @@ class OfRole(Nothing):
     """The role of a member."""
 
     role: str
-
-
-class ParticipantsSet(Nothing):
-    """The names of settings that changed, and of those that may be told the values before and after."""
-
-    model_config = ConfigDict(extra="allow")
-
-    changed: str
 
 
 class ParticipationEnded(Nothing):
@@ -130,13 +125,6 @@ class Paid(Nothing):
     people: int
 
 
-class Changed(Nothing):
-    """A text before and after: a name in quotation marks, of a debriefing the beginning of its hash."""
-
-    before: str
-    after: str
-
-
 class ModelAccepted(Nothing):
     """The judges whose model was accepted, by their index."""
 
@@ -145,20 +133,17 @@ class ModelAccepted(Nothing):
 
 _SAYS: dict[Kind, type[Nothing]] = {
     Kind.EXTENDED: Extended,
-    Kind.CAPS: Caps,
+    Kind.CONFIG_CHANGED: ConfigChanged,
     Kind.STEP_SUSPENDED: StepSuspended,
     Kind.STEP_TRIED_AGAIN: OfStep,
     Kind.CHAIN_ENDED: ChainEnded,
     Kind.REMINDED: OfPanelist,
     Kind.MEMBER_SET: OfRole,
     Kind.MEMBER_REMOVED: OfRole,
-    Kind.PARTICIPANTS_SET: ParticipantsSet,
     Kind.PARTICIPATION_ENDED: ParticipationEnded,
     Kind.REPORTED: Reported,
     Kind.ERASED: Erased,
     Kind.PAID: Paid,
-    Kind.RENAMED: Changed,
-    Kind.DEBRIEFING_SET: Changed,
     Kind.MODEL_ACCEPTED: ModelAccepted,
 }
 """Kinds that are not here say nothing."""

@@ -1,4 +1,4 @@
-"""The whole configuration of a campaign, as one model: the form, `campaign.yaml`, the API and the record come from it.
+"""The whole configuration of a campaign, as one model: form, file, API and record are made of it.
 
 What fixes the chains is the sampler's own (`sampler.ChainConfig`); people are in `study.py`. Nothing is said twice.
 
@@ -14,7 +14,7 @@ from pydantic import ConfigDict, Field, StringConstraints
 
 import sampler
 from prefmh_web.config.study import Money, Study
-from sampler.declared import JUDGED_BY, LAW, Declared, ui
+from sampler.declared import JUDGED_BY, TARGET, Declared, ui
 
 _VOTERS = "The language, the layout, the time to answer, and pairs that nobody answers"
 _LENGTH = "More chains while people come, what is left out, and the seed"
@@ -28,6 +28,10 @@ LONGEST_NAME = 120
 LARGEST_SEED = 2**53 - 1
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_NAME)]
 Language = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}(-[a-zA-Z0-9]{2,8})?$")]
+LAYOUTS = {
+    "by-screen": "Side by side where there is room, else one above the other",
+    "stacked": "One above the other on every screen",
+}
 _ScorerName = Annotated[str, StringConstraints(pattern=r"^\S{1,200}$")]
 
 
@@ -68,7 +72,7 @@ class Answering(Declared):
         title="Set a step aside after so many skips",
         description="It is suspended: nobody else is asked about it until you try it again or end its chain. Empty for "
         "never.",
-        json_schema_extra=ui(fixed=LAW),
+        json_schema_extra=ui(fixed=TARGET),
     )
     suspend_after_reports: int = Field(
         default=2,
@@ -76,7 +80,7 @@ class Answering(Declared):
         le=1000,
         title="Set a step aside after so many reports",
         description="That an object is not shown, or broken, each by another person.",
-        json_schema_extra=ui(fixed=LAW),
+        json_schema_extra=ui(fixed=TARGET),
     )
 
 
@@ -120,68 +124,33 @@ class CampaignConfig(sampler.ChainConfig):
 
     model_config = ConfigDict(title="campaign.yaml of prefmh")
 
-    name: Name = Field(
-        title="Name of the campaign",
-        description="Voters do not see it. Colleagues whom you add to the campaign do.",
-    )
-    instructions: Annotated[str, StringConstraints(strip_whitespace=True, max_length=4000)] = Field(
-        default="",
-        title="Instructions for voters",
-        description="Shown once, before the first pair.",
-        json_schema_extra=ui(widget="text", fixed=JUDGED_BY, when=_JUDGED),
-    )
-    language: Language = Field(
-        default="en",
-        title="Language of the voters' pages",
-        description="Write your questions and instructions in it, too. Translations that no native speaker has "
-        "reviewed yet say so.",
-        json_schema_extra=ui(fixed=JUDGED_BY, choices="languages", fold=_VOTERS),
-    )
-    layout: Literal["by-screen", "stacked"] | None = Field(
-        default=None,
-        title="How the two objects stand",
-        description="A preference for the first object may be another one beside than above. Two orders cancel it only "
-        "where all people see one layout.",
-        json_schema_extra=ui(fixed=JUDGED_BY, labels=_LAYOUTS, fold=_VOTERS),
-    )
-    file: UploadedFile | None = Field(default=None, json_schema_extra=ui(widget="none"))
-    # A draft has none that was not typed: see `Campaign.config`.
-    seed: int | None = Field(  # type: ignore[assignment]
-        default=None,
-        ge=0,
-        le=LARGEST_SEED,
-        title="Seed of all random numbers",
-        description="Leave empty, and the start draws one. Its hash is shown from then on, and nobody sees the seed "
-        "until the campaign has ended. Keep a seed that you type secret: it determines all random numbers.",
-        json_schema_extra=ui(fixed=LAW, fold=_LENGTH, hidden="until the end"),
-    )
-    scorers: tuple[_ScorerName, ...] = Field(
-        default=(),
-        max_length=50,
-        title="Scorers",
-        description="Each gives every object that a chain proposes a number, which the record keeps and the report "
-        "follows. They decide nothing, unless the rule goes by scores.",
-        json_schema_extra=ui(
-            fixed="the objects before and after would be measured otherwise",
-            fold="Scores that the record keeps of each object",
-            choices="scorers",
-        ),
-    )
-    answering: Answering = Field(default=Answering(), json_schema_extra=ui(fold=_VOTERS))
-    caps: Caps = Field(default=Caps(), json_schema_extra=ui(fold="Caps on what models may cost"))
-    study: Study = Field(default=Study(), json_schema_extra=ui(widget="none"))
+    name: Name
+    instructions: Annotated[str, StringConstraints(strip_whitespace=True, max_length=4000)] = ""
+    language: Language = "en"
+    layout: Literal["by-screen", "stacked"] | None = None
+    file: UploadedFile | None = None
+    # The sampler's own always has one; so has `Campaign.config`.
+    seed: int | None = Field(default=None, ge=0, le=LARGEST_SEED, json_schema_extra={"hidden": "until the end"})  # type: ignore[assignment]
+    judges: tuple[sampler.JudgeConfig, ...] = Field(default=(), max_length=8)
+    scorers: tuple[_ScorerName, ...] = Field(default=(), max_length=50)
+    answering: Answering = Answering()
+    caps: Caps = Caps()
+    study: Study = Study()
 
     @property
-    def is_stacked(self) -> bool:
-        """True where one object stands above the other on every screen: a bias that is to cancel between two orders
-        must be that of one layout."""
+    def shown_as(self) -> dict[str, Any]:
+        """How pages show a pair: whether one object stands above the other on every screen, since a bias that is to
+        cancel between two orders must be that of one layout; and the language of the objects, where it is known.
+        """
         has_orders = any(judge.order != "random" for judge in self.judges)
-        return self.layout == "stacked" or (self.layout is None and has_orders)
+        is_stacked = self.layout == "stacked" or (self.layout is None and has_orders)
+        # Of those that are generated, the story openings are written here.
+        return {"is_stacked": is_stacked, "objects_lang": "en" if self.space.kind == "texts" else ""}
 
     @property
-    def objects_language(self) -> str:
-        """The language of the objects, where it is known: of those that are generated, story openings are English."""
-        return "en" if self.space.kind == "texts" else ""
+    def all_scorers(self) -> tuple[str, ...]:
+        """The scorers of the campaign: those that steps wait for first."""
+        return tuple(dict.fromkeys([*self.awaited_scorers, *self.scorers]))
 
 
 def json_schema() -> dict[str, Any]:

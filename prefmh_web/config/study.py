@@ -21,8 +21,8 @@ from prefmh_web.recruiters import ANYBODY, LINK, RECRUITERS, Recruiter, recruite
 from sampler.declared import JUDGED_BY, Declared, ui
 from sampler.judges import Shares
 
-CROWD = "it decides who votes and how much each gives, so the votes before and after would be of two crowds"
-_TRIALS = "the record declares beforehand how often trials come, and their answers are compared with each other"
+VOTERS = "it decides who votes and how much each gives, so the votes before and after would be of two crowds"
+TRIALS = "the record declares beforehand how often trials come, and their answers are compared with each other"
 _LIMITS = "Limits, budget and what a place costs"
 _ENDS = "Codes and pay if a part ends in another way, and the address to return to"
 _ELIGIBLE = "Who can take part"
@@ -305,7 +305,7 @@ class Protocol(Declared):
     """
 
     questions: tuple[Question, ...] = Field(
-        default=(), title="Questions about the person", json_schema_extra=ui(rows="Add a question", fixed=CROWD)
+        default=(), title="Questions about the person", json_schema_extra=ui(rows="Add a question", fixed=VOTERS)
     )
     instructions: Text = Field(
         default="",
@@ -323,60 +323,60 @@ class Protocol(Declared):
     comprehension: tuple[Check, ...] = Field(
         default=(),
         title="Check that people understood the instructions",
-        json_schema_extra=ui(rows="Add a question", fixed=CROWD),
+        json_schema_extra=ui(rows="Add a question", fixed=VOTERS),
     )
     tries: Annotated[int, Field(ge=1, le=20)] = Field(
         default=2,
         title="Tries",
         description="So often a person may answer the questions about the instructions. After that their part ends.",
-        json_schema_extra=ui(fixed=CROWD, fold="Tries"),
+        json_schema_extra=ui(fixed=VOTERS, fold="Tries"),
     )
     check_share: Annotated[float, Field(ge=0, le=0.5)] = Field(
         default=0,
         title="Attention checks, per 100 votes",
         description="A pair between two pairs; the question says which side to choose. When one comes is drawn by lot "
         "and does not depend on the pairs. Its answer is never a vote. 0 for none.",
-        json_schema_extra=ui(unit="percent", fixed=_TRIALS, fold=_OFTEN),
+        json_schema_extra=ui(unit="percent", fixed=TRIALS, fold=_OFTEN),
     )
     gold_share: Annotated[float, Field(ge=0, le=0.5)] = Field(
         default=0,
         title="Gold checks, per 100 votes",
         description="One of the gold pairs below, between two pairs. It looks like any other, and its answer is no "
         "vote.",
-        json_schema_extra=ui(unit="percent", fixed=_TRIALS, fold=_OFTEN),
+        json_schema_extra=ui(unit="percent", fixed=TRIALS, fold=_OFTEN),
     )
     repeat_share: Annotated[float, Field(ge=0, le=0.5)] = Field(
         default=0,
         title="Repeats, per 100 votes",
         description="A decided pair that the person has judged, once more: it shows how steady their answers are. Its "
         "answer is never a vote and never ends a part.",
-        json_schema_extra=ui(unit="percent", fixed=_TRIALS, fold=_OFTEN),
+        json_schema_extra=ui(unit="percent", fixed=TRIALS, fold=_OFTEN),
     )
     checks_may_fail: Annotated[int, Field(ge=0, le=1000)] = Field(
-        default=2, title="So many may fail", json_schema_extra=ui(fixed=CROWD, fold=_OFTEN)
+        default=2, title="So many may fail", json_schema_extra=ui(fixed=VOTERS, fold=_OFTEN)
     )
     checks_end: bool = Field(
-        default=True, title="One more ends the part", json_schema_extra=ui(fixed=CROWD, fold=_OFTEN)
+        default=True, title="One more ends the part", json_schema_extra=ui(fixed=VOTERS, fold=_OFTEN)
     )
     gold: tuple[OwnPair, ...] = Field(
         default=(),
         title="Gold pairs",
         description="Pairs of your own whose answer nobody doubts. Each person sees all of them before one comes "
         "again, and either object may come first.",
-        json_schema_extra=ui(rows="Add a pair", fixed=_TRIALS, fold=_OFTEN),
+        json_schema_extra=ui(rows="Add a pair", fixed=TRIALS, fold=_OFTEN),
     )
     wait_minutes: Annotated[int, Field(ge=0, le=1440)] | None = Field(
         default=None,
         title="Longest wait, in minutes",
         description="Somebody for whom no pair has been free for so long has done their part, and it ends as “nothing "
         f"left to vote on”. Empty: {USUAL_WAIT_MINUTES} where a platform pays people, no end elsewhere. 0: no end.",
-        json_schema_extra=ui(fixed=CROWD, fold=_WAITING),
+        json_schema_extra=ui(fixed=VOTERS, fold=_WAITING),
     )
     wait_is_paid: bool = Field(
         default=False,
         title="The time that people wait is paid",
         description="Those who wait are told so.",
-        json_schema_extra=ui(fixed=CROWD, fold=_WAITING),
+        json_schema_extra=ui(fixed=VOTERS, fold=_WAITING),
     )
     debriefing: Text = Field(
         default="",
@@ -468,28 +468,28 @@ class Study(Declared):
     recruiter: _Recruiter = Field(
         default=ANYBODY.name,
         title="Where do people come from?",
-        json_schema_extra=ui(choices="recruiters", fixed=CROWD),
+        json_schema_extra=ui(choices="recruiters", fixed=VOTERS),
     )
     parameter: str = Field(
         default="",
         max_length=64,
         title="Parameter with the person's id",
         description=f"Only for “{LINK.title}”: the name in the link, for example participant.",
-        json_schema_extra=ui(fixed=CROWD, when={"recruiter": (LINK.name,)}),
+        json_schema_extra=ui(fixed=VOTERS, when={"recruiter": (LINK.name,)}),
     )
     votes_each: _Count | None = Field(
         default=None,
         title="Votes per person",
         description="After so many votes a person's part is complete. A pair on the screen may still be answered. "
         "Leave empty for no limit.",
-        json_schema_extra=ui(fixed=CROWD),
+        json_schema_extra=ui(fixed=VOTERS),
     )
     checks_ids: bool = Field(
         default=True,
         title="Check the form of ids",
         description="Who comes with an id that does not look like the platform's is asked to open the study again. "
         "Untick it to try the link with ids of your own.",
-        json_schema_extra=ui(fixed=CROWD, fold=_LIMITS),
+        json_schema_extra=ui(fixed=VOTERS, fold=_LIMITS),
     )
     places: _Count | None = Field(
         default=None,
@@ -526,7 +526,7 @@ class Study(Declared):
         title="The platform's maximum time, in minutes",
         description=f"A person's part ends {MINUTES_TO_RETURN} minutes before it, so that they can enter the code. "
         "Leave empty for no limit.",
-        json_schema_extra=ui(fixed=CROWD, fold=_LIMITS),
+        json_schema_extra=ui(fixed=VOTERS, fold=_LIMITS),
     )
     most_active_minutes: int | None = Field(
         default=None,
@@ -535,13 +535,13 @@ class Study(Declared):
         title="Active minutes per person",
         description="After so many minutes with a pair on the screen a person's part is complete. The pair on the "
         "screen may still be answered; waiting and time away are not counted. Leave empty for no limit.",
-        json_schema_extra=ui(fixed=CROWD, fold=_LIMITS),
+        json_schema_extra=ui(fixed=VOTERS, fold=_LIMITS),
     )
     absent_minutes: _Minutes | None = Field(
         default=None,
         title="Minutes until an absent person loses their place",
         description="Where places are limited. Leave empty for the platform's maximum time.",
-        json_schema_extra=ui(fixed=CROWD, fold=_LIMITS),
+        json_schema_extra=ui(fixed=VOTERS, fold=_LIMITS),
     )
     most_a_minute: int | None = Field(
         default=None,
@@ -556,7 +556,7 @@ class Study(Declared):
         default=(),
         max_length=1000,
         title="Do not take people who took part in",
-        json_schema_extra=ui(fixed=CROWD, choices="own campaigns", fold=_LIMITS),
+        json_schema_extra=ui(fixed=VOTERS, choices="own campaigns", fold=_LIMITS),
     )
     consent: _Consent = Field(
         default="",

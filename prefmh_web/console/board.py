@@ -20,6 +20,7 @@ from prefmh_web.campaigns.monitoring.progress import ChainHead, Progress, heads_
 from prefmh_web.campaigns.monitoring.scores import ScorerStanding, standing_of
 from prefmh_web.campaigns.monitoring.trajectories import Trajectories, trajectories_of
 from prefmh_web.campaigns.record.reasons import are_in as keeps_reasons
+from prefmh_web.config.campaign import LAYOUTS
 from prefmh_web.console.answers import ANSWERS, AnswerWords
 from prefmh_web.console.estimates import Estimate, asks_models, estimates_of
 from prefmh_web.console.forms.rule import rule_line
@@ -161,14 +162,14 @@ class Board:
             ("The chains sample", self.campaign.target_law.replace("; ", "\n")),
             ("Chains", f"{_chains(config)}, {config.steps} steps each"),
             *([("Burn-in, in steps", str(config.burn_in))] if config.burn_in else []),
-            *([("Language of the voters' pages", self._language)] if self.campaign.language != SOURCE else []),
-            *([("How the two objects stand", self.campaign.get_layout_display())] if self.campaign.layout else []),
-            ("Time to answer, in seconds", str(self.campaign.lease_seconds)),
+            *([("Language of the voters' pages", self._language)] if config.language != SOURCE else []),
+            *([("How the two objects stand", LAYOUTS[config.layout])] if config.layout else []),
+            ("Time to answer, in seconds", str(config.answering.seconds)),
             ("A step is suspended", self._suspension),
             *([("Cap on models", self._caps)] if self._caps else []),
-            *([("Scorers", self.campaign.scorer_names.replace(" ", ", "))] if self.campaign.scorer_names else []),
+            *([("Scorers", ", ".join(config.all_scorers))] if config.all_scorers else []),
             ("Seed", self._seed),
-            ("Instructions", self.campaign.instructions or "none"),
+            ("Instructions", config.instructions or "none"),
         ]
 
     @property
@@ -177,11 +178,12 @@ class Board:
             return f"told once the campaign has ended; its hash is {self.campaign.seed_hash}"
         if self.campaign.is_draft:
             return f"{'typed' if self.campaign.is_seed_typed else 'drawn at the start'}, told at the end"
-        return str(self.campaign.config.seed)
+        return str(self.campaign.seed)
 
     @property
     def _suspension(self) -> str:
-        skips, reports = self.campaign.suspend_after_skips, self.campaign.suspend_after_reports
+        answering = self.campaign.config.answering
+        skips, reports = answering.suspend_after_skips, answering.suspend_after_reports
         people = "1 person reports" if reports == 1 else f"{reports} people report"
         after = f"after {skips} skip{'' if skips == 1 else 's'}, or " if skips else ""
         return f"{after}when {people} that an object is not shown"
@@ -195,7 +197,8 @@ class Board:
 
     @property
     def _language(self) -> str:
-        return str(dict(settings.LANGUAGES).get(self.campaign.language, self.campaign.language))
+        language = self.campaign.config.language
+        return str(dict(settings.LANGUAGES).get(language, language))
 
     @cached_property
     def outlook(self) -> Outlook:

@@ -10,7 +10,7 @@ from prefmh_web.campaigns.monitoring.results import is_cut_short
 from prefmh_web.console.answers import ANSWERS
 from prefmh_web.console.durations import in_words
 from prefmh_web.participants.budget import supply_of
-from prefmh_web.participants.recruiting import recruitment_of, terms_of
+from prefmh_web.participants.recruiting import terms_of
 
 CUT_SHORT = "The campaign was ended before its last step."
 
@@ -103,7 +103,7 @@ def _lack_of_places(campaign: Campaign) -> str:
     """Return that those who have a place do not bring the votes that are needed; empty where a place is free."""
     if not terms_of(campaign).recruiter.knows_people:
         return ""
-    supply = supply_of(campaign, recruitment_of(campaign))
+    supply = supply_of(campaign, campaign.config.study)
     if supply is None or not (supply.is_full and supply.is_short):
         return ""
     return f"All places are taken: {supply.steps:,} steps still need {supply.wanted:,} votes."

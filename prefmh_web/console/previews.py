@@ -109,7 +109,7 @@ def preview_of(described: Mapping[str, Any] | None, owner: User, campaign: Campa
     fitting = model_judges.Fitting(1 if rates else 2, [label for _, label in columns], _measures_of(asked.space, kind))
     known = model_judges.known_places(fitting)
     problems = [("Objects", "A model hears no recordings. Let people judge them.")] if kind.medium == "sound" else []
-    template = asked.judge.source.prompt  # type: ignore[union-attr] - people have no endpoint
+    template = asked.judge.source.prompt if isinstance(asked.judge.source, sampler.ModelSource) else None
     problems += model_judges.template_problems(template, fitting) if template else []
     if problems:
         return Preview(problems, known, [])

@@ -15,14 +15,13 @@ import numpy as np
 
 import sampler
 from prefmh_web.campaigns.models import Campaign, Side
+from prefmh_web.config import Outcome, Protocol
 from prefmh_web.console.rehearsal import NotComputable, Rehearsal, Seen
 from prefmh_web.console.unstored import NOISE, pair_of
 from prefmh_web.objects import ObjectKind
 from prefmh_web.participants import checks
-from prefmh_web.participants.models import Outcome, Participation, Stage
+from prefmh_web.participants.models import Participation, Stage
 from prefmh_web.participants.options import Option, options_of
-from prefmh_web.participants.protocol import Protocol
-from prefmh_web.participants.recruiting import recruitment_of
 from prefmh_web.participants.stages import next_stage
 from sampler.judges import ContextLine, shared_context
 
@@ -93,10 +92,10 @@ class Sandbox:
     def __init__(self, campaign: Campaign, standing: Standing):
         self.campaign, self.standing = campaign, standing
         self.config = campaign.config
-        self.recruitment = recruitment_of(campaign)
-        knows_people = self.recruitment.platform.knows_people
-        self.protocol = self.recruitment.parsed_protocol if knows_people else Protocol()
-        self.consent = self.recruitment.consent if knows_people else ""
+        self.study = campaign.config.study
+        knows_people = self.study.platform.knows_people
+        self.protocol = self.study.protocol if knows_people else Protocol()
+        self.consent = self.study.consent if knows_people else ""
         self.part = Participation(campaign=campaign, tries=standing["tries"])
         self._judges = [place for place, judge in enumerate(self.config.judges) if judge.source.kind in _OF_PEOPLE]
 
@@ -136,13 +135,13 @@ class Sandbox:
         self.standing["votes"] += 1
         if pair.drawn is not None:
             self._decide(pair.drawn, pair.judge, choice == pair.proposal)
-        if self.standing["votes"] >= min(PAIRS, self.recruitment.votes_each or PAIRS):
+        if self.standing["votes"] >= min(PAIRS, self.study.votes_each or PAIRS):
             self.go_on()
 
     def pair(self) -> SandboxPair:
         """Return the pair on the screen: the same until it is answered."""
         asked = self.standing["asked"]
-        rng = np.random.default_rng([self.config.seed, asked])
+        rng = np.random.default_rng([self.campaign.seed, asked])
         proposal = (Side.FIRST, Side.SECOND)[int(rng.integers(2))]
         judge = self._judges[asked % len(self._judges)]
         told = proposal if asked == _CHECK_AFTER and self.protocol.check_share else None
@@ -170,7 +169,7 @@ class Sandbox:
 
     def _decide(self, drawn: sampler.Comparison[Any], judge: int, is_for_it: bool) -> None:
         """Settle a step by this vote, and by lot for everybody else."""
-        rng = np.random.default_rng([self.config.seed, self.standing["asked"], 1])
+        rng = np.random.default_rng([self.campaign.seed, self.standing["asked"], 1])
         tally = sampler.Tally.empty(len(drawn.budgets)).add(judge, is_for_it)
         while (verdict := sampler.tell(drawn, tally)) is sampler.Verdict.UNDECIDED:
             missing = [place for place, budget in enumerate(drawn.budgets) if tally.votes_cast[place] < budget]

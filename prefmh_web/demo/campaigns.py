@@ -10,6 +10,7 @@ from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.started.plans import decoder_of
+from prefmh_web.config import CampaignConfig
 from prefmh_web.demo import tastes
 from prefmh_web.demo.voters import Score
 from prefmh_web.objects.kind import Pixels
@@ -110,16 +111,14 @@ def _find(owner, demo: DemoCampaign) -> Campaign | None:
 
 def _make(owner, demo: DemoCampaign) -> Campaign:
     described = {
-        "version": 1,
+        "name": demo.name,
+        "instructions": demo.instructions,
         "space": demo.space,
         "kernel": demo.kernel,
         "judges": [{"question": asked.question, "votes": asked.budget} for asked in demo.questions],
         "chains": _CHAINS,
         "steps": demo.steps,
-        # The start draws another one: a voter who knew the seed would know the uniforms.
-        "seed": 0,
     }
-    config = sampler.parse_config(described).model_dump(mode="json")
-    campaign = drafts.create(owner=owner, name=demo.name, instructions=demo.instructions, config=config)
+    campaign = drafts.create(owner=owner, config=CampaignConfig.model_validate(described))
     lifecycle.start(campaign)
     return campaign

@@ -18,9 +18,10 @@ from django.db.models import Exists, F, OuterRef, Q
 
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import spending
-from prefmh_web.campaigns.lifecycle import caps, drafts
+from prefmh_web.campaigns.lifecycle import caps, changes, drafts
 from prefmh_web.campaigns.models import Campaign, Comparison, ModelUsage, Score, Turn
 from prefmh_web.campaigns.record import export
+from prefmh_web.config import CampaignConfig
 from prefmh_web.experiments.configs import Part
 from prefmh_web.experiments.models import ExperimentCampaign
 
@@ -46,7 +47,7 @@ def ensure(owner: User, settings: str, part: Part, config: dict[str, Any]) -> Ca
         if found is not None:
             return found.campaign
         name = f"{part.options.of_experiment.title}: {part.name}"[:120]
-        campaign = drafts.create(owner=owner, name=name, config=config, is_seed_typed=True)
+        campaign = drafts.create(owner=owner, config=CampaignConfig.model_validate(config | {"name": name}))
         ExperimentCampaign.objects.create(**key, seed=part.seed, experiment=experiment, campaign=campaign)
     return campaign
 
@@ -100,11 +101,8 @@ _FINISHED = Campaign.Status.FINISHED
 def _allow(campaign: Campaign, owner: User, most_requests: int | None) -> None:
     if campaign.request_cap == most_requests or campaign.status == _FINISHED:
         return
-    if campaign.is_draft:
-        Campaign.objects.filter(pk=campaign.pk).update(request_cap=most_requests)
-    else:
-        caps.change(campaign, owner, cost_cap=campaign.cost_cap, request_cap=most_requests)
-    campaign.refresh_from_db()
+    caps = campaign.config.caps.model_copy(update={"requests": most_requests})
+    changes.apply(campaign, campaign.typed_config.model_copy(update={"caps": caps}), owner)
 
 
 def _resume(campaign: Campaign, most_requests: int | None) -> None:
@@ -129,7 +127,7 @@ def _check(campaign: Campaign, most_requests: int | None) -> None:
         raise Blocked(f"{campaign.name} is paused: {reason}")
     for judge in campaign.judges.exclude(stopped_because=""):
         raise Blocked(f"{campaign.name}: {judge.stopped_because} Open the campaign's page to go on.")
-    for scorer in campaign.scorers.filter(name__in=campaign.config.scorers).exclude(stopped_because=""):
+    for scorer in campaign.scorers.filter(name__in=campaign.config.awaited_scorers).exclude(stopped_because=""):
         raise Blocked(
             f"{campaign.name}: the scorer {scorer.name} gives no numbers: {scorer.stopped_because}. Mend it, press "
             "“Try the scorers again” on the campaign's page, and run the same command again"
@@ -162,7 +160,7 @@ def _all_are_suspended(campaign: Campaign) -> bool:
 
 def _missing_number(campaign: Campaign) -> Score | None:
     """Return why no chain goes on where each waits for a number that its scorer says there is not; otherwise None."""
-    names = campaign.config.scorers
+    names = campaign.config.awaited_scorers
     if not names:
         return None
     none = Score.objects.filter(scorer__campaign=campaign, scorer__name__in=names, value__isnull=True)

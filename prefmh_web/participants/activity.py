@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from django.db.models import DurationField, F, QuerySet, Sum
 
 from prefmh_web.campaigns.models import Annotator, Lease
-from prefmh_web.participants.models import Check, Participation, Recruitment
-from prefmh_web.participants.recruiting import terms_of
+from prefmh_web.participants.models import Check, Participation
+from prefmh_web.participants.recruiting import going_on, terms_of
 
 
 def minutes_of(annotators: QuerySet[Annotator]) -> Mapping[int, float]:
@@ -50,8 +50,10 @@ def is_over(annotator: Annotator) -> bool:
 def overdue() -> Sequence[int]:
     """Return the annotators whose parts go on although they have been active for that long."""
     found: list[int] = []
-    for recruitment in Recruitment.objects.filter(most_active_minutes__isnull=False):
-        parts = Participation.objects.filter(campaign=recruitment.campaign_id, outcome="")
+    for campaign in going_on():
+        if (most := campaign.config.study.most_active_minutes) is None:
+            continue
+        parts = Participation.objects.filter(campaign=campaign, outcome="")
         minutes = minutes_of(Annotator.objects.filter(pk__in=parts.values("annotator")))
-        found += [pk for pk, spent in minutes.items() if spent >= (recruitment.most_active_minutes or 0)]
+        found += [pk for pk, spent in minutes.items() if spent >= most]
     return found

@@ -29,10 +29,10 @@ import sampler
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Annotator, Campaign, Vote
 from prefmh_web.campaigns.started import started_campaign
+from prefmh_web.config import Protocol, Study
 from prefmh_web.participants import places
-from prefmh_web.participants.models import Check, Recruitment
-from prefmh_web.participants.protocol import Protocol
-from prefmh_web.participants.recruiting import recruitment_of, terms_of
+from prefmh_web.participants.models import Check
+from prefmh_web.participants.recruiting import terms_of
 from sampler.judges import trials_after
 
 
@@ -116,7 +116,7 @@ class Spending:
         supply: what is still needed and can be given; None where people have nothing left to judge.
     """
 
-    recruitment: Recruitment
+    study: Study
     needs: Needs
     spent: Spent | None
     supply: Supply | None
@@ -124,7 +124,7 @@ class Spending:
     @property
     def budget(self) -> int | None:
         """In answers; None for no limit."""
-        return self.recruitment.budget
+        return self.study.budget
 
     @property
     def is_too_small(self) -> bool:
@@ -134,24 +134,24 @@ class Spending:
     @property
     def places(self) -> int | None:
         """How many people can take part."""
-        return self.recruitment.places
+        return self.study.places
 
     @property
     def place_pay(self) -> str:
         """What a place is paid."""
-        return self.recruitment.priced(self.recruitment.place_pay)
+        return self.study.priced(self.study.place_pay)
 
     @property
     def cost(self) -> str:
         """What all places cost; empty where that is not known."""
-        return self.recruitment.priced(self.recruitment.cost_of_places)
+        return self.study.priced(self.study.cost_of_places)
 
     @property
     def per_vote(self) -> str:
         """What a vote costs if all places are paid and give as many votes as the steps can take."""
-        cost, each = self.recruitment.cost_of_places, self.recruitment.votes_each
+        cost, each = self.study.cost_of_places, self.study.votes_each
         bought = self.needs.votes if each is None else min(self.needs.votes, each * (self.places or 0))
-        return self.recruitment.priced(cost / bought) if cost and bought else ""
+        return self.study.priced(cost / bought) if cost and bought else ""
 
 
 def needs(config: sampler.ChainConfig, protocol: Protocol) -> Needs:
@@ -168,19 +168,19 @@ def demand_fit(campaign: Campaign) -> None:
     Raises:
         NotPossible: one does not; the message says what would do.
     """
-    recruitment = recruitment_of(campaign)
-    wanted, people = needs(campaign.config, recruitment.parsed_protocol), max(_asked(campaign), default=0)
-    if recruitment.places is not None and recruitment.places < people:
+    study = campaign.config.study
+    wanted, people = needs(campaign.config, study.protocol), max(_asked(campaign), default=0)
+    if study.places is not None and study.places < people:
         raise NotPossible(
-            f"Each pair needs votes of {people} different people, and there are {recruitment.places} places. On the "
+            f"Each pair needs votes of {people} different people, and there are {study.places} places. On the "
             f"page “Participants”, set “Places” to {people} or more, or ask for fewer votes in the setup."
         )
-    if recruitment.budget is None:
+    if study.budget is None:
         return
-    if recruitment.budget < wanted.answers:
+    if study.budget < wanted.answers:
         trials = f", and the shares of the protocol come to {wanted.trials} trials beside them" if wanted.trials else ""
         raise NotPossible(
-            f"The budget of {recruitment.budget} answers is too small: {wanted.chains} chains of {wanted.steps} steps "
+            f"The budget of {study.budget} answers is too small: {wanted.chains} chains of {wanted.steps} steps "
             f"with {wanted.votes_a_step} votes each can take {wanted.votes} votes{trials}. On the page “Participants”, "
             f"set “Budget, in answers” to {wanted.answers} or more or leave it empty; or choose fewer chains, steps or "
             "votes in the setup, or smaller shares on the page “Protocol”."
@@ -193,11 +193,11 @@ def demand_covers(campaign: Campaign) -> None:
     Raises:
         NotPossible: it does not; the message says how many answers would.
     """
-    recruitment = recruitment_of(campaign)
-    wanted = needs(campaign.config, recruitment.parsed_protocol)
-    if recruitment.budget is not None and recruitment.budget < wanted.answers:
+    study = campaign.config.study
+    wanted = needs(campaign.config, study.protocol)
+    if study.budget is not None and study.budget < wanted.answers:
         raise NotPossible(
-            f"The budget of {recruitment.budget} answers is too small: {wanted.chains} chains of {wanted.steps} steps "
+            f"The budget of {study.budget} answers is too small: {wanted.chains} chains of {wanted.steps} steps "
             f"can take {wanted.answers} answers."
         )
 
@@ -220,9 +220,9 @@ def keeps_late(campaign: Campaign) -> Callable[[], bool] | None:
 
 
 def _left(campaign: Campaign) -> int:
-    recruitment = recruitment_of(campaign)
-    set_aside = needs(started_campaign(campaign).config, recruitment.parsed_protocol).votes
-    return (recruitment.budget or 0) - set_aside - _late(campaign) - _trials_out(campaign)
+    study = campaign.config.study
+    set_aside = needs(started_campaign(campaign).config, study.protocol).votes
+    return (study.budget or 0) - set_aside - _late(campaign) - _trials_out(campaign)
 
 
 def spent(campaign: Campaign) -> Spent:
@@ -232,14 +232,14 @@ def spent(campaign: Campaign) -> Spent:
     return Spent(votes, _late(campaign), answered)
 
 
-def spending_of(campaign: Campaign, recruitment: Recruitment) -> Spending | None:
+def spending_of(campaign: Campaign, study: Study) -> Spending | None:
     """Return what a campaign can cost; None where there is nothing to say, or its setup cannot be read."""
-    is_known = recruitment.budget is not None or recruitment.cost_of_places is not None
+    is_known = study.budget is not None or study.cost_of_places is not None
     if not (campaign.is_draft or is_known):
         return None
-    needed = needs(campaign.config, recruitment.parsed_protocol)
-    supply = supply_of(campaign, recruitment)
-    return Spending(recruitment, needed, None if campaign.is_draft else spent(campaign), supply)
+    needed = needs(campaign.config, study.protocol)
+    supply = supply_of(campaign, study)
+    return Spending(study, needed, None if campaign.is_draft else spent(campaign), supply)
 
 
 def _late(campaign: Campaign) -> int:
@@ -260,14 +260,14 @@ def _asked(campaign: Campaign) -> list[int]:
     return [judge.votes for judge in config.judges if not isinstance(judge.source, sampler.ModelSource)]
 
 
-def supply_of(campaign: Campaign, recruitment: Recruitment) -> Supply | None:
+def supply_of(campaign: Campaign, study: Study) -> Supply | None:
     """Return the votes that are still needed and can be given; None where people have nothing left to judge."""
     asked, left = _asked(campaign), _steps_left(campaign)
     if not asked or not left:
         return None
     estimate = sampler.estimate(1, left, asked)
-    is_full = places.are_all_taken(recruitment)
-    return Supply(left, estimate.most_votes, estimate.votes, _can_give(recruitment), is_full)
+    is_full = places.are_all_taken(campaign, study)
+    return Supply(left, estimate.most_votes, estimate.votes, _can_give(campaign, study), is_full)
 
 
 def _steps_left(campaign: Campaign) -> int:
@@ -282,27 +282,27 @@ def _steps_left(campaign: Campaign) -> int:
     return left
 
 
-def _can_give(recruitment: Recruitment) -> int | None:
-    if recruitment.places is None or recruitment.votes_each is None:
+def _can_give(campaign: Campaign, study: Study) -> int | None:
+    if study.places is None or study.votes_each is None:
         return None
-    holders = places.held(recruitment)
+    holders = places.held(campaign, study)
     still = holders.filter(outcome="").aggregate(people=Count("pk"), votes=Sum("annotator__votes_cast", default=0))
-    free = max(0, recruitment.places - holders.count())
-    owed: int = still["people"] * recruitment.votes_each - still["votes"]
-    return free * recruitment.votes_each + max(0, owed)
+    free = max(0, study.places - holders.count())
+    owed: int = still["people"] * study.votes_each - still["votes"]
+    return free * study.votes_each + max(0, owed)
 
 
-def estimate_of(campaign: Campaign, recruitment: Recruitment) -> sampler.Estimate | None:
+def estimate_of(campaign: Campaign, study: Study) -> sampler.Estimate | None:
     """Return what a draft will take of people; None where nobody votes."""
     config, asked = campaign.config, _asked(campaign)
     if not asked:
         return None
-    pay = recruitment.place_pay
+    pay = study.place_pay
     return sampler.estimate(
         config.chains_at_most,
         config.steps,
         asked,
         burn_in=config.burn_in,
-        votes_each=recruitment.votes_each,
+        votes_each=study.votes_each,
         place_pay=None if pay is None else float(pay),
     )

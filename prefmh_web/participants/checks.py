@@ -25,9 +25,10 @@ from prefmh_web.campaigns.engine import reading
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Side, State
 from prefmh_web.campaigns.started import context_of, contexts_by_content, objects, started_campaign
+from prefmh_web.config import Outcome
 from prefmh_web.objects import StoredObject
 from prefmh_web.participants import budget, completion, own_pairs, repeats
-from prefmh_web.participants.models import Check, Outcome, Participation, Recruitment, Stage
+from prefmh_web.participants.models import Check, Participation, Stage
 from prefmh_web.participants.recruiting import terms_of
 from sampler.judges import Context, Trial, check_after
 
@@ -65,7 +66,7 @@ def due(annotator: Annotator, campaign: Campaign) -> Check | None:
     Two pages of theirs show the same one.
     """
     terms, votes = terms_of(campaign), annotator.votes_cast
-    seed = started_campaign(campaign).config.seed
+    seed = started_campaign(campaign).seed
     trial = check_after(seed, annotator.pk, votes, terms.shares, len(terms.gold))
     if trial is None or not campaign.is_running or annotator.removed_at:
         return None
@@ -181,7 +182,7 @@ def counts_of(part: Participation) -> tuple[int, int]:
 
 
 def _has_failed(part: Participation) -> bool:
-    protocol = Recruitment.objects.get(campaign=part.campaign_id).parsed_protocol
+    protocol = part.campaign.config.study.protocol
     return protocol.checks_end and counts_of(part)[1] > protocol.checks_may_fail
 
 

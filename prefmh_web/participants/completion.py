@@ -5,28 +5,25 @@ Outcome and code are settled once, by one guarded update, and shown again to who
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from urllib.parse import quote
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease
+from prefmh_web.config import Outcome, Pay, Study
+from prefmh_web.config.misfits import WAY_BACK_FIELD
 from prefmh_web.participants import activity, waits
 from prefmh_web.participants.markdown import rendered
-from prefmh_web.participants.models import Outcome, Participation, Pay, Recruitment, Stage
-from prefmh_web.participants.recruiting import recruitment_of, terms_of
+from prefmh_web.participants.models import Participation, Stage
+from prefmh_web.participants.recruiting import going_on, terms_of
 from prefmh_web.recruiters import Recruiter
 from prefmh_web.transport import nudges
-
-FIELDS = ("code", "external_id", "session_id")
-"""What a way back may name, beside the parameters of the link."""
-_FIELD = re.compile(r"\{([^{}]*)\}")
 
 
 @dataclass(frozen=True)
@@ -73,7 +70,7 @@ def outcome_due(annotator: Annotator, campaign: Campaign) -> Outcome | None:
         return Outcome.TIME_OVER
     if campaign.status != Campaign.Status.FINISHED:
         return Outcome.NOTHING_LEFT if waits.is_over(annotator) else None
-    if not Recruitment.objects.filter(campaign=campaign).exists():
+    if campaign.config.study == Study():
         return None
     # Without a number of votes, whoever votes to the end has done what was asked.
     has_done_it = terms.votes_each is None and annotator.votes_cast
@@ -88,20 +85,20 @@ def is_time_over(annotator: Annotator) -> bool:
 
 def end_of(annotator: Annotator, campaign: Campaign, outcome: Outcome) -> End:
     """Settle how somebody's part ended, unless it is settled, and return what to show them."""
-    recruitment = recruitment_of(campaign)
+    study = campaign.config.study
     parts = Participation.objects.filter(annotator=annotator)
-    _settle(parts, recruitment, outcome)
+    _settle(parts, study, outcome)
     participation = parts.select_related("participant").first()
     if participation is None:
-        code, known = recruitment.codes.get(outcome, ""), {}
+        code, known = study.codes.get(outcome, ""), {}
     else:
         outcome, code = Outcome(participation.outcome), participation.code
-        known = fields_of(participation, recruitment.platform)
-    address = way_back(recruitment.address_back, known | {"code": code})
+        known = fields_of(participation, study.platform)
+    address = way_back(study.address_back, known | {"code": code})
     votes = annotator.votes_cast
-    pay = recruitment.paid_to(participation, votes) if participation else recruitment.paid(outcome, votes)
-    debriefing = rendered(recruitment.parsed_protocol.debriefing) if outcome in TOOK_PART else ""
-    return End(outcome, code, address, recruitment.platform.called, pay is not Pay.NOTHING, debriefing)
+    pay = study.paid_to(participation, votes) if participation else study.paid(outcome, votes)
+    debriefing = rendered(study.protocol.debriefing) if outcome in TOOK_PART else ""
+    return End(outcome, code, address, study.platform.called, pay is not Pay.NOTHING, debriefing)
 
 
 def refuse(annotator: Annotator, campaign: Campaign, *, took_part: bool) -> None:
@@ -112,7 +109,7 @@ def refuse(annotator: Annotator, campaign: Campaign, *, took_part: bool) -> None
     if took_part or has_place or annotator.votes_cast:
         withdraw(annotator, campaign)
     else:
-        _settle(Participation.objects.filter(annotator=annotator), recruitment_of(campaign), Outcome.NO_CONSENT)
+        _settle(Participation.objects.filter(annotator=annotator), campaign.config.study, Outcome.NO_CONSENT)
 
 
 def take_back_refusal(annotator: Annotator) -> None:
@@ -152,8 +149,7 @@ def closed_end(annotator: Annotator, campaign: Campaign) -> End | None:
 def settle_overdue() -> None:
     """Settle the parts of people who have gone: after the last vote asked of them, or before the campaign ended."""
     asked = Lease.objects.filter(annotator=OuterRef("annotator"), ended_at__isnull=True)
-    votes_each = Recruitment.objects.filter(campaign=OuterRef("campaign")).values("votes_each")
-    is_over = Q(campaign__status=Campaign.Status.FINISHED) | Q(annotator__votes_cast__gte=Subquery(votes_each))
+    is_over = Q(campaign__status=Campaign.Status.FINISHED) | _has_voted()
     is_removed = Q(annotator__removed_at__isnull=False)
     is_late, has_waited = _is_late() | Q(annotator__in=activity.overdue()), Q(pk__in=waits.overdue())
     found = Participation.objects.filter(~Exists(asked), is_over | is_removed | is_late | has_waited, outcome="")
@@ -167,12 +163,19 @@ def settle_overdue() -> None:
             nudges.nudge(nudges.voter(participation.annotator_id))
 
 
+def _has_voted() -> Q:
+    found = Q(pk__in=())
+    for campaign in going_on():
+        if (most := campaign.config.study.votes_each) is not None:
+            found |= Q(campaign=campaign, annotator__votes_cast__gte=most)
+    return found
+
+
 def _is_late() -> Q:
     found, now = Q(pk__in=()), timezone.now()
-    going_on = Participation.objects.filter(campaign=OuterRef("campaign"), outcome="")
-    for recruitment in Recruitment.objects.filter(Exists(going_on), most_minutes__isnull=False):
-        joined_by = now - timedelta(minutes=recruitment.minutes_each or 0)
-        found |= Q(campaign=recruitment.campaign_id, annotator__joined_at__lte=joined_by)
+    for campaign in going_on():
+        if (minutes := campaign.config.study.minutes_each) is not None:
+            found |= Q(campaign=campaign, annotator__joined_at__lte=now - timedelta(minutes=minutes))
     return found
 
 
@@ -192,21 +195,16 @@ def way_back(template: str, known: Mapping[str, str]) -> str:
         template: an address with names in braces.
         known: the values by name.
     """
-    names = _FIELD.findall(template)
+    names = WAY_BACK_FIELD.findall(template)
     if not all(known.get(name) for name in names):
         return ""
-    return _FIELD.sub(lambda field: quote(known[field[1]], safe=""), template)
+    return WAY_BACK_FIELD.sub(lambda field: quote(known[field[1]], safe=""), template)
 
 
-def unknown_fields(template: str, known: Collection[str]) -> list[str]:
-    """Return names in braces that are not known."""
-    return [name for name in _FIELD.findall(template) if name not in known]
-
-
-def _settle(parts: QuerySet[Participation], recruitment: Recruitment, outcome: Outcome) -> None:
+def _settle(parts: QuerySet[Participation], study: Study, outcome: Outcome) -> None:
     parts.filter(outcome="").update(outcome=outcome, finished_at=timezone.now())
     # A code that the researcher has not entered yet is none that anybody was shown.
-    for settled, code in recruitment.codes.items():
+    for settled, code in study.codes.items():
         if code:
             # Nor is there one for somebody whose part was ended by hand without pay.
             parts.filter(outcome=settled, code="").exclude(pay=Pay.NOTHING).update(code=code)

@@ -6,8 +6,9 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from prefmh_web.campaigns.models import Annotator
-from prefmh_web.participants.models import Consent, ConsentText, Participation, Recruitment
+from prefmh_web.campaigns.models import Annotator, Campaign
+from prefmh_web.config import Study
+from prefmh_web.participants.models import Consent, ConsentText, Participation
 
 
 @dataclass(frozen=True)
@@ -23,28 +24,26 @@ def version_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def keep(recruitment: Recruitment) -> None:
+def keep(campaign: Campaign) -> None:
     """Keep the text that is asked for now, for those who will have agreed to it."""
-    if text := recruitment.consent:
-        ConsentText.objects.get_or_create(
-            campaign_id=recruitment.campaign_id, version=version_of(text), defaults={"text": text}
-        )
+    if text := campaign.config.study.consent:
+        ConsentText.objects.get_or_create(campaign=campaign, version=version_of(text), defaults={"text": text})
 
 
-def is_of_now(version: str, recruitment: Recruitment) -> bool:
+def is_of_now(version: str, study: Study) -> bool:
     """True if a version is the text of now."""
-    return bool(recruitment.consent) and version == version_of(recruitment.consent)
+    return bool(study.consent) and version == version_of(study.consent)
 
 
-def is_needed(annotator: Annotator | None, recruitment: Recruitment) -> bool:
+def is_needed(annotator: Annotator | None, study: Study) -> bool:
     """True if somebody must agree to the text of now before they go on; of nobody, if there is one."""
-    if not recruitment.consent:
+    if not study.consent:
         return False
     if annotator is None:
         return True
     given = Consent.objects.filter(participation__annotator=annotator).order_by("-pk").values_list("version", "agreed")
     version, agreed = given.first() or ("", False)
-    return not (agreed and is_of_now(version, recruitment))
+    return not (agreed and is_of_now(version, study))
 
 
 def was_given(annotator: Annotator) -> bool:

@@ -20,18 +20,13 @@ from django.utils import timezone
 
 from prefmh_web.campaigns import events
 from prefmh_web.campaigns.engine import reading
-from prefmh_web.campaigns.engine.transactions import retried_after_conflicts
+from prefmh_web.campaigns.engine.transactions import lock_people, retried_after_conflicts
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Campaign
+from prefmh_web.config import Outcome, Pay
 from prefmh_web.participants import completion, erasing, payments, sqlite_log
-from prefmh_web.participants.models import (
-    Outcome,
-    Participant,
-    Participation,
-    Pay,
-    Recruitment,
-)
+from prefmh_web.participants.models import Participant, Participation
 
 _AT_ONCE = 500
 
@@ -140,8 +135,9 @@ def _ask(numbers: Collection[int]) -> None:
 
 def _lock(numbers: Collection[int]) -> None:
     """Lock what is written while people join, answer or come back: that is written before, or not at all."""
-    campaigns = Annotator.objects.filter(pk__in=numbers).values("campaign")
-    list(Recruitment.objects.select_for_update(no_key=True).filter(campaign__in=campaigns).order_by("pk"))
+    campaigns = Annotator.objects.filter(pk__in=numbers).order_by("campaign")
+    for campaign in campaigns.values_list("campaign", flat=True).distinct():
+        lock_people(campaign)
     parts = Participation.objects.filter(annotator__in=numbers)
     _lock_participants([pk for pk in parts.values_list("participant", flat=True) if pk is not None])
     list(parts.select_for_update(no_key=True).order_by("pk").values_list("pk"))

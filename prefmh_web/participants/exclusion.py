@@ -18,8 +18,9 @@ from prefmh_web.campaigns.engine.transactions import retried_after_conflicts
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Campaign, EndReason, Event, Invitation
+from prefmh_web.config import Outcome, Pay
 from prefmh_web.participants import completion
-from prefmh_web.participants.models import Outcome, Participation, Pay
+from prefmh_web.participants.models import Participation
 
 _KIND = Event.Kind.PARTICIPATION_ENDED
 

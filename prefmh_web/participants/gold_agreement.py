@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from prefmh_web.campaigns.models import Campaign, Side
+from prefmh_web.config import OwnPair
 from prefmh_web.participants import own_pairs
 from prefmh_web.participants.models import Check
-from prefmh_web.participants.protocol import OwnPair
 from prefmh_web.participants.recruiting import terms_of
 
 

@@ -8,8 +8,10 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from prefmh_web.campaigns.models import Annotator, Campaign
+from prefmh_web.config import Study
 from prefmh_web.participants.arrivals import Arrival
-from prefmh_web.participants.models import Participant, Participation, Recruitment
+from prefmh_web.participants.models import Participant, Participation
+from prefmh_web.participants.recruiting import locked_study
 
 MOST_VISITS = 100
 """Of one participation, so many visits are kept: the first, and the last ones."""
@@ -21,8 +23,7 @@ class TookPart(Exception):  # noqa: N818 - reads as the sentence it starts
 
 def annotator_of(campaign: Campaign, arrival: Arrival) -> Annotator | None:
     """Return who a person is in a campaign, if they have joined it before, on whatever device."""
-    recruitment = Recruitment.objects.filter(campaign=campaign).first()
-    found = recruitment and _parts(campaign, recruitment, arrival).filter(campaign=campaign).first()
+    found = _parts(campaign, campaign.config.study, arrival).filter(campaign=campaign).first()
     return found.annotator if found else None
 
 
@@ -36,31 +37,31 @@ def annotator_for(campaign: Campaign, arrival: Arrival, make: Callable[[], Annot
         TookPart: the campaign does not take people of an earlier one in which they took part.
     """
     # Locked: of two pages that bring the same person at once, the second finds what the first has made.
-    recruitment = Recruitment.objects.select_for_update(no_key=True).get(campaign=campaign)
-    known = _parts(campaign, recruitment, arrival)
+    study = locked_study(campaign.pk)
+    known = _parts(campaign, study, arrival)
     participation = known.filter(campaign=campaign).first()
     if participation is None:
-        if known.filter(campaign__in=recruitment.excluded.all()).exists():
+        if known.filter(campaign__in=[each.number for each in study.refused]).exists():
             raise TookPart
-        participation = _new(campaign, recruitment, arrival, make())
+        participation = _new(campaign, study, arrival, make())
     _note_visit(participation, arrival)
     return participation.annotator
 
 
-def _parts(campaign: Campaign, recruitment: Recruitment, arrival: Arrival) -> QuerySet[Participation]:
+def _parts(campaign: Campaign, study: Study, arrival: Arrival) -> QuerySet[Participation]:
     """All parts that a person has taken in campaigns of this owner."""
     found = Participation.objects.filter(
         participant__owner=campaign.owner_id,
-        participant__recruiter=recruitment.recruiter,
+        participant__recruiter=study.recruiter,
         participant__external_id=arrival.external_id,
     )
     return found.select_related("annotator")
 
 
-def _new(campaign: Campaign, recruitment: Recruitment, arrival: Arrival, annotator: Annotator) -> Participation:
+def _new(campaign: Campaign, study: Study, arrival: Arrival, annotator: Annotator) -> Participation:
     # Locked: of two campaigns, one may delete its people while another takes one of them in.
     participant, _ = Participant.objects.select_for_update(no_key=True).get_or_create(
-        owner_id=campaign.owner_id, recruiter=recruitment.recruiter, external_id=arrival.external_id
+        owner_id=campaign.owner_id, recruiter=study.recruiter, external_id=arrival.external_id
     )
     return Participation.objects.create(participant=participant, campaign=campaign, annotator=annotator)
 

@@ -5,46 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import sampler
-from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.participants.protocol import OwnPair, Protocol
-
-
-def questions_of(config: sampler.ChainConfig) -> Sequence[str]:
-    """Return the questions that people answer, each once, in their order."""
-    asked = [judge.question for judge in config.judges if not isinstance(judge.source, sampler.ModelSource)]
-    return tuple(dict.fromkeys(asked))
+from prefmh_web.config import OwnPair, Protocol
+from prefmh_web.config.misfits import questions_of
 
 
 def question_of(pair: OwnPair, config: sampler.ChainConfig) -> str:
     """Return the question that stands above a pair."""
     return questions_of(config)[pair.question - 1]
-
-
-def demand_fit(protocol: Protocol, campaign: Campaign) -> None:
-    """Demand that a campaign can show the protocol's pairs.
-
-    Raises:
-        NotPossible: an object is not one of its kind, or a question is missing; the message says which.
-    """
-    if not protocol.own_pairs:
-        return
-    config = campaign.config
-    kind, questions = sampler.OBJECT_KINDS[config.space.objects], questions_of(config)
-    for pair in protocol.own_pairs:
-        if pair.question > len(questions):
-            raise NotPossible(
-                f"A practice or gold pair of the protocol is shown under question {pair.question}, and people answer "
-                f"{len(questions)}. Choose another question on the page “Protocol”."
-            )
-        for content in (pair.first, pair.second):
-            try:
-                kind.written(content)
-            except ValueError as reason:
-                raise NotPossible(
-                    f"A practice or gold pair of the protocol does not fit the campaign's objects: {reason}. Change "
-                    "it on the page “Protocol”, or take it out."
-                ) from reason
 
 
 def states_among(protocol: Protocol, campaign: Campaign) -> Sequence[str] | None:

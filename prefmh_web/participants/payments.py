@@ -12,8 +12,9 @@ from django.utils import timezone
 from prefmh_web.campaigns import events
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Annotator, Campaign
-from prefmh_web.participants import activity, checks, exclusion, recruiting
-from prefmh_web.participants.models import Outcome, Participation, Pay, Recruitment
+from prefmh_web.config import Outcome, Pay, Study
+from prefmh_web.participants import activity, checks, exclusion
+from prefmh_web.participants.models import Participation
 from prefmh_web.recruiters import Recruiter
 from sampler import schema
 
@@ -39,7 +40,7 @@ COLUMNS = (
 
 def rows(campaign: Campaign) -> Iterator[tuple[str, ...]]:
     """Yield the header and a row for each participant, in the order in which they came."""
-    recruitment, minutes = recruiting.recruitment_of(campaign), activity.minutes_of(campaign.annotators.all())
+    study, minutes = campaign.config.study, activity.minutes_of(campaign.annotators.all())
     reasons = exclusion.reasons_in(campaign)
     yield COLUMNS
     found = (
@@ -50,10 +51,10 @@ def rows(campaign: Campaign) -> Iterator[tuple[str, ...]]:
     for each in found.order_by("pk").iterator(chunk_size=500):
         yield (
             schema.escaped(each.given_id),
-            *map(schema.escaped, _sent_under(each, recruitment.platform)),
+            *map(schema.escaped, _sent_under(each, study.platform)),
             each.outcome,
             schema.escaped(each.code),
-            recruitment.paid_to(each, each.annotator.votes_cast).label if each.outcome else "",
+            study.paid_to(each, each.annotator.votes_cast).label if each.outcome else "",
             schema.moment(each.arrived_at),
             schema.moment(each.finished_at),
             f"{minutes.get(each.annotator_id, 0):.1f}",
@@ -90,28 +91,28 @@ def set_bonus(annotator: Annotator, amount: Decimal | None, *, by: User | None =
 
 def owed(campaign: Campaign, numbers: Collection[int]) -> set[int]:
     """Return who of these annotators is still to be paid, as far as is known here."""
-    recruitment = recruiting.recruitment_of(campaign)
-    if not recruitment.platform.person:
+    study = campaign.config.study
+    if not study.platform.person:
         # Nothing says who they are: they are paid by what the last page tells them, or not at all.
         return set()
     unpaid = Participation.objects.filter(annotator__in=numbers, participant__isnull=False, paid_at=None)
-    return {part.annotator_id for part in unpaid.select_related("annotator") if _earns(part, recruitment)}
+    return {part.annotator_id for part in unpaid.select_related("annotator") if _earns(part, study)}
 
 
 def would_be_owed(annotator: Annotator) -> bool:
     """Return whether somebody who leaves now would still have to be paid."""
     part = Participation.objects.filter(annotator=annotator, paid_at=None).select_related("annotator").first()
-    recruitment = recruiting.recruitment_of(annotator.campaign)
-    if part is None or not recruitment.platform.person:
+    study = annotator.campaign.config.study
+    if part is None or not study.platform.person:
         return False
     part.outcome = part.outcome or Outcome.WITHDRAWN
-    return _earns(part, recruitment)
+    return _earns(part, study)
 
 
-def _earns(part: Participation, recruitment: Recruitment) -> bool:
+def _earns(part: Participation, study: Study) -> bool:
     if not part.outcome:
         return True
-    return bool(part.bonus) or recruitment.paid_to(part, part.annotator.votes_cast) is not Pay.NOTHING
+    return bool(part.bonus) or study.paid_to(part, part.annotator.votes_cast) is not Pay.NOTHING
 
 
 def settle(campaign: Campaign, annotator: Annotator | None = None, *, by: User | None = None) -> int:

@@ -15,8 +15,9 @@ from django.db.models.functions import Coalesce, RowNumber
 from django.utils import timezone
 
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Side, Vote
+from prefmh_web.config import Outcome
 from prefmh_web.participants import speed
-from prefmh_web.participants.models import Check, Outcome, Participation, Stage
+from prefmh_web.participants.models import Check, Participation, Stage
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Places: how many people can take part, in all and for each answer to a question. Taken and lost here only.
 
 Somebody holds a place from the last stage before practice on; without practice, from the last one before the votes. A
-part that ends without pay gives it back, and so does an absence. It is taken under the lock of the recruitment, so
+part that ends without pay gives it back, and so does an absence. It is taken under the lock of the study, so
 there is never one too many.
 """
 
@@ -14,44 +14,44 @@ from django.db.models import Max, Q, QuerySet
 from django.utils import timezone
 
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.participants.models import Outcome, Participation, Pay, Recruitment
+from prefmh_web.config import Outcome, Pay, Study
+from prefmh_web.participants.models import Participation
+from prefmh_web.participants.recruiting import going_on
 
 
-def take(part: Participation, recruitment: Recruitment) -> bool:
-    """Give somebody a place, and return True, if one is free. The caller holds the lock of the recruitment."""
-    if not _is_free(part, recruitment):
+def take(part: Participation, study: Study) -> bool:
+    """Give somebody a place, and return True, if one is free. The caller holds the lock of the study."""
+    if not _is_free(part, study):
         return False
     Participation.objects.filter(pk=part.pk).update(placed_at=timezone.now())
     return True
 
 
-def held(recruitment: Recruitment) -> QuerySet[Participation]:
+def held(campaign: Campaign, study: Study) -> QuerySet[Participation]:
     """Return the parts that hold a place."""
-    unpaid, if_voted = ([each for each in Outcome if recruitment.paid(each, votes) is Pay.NOTHING] for votes in (1, 0))
+    unpaid, if_voted = ([each for each in Outcome if study.paid(each, votes) is Pay.NOTHING] for votes in (1, 0))
     has_not_voted = Q(annotator__votes_cast=0)
-    placed = Participation.objects.filter(campaign=recruitment.campaign_id, placed_at__isnull=False)
+    placed = Participation.objects.filter(campaign=campaign, placed_at__isnull=False)
     as_set_up = placed.exclude(outcome__in=unpaid, pay="").exclude(has_not_voted, outcome__in=if_voted, pay="")
     return as_set_up.exclude(pay=Pay.NOTHING)
 
 
-def are_all_taken(recruitment: Recruitment) -> bool:
+def are_all_taken(campaign: Campaign, study: Study) -> bool:
     """True if nobody new can have a place, whatever they answer."""
-    return recruitment.places is not None and held(recruitment).count() >= recruitment.places
+    return study.places is not None and held(campaign, study).count() >= study.places
 
 
-def are_limited(recruitment: Recruitment) -> bool:
+def are_limited(study: Study) -> bool:
     """True if not everybody can have a place."""
-    # Not by parsing it: the sweep asks this of every campaign.
-    questions = recruitment.protocol.get("questions", ())
-    return recruitment.places is not None or any(question.get("places") for question in questions)
+    return study.places is not None or any(question.places for question in study.protocol.questions)
 
 
-def _is_free(part: Participation, recruitment: Recruitment) -> bool:
-    others = held(recruitment).exclude(pk=part.pk)
-    if recruitment.places is not None and others.count() >= recruitment.places:
+def _is_free(part: Participation, study: Study) -> bool:
+    others = held(part.campaign, study).exclude(pk=part.pk)
+    if study.places is not None and others.count() >= study.places:
         return False
     answers = dict(part.answers.values_list("name", "answer"))
-    for question in recruitment.parsed_protocol.questions:
+    for question in study.protocol.questions:
         answer = answers.get(question.name, "")
         most = question.places.get(answer)
         same = others.filter(answers__name=question.name, answers__answer=answer)
@@ -62,16 +62,17 @@ def _is_free(part: Participation, recruitment: Recruitment) -> bool:
 
 def take_from_absent() -> int:
     """Take the places of people who have been away for too long, where places are limited; return how many."""
-    have_limit = Q(absent_minutes__isnull=False) | Q(most_minutes__isnull=False)
-    going_on = (Campaign.Status.RUNNING, Campaign.Status.PAUSED)
-    recruitments = Recruitment.objects.filter(have_limit, campaign__status__in=going_on)
-    return sum(_take_from_absent(each) for each in recruitments if are_limited(each))
+    under_way = [each for each in going_on() if each.is_under_way and are_limited(each.config.study)]
+    return sum(map(_take_from_absent, under_way))
 
 
-def _take_from_absent(recruitment: Recruitment) -> int:
-    minutes = recruitment.absent_minutes or recruitment.most_minutes or 0
+def _take_from_absent(campaign: Campaign) -> int:
+    study = campaign.config.study
+    minutes = study.absent_minutes or study.most_minutes
+    if minutes is None:
+        return 0
     limit = timezone.now() - timedelta(minutes=minutes)
-    here = Participation.objects.filter(campaign=recruitment.campaign_id, placed_at__isnull=False, outcome="")
+    here = Participation.objects.filter(campaign=campaign, placed_at__isnull=False, outcome="")
     # What an open page renews lies in the future, by much less than a minute counts here.
     away = here.filter(seen_at__lt=limit).filter(
         Q(annotator__online_until__isnull=True) | Q(annotator__online_until__lt=limit)

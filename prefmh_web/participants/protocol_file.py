@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from prefmh_web.campaigns.models import Campaign
+from prefmh_web.config import Outcome, Study
 from prefmh_web.participants import budget, consent
-from prefmh_web.participants.models import Outcome, Recruitment
 from sampler import schema
 
 LEFT_OUT = "(left out)"
@@ -17,50 +17,50 @@ _LIMITS = ("votes_each", "places", "most_minutes", "most_active_minutes", "absen
 
 def documents(campaign: Campaign) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the file's name and what it holds, where something of it is set up."""
-    found = Recruitment.objects.filter(campaign=campaign).first()
-    if found is not None and _shapes(found):
-        yield schema.PROTOCOL, _described(found, campaign)
+    study = campaign.config.study
+    if _shapes(study):
+        yield schema.PROTOCOL, _described(study, campaign)
 
 
-def _shapes(recruitment: Recruitment) -> bool:
-    return recruitment.platform.knows_people or recruitment.budget is not None or recruitment.votes_each is not None
+def _shapes(study: Study) -> bool:
+    return study.platform.knows_people or study.budget is not None or study.votes_each is not None
 
 
-def _described(recruitment: Recruitment, campaign: Campaign) -> dict[str, Any]:
+def _described(study: Study, campaign: Campaign) -> dict[str, Any]:
     return {
         "version": 1,
-        "recruiter": recruitment.recruiter,
-        "language": campaign.language,
-        "seconds_to_answer": campaign.lease_seconds,
-        "limits": {name: getattr(recruitment, name) for name in _LIMITS},
-        "campaigns_whose_people_are_refused": recruitment.excluded.count(),
-        "paid": {outcome.value: recruitment.pay_for(outcome).value for outcome in Outcome},
-        "consent": _consent(recruitment),
-        "budget": _budget(recruitment, campaign),
-        "protocol": _protocol(recruitment, campaign),
+        "recruiter": study.recruiter,
+        "language": campaign.config.language,
+        "seconds_to_answer": campaign.config.answering.seconds,
+        "limits": {name: getattr(study, name) for name in _LIMITS},
+        "campaigns_whose_people_are_refused": len(study.refused),
+        "paid": {outcome.value: study.pay_for(outcome).value for outcome in Outcome},
+        "consent": _consent(study),
+        "budget": _budget(study, campaign),
+        "protocol": _protocol(study, campaign),
     }
 
 
-def _protocol(recruitment: Recruitment, campaign: Campaign) -> dict[str, Any]:
+def _protocol(study: Study, campaign: Campaign) -> dict[str, Any]:
     """Return the protocol; whoever knows the answers of its comprehension check passes it, so they are told last."""
-    held = recruitment.parsed_protocol.model_dump(mode="json")
+    held = study.protocol.model_dump(mode="json")
     if campaign.status != Campaign.Status.FINISHED:
         held["comprehension"] = [check | {"right": LEFT_OUT} for check in held["comprehension"]]
     return held
 
 
-def _consent(recruitment: Recruitment) -> dict[str, Any] | None:
-    if not recruitment.consent:
+def _consent(study: Study) -> dict[str, Any] | None:
+    if not study.consent:
         return None
-    return {"version": consent.version_of(recruitment.consent), "text": recruitment.consent}
+    return {"version": consent.version_of(study.consent), "text": study.consent}
 
 
-def _budget(recruitment: Recruitment, campaign: Campaign) -> dict[str, Any] | None:
-    if recruitment.budget is None:
+def _budget(study: Study, campaign: Campaign) -> dict[str, Any] | None:
+    if study.budget is None:
         return None
-    needs, spent = budget.needs(campaign.config, recruitment.parsed_protocol), budget.spent(campaign)
+    needs, spent = budget.needs(campaign.config, study.protocol), budget.spent(campaign)
     return {
-        "answers": recruitment.budget,
+        "answers": study.budget,
         "set_aside": needs.votes,
         "trials_declared": needs.trials,
         "spent": {"votes": spent.votes, "late": spent.late, "trials": spent.trials},

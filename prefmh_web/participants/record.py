@@ -12,7 +12,6 @@ from prefmh_web.campaigns.record import events
 from prefmh_web.campaigns.record.rows import Row
 from prefmh_web.participants import speed
 from prefmh_web.participants.models import Check, Consent, ConsentText, Participation
-from prefmh_web.participants.recruiting import recruitment_of
 from sampler import schema
 
 _AT_A_TIME = 500
@@ -83,7 +82,7 @@ def _leases(campaign: Campaign) -> Iterator[Row]:
 
 
 def _checks(campaign: Campaign) -> Iterator[Row]:
-    has_kinds = recruitment_of(campaign).parsed_protocol.has_kinds
+    has_kinds = campaign.config.study.protocol.has_kinds
     table = schema.CHECKS_WITH_KINDS if has_kinds else schema.CHECKS
     yield table.header
     found = Check.objects.filter(participation__campaign=campaign).select_related("participation")

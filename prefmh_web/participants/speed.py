@@ -9,14 +9,13 @@ from django.db.models import F, QuerySet, Window
 from django.db.models.functions import Lag
 
 from prefmh_web.campaigns.models import Annotator, Campaign, Vote
-from prefmh_web.participants.models import Recruitment
 
 _MINUTE = timedelta(minutes=1)
 
 
 def most_a_minute(campaign: Campaign) -> int | None:
     """Return how many votes within a minute are no flag; None where the campaign has not set it."""
-    return Recruitment.objects.filter(campaign=campaign).values_list("most_a_minute", flat=True).first()
+    return campaign.config.study.most_a_minute
 
 
 def fast_votes(annotators: QuerySet[Annotator], most: int | None) -> Counter[int]:

@@ -11,9 +11,10 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from prefmh_web.campaigns.models import Annotator, Campaign
+from prefmh_web.config import Outcome, Study
 from prefmh_web.participants import completion, places
-from prefmh_web.participants.models import Outcome, Participation, Recruitment, Stage
-from prefmh_web.participants.recruiting import recruitment_of, terms_of
+from prefmh_web.participants.models import Participation, Stage
+from prefmh_web.participants.recruiting import locked_study, terms_of
 from prefmh_web.participants.stages import AStage, needs_place, next_stage, page_of
 
 _ASKED_AFTER = (Outcome.COMPLETED, Outcome.NOTHING_LEFT, Outcome.TIME_OVER)
@@ -49,12 +50,12 @@ def arrive(annotator: Annotator) -> Stage:
     if part is None:
         return Stage.VOTES
     Participation.objects.filter(pk=part.pk, outcome="").update(seen_at=timezone.now())
-    recruitment = recruitment_of(annotator.campaign)
+    study = annotator.campaign.config.study
     # At the votes, the pair on the screen may still be answered.
     if part.outcome == "" and part.stage != Stage.VOTES and completion.is_time_over(annotator):
         _end(part, Outcome.TIME_OVER)
     is_to_move = (
-        part.stage == Stage.ARRIVAL or _is_without_place(part, recruitment) or _comes_too_late(part, annotator.campaign)
+        part.stage == Stage.ARRIVAL or _is_without_place(part, study) or _comes_too_late(part, annotator.campaign)
     )
     if part.outcome == "" and is_to_move:
         return _set_out(part)
@@ -66,10 +67,10 @@ def _comes_too_late(part: Participation, campaign: Campaign) -> bool:
     return campaign.status == Campaign.Status.FINISHED and part.stage in _BETWEEN
 
 
-def _is_without_place(part: Participation, recruitment: Recruitment) -> bool:
-    if part.placed_at or not places.are_limited(recruitment):
+def _is_without_place(part: Participation, study: Study) -> bool:
+    if part.placed_at or not places.are_limited(study):
         return False
-    return needs_place(Stage(part.stage), recruitment.parsed_protocol)
+    return needs_place(Stage(part.stage), study.protocol)
 
 
 def has_come_to_votes(annotator: Annotator) -> bool:
@@ -90,7 +91,7 @@ def page(annotator: Annotator) -> Page | None:
     stage = page_of(part.stage) if part else None
     if part is None or stage is None:
         return None
-    protocol = recruitment_of(annotator.campaign).parsed_protocol
+    protocol = annotator.campaign.config.study.protocol
     return Page(stage, stage.form(protocol, part), stage.text(protocol))
 
 
@@ -103,7 +104,7 @@ def ask_last_questions(annotator: Annotator, outcome: Outcome) -> bool:
     part = Participation.objects.filter(annotator=annotator).first()
     if part is None:
         return False
-    return _after_votes(part, recruitment_of(annotator.campaign)) == Stage.LAST_QUESTIONS
+    return _after_votes(part, annotator.campaign.config.study) == Stage.LAST_QUESTIONS
 
 
 def go_on(annotator: Annotator, stage: str, posted: Mapping[str, str]) -> Page | None:
@@ -113,7 +114,7 @@ def go_on(annotator: Annotator, stage: str, posted: Mapping[str, str]) -> Page |
         The same page, if something was refused or it must be tried again; None otherwise: they are somewhere else now.
     """
     with transaction.atomic():
-        recruitment = Recruitment.objects.select_for_update(no_key=True).get(campaign=annotator.campaign_id)
+        study = locked_study(annotator.campaign_id)
         locked = Participation.objects.select_for_update(no_key=True, of=("self",)).select_related(
             "annotator", "campaign"
         )
@@ -125,11 +126,11 @@ def go_on(annotator: Annotator, stage: str, posted: Mapping[str, str]) -> Page |
         if part.participant_id is None:
             # Forgotten in this moment: nothing is stored of them any more.
             return None
-        asked_again = _answered(part, recruitment, at, posted)
+        asked_again = _answered(part, study, at, posted)
     # Outside the transaction: a long text takes its time.
     if asked_again is None:
         return None
-    text = at.text(recruitment.parsed_protocol)
+    text = at.text(study.protocol)
     return Page(at, asked_again.form, text, asked_again.message)
 
 
@@ -139,10 +140,8 @@ class _AskedAgain:
     message: str = ""
 
 
-def _answered(
-    part: Participation, recruitment: Recruitment, stage: AStage, posted: Mapping[str, str]
-) -> _AskedAgain | None:
-    protocol = recruitment.parsed_protocol
+def _answered(part: Participation, study: Study, stage: AStage, posted: Mapping[str, str]) -> _AskedAgain | None:
+    protocol = study.protocol
     form = stage.form(protocol, part, posted)
     if not form.is_valid():
         return _AskedAgain(form)
@@ -152,13 +151,13 @@ def _answered(
     if result.outcome:
         _end(part, result.outcome)
     elif not result.stays:
-        _move(part, recruitment, next_stage(stage.name, protocol))
+        _move(part, study, next_stage(stage.name, protocol))
     return None
 
 
-def _move(part: Participation, recruitment: Recruitment, stage: Stage) -> None:
-    is_to_take = part.placed_at is None and needs_place(stage, recruitment.parsed_protocol)
-    if is_to_take and not places.take(part, recruitment):
+def _move(part: Participation, study: Study, stage: Stage) -> None:
+    is_to_take = part.placed_at is None and needs_place(stage, study.protocol)
+    if is_to_take and not places.take(part, study):
         _end(part, Outcome.FULL)
         return
     _put(part, stage)
@@ -166,7 +165,7 @@ def _move(part: Participation, recruitment: Recruitment, stage: Stage) -> None:
 
 def _set_out(part: Participation) -> Stage:
     with transaction.atomic():
-        recruitment = Recruitment.objects.select_for_update(no_key=True).get(campaign=part.campaign_id)
+        study = locked_study(part.campaign_id)
         locked = Participation.objects.select_for_update(no_key=True, of=("self",)).select_related(
             "annotator", "campaign"
         )
@@ -175,25 +174,25 @@ def _set_out(part: Participation) -> Stage:
             # They have had who they are deleted, on another device.
             return Stage.END
         if now.outcome == "" and now.stage == Stage.ARRIVAL:
-            _move(now, recruitment, next_stage(Stage.ARRIVAL, recruitment.parsed_protocol))
-        elif now.outcome == "" and now.placed_at is None and not places.take(now, recruitment):
-            _end_without_place(now, recruitment)
+            _move(now, study, next_stage(Stage.ARRIVAL, study.protocol))
+        elif now.outcome == "" and now.placed_at is None and not places.take(now, study):
+            _end_without_place(now, study)
         elif now.outcome == "" and _comes_too_late(now, now.campaign):
             _end(now, Outcome.NOTHING_LEFT)
         return Stage(now.stage)
 
 
-def _end_without_place(part: Participation, recruitment: Recruitment) -> None:
+def _end_without_place(part: Participation, study: Study) -> None:
     if not part.annotator.votes_cast:
         _end(part, Outcome.FULL)
         return
     completion.end_of(part.annotator, part.campaign, Outcome.NOTHING_LEFT)
-    _put(part, next_stage(Stage.VOTES, recruitment.parsed_protocol))
+    _put(part, next_stage(Stage.VOTES, study.protocol))
 
 
-def _after_votes(part: Participation, recruitment: Recruitment) -> Stage:
+def _after_votes(part: Participation, study: Study) -> Stage:
     """Bring somebody from the votes, in which they took part, to what comes after them."""
-    stage = next_stage(Stage.VOTES, recruitment.parsed_protocol)
+    stage = next_stage(Stage.VOTES, study.protocol)
     if stage == Stage.LAST_QUESTIONS:
         Participation.objects.filter(pk=part.pk, stage=Stage.VOTES).update(stage=stage)
         part.refresh_from_db(fields=["stage"])

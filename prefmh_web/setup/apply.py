@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,24 +12,19 @@ from django.db import transaction
 import sampler
 from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Campaign, CreationKey
+from prefmh_web.config import CampaignConfig
 from prefmh_web.endpoints.local.models import model_names
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.participants import recruiting
-from prefmh_web.participants.protocol import Protocol
 from prefmh_web.scorers import offered
 from prefmh_web.setup import fitting
-from prefmh_web.setup.model import Setup
-from prefmh_web.setup.people import People
 from prefmh_web.setup.problems import Problem, SetupError
-from prefmh_web.setup.reading import config_of, recruitment_fields
 from prefmh_web.setup.twins import warning_of_seed
 
-_SEEDS = 2**53
 MANY_ANSWERS = 6
 """From more answers of a panel on, a step is accepted less than once in a hundred times."""
 
 
-def create(setup: Setup, owner: User, file: File[Any] | None = None, *, key: str = "") -> Campaign:
+def create(config: CampaignConfig, owner: User, file: File[Any] | None = None, *, key: str = "") -> Campaign:
     """Create a draft from a setup; queue the reading of its file, if it has one.
 
     Args:
@@ -41,7 +35,7 @@ def create(setup: Setup, owner: User, file: File[Any] | None = None, *, key: str
         SetupError: it does not fit what the owner has.
         NotPossible: the campaign was changed in this very moment.
     """
-    if misfits := [Problem(message, path) for path, message in fitting.of_owner(setup, owner)]:
+    if misfits := [Problem(message, path) for path, message in fitting.of_owner(config, owner)]:
         raise SetupError(misfits)
     with transaction.atomic():
         if key:
@@ -49,18 +43,16 @@ def create(setup: Setup, owner: User, file: File[Any] | None = None, *, key: str
             User.objects.select_for_update().get(pk=owner.pk)
             if found := CreationKey.objects.filter(owner=owner, key=key).select_related("campaign").first():
                 return found.campaign
-        campaign = _draft(setup, owner, file)
-        _set_up_people(setup, campaign)
+        campaign = drafts.create(owner=owner, config=config, file=file)
         if key:
             CreationKey.objects.create(owner=owner, key=key, campaign=campaign)
     return campaign
 
 
-def warnings(setup: Setup, owner: User) -> Iterator[str]:
+def warnings(config: CampaignConfig, owner: User) -> Iterator[str]:
     """Yield what a start would refuse as things stand, and what a researcher should know. None of it makes a file
     unusable: an endpoint may be registered after the campaign is set up.
     """
-    config = config_of(setup)
     known = {*Endpoint.objects.filter(owner=owner).values_list("name", flat=True)}
     for source in (judge.source for judge in config.judges):
         if isinstance(source, sampler.ModelSource) and source.endpoint not in known:
@@ -68,7 +60,7 @@ def warnings(setup: Setup, owner: User) -> Iterator[str]:
     space = config.space
     if isinstance(space, sampler.ServedTextsConfig) and space.model not in {*known, *model_names()}:
         yield f"{owner} has no endpoint “{space.model}”, which writes the texts. Register it before the start."
-    names = [*config.rule.scorers, *setup.scorers, *filter(None, [getattr(space, "estimate", "")])]
+    names = [*config.rule.scorers, *config.scorers, *filter(None, [getattr(space, "estimate", "")])]
     scorers = offered(space.objects) if names else {}
     yield from (f"This site offers no scorer “{name}” for these objects." for name in names if name not in scorers)
     if (answers := sum(isinstance(judge.source, sampler.PanelistSource) for judge in config.judges)) > MANY_ANSWERS:
@@ -77,44 +69,5 @@ def warnings(setup: Setup, owner: User) -> Iterator[str]:
             f"All {answers} answers of the panel must be a yes for a step to be accepted: {percent:.1f} % of the steps "
             "at best, if nobody cares."
         )
-    if told := warning_of_seed(setup.seed, owner):
+    if told := warning_of_seed(config.seed, owner):
         yield told
-
-
-def draft_fields(setup: Setup, config: sampler.ChainConfig) -> dict[str, Any]:
-    """Return the columns of a draft of a setup: what the form and a file alike come to."""
-    return {
-        "name": setup.name,
-        "instructions": setup.instructions,
-        "language": setup.language,
-        "layout": setup.layout or "",
-        "config_data": config.model_dump(mode="json"),
-        "is_seed_typed": setup.seed is not None,
-        "scorer_names": " ".join(setup.scorers),
-        "lease_seconds": setup.answering.seconds,
-        "suspend_after_skips": setup.answering.suspend_after_skips,
-        "suspend_after_reports": setup.answering.suspend_after_reports,
-        "cost_cap": setup.caps.cost,
-        "request_cap": setup.caps.requests,
-    }
-
-
-def _draft(setup: Setup, owner: User, file: File[Any] | None) -> Campaign:
-    fields = draft_fields(setup, config_of(setup, secrets.randbelow(_SEEDS)))
-    return drafts.create(
-        owner=owner,
-        config=fields.pop("config_data"),
-        file=file,
-        filename=setup.file.name if setup.file else "",
-        **fields,
-    )
-
-
-def _set_up_people(setup: Setup, campaign: Campaign) -> None:
-    people = setup.people
-    named = [fitting.campaign_named(each.number, each.name, campaign.owner) for each in people.refused]
-    excluded = [each for each in named if each is not None]
-    if people.model_copy(update={"protocol": Protocol()}) != People():
-        recruiting.set_up(campaign, recruitment_fields(people), excluded)
-    if people.protocol != Protocol():
-        recruiting.set_protocol(campaign, people.protocol)

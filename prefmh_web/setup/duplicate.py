@@ -12,8 +12,8 @@ from django.core.files.base import File
 import sampler
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Campaign
+from prefmh_web.config import LONGEST_NAME
 from prefmh_web.setup import apply, export
-from prefmh_web.setup.model import LONGEST_NAME
 from prefmh_web.setup.problems import SetupError
 
 
@@ -28,12 +28,12 @@ def duplicate(campaign: Campaign, owner: User, **changes: Any) -> Campaign:
     Raises:
         NotPossible: its file is gone, or it speaks of something that the owner does not have.
     """
-    setup = export.setup_of(campaign)
-    name = f"Copy of {setup.name}"[:LONGEST_NAME].rstrip()
+    config = export.config_of(campaign)
+    name = f"Copy of {config.name}"[:LONGEST_NAME].rstrip()
     # Under the same seed the two would have the same random numbers, also where somebody has typed it.
-    copied = setup.model_copy(update={"name": name, "seed": None, "judges": sampler.unnamed(setup.judges)} | changes)
+    copied = config.model_copy(update={"name": name, "seed": None, "judges": sampler.unnamed(config.judges)} | changes)
     try:
-        with _file_of(campaign, has_file=setup.file is not None) as file:
+        with _file_of(campaign, has_file=config.file is not None) as file:
             return apply.create(copied, owner, file)
     except SetupError as error:
         raise NotPossible(f"This setup cannot be copied. {error.problems[0]}") from error

@@ -19,17 +19,17 @@ from django.conf import settings
 from django.contrib.auth.models import User
 
 from prefmh_web.campaigns.models import Campaign, Catalog
+from prefmh_web.config import CampaignConfig, UploadedFile
 from prefmh_web.setup import export
-from prefmh_web.setup.model import Setup, UploadedFile
 from prefmh_web.setup.problems import Problem, SetupError, refused
-from prefmh_web.setup.reading import Tell, setup_in
+from prefmh_web.setup.reading import Tell, config_in
 from prefmh_web.setup.unpacking import BROKEN, archive_in
 from prefmh_web.transport.disk import is_no_room
 
 NAME: Final = "campaign.yaml"
 MAX_YAML_BYTES: Final = 8 * 2**20
 MAX_FILE_BYTES: Final = 512 * 2**20
-_Read = Callable[[bytes], Setup]
+_Read = Callable[[bytes], CampaignConfig]
 _FOLDER = "files"
 _MAGIC = b"PK"
 _PIECE = 2**20
@@ -41,9 +41,9 @@ def write(campaign: Campaign) -> tuple[str, Iterator[bytes]]:
     """Return the ending of a campaign's file, “.yaml” or “.zip”, and its bytes, a piece at a time.
 
     Raises:
-        NotPossible: as `export.setup_of` does.
+        NotPossible: as `export.config_of` does.
     """
-    setup = export.setup_of(campaign)
+    setup = export.config_of(campaign)
     text = export.text_of(setup).encode()
     if setup.file is None:
         return ".yaml", iter([text])
@@ -76,13 +76,13 @@ def _stored_as(uploaded: UploadedFile) -> str:
 @contextmanager
 def opened(
     file: BinaryIO, beside: PurePath | None = None, tell: Tell | None = None, owner: User | None = None
-) -> Iterator[tuple[Setup, IO[bytes] | None]]:
+) -> Iterator[tuple[CampaignConfig, IO[bytes] | None]]:
     """Yield the setup of a file, and the file of its objects if it has one, at its beginning.
 
     Args:
         file: `campaign.yaml`, or a ZIP with it.
         beside: where the file of the objects lies if it is not in a ZIP; None if it is nowhere else.
-        tell, owner: as `reading.setup_in` has them.
+        tell, owner: as `reading.config_in` has them.
 
     Raises:
         SetupError: with every problem found.
@@ -90,13 +90,13 @@ def opened(
     begin = file.read(len(_MAGIC))
     file.seek(0)
     with TemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR) as kept:
-        read = partial(setup_in, tell=tell, owner=owner)
+        read = partial(config_in, tell=tell, owner=owner)
         setup = _unpacked(file, kept, read) if begin == _MAGIC else _with_neighbour(file, kept, beside, read)
         kept.seek(0)
         yield setup, None if setup.file is None else kept
 
 
-def _with_neighbour(file: BinaryIO, kept: IO[bytes], beside: PurePath | None, read: _Read) -> Setup:
+def _with_neighbour(file: BinaryIO, kept: IO[bytes], beside: PurePath | None, read: _Read) -> CampaignConfig:
     setup = read(_limited(file, MAX_YAML_BYTES, NAME))
     if setup.file is None:
         return setup
@@ -112,7 +112,7 @@ def _with_neighbour(file: BinaryIO, kept: IO[bytes], beside: PurePath | None, re
     return setup
 
 
-def _unpacked(file: BinaryIO, kept: IO[bytes], read: _Read) -> Setup:
+def _unpacked(file: BinaryIO, kept: IO[bytes], read: _Read) -> CampaignConfig:
     try:
         with archive_in(file) as archive:
             if NAME not in archive.namelist():

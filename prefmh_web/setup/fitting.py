@@ -8,11 +8,11 @@ from django.contrib.auth.models import User
 
 import sampler
 from prefmh_web.campaigns.models import Campaign
+from prefmh_web.config import CampaignConfig
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.objects import OBJECT_KINDS
 from prefmh_web.scorers import offered
-from prefmh_web.setup.model import Setup
 
 Misfit = tuple[str, str]
 """Where in a setup, and why."""
@@ -41,26 +41,27 @@ def chat_servers(owner: User) -> dict[str, str]:
     return {name: kind.label for name, kind in kinds.items() if kind.server.completing() is None}
 
 
-def of_scorers(setup: Setup, config: sampler.ChainConfig) -> Iterator[Misfit]:
+def of_scorers(config: CampaignConfig) -> Iterator[Misfit]:
     """Yield each scorer of a setup that is for other objects."""
     field = "scorer" if isinstance(config.rule, sampler.QuestConfig) else "scorers"
     objects = config.space.objects
-    for path, names in ((f"rule.{field}", config.rule.scorers), ("scorers", setup.scorers)):
+    for path, names in ((f"rule.{field}", config.rule.scorers), ("scorers", config.scorers)):
         if name := misfit_scorer(names, objects):
             among = ", ".join(offered(objects))
             yield path, f"“{name}” is not offered for {OBJECT_KINDS[objects].nouns}; there are {among}"
 
 
-def of_owner(setup: Setup, owner: User) -> Iterator[Misfit]:
+def of_owner(config: CampaignConfig, owner: User) -> Iterator[Misfit]:
     """Yield what a setup speaks of and its owner does not have, or has of another kind."""
-    for place, each in enumerate(setup.people.refused):
+    yield from of_scorers(config)
+    for place, each in enumerate(config.study.refused):
         if campaign_named(each.number, each.name, owner) is None:
             yield (
-                f"people.refused.{place}",
+                f"study.refused.{place}",
                 f"{owner} has no started campaign {each.number} of the name “{each.name}”; remove it here",
             )
-    chats = chat_servers(owner) if any(map(_completes, setup.judges)) else {}
-    for place, judge in enumerate(setup.judges):
+    chats = chat_servers(owner) if any(map(_completes, config.judges)) else {}
+    for place, judge in enumerate(config.judges):
         source = judge.source
         if _completes(judge) and isinstance(source, sampler.ModelSource) and source.endpoint in chats:
             yield (

@@ -11,9 +11,9 @@ from django.contrib.auth.models import User
 
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Campaign
+from prefmh_web.config import LONGEST_NAME, CampaignConfig
 from prefmh_web.recruiters import OPEN, recruiter_by
 from prefmh_web.setup import duplicate, export
-from prefmh_web.setup.model import LONGEST_NAME, Setup
 
 MOST_PEOPLE: Final = 100
 MOST_VOTES_EACH: Final = 200
@@ -31,8 +31,7 @@ def make(campaign: Campaign, owner: User, people: int, votes_each: int) -> Campa
     """
     if not can_have_one(campaign):
         raise NotPossible("No crowd votes in this campaign, so nobody can try it out.")
-    setup = export.setup_of(campaign)
-    return duplicate.duplicate(campaign, owner, **_changes(setup, people, votes_each))
+    return duplicate.duplicate(campaign, owner, **_changes(export.config_of(campaign), people, votes_each))
 
 
 def can_have_one(campaign: Campaign) -> bool:
@@ -40,12 +39,12 @@ def can_have_one(campaign: Campaign) -> bool:
     return any(judge.source.kind == "people" for judge in campaign.config.judges)
 
 
-def _changes(setup: Setup, people: int, votes_each: int) -> dict[str, object]:
+def _changes(config: CampaignConfig, people: int, votes_each: int) -> dict[str, object]:
     # An open link has no places; with a protocol, though an empty one, it has.
-    knows_people = recruiter_by(setup.people.recruiter).knows_people
+    knows_people = recruiter_by(config.study.recruiter).knows_people
     recruiter = {} if knows_people else {"recruiter": OPEN.name}
     limits = {"places": people, "votes_each": votes_each, "budget": None}
     return {
-        "name": f"Pilot of {setup.name}"[:LONGEST_NAME].rstrip(),
-        "people": setup.people.model_copy(update=limits | recruiter),
+        "name": f"Pilot of {config.name}"[:LONGEST_NAME].rstrip(),
+        "study": config.study.model_copy(update=limits | recruiter),
     }

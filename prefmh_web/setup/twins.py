@@ -17,9 +17,9 @@ def warning_of_seed(seed: int | None, owner: User, campaign: Campaign | None = N
     """
     if seed is None:
         return ""
-    others = Campaign.objects.filter(owner=owner, config_data__seed=seed).exclude(status=Campaign.Status.DELETING)
+    others = Campaign.objects.filter(owner=owner, seed=seed).exclude(status=Campaign.Status.DELETING)
     # Of a seed that was drawn and is hidden not even a guess is confirmed.
-    is_known = Q(is_seed_typed=True) | Q(status=Campaign.Status.FINISHED) | Q(seed_told_at__isnull=False)
+    is_known = Q(config_data__seed=seed) | Q(status=Campaign.Status.FINISHED) | Q(seed_told_at__isnull=False)
     others = others.filter(is_known)
     found = (others.exclude(pk=campaign.pk) if campaign else others).order_by("pk").first()
     if found is None:
@@ -34,4 +34,4 @@ def warning_of(campaign: Campaign) -> str:
     """Return the same of a draft; nothing once it has started, when its seed cannot change."""
     if not (campaign.is_draft and campaign.is_seed_typed):
         return ""
-    return warning_of_seed(campaign.config.seed, campaign.owner, campaign)
+    return warning_of_seed(campaign.seed, campaign.owner, campaign)

@@ -11,7 +11,7 @@ problems    how all that is told
 
 from sampler.config.config import MOST_CHAINS, MOST_STEPS, ChainConfig
 from sampler.config.misfits import misfits
-from sampler.config.parsing import parse_config, validated
+from sampler.config.parsing import demand_sound, parse_config, validated
 from sampler.config.problems import ConfigError, ConfigProblem, problems_in
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "ChainConfig",
     "ConfigError",
     "ConfigProblem",
+    "demand_sound",
     "misfits",
     "parse_config",
     "problems_in",

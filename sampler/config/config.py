@@ -8,7 +8,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from sampler.chain import Plan
 from sampler.config.problems import ConfigError, ConfigProblem
-from sampler.declared import LAW, Declared, ui
+from sampler.declared import JUDGED_BY, TARGET, Declared, ui
 from sampler.judges.config import JudgeConfig
 from sampler.judges.panels import panelists_of, unnamed
 from sampler.judges.sources import ModelSource
@@ -52,16 +52,19 @@ class ChainConfig(Declared):
 
     version: Literal[1] = Field(default=VERSION, json_schema_extra=ui(widget="none"))
     space: SpaceConfig = Field(
-        title="What is compared?", json_schema_extra=ui(cards=True, fixed=LAW, start={"kind": "catalog"})
+        title="What is compared?", json_schema_extra=ui(cards=True, fixed=TARGET, start={"kind": "catalog"})
     )
-    kernel: KernelConfig = Field(title="How the next object is proposed", json_schema_extra=ui(fixed=LAW))
+    kernel: KernelConfig = Field(title="How the next object is proposed", json_schema_extra=ui(fixed=TARGET))
     judges: tuple[JudgeConfig, ...] = Field(
-        default=(), max_length=8, title="Questions", json_schema_extra=ui(rows="Add a question", when=_JUDGED)
+        default=(),
+        max_length=8,
+        title="Questions",
+        json_schema_extra=ui(rows="Add a question", when=_JUDGED, fixed=JUDGED_BY),
     )
     rule: RuleConfig = Field(
         default=NVoteConfig(),
         title="What decides a step?",
-        json_schema_extra=ui(fixed=LAW, fold="Decide in another way than by votes, for comparison with the paper"),
+        json_schema_extra=ui(fixed=TARGET, fold="Decide in another way than by votes, for comparison with the paper"),
     )
     chains: int = Field(
         ge=1,
@@ -69,7 +72,7 @@ class ChainConfig(Declared):
         title="Chains at the start",
         description="A chain (Markov chain) goes from object to object, as people choose. Several chains start apart "
         "and show whether they come to the same place. All have the same number of steps.",
-        json_schema_extra=ui(fixed=LAW, start=4),
+        json_schema_extra=ui(fixed=TARGET, start=4),
     )
     max_chains: int | None = Field(
         default=None,
@@ -78,21 +81,21 @@ class ChainConfig(Declared):
         title="Chains at most",
         description="A further chain opens whenever somebody would wait, up to this number. Leave it empty for a fixed "
         "number of chains. Where models judge, the number is fixed.",
-        json_schema_extra=ui(fixed=LAW, fold=_LENGTH),
+        json_schema_extra=ui(fixed=TARGET, fold=_LENGTH),
     )
     steps: int = Field(
         ge=1,
         le=LONGEST_CHAIN,
         title="Steps per chain",
         description="A step compares the object where the chain stands with a new one.",
-        json_schema_extra=ui(fixed=f"{LAW}; “Extend” on the campaign's page adds steps to all chains", start=100),
+        json_schema_extra=ui(fixed=f"{TARGET}; “Extend” on the campaign's page adds steps to all chains", start=100),
     )
     # Up to 2^53 - 1, so that the number survives JSON readers and spreadsheets that keep doubles.
     seed: int = Field(
         ge=0,
         lt=2**53,
         title="Seed of all random numbers",
-        json_schema_extra=ui(fixed=LAW, fold=_LENGTH, hidden="until the end"),
+        json_schema_extra=ui(fixed=TARGET, fold=_LENGTH, hidden="until the end"),
     )
     burn_in: int = Field(
         default=0,
@@ -108,7 +111,7 @@ class ChainConfig(Declared):
     def _without_what_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         fields: dict[str, Any] = handler(self)
         optional = ("max_chains", "burn_in", "target")
-        absent = {name for name in optional if not fields[name]}
+        absent = {name for name in optional if not fields.get(name)}
         return {name: value for name, value in fields.items() if name not in absent}
 
     @property

@@ -19,9 +19,18 @@ def parse_config(data: Mapping[str, Any]) -> ChainConfig:
         ConfigError: with every problem found.
     """
     config = validated(data)
+    demand_sound(config)
+    return config
+
+
+def demand_sound(config: ChainConfig) -> None:
+    """Demand that the parts of a config fit together.
+
+    Raises:
+        ConfigError: with every problem found.
+    """
     if problems := [*misfits(config), *unbalanced(config), *wrong_target(config)]:
         raise ConfigError(problems)
-    return config
 
 
 def validated(data: Mapping[str, Any]) -> ChainConfig:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints, model_validator
 
-from sampler.declared import JUDGED_BY, LAW, Declared, ui
+from sampler.declared import JUDGED_BY, TARGET, Declared, ui
 from sampler.judges.sources import (
     ModelSource,
     Order,
@@ -42,7 +42,7 @@ class JudgeConfig(Declared):
         le=1000,
         title="Votes on a pair, at most",
         description="N. Each is from another person, or all are from one model.",
-        json_schema_extra=ui(fixed=LAW, start=1),
+        json_schema_extra=ui(fixed=TARGET, start=1),
     )
     order: Order = Field(
         default="random",

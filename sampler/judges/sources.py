@@ -47,7 +47,8 @@ class PanelistSource(Declared):
     model_config = ConfigDict(title="One person of a panel")
 
     kind: Literal["panelist"] = "panelist"
-    name: PanelistName = Field(title="Name", json_schema_extra=ui(hidden="always"))
+    # A number stands in its place wherever others see it: see `panels.unnamed`.
+    name: PanelistName = Field(title="Name")
 
 
 class ModelSource(Declared):

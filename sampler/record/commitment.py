@@ -81,9 +81,10 @@ def read_config(data: Mapping[str, Any]) -> tuple[ChainConfig, Commitment | None
         ConfigError: the config cannot be read.
         ValueError: a hash or a salt is none; or it is not said whether the seed was typed.
     """
+    # What the website has beside what fixes the chains is not the sampler's to read.
+    plain = {name: value for name, value in data.items() if name in ChainConfig.model_fields}
     if HASH not in data:
-        return parse_config(data), None
-    plain = {name: value for name, value in data.items() if name not in (HASH, SALT, TYPED)}
+        return parse_config(plain), None
     digest, salt = data[HASH], data.get(SALT, "")
     if not isinstance(digest, str) or not _SHA256.fullmatch(digest):
         raise ValueError(f"{HASH} in {schema.CONFIG} must be a SHA-256, 64 hexadecimal digits")

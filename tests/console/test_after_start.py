@@ -9,9 +9,9 @@ from django.urls import reverse
 
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.models import Campaign, Judge, Membership, ReplyIdentity
-from prefmh_web.participants import budget, consent, recruiting
-from prefmh_web.participants.models import Participation, Recruitment
-from prefmh_web.participants.protocol import Protocol
+from prefmh_web.config import Protocol
+from prefmh_web.participants import budget, consent
+from prefmh_web.participants.models import Participation
 from tests.console.test_pages import form
 from tests.security.world import browser_of
 from tests.support.campaigns import (
@@ -24,6 +24,7 @@ from tests.support.campaigns import (
     pair_of,
     prolific,
     recruited_campaign,
+    set_study,
     table,
     vote,
     wait_until_idle,
@@ -106,7 +107,7 @@ def test_of_how_people_come_the_rest_is_refused_by_name_and_nothing_is_saved(own
     assert f"“{label}” cannot change after the start: " in page
     assert "Saved." not in page
     assert Recruitment.objects.filter(campaign=study).values().get() == before
-    assert not Recruitment.objects.get(campaign=study).excluded.exists()
+    assert not Campaign.objects.get(pk=study.pk).config.study.excluded.exists()
     assert not study.events.exists()
 
 
@@ -135,7 +136,7 @@ def test_a_budget_is_neither_given_later_nor_raised_after_the_end(owner, researc
     path = path_of("participants", study)
     assert "“Budget, in answers” cannot change" in told(owner, path, as_shown(owner, path) | {"budget": "500"})
     with pytest.raises(lifecycle.NotPossible, match="the campaign is finished"):
-        recruiting.set_up(study, {"budget": 500}, ())
+        set_study(study, {"budget": 500}, ())
     assert set(Recruitment.objects.values_list("budget", flat=True)) == {100, None}
 
 
@@ -147,7 +148,7 @@ def test_a_raised_budget_and_further_places_count_at_once(researcher, tmp_path):
         assert not budget.takes_one_more(study)
     ben = Client()
     ben.get(invitation_path(study), prolific("ben"))
-    recruiting.set_up(study, {"budget": 21, "places": 2}, (), researcher)
+    set_study(study, {"budget": 21, "places": 2}, (), researcher)
     with transaction.atomic():
         assert budget.takes_one_more(study)
     assert ben.post(invitation_path(study)).status_code == 302
@@ -167,7 +168,7 @@ def protocol_posted(owner, study, **changes) -> dict[str, str]:
 def test_the_debriefing_changes_and_is_an_event(owner, study, tmp_path):
     path = path_of("protocol", study)
     assert "Saved." in told(owner, path, protocol_posted(owner, study, debriefing="It was about night."))
-    stored = Recruitment.objects.get(campaign=study).parsed_protocol
+    stored = Campaign.objects.get(pk=study.pk).config.study.protocol
     assert stored == Protocol.model_validate(PROTOCOL | {"debriefing": "It was about night."})
     [row] = events_of(study, tmp_path)
     versions = [consent.version_of(text)[:16] for text in (PROTOCOL["debriefing"], "It was about night.")]
@@ -188,7 +189,7 @@ def test_the_debriefing_changes_and_is_an_event(owner, study, tmp_path):
 def test_the_rest_of_the_protocol_is_refused_by_name(owner, study, changes, label):
     page = told(owner, path_of("protocol", study), protocol_posted(owner, study, debriefing="New", **changes))
     assert f"“{label}” cannot change after the start: " in page
-    assert Recruitment.objects.get(campaign=study).parsed_protocol == Protocol.model_validate(PROTOCOL)
+    assert Campaign.objects.get(pk=study.pk).config.study.protocol == Protocol.model_validate(PROTOCOL)
     assert not study.events.exists()
 
 

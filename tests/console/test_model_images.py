@@ -7,13 +7,12 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns.engine import transitions
-from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Campaign, Chain, Invitation, Judge, Lease, State
 from prefmh_web.campaigns.started import objects, plan_of
 from prefmh_web.objects import media
 from tests.console.test_pages import form
 from tests.endpoints.test_local_models import pipeline_folder, without_the_extra
-from tests.support.campaigns import make_config, sent_back
+from tests.support.campaigns import create_draft, make_config, sent_back
 
 FIELDS = {
     "space": "model-images",
@@ -133,7 +132,7 @@ def test_pages_show_what_was_painted_elsewhere(signed_in, researcher, idle_tasks
     judges = [{"question": "Which is rounder?", "votes": 1}]
     config = make_config(space=space, kernel=sampler.PAPER_MIXTURE, judges=judges, chains=1, steps=5)
     config = sampler.parse_config(config).model_dump(mode="json")
-    campaign, painted = drafts.create(owner=researcher, is_seed_typed=True, name="Painted", config=config), []
+    campaign, painted = create_draft(owner=researcher, is_seed_typed=True, name="Painted", config=config), []
     painted_elsewhere(campaign, painted)
     idle_tasks()
     assert "contrast 0.00" in signed_in.get(campaign.get_absolute_url()).content.decode()

@@ -13,7 +13,7 @@ from tests.console.test_pages import form
 from tests.console.test_spaces import MOLECULES
 from tests.security.test_limits import all_at_once
 from tests.security.world import browser_of
-from tests.support.campaigns import make_config, make_draft, wait_until_idle
+from tests.support.campaigns import create_draft, make_config, make_draft, wait_until_idle
 
 GENERATED = make_config(space={"kind": "images"}, kernel={"kind": "independent"})
 
@@ -72,7 +72,7 @@ def test_what_is_asked_of_a_draft_that_is_being_deleted_is_told_so(
     def make() -> Campaign:
         if config["space"]["kind"] == "catalog":
             return make_draft(researcher, config=config)
-        return Campaign.objects.create(owner=researcher, name="Patterns", config_data=config)
+        return create_draft(owner=researcher, name="Patterns", config=config)
 
     statuses = set()
     for campaign, answer in every_order(

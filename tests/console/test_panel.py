@@ -11,7 +11,6 @@ from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import access, panels
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Lease, Membership, Side
-from prefmh_web.participants import recruiting
 from tests.console.test_pages import form
 from tests.support.campaigns import (
     everything_in,
@@ -21,6 +20,7 @@ from tests.support.campaigns import (
     make_draft,
     panel_campaign,
     panel_judges,
+    set_study,
     sit_down,
     table,
 )
@@ -88,7 +88,7 @@ def test_a_panel_is_not_sent_by_a_platform_and_has_no_limit(researcher):
         ({"recruiter": "prolific"}, "cannot send its people"),
         ({"recruiter": "anybody", "votes_each": 5}, "Remove the limit"),
     ):
-        recruiting.set_up(draft, fields, ())
+        set_study(draft, fields, ())
         with pytest.raises(lifecycle.NotPossible, match=message):
             lifecycle.start(draft)
 

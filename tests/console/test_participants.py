@@ -6,7 +6,7 @@ import pytest
 from django.urls import reverse
 
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.participants.models import ConsentText, Recruitment
+from prefmh_web.participants.models import ConsentText
 from tests.support.campaigns import make_draft
 
 PROLIFIC = {"recruiter": "prolific", "votes_each": "40", "code_completed": "C1", "code_nothing_left": "C2"}
@@ -24,7 +24,7 @@ def save(owner, campaign, **fields) -> str:
 
 def test_a_draft_is_set_up_and_its_link_shown_once_it_has_started(owner, draft):
     assert "Saved." in save(owner, draft, **PROLIFIC)
-    stored = Recruitment.objects.get()
+    stored = Campaign.objects.get().config.study
     assert (stored.recruiter, stored.votes_each) == ("prolific", 40)
     assert {name: code for name, code in stored.codes.items() if code} == {"completed": "C1", "nothing-left": "C2"}
     assert stored.pay_for("nothing-left") == "full"
@@ -67,4 +67,4 @@ def test_the_version_of_a_consent_text_is_the_hash_of_its_lines(owner, draft):
 def test_a_campaign_that_started_without_recruitment_stays_open_to_all(owner, campaign):
     assert "cannot change after the start" in save(owner, campaign, recruiter="prolific", code_completed="X")
     save(owner, campaign, code_completed="X")
-    assert Recruitment.objects.get().recruiter == "anybody"
+    assert Campaign.objects.get().config.study.recruiter == "anybody"

@@ -4,9 +4,7 @@ import pytest
 from django.urls import reverse
 
 from prefmh_web.campaigns.models import Membership
-from prefmh_web.participants import recruiting
-from prefmh_web.participants.models import Recruitment
-from prefmh_web.participants.protocol import Protocol
+from prefmh_web.config import Protocol
 from tests.participants.test_practice import MOLECULES
 from tests.participants.test_stages import ABOUT, READ, UNDERSTOOD
 from tests.security.world import browser_of
@@ -21,6 +19,7 @@ from tests.support.campaigns import (
     picture,
     prolific,
     recruited_campaign,
+    set_study,
 )
 
 ROLE = {"text": "What are you?", "name": "role", "kind": "choice", "options": "student\r\nother", "when": ""}
@@ -42,7 +41,7 @@ TEXTS |= {"wait_minutes": "10"}
 @pytest.fixture
 def draft(researcher):
     found = make_draft(researcher)
-    recruiting.set_up(found, {"recruiter": "prolific"}, ())
+    set_study(found, {"recruiter": "prolific"}, ())
     return found
 
 
@@ -65,7 +64,7 @@ def save(owner, campaign, **rows) -> str:
 
 
 def stored() -> Protocol:
-    return Recruitment.objects.get().parsed_protocol
+    return Campaign.objects.get().config.study.protocol
 
 
 def test_what_is_filled_in_is_stored_and_shown_again(owner, draft):
@@ -162,11 +161,11 @@ def test_a_protocol_needs_people_with_an_id(owner, draft):
     assert "for people who each have a part of their own" in page
     assert "Not saved: some fields need to be corrected." in page
     assert not Recruitment.objects.exists()
-    recruiting.set_up(draft, {"recruiter": "prolific"}, ())
+    set_study(draft, {"recruiter": "prolific"}, ())
     save(owner, draft, questions=[ROLE])
     page = owner.post(reverse("console:participants", args=[draft.pk]), {"recruiter": "anybody"}).content.decode()
     assert "The protocol asks things of each person" in page
-    assert Recruitment.objects.get().recruiter == "prolific"
+    assert Campaign.objects.get().config.study.recruiter == "prolific"
 
 
 IMAGES = archive({f"{colour}.png": picture(colour) for colour in ("red", "blue", "green", "grey")})
@@ -202,9 +201,9 @@ def test_pairs_of_molecules_are_read_as_smiles_and_images_have_none(owner, resea
     for objects, file, name in (("molecules", MOLECULES, "m.csv"), ("images", IMAGES, "i.zip")):
         space = {"kind": "catalog", "objects": objects, "neighbours": 2}
         draft = make_draft(researcher, file=file, filename=name, config=make_config(space=space))
-        recruiting.set_up(draft, {"recruiter": "prolific"}, ())
+        set_study(draft, {"recruiter": "prolific"}, ())
         page = save(owner, draft, gold=[PAIR | {"first": "OCC", "second": "CCCC"}], gold_percent="5")
-        protocol = Recruitment.objects.get(campaign=draft).parsed_protocol
+        protocol = Campaign.objects.get(pk=draft.pk).config.study.protocol
         if objects == "images":
             assert "an image cannot be written down" in page
             assert protocol.is_empty

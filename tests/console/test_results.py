@@ -25,7 +25,7 @@ from prefmh_web.console import methods
 from prefmh_web.console.spreads import spreads_of
 from sampler.diagnostics.properties import followed
 from sampler.diagnostics.report import diagnose
-from tests.support.campaigns import export_to, make_campaign, make_config, voted_to_the_end
+from tests.support.campaigns import create_draft, export_to, make_campaign, make_config, voted_to_the_end
 
 BURN_IN = 4
 
@@ -88,7 +88,7 @@ def half_way(researcher, idle_tasks):
     """Two questions, three prompts, a burn-in within a warm-up, a walk, open steps with votes, and a late vote."""
     walk = {"kind": "walk", "kernel": {"kind": "suffix"}, "length": 2, "warm_up": WARM}
     config = make_config(space=STORIES, kernel=walk, chains=6, steps=20, burn_in=2)
-    campaign = Campaign.objects.create(owner=researcher, name="Openings", config_data=config, is_seed_typed=True)
+    campaign = create_draft(owner=researcher, name="Openings", config=config, is_seed_typed=True)
     lifecycle.start(campaign)
     people, rng = [Annotator.objects.create(campaign=campaign) for _ in range(4)], np.random.default_rng(7)
     while Vote.objects.count() < 190:
@@ -193,7 +193,7 @@ def test_properties_are_spread_beside_draws_from_the_base_distribution(signed_in
 
 def test_where_the_base_distribution_cannot_be_drawn_the_page_says_so(researcher, idle_tasks):
     config = make_config(space={"kind": "molecules"}, kernel={"kind": "fragments"}, chains=2, steps=3)
-    campaign = Campaign.objects.create(owner=researcher, name="Made", config_data=config)
+    campaign = create_draft(owner=researcher, name="Made", config=config)
     lifecycle.start(campaign)
     idle_tasks()
     voted_to_the_end(campaign)

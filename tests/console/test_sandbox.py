@@ -10,11 +10,9 @@ from django.contrib.sessions.models import Session
 from django.urls import reverse
 
 import sampler
-from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, State, Vote
-from prefmh_web.participants import recruiting
 from tests.participants.test_practice import PAIRS as PRACTICE
-from tests.support.campaigns import CODES_OF_ALL, WHOLE, make_config, make_draft
+from tests.support.campaigns import CODES_OF_ALL, WHOLE, create_draft, make_config, make_draft, set_study
 
 STUDY = {
     "recruiter": "prolific",
@@ -34,7 +32,7 @@ def everything() -> dict[str, list]:
 @pytest.fixture
 def draft(researcher, idle_tasks):
     made = make_draft(researcher)
-    recruiting.set_up(made, STUDY, ())
+    set_study(made, STUDY, ())
     idle_tasks()
     return made
 
@@ -150,7 +148,7 @@ def test_objects_that_chains_make_are_made_for_the_sandbox(signed_in, researcher
     kernel = {"kind": "fragments"} if kind == "molecules" else {"kind": "independent"}
     config = make_config(version=1, space={"kind": kind}, kernel=kernel)
     described = sampler.parse_config(config).model_dump(mode="json")
-    walker = Walker(signed_in, drafts.create(owner=researcher, is_seed_typed=True, name="Made", config=described))
+    walker = Walker(signed_in, create_draft(owner=researcher, is_seed_typed=True, name="Made", config=described))
     before = everything()
     page = walker.send(consent="agree")
     for address in re.findall(r'<img src="([^"]+)"', page):

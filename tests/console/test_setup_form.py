@@ -11,9 +11,8 @@ from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.console.unstored import Sample
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.participants import recruiting
 from tests.console.test_pages import form
-from tests.support.campaigns import make_campaign, make_config, make_draft
+from tests.support.campaigns import make_campaign, make_config, make_draft, set_study
 
 _FOLD = re.compile(r'<details class="fold[^"]*"( open)?><summary>([^<]+)</summary>')
 
@@ -63,7 +62,7 @@ def test_the_setup_says_what_all_of_it_takes_at_most(signed_in):
 
 def test_a_drafts_page_says_what_people_will_be_asked_for(signed_in, researcher, idle_tasks):
     draft = make_draft(researcher, config=make_config(judges=[{"question": "Which?", "votes": 2}], chains=6, steps=100))
-    recruiting.set_up(draft, {"recruiter": "prolific", "votes_each": 30, "place_pay": 2.5, "currency": "EUR"}, ())
+    set_study(draft, {"recruiter": "prolific", "votes_each": 30, "place_pay": 2.5, "currency": "EUR"}, ())
     page = signed_in.get(draft.get_absolute_url()).content.decode()
     for words in ("<strong>900</strong> votes", "1,200 at most", "<strong>2.5</strong> hours", "30 people who give 30"):
         assert words in page

@@ -25,7 +25,7 @@ from tests.flows.test_model_costs import (
     vote_on_all,
 )
 from tests.security.world import browser_of
-from tests.support.campaigns import make_config
+from tests.support.campaigns import create_draft, make_config
 from tests.support.models import chat_reply, says, status
 
 __all__ = ["endpoint", "script"]
@@ -190,7 +190,7 @@ def test_where_chains_make_their_objects_what_they_start_at_is_shown(researcher,
     made = {"space": {"kind": "molecules"}, "kernel": {"kind": "fragments"}}
     config = make_config(**made, judges=[by_model()], chains=2, steps=4)
     config = sampler.parse_config(config).model_dump(mode="json")
-    campaign = Campaign.objects.create(owner=researcher, name="Made", config_data=config)
+    campaign = create_draft(owner=researcher, name="Made", config=config)
     desk = browser_of(researcher)
     page = try_it(desk, campaign, idle_tasks, pairs=2, replies=1)
     tried = page.context["tried"]

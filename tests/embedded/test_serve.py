@@ -55,7 +55,7 @@ InProcessTask.apply_async = lambda *args, **options: None
 config = {"version": 1, "space": {"kind": "molecules"}, "kernel": {"kind": "fragments"}, "chains": 2, "steps": 5,
           "judges": [{"question": "Which?", "votes": 1}], "seed": 5}
 owner = User.objects.create(username="researcher")
-lifecycle.start(drafts.create(owner=owner, is_seed_typed=True, name="Scored", config=config, scorer_names="stuck"))
+lifecycle.start(create_draft(owner=owner, is_seed_typed=True, name="Scored", config=config, scorer_names="stuck"))
 """
 STUCK = """
 import os, signal, sys, time
@@ -177,7 +177,7 @@ Endpoint.objects.create(owner=owner, name="stub", base_url=sys.argv[1], model="m
 judge = {"question": "Which?", "votes": 3, "source": {"kind": "model", "endpoint": "stub"}}
 config = {"version": 1, "space": {"kind": "texts"}, "kernel": {"kind": "suffix"}, "chains": 60, "steps": 1000,
           "judges": [judge], "seed": 5}
-lifecycle.start(drafts.create(owner=owner, is_seed_typed=True, name="Judged", config=config))
+lifecycle.start(create_draft(owner=owner, is_seed_typed=True, name="Judged", config=config))
 """
 
 

@@ -60,7 +60,7 @@ def test_chains_answer_the_prompts_that_the_evaluation_says(experiment):
 def test_texts_prompts_and_trials_are_counted_once_for_each_start_that_died(method, django_user_model):
     part = part_of("stories", method)
     campaign = campaigns.ensure(django_user_model.objects.create_user("researcher"), "hash", part, run.config_of(part))
-    assert (campaign.config_data["seed"], campaign.is_seed_typed) == (part.seed, True)
+    assert (campaign.seed, campaign.is_seed_typed) == (part.seed, True)
     for deaths in (1, 2):
         spending.note_repeated_start(campaign)
         counted = dict(ModelUsage.objects.filter(campaign=campaign).values_list("place", "repeated"))

@@ -7,7 +7,6 @@ from axe_playwright_python.sync_playwright import Axe
 
 from prefmh_web.accounts.links import sign_in_path
 from prefmh_web.campaigns.models import Annotator
-from prefmh_web.participants import recruiting
 from tests.campaigns.engine.test_suspension import skip
 from tests.console.test_sandbox import STUDY
 from tests.participants.test_practice import PAIRS
@@ -23,6 +22,7 @@ from tests.support.campaigns import (
     panel_judges,
     prolific,
     recruited_campaign,
+    set_study,
 )
 from tests.support.installations import press_and_wait
 
@@ -111,7 +111,7 @@ def test_pages_are_accessible(chromium, live_site, researcher):
     number = Annotator.objects.get(campaign=study).pk
     check(f"{study.get_absolute_url()}people/{number}/", opened=True)
     study_to_be = make_draft(researcher)
-    recruiting.set_up(study_to_be, STUDY, ())
+    set_study(study_to_be, STUDY, ())
     for part in ("participants/", "protocol/"):
         check(f"{study_to_be.get_absolute_url()}{part}", unfolded=True)
     sandbox = f"{study_to_be.get_absolute_url()}sandbox/"

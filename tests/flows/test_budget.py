@@ -16,9 +16,10 @@ from prefmh_web.annotate.screens import response_in, screen_after, screen_for
 from prefmh_web.annotate.tasks import settle_parts
 from prefmh_web.campaigns.engine import leases, reading
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Vote
-from prefmh_web.participants import budget, recruiting, way
+from prefmh_web.config import Outcome
+from prefmh_web.participants import budget, way
 from prefmh_web.participants.arrivals import Arrival
-from prefmh_web.participants.models import Check, Outcome, Participation
+from prefmh_web.participants.models import Check, Participation
 from tests.support.campaigns import (
     assert_record_is_whole,
     assert_replay_passes,
@@ -152,4 +153,4 @@ def test_without_a_budget_the_same_people_answer_more(study):
     Crowd(campaign).run()
     assert campaign.status == Campaign.Status.FINISHED
     assert budget.spent(campaign).answers > FITS
-    assert budget.needs(campaign.config, recruiting.recruitment_of(campaign).parsed_protocol).answers == FITS
+    assert budget.needs(campaign.config, campaign.config.study.protocol).answers == FITS

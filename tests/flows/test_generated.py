@@ -11,13 +11,13 @@ from django.urls import reverse
 
 import sampler
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, Campaign
 from sampler.commands import main
 from tests.support.campaigns import (
     archive,
     assert_record_is_whole,
     assert_replay_passes,
+    create_draft,
     export_to,
     make_campaign,
     make_config,
@@ -40,7 +40,7 @@ SPACES = {
 def run(owner, space: dict, kernel: dict, steps: int = 12) -> Campaign:
     """Return a campaign that four people have voted to its end."""
     config = make_config(space=space, kernel=kernel, steps=steps)
-    campaign = drafts.create(
+    campaign = create_draft(
         owner=owner, is_seed_typed=True, name="Made", config=sampler.parse_config(config).model_dump(mode="json")
     )
     lifecycle.start(campaign)
@@ -74,7 +74,7 @@ def test_a_campaign_makes_its_objects_and_its_record_replays(researcher, idle_ta
 def test_an_open_campaign_exports_only_what_the_cut_knows(researcher, idle_tasks, tmp_path):
     space, kernel = SPACES["images"]
     config = sampler.parse_config(make_config(space=space, kernel=kernel)).model_dump(mode="json")
-    campaign = drafts.create(owner=researcher, is_seed_typed=True, name="Open", config=config)
+    campaign = create_draft(owner=researcher, is_seed_typed=True, name="Open", config=config)
     lifecycle.start(campaign)
     idle_tasks()
     path = export_to(campaign, tmp_path)

@@ -10,12 +10,11 @@ from django.urls import reverse
 
 import sampler
 from prefmh_web.campaigns import tasks
-from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Campaign, Vote
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from tests.console.test_endpoints import signed_in
-from tests.support.campaigns import make_config, make_draft
+from tests.support.campaigns import create_draft, make_config, make_draft
 from tests.support.models import (
     CONTEXT,
     KnownJudge,
@@ -198,7 +197,7 @@ BY_PEOPLE = [{"question": "Which is better?", "votes": 1}]
 def written(owner, **space) -> Campaign:
     config = make_config(space=WRITTEN | space, kernel={"kind": "suffix"}, judges=BY_PEOPLE, chains=12, steps=2)
     config = sampler.parse_config(config).model_dump(mode="json")
-    return drafts.create(owner=owner, is_seed_typed=True, name="Written", config=config)
+    return create_draft(owner=owner, is_seed_typed=True, name="Written", config=config)
 
 
 def test_a_prompt_and_a_text_must_fit_into_the_writers_context(signed_in, researcher, llama_url, idle_tasks):

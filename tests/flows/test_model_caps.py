@@ -9,7 +9,6 @@ from django.db.models import Sum
 
 from prefmh_web.campaigns import lifecycle, tasks
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.lifecycle import caps
 from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Event, ModelUsage, Side, Vote
 from prefmh_web.endpoints.models import Endpoint
@@ -26,7 +25,7 @@ from tests.flows.test_model_costs import (
     writes,
     written,
 )
-from tests.support.campaigns import assert_record_is_whole, assert_replay_passes, export_to, table
+from tests.support.campaigns import assert_record_is_whole, assert_replay_passes, export_to, set_caps, table
 from tests.support.models import scripted_server
 
 __all__ = ["endpoint", "script"]
@@ -76,7 +75,7 @@ def test_a_campaign_pauses_at_its_cap_and_goes_on_when_it_is_raised(
         lifecycle.resume(campaign)
     assert now(campaign).status == Campaign.Status.PAUSED
 
-    caps.change(campaign, researcher, cost_cap=None, request_cap=None)
+    set_caps(campaign, researcher, cost_cap=None, request_cap=None)
     assert now(campaign).paused_because == ""
     lifecycle.resume(campaign)
     idle_tasks()
@@ -99,7 +98,7 @@ def test_several_workers_at_once_do_not_pass_the_cap(researcher, endpoint, scrip
     campaign = draft(researcher, by_model(budget=2), chains=8, steps=4, request_cap=14)
     lifecycle.start(campaign)
     assert settled(campaign, idle_tasks).status == Campaign.Status.PAUSED
-    caps.change(campaign, researcher, cost_cap=None, request_cap=used(campaign)[0] + 8)
+    set_caps(campaign, researcher, cost_cap=None, request_cap=used(campaign)[0] + 8)
     Campaign.objects.filter(pk=campaign.pk).update(status=Campaign.Status.RUNNING)
     before = len(asked(script, QUESTION))
     gate, answer = threading.Event(), script.answer
@@ -205,11 +204,11 @@ def test_writing_stops_at_the_cap_too(researcher, settings, idle_tasks):
         campaign = written(researcher, script, settings)
         lifecycle.start(campaign)
         idle_tasks()
-        caps.change(campaign, researcher, cost_cap=None, request_cap=used(campaign)[0] + 5)
+        set_caps(campaign, researcher, cost_cap=None, request_cap=used(campaign)[0] + 5)
         vote_on_all(campaign, idle_tasks)
         assert settled(campaign, idle_tasks).status == Campaign.Status.PAUSED
         assert used(campaign)[0] <= campaign.request_cap
-        caps.change(campaign, researcher, cost_cap=None, request_cap=None)
+        set_caps(campaign, researcher, cost_cap=None, request_cap=None)
         lifecycle.resume(campaign)
         idle_tasks()
         vote_on_all(campaign, idle_tasks)

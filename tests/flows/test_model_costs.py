@@ -7,11 +7,10 @@ import pytest
 import sampler
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, Campaign, Side
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
-from tests.support.campaigns import TEXTS, make_config, make_draft
+from tests.support.campaigns import TEXTS, create_draft, make_config, make_draft
 from tests.support.models import KnownJudge, Script, Writer, is_vote, says, scripted_server, status
 
 LINES = [line.rsplit(",", 1)[0] for line in TEXTS.splitlines()[1:]]
@@ -68,7 +67,7 @@ def written(owner, script: Script, settings, **fields) -> Campaign:
     judges = [{"question": QUESTION, "votes": 1}]
     config = make_config(space=space, kernel={"kind": "independent"}, judges=judges, chains=2, steps=6)
     config = sampler.parse_config(config).model_dump(mode="json")
-    return drafts.create(owner=owner, is_seed_typed=True, name="Written", config=config, **fields)
+    return create_draft(owner=owner, is_seed_typed=True, name="Written", config=config, **fields)
 
 
 def writes(body: dict) -> dict:

@@ -5,7 +5,6 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Campaign, Comparison, Rating, Turn, Vote
 from prefmh_web.campaigns.record import export
@@ -16,6 +15,7 @@ from tests.support.campaigns import (  # noqa: F401 - fixtures
     TWO,
     assert_record_is_whole,
     assert_replay_passes,
+    create_draft,
     export_to,
     finish,
     make,
@@ -61,7 +61,7 @@ def test_verdicts_follow_from_the_ratings_and_the_numbers_that_were_drawn(resear
 def test_the_state_of_a_chain_is_rated_once_however_long_it_stays(researcher, endpoint, script, idle_tasks):
     # Of this form, that a state with the better rating stays for a while is as good as certain.
     config = rated_config("power", ONE, space={"kind": "texts", "scenarios": [3]}, kernel={"kind": "suffix"})
-    campaign = drafts.create(owner=researcher, is_seed_typed=True, name="Made", config=config)
+    campaign = create_draft(owner=researcher, is_seed_typed=True, name="Made", config=config)
     lifecycle.start(campaign)
     idle_tasks()
     moves = sum(not step.is_identity for step in Comparison.objects.all())
@@ -132,7 +132,7 @@ def test_replay_finds_a_changed_record(exported, capsys):
 def test_ratings_given_while_an_export_streams_do_not_tear_it(researcher, endpoint, script, idle_tasks, tmp_path):
     script.faults.extend([status(500)] * 200)
     config = rated_config(space={"kind": "texts", "scenarios": [3]}, kernel={"kind": "suffix"})
-    campaign = drafts.create(owner=researcher, is_seed_typed=True, name="Made", config=config)
+    campaign = create_draft(owner=researcher, is_seed_typed=True, name="Made", config=config)
     lifecycle.start(campaign)
     idle_tasks()
     chunks = export.archive(campaign)

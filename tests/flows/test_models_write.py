@@ -9,7 +9,6 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns import lifecycle, tasks
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, Campaign, State
 from prefmh_web.campaigns.started import plan_of
 from prefmh_web.endpoints.dialects import Dialect
@@ -17,6 +16,7 @@ from prefmh_web.endpoints.models import Endpoint
 from tests.support.campaigns import (
     assert_record_is_whole,
     assert_replay_passes,
+    create_draft,
     export_to,
     make_config,
     sweep_everything,
@@ -41,7 +41,7 @@ JUDGES = [
     {"question": "Which is darker?", "votes": 2, "source": {"kind": "model", "endpoint": "tiny"}},
     {
         "question": "Which is kinder?",
-        "budget": 2,
+        "votes": 2,
         "order": "balanced",
         "source": {"kind": "model", "endpoint": "tiny", "votes": "log-probabilities"},
     },
@@ -71,7 +71,7 @@ def endpoint(researcher, llama_url, settings) -> Endpoint:
 def make(owner, **changes) -> Campaign:
     config = make_config(space=SPACE, kernel=KERNEL, judges=JUDGES, chains=4, steps=8) | changes
     config = sampler.parse_config(config).model_dump(mode="json")
-    return drafts.create(owner=owner, is_seed_typed=True, name="Written", config=config)
+    return create_draft(owner=owner, is_seed_typed=True, name="Written", config=config)
 
 
 def finish(campaign: Campaign, idle_tasks) -> None:

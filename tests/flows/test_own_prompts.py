@@ -140,7 +140,7 @@ def test_editing_keeps_the_words_to_the_last_space(researcher, endpoint, idle_ta
     assert shown["prompt_user"].value() == PAIR + " \n "
     again = {f"questions-0-{name}": shown[name].value() or "" for name in shown.fields if name != "first"}
     again = {name: value for name, value in again.items() if value is not False}
-    desk.post(url, form(**again | {"catalog-file": "", "seed": str(campaign.config_data["seed"])}))
+    desk.post(url, form(**again | {"catalog-file": "", "seed": str(campaign.seed)}))
     before = campaign.config_data["judges"]
     campaign.refresh_from_db()
     assert campaign.config_data["judges"] == before

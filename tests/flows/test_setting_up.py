@@ -13,7 +13,6 @@ from playwright.sync_api import Page, expect
 from prefmh_web.accounts.links import sign_in_path
 from prefmh_web.campaigns.models import Campaign, Vote
 from prefmh_web.participants.models import Participation
-from prefmh_web.participants.recruiting import recruitment_of
 from tests.support.campaigns import TEXTS, invitation_path, prolific
 from tests.support.installations import press_and_wait
 
@@ -129,7 +128,7 @@ def test_a_study_with_consent_practice_checks_and_codes_on_four_screens(
     assert (len(desk.screens), len(desk.fields)) == (4, 15)
 
     campaign = Campaign.objects.get()
-    protocol = recruitment_of(campaign).parsed_protocol
+    protocol = campaign.config.study.protocol
     assert (len(protocol.practice), protocol.check_share, protocol.repeat_share) == (2, 0.05, 0.05)
     assert eventually(lambda: Campaign.objects.get().is_running)
     take_part(chromium.new_context(base_url=live_site.url).new_page(), campaign)

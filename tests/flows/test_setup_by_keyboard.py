@@ -6,11 +6,10 @@ import pytest
 
 from prefmh_web.accounts.links import sign_in_path
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.participants import recruiting
 from tests.console.test_sandbox import STUDY
 from tests.flows.test_browser import open_page as open_page
 from tests.flows.test_keyboard import Keyboard
-from tests.support.campaigns import make_draft
+from tests.support.campaigns import make_draft, set_study
 
 pytestmark = pytest.mark.browser
 NARROW = {"width": 360, "height": 800}
@@ -54,7 +53,7 @@ def test_a_setup_and_its_sandbox_by_keyboard_alone(open_page, researcher):
 
 def test_pages_of_a_setup_fit_a_narrow_screen(open_page, researcher, idle_tasks):
     draft = make_draft(researcher)
-    recruiting.set_up(draft, STUDY, ())
+    set_study(draft, STUDY, ())
     idle_tasks()
     page = open_page(sign_in_path(researcher))
     page.set_viewport_size(NARROW)

@@ -12,11 +12,17 @@ from django.urls import reverse
 
 import sampler
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Campaign, CampaignScorer, Comparison, Score, Vote
 from sampler.commands import main
 from tests.campaigns.record.test_export import rewrite
-from tests.support.campaigns import assert_record_is_whole, assert_replay_passes, export_to, sweep_everything, table
+from tests.support.campaigns import (
+    assert_record_is_whole,
+    assert_replay_passes,
+    create_draft,
+    export_to,
+    sweep_everything,
+    table,
+)
 from tests.support.models import declare  # noqa: F401 - a fixture
 
 TEXTS = {"kind": "texts", "scenarios": [0, 3], "temperature": 1.0}
@@ -39,7 +45,7 @@ QUALITY = "print(0.05 + 0.9 * (sum(map(ord, told['content'])) % 101) / 100, flus
 
 def started(owner, config: dict, **fields) -> Campaign:
     made = sampler.parse_config({"version": 1, "judges": [], "chains": 2, "seed": 7} | config).model_dump(mode="json")
-    campaign = drafts.create(owner=owner, is_seed_typed=True, name="Made", config=made, **fields)
+    campaign = create_draft(owner=owner, is_seed_typed=True, name="Made", config=made, **fields)
     lifecycle.start(campaign)
     return campaign
 
@@ -116,7 +122,7 @@ def test_quality_estimates_of_a_program_decide_and_the_replay_needs_no_program(m
         accepted = float(row["uniform"]) < min(1, math.exp(float(row["log_r0"]) + gap / 0.5))
         assert row["verdict"] == ("accept" if accepted else "reject")
     assert {row["verdict"] for row in moves} == {"accept", "reject"}
-    assert made.config_data["target"].startswith("p0(x) * exp(r(x)/0.5)")
+    assert made.target_law.startswith("p0(x) * exp(r(x)/0.5)")
 
 
 def test_a_scorer_that_fails_holds_up_the_steps_and_no_longer(researcher, live_site, quality, tmp_path, client):

@@ -6,7 +6,6 @@ import pytest
 
 import sampler
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.campaigns.started import plan_of
 from tests.gpu.small_models import TEMPLATE, llama, tokenizer_of
@@ -16,6 +15,7 @@ from tests.support.campaigns import (
     CarefulVoter,
     assert_record_is_whole,
     assert_replay_passes,
+    create_draft,
     export_to,
     make_config,
     table,
@@ -47,7 +47,7 @@ def make(owner, **changes) -> Campaign:
     space = {"kind": "model-texts", "model": "tiny", "prompts": PROMPTS, "system": "moon", "limit": 8}
     config = make_config(space=space, kernel={"kind": "suffix", "cut": "length"}, chains=4, steps=6) | changes
     config = sampler.parse_config(config).model_dump(mode="json")
-    return drafts.create(owner=owner, is_seed_typed=True, name="Written here", config=config)
+    return create_draft(owner=owner, is_seed_typed=True, name="Written here", config=config)
 
 
 class TestInOneProcess:

@@ -11,12 +11,13 @@ from django.urls import reverse
 from django.utils import timezone
 from PIL import Image
 
+from tests.support.campaigns import create_draft
+
 pytest.importorskip("diffusers", reason="needs the extra [gpu]")
 
 import sampler
 from prefmh_web.campaigns import lifecycle, tasks
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, PrefetchedProposal, State
 from prefmh_web.campaigns.proposals import drawing
 from prefmh_web.campaigns.proposals.backends import backend_of
@@ -78,7 +79,7 @@ def offer(settings, folders):
 
 def make(owner, **changes) -> Campaign:
     config = make_config(space=SPACE, kernel=sampler.PAPER_MIXTURE, chains=2, steps=6) | changes
-    return drafts.create(
+    return create_draft(
         owner=owner, is_seed_typed=True, name="Painted", config=sampler.parse_config(config).model_dump(mode="json")
     )
 

@@ -12,7 +12,8 @@ import pytest
 
 from prefmh_web.campaigns.decisions import votes
 from prefmh_web.campaigns.models import Comparison
-from prefmh_web.participants.models import Outcome, Participation
+from prefmh_web.config import Outcome
+from prefmh_web.participants.models import Participation
 from tests.laws.cases import BROKEN, CLAIMED, LAPSES, LEVEL, RIGHT, WHOLE, Case
 from tests.laws.crowds import FATES
 from tests.laws.law import p_values

@@ -15,10 +15,10 @@ from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Comparison, Lease, Vote
-from prefmh_web.participants import budget, erasure, recruiting
+from prefmh_web.config import Protocol
+from prefmh_web.participants import budget, erasure
 from prefmh_web.participants.erasure import Scope
 from prefmh_web.participants.models import Check, Participation
-from prefmh_web.participants.protocol import Protocol
 from tests.security.world import browser_of
 from tests.support.campaigns import (
     answer_check,
@@ -29,6 +29,7 @@ from tests.support.campaigns import (
     pair_of,
     prolific,
     recruited_campaign,
+    set_study,
     vote,
     vote_until_check,
     wait_until_idle,
@@ -61,7 +62,7 @@ def test_the_worst_case_is_every_step_with_every_vote_and_the_trials_of_the_shar
 def draft_with(researcher, most: int):
     draft = make_draft(researcher, config=make_config(steps=5))
     protocol = {"check_share": 0.1}
-    recruiting.set_up(draft, {"recruiter": "prolific", "budget": most, "protocol": protocol}, ())
+    set_study(draft, {"recruiter": "prolific", "budget": most, "protocol": protocol}, ())
     return draft
 
 
@@ -80,19 +81,19 @@ def test_a_draft_whose_places_bring_fewer_votes_than_are_expected_says_so_and_wh
     """12 places of 20 votes are 240; 150 steps need 450 at most, and 450 times the mean share of votes as expected."""
     draft = make_draft(researcher)
     fields = {"recruiter": "prolific", "places": 12, "votes_each": 20, "place_pay": 5, "currency": "£"}
-    recruiting.set_up(draft, fields, ())
+    set_study(draft, fields, ())
     expected = math.ceil(150 * sampler.step_votes([2, 1]))
     assert 240 < expected < 450
     page = browser_of(researcher).get(draft.get_absolute_url()).content.decode()
     assert f"bring 240 votes at most, and 150 steps need about {expected}, at most 450" in page
     assert "£0.25 a vote" in page
-    recruiting.set_up(draft, fields | {"places": math.ceil(expected / 20)}, ())
+    set_study(draft, fields | {"places": math.ceil(expected / 20)}, ())
     assert "votes at most, and 150 steps" not in browser_of(researcher).get(draft.get_absolute_url()).content.decode()
 
 
 def test_a_start_with_fewer_places_than_a_pair_needs_people_is_refused(researcher):
     draft = make_draft(researcher)
-    recruiting.set_up(draft, {"recruiter": "prolific", "places": 1, "votes_each": 20}, ())
+    set_study(draft, {"recruiter": "prolific", "places": 1, "votes_each": 20}, ())
     with pytest.raises(NotPossible, match="needs votes of 2 different people, and there are 1 places"):
         lifecycle.start(draft)
     assert draft.is_draft

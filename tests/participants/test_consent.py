@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Lease, Vote
-from prefmh_web.participants import consent, recruiting
+from prefmh_web.participants import consent
 from prefmh_web.participants.models import Consent, ConsentText, Participation
 from tests.support.campaigns import (
     CODES,
@@ -22,6 +22,7 @@ from tests.support.campaigns import (
     pair_of,
     prolific,
     recruited_campaign,
+    set_study,
     table,
     vote,
     wait_until_idle,
@@ -118,7 +119,7 @@ def test_a_new_text_is_asked_again(study):
     browser = come(study)
     answer(browser, study, "agree")
     new = f"{TEXT} And we record your screen."
-    recruiting.set_up(study, {"consent": new}, ())
+    set_study(study, {"consent": new}, ())
     assert browser.get(f"{invitation_path(study)}vote/").url == invitation_path(study)
     assert "record your screen" in page_of(browser, study)
     # The old page, still open somewhere, does not agree to the new text.

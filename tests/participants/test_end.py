@@ -12,7 +12,7 @@ from prefmh_web.annotate.tasks import settle_parts
 from prefmh_web.campaigns.engine import leases, reading
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Membership, Vote
-from prefmh_web.participants import completion, recruiting
+from prefmh_web.participants import completion
 from prefmh_web.participants.models import Participant, Participation
 from tests.security.world import browser_of
 from tests.support.campaigns import (
@@ -25,6 +25,7 @@ from tests.support.campaigns import (
     payments_of,
     prolific,
     recruited_campaign,
+    set_study,
     vote,
 )
 
@@ -79,7 +80,7 @@ def test_outcome_and_code_are_settled_once(researcher):
     vote(browser, study)
     page_of(browser, study)
     before = Participation.objects.values().get()
-    recruiting.set_up(study, {"codes": CODES | {"completed": "OTHER"}}, ())
+    set_study(study, {"codes": CODES | {"completed": "OTHER"}}, ())
     phone = arrive(study, prolific("anna"))
     assert "C0MPLETE" in page_of(phone, study)
     assert "OTHER" not in page_of(browser, study)
@@ -140,9 +141,9 @@ def test_a_code_that_was_not_there_yet_is_shown_when_it_is(researcher):
     settle_parts()
     assert Participation.objects.get().outcome == "completed"
     assert "Completion code" not in page_of(browser, study)
-    recruiting.set_up(study, {"codes": CODES}, ())
+    set_study(study, {"codes": CODES}, ())
     assert CODES["completed"] in page_of(browser, study)
-    recruiting.set_up(study, {"codes": {"completed": "OTHER"}}, ())
+    set_study(study, {"codes": {"completed": "OTHER"}}, ())
     assert CODES["completed"] in page_of(browser, study)
 
 
@@ -152,7 +153,7 @@ def test_codes_are_saved_while_people_join(researcher):
 
     def save() -> None:
         for number in range(20):
-            recruiting.set_up(study, {"codes": {"completed": str(number)}}, ())
+            set_study(study, {"codes": {"completed": str(number)}}, ())
         connections.close_all()
 
     with ThreadPoolExecutor(1) as thread:

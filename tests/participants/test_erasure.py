@@ -19,7 +19,6 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Event, Lease, Membe
 from prefmh_web.participants import budget, erasure, payments, places, sqlite_log
 from prefmh_web.participants.erasure import Scope
 from prefmh_web.participants.models import Check, Consent, Participant, Participation
-from prefmh_web.participants.recruiting import recruitment_of
 from tests.security.world import browser_of
 from tests.support.campaigns import (
     KINDS,
@@ -234,7 +233,7 @@ def test_forced_it_is_done_at_once_and_cannot_be_paid_any_more(researcher):
     assert "Nothing says any more who person" in told.content.decode()
     assert payments_of(owner, study) == []
     # A part that nobody can be paid for gives its place back.
-    assert places.held(recruitment_of(study)).count() == 0
+    assert places.held(study, study.config.study).count() == 0
     page = owner.get(reverse("console:person", args=[study.pk, person.pk])).content.decode()
     assert "Personal data" in page
     assert "Delete this person" not in page
@@ -352,7 +351,7 @@ def test_of_a_panelist_the_name_goes_and_they_stay_the_panelist(researcher):
     content = bytes_of_all(panel)
     assert b"zzAdazz" not in content
     panel.refresh_from_db()
-    law = panel.config_data["target"]
+    law = panel.target_law
     assert panel.config.panelists == ("1", "zzGracezz", "zzAlanzz")
     assert panel.config.law == law
     # Nobody leaves a panel: who opens the link is still the same person.

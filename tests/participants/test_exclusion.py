@@ -15,7 +15,6 @@ from prefmh_web.campaigns.models import Annotator, Campaign, EndReason, Event, L
 from prefmh_web.participants import erasure, exclusion, places
 from prefmh_web.participants.exclusion import Grounds
 from prefmh_web.participants.models import Participation
-from prefmh_web.participants.recruiting import recruitment_of
 from tests.security.world import browser_of
 from tests.support.campaigns import (
     CODES,
@@ -113,7 +112,7 @@ def test_the_researcher_says_whether_they_are_paid(researcher, is_paid, paid, co
     assert ("ENDED1" in page) is is_paid
     assert ("return your place" in page) is not is_paid
     # A part without pay gives its place back.
-    assert places.held(recruitment_of(study)).count() == is_paid
+    assert places.held(study, study.config.study).count() == is_paid
 
 
 def test_a_part_that_had_ended_keeps_its_outcome_code_and_pay(researcher):

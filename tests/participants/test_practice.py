@@ -6,7 +6,7 @@ from django.test import Client
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Vote
-from prefmh_web.participants.models import Participation, Recruitment
+from prefmh_web.participants.models import Participation
 from tests.support.campaigns import (
     arrive,
     go_on,

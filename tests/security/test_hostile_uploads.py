@@ -16,7 +16,6 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Campaign, Catalog
 from prefmh_web.campaigns.record import export
 from prefmh_web.campaigns.record.snapshot import Snapshot
@@ -24,7 +23,7 @@ from sampler.objects.items import MAX_ITEMS
 from tests.console.test_pages import form
 from tests.security.world import browser_of
 from tests.support import campaigns
-from tests.support.campaigns import invitation_path, make_campaign, make_config, wait_until_idle
+from tests.support.campaigns import create_draft, invitation_path, make_campaign, make_config, wait_until_idle
 from tests.support.installations import wait_for
 
 GOOD = campaigns.picture("red")
@@ -84,7 +83,7 @@ BOMBS = {
 def test_an_archive_meant_to_harm_is_refused_with_a_reason(researcher, idle_tasks, tmp_path, bomb, objects):
     config = make_config(space={"kind": "catalog", "objects": objects, "neighbours": 2})
     file = SimpleUploadedFile("a.zip", BOMBS[bomb]())
-    draft = drafts.create(owner=researcher, file=file, filename="a.zip", name="A", config=config)
+    draft = create_draft(owner=researcher, file=file, filename="a.zip", name="A", config=config)
     idle_tasks()
     draft.catalog.refresh_from_db()
     assert draft.catalog.status == Catalog.Status.REFUSED
@@ -100,7 +99,7 @@ def test_a_good_picture_beside_a_bomb_is_read(researcher, idle_tasks):
     content = campaigns.archive(
         {"a.png": GOOD, "b.png": campaigns.picture("blue"), "c.png": campaigns.png_that_claims(40_000, 40_000)}
     )
-    draft = drafts.create(
+    draft = create_draft(
         owner=researcher, file=SimpleUploadedFile("a.zip", content), filename="a.zip", name="A", config=config
     )
     idle_tasks()
@@ -154,7 +153,7 @@ TABLES = {
 @pytest.mark.parametrize("table", TABLES)
 def test_a_table_meant_to_harm_gives_no_objects(researcher, idle_tasks, table):
     file = SimpleUploadedFile("t.csv", TABLES[table])
-    draft = drafts.create(owner=researcher, file=file, filename="t.csv", name="A", config=make_config())
+    draft = create_draft(owner=researcher, file=file, filename="t.csv", name="A", config=make_config())
     idle_tasks()
     draft.catalog.refresh_from_db()
     assert draft.catalog.status == Catalog.Status.REFUSED
@@ -197,7 +196,7 @@ def test_smiles_meant_to_harm_are_refused_row_by_row(researcher, idle_tasks, smi
     config = make_config(space={"kind": "catalog", "objects": "molecules", "neighbours": 1})
     content = campaigns.spreadsheet([["smiles"], ["CCO"], ["CCN"], [smiles]])
     file = SimpleUploadedFile("m.csv", content)
-    draft = drafts.create(owner=researcher, file=file, filename="m.csv", name="A", config=config)
+    draft = create_draft(owner=researcher, file=file, filename="m.csv", name="A", config=config)
     idle_tasks()
     assert sorted(draft.states.values_list("content", flat=True)) == ["CCN", "CCO"]
     page = browser_of(researcher).get(draft.get_absolute_url()).content.decode()

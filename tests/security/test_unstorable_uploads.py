@@ -13,18 +13,24 @@ import zipfile
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Campaign, Catalog
 from sampler import OBJECT_KINDS, CatalogError, read_record
 from tests.security.world import browser_of
 from tests.support import campaigns
-from tests.support.campaigns import assert_replay_passes, export_to, make_campaign, make_config, wait_until_idle
+from tests.support.campaigns import (
+    assert_replay_passes,
+    create_draft,
+    export_to,
+    make_campaign,
+    make_config,
+    wait_until_idle,
+)
 
 
 def uploaded(owner, kind: str, content: bytes) -> Campaign:
     config = make_config(space={"kind": "catalog", "objects": kind, "neighbours": 1})
     file = SimpleUploadedFile("a.csv", content)
-    draft = drafts.create(owner=owner, file=file, filename="a.csv", name="A", config=config)
+    draft = create_draft(owner=owner, file=file, filename="a.csv", name="A", config=config)
     wait_until_idle()
     draft.catalog.refresh_from_db()
     page = browser_of(owner).get(draft.get_absolute_url())

@@ -7,7 +7,6 @@ import sampler
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.participants.recruiting import recruitment_of
 from prefmh_web.setup import pilot
 from prefmh_web.setup.duplicate import duplicate
 from prefmh_web.setup.export import file_of, setup_of
@@ -27,7 +26,7 @@ def test_a_duplicate_has_the_same_setup_and_its_own_name_and_seed(name, research
     after = copied(before, researcher)
     assert after.is_draft
     assert after.name == f"Copy of {before.name}"
-    assert after.config_data["seed"] != before.config_data["seed"]
+    assert after.seed != before.seed
     assert not after.is_seed_typed
     assert setup_of(after) == setup_of(before).model_copy(
         update={"name": after.name, "seed": None, "judges": sampler.unnamed(setup_of(before).judges)}
@@ -72,11 +71,11 @@ def test_a_pilot_has_the_setup_of_its_campaign_but_for_its_size(name, researcher
     found = Campaign.objects.get(pk=made.pk)
     assert found.is_draft
     assert found.name == f"Pilot of {campaign.name}"
-    assert found.config_data["seed"] != campaign.config_data["seed"]
+    assert found.seed != campaign.seed
     before, after = setup_of(campaign), setup_of(found)
     same = {"name", "people", "seed"}
     assert after.model_dump(exclude=same) == before.model_dump(exclude=same)
-    recruitment = recruitment_of(found)
+    recruitment = found.config.study
     assert (recruitment.places, recruitment.votes_each, recruitment.budget) == (4, 12, None)
     lifecycle.start(found)
     wait_until_idle()

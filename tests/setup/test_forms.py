@@ -6,7 +6,6 @@ from django.urls import reverse
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms import SetupForms
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.participants.recruiting import recruitment_of
 from tests.support.campaigns import SETUPS, imported, sent_back, wait_until_idle, written_file
 
 
@@ -112,7 +111,7 @@ def test_every_form_opened_and_sent_back_is_the_same_file(name, signed_in, resea
     file = written_file(draft)
     assert written_file(save_setup(signed_in, draft)) == file
     # Where nobody has a part of their own there is nothing to ask, and the page of the protocol says so.
-    for page in ("participants", "protocol")[: 1 + recruitment_of(draft).platform.knows_people]:
+    for page in ("participants", "protocol")[: 1 + draft.config.study.platform.knows_people]:
         context = signed_in.get(address := reverse(f"console:{page}", args=[draft.pk])).context
         forms = context.get("forms")
         parts = [forms.texts, forms.questions, forms.practice, forms.checks, forms.gold] if forms else [context["form"]]

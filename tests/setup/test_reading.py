@@ -8,9 +8,9 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from prefmh_web.config import CampaignConfig
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.setup import apply, files
-from prefmh_web.setup.model import Setup
 from prefmh_web.setup.problems import SetupError
 from prefmh_web.setup.reading import setup_in
 from tests.setup.documents import LEAST, WHOLE, as_text
@@ -173,7 +173,7 @@ def test_a_changed_text_is_read_or_refused_with_a_sentence(at, removed, put_in):
 
 def assert_read_or_told(text: str) -> None:
     try:
-        assert isinstance(setup_in(text), Setup)
+        assert isinstance(setup_in(text), CampaignConfig)
     except SetupError as refused:
         for problem in refused.problems:
             assert problem.message

@@ -3,8 +3,6 @@
 import pytest
 
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.participants.models import Recruitment
-from prefmh_web.participants.recruiting import recruitment_of
 from prefmh_web.setup.export import file_of, setup_of, text_of
 from prefmh_web.setup.files import NAME
 from prefmh_web.setup.record import texts
@@ -33,10 +31,10 @@ def assert_same(before: Campaign, after: Campaign) -> None:
     assert after.instructions == before.instructions.replace("\r\n", "\n")
     own = {"target"} | (set() if before.is_seed_typed else {"seed"})
     assert without(after.config, own) == without(before.config, own)
-    assert before.is_seed_typed == (after.config_data["seed"] == before.config_data["seed"])
-    one, other = recruitment_of(before), recruitment_of(after)
+    assert before.is_seed_typed == (after.seed == before.seed)
+    one, other = before.config.study, after.config.study
     assert [getattr(one, name) for name in _OF_PEOPLE] == [getattr(other, name) for name in _OF_PEOPLE]
-    assert one.parsed_protocol == other.parsed_protocol
+    assert one.protocol == other.protocol
     for outcome in ("completed", "withdrawn", "ended", "not-eligible"):
         assert one.codes.get(outcome, "") == other.codes.get(outcome, "")
         assert one.pay_for(outcome) == other.pay_for(outcome)
@@ -71,11 +69,11 @@ def test_the_owners_file_names_a_panel_and_no_file_a_seed_that_was_drawn(researc
     panel = SETUPS["panel"](researcher)
     assert "name: Ada Lovelace" in text_of(setup_of(panel))
     assert "Lovelace" not in dict(texts(panel))[NAME]
-    assert str(panel.config_data["seed"]).encode() not in written_file(panel)
+    assert str(panel.seed).encode() not in written_file(panel)
     typed = SETUPS["texts"](researcher)
     assert f"seed: {typed.config_data['seed']}".encode() in written_file(typed)
 
 
 def test_two_campaigns_of_one_file_draw_their_own_seeds(researcher):
     file = written_file(SETUPS["base"](researcher))
-    assert imported(file, researcher).config_data["seed"] != imported(file, researcher).config_data["seed"]
+    assert imported(file, researcher).seed != imported(file, researcher).seed

@@ -60,21 +60,21 @@ from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases, transitions
 from prefmh_web.campaigns.engine.open_comparisons import Ballot
 from prefmh_web.campaigns.engine.reading import locked
-from prefmh_web.campaigns.lifecycle import drafts, extension
+from prefmh_web.campaigns.lifecycle import changes, drafts, extension
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, EndReason, Invitation, Judge, Lease, Side, Vote
 from prefmh_web.campaigns.monitoring import trajectories
 from prefmh_web.campaigns.record import export
 from prefmh_web.campaigns.tasks import sweep
 from prefmh_web.celery import app as celery_app
+from prefmh_web.config import CampaignConfig, Caps, Protocol, Study
 from prefmh_web.demo.voters import Voter
 from prefmh_web.embedded import tasks, working
 from prefmh_web.embedded.server import Clock, server
 from prefmh_web.embedded.tasks import THREADS
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.participants import consent, exclusion, recruiting
+from prefmh_web.participants import consent, exclusion
 from prefmh_web.participants.models import Answer, Check, Participation
-from prefmh_web.participants.protocol import Protocol
 from prefmh_web.setup import apply, files
 from prefmh_web.transport import publishing
 from sampler import (
@@ -463,11 +463,49 @@ def make_config(**changes) -> dict:
     } | changes
 
 
+def whole_config(config, *, name: str = "Made", is_seed_typed: bool = True, filename: str = "", **fields):
+    """Return the configuration of a campaign: the parts of `make_config`, and further fields by short names."""
+    described = {key: value for key, value in dict(config).items() if key != "target"} | {"name": name}
+    if not is_seed_typed:
+        described.pop("seed", None)
+    if filename:
+        described["file"] = {"name": filename}
+    answering = {"seconds": fields.pop("lease_seconds", 120)}
+    answering |= {key: fields.pop(key) for key in ("suspend_after_skips", "suspend_after_reports") if key in fields}
+    caps = {"cost": fields.pop("cost_cap", None), "requests": fields.pop("request_cap", None)}
+    scorers = fields.pop("scorer_names", "").split()
+    described |= {"answering": answering, "caps": caps, "scorers": scorers}
+    return CampaignConfig.model_validate(described | fields)
+
+
+def create_draft(*, owner, config, file=None, filename: str = "", **fields) -> Campaign:
+    """Return a draft; see `whole_config`."""
+    given = whole_config(config, filename=filename, **fields)
+    return drafts.create(owner=owner, config=given, file=file)
+
+
+def set_study(campaign, fields, excluded=(), by=None) -> None:
+    """Change what is asked of people, by the fields of a study."""
+    config = Campaign.objects.get(pk=campaign.pk).typed_config
+    described = config.study.model_dump() | dict(fields)
+    if excluded:
+        described["refused"] = [{"number": each.pk, "name": each.name} for each in excluded]
+    described["codes"] = {key: code for key, code in described["codes"].items() if code}
+    changes.apply(campaign, config.model_copy(update={"study": Study.model_validate(described)}), by)
+
+
+def set_caps(campaign, by, *, cost_cap, request_cap) -> None:
+    """Change the caps of a campaign."""
+    config = Campaign.objects.get(pk=campaign.pk).typed_config
+    caps = Caps(cost=cost_cap, requests=request_cap)
+    changes.apply(campaign, config.model_copy(update={"caps": caps}), by)
+
+
 def make_draft(owner, *, file: bytes | str = TEXTS, filename: str = "texts.csv", config=None, **fields) -> Campaign:
     """Return a draft whose file has been read; it starts under the seed of its config."""
     content = file.encode() if isinstance(file, str) else file
     fields = {"name": "Twelve texts", "instructions": "", "lease_seconds": 120, "is_seed_typed": True} | fields
-    campaign = drafts.create(
+    campaign = create_draft(
         owner=owner, file=ContentFile(content, filename), filename=filename, config=config or make_config(), **fields
     )
     wait_until_idle()
@@ -745,7 +783,7 @@ def recruited_campaign(owner, recruiter: str = "prolific", excluded: tuple[Campa
 
     def make() -> Campaign:
         campaign = make_draft(owner, **options)
-        recruiting.set_up(campaign, fields, excluded)
+        set_study(campaign, fields, excluded)
         lifecycle.start(campaign)
         wait_until_idle()
         return campaign
@@ -854,7 +892,7 @@ _PAIR = {"first": "CCO", "second": "CCN", "answer": "first", "if_wrong": "Yes: a
 def _draft(owner, config: dict, file: bytes | None = None, filename: str = "", **fields) -> Campaign:
     parsed = sampler.parse_config(config).model_dump(mode="json")
     content = None if file is None else ContentFile(file, filename)
-    made = drafts.create(owner=owner, config=parsed, file=content, filename=filename, **{"name": "A setup"} | fields)
+    made = create_draft(owner=owner, config=parsed, file=content, filename=filename, **{"name": "A setup"} | fields)
     wait_until_idle()
     return Campaign.objects.get(pk=made.pk)
 
@@ -882,9 +920,11 @@ def molecules(owner) -> Campaign:
     """Molecules that the chains make, with scorers, practice and gold pairs."""
     config = make_config(space={"kind": "molecules"}, kernel={"kind": "fragments"})
     made = _draft(owner, config, scorer_names="sa qed", suspend_after_reports=4)
-    recruiting.set_up(made, {"recruiter": "link", "parameter": "pid", "codes": CODES}, ())
+    set_study(made, {"recruiter": "link", "parameter": "pid", "codes": CODES}, ())
     gold = {name: value for name, value in _PAIR.items() if name != "if_wrong"}
-    recruiting.set_protocol(made, Protocol.model_validate({"practice": [_PAIR], "gold": [gold], "gold_share": 0.07}))
+    set_study(
+        made, {"protocol": Protocol.model_validate({"practice": [_PAIR], "gold": [gold], "gold_share": 0.07})}, ()
+    )
     return made
 
 
@@ -927,21 +967,21 @@ def prolific_study(owner) -> Campaign:
     }
     fields |= {"votes_each": 50, "most_minutes": 60, "absent_minutes": 10, "place_pay": Decimal("3.20")}
     fields |= {"currency": "£", "consent": "I *agree*.\nYes.", "budget": 5000, "most_a_minute": 30}
-    recruiting.set_up(made, fields, [earlier])
+    set_study(made, fields, [earlier])
     questions = [
         *WHOLE["questions"],
         {"name": "work", "text": "Work?", "options": ["b", "a"], "places": {"a": 3, "b": 5}},
     ]
     more = {"check_share": 0.05, "repeat_share": 0.1, "wait_minutes": 10}
-    recruiting.set_protocol(made, Protocol.model_validate(WHOLE | more | {"questions": questions}))
+    set_study(made, {"protocol": Protocol.model_validate(WHOLE | more | {"questions": questions})}, ())
     return made
 
 
 def german(owner) -> Campaign:
     """An open link in another language, with the line ends of browsers."""
     made = _draft(owner, make_config(), TEXTS.encode(), "texts.csv", instructions="Lies\r\nbeide.", language="de")
-    recruiting.set_up(made, {"recruiter": "open", "consent": "Ja."}, ())
-    recruiting.set_protocol(made, Protocol.model_validate(WHOLE))
+    set_study(made, {"recruiter": "open", "consent": "Ja."}, ())
+    set_study(made, {"protocol": Protocol.model_validate(WHOLE)}, ())
     return made
 
 
@@ -1318,7 +1358,7 @@ def assert_replay_passes(path: Path) -> str:
 def opened(record: sampler.Record) -> sampler.Record:
     """Return the record of a running campaign with the seed, which it does not tell yet."""
     sealed = Campaign.objects.get(seed_hash=record.config["seed_hash"])
-    told = {"seed": sealed.config_data["seed"], "seed_salt": sealed.seed_salt}
+    told = {"seed": sealed.seed, "seed_salt": sealed.seed_salt}
     return replace(record, config=record.config | told)
 
 
@@ -1523,7 +1563,7 @@ def _started(case: Case, owner) -> Campaign:
     filename, content = case.file or ("", b"")
     file = ContentFile(content, filename) if case.file else None
     config = sampler.parse_config(case.config()).model_dump(mode="json")
-    made = drafts.create(owner=owner, is_seed_typed=True, name="Example", config=config, file=file, filename=filename)
+    made = create_draft(owner=owner, is_seed_typed=True, name="Example", config=config, file=file, filename=filename)
     wait_until_idle()
     # What was read of the file is on the campaign's row of another process, as it were.
     campaign = Campaign.objects.get(pk=made.pk)

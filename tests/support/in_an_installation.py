@@ -4,6 +4,8 @@ import json
 import sys
 from pathlib import Path
 
+from tests.support.campaigns import create_draft
+
 
 def _make(configs: list[dict], start: bool) -> list[tuple[int, str]]:
     from django.contrib.auth import get_user_model
@@ -22,12 +24,11 @@ def _make(configs: list[dict], start: bool) -> list[tuple[int, str]]:
 def _started(owner, config: dict):
     import sampler
     from prefmh_web.campaigns import lifecycle
-    from prefmh_web.campaigns.lifecycle import drafts
     from tests.support.campaigns import make_campaign
 
     if config["space"]["kind"] == "catalog":
         return make_campaign(owner, config=config)
-    campaign = drafts.create(
+    campaign = create_draft(
         owner=owner, is_seed_typed=True, name="Made", config=sampler.parse_config(config).model_dump(mode="json")
     )
     lifecycle.start(campaign)

@@ -10,7 +10,6 @@ import pytest
 
 import sampler
 from prefmh_web.campaigns import lifecycle, tasks
-from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.endpoints import judge_calls
 from prefmh_web.endpoints.dialects import Dialect
@@ -18,7 +17,7 @@ from prefmh_web.endpoints.language_model import ServedModel
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.probe import probe
 from sampler.judges import Exhibit
-from tests.support.campaigns import assert_record_is_whole, assert_replay_passes, export_to, make_config
+from tests.support.campaigns import assert_record_is_whole, assert_replay_passes, create_draft, export_to, make_config
 from tests.support.installations import ROOT, Process, wait_for
 from tests.support.models import port_from
 
@@ -111,7 +110,7 @@ def test_it_writes_and_judges_a_campaign_to_its_end(endpoint, idle_tasks, tmp_pa
     ]
     kernel = {"kind": "suffix", "cut": "length"}
     config = sampler.parse_config(make_config(space=space, kernel=kernel, judges=judges, chains=4, steps=6))
-    campaign = drafts.create(
+    campaign = create_draft(
         owner=endpoint.owner, is_seed_typed=True, name="Written", config=config.model_dump(mode="json")
     )
     lifecycle.start(campaign)

@@ -19,6 +19,7 @@ from prefmh_web.annotate.screens.screen import Response, ResponseError, Screen
 from prefmh_web.annotate.visit import Visit, visit_by, visit_of
 from prefmh_web.campaigns.engine.transactions import together
 from prefmh_web.campaigns.models import Annotator
+from prefmh_web.campaigns.started import started_campaign
 
 SCREENS: tuple[Screen, ...] = (Pair(), Check(), Done(), Idle())
 
@@ -42,7 +43,7 @@ class ShownScreen:
 
     def html(self) -> str:
         """Return the fragment that pages swap in by its id."""
-        with translation.override(self.visit.campaign.language):
+        with translation.override(started_campaign(self.visit.campaign).config.language):
             return frames.html_of(self.name, self.standing, self.context, self._progress)
 
     @property

@@ -58,7 +58,7 @@ class Check:
             "options": options,
             "context": context.shared,
         }
-        shown |= visit.campaign.shown_as(started_campaign(visit.campaign).config)
+        shown |= started_campaign(visit.campaign).config.shown_as
         return shown | {"must_be_answered": must_be_answered}
 
     def parse(self, fields: Mapping[str, object]) -> Response:

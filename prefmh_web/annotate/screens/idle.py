@@ -10,6 +10,7 @@ from prefmh_web.annotate.visit import Visit
 from prefmh_web.campaigns.engine import leases, reading
 from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.campaigns.proposals import drawing
+from prefmh_web.campaigns.started import started_campaign
 from prefmh_web.participants.recruiting import terms_of
 
 # Whether the making of pairs is held up is the same for all pages of a campaign, and asked once in this time.
@@ -39,7 +40,7 @@ class Idle:
         return {
             "standing": standing,
             "is_held_up": standing == "waiting" and is_held_up(visit.campaign),
-            "lease_seconds": visit.campaign.lease_seconds,
+            "lease_seconds": started_campaign(visit.campaign).config.answering.seconds,
             "terms": terms_of(visit.campaign),
         }
 

@@ -60,7 +60,7 @@ class Pair:
         address = partial(_address, lease)
         options = options_of(kind, lease.first.content, lease.second.content, address, context)
         shown = {"lease": lease, "question": question, "kind": kind, "options": options, "context": context.shared}
-        return shown | visit.campaign.shown_as(campaign.config)
+        return shown | campaign.config.shown_as
 
     def parse(self, fields: Mapping[str, object]) -> PairResponse:
         """Read a vote, a skip, or that an object is not shown.

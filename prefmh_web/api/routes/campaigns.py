@@ -24,8 +24,8 @@ from prefmh_web.campaigns.lifecycle import access, extension
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, CreationKey
 from prefmh_web.campaigns.monitoring.results import figures_of
+from prefmh_web.config import CampaignConfig, json_schema
 from prefmh_web.setup import apply, files
-from prefmh_web.setup.model import Setup, json_schema
 from prefmh_web.setup.problems import Problem
 from prefmh_web.setup.reading import Tell
 from prefmh_web.transport.downloads import stream
@@ -254,7 +254,9 @@ def _unkept(response: StreamingHttpResponse) -> StreamingHttpResponse:
 
 
 @contextmanager
-def _sent(request: HttpRequest, owner: User, tell: Tell | None = None) -> Iterator[tuple[Setup, IO[bytes] | None]]:
+def _sent(
+    request: HttpRequest, owner: User, tell: Tell | None = None
+) -> Iterator[tuple[CampaignConfig, IO[bytes] | None]]:
     """Yield the setup that a request has as its body, and the file of its objects if it has one; see `files.opened`."""
     with TemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR) as body:
         while piece := request.read(_PIECE):

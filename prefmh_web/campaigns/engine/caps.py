@@ -20,17 +20,17 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Count, Q, QuerySet, Sum
 from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import dispatch
+from prefmh_web.campaigns.engine.transactions import lock_caps
 from prefmh_web.campaigns.models import Campaign, Chain, ChainOpening, Judge, ModelUsage, Tryout, Turn
 from prefmh_web.endpoints.models import Endpoint
 
 # The first half of the advisory lock's key; `catalogs/lock.py` has another.
-_LOCK_CLASS = 0x63_61_70
 _SITE = 0
 # One to write it, and one to turn its tokens into words.
 REQUESTS_A_TEXT = 2
@@ -194,12 +194,7 @@ def _has_site_cap() -> bool:
 
 def _locked_caps(campaign: Campaign) -> list[_Cap]:
     """Return the caps that hold; until the transaction ends, nobody else sets anything aside under them."""
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT pg_advisory_xact_lock(%s, %s)", [_LOCK_CLASS, _SITE if _has_site_cap() else campaign.pk]
-            )
-    # On SQLite a transaction that writes is alone.
+    lock_caps(_SITE if _has_site_cap() else campaign.pk)
     return _caps(campaign)
 
 

@@ -38,8 +38,8 @@ from prefmh_web.campaigns.engine.transactions import (
     pass_over,
     retried_after_conflicts,
 )
-from prefmh_web.campaigns.models import Annotator, Comparison, Judge, Lease, Side, Vote
-from prefmh_web.campaigns.started import StartedJudge, cheap
+from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Judge, Lease, Side, Vote
+from prefmh_web.campaigns.started import StartedJudge, cheap, started_campaign
 from prefmh_web.transport import nudges
 
 logger = logging.getLogger(__name__)
@@ -164,7 +164,7 @@ def orphan(annotator: Annotator, grace: timedelta = ORPHAN_GRACE) -> None:
 def adopt(annotator: Annotator) -> None:
     """The person's page is here: their lease keeps the deadline it had."""
     for lease in Lease.objects.filter(annotator=annotator, ended_at__isnull=True, is_orphan=True):
-        expires_at = lease.issued_at + timedelta(seconds=annotator.campaign.lease_seconds)
+        expires_at = lease.issued_at + _time_to_answer(annotator.campaign)
         Lease.objects.filter(pk=lease.pk, is_orphan=True).update(expires_at=expires_at, is_orphan=False)
 
 
@@ -366,7 +366,7 @@ def _given(
             comparison=comparison, judge=judge.pk, annotator=annotator, ending=Lease.Ending.EXPIRED
         )[0]
         now = timezone.now()
-        expired.issued_at, expired.expires_at = now, now + timedelta(seconds=annotator.campaign.lease_seconds)
+        expired.issued_at, expired.expires_at = now, now + _time_to_answer(annotator.campaign)
         expired.is_orphan = False
         expired.ended_at = expired.ending = None
         expired.comparison = comparison
@@ -385,7 +385,7 @@ def _new_lease(opened: OpenComparison, comparison: Comparison, judge: StartedJud
         annotator=annotator,
         proposal_side=_draw_side(opened, judge),
         issued_at=now,
-        expires_at=now + timedelta(seconds=annotator.campaign.lease_seconds),
+        expires_at=now + _time_to_answer(annotator.campaign),
     )
 
 
@@ -396,6 +396,10 @@ def _draw_side(opened: OpenComparison, judge: StartedJudge) -> Side:
     """
     if judge.order != Judge.Order.RANDOM:
         return Side.FIRST if judge.order == Judge.Order.PROPOSAL_FIRST else Side.SECOND
-    seed = opened.campaign.config.seed
+    seed = opened.campaign.seed
     is_first = sampler.shows_proposal_first(seed, opened.place, opened.step, asked=opened.leases)
     return Side.FIRST if is_first else Side.SECOND
+
+
+def _time_to_answer(campaign: Campaign) -> timedelta:
+    return timedelta(seconds=started_campaign(campaign).config.answering.seconds)

@@ -23,12 +23,13 @@ from prefmh_web.campaigns.engine.reading import locked
 from prefmh_web.campaigns.engine.transactions import retried_after_conflicts
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Chain, Comparison, Event, Lease, ReportReason
+from prefmh_web.campaigns.started import started_campaign
 from prefmh_web.transport import nudges
 
 
 def after_skip(comparison: Comparison) -> None:
     """Suspend a locked comparison if it has been skipped as often as the campaign declares."""
-    most = comparison.chain.campaign.suspend_after_skips
+    most = started_campaign(comparison.chain.campaign).config.answering.suspend_after_skips
     if most is None or not _may_be_suspended(comparison):
         return
     # A pair that was taken back from somebody who may vote no more is no skip of theirs.
@@ -54,7 +55,7 @@ def after_report(comparison_id: int) -> None:
         if since := _tried_again_at(comparison):
             reports = reports.filter(at__gt=since)
         count = reports.order_by().values("voter").distinct().count()
-        if count >= comparison.chain.campaign.suspend_after_reports:
+        if count >= started_campaign(comparison.chain.campaign).config.answering.suspend_after_reports:
             _suspend(comparison, Comparison.Suspended.NOT_SHOWN, count)
 
 

@@ -1,5 +1,6 @@
 """Transactions of the engine: begun, joined, and begun again after a conflict.
 
+lock_caps, lock_people      one at a time, until the end of the transaction
 begin                      a transaction, or a part of the one that `together` has begun
 together                   several of the engine's calls as one transaction, which waits for nobody
 pass_over                  note what was not waited for
@@ -21,6 +22,8 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _SERIALIZATION_FAILURE, _DEADLOCK = "40001", "40P01"
 ATTEMPTS = 3
+_CAPS, _PEOPLE = 0x63_61_70, 0x70_65_6F
+"""Of which kind of lock a number is."""
 
 
 @dataclass
@@ -31,6 +34,23 @@ class _Shared:
 
 
 _shared: ContextVar[_Shared | None] = ContextVar("shared", default=None)
+
+
+def lock_caps(number: int) -> None:
+    """Wait until nobody else sets anything aside under the caps of a campaign, or of the site, whose number is 0."""
+    _lock(_CAPS, number)
+
+
+def lock_people(campaign_id: int) -> None:
+    """Wait until nobody else joins a campaign, takes a place in it or changes what it asks of people."""
+    _lock(_PEOPLE, campaign_id)
+
+
+def _lock(kind: int, number: int) -> None:
+    # On SQLite a transaction that writes is alone. The lock ends with the transaction.
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [kind, number])
 
 
 def begin() -> transaction.Atomic:

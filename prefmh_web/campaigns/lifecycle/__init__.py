@@ -7,7 +7,7 @@ extension      further steps by a researcher's decision
 warm_up        the choice of how far a campaign walks, at the end of its warm-up
 access         members, links and annotators
 acceptance     models that a judge's server has turned to count as that judge
-naming         the name, at any time
+changes        a campaign's configuration: the one door through which it changes
 fixed          what is fixed after the start, and why
 deletion       deleting a campaign with all its data, and archiving one
 caps           caps on what models may take: the one door through which those of a started campaign change

@@ -41,7 +41,7 @@ def extend(campaign: Campaign, steps: int, by: User | None = None) -> None:
         if locked.chains.count() > len(chains):
             raise NotPossible("A chain opened in this very moment. Try again.")
         before = _demand_extensible(locked, chains)
-        locked.config_data = _longer(locked.config_data, before + steps)
+        locked.config_data = _longer(locked, before + steps)
         for demand in hooks.load(hooks.EXTENSION_DEMANDS):
             demand(locked)
         _write(locked, before, steps, by)
@@ -65,13 +65,12 @@ def _demand_extensible(campaign: Campaign, chains: list[Chain]) -> int:
     return campaign.config.steps
 
 
-def _longer(config: dict[str, Any], steps: int) -> dict[str, Any]:
-    longer = config | {"steps": steps}
+def _longer(campaign: Campaign, steps: int) -> dict[str, Any]:
     try:
-        sampler.parse_config(longer)
+        sampler.demand_sound(campaign.config.model_copy(update={"steps": steps}))
     except sampler.ConfigError as error:
         raise NotPossible(f"The chains cannot get {steps} steps long: {error}.") from error
-    return longer
+    return {**campaign.config_data, "steps": steps}
 
 
 def _write(campaign: Campaign, before: int, steps: int, by: User | None) -> None:

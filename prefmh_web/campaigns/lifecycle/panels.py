@@ -12,7 +12,7 @@ from django.db import transaction
 
 import sampler
 from prefmh_web.campaigns import events
-from prefmh_web.campaigns.models import Campaign
+from prefmh_web.campaigns.models import Campaign, columns_of
 
 
 def forget_names(campaign: Campaign, numbers: Collection[int]) -> int:
@@ -22,12 +22,13 @@ def forget_names(campaign: Campaign, numbers: Collection[int]) -> int:
         names = locked.config.panelists
         gone = {names[number - 1] for number in numbers if names[number - 1] != str(number)}
         if gone:
-            nameless = sampler.unnamed_config(locked.config_data)["judges"]
-            judges = [
-                without if judge["source"].get("name") in gone else judge
-                for judge, without in zip(locked.config_data["judges"], nameless, strict=True)
-            ]
-            Campaign.objects.filter(pk=campaign.pk).update(config_data=locked.config_data | {"judges": judges})
+            config = locked.typed_config
+            judges = tuple(
+                without if isinstance(judge.source, sampler.PanelistSource) and judge.source.name in gone else judge
+                for judge, without in zip(config.judges, sampler.unnamed(config.judges), strict=True)
+            )
+            columns = columns_of(config.model_copy(update={"judges": judges}))
+            Campaign.objects.filter(pk=campaign.pk).update(**columns)
     return len(gone)
 
 

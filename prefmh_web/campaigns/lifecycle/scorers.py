@@ -16,7 +16,7 @@ def chosen(campaign: Campaign) -> list[Scorer]:
     Raises:
         NotPossible: this site does not offer one of them for these objects.
     """
-    names = list(dict.fromkeys([*campaign.config.awaited_scorers, *campaign.scorer_names.split()]))
+    names = campaign.config.all_scorers
     found = offered(campaign.object_kind.name) if names else {}
     if missing := [name for name in names if name not in found]:
         raise NotPossible(
@@ -37,8 +37,6 @@ def freeze(campaign: Campaign) -> None:
         for place, scorer in enumerate(chosen(campaign))
     ]
     if rows:
-        campaign.scorer_names = " ".join(row.name for row in rows)
-        campaign.save(update_fields=["scorer_names"])
         CampaignScorer.objects.bulk_create(rows)
         dispatch.score(campaign)
 

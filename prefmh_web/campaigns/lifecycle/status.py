@@ -73,8 +73,8 @@ def start(campaign: Campaign) -> None:
     if not campaign.is_draft:
         # Told now: the plan may take a model that only the worker of its queue should load.
         raise _not_from(campaign, Campaign.Status.DRAFT, Campaign.Status.RUNNING)
-    stored = _as_looked_at(campaign)
-    campaign.config_data = sealing.config_at_start(campaign)
+    stored = campaign.config_data
+    campaign.seed = sealing.seed_at_start(campaign)
     for demand in hooks.load(hooks.START_DEMANDS):
         demand(campaign)
     scorers.chosen(campaign)
@@ -94,7 +94,7 @@ def start(campaign: Campaign) -> None:
 
 def _begin(
     campaign: Campaign,
-    stored: tuple[dict[str, Any], bool],
+    stored: dict[str, Any],
     revision: int | None,
     starts: list[sampler.Position[Any]],
     models: model_start.Models,
@@ -102,24 +102,22 @@ def _begin(
     """Write what starting means, if the setup is still the one that was looked at.
 
     Args:
-        campaign: with the config that it starts with.
-        stored: the draft `_as_looked_at` before.
+        campaign: with the seed that it starts with.
+        stored: the configuration that was looked at before.
     """
-    config = campaign.config_data
+    seed = campaign.seed
     with transaction.atomic():
         _change(campaign, Campaign.Status.DRAFT, Campaign.Status.RUNNING, started_at=timezone.now())
-        if _as_looked_at(campaign) != stored or _ready_revision(campaign) != revision:
+        if campaign.config_data != stored or _ready_revision(campaign) != revision:
             raise _overtaken(campaign)
-        campaign.config_data = config
+        campaign.seed = seed
         # Once more, now that nothing of it can change.
         for demand in hooks.load(hooks.START_DEMANDS):
             demand(campaign)
-        # The law that the chains will sample stands in the record.
         warm_up = campaign.config.warm_up
         campaign.warm_up = 0 if warm_up is None else warm_up.steps
-        campaign.config_data = campaign.config_data | {"target": campaign.config.law}
         sealing.seal(campaign)
-        campaign.save(update_fields=["config_data", "warm_up", "seed_hash", "seed_salt"])
+        campaign.save(update_fields=["seed", "warm_up", "seed_hash", "seed_salt"])
         _create_judges(campaign)
         model_start.freeze(campaign, models)
         scorers.freeze(campaign)
@@ -127,11 +125,6 @@ def _begin(
             dispatch.propose(chain)
         backend_of(campaign).clean_up(campaign)
         _create_links(campaign)
-
-
-def _as_looked_at(campaign: Campaign) -> tuple[dict[str, Any], bool]:
-    """Return what of a draft its start goes by: the config, and whether its seed was typed."""
-    return campaign.config_data, campaign.is_seed_typed
 
 
 def discard(campaign: Campaign) -> None:
@@ -241,8 +234,8 @@ def _checked_plan(campaign: Campaign) -> tuple[int | None, sampler.Plan[Any]]:
     """Return the plan and the revision of the catalog it is built on. Outside the transaction: it takes a while."""
     revision = _ready_revision(campaign)
     try:
-        config = sampler.parse_config(campaign.config_data)
-        if not config.generates and revision is None:
+        sampler.demand_sound(campaign.config)
+        if not campaign.config.generates and revision is None:
             raise _not_read(campaign)
         return revision, plan_of(campaign)
     except sampler.ConfigError as error:

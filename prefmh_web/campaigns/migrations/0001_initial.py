@@ -2,6 +2,7 @@ import django.core.validators
 import django.db.models.deletion
 import django.db.models.fields.json
 import django.utils.timezone
+import prefmh_web.campaigns.models.campaign
 import prefmh_web.campaigns.models.people
 import uuid
 from django.conf import settings
@@ -24,21 +25,14 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('owner', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='campaigns', to=settings.AUTH_USER_MODEL)),
                 ('name', models.CharField(max_length=120)),
-                ('instructions', models.TextField(blank=True, max_length=4000)),
                 ('config_data', models.JSONField()),
-                ('is_seed_typed', models.BooleanField(default=False)),
+                ('seed', models.BigIntegerField(default=prefmh_web.campaigns.models.campaign.draw_seed)),
                 ('seed_hash', models.CharField(blank=True, default='', max_length=64)),
                 ('seed_salt', models.CharField(blank=True, default='', max_length=32)),
                 ('seed_told_at', models.DateTimeField(null=True)),
-                ('lease_seconds', models.PositiveIntegerField(default=120, validators=[django.core.validators.MinValueValidator(10), django.core.validators.MaxValueValidator(3600)])),
-                ('suspend_after_skips', models.PositiveIntegerField(null=True, validators=[django.core.validators.MinValueValidator(1)])),
-                ('suspend_after_reports', models.PositiveIntegerField(default=2, validators=[django.core.validators.MinValueValidator(1)])),
-                ('language', models.CharField(default='en', max_length=12)),
-                ('layout', models.CharField(blank=True, choices=[('by-screen', 'Side by side where there is room, else one above the other'), ('stacked', 'One above the other on every screen')], default='', max_length=9)),
-                ('cost_cap', models.DecimalField(decimal_places=2, max_digits=12, null=True, validators=[django.core.validators.MinValueValidator(0)])),
+                ('cost_cap', models.DecimalField(decimal_places=2, max_digits=12, null=True)),
                 ('request_cap', models.PositiveBigIntegerField(null=True)),
                 ('paused_because', models.CharField(blank=True, default='', max_length=500)),
-                ('scorer_names', models.CharField(blank=True, default='', max_length=1000)),
                 ('status', models.CharField(choices=[('draft', 'Draft'), ('running', 'Running'), ('paused', 'Paused'), ('finished', 'Finished'), ('deleting', 'Deleting')], default='draft', max_length=8)),
                 ('start_trouble', models.CharField(blank=True, max_length=500)),
                 ('starting_since', models.DateTimeField(null=True)),
@@ -337,7 +331,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='events', to='campaigns.campaign')),
-                ('kind', models.CharField(choices=[('paused', 'Paused'), ('resumed', 'Resumed'), ('finished-now', 'Finished Now'), ('extended', 'Extended'), ('caps', 'Caps'), ('step-suspended', 'Step Suspended'), ('step-tried-again', 'Step Tried Again'), ('chain-ended', 'Chain Ended'), ('reminded', 'Reminded'), ('scorers-asked-again', 'Scorers Asked'), ('member-set', 'Member Set'), ('member-removed', 'Member Removed'), ('participants-set', 'Participants Set'), ('participation-ended', 'Participation Ended'), ('reported', 'Reported'), ('erased', 'Erased'), ('paid', 'Paid'), ('bonus-set', 'Bonus Set'), ('renamed', 'Renamed'), ('debriefing-set', 'Debriefing Set'), ('model-accepted', 'Model Accepted'), ('archived', 'Archived'), ('unarchived', 'Unarchived')], max_length=24)),
+                ('kind', models.CharField(choices=[('paused', 'Paused'), ('resumed', 'Resumed'), ('finished-now', 'Finished Now'), ('extended', 'Extended'), ('config-changed', 'Config Changed'), ('step-suspended', 'Step Suspended'), ('step-tried-again', 'Step Tried Again'), ('chain-ended', 'Chain Ended'), ('reminded', 'Reminded'), ('scorers-asked-again', 'Scorers Asked'), ('member-set', 'Member Set'), ('member-removed', 'Member Removed'), ('participation-ended', 'Participation Ended'), ('reported', 'Reported'), ('erased', 'Erased'), ('paid', 'Paid'), ('bonus-set', 'Bonus Set'), ('model-accepted', 'Model Accepted'), ('archived', 'Archived'), ('unarchived', 'Unarchived')], max_length=24)),
                 ('at', models.DateTimeField(auto_now_add=True)),
                 ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('voter', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='events', to='campaigns.annotator')),

@@ -6,7 +6,7 @@ ratings and the chains' steps, `engine/leases.py` for leases, `engine/suspension
 What must never happen stands as a constraint here.
 """
 
-from prefmh_web.campaigns.models.campaign import Campaign, Judge, ReplyIdentity, backend_of_space
+from prefmh_web.campaigns.models.campaign import Campaign, Judge, ReplyIdentity, backend_of_space, columns_of, draw_seed
 from prefmh_web.campaigns.models.events import EndReason, Event, ReportReason
 from prefmh_web.campaigns.models.keys import CreationKey
 from prefmh_web.campaigns.models.leases import Lease
@@ -52,5 +52,7 @@ __all__ = [
     "Vote",
     "VoteReason",
     "backend_of_space",
+    "columns_of",
+    "draw_seed",
     "new_invitation_token",
 ]

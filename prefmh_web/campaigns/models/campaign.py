@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import json
+import secrets
 from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
-from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.urls import reverse
 
 import sampler
+from prefmh_web.config import LARGEST_SEED, LONGEST_NAME, CampaignConfig, public
 from prefmh_web.endpoints.local.models import model_names
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.objects import OBJECT_KINDS, ObjectKind
 
 
 @lru_cache(maxsize=64)
-def _parsed(config: str) -> sampler.ChainConfig:
-    return sampler.parse_config(json.loads(config))
+def _parsed(stored: str) -> CampaignConfig:
+    return CampaignConfig.model_validate_json(stored)
+
+
+def draw_seed() -> int:
+    """Return a seed that nobody has seen."""
+    return secrets.randbelow(LARGEST_SEED + 1)
 
 
 def backend_of_space(space: sampler.SpaceConfig) -> str:
@@ -35,12 +41,6 @@ def backend_of_space(space: sampler.SpaceConfig) -> str:
 class Campaign(models.Model):
     """A config being run, with its owner, people and record."""
 
-    class Layout(models.TextChoices):
-        """How the two objects stand."""
-
-        BY_SCREEN = "by-screen", "Side by side where there is room, else one above the other"
-        STACKED = "stacked", "One above the other on every screen"
-
     class Status(models.TextChoices):
         DRAFT = "draft"
         RUNNING = "running"
@@ -49,37 +49,22 @@ class Campaign(models.Model):
         DELETING = "deleting"
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="campaigns")
-    name = models.CharField(max_length=120)
-    instructions = models.TextField(max_length=4000, blank=True)
+    # Of the configuration, what is listed and filtered has columns: name and caps. The rest is `config_data`.
+    name = models.CharField(max_length=LONGEST_NAME)
+    # In the currency of the endpoints' prices; null for no cap.
+    cost_cap = models.DecimalField(max_digits=12, decimal_places=2, null=True)
+    request_cap = models.PositiveBigIntegerField(null=True)
     config_data = models.JSONField()
-    # False where the start draws the seed (`lifecycle/sealing.py`). A file of the setup leaves out such a seed, so that
-    # no second campaign has it.
-    is_seed_typed = models.BooleanField(default=False)
+    # Of the random numbers: the one that was typed, which the configuration has, or the one that the start draws
+    # (`lifecycle/sealing.py`).
+    seed = models.BigIntegerField(default=draw_seed)
     # Of a started campaign: the hash of its seed, the random bits that are hashed with it, and since when both are
     # told, where a campaign was extended after its end.
     seed_hash = models.CharField(max_length=64, blank=True, default="")
     seed_salt = models.CharField(max_length=32, blank=True, default="")
     seed_told_at = models.DateTimeField(null=True)
-    lease_seconds = models.PositiveIntegerField(
-        default=120, validators=[MinValueValidator(10), MaxValueValidator(3600)]
-    )
-    # After so many skips, or after so many people have reported that an object is not shown, nobody else is asked about
-    # a step until the researcher has looked (`engine/suspension.py`). Null: skips suspend nothing.
-    suspend_after_skips = models.PositiveIntegerField(null=True, validators=[MinValueValidator(1)])
-    suspend_after_reports = models.PositiveIntegerField(default=2, validators=[MinValueValidator(1)])
-    # Of the pages for voters; part of what people judge by, so it does not change after Start.
-    language = models.CharField(max_length=12, default="en")
-    # How a pair stands on voters' screens; empty for what the orders of its judges ask for (`shown_as`).
-    layout = models.CharField(max_length=9, choices=Layout, blank=True, default="")
-
-    # What asking models may cost, in the currency of the endpoints' prices, and how many requests it may take; null for
-    # no cap. `lifecycle/caps.py` changes those of a started campaign.
-    cost_cap = models.DecimalField(max_digits=12, decimal_places=2, null=True, validators=[MinValueValidator(0)])
-    request_cap = models.PositiveBigIntegerField(null=True)
     # Why it is paused, or about to be, where that was no decision of a researcher's.
     paused_because = models.CharField(max_length=500, blank=True, default="")
-    # Of the models that give each object a number, separated by spaces: which ones a start will take.
-    scorer_names = models.CharField(max_length=1000, blank=True, default="")
     status = models.CharField(max_length=8, choices=Status, default=Status.DRAFT)
     # Why a draft could not be started where its model runs.
     start_trouble = models.CharField(max_length=500, blank=True)
@@ -99,8 +84,8 @@ class Campaign(models.Model):
     warm_up = models.PositiveIntegerField(default=0)
     walk_length = models.PositiveIntegerField(null=True)
     tuning = models.JSONField(null=True)
-    # The config that was parsed last, and what it is as the sampler's value.
-    _kept: tuple[Any, sampler.ChainConfig] | None = None
+    # The configuration that was parsed last, and what it was parsed from.
+    _kept: tuple[tuple[Any, ...], CampaignConfig] | None = None
 
     class Meta:
         ordering = ("-created_at", "-pk")
@@ -136,19 +121,6 @@ class Campaign(models.Model):
         """True until it is chosen how far the steps after the warm-up walk."""
         return self.warm_up > 0 and self.walk_length is None
 
-    def shown_as(self, config: sampler.ChainConfig | None = None) -> dict[str, Any]:
-        """Return how pages show a pair: whether one object stands above the other on every screen, since a bias that
-        is to cancel between two orders must be that of one layout; and the language of the objects, where it is known.
-
-        Args:
-            config: its own, where that is in memory.
-        """
-        config = config or self.config
-        has_orders = any(judge.order != "random" for judge in config.judges)
-        is_stacked = self.layout == self.Layout.STACKED or (self.layout == "" and has_orders)
-        # Of those that are generated, the story openings are written here.
-        return {"is_stacked": is_stacked, "objects_lang": "en" if config.space.kind == "texts" else ""}
-
     @property
     def has_panel(self) -> bool:
         """True of a started campaign whose people are named, each a judge of their own."""
@@ -160,32 +132,44 @@ class Campaign(models.Model):
         return bool(self.seed_hash) and self.status != self.Status.FINISHED and self.seed_told_at is None
 
     @property
-    def told_config(self) -> dict[str, Any]:
-        """The config as others may see it, in plain data: with numbers for a panel's names, and with the hash in the
-        place of a seed that is not told yet; of a draft without its seed.
+    def is_seed_typed(self) -> bool:
+        """False where the start draws the seed: no second campaign from the same file has it."""
+        return self.config_data.get("seed") is not None
+
+    @property
+    def public_config(self) -> dict[str, Any]:
+        """The configuration as others may see it, in plain data: see `prefmh_web.config.public`. Its seed has its hash
+        in its place until it is told; of a draft it is left out.
         """
-        config = sampler.unnamed_config(self.config_data)
+        config = public(self.config, is_over=self.status == self.Status.FINISHED)
         if self.is_draft:
             return {name: value for name, value in config.items() if name != "seed"}
         if self.hides_seed:
             return sampler.sealed_config(config, self.seed_hash, was_typed=self.is_seed_typed)
-        return sampler.opened_config(config, self.seed_hash, self.seed_salt, was_typed=self.is_seed_typed)
+        opened = config | {"seed": self.seed}
+        return sampler.opened_config(opened, self.seed_hash, self.seed_salt, was_typed=self.is_seed_typed)
 
     @property
-    def config(self) -> sampler.ChainConfig:
-        """The config as the sampler's value; whoever changes a draft's writes plain data to `config_data`.
-
-        Raises:
-            sampler.ConfigError: it does not parse.
+    def config(self) -> CampaignConfig:
+        """The configuration, under the seed that the chains have whether it was typed or drawn. Whoever changes it sets
+        `columns_of` another one.
         """
-        if self._kept is None or self._kept[0] is not self.config_data:
-            self._kept = self.config_data, _parsed(json.dumps(self.config_data))
+        found = self.config_data, self.name, self.cost_cap, self.request_cap, self.seed
+        if self._kept is None or self._kept[0][0] is not self.config_data or self._kept[0][1:] != found[1:]:
+            caps = {"cost": None if self.cost_cap is None else float(self.cost_cap), "requests": self.request_cap}
+            whole = self.config_data | {"name": self.name, "seed": self.seed, "caps": caps}
+            self._kept = found, _parsed(json.dumps(whole))
         return self._kept[1]
+
+    @property
+    def typed_config(self) -> CampaignConfig:
+        """The configuration as its owner has it: with a seed only where one was typed."""
+        return self.config.model_copy(update={"seed": self.config_data.get("seed")})
 
     @property
     def target_law(self) -> str:
         """The law that the chains sample, in plain text."""
-        return self.config.target or self.config.law
+        return self.config.law
 
     @property
     def backend(self) -> str:
@@ -196,6 +180,18 @@ class Campaign(models.Model):
     def object_kind(self) -> ObjectKind:
         """How its objects are shown, given to models, and measured."""
         return OBJECT_KINDS[self.config.space.objects]
+
+
+def columns_of(config: CampaignConfig) -> dict[str, Any]:
+    """Return the columns of a campaign with a configuration as its owner has it."""
+    stored = config.model_dump(mode="json", exclude_none=True, exclude={"name", "caps", "target"})
+    columns = {
+        "name": config.name,
+        "cost_cap": config.caps.cost,
+        "request_cap": config.caps.requests,
+        "config_data": stored,
+    }
+    return columns | ({} if config.seed is None else {"seed": config.seed})
 
 
 class Judge(models.Model):

@@ -254,7 +254,7 @@ def _answers(campaign: Campaign, chains: Sequence[ChainProgress], since: datetim
 def _held_up(campaign: Campaign) -> dict[int, list[Wait]]:
     if not campaign.config.panelists:
         return {}
-    return waits_in(campaign, longer_than=timedelta(seconds=campaign.lease_seconds))
+    return waits_in(campaign, longer_than=timedelta(seconds=campaign.config.answering.seconds))
 
 
 def _models(campaign: Campaign, judges: list[Judge]) -> ModelStanding | None:

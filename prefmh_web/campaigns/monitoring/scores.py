@@ -31,7 +31,7 @@ class ScorerStanding:
 
 def standing_of(campaign: Campaign) -> list[ScorerStanding]:
     """Return how each scorer of a campaign is getting on; nothing where there is none."""
-    if not campaign.scorer_names:
+    if not campaign.config.all_scorers:
         # Most have none, and the page asks the database little.
         return []
     return [_standing(scorer) for scorer in campaign.scorers.select_related("campaign")]

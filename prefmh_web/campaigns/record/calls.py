@@ -15,7 +15,7 @@ def are_in(campaign: Campaign) -> bool:
     is_capped = (
         campaign.cost_cap is not None
         or campaign.request_cap is not None
-        or campaign.events.filter(kind=Event.Kind.CAPS).exists()
+        or campaign.events.filter(kind=Event.Kind.CONFIG_CHANGED, data__path__startswith="caps").exists()
     )
     return is_capped and campaign.model_usage.exists()
 

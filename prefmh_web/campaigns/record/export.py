@@ -53,7 +53,7 @@ _EXTENSIONS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.EXTENSIONS
 
 def config(campaign: Campaign) -> str:
     """Return the config as JSON; while a campaign runs, with the hash of its seed in the seed's place."""
-    return json.dumps(campaign.told_config, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(campaign.public_config, indent=2, ensure_ascii=False) + "\n"
 
 
 def as_json(held: dict[str, Any]) -> str:
@@ -77,7 +77,7 @@ def _judge(judge: Judge) -> dict[str, object]:
     if judge.panelist is not None:
         about |= {"source": "panelist", "panelist": judge.panelist}
     if not judge.is_model:
-        language = judge.campaign.language
+        language = judge.campaign.config.language
         return about if language == SOURCE else about | {"language": language}
     identities = [
         {

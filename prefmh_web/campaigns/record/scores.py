@@ -15,7 +15,7 @@ _AT_A_TIME = 2000
 
 def are_in(campaign: Campaign) -> bool:
     """True where the campaign has started with scorers."""
-    return bool(campaign.scorer_names)
+    return bool(campaign.config.all_scorers)
 
 
 def scorers(campaign: Campaign) -> str:

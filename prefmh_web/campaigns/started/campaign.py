@@ -10,6 +10,7 @@ from functools import cached_property, lru_cache
 
 import sampler
 from prefmh_web.campaigns.models import Campaign, Judge, backend_of_space
+from prefmh_web.config import CampaignConfig
 from prefmh_web.objects import OBJECT_KINDS, ObjectKind
 
 
@@ -35,7 +36,8 @@ class StartedCampaign:
     """What each vote needs to know of its campaign. Judges stand in the order of their places."""
 
     pk: int
-    config: sampler.ChainConfig
+    config: CampaignConfig
+    seed: int
     judges: tuple[StartedJudge, ...]
 
     @cached_property
@@ -89,7 +91,8 @@ def started_campaign(campaign: Campaign) -> StartedCampaign:
 # Started again under the same number, as tests do, it is another one; and extended, it has another length.
 @lru_cache(maxsize=64)
 def _read(campaign_id: int, started_at: datetime, steps_added: int) -> StartedCampaign:
-    config = Campaign.objects.get(pk=campaign_id).config
+    found = Campaign.objects.get(pk=campaign_id)
+    config = found.config
     rows = Judge.objects.filter(campaign=campaign_id).order_by("place")
     judges = tuple(
         StartedJudge(
@@ -105,7 +108,7 @@ def _read(campaign_id: int, started_at: datetime, steps_added: int) -> StartedCa
         )
         for row in rows
     )
-    return StartedCampaign(campaign_id, config, judges)
+    return StartedCampaign(campaign_id, config, found.seed, judges)
 
 
 def _is_asked_at_once(source: object) -> bool:

@@ -7,6 +7,7 @@ from django.conf import settings
 
 import sampler
 from prefmh_web.campaigns.models import Campaign
+from prefmh_web.config.campaign import LAYOUTS
 from prefmh_web.console.forms.changes import CapFields
 from prefmh_web.console.forms.choices import offer
 from prefmh_web.console.forms.scorers import scorer_choices
@@ -18,19 +19,6 @@ _SEEDS = 2**53
 # So that nobody waits in a crowd of a hundred; what counts is how many open.
 USUAL_MOST_CHAINS = 100
 PARK_AFTER_REPORTS = 2
-# What is stored of a campaign beside its config, under the names of the form.
-STORED = (
-    "name",
-    "instructions",
-    "language",
-    "layout",
-    "lease_seconds",
-    "suspend_after_skips",
-    "suspend_after_reports",
-    "cost_cap",
-    "request_cap",
-    "scorer_names",
-)
 
 
 class CampaignForm(CapFields):
@@ -64,7 +52,7 @@ class CampaignForm(CapFields):
     layout = forms.ChoiceField(
         choices=[
             ("", "One above the other if a question is asked in both orders, else by the screen"),
-            *Campaign.Layout.choices,
+            *LAYOUTS.items(),
         ],
         required=False,
         label="How the two objects stand",
@@ -172,7 +160,7 @@ class CampaignForm(CapFields):
         return self.cleaned_data["suspend_after_reports"] or PARK_AFTER_REPORTS
 
     def clean_scorer_names(self) -> str:
-        before = "" if self._campaign is None else self._campaign.scorer_names
+        before = "" if self._campaign is None else " ".join(self._campaign.config.scorers)
         return " ".join(in_order(self.cleaned_data["scorer_names"], before))
 
     def clean_seed(self) -> int:
@@ -182,13 +170,16 @@ class CampaignForm(CapFields):
             return seed
         if self._campaign is not None and not self._campaign.is_seed_typed:
             # Nobody has seen it, so that it can stay.
-            return int(self._campaign.config.seed)
+            return self._campaign.seed
         return secrets.randbelow(_SEEDS)
 
 
 def _fields_of(campaign: Campaign) -> dict:
     config = campaign.config
-    fields = {name: getattr(campaign, name) for name in STORED}
+    fields = {"name": campaign.name, "cost_cap": campaign.cost_cap, "request_cap": campaign.request_cap}
+    fields |= {name: getattr(config, name) for name in ("instructions", "language", "layout")}
+    fields |= {"lease_seconds": config.answering.seconds}
+    fields |= {name: getattr(config.answering, name) for name in ("suspend_after_skips", "suspend_after_reports")}
     fields |= {name: getattr(config, name) for name in ("chains", "max_chains", "steps")}
-    fields |= {"burn_in": config.burn_in, "seed": config.seed if campaign.is_seed_typed else None}
-    return fields | {"space": config.space.kind, "scorer_names": campaign.scorer_names.split()}
+    fields |= {"burn_in": config.burn_in, "seed": campaign.seed if campaign.is_seed_typed else None}
+    return fields | {"space": config.space.kind, "scorer_names": list(config.scorers)}

@@ -13,19 +13,13 @@ from django.core.exceptions import ValidationError
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from sampler.declared import ui
+from sampler.declared import ui, ui_of
 
 MISSING: Any = object()
 """In the place of a value that is not there."""
 Choices = Sequence[tuple[Any, str]]
 _HUNDRED = Decimal(100)
 _ROWS = {"text": 4, "template": 8, "object": 3}
-
-
-def ui_of(info: FieldInfo) -> ui:
-    """Return what else is known of a field."""
-    found = info.json_schema_extra
-    return found if isinstance(found, ui) else ui()
 
 
 def title_of(info: FieldInfo, name: str) -> str:

@@ -9,8 +9,9 @@ from typing import Any
 from django import forms
 
 from prefmh_web.campaigns.models import EndReason
+from prefmh_web.config import Outcome
 from prefmh_web.participants.exclusion import Grounds
-from prefmh_web.participants.models import Outcome, Stage
+from prefmh_web.participants.models import Stage
 from prefmh_web.participants.people import Person
 
 GOING_ON = "going-on"

@@ -13,6 +13,8 @@ from pydantic import ValidationError as Refused
 
 import sampler
 from prefmh_web.campaigns.models import Campaign
+from prefmh_web.config import GREATEST_NUMBER, LONGEST_CONTENT, Check, OwnPair, PracticePair, Protocol, Question
+from prefmh_web.config.misfits import questions_of
 from prefmh_web.console.forms import study_texts
 from prefmh_web.console.forms.choices import offer
 from prefmh_web.console.forms.fixed import as_posted, fix
@@ -20,16 +22,6 @@ from prefmh_web.console.forms.protocol_texts import TextsForm
 from prefmh_web.console.forms.rows import formset_of
 from prefmh_web.console.forms.study_texts import PERCENTS
 from prefmh_web.console.forms.usual import Fold, fold_of, needs_a_look
-from prefmh_web.participants.own_pairs import questions_of
-from prefmh_web.participants.protocol import (
-    GREATEST_NUMBER,
-    LONGEST_CONTENT,
-    Check,
-    OwnPair,
-    PracticePair,
-    Protocol,
-    Question,
-)
 from prefmh_web.recruiters import OPEN
 
 NEEDS_IDS = (

@@ -7,7 +7,7 @@ from typing import Any
 
 from django import forms
 
-from prefmh_web.participants.models import USUAL_WAIT_MINUTES
+from prefmh_web.config import USUAL_WAIT_MINUTES
 
 _LONGEST_TEXT = 300_000
 USUAL_PERCENT = 5

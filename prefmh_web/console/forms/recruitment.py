@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from django import forms
 from django.core.exceptions import ValidationError
+from pydantic import ValidationError as Refused
 
+import sampler
 from prefmh_web.campaigns.models import Campaign
+from prefmh_web.config import (
+    MINUTES_TO_RETURN,
+    USUAL_PAY,
+    CampaignConfig,
+    Fixed,
+    Outcome,
+    Pay,
+    Study,
+    fixed_at,
+    misfits,
+)
+from prefmh_web.config.misfits import PERSONAL_LIMITS
 from prefmh_web.console.forms.consent_template import left_open_in
 from prefmh_web.console.forms.fixed import changed_though_fixed, fix
 from prefmh_web.console.forms.usual import Fold, fold_of
-from prefmh_web.participants.fixed import BUDGET, RECRUITMENT
-from prefmh_web.participants.misfits import PERSONAL_LIMITS, misfits
-from prefmh_web.participants.models import MINUTES_TO_RETURN, USUAL_PAY, Outcome, Pay, Recruitment
 from prefmh_web.recruiters import LINK, RECRUITERS
-from prefmh_web.setup.people import problems_of
 
 _MONEY = ("place_pay", "currency")
 _NAMES = (
@@ -29,7 +42,10 @@ _NAMES = (
     "way_back",
 )
 _FIRST_ASKED = ("recruiter", "parameter", "votes_each")
-_WHO_COMES = {*RECRUITMENT, "places", "budget"}
+_FIXED = tuple(
+    name for name in Study.model_fields if name != "protocol" and fixed_at(CampaignConfig, ("study", name)) is not None
+)
+_WHO_COMES = {*_FIXED, "places", "budget"} - {"refused"} | {"excluded"}
 HOW = {
     Outcome.COMPLETED: "with all votes given",
     Outcome.NOTHING_LEFT: "because nothing is left to vote on",
@@ -145,10 +161,10 @@ class RecruitmentForm(forms.Form):
         "for the platform's own.",
     )
 
-    def __init__(self, *args, campaign: Campaign, recruitment: Recruitment, **kwargs):
-        kwargs.setdefault("initial", _fields_of(recruitment))
+    def __init__(self, *args, campaign: Campaign, study: Study, **kwargs):
+        kwargs.setdefault("initial", _fields_of(study))
         super().__init__(*args, **kwargs)
-        self._protocol = recruitment.parsed_protocol
+        self._before, self._config = study, campaign.typed_config
         for outcome, how in HOW.items():
             code = forms.TextInput(attrs={"aria-label": f"Completion code, if a part ends {how}"})
             pay = forms.Select(attrs={"aria-label": f"Paid, if a part ends {how}"})
@@ -164,16 +180,18 @@ class RecruitmentForm(forms.Form):
                 widget=forms.CheckboxSelectMultiple,
                 label="Do not take people who took part in",
             )
-        self._budget, self._is_started = recruitment.budget, not campaign.is_draft
+        self._budget, self._is_started = study.budget, not campaign.is_draft
         if not campaign.is_draft:
-            fix(self, RECRUITMENT.keys() & self.fields.keys())
+            fix(self, ({*_FIXED} - {"refused"} | {"excluded"}) & self.fields.keys())
             # Without one, none can be set any more.
-            fix(self, ["budget"] if recruitment.budget is None or campaign.status == campaign.Status.FINISHED else [])
+            fix(self, ["budget"] if study.budget is None or campaign.status == campaign.Status.FINISHED else [])
 
     def clean_budget(self) -> int | None:
         budget: int | None = self.cleaned_data["budget"]
         if self._is_started and self._budget is not None and (budget is None or budget < self._budget):
-            raise ValidationError(f"{BUDGET.sentence} It is {self._budget}.")
+            raise ValidationError(
+                f"“Budget, in answers” cannot change after the start but upwards. It is {self._budget}."
+            )
         return budget
 
     def clean_consent(self) -> str:
@@ -187,17 +205,36 @@ class RecruitmentForm(forms.Form):
         super().clean()
         data = self.cleaned_data
         for name in changed_though_fixed(self):
-            self.add_error(name, ValidationError((RECRUITMENT | {"budget": BUDGET})[name].sentence))
+            path = "refused" if name == "excluded" else name
+            found = fixed_at(CampaignConfig, ("study", path)) or Fixed("Budget, in answers", "it can only be raised")
+            self.add_error(name, ValidationError(found.sentence))
         if not self.errors:
-            for name, reason in misfits(self.stored(), self._protocol, excludes_people=bool(data.get("excluded"))):
-                self.add_error("code_completed" if name == "codes" else name, ValidationError(reason))
-            for path, reason in problems_of(self.stored()) if not self.errors else ():
-                field = path.partition(".")[0]
-                self.add_error(field if field in self.fields else None, ValidationError(f"{path}: {reason}"))
+            for path, reason in self._problems():
+                field = {"codes": "code_completed", "refused": "excluded"}.get(path, path)
+                is_here = field in self.fields
+                self.add_error(field if is_here else None, ValidationError(reason if is_here else f"{path}: {reason}"))
         return data
 
-    def stored(self) -> dict[str, object]:
-        """Return the fields of a `Recruitment`."""
+    def _problems(self) -> Iterator[tuple[str, str]]:
+        try:
+            study = self.study(self._before)
+        except Refused as refused:
+            yield from ((each.path, each.message) for each in sampler.problems_in(refused, {}))
+            return
+        for path, reason in misfits(self._config.model_copy(update={"study": study})):
+            part, _, name = path.partition(".")
+            if part == "study":
+                yield name, reason
+
+    def study(self, before: Study) -> Study:
+        """Return what is asked of people, with the protocol that there was."""
+        excluded = [{"number": each.pk, "name": each.name} for each in self.excluded_campaigns]
+        chosen = self.stored()
+        chosen |= {name: {key: each for key, each in chosen[name].items() if each} for name in ("codes", "pay")}
+        return Study.model_validate({**chosen, "refused": excluded, "protocol": before.protocol})
+
+    def stored(self) -> dict[str, Any]:
+        """Return the fields of a study."""
         data = self.cleaned_data
         codes = {outcome.value: data[_field("code", outcome)] for outcome in Outcome}
         pay = {outcome.value: data[_field("pay", outcome)] for outcome in Outcome}
@@ -246,8 +283,8 @@ def _field(kind: str, outcome: Outcome) -> str:
     return f"{kind}_{outcome.value.replace('-', '_')}"
 
 
-def _fields_of(recruitment: Recruitment) -> dict[str, object]:
-    codes = {_field("code", outcome): recruitment.codes.get(outcome, "") for outcome in Outcome}
-    pay = {_field("pay", outcome): recruitment.pay_for(outcome) for outcome in Outcome}
-    excluded = list(recruitment.excluded.all()) if recruitment.pk else []
-    return {name: getattr(recruitment, name) for name in _NAMES} | codes | pay | {"excluded": excluded}
+def _fields_of(study: Study) -> dict[str, object]:
+    codes = {_field("code", outcome): study.codes.get(outcome, "") for outcome in Outcome}
+    pay = {_field("pay", outcome): study.pay_for(outcome) for outcome in Outcome}
+    excluded = [each.number for each in study.refused]
+    return {name: getattr(study, name) for name in _NAMES} | codes | pay | {"excluded": excluded}

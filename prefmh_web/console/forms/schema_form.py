@@ -35,11 +35,10 @@ from prefmh_web.console.forms.fields import (
     plain,
     row_of,
     title_of,
-    ui_of,
     variants_of,
 )
 from sampler import ConfigProblem
-from sampler.declared import ui
+from sampler.declared import ui, ui_of
 
 _MOST_ROWS = 40
 

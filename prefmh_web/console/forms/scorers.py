@@ -12,7 +12,7 @@ def scorer_choices(campaign: Campaign | None) -> list[tuple[str, str]]:
     for kind in OBJECT_KINDS.values():
         for name in offered(kind.name):
             kinds.setdefault(name, []).append(kind.nouns)
-    gone = [name for name in (campaign.scorer_names.split() if campaign else ()) if name not in kinds]
+    gone = [name for name in (campaign.config.scorers if campaign else ()) if name not in kinds]
     return [
         *((name, f"{name} ({_objects(nouns)})") for name, nouns in kinds.items()),
         *((name, f"{name} (not in SCORERS any more)") for name in gone),

@@ -7,6 +7,7 @@ from pydantic import ValidationError
 import sampler
 from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.models import Campaign
+from prefmh_web.config import CampaignConfig, Study, UploadedFile
 from prefmh_web.console.forms.campaign import USUAL_MOST_CHAINS, CampaignForm
 from prefmh_web.console.forms.estimate import estimate_shown
 from prefmh_web.console.forms.kept_files import KeptFiles
@@ -18,9 +19,7 @@ from prefmh_web.console.forms.spaces import SpaceForm, offered_forms
 from prefmh_web.console.forms.spaces.walks import with_steps
 from prefmh_web.console.forms.unshown import judges_of, kernel_of, rule_of, space_of
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.setup.apply import draft_fields
 from prefmh_web.setup.fitting import chat_servers
-from prefmh_web.setup.model import CONFIG_FIELDS, VERSION, Setup
 
 # Where a config has the words in which a model is asked.
 _PROMPT = re.compile(r"judges\.(\d+)\.source\.prompt\.(\w+)")
@@ -104,8 +103,8 @@ class SetupForms:
                 return place
         return None
 
-    def checked(self) -> dict | None:
-        """Return a campaign's fields; None after adding every reason to the forms where something is refused."""
+    def checked(self) -> CampaignConfig | None:
+        """Return the configuration; None after adding every reason to the forms where something is refused."""
         if not self.campaign.is_valid():
             # So that the other forms' reasons show at once, too.
             _ = [form.errors for form in self.spaces if form.is_bound], self.rule.errors, self.questions.is_valid()
@@ -121,14 +120,15 @@ class SetupForms:
             return None
         if (setup := self._setup(config)) is None:
             return None
-        return draft_fields(setup, config)
+        return setup
 
-    def _setup(self, config: sampler.ChainConfig) -> Setup | None:
+    def _setup(self, config: sampler.ChainConfig) -> CampaignConfig | None:
         """Return what the forms say as the setup that a file describes; None after adding every reason to a form."""
         data = self.campaign.cleaned_data
         described = {
-            "version": VERSION,
-            **{name: each for name, each in config.model_dump(mode="json").items() if name in CONFIG_FIELDS},
+            **config.model_dump(mode="json", exclude={"target"}),
+            "file": self._file(config),
+            "study": self._before.config.study if self._before else Study(),
             **{name: data[name] for name in ("name", "instructions")},
             "language": data["language"],
             "layout": data["layout"] or None,
@@ -139,13 +139,19 @@ class SetupForms:
             "caps": {"cost": data["cost_cap"], "requests": data["request_cap"]},
         }
         try:
-            return Setup.model_validate(described)
+            return CampaignConfig.model_validate(described)
         except ValidationError as error:
             for problem in sampler.problems_in(error, described):
                 field = _FIELD_OF.get(problem.path.split(".")[0], problem.path)
                 is_shown = field in self.campaign.fields
                 self.campaign.add_error(field if is_shown else None, problem.message if is_shown else str(problem))
             return None
+
+    def _file(self, config: sampler.ChainConfig) -> UploadedFile | None:
+        if config.generates:
+            return None
+        file = self.space.upload
+        return UploadedFile(name=file.name) if file else self._before.config.file if self._before else None
 
     def _are_judges_valid(self) -> bool:
         are_valid = [self.panel.is_valid(), self.questions.is_valid()] if self.rule.asks_judges else []

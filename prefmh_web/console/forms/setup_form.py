@@ -7,6 +7,7 @@ space for a kernel.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
@@ -23,8 +24,8 @@ from pydantic import ValidationError as Refused
 from pydantic.fields import FieldInfo
 
 import sampler
-from prefmh_web.config.campaign import CampaignConfig
-from prefmh_web.console.forms.fields import MISSING, Choices, ui_of
+from prefmh_web.config import CampaignConfig, misfits
+from prefmh_web.console.forms.fields import MISSING, Choices
 from prefmh_web.console.forms.kept_files import KeptFileInput, KeptFiles
 from prefmh_web.console.forms.moves import UsualMoves, usual_kernel, usual_of
 from prefmh_web.console.forms.schema_form import Fold, Group, Part, SchemaForm
@@ -34,8 +35,8 @@ from prefmh_web.endpoints.local.models import image_model_names, latent_dimensio
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.objects import OBJECT_KINDS
 from prefmh_web.scorers import offered
-from sampler.config.misfits import misfits, unbalanced
-from sampler.declared import ui
+from prefmh_web.setup.fitting import of_owner
+from sampler.declared import ui, ui_of
 from sampler.judges import PRESETS
 from sampler.judges.config import ORDERS
 
@@ -60,8 +61,8 @@ _ORDER_HELP = (
 _PANEL_HELP = (
     "Leave it empty for a crowd: whoever opens the link. Each person of a panel is a judge of their own with one "
     "answer on each pair (N = 1). A step is accepted only if everyone says yes to every question: at best 25 % of the "
-    "steps for two answers, 12.5 % for three, 3.1 % for five, 0.4 % for eight, if nobody cares. The chains sample "
-    "p0·exp(the sum of all scores). After the start nobody is replaced. Voters and the record see a number for each; the names "
+    "steps for two answers, 12.5 % for three, 3.1 % for five, 0.4 % for eight, if nobody cares. The chains "
+    "sample p0·exp(the sum of all scores). After the start nobody is replaced. Voters and the record see a number for each; the names "
     "are for you and the admins of this site."
 )
 _FILE_HELP = (
@@ -285,8 +286,11 @@ class SetupForm(SchemaForm):
         except Refused as error:
             yield from sampler.problems_in(error, described)
             return
-        # A step draws its numbers from the seed; which one it is does not decide whether parts fit together.
-        found = [*misfits(config), *unbalanced(config), *self._wrong_file(config)]
+        if self._needs_file(config):
+            yield sampler.ConfigProblem("space.file", "Choose the file with your objects.")
+            return
+        told = [*misfits(config), *of_owner(config, self.owner)]
+        found = [*itertools.starmap(sampler.ConfigProblem, told), *self._wrong_file(config)]
         if not found:
             self.config = config
         yield from found
@@ -301,6 +305,10 @@ class SetupForm(SchemaForm):
         moved = {number: self.moved.get(f"judges.{row}", f"judges.{row}") for number, (row, _) in enumerate(judges)}
         self.moved = {f"judges.{number}": path for number, path in moved.items()}
         self._complete(described["space"])
+        if described["space"]["kind"] != "catalog":
+            described.pop("file", None)
+        elif self.upload:
+            described["file"] = {"name": self.upload.name}
         if described["kernel"]["kind"] == "usual":
             try:
                 moves = UsualMoves.model_validate(described["kernel"])
@@ -320,13 +328,14 @@ class SetupForm(SchemaForm):
             if dimension is not None:
                 space["dimension"] = dimension
 
+    def _needs_file(self, config: CampaignConfig) -> bool:
+        return not config.generates and config.file is None
+
     def _wrong_file(self, config: CampaignConfig) -> Iterator[sampler.ConfigProblem]:
         space = config.space
         if not isinstance(space, sampler.CatalogConfig):
             return
         file = self.upload
-        if not (file or self._filename):
-            yield sampler.ConfigProblem("space.file", "Choose the file with your objects.")
         if file and file.size > MAX_UPLOAD_BYTES:
             message = f"The file is larger than {MAX_UPLOAD_BYTES // 2**20} MiB. Split it."
             yield sampler.ConfigProblem("space.file", message)

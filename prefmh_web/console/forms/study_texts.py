@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from prefmh_web.config import Protocol
 from prefmh_web.console.forms.protocol_texts import TextsForm
 from prefmh_web.console.forms.unshown import changed
-from prefmh_web.participants.protocol import Protocol
 
 PERCENTS = {
     "check_percent": "check_share",

@@ -27,7 +27,7 @@ from prefmh_web.console.forms.copies import PilotForm
 from prefmh_web.console.tabs import frame
 from prefmh_web.objects import media
 from prefmh_web.participants.budget import estimate_of, spending_of
-from prefmh_web.participants.recruiting import recruitment_of, terms_of
+from prefmh_web.participants.recruiting import terms_of
 from prefmh_web.setup import pilot, twins
 from prefmh_web.transport import rate_limits
 
@@ -83,7 +83,7 @@ def campaign(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     if context["may_own"] and found.is_under_way and found.paused_because and asks_models(found):
         context["caps"] = CapFields.of(found)
     if context["may_own"] and terms_of(found).may_be_paid_for:
-        context["spending"] = spending_of(found, recruitment_of(found))
+        context["spending"] = spending_of(found, found.config.study)
     if context["may_own"] and found.is_draft:
         context |= _of_draft(found)
     return render(request, "console/draft.html" if found.is_draft else "console/overview.html", context)
@@ -91,14 +91,14 @@ def campaign(request: SignedInRequest, campaign_id: int) -> HttpResponse:
 
 def _of_draft(campaign: Campaign) -> dict[str, object]:
     """Return what people will be asked for, and the form of a pilot."""
-    recruitment = recruitment_of(campaign)
-    estimate = estimate_of(campaign, recruitment)
+    study = campaign.config.study
+    estimate = estimate_of(campaign, study)
     money = None if estimate is None or estimate.money is None else Decimal(estimate.money)
     return {
         "estimate": estimate,
         "seconds_a_vote": sampler.SECONDS_A_VOTE,
-        "votes_each": recruitment.votes_each,
-        "money": recruitment.priced(money),
+        "votes_each": study.votes_each,
+        "money": study.priced(money),
         "pilot_form": PilotForm(auto_id="pilot_%s") if pilot.can_have_one(campaign) else None,
     }
 

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 
 from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.lifecycle import caps, extension, naming
+from prefmh_web.campaigns.lifecycle import changes, extension
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms.changes import CapFields, ExtensionFields, NameForm
@@ -30,7 +30,7 @@ def rename(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     """Give a campaign another name."""
 
     def change(campaign: Campaign, fields: dict[str, Any]) -> str:
-        naming.rename(campaign, fields["name"], request.user)
+        changes.rename(campaign, fields["name"], request.user)
         return "The campaign has its new name."
 
     return _changed(request, campaign_id, NameForm(request.POST), change)
@@ -43,7 +43,8 @@ def change_caps(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     """Change what a started campaign's models may take."""
 
     def change(campaign: Campaign, fields: dict[str, Any]) -> str:
-        caps.change(campaign, request.user, **fields)
+        caps = campaign.config.caps.model_copy(update={"cost": fields["cost_cap"], "requests": fields["request_cap"]})
+        changes.apply(campaign, campaign.typed_config.model_copy(update={"caps": caps}), request.user)
         return f"The caps are changed.{_how_to_go_on(campaign)}"
 
     return _changed(request, campaign_id, CapFields(request.POST), change)

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.errors import NotPossible
+from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.record import export
 from prefmh_web.console.forms.consent_template import CONSENT
@@ -20,7 +21,7 @@ from prefmh_web.console.forms.protocol import ProtocolForms
 from prefmh_web.console.forms.recruitment import RecruitmentForm
 from prefmh_web.console.views.campaigns import campaign_for, posts_by_user, told
 from prefmh_web.participants import answers as answer_table
-from prefmh_web.participants import budget, erasure, own_pairs, payments, places, recruiting
+from prefmh_web.participants import budget, erasure, own_pairs, payments, places
 from prefmh_web.participants.models import Participation
 from prefmh_web.recruiters import RECRUITERS
 from prefmh_web.transport.downloads import stream
@@ -34,16 +35,17 @@ _CSV = "text/csv; charset=utf-8"
 def participants(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     """Set up how people come, and show how many have."""
     campaign = campaign_for(request, campaign_id, Right.OWN)
-    recruitment = recruiting.recruitment_of(campaign)
+    study = campaign.config.study
     posted = request.POST if request.method == "POST" else None
-    form = RecruitmentForm(posted, campaign=campaign, recruitment=recruitment)
+    form = RecruitmentForm(posted, campaign=campaign, study=study)
     if posted is not None and "template" in posted:
         # Nothing is stored, and what was typed stays.
         typed = posted.dict() | {"excluded": posted.getlist("excluded"), "consent": CONSENT}
-        posted, form = None, RecruitmentForm(campaign=campaign, recruitment=recruitment, initial=typed)
+        posted, form = None, RecruitmentForm(campaign=campaign, study=study, initial=typed)
     if posted is not None and form.is_valid():
         try:
-            recruiting.set_up(campaign, form.stored(), form.excluded_campaigns, request.user)
+            config = campaign.typed_config
+            changes.apply(campaign, config.model_copy(update={"study": form.study(config.study)}), request.user)
         except NotPossible as reason:
             return told(request, campaign, reason)
         messages.info(request, "Saved.")
@@ -55,13 +57,13 @@ def participants(request: SignedInRequest, campaign_id: int) -> HttpResponse:
         "campaign": campaign,
         "form": form,
         "recruiters": [each for each in RECRUITERS.values() if each.help],
-        "platform": recruitment.platform,
-        "link": invitation and recruitment.platform.link(request.build_absolute_uri(invitation.get_absolute_url())),
+        "platform": study.platform,
+        "link": invitation and study.platform.link(request.build_absolute_uri(invitation.get_absolute_url())),
         "joined": parts.count(),
-        "places": recruitment.places,
-        "placed": places.held(recruitment).count(),
-        "spending": budget.spending_of(campaign, recruitment),
-        "asks_about_person": bool(recruitment.parsed_protocol.questions),
+        "places": study.places,
+        "placed": places.held(campaign, study).count(),
+        "spending": budget.spending_of(campaign, study),
+        "asks_about_person": bool(study.protocol.questions),
         "ended": parts.exclude(outcome="").count(),
         "unpaid": payments.unsettled(campaign),
         "waiting": erasure.waiting_in(campaign),
@@ -77,13 +79,14 @@ def protocol(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     """Set up what is asked of people beside their votes."""
     campaign = campaign_for(request, campaign_id, Right.OWN)
     posted = request.POST if request.method == "POST" else None
-    recruitment = recruiting.recruitment_of(campaign)
-    knows_people = recruitment.platform.knows_people
-    protocol_now = recruitment.parsed_protocol
+    study = campaign.config.study
+    knows_people = study.platform.knows_people
+    protocol_now = study.protocol
     forms = ProtocolForms(protocol_now, campaign, posted, knows_people=knows_people)
     if posted is not None and (checked := forms.checked()) is not None:
         try:
-            recruiting.set_protocol(campaign, checked, request.user)
+            config, asked = campaign.typed_config, study.model_copy(update={"protocol": checked})
+            changes.apply(campaign, config.model_copy(update={"study": asked}), request.user)
         except NotPossible as reason:
             return told(request, campaign, reason)
         messages.info(request, "Saved.")

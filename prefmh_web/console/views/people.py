@@ -15,12 +15,12 @@ from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Annotator, Invitation
+from prefmh_web.config import Outcome
 from prefmh_web.console.forms.erasure import ErasureForm
 from prefmh_web.console.forms.people import BonusForm, ExclusionForm, PeopleForm
 from prefmh_web.console.tabs import frame
 from prefmh_web.console.views.campaigns import campaign_for, posts_by_user
-from prefmh_web.participants import exclusion, gold_agreement, payments, recruiting, speed
-from prefmh_web.participants.models import Outcome
+from prefmh_web.participants import exclusion, gold_agreement, payments, speed
 from prefmh_web.participants.people import Person, people_of, person_of
 
 A_PAGE = 100
@@ -108,14 +108,14 @@ def shown(
 ) -> HttpResponse:
     """Show one person; `wrong` are forms that could not be read, by their names."""
     found = person_of(annotator)
-    part, recruitment = found.part, recruiting.recruitment_of(campaign)
+    part, study = found.part, campaign.config.study
     context = {
         "campaign": campaign,
         "person": found,
-        "pay": recruitment.paid_to(part, found.votes) if part and part.outcome else None,
+        "pay": study.paid_to(part, found.votes) if part and part.outcome else None,
         "exclusion": exclusion.of(annotator),
         "is_owed": bool(payments.owed(campaign, [annotator.pk])),
-        "has_code": bool(recruitment.codes.get(Outcome.ENDED)),
+        "has_code": bool(study.codes.get(Outcome.ENDED)),
         "may_own": access.right_in(campaign, request.user) >= Right.OWN,
         "forms": {
             "end": ExclusionForm(person=found),

@@ -15,12 +15,14 @@ from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, Catalog, Side
 from prefmh_web.campaigns.started import contexts_by_content
+from prefmh_web.config import Outcome
+from prefmh_web.config.misfits import questions_of
 from prefmh_web.console.sandbox import PAIRS, Sandbox, SandboxPair, asks_people, begin, shown
 from prefmh_web.console.unstored import Unstored
 from prefmh_web.console.views.campaigns import campaign_for, posts_by_user
 from prefmh_web.participants import completion, own_pairs
 from prefmh_web.participants.markdown import rendered
-from prefmh_web.participants.models import Outcome, Stage
+from prefmh_web.participants.models import Stage
 from prefmh_web.participants.options import options_of
 from prefmh_web.participants.stages import page_of
 from prefmh_web.participants.stages.practice import Exercise, PracticeForm
@@ -39,7 +41,7 @@ def sandbox(request: SignedInRequest, campaign_id: int) -> HttpResponse:
         return redirect(campaign)
     key = f"sandbox-{campaign.pk}"
     walked = Sandbox(campaign, request.session.get(key) or begin())
-    with translation.override(campaign.language):
+    with translation.override(campaign.config.language):
         if request.method != "POST":
             return _shown(request, walked)
         if "again" in request.POST:
@@ -107,7 +109,7 @@ def _answer_stage(walked: Sandbox, posted: Any) -> Page | None:
 
 def _shown(request: SignedInRequest, walked: Sandbox, refused: Page | None = None) -> HttpResponse:
     context = {"campaign": walked.campaign, "pairs": PAIRS, "kind": walked.campaign.object_kind}
-    context |= walked.campaign.shown_as(walked.config)
+    context |= walked.config.shown_as
     match walked.stage:
         case Stage.ARRIVAL:
             context |= _welcome(walked)
@@ -126,13 +128,13 @@ def _shown(request: SignedInRequest, walked: Sandbox, refused: Page | None = Non
 
 
 def _welcome(walked: Sandbox) -> dict[str, object]:
-    campaign, recruitment = walked.campaign, walked.recruitment
+    campaign, study = walked.campaign, walked.study
     return {
         "shows": "annotate/_welcome.html",
-        "instructions": campaign.instructions,
-        "questions": own_pairs.questions_of(walked.config),
-        "votes_each": recruitment.votes_each,
-        "minutes_each": recruitment.most_active_minutes,
+        "instructions": campaign.config.instructions,
+        "questions": questions_of(walked.config),
+        "votes_each": study.votes_each,
+        "minutes_each": study.most_active_minutes,
         "consent": rendered(walked.consent) if walked.consent else "",
     }
 
@@ -174,8 +176,8 @@ def _pair(walked: Sandbox) -> dict[str, object]:
 
 
 def _end(walked: Sandbox) -> dict[str, object]:
-    outcome, recruitment = Outcome(walked.standing["outcome"]), walked.recruitment
+    outcome, study = Outcome(walked.standing["outcome"]), walked.study
     debriefing = walked.protocol.debriefing if outcome in completion.TOOK_PART else ""
-    code = recruitment.codes.get(outcome, "")
-    end = completion.End(outcome, code, "", recruitment.platform.called, debriefing=rendered(debriefing))
+    code = study.codes.get(outcome, "")
+    end = completion.End(outcome, code, "", study.platform.called, debriefing=rendered(debriefing))
     return {"shows": "console/_sandbox_end.html", "end": end, "votes": walked.standing["votes"]}

@@ -82,7 +82,7 @@ def edit(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     form = form_of(request, campaign)
     if form.is_bound and form.is_valid() and form.config:
         try:
-            drafts.change(campaign, form.config, file=form.upload)
+            changes.apply(campaign, form.config, request.user, form.upload)
         except lifecycle.NotPossible as reason:
             return told(request, campaign, reason)
         return _after_saving(request, campaign, form)

@@ -16,31 +16,6 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name='Recruitment',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('campaign', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='campaigns.campaign')),
-                ('recruiter', models.CharField(default='anybody', max_length=20)),
-                ('parameter', models.CharField(blank=True, default='', max_length=64)),
-                ('checks_ids', models.BooleanField(default=True)),
-                ('votes_each', models.PositiveIntegerField(null=True)),
-                ('places', models.PositiveIntegerField(null=True)),
-                ('budget', models.PositiveIntegerField(null=True)),
-                ('place_pay', models.DecimalField(decimal_places=2, max_digits=8, null=True)),
-                ('currency', models.CharField(blank=True, default='', max_length=8)),
-                ('most_minutes', models.PositiveIntegerField(null=True)),
-                ('most_active_minutes', models.PositiveIntegerField(null=True)),
-                ('absent_minutes', models.PositiveIntegerField(null=True)),
-                ('most_a_minute', models.PositiveIntegerField(null=True)),
-                ('protocol', models.JSONField(default=dict)),
-                ('consent', models.TextField(blank=True, default='')),
-                ('codes', models.JSONField(default=dict)),
-                ('pay', models.JSONField(default=dict)),
-                ('way_back', models.CharField(blank=True, default='', max_length=500)),
-                ('excluded', models.ManyToManyField(related_name='+', to='campaigns.campaign')),
-            ],
-        ),
-        migrations.CreateModel(
             name='Participant',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),

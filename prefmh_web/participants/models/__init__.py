@@ -1,7 +1,6 @@
 """Who people are, apart from their votes. Nothing in `campaigns` refers to these rows, so they can be deleted while the
 record stays whole.
 
-    Recruitment      how people come to a campaign, and what they get at its end
     Participant      a person, as a platform names them to one owner of campaigns
     Participation    a participant in one campaign, and the annotator that they are there
     ConsentText      a version of what they are asked to agree to
@@ -11,33 +10,25 @@ record stays whole.
     Check            a trial between their pairs that is no vote
 """
 
-from prefmh_web.participants.models.people import Answer, Consent, ConsentText, Participant, Participation
-from prefmh_web.participants.models.recruitment import (
+from prefmh_web.participants.models.people import (
     LONGEST_ID,
-    MINUTES_TO_RETURN,
-    USUAL_PAY,
-    USUAL_WAIT_MINUTES,
-    Outcome,
-    Pay,
-    Recruitment,
+    Answer,
+    Consent,
+    ConsentText,
+    Participant,
+    Participation,
     Stage,
 )
 from prefmh_web.participants.models.trials import Check, PracticeAnswer
 
 __all__ = [
     "LONGEST_ID",
-    "MINUTES_TO_RETURN",
-    "USUAL_PAY",
-    "USUAL_WAIT_MINUTES",
     "Answer",
     "Check",
     "Consent",
     "ConsentText",
-    "Outcome",
     "Participant",
     "Participation",
-    "Pay",
     "PracticeAnswer",
-    "Recruitment",
     "Stage",
 ]

@@ -9,8 +9,23 @@ from django.db import models
 from django.utils import timezone
 
 from prefmh_web.campaigns.models import Annotator, Campaign
-from prefmh_web.participants.models.recruitment import LONGEST_ID, Outcome, Pay, Stage
+from prefmh_web.config import Outcome, Pay
 from prefmh_web.recruiters import OPEN
+
+LONGEST_ID = 100
+
+
+class Stage(models.TextChoices):
+    """Where somebody is on their way through a study. `participants/stages` says what comes after what."""
+
+    ARRIVAL = "arrival", "arrival"
+    QUESTIONS = "questions", "questions"
+    INSTRUCTIONS = "instructions", "instructions"
+    PRACTICE = "practice", "practice"
+    COMPREHENSION = "comprehension", "comprehension"
+    VOTES = "votes", "votes"
+    LAST_QUESTIONS = "last-questions", "last questions"
+    END = "end", "end"
 
 
 class Participant(models.Model):

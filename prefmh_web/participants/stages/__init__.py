@@ -20,8 +20,8 @@ To add a stage: a name in `models.Stage`, a file like `instructions.py`, and its
 
 from django.utils.translation import gettext_lazy as _
 
+from prefmh_web.config import Protocol
 from prefmh_web.participants.models import Stage
-from prefmh_web.participants.protocol import Protocol
 from prefmh_web.participants.stages.comprehension import Comprehension
 from prefmh_web.participants.stages.instructions import Instructions
 from prefmh_web.participants.stages.practice import Practice

@@ -9,9 +9,9 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
+from prefmh_web.config import Outcome, Protocol
 from prefmh_web.participants.markdown import rendered
-from prefmh_web.participants.models import Outcome, Participation, Stage
-from prefmh_web.participants.protocol import Protocol
+from prefmh_web.participants.models import Participation, Stage
 from prefmh_web.participants.stages.stage import PREFIX, Result
 
 _TRY = "try"

@@ -8,9 +8,9 @@ from django import forms
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from prefmh_web.config import Protocol
 from prefmh_web.participants.markdown import rendered
 from prefmh_web.participants.models import Participation, Stage
-from prefmh_web.participants.protocol import Protocol
 from prefmh_web.participants.stages.stage import PREFIX, Result
 
 

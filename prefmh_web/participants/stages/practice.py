@@ -14,8 +14,8 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from prefmh_web.campaigns.models import Side
+from prefmh_web.config import PracticePair, Protocol
 from prefmh_web.participants.models import Participation, PracticeAnswer, Stage
-from prefmh_web.participants.protocol import PracticePair, Protocol
 from prefmh_web.participants.stages.stage import PREFIX, Result
 
 

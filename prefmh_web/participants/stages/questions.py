@@ -10,8 +10,8 @@ from django import forms
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from prefmh_web.participants.models import Answer, Outcome, Participation, Stage
-from prefmh_web.participants.protocol import GREATEST_NUMBER, LONGEST_ANSWER, Protocol, Question
+from prefmh_web.config import GREATEST_NUMBER, LONGEST_ANSWER, Outcome, Protocol, Question
+from prefmh_web.participants.models import Answer, Participation, Stage
 from prefmh_web.participants.stages.stage import PREFIX, Result
 
 if TYPE_CHECKING:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Protocol
 from django import forms
 from django.utils.safestring import SafeString
 
-from prefmh_web.participants import models, protocol
+from prefmh_web import config as configs
+from prefmh_web.config import Outcome
+from prefmh_web.participants import models
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrPromise as StrPromise
@@ -28,7 +30,7 @@ class Result:
         stays: the stage is not passed yet: its next page is shown.
     """
 
-    outcome: models.Outcome | None = None
+    outcome: Outcome | None = None
     again: str = ""
     stays: bool = False
 
@@ -48,19 +50,19 @@ class AStage(Protocol):
     def button(self) -> StrPromise:
         """What its button says."""
 
-    def is_asked(self, protocol: protocol.Protocol) -> bool:
+    def is_asked(self, protocol: configs.Protocol) -> bool:
         """Say whether the protocol has something for it."""
 
-    def text(self, protocol: protocol.Protocol) -> SafeString:
+    def text(self, protocol: configs.Protocol) -> SafeString:
         """Return what stands above the form, as HTML; perhaps nothing."""
 
     def form(
         self,
-        protocol: protocol.Protocol,
+        protocol: configs.Protocol,
         part: models.Participation,
         posted: Mapping[str, str] | None = None,
     ) -> forms.Form:
         """Return the form, filled in if something was posted. What is chosen is sent in the protocol's own words."""
 
-    def result(self, part: models.Participation, protocol: protocol.Protocol, form: forms.Form) -> Result:
+    def result(self, part: models.Participation, protocol: configs.Protocol, form: forms.Form) -> Result:
         """Store the answers of a form without errors, and say what comes of them. Under the lock of the part."""

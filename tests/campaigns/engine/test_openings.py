@@ -19,12 +19,12 @@ from prefmh_web.annotate.screens import screen_after, screen_for
 from prefmh_web.annotate.screens.pair import PairResponse
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases, openings, reading
-from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, Campaign, ChainOpening, Lease, Side
 from tests.campaigns.record.test_export import rewrite
 from tests.support.campaigns import (
     assert_record_is_whole,
     assert_replay_passes,
+    create_draft,
     export_to,
     make_campaign,
     make_config,
@@ -48,7 +48,7 @@ def elastic_texts(researcher, **changes) -> Campaign:
     """Return a campaign whose objects the chains make, which only a task does."""
     config = {"judges": ONE_VOTE, "chains": 1, "max_chains": 4, "steps": 4} | TEXTS | changes
     config = sampler.parse_config(make_config(**config)).model_dump(mode="json")
-    campaign = drafts.create(owner=researcher, is_seed_typed=True, name="Texts", config=config)
+    campaign = create_draft(owner=researcher, is_seed_typed=True, name="Texts", config=config)
     lifecycle.start(campaign)
     wait_until_idle()
     return campaign

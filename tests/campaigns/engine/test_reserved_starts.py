@@ -14,7 +14,6 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases, openings, reserved_starts
-from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, Campaign, ChainOpening
 from prefmh_web.campaigns.proposals import starts
 from prefmh_web.campaigns.started import objects, plan_of
@@ -22,6 +21,7 @@ from tests.flows.test_model_costs import registered
 from tests.support.campaigns import (
     assert_record_is_whole,
     assert_replay_passes,
+    create_draft,
     export_to,
     make_config,
     sweep_everything,
@@ -46,7 +46,7 @@ def campaign(researcher, writer, settings, idle_tasks) -> Campaign:
     judges = [{"question": "Which is better?", "votes": 1}]
     changes = {"space": SPACE, "kernel": {"kind": "independent"}, "judges": judges, "chains": 1, "steps": 1}
     config = sampler.parse_config(make_config(**changes, max_chains=9)).model_dump(mode="json")
-    made = drafts.create(owner=researcher, is_seed_typed=True, name="Written", config=config)
+    made = create_draft(owner=researcher, is_seed_typed=True, name="Written", config=config)
     lifecycle.start(made)
     wait_until_idle()
     made.refresh_from_db()

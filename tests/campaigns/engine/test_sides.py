@@ -40,7 +40,7 @@ def test_the_sides_that_people_see_are_independent_of_those_that_models_see(
         if lease is None:
             break
         chain, step = lease.comparison.chain.place, lease.comparison.step
-        sides = sampler.presentations_of(campaign.config_data["seed"], chain, step, budgets, place, "random")
+        sides = sampler.presentations_of(campaign.seed, chain, step, budgets, place, "random")
         shown.append((lease.proposal_side == Side.FIRST, sides))
     assert Lease.objects.count() >= CHAINS / 2
     people = np.array([first for first, _ in shown])

@@ -16,7 +16,6 @@ from prefmh_web.campaigns.events import extensions_of
 from prefmh_web.campaigns.lifecycle import extension
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Membership, Side
 from prefmh_web.campaigns.started import started_campaign
-from prefmh_web.participants import recruiting
 from prefmh_web.recruiters import ANYBODY
 from sampler import Record, read_record
 from sampler.diagnostics.report import diagnose
@@ -27,6 +26,7 @@ from tests.support.campaigns import (
     make_campaign,
     make_config,
     make_draft,
+    set_study,
     table,
     vote_until_finished,
     wait_until_idle,
@@ -146,7 +146,7 @@ def test_a_draft_is_not_extended(researcher, idle_tasks):
 
 def test_a_budget_must_cover_the_longer_chains(researcher, idle_tasks):
     draft = make_draft(researcher, config=make_config(steps=STEPS, **CONFIG))
-    recruiting.set_up(draft, {"recruiter": ANYBODY.name, "budget": 2 * 2 * (STEPS + 1)}, ())
+    set_study(draft, {"recruiter": ANYBODY.name, "budget": 2 * 2 * (STEPS + 1)}, ())
     lifecycle.start(draft)
     wait_until_idle()
     with pytest.raises(NotPossible, match="can take 24 answers"):

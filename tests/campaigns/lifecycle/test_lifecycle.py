@@ -11,7 +11,16 @@ from prefmh_web.campaigns.catalogs import importing
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import access, drafts
 from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Comparison, Membership, Side, State
-from tests.support.campaigns import archive, assert_replay_passes, export_to, make_config, make_draft, picture, table
+from tests.support.campaigns import (
+    archive,
+    assert_replay_passes,
+    create_draft,
+    export_to,
+    make_config,
+    make_draft,
+    picture,
+    table,
+)
 
 
 def test_starting_freezes_the_setup(campaign):
@@ -20,7 +29,7 @@ def test_starting_freezes_the_setup(campaign):
     with pytest.raises(lifecycle.NotPossible, match="running"):
         lifecycle.start(campaign)
     assert campaign.chains.count() == 3
-    assert Campaign.objects.get().config_data["seed"] == make_config()["seed"]
+    assert Campaign.objects.get().seed == make_config()["seed"]
 
 
 def test_a_paused_campaign_resumes_its_steps_under_the_same_uniform(campaign, idle_tasks):
@@ -137,7 +146,7 @@ def test_a_draft_deleted_while_its_file_is_read_leaves_nothing(
     pictures = archive({f"{n}.png": picture((n * 20, 90, 30)) for n in range(4)})
     space = {"kind": "catalog", "objects": "images", "neighbours": 2}
     config = make_config(space=space)
-    drafts.create(owner=researcher, name="Gone", config=config, file=ContentFile(pictures, "p.zip"), filename="p.zip")
+    create_draft(owner=researcher, name="Gone", config=config, file=ContentFile(pictures, "p.zip"), filename="p.zip")
     idle_tasks()
     assert not State.objects.exists()
     assert not [path for path in data_folder.glob("media/**/*") if path.is_file()]

@@ -103,7 +103,7 @@ def browsers(researcher) -> list[Client]:
 
 def test_the_seed_of_a_running_campaign_is_in_no_page_answer_file_or_log(running, browsers, tmp_path, caplog):
     caplog.set_level(logging.DEBUG)
-    seed = running.config_data["seed"]
+    seed = running.seed
     record = export_to(running, tmp_path)
     shown = 0
     for browser in browsers:
@@ -129,12 +129,12 @@ def test_what_looks_for_the_seed_finds_one_that_is_there(ended, browsers):
         reverse("console:download", args=[ended.pk, "campaign.json"]),
     ):
         with pytest.raises(AssertionError, match=" has "):
-            assert_is_nowhere(ended.config_data["seed"], content_of(browsers[0].get(name)), name)
+            assert_is_nowhere(ended.seed, content_of(browsers[0].get(name)), name)
 
 
 def test_the_start_draws_the_seed_unless_it_was_typed(running):
-    assert (running.config_data["seed"] == TYPED) is running.is_seed_typed
-    assert running.seed_hash == sampler.hash_of_seed(running.config_data["seed"], running.seed_salt)
+    assert (running.seed == TYPED) is running.is_seed_typed
+    assert running.seed_hash == sampler.hash_of_seed(running.seed, running.seed_salt)
     assert len(running.seed_salt) == 32
 
 
@@ -151,7 +151,7 @@ def test_a_seed_is_typed_or_not_as_it_was_when_the_start_began(researcher, idle_
     with pytest.raises(lifecycle.NotPossible, match="was changed in this very moment"):
         lifecycle.start(Campaign.objects.get(pk=draft.pk))
     draft.refresh_from_db()
-    assert (draft.status, draft.config_data["seed"], draft.seed_hash) == (Campaign.Status.DRAFT, TYPED, "")
+    assert (draft.status, draft.seed, draft.seed_hash) == (Campaign.Status.DRAFT, TYPED, "")
 
 
 def test_a_running_record_has_the_hash_and_its_verdicts_are_checked(running, tmp_path, capsys):
@@ -191,13 +191,13 @@ def test_the_end_tells_the_seed_and_that_it_is_the_one_of_the_hash(ended, browse
     path = export_to(ended, tmp_path)
     config = json.loads(files_of(path)["campaign.json"])
     assert config["seed_hash"] == hashlib.sha256(f"{config['seed']} {config['seed_salt']}".encode()).hexdigest()
-    assert config["seed"] == ended.config_data["seed"]
+    assert config["seed"] == ended.seed
     found = sampler.verify(path)
     assert found.differs == ()
     assert any(f"The seed is the one of the hash {ended.seed_hash}" in each for each in found.proven)
     assert [row["kind"] for row in table(path, "events.csv")] == ["started", "seed-told"]
     page = browsers[0].get(reverse("console:record", args=[ended.pk])).content.decode()
-    assert all(each in page for each in (ended.seed_hash, str(ended.config_data["seed"]), ended.seed_salt))
+    assert all(each in page for each in (ended.seed_hash, str(ended.seed), ended.seed_salt))
 
 
 @pytest.mark.parametrize("name", ["seed", "seed_salt", "seed_hash"])
@@ -234,7 +234,7 @@ def test_nobody_learns_a_drawn_seed_by_guessing(researcher, browsers, idle_tasks
     lifecycle.start(running)
     wait_until_idle()
     running.refresh_from_db()
-    seed, told = running.config_data["seed"], set()
+    seed, told = running.seed, set()
     assert twins.warning_of_seed(seed, researcher) == ""
     for guess in (seed, seed ^ 1):
         with pytest.raises(lifecycle.NotPossible, match="“Seed of all random numbers” cannot change") as refused:
@@ -252,9 +252,9 @@ def test_a_draft_that_is_saved_again_stays_as_it_is_and_shows_a_typed_seed_only(
     draft = Campaign.objects.get()
     assert draft.is_seed_typed is bool(typed)
     path = reverse("console:edit", args=[draft.pk])
-    assert (f'name="seed" value="{draft.config_data["seed"]}"' in browsers[0].get(path).content.decode()) is bool(typed)
+    assert (f'name="seed" value="{draft.seed}"' in browsers[0].get(path).content.decode()) is bool(typed)
     browsers[0].post(path, form(seed=typed, **{"catalog-file": ""}))
-    assert Campaign.objects.get().config_data["seed"] == draft.config_data["seed"]
+    assert Campaign.objects.get().seed == draft.seed
 
 
 def test_whoever_reads_a_draft_does_not_see_its_seed(researcher, browsers):
@@ -265,4 +265,4 @@ def test_whoever_reads_a_draft_does_not_see_its_seed(researcher, browsers):
 
 def test_voters_pages_say_nothing_of_the_seed(running):
     page = Client().get(invitation_path(running), follow=True)
-    assert_is_nowhere(running.config_data["seed"], page.content, "the voter's page")
+    assert_is_nowhere(running.seed, page.content, "the voter's page")

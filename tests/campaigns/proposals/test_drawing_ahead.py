@@ -9,7 +9,6 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns import lifecycle, tasks
 from prefmh_web.campaigns.engine import leases, renewal
-from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, PrefetchedProposal, Side, State
 from prefmh_web.campaigns.proposals import claims, drawing
 from prefmh_web.endpoints.models import Endpoint
@@ -17,6 +16,7 @@ from tests.flows.test_model_costs import registered
 from tests.support.campaigns import (
     assert_record_is_whole,
     assert_replay_passes,
+    create_draft,
     export_to,
     make_config,
     vote_until_finished,
@@ -51,7 +51,7 @@ def make(endpoint: Endpoint, chains: int, **changes) -> Campaign:
     described = {"space": space, "kernel": {"kind": "suffix"}, "judges": judges, "chains": chains, "steps": STEPS}
     config = make_config(**(described | changes))
     config = sampler.parse_config(config).model_dump(mode="json")
-    return drafts.create(owner=endpoint.owner, is_seed_typed=True, name="Written", config=config)
+    return create_draft(owner=endpoint.owner, is_seed_typed=True, name="Written", config=config)
 
 
 @pytest.fixture

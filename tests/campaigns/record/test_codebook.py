@@ -46,13 +46,13 @@ def test_an_archive_defines_its_own_files_columns_and_law(campaign, tmp_path):
     assert (target["file"], target["column"], target["meaning"]) == (
         "campaign.json",
         "target",
-        campaign.config_data["target"],
+        campaign.target_law,
     )
     assert "people" in target["meaning"]
     with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
         headers = {name: archive.read(name).decode().splitlines()[0].split(",") for name in names if ".csv" in name}
-        assert json.loads(archive.read("campaign.json")) == campaign.told_config
+        assert json.loads(archive.read("campaign.json")) == campaign.public_config
     assert [row["file"] for row in rows if not row["column"]] == names
     for name, header in headers.items():
         assert [row["column"] for row in rows if row["file"] == name and row["column"]] == header

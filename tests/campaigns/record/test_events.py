@@ -6,16 +6,23 @@ from decimal import Decimal
 from django.contrib.auth import get_user_model
 
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.lifecycle import access, caps, extension
+from prefmh_web.campaigns.lifecycle import access, extension
 from prefmh_web.campaigns.models import Event, Membership
-from prefmh_web.participants import recruiting
-from tests.support.campaigns import assert_replay_passes, everything_in, export_to, make_draft, table
+from tests.support.campaigns import (
+    assert_replay_passes,
+    everything_in,
+    export_to,
+    make_draft,
+    set_caps,
+    set_study,
+    table,
+)
 
 
 def test_each_change_is_a_row_in_the_order_of_time(campaign, researcher, tmp_path):
     get_user_model().objects.create_user("grace")
     lifecycle.pause(campaign)
-    caps.change(campaign, researcher, cost_cap=Decimal(5), request_cap=None)
+    set_caps(campaign, researcher, cost_cap=Decimal(5), request_cap=None)
     lifecycle.resume(campaign)
     extension.extend(campaign, 3, researcher)
     link = access.invite(campaign, is_single_use=True)
@@ -46,7 +53,7 @@ def test_each_change_is_a_row_in_the_order_of_time(campaign, researcher, tmp_pat
 
 def test_codes_are_changed_by_name_only(campaign, tmp_path):
     for codes in ({"completed": "SECRET99"}, {"completed": "SECRET99"}):
-        recruiting.set_up(campaign, {"codes": codes}, ())
+        set_study(campaign, {"codes": codes}, ())
     path = export_to(campaign, tmp_path)
     [row] = [row for row in table(path, "events.csv") if row["kind"] == "participants-set"]
     assert row["detail"] == "changed=codes"
@@ -55,5 +62,5 @@ def test_codes_are_changed_by_name_only(campaign, tmp_path):
 
 def test_a_draft_has_no_events(researcher, idle_tasks):
     draft = make_draft(researcher)
-    recruiting.set_up(draft, {"codes": {"completed": "A1"}}, ())
+    set_study(draft, {"codes": {"completed": "A1"}}, ())
     assert not Event.objects.exists()

@@ -87,7 +87,7 @@ def test_an_export_replays_and_says_what_the_database_says(voted, tmp_path):
     }
     assert len(table(path, "states.csv")) == 12
     with zipfile.ZipFile(path) as archive:
-        assert json.loads(archive.read("campaign.json")) == voted.told_config
+        assert json.loads(archive.read("campaign.json")) == voted.public_config
 
 
 def test_replay_finds_a_changed_record(voted, tmp_path, capsys):

@@ -94,7 +94,7 @@ def step_of(asking: Asking) -> tuple[int, int, int, tuple[int, ...], int]:
     """Return seed, chain, step, budgets and judge: what random numbers of these votes are drawn for."""
     campaign = started_campaign(asking.comparison.chain.campaign)
     chain, step = asking.comparison.chain.place, asking.comparison.step
-    return campaign.config.seed, chain, step, campaign.budgets, asking.judge.place
+    return campaign.seed, chain, step, campaign.budgets, asking.judge.place
 
 
 def presentations(asking: Asking) -> Sequence[bool]:

@@ -18,8 +18,8 @@ from django.core.management.base import BaseCommand, CommandError
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import extension
 from prefmh_web.campaigns.models import Campaign, Catalog, CreationKey
+from prefmh_web.config import CampaignConfig, json_schema
 from prefmh_web.setup import apply, export, files
-from prefmh_web.setup.model import Setup, json_schema
 from prefmh_web.setup.problems import Problem, SetupError
 from prefmh_web.setup.reading import Tell
 
@@ -126,7 +126,7 @@ class Command(BaseCommand):
     def _export(self, given: dict[str, Any]) -> dict[str, Any]:
         campaign, out = _campaign(given), given["out"]
         if out is None:
-            self.stdout.write(export.text_of(export.setup_of(campaign)), ending="")
+            self.stdout.write(export.text_of(export.config_of(campaign)), ending="")
             return {}
         ending, pieces = files.write(campaign)
         if out.suffix != ending:
@@ -183,7 +183,9 @@ def schema_text() -> str:
 
 
 @contextmanager
-def _opened(path: Path, owner: User | None, tell: Tell | None = None) -> Iterator[tuple[Setup, IO[bytes] | None]]:
+def _opened(
+    path: Path, owner: User | None, tell: Tell | None = None
+) -> Iterator[tuple[CampaignConfig, IO[bytes] | None]]:
     with path.open("rb") as file, files.opened(file, path.parent, tell, owner) as found:
         yield found
 
