@@ -124,18 +124,56 @@ class CampaignConfig(sampler.ChainConfig):
 
     model_config = ConfigDict(title="campaign.yaml of prefmh")
 
-    name: Name
-    instructions: Annotated[str, StringConstraints(strip_whitespace=True, max_length=4000)] = ""
-    language: Language = "en"
-    layout: Literal["by-screen", "stacked"] | None = None
-    file: UploadedFile | None = None
-    # The sampler's own always has one; so has `Campaign.config`.
-    seed: int | None = Field(default=None, ge=0, le=LARGEST_SEED, json_schema_extra={"hidden": "until the end"})  # type: ignore[assignment]
-    judges: tuple[sampler.JudgeConfig, ...] = Field(default=(), max_length=8)
-    scorers: tuple[_ScorerName, ...] = Field(default=(), max_length=50)
-    answering: Answering = Answering()
-    caps: Caps = Caps()
-    study: Study = Study()
+    name: Name = Field(
+        title="Name of the campaign",
+        description="Voters do not see it. Colleagues whom you add to the campaign do.",
+    )
+    instructions: Annotated[str, StringConstraints(strip_whitespace=True, max_length=4000)] = Field(
+        default="",
+        title="Instructions for voters",
+        description="Shown once, before the first pair.",
+        json_schema_extra=ui(widget="text", fixed=JUDGED_BY, when=_JUDGED),
+    )
+    language: Language = Field(
+        default="en",
+        title="Language of the voters' pages",
+        description="Write your questions and instructions in it, too. Translations that no native speaker has "
+        "reviewed yet say so.",
+        json_schema_extra=ui(fixed=JUDGED_BY, choices="languages", fold=_VOTERS),
+    )
+    layout: Literal["by-screen", "stacked"] | None = Field(
+        default=None,
+        title="How the two objects stand",
+        description="A preference for the first object may be another one beside than above. Two orders cancel it only "
+        "where all people see one layout.",
+        json_schema_extra=ui(fixed=JUDGED_BY, labels=_LAYOUTS, fold=_VOTERS),
+    )
+    file: UploadedFile | None = Field(default=None, title="File", json_schema_extra=ui(widget="none", fixed=TARGET))
+    # A draft has none that was not typed: see `Campaign.config`.
+    seed: int | None = Field(  # type: ignore[assignment]
+        default=None,
+        ge=0,
+        le=LARGEST_SEED,
+        title="Seed of all random numbers",
+        description="Leave empty, and the start draws one. Its hash is shown from then on, and nobody sees the seed "
+        "until the campaign has ended. Keep a seed that you type secret: it determines all random numbers.",
+        json_schema_extra=ui(fixed=TARGET, fold=_LENGTH, hidden="until the end"),
+    )
+    scorers: tuple[_ScorerName, ...] = Field(
+        default=(),
+        max_length=50,
+        title="Scorers",
+        description="Each gives every object that a chain proposes a number, which the record keeps and the report "
+        "follows. They decide nothing, unless the rule goes by scores.",
+        json_schema_extra=ui(
+            fixed="the objects before and after would be measured otherwise",
+            fold="Scores that the record keeps of each object",
+            choices="scorers",
+        ),
+    )
+    answering: Answering = Field(default=Answering(), json_schema_extra=ui(fold=_VOTERS))
+    caps: Caps = Field(default=Caps(), json_schema_extra=ui(fold="Caps on what models may cost"))
+    study: Study = Field(default=Study(), json_schema_extra=ui(widget="none"))
 
     @property
     def shown_as(self) -> dict[str, Any]:

@@ -26,8 +26,7 @@ _MODEL = {
     "endpoint": "mine",
     "temperature": 0.7,
     "reasons": True,
-    "vision": {"edge": 64},
-    "prompt": {"user": "{{question}}\n{{first}}\r\n{{second}} ", "system": "  Be brief.\n"},
+    "prompt": {"user": "{{question}}\nA: {{first}}\r\nB: {{second}} ", "system": "  Be brief.\n"},
 }
 SETUPS = {
     "texts": {"space": {"kind": "texts", "scenarios": [3, 1]}, "kernel": _WALK},

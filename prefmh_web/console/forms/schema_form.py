@@ -83,6 +83,8 @@ class Part:
     def __init__(self, form: SchemaForm, name: str, path: str, info: FieldInfo, why_fixed: str = ""):
         self.form, self.name, self.path, self.info = form, name, path, info
         self.shown = ui_of(info)
+        # Templates would call what can be called.
+        self.is_carded, self.button, self.widget = self.shown.cards, self.shown.rows, self.shown.widget
         own = self.shown.fixed if form.is_fixed else ""
         self.why_fixed = own or why_fixed
         self.title, self.help = title_of(info, name), info.description or ""

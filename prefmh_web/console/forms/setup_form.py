@@ -61,9 +61,9 @@ _ORDER_HELP = (
 _PANEL_HELP = (
     "Leave it empty for a crowd: whoever opens the link. Each person of a panel is a judge of their own with one "
     "answer on each pair (N = 1). A step is accepted only if everyone says yes to every question: at best 25 % of the "
-    "steps for two answers, 12.5 % for three, 3.1 % for five, 0.4 % for eight, if nobody cares. The chains "
-    "sample p0·exp(the sum of all scores). After the start nobody is replaced. Voters and the record see a number for each; the names "
-    "are for you and the admins of this site."
+    "steps for two answers, 12.5 % for three, 3.1 % for five, 0.4 % for eight, if nobody cares. The chains sample "
+    "p0·exp(the sum of all scores). After the start nobody is replaced. Voters and the record see a number for each; "
+    "the names are for you and the admins of this site."
 )
 _FILE_HELP = (
     "An optional column “weight” (for images and audio: a weights.csv with the columns file and weight inside the ZIP) "

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from prefmh_web.accounts.roles import SignedInRequest, is_researcher
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.lifecycle import access, drafts
+from prefmh_web.campaigns.lifecycle import access, changes, drafts
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, Catalog, Membership
 from prefmh_web.console.board import board_of_setup
