@@ -29,7 +29,6 @@ from prefmh_web.config.study import (
     USUAL_PAY,
     USUAL_WAIT_MINUTES,
     Check,
-    Declared,
     EarlierCampaign,
     Outcome,
     OwnPair,
@@ -39,6 +38,7 @@ from prefmh_web.config.study import (
     Question,
     Study,
 )
+from sampler.declared import Declared
 
 __all__ = [
     "GREATEST_NUMBER",

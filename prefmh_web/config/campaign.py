@@ -13,8 +13,17 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, StringConstraints
 
 import sampler
-from prefmh_web.config.study import Declared, Money, Study
+from prefmh_web.config.study import Money, Study
+from sampler.declared import JUDGED_BY, TARGET, Declared, ui
 
+_VOTERS = "The language, the layout, the time to answer, and pairs that nobody answers"
+_LENGTH = "More chains while people come, what is left out, and the seed"
+_JUDGED = {"rule": ("n-vote", "pointwise")}
+_LAYOUTS = {
+    "": "One above the other if a question is asked in both orders, else by the screen",
+    "by-screen": "Side by side where there is room, else one above the other",
+    "stacked": "One above the other on every screen",
+}
 LONGEST_NAME = 120
 LARGEST_SEED = 2**53 - 1
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_NAME)]
@@ -47,9 +56,32 @@ class Answering(Declared):
         suspend_after_reports: that an object is not shown, each by another person.
     """
 
-    seconds: int = Field(default=120, ge=10, le=3600)
-    suspend_after_skips: int | None = Field(default=None, ge=1, le=1000)
-    suspend_after_reports: int = Field(default=2, ge=1, le=1000)
+    seconds: int = Field(
+        default=120,
+        ge=10,
+        le=3600,
+        title="Time to answer, in seconds",
+        description="After this time the pair goes to somebody else. Give enough: answers that come too late do not "
+        "count.",
+        json_schema_extra=ui(fixed=JUDGED_BY),
+    )
+    suspend_after_skips: int | None = Field(
+        default=None,
+        ge=1,
+        le=1000,
+        title="Set a step aside after so many skips",
+        description="It is suspended: nobody else is asked about it until you try it again or end its chain. Empty for "
+        "never.",
+        json_schema_extra=ui(fixed=TARGET),
+    )
+    suspend_after_reports: int = Field(
+        default=2,
+        ge=1,
+        le=1000,
+        title="Set a step aside after so many reports",
+        description="That an object is not shown, or broken, each by another person.",
+        json_schema_extra=ui(fixed=TARGET),
+    )
 
 
 class Caps(Declared):
@@ -60,8 +92,18 @@ class Caps(Declared):
         requests: of all models together.
     """
 
-    cost: Annotated[Money, Field(lt=10**10)] | None = None
-    requests: int | None = Field(default=None, ge=1, le=10**12)
+    cost: Annotated[Money, Field(lt=10**10)] | None = Field(
+        default=None,
+        title="Models may cost at most",
+        description="In the currency of your endpoints’ prices. At the cap the campaign pauses. Empty for no cap.",
+    )
+    requests: int | None = Field(
+        default=None,
+        ge=1,
+        le=10**12,
+        title="Models may be sent at most so many requests",
+        description="Requests that fail count, too. Empty for no cap.",
+    )
 
 
 class CampaignConfig(sampler.ChainConfig):
@@ -82,18 +124,56 @@ class CampaignConfig(sampler.ChainConfig):
 
     model_config = ConfigDict(title="campaign.yaml of prefmh")
 
-    name: Name
-    instructions: Annotated[str, StringConstraints(strip_whitespace=True, max_length=4000)] = ""
-    language: Language = "en"
-    layout: Literal["by-screen", "stacked"] | None = None
-    file: UploadedFile | None = None
-    # The sampler's own always has one; so has `Campaign.config`.
-    seed: int | None = Field(default=None, ge=0, le=LARGEST_SEED, json_schema_extra={"hidden": "until the end"})  # type: ignore[assignment]
-    judges: tuple[sampler.JudgeConfig, ...] = Field(default=(), max_length=8)
-    scorers: tuple[_ScorerName, ...] = Field(default=(), max_length=50)
-    answering: Answering = Answering()
-    caps: Caps = Caps()
-    study: Study = Study()
+    name: Name = Field(
+        title="Name of the campaign",
+        description="Voters do not see it. Colleagues whom you add to the campaign do.",
+    )
+    instructions: Annotated[str, StringConstraints(strip_whitespace=True, max_length=4000)] = Field(
+        default="",
+        title="Instructions for voters",
+        description="Shown once, before the first pair.",
+        json_schema_extra=ui(widget="text", fixed=JUDGED_BY, when=_JUDGED),
+    )
+    language: Language = Field(
+        default="en",
+        title="Language of the voters' pages",
+        description="Write your questions and instructions in it, too. Translations that no native speaker has "
+        "reviewed yet say so.",
+        json_schema_extra=ui(fixed=JUDGED_BY, choices="languages", fold=_VOTERS),
+    )
+    layout: Literal["by-screen", "stacked"] | None = Field(
+        default=None,
+        title="How the two objects stand",
+        description="A preference for the first object may be another one beside than above. Two orders cancel it only "
+        "where all people see one layout.",
+        json_schema_extra=ui(fixed=JUDGED_BY, labels=_LAYOUTS, fold=_VOTERS),
+    )
+    file: UploadedFile | None = Field(default=None, title="File", json_schema_extra=ui(widget="none", fixed=TARGET))
+    # A draft has none that was not typed: see `Campaign.config`.
+    seed: int | None = Field(  # type: ignore[assignment]
+        default=None,
+        ge=0,
+        le=LARGEST_SEED,
+        title="Seed of all random numbers",
+        description="Leave empty, and the start draws one. Its hash is shown from then on, and nobody sees the seed "
+        "until the campaign has ended. Keep a seed that you type secret: it determines all random numbers.",
+        json_schema_extra=ui(fixed=TARGET, fold=_LENGTH, hidden="until the end"),
+    )
+    scorers: tuple[_ScorerName, ...] = Field(
+        default=(),
+        max_length=50,
+        title="Scorers",
+        description="Each gives every object that a chain proposes a number, which the record keeps and the report "
+        "follows. They decide nothing, unless the rule goes by scores.",
+        json_schema_extra=ui(
+            fixed="the objects before and after would be measured otherwise",
+            fold="Scores that the record keeps of each object",
+            choices="scorers",
+        ),
+    )
+    answering: Answering = Field(default=Answering(), json_schema_extra=ui(fold=_VOTERS))
+    caps: Caps = Field(default=Caps(), json_schema_extra=ui(fold="Caps on what models may cost"))
+    study: Study = Field(default=Study(), json_schema_extra=ui(widget="none"))
 
     @property
     def shown_as(self) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 import sampler
 from prefmh_web.config.campaign import CampaignConfig
+from sampler.declared import ui_of
 
 HIDDEN = "hidden"
 """The key under which a public configuration names what it leaves out, by path."""
@@ -36,8 +37,7 @@ def public(config: CampaignConfig, *, is_over: bool) -> dict[str, Any]:
 def hidden_paths(value: BaseModel, *, is_over: bool) -> Iterator[tuple[str | int, ...]]:
     """Yield the path of each value that is set and hidden."""
     for name, info in type(value).model_fields.items():
-        found, extra = getattr(value, name), info.json_schema_extra
-        until = extra.get("hidden") if isinstance(extra, dict) else None
+        found, until = getattr(value, name), ui_of(info).hidden
         if until == "always" or (until and not is_over):
             yield from ((name, *inner) for inner in _set(found))
         else:

@@ -15,10 +15,19 @@ from typing import Annotated, Literal, Self
 from typing import Protocol as Shape
 
 from django.db.models import TextChoices
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, PlainSerializer, StringConstraints, WithJsonSchema, model_validator
 
-from prefmh_web.recruiters import ANYBODY, RECRUITERS, Recruiter, recruiter_by
+from prefmh_web.recruiters import ANYBODY, LINK, RECRUITERS, Recruiter, recruiter_by
+from sampler.declared import JUDGED_BY, Declared, ui
 from sampler.judges import Shares
+
+VOTERS = "it decides who votes and how much each gives, so the votes before and after would be of two crowds"
+TRIALS = "the record declares beforehand how often trials come, and their answers are compared with each other"
+_LIMITS = "Limits, budget and what a place costs"
+_ENDS = "Codes and pay if a part ends in another way, and the address to return to"
+_ELIGIBLE = "Who can take part"
+_OFTEN = "How often, and gold pairs of your own"
+_WAITING = "When no pair is free"
 
 MOST_TRIALS = 0.5
 LONGEST_ANSWER = 2000
@@ -45,7 +54,22 @@ Text = Annotated[
 # Written as a number: what is in the database has two places.
 Money = Annotated[Decimal, Field(ge=0, decimal_places=2), PlainSerializer(float, return_type=float)]
 _Code = Annotated[str, StringConstraints(strip_whitespace=True, max_length=100)]
+
+
+def _known(recruiter: str) -> str:
+    if recruiter not in RECRUITERS:
+        raise ValueError(f"must be one of {', '.join(RECRUITERS)}")
+    return recruiter
+
+
+_Recruiter = Annotated[str, AfterValidator(_known), WithJsonSchema({"type": "string", "enum": list(RECRUITERS)})]
 _Consent = Annotated[str, StringConstraints(strip_whitespace=True, max_length=20_000)]
+
+
+def _given(codes: Mapping[Outcome, str]) -> Mapping[Outcome, str]:
+    return {outcome: code for outcome, code in codes.items() if code}
+
+
 _Minutes = Annotated[int, Field(ge=5, le=10_000)]
 _Count = Annotated[int, Field(ge=1, le=1_000_000)]
 
@@ -55,12 +79,6 @@ USUAL_WAIT_MINUTES = 5
 """Who is paid waits for a pair no longer, unless the protocol says otherwise."""
 MINUTES_TO_RETURN = 2
 """A part ends so long before the platform's own time is over."""
-
-
-class Declared(BaseModel):
-    """A part of a configuration: what it does not know is refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Outcome(TextChoices):
@@ -100,6 +118,20 @@ USUAL_PAY = {
 }
 
 
+_HOW = {
+    Outcome.COMPLETED: "with all votes given",
+    Outcome.NOTHING_LEFT: "because nothing is left to vote on",
+    Outcome.NO_CONSENT: "without consent",
+    Outcome.NOT_ELIGIBLE: "because the person is not eligible",
+    Outcome.FULL: "because no place is free",
+    Outcome.NOT_UNDERSTOOD: "with too many wrong answers about the instructions",
+    Outcome.CHECKS_FAILED: "with too many failed attention checks",
+    Outcome.TIME_OVER: "because the time is over",
+    Outcome.WITHDRAWN: "because the person withdraws",
+    Outcome.ENDED: "because you end it",
+}
+
+
 class Question(Declared):
     """A question about the person.
 
@@ -118,18 +150,38 @@ class Question(Declared):
         places: for an option, how many people who chose it can take part.
     """
 
-    name: Name
-    text: Line
-    kind: Literal["choice", "number", "scale", "text"] = "choice"
-    options: tuple[Line, ...] = ()
-    least: int | None = None
-    most: int | None = None
-    is_required: bool = True
-    is_last: bool = False
-    eligible: tuple[Line, ...] = ()
-    eligible_from: int | None = None
-    eligible_to: int | None = None
-    places: Mapping[str, Annotated[int, Field(ge=0)]] = {}
+    text: Line = Field(title="Question")
+    name: Name = Field(title="Name in answers.csv", description="Small letters, digits and “_”, such as age.")
+    kind: Literal["choice", "number", "scale", "text"] = Field(
+        default="choice",
+        title="Answered by",
+        json_schema_extra=ui(labels={"choice": "Choice", "number": "Number", "scale": "Scale", "text": "Text"}),
+    )
+    options: tuple[Line, ...] = Field(
+        default=(), title="Options, one per line", description="Of a scale: the words at its two ends."
+    )
+    least: int | None = Field(default=None, title="Least number, or first point")
+    most: int | None = Field(default=None, title="Greatest number, or last point")
+    is_required: bool = Field(default=True, title="Must be answered")
+    is_last: bool = Field(default=False, title="Asked after the votes")
+    eligible: tuple[Line, ...] = Field(
+        default=(),
+        title="Options with which somebody can take part",
+        description="One per line. Leave empty for everybody.",
+        json_schema_extra=ui(fold=_ELIGIBLE),
+    )
+    eligible_from: int | None = Field(
+        default=None, title="Least number with which somebody can take part", json_schema_extra=ui(fold=_ELIGIBLE)
+    )
+    eligible_to: int | None = Field(
+        default=None, title="Greatest number with which somebody can take part", json_schema_extra=ui(fold=_ELIGIBLE)
+    )
+    places: Mapping[str, Annotated[int, Field(ge=0)]] = Field(
+        default={},
+        title="Places for an option",
+        description="One per line, such as “student: 20”. Other options have no limit.",
+        json_schema_extra=ui(fold=_ELIGIBLE),
+    )
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -177,9 +229,9 @@ class Question(Declared):
 class Check(Declared):
     """A question about the instructions, with the one right answer."""
 
-    text: Line
-    options: tuple[Line, ...]
-    right: Line = Field(json_schema_extra={"hidden": "until the end"})
+    text: Line = Field(title="Question")
+    options: tuple[Line, ...] = Field(title="Options, one per line")
+    right: Line = Field(title="The right one", json_schema_extra=ui(hidden="until the end"))
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -200,10 +252,15 @@ class OwnPair(Declared):
         question: the number of the question above them, from 1, among those that people answer.
     """
 
-    first: Content
-    second: Content
-    answer: Literal["first", "second"] = Field(json_schema_extra={"hidden": "until the end"})
-    question: Annotated[int, Field(ge=1, le=100)] = 1
+    first: Content = Field(title="Object 1", json_schema_extra=ui(widget="object"))
+    second: Content = Field(title="Object 2", json_schema_extra=ui(widget="object"))
+    answer: Literal["first", "second"] = Field(
+        title="Right answer",
+        json_schema_extra=ui(labels={"first": "object 1", "second": "object 2"}, hidden="until the end"),
+    )
+    question: Annotated[int, Field(ge=1, le=100)] = Field(
+        default=1, title="Question above it", json_schema_extra=ui(choices="questions")
+    )
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -220,8 +277,10 @@ class PracticePair(OwnPair):
         if_right: what the others read; empty for a plain word.
     """
 
-    if_wrong: Line
-    if_right: Annotated[str, StringConstraints(strip_whitespace=True, max_length=300)] = ""
+    if_wrong: Line = Field(title="After a wrong answer", description="One line that says why the other one is right.")
+    if_right: Annotated[str, StringConstraints(strip_whitespace=True, max_length=300)] = Field(
+        default="", title="After a right answer", description="Left empty: “That is right.”"
+    )
 
 
 class Protocol(Declared):
@@ -245,20 +304,86 @@ class Protocol(Declared):
         debriefing: Markdown, shown at the end of the part of somebody who took part.
     """
 
-    questions: tuple[Question, ...] = ()
-    instructions: Text = ""
-    practice: tuple[PracticePair, ...] = ()
-    comprehension: tuple[Check, ...] = ()
-    tries: Annotated[int, Field(ge=1, le=20)] = 2
-    check_share: Annotated[float, Field(ge=0, le=0.5)] = 0
-    gold: tuple[OwnPair, ...] = ()
-    gold_share: Annotated[float, Field(ge=0, le=0.5)] = 0
-    repeat_share: Annotated[float, Field(ge=0, le=0.5)] = 0
-    wait_minutes: Annotated[int, Field(ge=0, le=1440)] | None = None
-    wait_is_paid: bool = False
-    checks_may_fail: Annotated[int, Field(ge=0, le=1000)] = 2
-    checks_end: bool = True
-    debriefing: Text = ""
+    questions: tuple[Question, ...] = Field(
+        default=(), title="Questions about the person", json_schema_extra=ui(rows="Add a question", fixed=VOTERS)
+    )
+    instructions: Text = Field(
+        default="",
+        title="Instructions",
+        description="In Markdown, on a page of their own. A picture stands in the text as a data address.",
+        json_schema_extra=ui(widget="text", fixed=JUDGED_BY, fold="Instructions on a page of their own"),
+    )
+    practice: tuple[PracticePair, ...] = Field(
+        default=(),
+        title="Practice",
+        description="Pairs of your own, with feedback, before people vote. Their objects should be none that people "
+        "vote on: feedback on those teaches the judge.",
+        json_schema_extra=ui(rows="Add a pair", fixed=JUDGED_BY),
+    )
+    comprehension: tuple[Check, ...] = Field(
+        default=(),
+        title="Check that people understood the instructions",
+        json_schema_extra=ui(rows="Add a question", fixed=VOTERS),
+    )
+    tries: Annotated[int, Field(ge=1, le=20)] = Field(
+        default=2,
+        title="Tries",
+        description="So often a person may answer the questions about the instructions. After that their part ends.",
+        json_schema_extra=ui(fixed=VOTERS, fold="Tries"),
+    )
+    check_share: Annotated[float, Field(ge=0, le=0.5)] = Field(
+        default=0,
+        title="Attention checks, per 100 votes",
+        description="A pair between two pairs; the question says which side to choose. When one comes is drawn by lot "
+        "and does not depend on the pairs. Its answer is never a vote. 0 for none.",
+        json_schema_extra=ui(unit="percent", fixed=TRIALS, fold=_OFTEN),
+    )
+    gold_share: Annotated[float, Field(ge=0, le=0.5)] = Field(
+        default=0,
+        title="Gold checks, per 100 votes",
+        description="One of the gold pairs below, between two pairs. It looks like any other, and its answer is no "
+        "vote.",
+        json_schema_extra=ui(unit="percent", fixed=TRIALS, fold=_OFTEN),
+    )
+    repeat_share: Annotated[float, Field(ge=0, le=0.5)] = Field(
+        default=0,
+        title="Repeats, per 100 votes",
+        description="A decided pair that the person has judged, once more: it shows how steady their answers are. Its "
+        "answer is never a vote and never ends a part.",
+        json_schema_extra=ui(unit="percent", fixed=TRIALS, fold=_OFTEN),
+    )
+    checks_may_fail: Annotated[int, Field(ge=0, le=1000)] = Field(
+        default=2, title="So many may fail", json_schema_extra=ui(fixed=VOTERS, fold=_OFTEN)
+    )
+    checks_end: bool = Field(
+        default=True, title="One more ends the part", json_schema_extra=ui(fixed=VOTERS, fold=_OFTEN)
+    )
+    gold: tuple[OwnPair, ...] = Field(
+        default=(),
+        title="Gold pairs",
+        description="Pairs of your own whose answer nobody doubts. Each person sees all of them before one comes "
+        "again, and either object may come first.",
+        json_schema_extra=ui(rows="Add a pair", fixed=TRIALS, fold=_OFTEN),
+    )
+    wait_minutes: Annotated[int, Field(ge=0, le=1440)] | None = Field(
+        default=None,
+        title="Longest wait, in minutes",
+        description="Somebody for whom no pair has been free for so long has done their part, and it ends as “nothing "
+        f"left to vote on”. Empty: {USUAL_WAIT_MINUTES} where a platform pays people, no end elsewhere. 0: no end.",
+        json_schema_extra=ui(fixed=VOTERS, fold=_WAITING),
+    )
+    wait_is_paid: bool = Field(
+        default=False,
+        title="The time that people wait is paid",
+        description="Those who wait are told so.",
+        json_schema_extra=ui(fixed=VOTERS, fold=_WAITING),
+    )
+    debriefing: Text = Field(
+        default="",
+        title="Debriefing",
+        description="In Markdown. People read it when their part has ended.",
+        json_schema_extra=ui(widget="text", fold="The end"),
+    )
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -340,24 +465,123 @@ class Study(Declared):
         protocol: what is asked of each person beside votes.
     """
 
-    recruiter: str = Field(default=ANYBODY.name, json_schema_extra={"enum": list(RECRUITERS)})
-    parameter: str = Field(default="", max_length=64)
-    checks_ids: bool = True
-    votes_each: _Count | None = None
-    places: _Count | None = None
-    budget: int | None = Field(default=None, ge=1, le=1_000_000_000)
-    place_pay: Annotated[Money, Field(le=99_999)] | None = None
-    currency: str = Field(default="", max_length=8)
-    most_minutes: _Minutes | None = None
-    most_active_minutes: int | None = Field(default=None, ge=1, le=10_000)
-    absent_minutes: _Minutes | None = None
-    most_a_minute: int | None = Field(default=None, ge=1, le=1000)
-    way_back: str = Field(default="", max_length=500, json_schema_extra={"hidden": "always"})
-    codes: Mapping[Outcome, _Code] = Field(default={}, json_schema_extra={"hidden": "always"})
-    pay: Mapping[Outcome, Pay] = {}
-    refused: tuple[EarlierCampaign, ...] = Field(default=(), max_length=1000)
-    consent: _Consent = ""
-    protocol: Protocol = Protocol()
+    recruiter: _Recruiter = Field(
+        default=ANYBODY.name,
+        title="Where do people come from?",
+        json_schema_extra=ui(choices="recruiters", fixed=VOTERS),
+    )
+    parameter: str = Field(
+        default="",
+        max_length=64,
+        title="Parameter with the person's id",
+        description=f"Only for “{LINK.title}”: the name in the link, for example participant.",
+        json_schema_extra=ui(fixed=VOTERS, when={"recruiter": (LINK.name,)}),
+    )
+    votes_each: _Count | None = Field(
+        default=None,
+        title="Votes per person",
+        description="After so many votes a person's part is complete. A pair on the screen may still be answered. "
+        "Leave empty for no limit.",
+        json_schema_extra=ui(fixed=VOTERS),
+    )
+    checks_ids: bool = Field(
+        default=True,
+        title="Check the form of ids",
+        description="Who comes with an id that does not look like the platform's is asked to open the study again. "
+        "Untick it to try the link with ids of your own.",
+        json_schema_extra=ui(fixed=VOTERS, fold=_LIMITS),
+    )
+    places: _Count | None = Field(
+        default=None,
+        title="Places",
+        description="So many people can take part. Somebody has a place when they come to practice, or without it to "
+        "the votes, and gives it back if their part ends without pay. Leave empty for no limit.",
+        json_schema_extra=ui(fold=_LIMITS),
+    )
+    budget: int | None = Field(
+        default=None,
+        ge=1,
+        le=1_000_000_000,
+        title="Budget, in answers",
+        description="So many answers can be given at most: votes, late ones, checks and repeats. Skipped pairs are "
+        "free. The campaign starts only if all its steps and the declared shares of trials fit. Votes that early "
+        "stopping saves stay unspent. Leave empty for no limit.",
+        json_schema_extra=ui(fold=_LIMITS),
+    )
+    place_pay: Annotated[Money, Field(le=99_999)] | None = Field(
+        default=None,
+        title="Pay for a place",
+        description="What the platform pays a person in full. It is only used to show what all places cost together.",
+        json_schema_extra=ui(fold=_LIMITS),
+    )
+    currency: str = Field(
+        default="",
+        max_length=8,
+        title="Currency",
+        description="For example £ or EUR.",
+        json_schema_extra=ui(fold=_LIMITS),
+    )
+    most_minutes: _Minutes | None = Field(
+        default=None,
+        title="The platform's maximum time, in minutes",
+        description=f"A person's part ends {MINUTES_TO_RETURN} minutes before it, so that they can enter the code. "
+        "Leave empty for no limit.",
+        json_schema_extra=ui(fixed=VOTERS, fold=_LIMITS),
+    )
+    most_active_minutes: int | None = Field(
+        default=None,
+        ge=1,
+        le=10_000,
+        title="Active minutes per person",
+        description="After so many minutes with a pair on the screen a person's part is complete. The pair on the "
+        "screen may still be answered; waiting and time away are not counted. Leave empty for no limit.",
+        json_schema_extra=ui(fixed=VOTERS, fold=_LIMITS),
+    )
+    absent_minutes: _Minutes | None = Field(
+        default=None,
+        title="Minutes until an absent person loses their place",
+        description="Where places are limited. Leave empty for the platform's maximum time.",
+        json_schema_extra=ui(fixed=VOTERS, fold=_LIMITS),
+    )
+    most_a_minute: int | None = Field(
+        default=None,
+        ge=1,
+        le=1000,
+        title="Most votes a minute",
+        description="Whoever gives more within a minute gets a flag on the page People and in the record. Nobody is "
+        "refused or left out for it. Leave empty for no flag.",
+        json_schema_extra=ui(fixed="the record flags everybody by the same number", fold=_LIMITS),
+    )
+    refused: tuple[EarlierCampaign, ...] = Field(
+        default=(),
+        max_length=1000,
+        title="Do not take people who took part in",
+        json_schema_extra=ui(fixed=VOTERS, choices="own campaigns", fold=_LIMITS),
+    )
+    consent: _Consent = Field(
+        default="",
+        title="Consent",
+        description="In Markdown. People agree to it before they start, and a changed text is asked again. Leave empty "
+        "for none.",
+        json_schema_extra=ui(widget="text"),
+    )
+    codes: Annotated[Mapping[Outcome, _Code], AfterValidator(_given)] = Field(
+        default={},
+        title="Completion codes",
+        description="Paste the code that the platform gives you for each end of a part. Leave it empty if the platform "
+        "has none for it: then people are asked to return their place.",
+        json_schema_extra=ui(hidden="always", fold=_ENDS, labels=_HOW),
+    )
+    pay: Mapping[Outcome, Pay] = Field(default={}, title="Paid", json_schema_extra=ui(fold=_ENDS, labels=_HOW))
+    way_back: str = Field(
+        default="",
+        max_length=500,
+        title="Address to return to",
+        description="With {code}, {external_id}, {session_id} or another parameter of the link in braces. Leave empty "
+        "for the platform's own.",
+        json_schema_extra=ui(hidden="always", fold=_ENDS),
+    )
+    protocol: Protocol = Field(default=Protocol(), json_schema_extra=ui(widget="none"))
 
     @property
     def platform(self) -> Recruiter:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib.auth.models import User
 from PIL import Image
+from pydantic import ValidationError
 
 import sampler
 from prefmh_web.campaigns.model_judges import freezing
 from prefmh_web.campaigns.model_judges.kinds import KINDS
 from prefmh_web.campaigns.models import Campaign, State
 from prefmh_web.campaigns.started import objects
-from prefmh_web.console.forms import SetupForms
-from prefmh_web.console.forms.questions import QuestionForm
 from prefmh_web.endpoints.client import LABEL_TOKENS
 from prefmh_web.endpoints.dialects import Question
 from prefmh_web.endpoints.errors import EndpointError
@@ -26,6 +26,7 @@ from prefmh_web.endpoints.judge_calls import confines
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.objects import OBJECT_KINDS, ObjectKind
 from sampler import judges as model_judges
+from sampler.declared import Declared
 
 # The seed of the sample; each request has its own.
 SAMPLE_SEED = 1
@@ -78,41 +79,47 @@ class Preview:
     is_own: bool = False
 
 
-def preview_of(forms: SetupForms, index: int, campaign: Campaign | None) -> Preview | None:
-    """Return the preview of one question as it stands in the fields; None where no model answers it."""
-    if index >= len(forms.questions.forms):
-        return None
-    form: QuestionForm = forms.questions.forms[index]
-    forms.rule.is_valid(), forms.space.is_valid(), form.is_valid()
-    owner = campaign.owner if campaign else forms.owner
-    endpoint = Endpoint.objects.filter(owner=owner, name=form["source"].value() or "").first()
+class _Asked(Declared):
+    """What a preview rests on."""
+
+    space: sampler.SpaceConfig
+    rule: sampler.RuleConfig
+    judge: sampler.JudgeConfig
+
+
+def preview_of(described: Mapping[str, Any] | None, owner: User, campaign: Campaign | None) -> Preview | None:
+    """Return the preview of one question as it stands in the fields; None where no model answers it.
+
+    Args:
+        described: the space, the rule and the question, as plain data.
+    """
+    source = {} if described is None else described["judge"].get("source", {})
+    endpoint = Endpoint.objects.filter(owner=owner, name=source.get("endpoint") or "").first()
     if endpoint is None:
         return None
-    rates = forms.rule["kind"].value() == "pointwise"
-    kind, columns = _kind_in(forms), _columns_in(forms)
-    fitting = model_judges.Fitting(1 if rates else 2, [label for _, label in columns], _measures_of(forms, kind))
-    known = model_judges.known_places(fitting)
-    problems = [
-        (str(form.fields[name].label or name), str(error)) for name, found in form.errors.items() for error in found
-    ]
-    if kind.medium == "sound":
-        problems.append(("Objects", "A model hears no recordings. Let people judge them."))
-    problems += [("Rule", str(error)) for found in forms.rule.errors.values() for error in found]
-    template = None if problems else form.template()
-    if template:
-        problems += [
-            (str(form.fields[f"prompt_{field}"].label), words)
-            for field, words in model_judges.template_problems(template, fitting)
+    try:
+        asked = _Asked.model_validate(described)
+    except ValidationError as error:
+        found = [
+            (problem.path.rpartition(".")[2], problem.message) for problem in sampler.problems_in(error, described)
         ]
+        return Preview(found, [], [])
+    rates, kind = asked.rule.evidence == "ratings", OBJECT_KINDS[asked.space.objects]
+    columns = [(each.column, each.label) for each in getattr(asked.space, "context", ())]
+    fitting = model_judges.Fitting(1 if rates else 2, [label for _, label in columns], _measures_of(asked.space, kind))
+    known = model_judges.known_places(fitting)
+    problems = [("Objects", "A model hears no recordings. Let people judge them.")] if kind.medium == "sound" else []
+    template = asked.judge.source.prompt if isinstance(asked.judge.source, sampler.ModelSource) else None
+    problems += model_judges.template_problems(template, fitting) if template else []
     if problems:
         return Preview(problems, known, [])
-    prompt = _prompt(forms, form, kind, template, has_context=bool(columns))
+    prompt = _prompt(asked, kind, has_context=bool(columns))
     rows = _rows_of(campaign, kind)
     exhibits = [objects.exhibit_of(kind, row, endpoint, _context(row, columns), prompt) for row in rows]
     exhibits = exhibits or _samples(kind, columns, prompt)
     of = f"Two of your {kind.nouns}" if rows else f"Sample {kind.nouns}, until your own are there"
     try:
-        requests = [*_requests(form, endpoint, prompt, exhibits, rates=rates, choices=_choices(forms, rates))]
+        requests = [*_requests(asked, endpoint, prompt, exhibits)]
     except (EndpointError, ValueError) as error:
         return Preview([("Prompt", getattr(error, "reason", str(error)))], known, [])
     return Preview([], known, requests, model_judges.prompt_version(prompt), of, template is not None)
@@ -123,23 +130,19 @@ def _context(row: State, columns: Sequence[tuple[str, str]]) -> model_judges.Con
 
 
 def _requests(
-    form: QuestionForm,
-    endpoint: Endpoint,
-    prompt: model_judges.AnyPrompt,
-    exhibits: Sequence[model_judges.Exhibit],
-    *,
-    rates: bool,
-    choices: tuple[str, ...],
+    asked: _Asked, endpoint: Endpoint, prompt: model_judges.AnyPrompt, exhibits: Sequence[model_judges.Exhibit]
 ) -> list[Shown]:
     first, second = exhibits
+    rates = asked.rule.evidence == "ratings"
     orders: tuple[tuple[str, tuple[model_judges.Exhibit, ...]], ...] = (("", (first,)),)
     if not rates:
         orders = ("One object first", (first, second)), ("The other first", (second, first))
-    source, found = form.who_answers(), []
-    for order, shown in orders:
-        question = question_about(source, endpoint, prompt.messages(*shown), rates, choices)
-        found.append(_shown(order, question, endpoint))
-    return found
+    choices = KINDS["ratings" if rates else "sampled"].choices(asked.rule)
+    source = asked.judge.source.model_dump()
+    return [
+        _shown(order, question_about(source, endpoint, prompt.messages(*shown), rates, choices), endpoint)
+        for order, shown in orders
+    ]
 
 
 def question_about(
@@ -172,46 +175,18 @@ def _read(message: dict[str, Any]) -> tuple[str, str]:
     return message["role"], "".join(part["text"] if part["type"] == "text" else "[picture]" for part in content)
 
 
-def _prompt(
-    forms: SetupForms,
-    form: QuestionForm,
-    kind: ObjectKind,
-    template: model_judges.PromptTemplate | None,
-    *,
-    has_context: bool,
-) -> model_judges.AnyPrompt:
-    rule = _rule(forms)
-    way = KINDS["ratings" if rule.evidence == "ratings" else form.who_answers()["votes"]]
-    question = form.cleaned_data["question"]
-    if template:
-        return way.own_prompt(template, question, rule)
-    return way.prompt(kind.name, question, rule, has_context=has_context)
+def _prompt(asked: _Asked, kind: ObjectKind, *, has_context: bool) -> model_judges.AnyPrompt:
+    source = asked.judge.source
+    assert isinstance(source, sampler.ModelSource)
+    way = KINDS["ratings" if asked.rule.evidence == "ratings" else source.votes]
+    if source.prompt:
+        return way.own_prompt(source.prompt, asked.judge.question, asked.rule)
+    return way.prompt(kind.name, asked.judge.question, asked.rule, has_context=has_context)
 
 
-def _choices(forms: SetupForms, rates: bool) -> tuple[str, ...]:
-    return KINDS["ratings" if rates else "sampled"].choices(_rule(forms))
-
-
-def _rule(forms: SetupForms) -> sampler.RuleConfig:
-    rule = forms.rule.rule()
-    return sampler.PointwiseConfig.model_validate(rule) if rule["kind"] == "pointwise" else sampler.NVoteConfig()
-
-
-def _kind_in(forms: SetupForms) -> ObjectKind:
-    chosen = {"kind": forms.space.kind}
-    if forms.space.kind == "catalog":
-        chosen["objects"] = forms.space["objects"].value() or "texts"
-    return OBJECT_KINDS[sampler.objects_of(chosen)]
-
-
-def _columns_in(forms: SetupForms) -> list[tuple[str, str]]:
-    found = getattr(forms.space, "cleaned_data", {}).get("context") or []
-    return [(shown["column"], shown["label"]) for shown in found]
-
-
-def _measures_of(forms: SetupForms, kind: ObjectKind) -> tuple[str, ...]:
+def _measures_of(space: sampler.SpaceConfig, kind: ObjectKind) -> tuple[str, ...]:
     # The record holds nothing to measure of uploaded pictures and recordings, and of pictures that a model makes.
-    is_held = kind.medium == "words" or forms.space.kind == "images"
+    is_held = kind.medium == "words" or space.kind == "images"
     return tuple(sampler.properties_of_kind(kind.name)) if is_held else ()
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from sampler.chain import Plan
 from sampler.config.problems import ConfigError, ConfigProblem
+from sampler.declared import JUDGED_BY, TARGET, Declared, ui
 from sampler.judges.config import JudgeConfig
 from sampler.judges.panels import panelists_of, unnamed
 from sampler.judges.sources import ModelSource
@@ -30,6 +31,8 @@ from sampler.spaces.texts.served import ServedTextsConfig
 from sampler.spaces.texts.space import TextsConfig
 from sampler.streams import Purpose, stream
 
+_LENGTH = "More chains while people come, what is left out, and the seed"
+_JUDGED = {"rule": ("n-vote", "pointwise")}
 VERSION: Final = 1
 # Each stands open with a pair of its own: with so many, so many people can vote at the same time.
 MOST_CHAINS: Final = 5_000
@@ -38,7 +41,7 @@ LONGEST_CHAIN: Final = 1_000_000
 MOST_STEPS: Final = 2_000_000_000
 
 
-class ChainConfig(BaseModel):
+class ChainConfig(Declared):
     """Space, kernel, judges, rule, chains, steps and seed.
 
     With `max_chains` the campaign starts with `chains` and opens further ones while people would wait, up to so many.
@@ -47,20 +50,62 @@ class ChainConfig(BaseModel):
     it is given it must be right.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    version: Literal[1] = VERSION
-    space: SpaceConfig
-    kernel: KernelConfig
-    judges: tuple[JudgeConfig, ...] = Field(max_length=8)
-    rule: RuleConfig = NVoteConfig()
-    chains: int = Field(ge=1, le=MOST_CHAINS)
-    max_chains: int | None = Field(default=None, ge=1, le=MOST_CHAINS)
-    steps: int = Field(ge=1, le=LONGEST_CHAIN)
+    version: Literal[1] = Field(default=VERSION, json_schema_extra=ui(widget="none"))
+    space: SpaceConfig = Field(
+        title="What is compared?", json_schema_extra=ui(cards=True, fixed=TARGET, start={"kind": "catalog"})
+    )
+    kernel: KernelConfig = Field(title="How the next object is proposed", json_schema_extra=ui(fixed=TARGET))
+    judges: tuple[JudgeConfig, ...] = Field(
+        default=(),
+        max_length=8,
+        title="Questions",
+        json_schema_extra=ui(rows="Add a question", when=_JUDGED, fixed=JUDGED_BY),
+    )
+    rule: RuleConfig = Field(
+        default=NVoteConfig(),
+        title="What decides a step?",
+        json_schema_extra=ui(fixed=TARGET, fold="Decide in another way than by votes, for comparison with the paper"),
+    )
+    chains: int = Field(
+        ge=1,
+        le=MOST_CHAINS,
+        title="Chains at the start",
+        description="A chain (Markov chain) goes from object to object, as people choose. Several chains start apart "
+        "and show whether they come to the same place. All have the same number of steps.",
+        json_schema_extra=ui(fixed=TARGET, start=4),
+    )
+    max_chains: int | None = Field(
+        default=None,
+        ge=1,
+        le=MOST_CHAINS,
+        title="Chains at most",
+        description="A further chain opens whenever somebody would wait, up to this number. Leave it empty for a fixed "
+        "number of chains. Where models judge, the number is fixed.",
+        json_schema_extra=ui(fixed=TARGET, fold=_LENGTH),
+    )
+    steps: int = Field(
+        ge=1,
+        le=LONGEST_CHAIN,
+        title="Steps per chain",
+        description="A step compares the object where the chain stands with a new one.",
+        json_schema_extra=ui(fixed=f"{TARGET}; “Extend” on the campaign's page adds steps to all chains", start=100),
+    )
     # Up to 2^53 - 1, so that the number survives JSON readers and spreadsheets that keep doubles.
-    seed: int = Field(ge=0, lt=2**53)
-    burn_in: int = Field(default=0, ge=0)
-    target: str | None = None
+    seed: int = Field(
+        ge=0,
+        lt=2**53,
+        title="Seed of all random numbers",
+        json_schema_extra=ui(fixed=TARGET, fold=_LENGTH, hidden="until the end"),
+    )
+    burn_in: int = Field(
+        default=0,
+        ge=0,
+        title="First steps that are left out",
+        description="Burn-in: so many first steps of each chain the analysis leaves out, because they still show where "
+        "the chain started.",
+        json_schema_extra=ui(fixed="the record declares it beforehand", fold=_LENGTH),
+    )
+    target: str | None = Field(default=None, json_schema_extra=ui(widget="none"))
 
     @model_serializer(mode="wrap")
     def _without_what_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
+from sampler.declared import JUDGED_BY, TARGET, Declared, ui
 from sampler.judges.sources import (
     ModelSource,
     Order,
@@ -16,21 +17,39 @@ from sampler.judges.sources import (
 )
 
 Question = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
+ORDERS = {
+    "random": "Random for each vote",
+    "balanced": "Each order for half of the votes (models only)",
+    "proposal-first": "The new object first",
+    "proposal-second": "The new object second",
+}
 _OTHER: dict[Order, Order] = {"proposal-first": "proposal-second", "proposal-second": "proposal-first"}
 
 
-class JudgeConfig(BaseModel):
+class JudgeConfig(Declared):
     """One question, how many votes each comparison may cost it, which object stands first, and who answers.
 
     Under a rule that rates, votes is how many ratings of each object are averaged.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    question: Question
-    votes: int = Field(ge=1, le=1000)
-    order: Order = "random"
-    source: Source = PeopleSource()
+    question: Question = Field(
+        title="Question",
+        description="Ask for one thing at a time, such as: Which one would you rather read on?",
+        json_schema_extra=ui(fixed=JUDGED_BY),
+    )
+    votes: int = Field(
+        ge=1,
+        le=1000,
+        title="Votes on a pair, at most",
+        description="N. Each is from another person, or all are from one model.",
+        json_schema_extra=ui(fixed=TARGET, start=1),
+    )
+    order: Order = Field(
+        default="random",
+        title="Which object is shown first?",
+        json_schema_extra=ui(fixed=JUDGED_BY, fold="Which object stands first", labels=ORDERS),
+    )
+    source: Source = Field(default=PeopleSource(), title="Who answers?", json_schema_extra=ui(fixed=JUDGED_BY))
 
     @model_validator(mode="after")
     def _balances_an_even_number_of_replies(self) -> JudgeConfig:

@@ -22,7 +22,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, field_validator, model_serializer
+from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer
+
+from sampler.declared import Declared, ui
 
 LONGEST_TEMPLATE: Final = 20_000
 _PLACE = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
@@ -58,7 +60,7 @@ class Fitting:
     measures: Collection[str] = ()
 
 
-class PromptTemplate(BaseModel):
+class PromptTemplate(Declared):
     """The words of a model judge, as its researcher wrote them.
 
     Args:
@@ -67,11 +69,22 @@ class PromptTemplate(BaseModel):
         completion: whether the model gets `user` as it is, without a chat template, and goes on from its end.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    system: str = Field(default="", max_length=LONGEST_TEMPLATE)
-    user: str = Field(max_length=LONGEST_TEMPLATE)
-    completion: bool = False
+    system: str = Field(
+        default="", max_length=LONGEST_TEMPLATE, title="System message", json_schema_extra=ui(widget="template")
+    )
+    user: str = Field(
+        max_length=LONGEST_TEMPLATE,
+        title="User template",
+        description="Write {{question}} for the question, {{first}} and {{second}} for the two objects ({{object}} "
+        "where one is rated) and {{context}} for the columns that are shown. Objects are put between quotation marks.",
+        json_schema_extra=ui(widget="template"),
+    )
+    completion: bool = Field(
+        default=False,
+        title="Complete the prompt: for base models",
+        description="The server gets the user template as it is, without a chat template, and the model goes on from "
+        "its end. For vLLM, llama.cpp, SGLang and TGI.",
+    )
 
     @property
     def version(self) -> str:

@@ -10,20 +10,25 @@ from dataclasses import replace
 from typing import Any, Literal, Self
 
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
     model_serializer,
     model_validator,
 )
 
+from sampler.declared import Declared, ui
 from sampler.judges.prompts import SMILES_NOTE, Prompt
 
+_MOLECULES = {
+    "": "SMILES, with a drawing if the model sees pictures",
+    "smiles": "SMILES only",
+    "picture": "Drawing only",
+    "both": "SMILES and drawing",
+}
 _DRAWN_NOTE = " Molecules are drawn."
 
 
-class Vision(BaseModel):
+class Vision(Declared):
     """How a model judge is shown pictures.
 
     Args:
@@ -34,13 +39,28 @@ class Vision(BaseModel):
         molecules: shown as their SMILES, as a drawing, or as both.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    edge: int | None = Field(default=None, ge=32, le=4096)
-    format: Literal["png", "jpeg"] | None = None
-    quality: int | None = Field(default=None, ge=1, le=100)
-    detail: Literal["low", "high", "auto"] | None = None
-    molecules: Literal["smiles", "picture", "both"] | None = None
+    edge: int | None = Field(
+        default=None,
+        ge=32,
+        le=4096,
+        title="Longest side of a picture",
+        description="In pixels. Larger pictures are made smaller. Empty for pictures as they are.",
+    )
+    format: Literal["png", "jpeg"] | None = Field(
+        default=None,
+        title="Format of pictures",
+        json_schema_extra=ui(labels={"": "As they are", "png": "PNG", "jpeg": "JPEG"}),
+    )
+    quality: int | None = Field(default=None, ge=1, le=100, title="JPEG quality", description="1 to 100; empty for 90.")
+    detail: Literal["low", "high", "auto"] | None = Field(
+        default=None,
+        title="Detail",
+        description="Only OpenAI's and Azure's servers have this field. The draft's page estimates the tokens.",
+        json_schema_extra=ui(labels={"": "The server's own", "low": "Low", "high": "High", "auto": "Auto"}),
+    )
+    molecules: Literal["smiles", "picture", "both"] | None = Field(
+        default=None, title="How molecules are shown", json_schema_extra=ui(labels=_MOLECULES)
+    )
 
     @model_serializer(mode="wrap")
     def _without_what_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:

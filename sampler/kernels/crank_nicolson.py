@@ -20,9 +20,10 @@ import math
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from sampler.chain import Proposal
+from sampler.declared import Declared
 from sampler.spaces.images.latent import Latent, standard_normals
 from sampler.spaces.images.latent_space import LatentSpace
 
@@ -37,15 +38,15 @@ PAPER_MIXTURE: dict[str, Any] = {
 """The kernel of the paper's image experiment, as it stands in a config."""
 
 
-class CrankNicolsonConfig(BaseModel):
+class CrankNicolsonConfig(Declared):
     """The part of a config that says: move latents by a step of size β."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(title="A step of the latent vector")
 
     moves_in: ClassVar[tuple[str, ...]] = ("images", "model-images")
     """The kinds of space."""
     kind: Literal["crank-nicolson"] = "crank-nicolson"
-    beta: float = Field(gt=0, le=1)
+    beta: float = Field(gt=0, le=1, title="Size of a step (β)")
 
     def build(self, space: LatentSpace) -> CrankNicolson:
         """Return the kernel; any space whose p0 is N(0, I) on latents will do."""

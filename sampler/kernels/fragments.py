@@ -27,9 +27,10 @@ from functools import lru_cache
 from typing import ClassVar, Literal, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from sampler.chain import Proposal
+from sampler.declared import Declared, ui
 from sampler.spaces.molecules.cutting import Cut, Pieces
 from sampler.spaces.molecules.graph import MoleculeGraph, attach, read_state, seam
 from sampler.spaces.molecules.law import MoleculeLaw
@@ -38,12 +39,16 @@ from sampler.spaces.molecules.vocabulary import Vocabulary
 
 # "paper": log r0 = 0 whatever the move, as in the published experiment. Inexact: the chain does not target p0.
 Convention = Literal["exact", "paper"]
+_CONVENTIONS = {
+    "exact": "exact",
+    "paper": "1, as in the published experiment: not exact, samples from another distribution",
+}
 _REMEMBERED_STATES = 512
 _REMEMBERED_KERNELS = 16
 Thing = TypeVar("Thing")
 
 
-class FragmentsConfig(BaseModel):
+class FragmentsConfig(Declared):
     """The part of a config that says: add a fragment, or delete one.
 
     Args:
@@ -51,13 +56,20 @@ class FragmentsConfig(BaseModel):
         convention: "paper" reproduces the published experiment and is inexact.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(title="A fragment is added or deleted")
 
     moves_in: ClassVar[tuple[str, ...]] = ("molecules",)
     """The kinds of space."""
     kind: Literal["fragments"] = "fragments"
-    add: float = Field(default=0.5, gt=0, lt=1)
-    convention: Convention = "exact"
+    add: float = Field(
+        default=0.5,
+        gt=0,
+        lt=1,
+        title="Additions, in percent",
+        description="The rest are deletions.",
+        json_schema_extra=ui(unit="percent"),
+    )
+    convention: Convention = Field(default="exact", title="Hastings ratio", json_schema_extra=ui(labels=_CONVENTIONS))
 
     def build(self, space: GeneratedMolecules) -> FragmentMoves:
         """Return the kernel on this space; the same one for the same space, with the molecules it has read."""

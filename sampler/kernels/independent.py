@@ -6,16 +6,17 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar, Generic, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
 
 from sampler.chain import Proposal, State
+from sampler.declared import Declared
 from sampler.spaces.space import Refreshing
 
 
-class IndependentConfig(BaseModel):
+class IndependentConfig(Declared):
     """The part of a config that says: propose by a fresh draw from p0."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(title="A fresh draw from all objects")
 
     # Of molecules p0 is known up to a constant only: no fresh draws there.
     moves_in: ClassVar[tuple[str, ...]] = ("catalog", "texts", "model-texts", "images", "model-images")

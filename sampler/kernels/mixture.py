@@ -13,9 +13,10 @@ from itertools import accumulate, groupby
 from typing import Annotated, Any, Generic, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field, field_validator
 
 from sampler.chain import Kernel, Proposal, State
+from sampler.declared import Declared, ui
 from sampler.kernels.crank_nicolson import CrankNicolsonConfig
 from sampler.kernels.fragments import FragmentsConfig
 from sampler.kernels.independent import IndependentConfig
@@ -26,22 +27,22 @@ from sampler.kernels.suffix import SuffixConfig
 ComponentConfig = IndependentConfig | NeighboursConfig | FragmentsConfig | SuffixConfig | CrankNicolsonConfig
 
 
-class MixturePart(BaseModel):
+class MixturePart(Declared):
     """One component and the probability that a step uses it."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    weight: float = Field(gt=0, le=1)
-    kernel: Annotated[ComponentConfig, Field(discriminator="kind")]
+    weight: float = Field(gt=0, le=1, title="Share of the moves, in percent", json_schema_extra=ui(unit="percent"))
+    kernel: Annotated[ComponentConfig, Field(discriminator="kind", title="Move")]
 
 
-class MixtureConfig(BaseModel):
+class MixtureConfig(Declared):
     """The part of a config that says: at each step use one of these kernels."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(title="One of several moves, drawn by lot")
 
     kind: Literal["mixture"] = "mixture"
-    parts: tuple[MixturePart, ...] = Field(min_length=1, max_length=8)
+    parts: tuple[MixturePart, ...] = Field(
+        min_length=1, max_length=8, title="Moves", json_schema_extra=ui(rows="Add a move")
+    )
 
     @field_validator("parts")
     @classmethod

@@ -12,19 +12,20 @@ from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
 
 from sampler.chain import Proposal
+from sampler.declared import Declared
 from sampler.spaces.catalog import Catalog
 
 # Differences of log p0(x)/deg(x) below this are rounding, and reject less than once in a thousand million steps.
 _LEVEL = 1e-9
 
 
-class NeighboursConfig(BaseModel):
+class NeighboursConfig(Declared):
     """The part of a config that says: propose one of the current item's nearest neighbours."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(title="An object similar to the current one")
 
     moves_in: ClassVar[tuple[str, ...]] = ("catalog",)
     """The kinds of space."""

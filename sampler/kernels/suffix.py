@@ -36,24 +36,29 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from sampler.chain import Proposal
+from sampler.declared import Declared, ui
 from sampler.kernels.independent import IndependentConfig
 from sampler.spaces.texts.space import Writing, WrittenTexts
 
 CutLaw = Literal["limit", "length"]
+CUTS = {
+    "limit": "a position up to the maximum length",
+    "length": "a position in the text (as in QUEST; the Hastings ratio corrects for the length)",
+}
 
 
-class SuffixConfig(BaseModel):
+class SuffixConfig(Declared):
     """The part of a config that says: write the end of the text again, from a cut drawn by this law."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(title="The end of the text is written again")
 
     moves_in: ClassVar[tuple[str, ...]] = ("texts", "model-texts")
     """The kinds of space."""
     kind: Literal["suffix"] = "suffix"
-    cut: CutLaw = "limit"
+    cut: CutLaw = Field(default="limit", title="The end is written again from", json_schema_extra=ui(labels=CUTS))
 
     def build(self, space: WrittenTexts) -> Suffix:
         """Return the kernel on this space."""

@@ -23,7 +23,6 @@ from typing import Annotated, Any, Generic, Literal
 
 import numpy as np
 from pydantic import (
-    BaseModel,
     ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
@@ -34,6 +33,7 @@ from pydantic import (
 )
 
 from sampler.chain import FirstSteps, Kernel, Proposal, State
+from sampler.declared import Declared, ui
 from sampler.kernels.independent import IndependentConfig
 from sampler.kernels.inner_chain import after_steps
 from sampler.kernels.mixture import ComponentConfig, Mixture, MixtureConfig, Shares, check_weights
@@ -44,16 +44,14 @@ from sampler.kernels.warm_up import LONGEST_WALK, NotChosen, WarmUp
 _CHEAP_STEPS = 512
 
 
-class WalkLength(BaseModel):
+class WalkLength(Declared):
     """One length, and the probability that a step walks so far."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    weight: float = Field(gt=0, le=1)
-    length: int = Field(ge=1, le=LONGEST_WALK)
+    weight: float = Field(gt=0, le=1, title="Share of the steps, in percent", json_schema_extra=ui(unit="percent"))
+    length: int = Field(ge=1, le=LONGEST_WALK, title="Moves")
 
 
-class WalkConfig(BaseModel):
+class WalkConfig(Declared):
     """The part of a config that says: between two questions walk so many steps of this kernel.
 
     Args:
@@ -63,12 +61,19 @@ class WalkConfig(BaseModel):
         warm_up: how the first steps find L; None, or 0 in a config, for no warm-up.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(title="A walk: several moves between two pairs")
 
     kind: Literal["walk"] = "walk"
-    kernel: Annotated[ComponentConfig | MixtureConfig, Field(discriminator="kind")]
-    length: tuple[WalkLength, ...] = Field(min_length=1, max_length=8)
-    warm_up: WarmUp | None = None
+    kernel: Annotated[ComponentConfig | MixtureConfig, Field(discriminator="kind", title="Move")]
+    length: tuple[WalkLength, ...] = Field(
+        min_length=1, max_length=8, title="Moves between two pairs", json_schema_extra=ui(rows="Add a length")
+    )
+    warm_up: WarmUp | None = Field(
+        default=None,
+        title="Warm-up",
+        description="In the first steps, pairs of several distances are tried; then the campaign keeps the one at "
+        "which votes move the chains furthest. The result stays exact. Leave all of it empty for none.",
+    )
 
     @field_validator("warm_up", mode="before")
     @classmethod

@@ -15,13 +15,12 @@ from typing import Any
 
 import numpy as np
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     field_validator,
 )
 
 from sampler.chain import Proposal
+from sampler.declared import Declared, ui
 from sampler.kernels.mixture import Shares
 
 LONGEST_WALK = 4096
@@ -34,7 +33,7 @@ _VOTES, _LEAST_VOTES = 300, 150
 _SHARE_OF_STEPS = 4
 
 
-class WarmUp(BaseModel):
+class WarmUp(Declared):
     """The part of a walk's config that says: find the length in the first steps.
 
     Args:
@@ -46,13 +45,34 @@ class WarmUp(BaseModel):
             it. The chains then take the config's own length.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    steps: int = Field(ge=1, le=1_000_000)
-    grid: tuple[int, ...] = Field(default=DEFAULT_GRID, min_length=2, max_length=8)
-    properties: tuple[str, ...] = Field(min_length=1, max_length=8)
-    settling: int = Field(default=DEFAULT_SETTLING, ge=0, le=1_000_000)
-    patience_minutes: int = Field(default=DEFAULT_PATIENCE_MINUTES, ge=1, le=100_000)
+    steps: int = Field(ge=1, le=1_000_000, title="Steps of the warm-up, per chain")
+    grid: tuple[int, ...] = Field(
+        default=DEFAULT_GRID,
+        min_length=2,
+        max_length=8,
+        title="Distances to try",
+        description="Shortest first, with spaces between them.",
+        json_schema_extra=ui(widget="words"),
+    )
+    properties: tuple[str, ...] = Field(
+        min_length=1,
+        max_length=8,
+        title="Properties whose jumps are compared",
+        description="Names of what is measured of the objects, one per line.",
+    )
+    settling: int = Field(
+        default=DEFAULT_SETTLING,
+        ge=0,
+        le=1_000_000,
+        title="Steps after the warm-up that are left out",
+    )
+    patience_minutes: int = Field(
+        default=DEFAULT_PATIENCE_MINUTES,
+        ge=1,
+        le=100_000,
+        title="Minutes to wait for a chain",
+        description="After them you are offered to end the warm-up.",
+    )
 
     @field_validator("grid")
     @classmethod

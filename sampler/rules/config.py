@@ -21,6 +21,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from sampler.declared import Declared, ui
 from sampler.judges.config import JudgeConfig, without_twins
 from sampler.judges.panels import panel_misfits
 from sampler.judges.rating_scale import RatingScale
@@ -30,12 +31,16 @@ from sampler.rules.scored import QuestConfig, ScoreConfig
 from sampler.rules.unjudged import BaseConfig
 
 PAPER_BETA = 30.0
+_FORMS = {
+    "separate": "Separate: one rating for each question, divided by the highest and summed",
+    "joint": "Joint: one question for everything, divided by the highest",
+    "difference": "Difference: one question, the ratings as they are",
+    "power": "Power: one question, the ratio of the ratings to the power β",
+}
 
 
-class _JudgedConfig(BaseModel):
+class _JudgedConfig(Declared):
     """What rules that ask judges have in common."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     asks_judges: ClassVar[bool] = True
     """Whether somebody answers questions."""
@@ -49,6 +54,8 @@ class _JudgedConfig(BaseModel):
 
 class NVoteConfig(_JudgedConfig):
     """Judges compare, and the N-vote rule decides: exact for p0 exp(sum_i s_i)."""
+
+    model_config = ConfigDict(title="People or models vote: exact")
 
     evidence: ClassVar[str] = "votes"
     """What decides a step."""
@@ -86,15 +93,29 @@ class PointwiseConfig(_JudgedConfig):
         beta: of form power.
     """
 
+    model_config = ConfigDict(
+        title="A model rates each object: a baseline, not exact",
+        json_schema_extra=ui(
+            help="This is the paper’s baseline, Pointwise-MH. It samples from another distribution than votes on the "
+            "same questions would, and this distribution depends on how the model uses the scale. Use it for "
+            "comparison only. Ask each question about one object (“How gothic is it?”) and choose a model to answer "
+            "it. N is the number of ratings that are averaged for an object; an object keeps its ratings."
+        ),
+    )
+
     evidence: ClassVar[str] = "ratings"
     """What decides a step."""
     objects_shown: ClassVar[int] = 1
     """How many objects a judge sees at a time."""
     kind: Literal["pointwise"] = "pointwise"
-    form: Literal["separate", "joint", "difference", "power"]
-    lowest: Literal[0, 1] = 1
-    highest: Literal[10] = 10
-    beta: float = Field(default=PAPER_BETA, gt=0, le=1000)
+    form: Literal["separate", "joint", "difference", "power"] = Field(
+        title="Baseline", json_schema_extra=ui(labels=_FORMS)
+    )
+    lowest: Literal[0, 1] = Field(
+        default=1, title="Rating scale", json_schema_extra=ui(labels={"1": "1 to 10", "0": "0 to 10"})
+    )
+    highest: Literal[10] = Field(default=10, json_schema_extra=ui(widget="none"))
+    beta: float = Field(default=PAPER_BETA, gt=0, le=1000, title="β", description="Used by Power.")
 
     @model_validator(mode="after")
     def _fits_its_form(self) -> PointwiseConfig:

@@ -15,8 +15,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
+from sampler.declared import ui
 from sampler.judges.config import JudgeConfig
 from sampler.rules.mars import Mars
 from sampler.rules.quest import CLIP, Quest
@@ -29,6 +30,11 @@ Scores = Mapping[str, float]
 MARS_SCORERS = ("qed", "synthetic_accessibility")
 """QED and SA, as this program measures molecules."""
 MARS_BETA, QUEST_BETA = 30.0, 0.1
+_FORMS = {
+    "mars": "MARS: s = ½[min(QED, 0.7) + min((10 − SA)/9, 0.7)], the law is p0·s to the power β",
+    "power": "Power: the law is p0·s to the power β, for scores of 0 or more",
+    "exponential": "Exponential: the law is p0·exp(β·s)",
+}
 
 
 class ScoreConfig(UnjudgedConfig):
@@ -40,12 +46,27 @@ class ScoreConfig(UnjudgedConfig):
         beta: the exponent.
     """
 
+    model_config = ConfigDict(
+        title="A score of each object, such as MARS’s: exact for p0 times a function of the score",
+        json_schema_extra=ui(
+            help="There are no questions and no votes. Each step waits until the scorer has given both objects a "
+            "number, and these decide."
+        ),
+    )
+
     evidence: ClassVar[str] = "scores"
     """What decides a step."""
     kind: Literal["score"] = "score"
-    form: Literal["mars", "power", "exponential"]
-    scorers: tuple[Scorer, ...] = MARS_SCORERS
-    beta: float = Field(default=MARS_BETA, gt=0, le=1000)
+    form: Literal["mars", "power", "exponential"] = Field(
+        title="What is made of the scores", json_schema_extra=ui(labels=_FORMS)
+    )
+    scorers: tuple[Scorer, ...] = Field(
+        default=MARS_SCORERS,
+        title="Scorers",
+        description="One per line. Of MARS two, of QED and of SA; leave the two of this site for those of RDKit. Of "
+        "the others one.",
+    )
+    beta: float = Field(default=MARS_BETA, gt=0, le=1000, title="β")
 
     @model_validator(mode="after")
     def _fits_its_form(self) -> ScoreConfig:
@@ -95,11 +116,23 @@ class QuestConfig(UnjudgedConfig):
         beta: temperature.
     """
 
+    model_config = ConfigDict(
+        title="A quality estimate, as in QUEST: exact for p0 times exp(r/β)",
+        json_schema_extra=ui(
+            help="There are no questions and no votes. A scorer estimates the quality of each object from 0 to 1, and "
+            "r is its logit. The paper’s base ratio is that of suffixes cut over the text’s own length."
+        ),
+    )
+
     evidence: ClassVar[str] = "scores"
     """What decides a step."""
     kind: Literal["quest"] = "quest"
-    scorer: Scorer
-    beta: float = Field(default=QUEST_BETA, gt=0, le=1000)
+    scorer: Scorer = Field(
+        title="Scorer of quality",
+        description="From 0 to 1, higher is better.",
+        json_schema_extra=ui(choices="scorer names"),
+    )
+    beta: float = Field(default=QUEST_BETA, gt=0, le=1000, title="β")
 
     @property
     def scorers(self) -> tuple[str, ...]:

@@ -11,13 +11,12 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from sampler.declared import Declared, ui
 from sampler.judges.config import JudgeConfig
 
 
-class UnjudgedConfig(BaseModel):
+class UnjudgedConfig(Declared):
     """What rules without judges have in common."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     objects_shown: ClassVar[int] = 0
     """How many objects a judge sees at a time: there is no judge."""
@@ -40,6 +39,14 @@ class UnjudgedConfig(BaseModel):
 
 class BaseConfig(UnjudgedConfig):
     """Every proposal is accepted, and each is a fresh draw from p0: the states are independent draws from p0."""
+
+    model_config = ConfigDict(
+        title="Nobody: each state is an independent draw from p0, always accepted",
+        json_schema_extra=ui(
+            help="There are no questions, no votes and no links for voters. The states are independent draws from the "
+            "objects’ own law: the paper’s method Base."
+        ),
+    )
 
     evidence: ClassVar[str] = "none"
     """What decides a step."""

@@ -14,7 +14,6 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 from pydantic import (
-    BaseModel,
     ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
@@ -23,32 +22,59 @@ from pydantic import (
     model_serializer,
 )
 
+from sampler.declared import Declared, ui
+
 MAX_SHOWN_COLUMNS = 10
+_DETAILS = "Similar objects, and further columns of the file"
+_OBJECTS = {
+    "texts": "Texts: a CSV with a column “text”",
+    "markdown": "Markdown: a CSV with a column “text”, shown with its headings, lists, tables and code",
+    "molecules": "Molecules: a CSV with a column “smiles”",
+    "images": "Images: a ZIP of PNG, JPEG, WebP, GIF or BMP files",
+    "audio": "Audio: a ZIP of WAV, FLAC, AIFF, MP3 or Ogg files",
+}
 _Name = Annotated[str, StringConstraints(strip_whitespace=True, to_lower=True, min_length=1, max_length=100)]
 _Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=60, pattern=r"^[^\r\n]*$")]
 
 
-class ContextColumn(BaseModel):
+class ContextColumn(Declared):
     """A further column of the list that whoever judges sees with a pair, and what is written beside its cells."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    column: _Name
-    label: _Label
+    column: _Name = Field(title="Column")
+    label: _Label = Field(title="What is written beside it")
 
 
-class CatalogConfig(BaseModel):
+class CatalogConfig(Declared):
     """The part of a config that says: pick from a list of these objects.
 
     `context` are the further columns of the list that are shown with a pair. No law depends on them but the judges'.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(
+        title="Your own list: objects from a file",
+        json_schema_extra=ui(help="People compare objects that you bring."),
+    )
 
     kind: Literal["catalog"] = "catalog"
-    objects: Literal["texts", "markdown", "molecules", "images", "audio"]
-    neighbours: int = Field(default=0, ge=0, le=50)
-    context: tuple[ContextColumn, ...] = Field(default=(), max_length=MAX_SHOWN_COLUMNS)
+    objects: Literal["texts", "markdown", "molecules", "images", "audio"] = Field(
+        title="What does the file contain?", json_schema_extra=ui(cards=True, labels=_OBJECTS, start="texts")
+    )
+    neighbours: int = Field(
+        default=0,
+        ge=0,
+        le=50,
+        title="Neighbours per object",
+        description="How many similar objects a small move can lead to, at least; neighbours are always mutual. With "
+        "0, each object is compared with a fresh draw from the whole list.",
+        json_schema_extra=ui(fold=_DETAILS, start=8),
+    )
+    context: tuple[ContextColumn, ...] = Field(
+        default=(),
+        max_length=MAX_SHOWN_COLUMNS,
+        title="Shown with each pair",
+        description="Further columns of the file that people and models see.",
+        json_schema_extra=ui(fold=_DETAILS, rows="Add a column"),
+    )
 
     @field_validator("context")
     @classmethod

@@ -9,8 +9,8 @@ let pause = 0;
 function lookAgain() {
   clearTimeout(pause);
   pause = setTimeout(() => {
-    document.querySelectorAll("details.own-prompt[open]").forEach((part) => {
-      if (!part.hidden) htmx.trigger(part.querySelector(".prompt-preview"), "preview");
+    document.querySelectorAll("details[open] .prompt-preview").forEach((part) => {
+      if (part.checkVisibility()) htmx.trigger(part, "preview");
     });
   }, PAUSE_MS);
 }
@@ -19,21 +19,21 @@ function fill(select) {
   const preset = presets[select.value];
   if (!preset) return;
   const block = select.closest(".question-block");
-  const field = (name) => block.querySelector(`[name$="-${name}"]`);
-  field("prompt_system").value = preset.system;
-  field("prompt_user").value = preset.user;
-  field("prompt_completion").checked = preset.completion;
+  const field = (name) => block.querySelector(`[name$=".${name}"]`);
+  field("prompt.system").value = preset.system;
+  field("prompt.user").value = preset.user;
+  field("prompt.completion").checked = preset.completion;
   if (preset.question) field("question").value = preset.question;
 }
 
 const setup = document.querySelector("form.setup");
 setup.addEventListener("change", (event) => {
-  if (event.target.name?.endsWith("-prompt_preset")) fill(event.target);
+  if (event.target.dataset.preset) fill(event.target);
   lookAgain();
 });
 setup.addEventListener("input", lookAgain);
 // This event does not bubble.
-setup.addEventListener("toggle", (event) => { if (event.target.matches(".own-prompt")) lookAgain(); }, true);
+setup.addEventListener("toggle", (event) => { if (event.target.querySelector(".own-prompt")) lookAgain(); }, true);
 // No submit button: the Enter key presses the first one of a form.
 setup.addEventListener("click", (event) => {
   if (!event.target.dataset.try) return;
@@ -41,8 +41,5 @@ setup.addEventListener("click", (event) => {
   setup.append(then);
   setup.requestSubmit();
   then.remove();
-});
-document.getElementById("add-question").addEventListener("click", () => {
-  htmx.process(document.getElementById("questions").lastElementChild);
 });
 lookAgain();

@@ -9,7 +9,8 @@ from typing import Any
 from django import forms
 
 import sampler
-from prefmh_web.console.forms.rule import UNJUDGED
+
+_UNJUDGED = ("base", "score", "quest")
 
 
 class _SizeForm(forms.Form):
@@ -27,13 +28,11 @@ class _SizeForm(forms.Form):
             ValidationError: one is wrong.
         """
         budget = forms.IntegerField(min_value=1, max_value=1000)
-        for place in count():
-            if (typed := self.data.get(f"questions-{place}-budget")) is None:
+        for index in count():
+            if (typed := self.data.get(f"judges.{index}.votes")) is None:
                 return
-            votes = budget.clean(typed)
-            # Two judges, one for each order, have half of the votes each.
-            is_two = self.data.get(f"questions-{place}-order") == "both" and votes > 1
-            yield from (votes // 2,) * 2 if is_two else (votes,)
+            # In both orders it stands for two judges.
+            yield from (budget.clean(typed),) * (1 + (self.data.get(f"judges.{index}.order") == "both"))
 
 
 def estimate_shown(values: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -43,7 +42,7 @@ def estimate_shown(values: Mapping[str, Any]) -> dict[str, Any] | None:
         values: the fields of a setup.
     """
     form = _SizeForm(values)
-    if values.get("rule-kind") in UNJUDGED or not form.is_valid():
+    if values.get("rule.kind") in _UNJUDGED or not form.is_valid():
         return None
     try:
         budgets = tuple(form.budgets())

@@ -9,9 +9,9 @@ from django.views.decorators.http import require_POST
 
 from prefmh_web.accounts.roles import SignedInRequest, is_researcher
 from prefmh_web.campaigns.lifecycle.access import Right
-from prefmh_web.console.forms import SetupForms
 from prefmh_web.console.previews import preview_of
 from prefmh_web.console.views.campaigns import campaign_for
+from prefmh_web.console.views.setup import form_of
 from prefmh_web.transport import rate_limits
 
 
@@ -23,6 +23,6 @@ def preview(request: SignedInRequest, campaign_id: int | None = None) -> HttpRes
     campaign = None if campaign_id is None else campaign_for(request, campaign_id, Right.OWN)
     if campaign is None and not is_researcher(request.user):
         return render(request, "console/researchers_only.html", status=403)
-    place = request.POST.get("place", "").rpartition("-")[2]
-    shown = preview_of(SetupForms(request, campaign), int(place), campaign) if place.isdecimal() else None
+    form = form_of(request, campaign)
+    shown = preview_of(form.asked_at(request.POST.get("place", "")), form.owner, campaign)
     return render(request, "console/_prompt_preview.html", {"preview": shown})

@@ -13,13 +13,13 @@ from prefmh_web.accounts.roles import SignedInRequest, is_researcher
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import access, changes, drafts
 from prefmh_web.campaigns.lifecycle.access import Right
-from prefmh_web.campaigns.models import Campaign, Membership
+from prefmh_web.campaigns.models import Campaign, Catalog, Membership
 from prefmh_web.console.board import board_of_setup
 from prefmh_web.console.estimates import asks_models
-from prefmh_web.console.forms import SetupForms
 from prefmh_web.console.forms.changes import CapFields, ExtensionFields, NameForm
 from prefmh_web.console.forms.estimate import estimate_shown
-from prefmh_web.console.forms.layout import SetupLayout
+from prefmh_web.console.forms.kept_files import KeptFiles
+from prefmh_web.console.forms.setup_form import SetupForm
 from prefmh_web.console.previews import presets_as_json
 from prefmh_web.console.tabs import frame
 from prefmh_web.console.views.campaigns import campaign_for, posts_by_user, told
@@ -32,11 +32,34 @@ def create(request: SignedInRequest) -> HttpResponse:
     """Set up a new campaign."""
     if not is_researcher(request.user):
         return render(request, "console/researchers_only.html", status=403)
-    forms = SetupForms(request)
-    if request.method == "POST" and (config := forms.checked()) is not None:
-        campaign = drafts.create(owner=request.user, config=config, file=forms.space.upload)
-        return _after_saving(request, campaign, forms)
-    return render(request, "console/setup.html", _setup(forms))
+    form = form_of(request)
+    if form.is_bound and form.is_valid() and form.config:
+        campaign = drafts.create(owner=request.user, config=form.config, file=form.upload)
+        return _after_saving(request, campaign, form)
+    return render(request, "console/setup.html", _shown(form))
+
+
+def form_of(request: SignedInRequest, campaign: Campaign | None = None) -> SetupForm:
+    """Return the form of a draft, or of a new campaign, with what was sent of it."""
+    sent = request.POST if request.method == "POST" else None
+    kept = KeptFiles(request.user.pk, sent or {}, request.FILES)
+    files = None if sent is None else kept.files
+    if campaign is None:
+        form = SetupForm(None, sent, files, owner=request.user)
+    else:
+        catalog = None if campaign.config.generates else campaign.catalog
+        is_read = catalog is not None and catalog.status == Catalog.Status.READY
+        form = SetupForm(
+            campaign.typed_config,
+            sent,
+            files,
+            owner=campaign.owner,
+            columns=catalog.columns if catalog and is_read else None,
+            filename=catalog.filename if catalog else "",
+            is_fixed=not campaign.is_draft,
+        )
+    form.kept = kept
+    return form
 
 
 @login_required
@@ -56,14 +79,14 @@ def edit(request: SignedInRequest, campaign_id: int) -> HttpResponse:
         return _fixed(request, campaign)
     if access.right_in(campaign, request.user) < Right.OWN:
         raise Http404
-    forms = SetupForms(request, campaign)
-    if request.method == "POST" and (config := forms.checked()) is not None:
+    form = form_of(request, campaign)
+    if form.is_bound and form.is_valid() and form.config:
         try:
-            changes.apply(campaign, config, request.user, forms.space.upload)
+            changes.apply(campaign, form.config, request.user, form.upload)
         except lifecycle.NotPossible as reason:
             return told(request, campaign, reason)
-        return _after_saving(request, campaign, forms)
-    return render(request, "console/setup.html", _setup(forms, campaign))
+        return _after_saving(request, campaign, form)
+    return render(request, "console/setup.html", _shown(form, campaign))
 
 
 def _fixed(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
@@ -91,24 +114,25 @@ def _changeable(campaign: Campaign) -> dict[str, object]:
     return found
 
 
-def _after_saving(request: SignedInRequest, campaign: Campaign, forms: SetupForms) -> HttpResponse:
+def _after_saving(request: SignedInRequest, campaign: Campaign, form: SetupForm) -> HttpResponse:
     """Go to the page where a judge is tried, or to that of the people, if that was pressed; else to the campaign's."""
-    forms.kept.remove()
+    form.kept.remove()
     if request.POST.get("next") == "participants":
         return redirect("console:participants", campaign.pk)
-    place = forms.judge_at(request.POST.get("try", ""), campaign)
-    return redirect(campaign) if place is None else redirect("console:try", campaign.pk, place)
+    judge = form.judge_at(request.POST.get("try", ""))
+    return redirect(campaign) if judge is None else redirect("console:try", campaign.pk, judge)
 
 
-def _setup(forms: SetupForms, campaign: Campaign | None = None) -> dict[str, object]:
+def _shown(form: SetupForm, campaign: Campaign | None = None) -> dict[str, object]:
     """Return what the page of a setup shows. A file that was chosen is kept where something else is refused."""
-    if forms.has_errors:
-        forms.keep_files()
+    if form.is_bound:
+        form.kept.show_in(form)
     at = reverse("console:preview", args=[campaign.pk]) if campaign else reverse("console:preview-new")
+    values = {name: leaf.bound.value() for name, leaf in form.leaves.items()}
     return {
-        "forms": forms,
-        "layout": SetupLayout(forms),
+        "form": form,
         "campaign": campaign,
         "preview_url": at,
         "presets": presets_as_json(),
+        "estimate": estimate_shown(values),
     }

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import ConfigDict, Field, StringConstraints
 
+from sampler.declared import Declared, ui
 from sampler.spaces.images.latent_space import LatentSpace
 
 SDXL_TURBO_DIMENSION = 4 * 64 * 64
@@ -17,7 +18,7 @@ SDXL_TURBO_DIMENSION = 4 * 64 * 64
 MAX_DIMENSION = 24_000
 
 
-class ServedImagesConfig(BaseModel):
+class ServedImagesConfig(Declared):
     """The part of a config that says: images, made of latents under N(0, I) by the model of this name.
 
     The picture is a function of the latent, under this prompt and with so many steps. The model must stay the same
@@ -30,15 +31,31 @@ class ServedImagesConfig(BaseModel):
         dimension: how many numbers a latent has: channels × height × width.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(
+        title="Images from a diffusion model",
+        json_schema_extra=ui(help="A model on this site makes images of what you describe, beginning with noise."),
+    )
 
     objects: ClassVar[str] = "images"
     """Which kind of object it makes."""
     kind: Literal["model-images"] = "model-images"
-    model: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120)]
-    prompt: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1_000)]
-    steps: int = Field(default=1, ge=1, le=4)
-    dimension: int = Field(default=SDXL_TURBO_DIMENSION, ge=1, le=MAX_DIMENSION)
+    model: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120)] = Field(
+        title="Model", description="Runs on this site.", json_schema_extra=ui(choices="image models")
+    )
+    prompt: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1_000)] = Field(
+        title="Prompt",
+        description="What every image shows. The model reads only the first 75 tokens, about 50 words.",
+        json_schema_extra=ui(widget="text"),
+    )
+    steps: int = Field(
+        default=1,
+        ge=1,
+        le=4,
+        title="Sampling steps",
+        description="1 to 4. More steps take longer and give finer detail.",
+        json_schema_extra=ui(fold="Sampling steps"),
+    )
+    dimension: int = Field(default=SDXL_TURBO_DIMENSION, ge=1, le=MAX_DIMENSION, json_schema_extra=ui(widget="none"))
 
     def build(self) -> ServedImages:
         """Return the space; it needs no model."""

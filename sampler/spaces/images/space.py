@@ -6,8 +6,9 @@ from typing import ClassVar, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import ConfigDict, Field, field_validator
 
+from sampler.declared import Declared, ui
 from sampler.spaces.images.latent import Latent, Vector
 from sampler.spaces.images.latent_space import LatentSpace
 from sampler.spaces.images.patterns.decoder import Patterns
@@ -26,16 +27,19 @@ class Decoder(Protocol):
         ...
 
 
-class ImagesConfig(BaseModel):
+class ImagesConfig(Declared):
     """The part of a config that says: generate images from latents under N(0, I)."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(
+        title="Abstract patterns from a decoder",
+        json_schema_extra=ui(help="Coloured patterns that change by small and large steps. Nothing to prepare."),
+    )
 
     objects: ClassVar[str] = "images"
     """Which kind of object it makes."""
     kind: Literal["images"] = "images"
-    decoder: Literal["patterns"] = "patterns"
-    prior: Literal["standard-normal"] = "standard-normal"
+    decoder: Literal["patterns"] = Field(default="patterns", json_schema_extra=ui(widget="none"))
+    prior: Literal["standard-normal"] = Field(default="standard-normal", json_schema_extra=ui(widget="none"))
 
     @field_validator("prior", mode="before")
     @classmethod

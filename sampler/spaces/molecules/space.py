@@ -8,15 +8,17 @@ from functools import lru_cache
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 from rdkit import Chem
 
+from sampler.declared import Declared, ui
 from sampler.spaces.molecules.graph import canonical_state, read_molecule
 from sampler.spaces.molecules.law import AlertName, MoleculeLaw, default_size_log_weights
 from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary
 
 START = "CC"
 MAX_SIZES, MAX_ARMS = 100, 5_000
+_DETAILS = "Which molecules there are"
 _REMEMBERED_SPACES = 16
 
 LogWeight = Annotated[float, Field(allow_inf_nan=False)]
@@ -71,7 +73,7 @@ class GeneratedMolecules:
         return state
 
 
-class MoleculesConfig(BaseModel):
+class MoleculesConfig(Declared):
     """The part of a config that says: molecules, this p0, these arms. Nothing outside the package adds to it.
 
     Args:
@@ -83,18 +85,44 @@ class MoleculesConfig(BaseModel):
         start: SMILES of the molecule that every chain starts at; made canonical. It has no stereochemistry.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(
+        title="Molecules built from fragments",
+        json_schema_extra=ui(help="Molecules that grow and shrink from a start. Nothing to prepare."),
+    )
 
     objects: ClassVar[str] = "molecules"
     """Which kind of object it makes."""
     kind: Literal["molecules"] = "molecules"
-    size_log_weights: tuple[LogWeight | None, ...] | None = Field(default=None, min_length=1, max_length=MAX_SIZES)
-    elements: tuple[str, ...] | None = Field(default=None, min_length=1)
-    ring_sizes: tuple[RingSize, ...] | None = None
-    alerts: tuple[AlertName, ...] = ()
-    vocabulary: Literal["default"] | tuple[str, ...] = "default"
+    size_log_weights: tuple[LogWeight | None, ...] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=MAX_SIZES,
+        title="Your own distribution of sizes",
+        description="Belongs to your fragments. Create a file with: python -m sampler pilot",
+        json_schema_extra=ui(fold=_DETAILS, widget="file"),
+    )
+    elements: tuple[str, ...] | None = Field(
+        default=None,
+        min_length=1,
+        title="Elements allowed",
+        description="For example: C N O F S Cl. Leave empty to allow all elements of the fragments.",
+        json_schema_extra=ui(fold=_DETAILS, widget="words"),
+    )
+    ring_sizes: tuple[RingSize, ...] | None = Field(default=None, json_schema_extra=ui(widget="none"))
+    alerts: tuple[AlertName, ...] = Field(
+        default=(),
+        title="Exclude molecules with alerts from",
+        description="Part of p0: such molecules have probability 0.",
+        json_schema_extra=ui(fold=_DETAILS, labels={"BRENK": "Brenk"}),
+    )
+    vocabulary: Literal["default"] | tuple[str, ...] = Field(
+        default="default",
+        title="Your own fragments",
+        description="Leave empty to use the 1,000 of prefmh. Create a file with: python -m sampler vocabulary",
+        json_schema_extra=ui(fold=_DETAILS, widget="file"),
+    )
     # Last, because it must fit what stands above.
-    start: str = Field(default=START, validate_default=True)
+    start: str = Field(default=START, validate_default=True, title="Start molecule (SMILES)")
 
     @property
     def law(self) -> MoleculeLaw:

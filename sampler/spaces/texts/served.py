@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import (
-    BaseModel,
     ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
@@ -20,17 +19,19 @@ from pydantic import (
     model_validator,
 )
 
+from sampler.declared import Declared, ui
 from sampler.spaces.catalog import ContextColumn
 from sampler.spaces.texts.language_model import LanguageModel
 from sampler.spaces.texts.space import Writing, WrittenTexts, read_code
 
 MAX_TOKENS = 4_096
+_DETAILS = "System message, temperature, sources and estimates"
 SOURCE: Final = ContextColumn(column="source", label="Source")
 ESTIMATE: Final = ContextColumn(column="estimate", label="Quality estimate")
 Prompt = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4_000)]
 
 
-class ServedTextsConfig(BaseModel):
+class ServedTextsConfig(Declared):
     """The part of a config that says: texts, written by the model of this name.
 
     Chain c answers prompt number c modulo how many there are. All of it is part of p0, with the model itself, which
@@ -50,18 +51,46 @@ class ServedTextsConfig(BaseModel):
     Neither is part of p0. No law depends on them but the judges'.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(
+        title="Texts written by a language model",
+        json_schema_extra=ui(help="A model of yours writes texts to your prompts, and writes their ends anew."),
+    )
 
     objects: ClassVar[str] = "texts"
     """Which kind of object it makes."""
     kind: Literal["model-texts"] = "model-texts"
-    model: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120)]
-    prompts: tuple[Prompt, ...] = Field(min_length=1, max_length=1_000)
-    system: Annotated[str, StringConstraints(strip_whitespace=True, max_length=4_000)] = ""
-    limit: int = Field(default=128, ge=1, le=MAX_TOKENS)
-    temperature: float = Field(default=1.0, ge=0.1, le=5)
-    sources: tuple[Prompt, ...] = Field(default=(), max_length=1_000)
-    estimate: Annotated[str, StringConstraints(pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.-]*)?$", max_length=40)] = ""
+    model: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120)] = Field(
+        title="Model",
+        description="Only servers that take and return token ids are listed (vLLM, llama.cpp), because a text can "
+        "change when it is tokenised again.",
+        json_schema_extra=ui(choices="writers"),
+    )
+    prompts: tuple[Prompt, ...] = Field(
+        min_length=1,
+        max_length=1_000,
+        title="Prompts",
+        description="One per line. The chains use them in turn; each chain keeps its own.",
+    )
+    system: Annotated[str, StringConstraints(strip_whitespace=True, max_length=4_000)] = Field(
+        default="", title="System message", json_schema_extra=ui(fold=_DETAILS, widget="text")
+    )
+    limit: int = Field(default=128, ge=1, le=MAX_TOKENS, title="Most tokens of a text")
+    temperature: float = Field(
+        default=1.0, ge=0.1, le=5, title="Temperature", description="Part of p0.", json_schema_extra=ui(fold=_DETAILS)
+    )
+    sources: tuple[Prompt, ...] = Field(
+        default=(),
+        max_length=1_000,
+        title="Sources",
+        description="What each prompt asks to be worked on, such as the sentence to translate: one per line, as many "
+        "as prompts. Judges see it above the texts.",
+        json_schema_extra=ui(fold=_DETAILS),
+    )
+    estimate: Annotated[str, StringConstraints(pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.-]*)?$", max_length=40)] = Field(
+        default="",
+        title="Scorer whose number models see with each text",
+        json_schema_extra=ui(fold=_DETAILS, choices="scorer names"),
+    )
 
     @model_serializer(mode="wrap")
     def _without_what_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -13,10 +13,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field, field_validator
 
+from sampler.declared import Declared, ui
 from sampler.spaces.texts.language_model import LanguageModel, Tokens, texts_of
 from sampler.spaces.texts.story_openings import STORY_SCENARIOS, story_openings
+
+_DETAILS = "Scenarios and temperature"
 
 
 @dataclass(frozen=True)
@@ -125,7 +128,7 @@ class WrittenTexts:
         return state.text
 
 
-class TextsConfig(BaseModel):
+class TextsConfig(Declared):
     """The part of a config that says: texts, written by a model that comes with the package.
 
     `scenarios` are numbers of the model's scenarios, each at most once; none for all of them. Chain c answers number
@@ -133,14 +136,29 @@ class TextsConfig(BaseModel):
     of p0.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(
+        title="Story openings from a grammar",
+        json_schema_extra=ui(help="Short openings that this program writes and rewrites. Nothing to prepare."),
+    )
 
     objects: ClassVar[str] = "texts"
     """Which kind of object it makes."""
     kind: Literal["texts"] = "texts"
-    model: Literal["story-openings"] = "story-openings"
-    temperature: float = Field(default=1.0, ge=0.1, le=10)
-    scenarios: tuple[int, ...] = ()
+    model: Literal["story-openings"] = Field(default="story-openings", json_schema_extra=ui(widget="none"))
+    temperature: float = Field(
+        default=1.0,
+        ge=0.1,
+        le=10,
+        title="Temperature",
+        description="Part of p0. Below 1, common phrases become more frequent; above 1, rare ones.",
+        json_schema_extra=ui(fold=_DETAILS),
+    )
+    scenarios: tuple[int, ...] = Field(
+        default=(),
+        title="Scenarios",
+        description="The chains use them in turn; each chain keeps its own. Choose none to use all fifty.",
+        json_schema_extra=ui(fold=_DETAILS, choices="scenarios"),
+    )
 
     @field_validator("scenarios")
     @classmethod

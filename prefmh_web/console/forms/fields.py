@@ -1,0 +1,274 @@
+"""Form fields for the values of a declaration: numbers within bounds, choices, lists as lines, shares in percent."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import annotated_types as at
+from django import forms
+from django.core.exceptions import ValidationError
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from sampler.declared import ui, ui_of
+
+MISSING: Any = object()
+"""In the place of a value that is not there."""
+Choices = Sequence[tuple[Any, str]]
+_HUNDRED = Decimal(100)
+_ROWS = {"text": 4, "template": 8, "object": 3}
+
+
+def title_of(info: FieldInfo, name: str) -> str:
+    """Return what a field is called."""
+    return info.title or name.rpartition(".")[2].replace("_", " ").capitalize()
+
+
+def bare(annotation: Any) -> tuple[Any, bool, list[Any]]:
+    """Return a type without Annotated and None, whether None is allowed, and what is noted on the way."""
+    noted: list[Any] = []
+    is_optional = False
+    while True:
+        origin, args = get_origin(annotation), get_args(annotation)
+        if origin is Annotated:
+            annotation, *more = args
+            noted += more
+        elif origin in (Union, types.UnionType) and type(None) in args:
+            rest = tuple(each for each in args if each is not type(None))
+            annotation, is_optional = Union[rest], True  # noqa: UP007 - made at run time
+        else:
+            return annotation, is_optional, noted
+
+
+def variants_of(annotation: Any) -> dict[str, type[BaseModel]]:
+    """Return the models of a union by their kinds; nothing for what is no such union."""
+    inner, _, _ = bare(annotation)
+    if get_origin(inner) in (Union, types.UnionType):
+        return {kind: model for each in get_args(inner) for kind, model in variants_of(each).items()}
+    if isinstance(inner, type) and issubclass(inner, BaseModel) and "kind" in inner.model_fields:
+        return {str(inner.model_fields["kind"].default): inner}
+    return {}
+
+
+def row_of(annotation: Any) -> Any:
+    """Return what a list is of; None for what is no list."""
+    return bare(get_args(annotation)[0])[0] if get_origin(annotation) is tuple else None
+
+
+def plain(value: Any) -> Any:
+    """Return a value as plain data."""
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    return list(value) if isinstance(value, tuple) else value
+
+
+def as_sent(field: forms.Field, value: Any) -> Any:
+    """Return a value as a browser sends it, so that it can be compared with what was sent."""
+    if isinstance(field, forms.BooleanField):
+        return bool(value)
+    prepared = field.prepare_value(value)
+    if isinstance(field, forms.MultipleChoiceField):
+        return sorted(map(str, prepared or ()))
+    return "" if prepared is None else str(prepared).replace("\r\n", "\n")
+
+
+def bounds_of(info: FieldInfo) -> dict[type, Any]:
+    """Return the constraints of a value by their types."""
+    _, _, noted = bare(info.annotation)
+    return {type(each): each for each in _each_of([*info.metadata, *noted])}
+
+
+def _each_of(noted: Sequence[Any]) -> Iterator[Any]:
+    for each in noted:
+        if isinstance(each, FieldInfo):
+            yield from _each_of(each.metadata)
+        elif isinstance(each, at.GroupedMetadata):
+            yield from each
+        else:
+            yield each
+
+
+def field_of(name: str, info: FieldInfo) -> forms.Field:
+    """Return the field of a value, with the title, help and bounds of its declaration."""
+    annotation, is_optional, _ = bare(info.annotation)
+    shown, bounds = ui_of(info), bounds_of(info)
+    common: dict[str, Any] = {
+        # The declaration says what is: a field of a variant that is not chosen is not.
+        "required": False,
+        "label": title_of(info, name),
+        "help_text": info.description or "",
+    }
+    inner = row_of(annotation)
+    if get_origin(annotation) is Literal or _is_names(annotation):
+        values = get_args(annotation) or tuple(each.value for each in annotation)
+        return one_of([(each, _label(shown, annotation, each)) for each in values], shown, is_optional, **common)
+    if get_origin(inner) is Literal:
+        return Several([(each, _label(shown, inner, each)) for each in get_args(inner)], **common)
+    if inner is not None:
+        return (Words if shown.widget == "words" else Lines)(of=inner, **common)
+    if annotation is bool:
+        return forms.BooleanField(**common)
+    if annotation in (int, float, Decimal):
+        return _number(annotation, shown, bounds, common)
+    if get_args(annotation) and get_args(annotation)[0] is str:
+        return Counts(**common)
+    rows = _ROWS.get(shown.widget)
+    look = {"rows": rows} | ({"class": "template"} if shown.widget == "template" else {})
+    length = bounds.get(at.MaxLen)
+    return Text(
+        max_length=length.max_length if length else None,
+        widget=forms.Textarea(attrs=look) if rows else forms.TextInput(),
+        **common,
+    )
+
+
+def one_of(choices: Choices, shown: ui, is_optional: bool, **common: Any) -> forms.Field:
+    """Return the choice of one value; of none, too, where none is allowed."""
+    values = {str(each): each for each, _ in choices}
+    offered = [(str(each), label) for each, label in choices]
+    if is_optional:
+        offered.insert(0, ("", shown.labels.get("", "–")))
+    widget = forms.RadioSelect() if shown.cards else forms.Select()
+    return forms.TypedChoiceField(
+        choices=offered, coerce=lambda sent: values.get(sent, sent), empty_value=None, widget=widget, **common
+    )
+
+
+def _is_names(annotation: Any) -> bool:
+    return isinstance(annotation, type) and hasattr(annotation, "choices")
+
+
+def _label(shown: ui, annotation: Any, value: Any) -> str:
+    usual = annotation(value).label if _is_names(annotation) else str(value)
+    return str(shown.labels.get(str(value), usual))
+
+
+def _number(kind: Any, shown: ui, bounds: Mapping[type, Any], common: dict[str, Any]) -> forms.Field:
+    least, most = bounds.get(at.Ge), bounds.get(at.Le)
+    ends: dict[str, Any] = {"min_value": least and least.ge, "max_value": most and most.le}
+    if shown.unit == "percent":
+        return Percent(**{name: end and end * 100 for name, end in ends.items()} | common)
+    made: dict[Any, type[forms.IntegerField]] = {
+        int: forms.IntegerField,
+        float: forms.FloatField,
+        Decimal: forms.DecimalField,
+    }
+    field = made[kind](**ends | common)
+    # A browser would count the steps from the least number on.
+    field.widget.attrs["step"] = 1 if kind is int else "any"
+    return field
+
+
+class Text(forms.CharField):
+    """A text as it was typed, with plain line ends: the declaration says what is cut off."""
+
+    def __init__(self, **kwargs: Any):
+        super().__init__(strip=False, **kwargs)
+
+    def to_python(self, value: Any) -> str:
+        return str(super().to_python(value)).replace("\r\n", "\n")
+
+
+class Lines(Text):
+    """A list, an item in each line."""
+
+    widget: forms.Widget = forms.Textarea(attrs={"rows": 3})
+    between = "\n"
+
+    def __init__(self, *, of: type, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.of = of
+
+    def prepare_value(self, value: Any) -> Any:
+        return self.between.join(map(str, value)) if isinstance(value, list | tuple) else value
+
+    def clean(self, value: Any) -> Any:
+        text = super().clean(value)
+        return [self._read(each) for each in self._split(text)] or None
+
+    def _split(self, text: str) -> list[str]:
+        return [line.strip() for line in text.splitlines() if line.strip()]
+
+    def _read(self, text: str) -> Any:
+        if self.of is not int:
+            return text
+        try:
+            return int(text)
+        except ValueError as error:
+            raise ValidationError(f"“{text}” is no whole number.") from error
+
+
+class Words(Lines):
+    """A list of short words or of numbers, with spaces between them."""
+
+    widget = forms.TextInput()
+    between = " "
+
+    def _split(self, text: str) -> list[str]:
+        return text.replace(",", " ").split()
+
+
+class Counts(Text):
+    """A number for each of some names: a name, a colon and a number in each line."""
+
+    widget = forms.Textarea(attrs={"rows": 3})
+
+    def prepare_value(self, value: Any) -> Any:
+        return "\n".join(f"{name}: {count}" for name, count in value.items()) if isinstance(value, Mapping) else value
+
+    def clean(self, value: Any) -> Any:
+        found = {}
+        for line in filter(str.strip, super().clean(value).splitlines()):
+            name, _, count = (part.strip() for part in line.rpartition(":"))
+            if not (name and count.isascii() and count.isdecimal() and len(count) <= 9):
+                raise ValidationError(f"“{line}” is not a name and a number, such as “student: 20”.")
+            found[name] = int(count)
+        return found or None
+
+
+class Percent(forms.DecimalField):
+    """A share, shown in hundredths."""
+
+    def __init__(self, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.widget.attrs["step"] = "any"
+
+    def prepare_value(self, value: Any) -> Any:
+        return f"{(Decimal(repr(value)) * _HUNDRED).normalize():f}" if isinstance(value, int | float) else value
+
+    def clean(self, value: Any) -> Any:
+        share = super().clean(value)
+        return None if share is None else float(share / _HUNDRED)
+
+
+class Several(forms.MultipleChoiceField):
+    """Some of several values, in the order that they had; what is not offered any more stays as long as it is ticked.
+
+    Args:
+        choices: the values and what they are called.
+        was: those that are chosen now.
+    """
+
+    widget = forms.CheckboxSelectMultiple
+
+    def __init__(self, choices: Choices, was: Sequence[Any] = (), **kwargs: Any):
+        self._was = list(was)
+        gone = [(each, f"{each} (not here any more)") for each in was if each not in [value for value, _ in choices]]
+        self._values = {self._key(each): each for each, _ in (*choices, *gone)}
+        super().__init__(choices=[(self._key(each), label) for each, label in (*choices, *gone)], **kwargs)
+        if len(self._values) > 12:
+            self.widget.attrs["class"] = "many"
+
+    @staticmethod
+    def _key(value: Any) -> str:
+        return str(value["number"] if isinstance(value, Mapping) else value)
+
+    def prepare_value(self, value: Any) -> Any:
+        return [self._key(each) for each in value] if isinstance(value, list | tuple) else value
+
+    def clean(self, value: Any) -> Any:
+        chosen = [self._values[each] for each in super().clean(value)]
+        return sorted(chosen, key=lambda each: self._was.index(each) if each in self._was else len(self._was)) or None

@@ -1,0 +1,627 @@
+"""A Django form from a declaration: a field for each field, a group for each part, a choice for each union, rows for
+each list of parts.
+
+All variants of a choice are in the page, each in a block of its own, so that it works without a script; only the fields
+of the one that is chosen count. Names are paths: `judges.0.source.model.votes` is the field `votes` of the variant
+`model` of the first judge's source.
+
+What nobody has changed keeps its value to the last digit, whatever the browser made of it; what a form does not show
+keeps its value, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Union, get_args, get_origin
+
+from annotated_types import MaxLen
+from django import forms
+from django.core.exceptions import ValidationError
+from django.forms.utils import ErrorDict
+from django.http import QueryDict
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from prefmh_web.console.forms.fields import (
+    MISSING,
+    Choices,
+    Several,
+    as_sent,
+    bare,
+    bounds_of,
+    field_of,
+    one_of,
+    plain,
+    row_of,
+    title_of,
+    variants_of,
+)
+from sampler import ConfigProblem
+from sampler.declared import ui, ui_of
+
+_MOST_ROWS = 40
+
+
+@dataclass(frozen=True)
+class Option:
+    """A button of a choice.
+
+    Args:
+        radio: the button.
+        title: what it is called.
+        about: one sentence or two below that.
+        samples: the picture of its card; empty where it is no card.
+        group: the fields of the variant, if it is one.
+    """
+
+    radio: Any
+    title: str
+    about: str
+    samples: Sequence[Any] = ()
+    group: Group | None = None
+
+    @property
+    def spaces(self) -> str:
+        """The kinds of space in which it means something; empty for all."""
+        return " ".join(getattr(self.group.model, "moves_in", ())) if self.group else ""
+
+
+class Part:
+    """What a page shows of a form: a field, or several of them.
+
+    Args:
+        form: the whole.
+        name: with dots, as the browser sends it; of the whole, empty.
+        path: where its value stands in the configuration.
+        info: its declaration.
+        why_fixed: why it cannot change any more; empty where it can.
+    """
+
+    template: ClassVar[str]
+
+    def __init__(self, form: SchemaForm, name: str, path: str, info: FieldInfo, why_fixed: str = ""):
+        self.form, self.name, self.path, self.info = form, name, path, info
+        self.shown = ui_of(info)
+        # Templates would call what can be called.
+        self.is_carded, self.button, self.widget = self.shown.cards, self.shown.rows, self.shown.widget
+        own = self.shown.fixed if form.is_fixed else ""
+        self.why_fixed = own or why_fixed
+        self.title, self.help = title_of(info, name), info.description or ""
+        self.fixed_here = f"“{self.title}” cannot change after the start: {own}." if own else ""
+        self.errors: list[str] = []
+        form.parts[path] = self
+
+    def in_use(self) -> Iterator[Leaf]:
+        """Yield its fields that count."""
+        raise NotImplementedError
+
+    @property
+    def id(self) -> str:
+        """Of its element, to which the list of errors links."""
+        return f"part_{self.name}"
+
+    @property
+    def when(self) -> dict[str, str]:
+        """For which choices it means something."""
+        return {name: " ".join(values) for name, values in self.shown.when.items()}
+
+    def needs_a_look(self) -> bool:
+        """Return whether something in it is wrong, or not the usual."""
+        raise NotImplementedError
+
+    def value(self) -> Any:
+        """Return what was sent of it, as plain data; `MISSING` where the declaration's default holds."""
+        raise NotImplementedError
+
+    def all_errors(self) -> Iterator[tuple[str, str, str]]:
+        """Yield of each thing that is wrong the id to go to, what is called so, and why."""
+        yield from ((self.id, self.title, message) for message in self.errors)
+
+
+class Leaf(Part):
+    """One field."""
+
+    template = "console/form/leaf.html"
+
+    def __init__(
+        self, form: SchemaForm, name: str, path: str, info: FieldInfo, was: Any, field: forms.Field, **more: Any
+    ):
+        super().__init__(form, name, path, info, **more)
+        self.was = was
+        default = _default_of(info)
+        start = self.shown.start if self.shown.start is not None else default
+        self.usual = None if start is MISSING else start
+        field.initial = self.usual if was is MISSING else was
+        if self.fixed_here:
+            field.help_text = self.fixed_here
+        if self.why_fixed:
+            field.widget.attrs["disabled"] = True
+        form.fields[name], form.leaves[name] = field, self
+
+    @property
+    def bound(self) -> Any:
+        """The field as templates take it."""
+        return self.form[self.name]
+
+    @property
+    def cards(self) -> list[Option]:
+        """Its choices as cards: each is named by what it is, and says more after a colon."""
+        found = []
+        for radio in self.bound:
+            title, _, about = str(radio.data["label"]).partition(": ")
+            samples = self.form.samples_of(self.path, str(radio.data["value"]))
+            found.append(Option(radio, title, f"{about[:1].upper()}{about[1:]}", samples))
+        return found
+
+    def needs_a_look(self) -> bool:
+        field = self.form.fields[self.name]
+        return bool(self.bound.errors) or as_sent(field, self.bound.value()) != as_sent(field, self.usual)
+
+    def value(self) -> Any:
+        field = self.form.fields[self.name]
+        sent = field.widget.value_from_datadict(self.form.data, self.form.files, self.name)
+        if self.was is not MISSING and as_sent(field, sent) == as_sent(field, self.was):
+            return self.was
+        found = self.form.cleaned_data.get(self.name, MISSING)
+        is_blank = found is None or (found == "" and self.info.is_required())
+        return MISSING if is_blank and not bare(self.info.annotation)[1] else found
+
+    def in_use(self) -> Iterator[Leaf]:
+        yield self
+
+    def as_posted(self) -> list[str]:
+        """Return what a browser sends of it as it stands."""
+        sent = as_sent(self.form.fields[self.name], self.bound.value())
+        return sent if isinstance(sent, list) else ["on"] * sent if isinstance(sent, bool) else [sent]
+
+    def all_errors(self) -> Iterator[tuple[str, str, str]]:
+        target = self.bound.id_for_label or f"id_{self.name}_0"
+        yield from ((target, self.title, str(message)) for message in self.bound.errors)
+
+
+class Fold:
+    """Parts behind a title."""
+
+    template = "console/form/fold.html"
+
+    def __init__(self, title: str):
+        self.title, self.parts = title, list[Part]()
+
+    @property
+    def when(self) -> dict[str, str]:
+        """For which choices it means something, where that is so of all its parts."""
+        found = self.parts[0].when
+        return found if all(part.when == found for part in self.parts) else {}
+
+    def needs_a_look(self) -> bool:
+        """Return whether something in it is wrong, or not the usual."""
+        return any(part.needs_a_look() for part in self.parts)
+
+
+class Group(Part):
+    """The fields of a part: those that stand open, and the folds."""
+
+    template = "console/form/group.html"
+
+    def __init__(
+        self, form: SchemaForm, name: str, path: str, info: FieldInfo, was: Any, model: type[BaseModel], **more: Any
+    ):
+        super().__init__(form, name, path, info, **more)
+        self.was, self.model = was, model
+        self.is_optional = bare(info.annotation)[1]
+        self.inner: dict[str, Part] = {}
+        before = was if _is_plain(was) else None
+        for each, declared in form.fields_of(self):
+            inner, inner_path = (f"{start}.{each}" if start else each for start in (self.name, self.path))
+            known = MISSING if before is None else before.get(each, _default_of(declared))
+            part = form.part_of(inner, inner_path, declared, known, self.why_fixed)
+            if part is not None:
+                self.inner[each] = part
+
+    @property
+    def outer(self) -> list[Part | Fold]:
+        """Its parts as a page shows them."""
+        return self.arranged(self.inner)
+
+    def arranged(self, names: Iterable[str]) -> list[Part | Fold]:
+        """Return some of its parts: those that stand open, then the folds."""
+        folds: dict[str, Fold] = {}
+        opened: list[Part | Fold] = []
+        for part in (self.inner[name] for name in names if name in self.inner):
+            if title := part.shown.fold:
+                folds.setdefault(title, Fold(title)).parts.append(part)
+            else:
+                opened.append(part)
+        return [*opened, *folds.values()]
+
+    def needs_a_look(self) -> bool:
+        return bool(self.errors) or any(part.needs_a_look() for part in self.inner.values())
+
+    def in_use(self) -> Iterator[Leaf]:
+        for part in self.inner.values():
+            yield from part.in_use()
+
+    def value(self) -> Any:
+        sent = {name: part.value() for name, part in self.inner.items() if name in self.model.model_fields}
+        if self.is_optional and not any(part.needs_a_look() for part in self.inner.values()):
+            return None
+        kept = {name: each for name, each in self.was.items() if name not in sent} if _is_plain(self.was) else {}
+        return kept | {name: each for name, each in sent.items() if each is not MISSING}
+
+    def all_errors(self) -> Iterator[tuple[str, str, str]]:
+        yield from super().all_errors()
+        for part in self.inner.values():
+            yield from part.all_errors()
+
+
+class Choice(Part):
+    """One of several variants, each with its fields."""
+
+    template = "console/form/choice.html"
+
+    def __init__(
+        self,
+        form: SchemaForm,
+        name: str,
+        path: str,
+        info: FieldInfo,
+        was: Any,
+        variants: Mapping[str, Any],
+        **more: Any,
+    ):
+        super().__init__(form, name, path, info, **more)
+        default = _default_of(info)
+        begin = self.shown.start or (default if _is_plain(default) else {"kind": next(iter(variants))})
+        kinds = [(kind, model.model_config.get("title") or kind) for kind, model in variants.items()]
+        radio = FieldInfo(annotation=str, default=begin["kind"], title=self.title, description=info.description)
+        field = forms.ChoiceField(choices=kinds, label=self.title, help_text=self.help, widget=forms.RadioSelect)
+        known: dict[str, Any] = {
+            "was": was["kind"] if _is_plain(was) else MISSING,
+            "field": field,
+            "why_fixed": self.why_fixed,
+        }
+        self.radio = Leaf(form, f"{name}.kind", f"{path}.kind", radio, **known)
+        self.chosen = str(self.radio.bound.value())
+        self.variants: dict[str, Group] = {}
+        # The one that is chosen last: of several parts of one path, it is the one that problems are shown at.
+        for kind in sorted(variants, key=lambda each: each == self.chosen):
+            before = was if _is_plain(was) and was["kind"] == kind else MISSING
+            inner = FieldInfo(annotation=variants[kind], title=variants[kind].model_config.get("title"))
+            self.variants[kind] = Group(
+                form, f"{name}.{kind}", path, inner, before, variants[kind], why_fixed=self.why_fixed
+            )
+        form.parts[path] = self
+
+    @property
+    def options(self) -> list[Option]:
+        """Each variant with its fields."""
+        found = []
+        for radio in self.radio.bound:
+            group = self.variants[str(radio.data["value"])]
+            samples = self.form.samples_of(self.path, str(radio.data["value"])) if self.shown.cards else ()
+            found.append(Option(radio, group.title, _ui_of_model(group.model).help, samples, group))
+        return found
+
+    def needs_a_look(self) -> bool:
+        chosen = self.variants.get(self.chosen)
+        return self.radio.needs_a_look() or bool(self.errors) or (chosen is not None and chosen.needs_a_look())
+
+    def in_use(self) -> Iterator[Leaf]:
+        yield self.radio
+        if self.chosen in self.variants:
+            yield from self.variants[self.chosen].in_use()
+
+    def value(self) -> Any:
+        group = self.variants.get(self.chosen)
+        return {"kind": self.chosen} | (group.value() if group else {})
+
+    def all_errors(self) -> Iterator[tuple[str, str, str]]:
+        yield from ((f"{self.radio.bound.auto_id}_0", self.title, message) for message in self.errors)
+        yield from self.radio.all_errors()
+        if self.chosen in self.variants:
+            yield from self.variants[self.chosen].all_errors()
+
+
+class Rows(Part):
+    """A list of parts, one more than were sent where somebody has pressed the button for one."""
+
+    template = "console/form/rows.html"
+
+    def __init__(
+        self, form: SchemaForm, name: str, path: str, info: FieldInfo, was: Any, model: type[BaseModel], **more: Any
+    ):
+        super().__init__(form, name, path, info, **more)
+        length = bounds_of(info).get(MaxLen)
+        self.most = length.max_length if length else _MOST_ROWS
+        rows = list(was) if isinstance(was, list | tuple) else [MISSING] * bool(info.is_required() or self.shown.start)
+        self.was, count = rows, len(rows)
+        if form.is_bound:
+            numbers = {
+                key.removeprefix(f"{name}.").partition(".")[0] for key in form.data if key.startswith(f"{name}.")
+            }
+            count = min(max((int(each) + 1 for each in numbers if each.isdecimal()), default=0), 2 * self.most)
+        self.adds = form.is_bound and form.data.get("add") == name and count < self.most
+        inner = FieldInfo(annotation=model)
+        more["why_fixed"] = self.why_fixed
+        self.rows = [
+            Group(
+                form,
+                f"{name}.{each}",
+                f"{path}.{each}",
+                inner,
+                rows[each] if each < len(rows) else MISSING,
+                model,
+                **more,
+            )
+            for each in range(count + self.adds)
+        ]
+        if self.adds:
+            first = next(part for part in self.rows[-1].inner.values() if isinstance(part, Leaf))
+            form.fields[first.name].widget.attrs["autofocus"] = True
+
+    @property
+    def can_add(self) -> bool:
+        """True while there may be one more."""
+        return len(self.rows) < self.most and not self.why_fixed
+
+    def needs_a_look(self) -> bool:
+        return bool(self.errors) or any(row.needs_a_look() for row in self.rows)
+
+    def is_meant(self, row: Group) -> bool:
+        """True unless every text of a row is empty: then it stands for nothing, and goes."""
+        texts = [
+            name
+            for name, field in self.form.fields.items()
+            if name.startswith(f"{row.name}.") and isinstance(field, forms.CharField)
+        ]
+        return any(self.form.data.get(name, "").strip() for name in texts) or not texts
+
+    def in_use(self) -> Iterator[Leaf]:
+        for row in filter(self.is_meant, self.rows):
+            yield from row.in_use()
+
+    def value(self) -> Any:
+        meant = [row for row in self.rows if self.is_meant(row)]
+        for number, row in enumerate(meant):
+            self.form.moved[f"{self.path}.{number}"] = row.path
+        return [row.value() for row in meant]
+
+    def all_errors(self) -> Iterator[tuple[str, str, str]]:
+        yield from super().all_errors()
+        for row in self.rows:
+            yield from row.all_errors()
+
+
+class Table(Part):
+    """A value for each of some names."""
+
+    template = "console/form/table.html"
+
+    def __init__(
+        self, form: SchemaForm, name: str, path: str, info: FieldInfo, was: Any, keys: Any, value_type: Any, **more: Any
+    ):
+        super().__init__(form, name, path, info, **more)
+        self.was = dict(was) if _is_plain(was) else {}
+        self.leaves: dict[str, Leaf] = {}
+        for key in keys:
+            label = str(self.shown.labels.get(key, key.label))
+            one = FieldInfo(annotation=Union[value_type, None], default=None, title=label)  # noqa: UP007 - made at run time
+            field = field_of(label, one)
+            known: dict[str, Any] = {"was": self.was.get(key.value, None), "field": field, "why_fixed": self.why_fixed}
+            self.leaves[key.value] = Leaf(form, f"{name}.{key.value}", f"{path}.{key.value}", one, **known)
+
+    def needs_a_look(self) -> bool:
+        return bool(self.errors) or any(leaf.needs_a_look() for leaf in self.leaves.values())
+
+    def in_use(self) -> Iterator[Leaf]:
+        yield from self.leaves.values()
+
+    def value(self) -> Any:
+        sent = {key: leaf.value() for key, leaf in self.leaves.items()}
+        return {key: each for key, each in sent.items() if each not in (None, "", MISSING)}
+
+    def all_errors(self) -> Iterator[tuple[str, str, str]]:
+        yield from super().all_errors()
+        for leaf in self.leaves.values():
+            yield from leaf.all_errors()
+
+
+class SchemaForm(forms.Form):
+    """The form of a declaration.
+
+    Args:
+        model: the declaration.
+        was: what it holds now, as plain data; nothing for a new one.
+        sent, files: what the browser sent; nothing where it is only shown.
+        is_fixed: the campaign has started: what is fixed then cannot be typed in.
+    """
+
+    use_required_attribute = False
+    only: ClassVar[Collection[str]] = ()
+    """The fields of the whole that it shows; empty for all."""
+
+    def __init__(
+        self,
+        model: type[BaseModel],
+        was: Mapping[str, Any] | None = None,
+        sent: QueryDict | None = None,
+        files: Any = None,
+        *,
+        is_fixed: bool = False,
+    ):
+        self.is_fixed, self.model = is_fixed, model
+        if sent is not None and is_fixed:
+            # Browsers send nothing of what is disabled. What is sent of it all the same is refused by its name.
+            super().__init__()
+            self._build(was)
+            sent = self._with_what_is_fixed(sent)
+        super().__init__(sent, files)
+        self._build(was)
+
+    def _build(self, was: Mapping[str, Any] | None) -> None:
+        self.parts: dict[str, Part] = {}
+        self.leaves: dict[str, Leaf] = {}
+        self.moved: dict[str, str] = {}
+        self.root = Group(self, "", "", FieldInfo(annotation=self.model), MISSING if was is None else was, self.model)
+
+    def _with_what_is_fixed(self, sent: QueryDict) -> QueryDict:
+        whole = sent.copy()
+        for name, leaf in self.leaves.items():
+            if leaf.why_fixed and name not in sent and (posted := leaf.as_posted()):
+                whole.setlist(name, posted)
+        return whole
+
+    @property
+    def is_adding(self) -> bool:
+        """True where somebody has pressed the button for one more row: nothing is checked or saved."""
+        return self.is_bound and "add" in self.data
+
+    def is_valid(self) -> bool:
+        return super().is_valid() and not self.is_adding and not any(part.errors for part in self.parts.values())
+
+    def clean(self) -> dict[str, Any]:
+        super().clean()
+        used = {leaf.name for leaf in self.root.in_use()}
+        for name in self.errors.keys() - used:
+            del self.errors[name]
+        self.show([*self.problems_of(self.root.value())])
+        return self.cleaned_data
+
+    def problems_of(self, value: dict[str, Any]) -> Iterator[ConfigProblem]:
+        """Yield what is wrong with the value of the whole, and keep what it comes to."""
+        raise NotImplementedError
+
+    def full_clean(self) -> None:
+        if self.is_adding:
+            self._errors, self.cleaned_data = ErrorDict(), {}
+        else:
+            super().full_clean()
+
+    def choices_of(self, name: str) -> Choices:
+        """Return the choices of a name that are known only at run time."""
+        raise NotImplementedError
+
+    def by_hand(self, path: str, info: FieldInfo, was: Any) -> forms.Field | None:
+        """Return a field that no declaration can make; None for all others."""
+        return None
+
+    def variants_at(
+        self, path: str, variants: Mapping[str, type[BaseModel]], was: Any
+    ) -> Mapping[str, type[BaseModel]]:
+        """Return those of the variants at a path that are offered."""
+        return variants
+
+    def samples_of(self, path: str, kind: str) -> Sequence[Any]:
+        """Return the objects in the picture of a card."""
+        return ()
+
+    def declared_at(self, path: str, info: FieldInfo) -> FieldInfo | None:
+        """Return what a page takes for the declaration at a path; None where it shows nothing there."""
+        return info
+
+    def extra_fields(self, group: Group) -> Iterator[tuple[str, FieldInfo]]:
+        """Yield fields that stand in a group and are no part of its value."""
+        yield from ()
+
+    def fields_of(self, group: Group) -> Iterator[tuple[str, FieldInfo]]:
+        """Yield the fields of a group that are shown."""
+        yield from self.extra_fields(group)
+        for name, info in group.model.model_fields.items():
+            if (group.path == "" and self.only and name not in self.only) or (name == "kind" and _is_tag(info)):
+                continue
+            path = f"{group.path}.{name}" if group.path else name
+            found = self.declared_at(_numberless(path), info)
+            if found is not None and ui_of(found).widget != "none":
+                yield name, found
+
+    def part_of(self, name: str, path: str, info: FieldInfo, was: Any, why_fixed: str) -> Part | None:
+        """Return the part of a field, and add its fields to the form; None where there is nothing to choose."""
+        annotation, is_optional, _ = bare(info.annotation)
+        at: dict[str, Any] = {
+            "form": self,
+            "name": name,
+            "path": path,
+            "info": info,
+            "was": was,
+            "why_fixed": why_fixed,
+        }
+        if (hand := self.by_hand(_numberless(path), info, was)) is not None:
+            return Leaf(field=hand, **at)
+        if named := ui_of(info).choices:
+            return Leaf(field=self._chosen(name, info, is_optional, self.choices_of(named), was), **at)
+        if len(variants := variants_of(annotation)) > 1:
+            offered = self.variants_at(_numberless(path), variants, was)
+            return Choice(variants=offered, **at) if len(offered) > 1 else None
+        if _is_model(annotation):
+            return Group(model=annotation, **at)
+        if _is_model(row := row_of(annotation)):
+            return Rows(model=row, **at)
+        args = get_args(annotation)
+        if len(args) == 2 and hasattr(args[0], "choices"):
+            return Table(keys=args[0], value_type=args[1], **at)
+        return Leaf(field=field_of(name, info), **at)
+
+    @staticmethod
+    def _chosen(name: str, info: FieldInfo, is_optional: bool, choices: Choices, was: Any) -> forms.Field:
+        common = {
+            "required": False,
+            "label": title_of(info, name),
+            "help_text": info.description or "",
+        }
+        if row_of(bare(info.annotation)[0]) is not None:
+            return Several(choices, was if isinstance(was, list) else (), **common)
+        known = [value for value, _ in choices]
+        if was is not MISSING and was not in known and was not in (None, ""):
+            choices = [*choices, (was, f"{was} (not here any more)")]
+        return one_of(choices, ui_of(info), is_optional or "" in (info.default,), **common)
+
+    def show(self, problems: Collection[ConfigProblem]) -> None:
+        """Show each problem at the field that its path names; what has no field here, above all."""
+        for problem in problems:
+            path = problem.path
+            for start, row in self.moved.items():
+                if path == start or path.startswith(f"{start}."):
+                    path = row + path.removeprefix(start)
+                    break
+            steps = path.split(".")
+            found = next((p for n in range(len(steps), 0, -1) if (p := self.parts.get(".".join(steps[:n])))), None)
+            if isinstance(found, Leaf):
+                if not found.bound.errors:
+                    message = "This field is required." if problem.message == "Field required" else problem.message
+                    self.add_error(found.name, ValidationError(message))
+            elif found is not None and found is not self.root:
+                found.errors.append(problem.message)
+            else:
+                self.add_error(None, ValidationError(str(problem)))
+
+    @property
+    def error_list(self) -> list[tuple[str, str, str]]:
+        """All that is wrong: the id to go to, what is called so, and why."""
+        general = [("", "", str(message)) for message in self.non_field_errors()]
+        return [*general, *self.root.all_errors()] if self.is_bound and not self.is_adding else []
+
+
+def _default_of(info: FieldInfo) -> Any:
+    return MISSING if info.is_required() else plain(info.get_default(call_default_factory=True))
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _is_model(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+def _is_tag(info: FieldInfo) -> bool:
+    return get_origin(info.annotation) is Literal and len(get_args(info.annotation)) == 1
+
+
+def _numberless(path: str) -> str:
+    return ".".join("*" if step.isdecimal() else step for step in path.split("."))
+
+
+def _ui_of_model(model: type[BaseModel]) -> ui:
+    found = model.model_config.get("json_schema_extra")
+    return found if isinstance(found, ui) else ui()

@@ -1,0 +1,417 @@
+"""The form of a campaign's setup: what is compared, what is asked, who answers, and how long.
+
+It is made of `CampaignConfig`. Three things it shows otherwise than they stand there, where that says the same: one
+question in both orders for two judges, the names of a panel for judges of one person each, and the usual moves of a
+space for a kernel.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Any, ClassVar, Literal
+
+from django import forms
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.db.models import Q
+from django.http import QueryDict
+from pydantic import BaseModel
+from pydantic import ValidationError as Refused
+from pydantic.fields import FieldInfo
+
+import sampler
+from prefmh_web.config import CampaignConfig, misfits
+from prefmh_web.console.forms.fields import MISSING, Choices
+from prefmh_web.console.forms.kept_files import KeptFileInput, KeptFiles
+from prefmh_web.console.forms.moves import UsualMoves, usual_kernel, usual_of
+from prefmh_web.console.forms.schema_form import Fold, Group, Part, SchemaForm
+from prefmh_web.console.unstored import OF_NOISE, Sample, Unstored
+from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints.local.models import image_model_names, latent_dimension, model_names
+from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.objects import OBJECT_KINDS
+from prefmh_web.scorers import offered
+from prefmh_web.setup.fitting import of_owner
+from sampler.declared import ui, ui_of
+from sampler.judges import PRESETS
+from sampler.judges.config import ORDERS
+
+MAX_UPLOAD_BYTES = 512 * 2**20
+MAX_LIST_BYTES = 2**20
+# Which column of a CSV file holds the objects.
+HOLDERS = {"texts": "text", "markdown": "text", "molecules": "smiles"}
+FILE = "space.catalog.file"
+SECTIONS = {
+    "1. What is compared": ("name", "space", "kernel"),
+    "2. What is asked": ("judges", "instructions", "rule"),
+    "3. Who answers": ("panel", "language", "layout", "answering"),
+    "4. How long, and what it costs": ("chains", "steps", "max_chains", "burn_in", "seed", "caps", "scorers"),
+}
+_HALVES = ("proposal-first", "proposal-second")
+_BOTH = "Two judges, one for each order: a constant bias to one side cancels, and the question counts twice"
+_ORDER_HELP = (
+    "Two judges sample p0(x)·exp(2s(x)), not p0(x)·exp(s(x)): each half multiplies the law by exp(s(x)), so this "
+    "question weighs twice as much as one that is asked in another order. Each has as many votes as stand here. That "
+    "holds, and the lean cancels, only if the same people, or the same model, answer both halves."
+)
+_PANEL_HELP = (
+    "Leave it empty for a crowd: whoever opens the link. Each person of a panel is a judge of their own with one "
+    "answer on each pair (N = 1). A step is accepted only if everyone says yes to every question: at best 25 % of the "
+    "steps for two answers, 12.5 % for three, 3.1 % for five, 0.4 % for eight, if nobody cares. The chains sample "
+    "p0·exp(the sum of all scores). After the start nobody is replaced. Voters and the record see a number for each; "
+    "the names are for you and the admins of this site."
+)
+_FILE_HELP = (
+    "An optional column “weight” (for images and audio: a weights.csv with the columns file and weight inside the ZIP) "
+    "says how likely each object is before anybody votes (p0). "
+    f"At most {sampler.MAX_CATALOG_ITEMS:,} objects, with {sampler.MAX_CATALOG_CHARACTERS // 10**6} million characters "
+    f"in all, in a file of at most {MAX_UPLOAD_BYTES // 2**20} MiB."
+)
+_SAMPLES: dict[str, tuple[Sample | Unstored, ...]] = {
+    "texts": (Sample("texts"),),
+    "model-texts": (Sample("texts", 1),),
+    "molecules": (Sample("molecules"),),
+    "images": (Sample("images"),),
+    "model-images": (OF_NOISE,),
+}
+_WITH_TOKEN_IDS = [dialect for dialect in Dialect if dialect.has_token_ids]
+Plain = dict[str, Any]
+Misfits = Callable[[CampaignConfig, User], Iterator[tuple[str, str]]]
+
+
+class ListFile(forms.FileField):
+    """A short list in a file, read; without one, what there was."""
+
+    def __init__(self, read: Callable[[str], Any], **kwargs: Any):
+        super().__init__(required=False, widget=KeptFileInput(), **kwargs)
+        self._read = read
+
+    def clean(self, data: Any, initial: Any = None) -> Any:
+        file = super().clean(data, None)
+        if not file:
+            return initial
+        if file.size > MAX_LIST_BYTES:
+            raise ValidationError(f"The file is larger than {MAX_LIST_BYTES // 2**20} MiB. It should be a short list.")
+        try:
+            return self._read(file.read().decode("utf-8-sig"))
+        except UnicodeDecodeError as error:
+            raise ValidationError("The file is not UTF-8 text.") from error
+        except ValueError as error:
+            raise ValidationError(f"{error}.") from error
+
+
+def _arms(text: str) -> list[str]:
+    return [arm for arm, _ in sampler.parse_arms(text)]
+
+
+def _sizes(text: str) -> list[float | None]:
+    weights = sampler.parse_size_log_weights(text)
+    return [weight if weight > float("-inf") else None for weight in weights]
+
+
+_LISTS: dict[str, Callable[[str], Any]] = {"space.vocabulary": _arms, "space.size_log_weights": _sizes}
+
+
+class SetupForm(SchemaForm):
+    """The setup.
+
+    Args:
+        config: as the owner has typed it; nothing for a new campaign.
+        owner: whose campaign it is or will be.
+        columns: of the list that a draft has, the further ones that are known; nothing where it has none.
+        filename: of that list.
+    """
+
+    config: CampaignConfig | None = None
+    """What was sent, once it is checked."""
+    kept: KeptFiles
+    only: ClassVar = {name for names in SECTIONS.values() for name in names}
+
+    def __init__(
+        self,
+        config: CampaignConfig | None,
+        sent: QueryDict | None = None,
+        files: Any = None,
+        *,
+        owner: User,
+        columns: Any = None,
+        filename: str = "",
+        is_fixed: bool = False,
+    ):
+        self.owner, self._columns, self._filename = owner, columns, filename
+        self._endpoints = dict(Endpoint.objects.filter(owner=owner).values_list("name", "name"))
+        was, self.is_folded = (None, True) if config is None else _folded(config)
+        super().__init__(CampaignConfig, was, sent, files, is_fixed=is_fixed)
+
+    @property
+    def sections(self) -> list[tuple[str, list[Part | Fold]]]:
+        """The parts of the page, each with its title."""
+        return [(title, self.root.arranged(names)) for title, names in SECTIONS.items()]
+
+    @property
+    def has_endpoints(self) -> bool:
+        """Whether a model can be chosen to answer."""
+        return bool(self._endpoints)
+
+    @property
+    def upload(self) -> Any:
+        """The file that was sent with a list of the researcher's own."""
+        return self.cleaned_data.get(FILE) if self.data.get("space.kind") == "catalog" else None
+
+    @property
+    def presets(self) -> Mapping[str, Any]:
+        """Words to begin a prompt with."""
+        return PRESETS
+
+    def samples_of(self, path: str, kind: str) -> Sequence[Sample | Unstored]:
+        if path != "space":
+            return (Sample(kind),)
+        return tuple(Sample(each) for each in OBJECT_KINDS) if kind == "catalog" else _SAMPLES[kind]
+
+    def judge_at(self, name: str) -> int | None:
+        """Return the index of the first judge that a question stands for, once it is checked.
+
+        Args:
+            name: of a part of the question.
+        """
+        row = ".".join(name.split(".")[:2])
+        return next((int(path.partition(".")[2]) for path, each in self.moved.items() if each == row), None)
+
+    def asked_at(self, name: str) -> Plain | None:
+        """Return the space, the rule and one question as they stand in the fields, whatever else is wrong.
+
+        Args:
+            name: of a part of the question.
+        """
+        self.full_clean()
+        row = self.parts.get(".".join(name.split(".")[:2]))
+        if row is None:
+            return None
+        value = self.root.value()
+        return {"space": value["space"], "rule": value["rule"], "judge": _judges_of(row.value(), [])[0]}
+
+    def choices_of(self, name: str) -> Choices:
+        match name:
+            case "languages":
+                return list(settings.LANGUAGES)
+            case "scenarios":
+                return [(number, scenario.prompt) for number, scenario in enumerate(sampler.STORY_SCENARIOS)]
+            case "endpoints":
+                return [*self._endpoints.items()]
+            case "writers":
+                able = Endpoint.objects.filter(~Q(can_token_ids=False), owner=self.owner, dialect__in=_WITH_TOKEN_IDS)
+                local = [(each, f"{each} (runs on this site)") for each in model_names()]
+                return [*local, *able.values_list("name", "name")]
+            case "image models":
+                return [(each, each) for each in image_model_names()]
+            case "scorer names":
+                return [("", "none"), *_scorers()]
+        return _scorers()
+
+    def extra_fields(self, group: Group) -> Iterator[tuple[str, FieldInfo]]:
+        if group.path == "":
+            about = ui(fold="A panel of people whom you name, instead of a crowd", fixed="", when={"rule": ("n-vote",)})
+            title, none = "People of the panel, one name per line", ()
+            yield (
+                "panel",
+                FieldInfo(
+                    annotation=tuple[str, ...],
+                    default=none,
+                    title=title,
+                    description=_PANEL_HELP,
+                    json_schema_extra=about,
+                ),
+            )
+        elif group.name == "space.catalog":
+            yield "file", FieldInfo(annotation=str, default="", title="Your file", description=_FILE_HELP)
+
+    def fields_of(self, group: Group) -> Iterator[tuple[str, FieldInfo]]:
+        found = [*super().fields_of(group)]
+        if group.name == "space.catalog":
+            # The kind of object first, then the file that has it.
+            found.sort(key=lambda each: each[0] != "objects")
+        yield from found
+
+    def by_hand(self, path: str, info: FieldInfo, was: Any) -> forms.Field | None:
+        label, help_text = info.title or "", info.description or ""
+        if path == "space.file":
+            kept = self._filename
+            return forms.FileField(
+                label=label,
+                required=False,
+                widget=KeptFileInput(attrs={"accept": ".csv,.zip"}),
+                help_text=f"Leave empty to keep {kept}. {help_text}" if kept else help_text,
+            )
+        if path in _LISTS:
+            own = was not in (MISSING, None, "default")
+            kept = "Leave empty to keep those of the draft." if own else help_text
+            return ListFile(_LISTS[path], label=label, help_text=kept)
+        return None
+
+    def declared_at(self, path: str, info: FieldInfo) -> FieldInfo | None:
+        if path == "kernel":
+            fold = "How far apart the two objects are, and how the new one is proposed"
+            return _other(
+                info, annotation=UsualMoves | sampler.KernelConfig, default=UsualMoves(), shown={"fold": fold}
+            )
+        if path == "judges":
+            return _other(info, shown={"start": True})
+        if path == "judges.*.order" and self.is_folded:
+            labels = {name: ORDERS[name] for name in ("random", "balanced")} | {"both": _BOTH}
+            order = Literal["random", "balanced", "both"]
+            return _other(info, annotation=order, description=_ORDER_HELP, shown={"labels": labels})
+        return info
+
+    def variants_at(
+        self, path: str, variants: Mapping[str, type[BaseModel]], was: Any
+    ) -> Mapping[str, type[BaseModel]]:
+        hidden = set()
+        if path == "space":
+            hidden = {"model-texts"} if not self.choices_of("writers") else set()
+            hidden |= {"model-images"} if not image_model_names() else set()
+        elif path == "judges.*.source":
+            hidden = {"panelist"} if self.is_folded else set()
+            hidden |= {"model"} if not self._endpoints else set()
+        kept = was.get("kind") if isinstance(was, Mapping) else None
+        return {kind: model for kind, model in variants.items() if kind not in hidden or kind == kept}
+
+    def problems_of(self, value: Plain) -> Iterator[sampler.ConfigProblem]:
+        described = self._unfolded(value)
+        try:
+            config = CampaignConfig.model_validate(described)
+        except Refused as error:
+            yield from sampler.problems_in(error, described)
+            return
+        if self._needs_file(config):
+            yield sampler.ConfigProblem("space.file", "Choose the file with your objects.")
+            return
+        told = [*misfits(config), *of_owner(config, self.owner)]
+        found = [*itertools.starmap(sampler.ConfigProblem, told), *self._wrong_file(config)]
+        if not found:
+            self.config = config
+        yield from found
+
+    def _unfolded(self, value: Plain) -> Plain:
+        """Return the configuration that the fields stand for."""
+        described = {name: each for name, each in value.items() if name != "panel"}
+        rows = described["judges"] if self.data.get("rule.kind", "n-vote") in ("n-vote", "pointwise") else []
+        panel = self.root.inner["panel"].value()
+        judges = [(row, judge) for row, one in enumerate(rows) for judge in _judges_of(one, panel or [])]
+        described["judges"] = [judge for _, judge in judges]
+        moved = {number: self.moved.get(f"judges.{row}", f"judges.{row}") for number, (row, _) in enumerate(judges)}
+        self.moved = {f"judges.{number}": path for number, path in moved.items()}
+        self._complete(described["space"])
+        if described["space"]["kind"] != "catalog":
+            described.pop("file", None)
+        elif self.upload:
+            described["file"] = {"name": self.upload.name}
+        if described["kernel"]["kind"] == "usual":
+            try:
+                moves = UsualMoves.model_validate(described["kernel"])
+            except Refused:
+                # Its own field says what is wrong.
+                moves = UsualMoves()
+            described["kernel"] = usual_kernel(moves, described)
+        return described
+
+    def _complete(self, space: Plain) -> None:
+        if space["kind"] == "model-images" and space.get("model"):
+            try:
+                dimension = latent_dimension(space["model"])
+            except ValueError as error:
+                self.add_error("space.model-images.model", ValidationError(f"{error}."))
+                return
+            if dimension is not None:
+                space["dimension"] = dimension
+
+    def _needs_file(self, config: CampaignConfig) -> bool:
+        return not config.generates and config.file is None
+
+    def _wrong_file(self, config: CampaignConfig) -> Iterator[sampler.ConfigProblem]:
+        space = config.space
+        if not isinstance(space, sampler.CatalogConfig):
+            return
+        file = self.upload
+        if file and file.size > MAX_UPLOAD_BYTES:
+            message = f"The file is larger than {MAX_UPLOAD_BYTES // 2**20} MiB. Split it."
+            yield sampler.ConfigProblem("space.file", message)
+            return
+        columns = _columns_of(file, HOLDERS.get(space.objects)) if file else self._columns
+        for number, shown in enumerate(space.context):
+            if columns is not None and shown.column not in columns:
+                found = ", ".join(f"“{name}”" for name in columns) or "no further columns"
+                message = f"The file has no “{shown.column}”. It has {found}."
+                yield sampler.ConfigProblem(f"space.context.{number}.column", message)
+
+
+def _columns_of(file: Any, holder: str | None) -> Any:
+    """Return the further columns of a file; None where that is told only once it has been read."""
+    if holder is None:
+        return None
+    try:
+        return sampler.extra_columns_of(file, holder)
+    except sampler.CatalogError:
+        # The reading says what is wrong with the file.
+        return None
+    finally:
+        file.seek(0)
+
+
+def _scorers() -> Choices:
+    """Return every scorer of this site with the objects that it is for."""
+    kinds: dict[str, list[str]] = {}
+    for kind in OBJECT_KINDS.values():
+        for name in offered(kind.name):
+            kinds.setdefault(name, []).append(kind.nouns)
+    every = len(OBJECT_KINDS)
+    return [
+        (name, f"{name} ({'any object' if len(nouns) == every else ', '.join(nouns)})") for name, nouns in kinds.items()
+    ]
+
+
+def _other(info: FieldInfo, *, shown: Mapping[str, Any], **changes: Any) -> FieldInfo:
+    """Return a declaration with changes."""
+    other = copy(info)
+    for name, value in changes.items():
+        setattr(other, name, value)
+    other.json_schema_extra = replace(ui_of(info), **shown)
+    return other
+
+
+def _judges_of(row: Plain, panel: list[str]) -> list[Plain]:
+    """Return the judges that a question stands for: one for each order, if both are asked, and for each panelist."""
+    orders = _HALVES if row.get("order") == "both" else (row.get("order", "random"),)
+    is_of_panel = panel and row.get("source", {}).get("kind", "people") == "people"
+    sources = [{"kind": "panelist", "name": name} for name in panel] if is_of_panel else [row.get("source")]
+    return [
+        {name: each for name, each in (row | {"order": order, "source": source}).items() if each is not None}
+        for source in sources
+        for order in orders
+    ]
+
+
+def _folded(config: CampaignConfig) -> tuple[Plain, bool]:
+    """Return a configuration as the form shows it, and whether its judges could be folded to questions."""
+    described = config.model_dump(mode="json")
+    # Of one length a file has a number alone.
+    for kernel in (described["kernel"],):
+        if isinstance(kernel.get("length"), int):
+            kernel["length"] = [{"weight": 1.0, "length": kernel["length"]}]
+    if (moves := usual_of(config)) is not None:
+        described["kernel"] = moves.model_dump(mode="json")
+    judges, panel = described["judges"], list(config.panelists)
+    rows: list[Plain] = []
+    for judge in judges:
+        row = dict(judge)
+        if row["source"]["kind"] == "panelist":
+            row["source"] = {"kind": "people"}
+        if row["order"] in _HALVES:
+            row["order"] = "both"
+        if not rows or rows[-1] != row or (row["order"] != "both" and not panel):
+            rows.append(row)
+    is_folded = [each for row in rows for each in _judges_of(row, panel)] == judges
+    return described | ({"judges": rows, "panel": panel} if is_folded else {"panel": []}), is_folded

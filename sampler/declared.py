@@ -1,0 +1,70 @@
+"""Parts of a configuration: what each field is called, and what else is to be known of it, stands in its declaration.
+
+    Declared    the base of every part: what it does not know is refused, and nothing changes it
+    ui          what pages, files and the API need to know of a field beside its type, title and description
+
+A title is what a field is called; a description is the help below it. Both are published in the JSON Schema, with
+`x-fixed`; the rest of `ui` is for pages alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.fields import FieldInfo
+
+JUDGED_BY = "it is part of what people judge by, so the votes before and after would be of two judges"
+TARGET = "the chains would sample another distribution from there on"
+
+
+class Declared(BaseModel):
+    """A part of a configuration: what it does not know is refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ui:  # noqa: N801 - it reads as a function in each declaration
+    """What is to be known of a field, or of a variant of a union, beside what JSON Schema says.
+
+    Args:
+        fold: the title of the fold in which a page puts it; empty where it stands open.
+        fixed: why it cannot change after the start, as the end of a sentence; empty where it can, or its parent says.
+        hidden: from whom but the owner it is hidden.
+        unit: "percent" where pages show 5 for .05.
+        widget: how a page lets somebody type it, where its type does not say; "none" where no page does.
+        labels: what the values of a `Literal` are called.
+        choices: by which name a page finds the choices that are known only at run time.
+        cards: the variants are shown as cards with pictures.
+        rows: what the button says that adds one more.
+        when: the kinds of space, or of rule, for which it means something: {"space": ("texts",)}.
+        start: what a new form holds, where that is not the default.
+        help: of a variant, the sentence below its title.
+    """
+
+    fold: str = ""
+    fixed: str = ""
+    hidden: Literal["", "always", "until the end"] = ""
+    unit: str = ""
+    widget: str = ""
+    labels: Mapping[Any, str] = field(default_factory=dict)
+    choices: str = ""
+    cards: bool = False
+    rows: str = ""
+    when: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    start: Any = None
+    help: str = ""
+
+    def __call__(self, schema: dict[str, Any]) -> None:
+        """Add to a JSON Schema what is published."""
+        if self.fixed:
+            schema["x-fixed"] = self.fixed
+
+
+def ui_of(info: FieldInfo) -> ui:
+    """Return what a declaration says of a field beside JSON Schema."""
+    found = info.json_schema_extra
+    return found if isinstance(found, ui) else ui()
