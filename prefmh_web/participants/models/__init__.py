@@ -7,7 +7,7 @@ record stays whole.
     Check            a trial between their pairs that is no vote
 """
 
-from prefmh_web.participants.models.people import Participant, Participation
+from prefmh_web.participants.models.people import Check, Participant, Participation
 from prefmh_web.participants.models.recruitment import (
     LONGEST_ID,
     MINUTES_TO_RETURN,
@@ -18,7 +18,6 @@ from prefmh_web.participants.models.recruitment import (
     Recruitment,
     Stage,
 )
-from prefmh_web.participants.models.trials import Check
 
 __all__ = [
     "LONGEST_ID",
