@@ -11,8 +11,7 @@ from prefmh_web.campaigns.models.events import EndReason, Event, ReportReason
 from prefmh_web.campaigns.models.judge_trials import JudgeTrial, TrialPair
 from prefmh_web.campaigns.models.keys import CreationKey
 from prefmh_web.campaigns.models.leases import Lease
-from prefmh_web.campaigns.models.measured import Measured
-from prefmh_web.campaigns.models.objects import Catalog, State
+from prefmh_web.campaigns.models.objects import Catalog, Measured, State
 from prefmh_web.campaigns.models.openings import OF_THE_START, ChainOpening
 from prefmh_web.campaigns.models.pending import PrefetchedProposal, Turn
 from prefmh_web.campaigns.models.people import Annotator, Invitation, Membership, new_invitation_token
