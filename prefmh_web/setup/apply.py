@@ -12,7 +12,7 @@ from django.db import transaction
 
 import sampler
 from prefmh_web.campaigns.lifecycle import drafts
-from prefmh_web.campaigns.models import Campaign, CreationKey
+from prefmh_web.campaigns.models import Campaign
 from prefmh_web.endpoints.local.models import model_names
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.participants import recruiting
@@ -47,12 +47,10 @@ def create(setup: Setup, owner: User, file: File[Any] | None = None, *, key: str
         if key:
             # Whoever creates under a key holds the owner's row, so that two at once create one.
             User.objects.select_for_update().get(pk=owner.pk)
-            if found := CreationKey.objects.filter(owner=owner, key=key).select_related("campaign").first():
-                return found.campaign
-        campaign = _draft(setup, owner, file)
+            if found := Campaign.objects.filter(owner=owner, creation_key=key).first():
+                return found
+        campaign = _draft(setup, owner, file, key)
         _set_up_people(setup, campaign)
-        if key:
-            CreationKey.objects.create(owner=owner, key=key, campaign=campaign)
     return campaign
 
 
@@ -99,10 +97,11 @@ def draft_fields(setup: Setup, config: sampler.ChainConfig) -> dict[str, Any]:
     }
 
 
-def _draft(setup: Setup, owner: User, file: File[Any] | None) -> Campaign:
+def _draft(setup: Setup, owner: User, file: File[Any] | None, key: str) -> Campaign:
     fields = draft_fields(setup, config_of(setup, secrets.randbelow(_SEEDS)))
     return drafts.create(
         owner=owner,
+        creation_key=key,
         config=fields.pop("config_data"),
         file=file,
         filename=setup.file.name if setup.file else "",
