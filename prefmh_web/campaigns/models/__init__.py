@@ -9,7 +9,6 @@ What must never happen stands as a constraint here.
 from prefmh_web.campaigns.models.campaign import Campaign, Judge, ReplyIdentity, backend_of_space, columns_of, draw_seed
 from prefmh_web.campaigns.models.events import EndReason, Event, ReportReason
 from prefmh_web.campaigns.models.judge_trials import JudgeTrial, TrialPair
-from prefmh_web.campaigns.models.keys import CreationKey
 from prefmh_web.campaigns.models.leases import Lease
 from prefmh_web.campaigns.models.objects import Catalog, Measured, State
 from prefmh_web.campaigns.models.openings import OF_THE_START, ChainOpening
@@ -28,7 +27,6 @@ __all__ = [
     "Chain",
     "ChainOpening",
     "Comparison",
-    "CreationKey",
     "EndReason",
     "Event",
     "Invitation",
