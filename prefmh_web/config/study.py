@@ -24,7 +24,7 @@ from sampler.judges import Shares
 VOTERS = "it decides who votes and how much each gives, so the votes before and after would be of two crowds"
 TRIALS = "the record declares beforehand how often trials come, and their answers are compared with each other"
 _LIMITS = "Limits, budget and what a place costs"
-_ENDS = "Codes and pay if a part ends in another way, and the address to return to"
+_ENDS = "Completion codes, pay, and the address to return to"
 _ELIGIBLE = "Who can take part"
 _OFTEN = "How often, and gold pairs of your own"
 _WAITING = "When no pair is free"
