@@ -6,7 +6,7 @@
     campaign = site.create(Path("campaign.yaml").read_bytes(), once="pilot-1")
     campaign = site.start(campaign.number)
     for vote in site.rows(campaign.number, "votes"):
-        print(vote["chain"], vote["step"], vote["for_proposal"])
+        print(vote["chain_index"], vote["step"], vote["for_proposal"])
     site.download(campaign.number, Path("record.zip"))
 
 It needs neither a database nor settings. Each method is one request; `campaigns`, `rows` and `wait_for` may be several.
@@ -136,7 +136,7 @@ class Site:
 
     def check(self, setup: bytes) -> list[str]:
         """Return the warnings about a setup: campaign.yaml, or a ZIP with it. Creates nothing."""
-        return list(self._json("POST", "/campaigns/check", content=setup))
+        return list(self._json("POST", "/campaigns", content=setup, params={"only_check": True})["warnings"])
 
     def create(self, setup: bytes, *, once: str = "") -> Campaign:
         """Create a draft from a setup; with a key in `once`, one campaign at most."""
@@ -146,21 +146,29 @@ class Site:
         """Return a campaign's setup: campaign.yaml, or a ZIP with it and the uploaded file."""
         return self._sent("GET", f"/campaigns/{number}/setup").content
 
+    def config(self, number: int) -> dict[str, Any]:
+        """Return a campaign's configuration; to others than its owner without what is hidden."""
+        return dict(self._json("GET", f"/campaigns/{number}/config"))
+
+    def change(self, number: int, config: bytes) -> Campaign:
+        """Change a campaign's configuration: the whole of it, as YAML, JSON or a ZIP with the file."""
+        return self._campaign("PUT", f"/campaigns/{number}/config", content=config)
+
     def start(self, number: int) -> Campaign:
         """Start a draft. `starting` is not empty while models are still being tested: see `wait_for`."""
-        return self._campaign("POST", f"/campaigns/{number}/start")
+        return self._campaign("POST", f"/campaigns/{number}", json={"action": "start"})
 
     def pause(self, number: int) -> Campaign:
         """Pause a campaign."""
-        return self._campaign("POST", f"/campaigns/{number}/pause")
+        return self._campaign("POST", f"/campaigns/{number}", json={"action": "pause"})
 
     def resume(self, number: int) -> Campaign:
         """Resume a campaign."""
-        return self._campaign("POST", f"/campaigns/{number}/resume")
+        return self._campaign("POST", f"/campaigns/{number}", json={"action": "resume"})
 
     def extend(self, number: int, steps: int) -> Campaign:
         """Let each chain walk so many steps more."""
-        return self._campaign("POST", f"/campaigns/{number}/extend", json={"steps": steps})
+        return self._campaign("POST", f"/campaigns/{number}", json={"action": "extend", "steps": steps})
 
     def wait_for(self, number: int, is_so: Callable[[Campaign], bool], *, seconds: float, every: float = 2) -> Campaign:
         """Ask again until something is so, such as `lambda campaign: campaign.status == "finished"`.
@@ -177,7 +185,7 @@ class Site:
 
     def rows(self, number: int, table: Table, *, chain: int | None = None) -> Iterator[dict[str, Any]]:
         """Yield the rows of a table, by the names of the columns of the record, up to the last decided step."""
-        wanted: dict[str, Any] = {"limit": 500} | ({} if chain is None else {"chain": chain})
+        wanted: dict[str, Any] = {"limit": 500} | ({} if chain is None else {"chain_index": chain})
         is_last = False
         while not is_last:
             page = self._json("GET", f"/campaigns/{number}/{table}", params=wanted)

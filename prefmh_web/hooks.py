@@ -13,21 +13,25 @@ START_DEMANDS = (
     "prefmh_web.participants.budget.demand_fit",
 )
 """Called with a draft before it starts; each raises NotPossible where it cannot."""
+STARTED = ("prefmh_web.participants.consent.keep_of",)
+"""Called with a campaign, in the transaction in which it starts."""
 EXTENSION_DEMANDS = ("prefmh_web.participants.budget.demand_covers",)
 """Called with a campaign, and the steps that are to be added; each raises NotPossible where it cannot be longer."""
 CHANGES = ("prefmh_web.participants.recruiting.accept_change",)
 """Called with a campaign whose configuration was changed, in the transaction of the change; each raises NotPossible."""
 DELETIONS = ("prefmh_web.participants.erasure.forget_all",)
 """Called with a campaign that is being deleted, before its own rows go; perhaps more than once."""
-RECORD_TABLES = ("prefmh_web.participants.record.tables", "prefmh_web.campaigns.record.problems.tables")
-"""Called with a campaign; each yields further files of its export by name, with a header and rows."""
+RECORD_TABLES = ("prefmh_web.participants.record.tables_of_people",)
+"""Called with a campaign; each yields further tables of its export, with their rows."""
+RECORD_EVENTS = ("prefmh_web.participants.record.consents",)
+"""Called with a campaign; each yields further events of its export, as `campaigns.record.events.Happened`."""
 RECORD_DOCUMENTS = ("prefmh_web.participants.protocol_file.documents",)
 """Called with a campaign; each yields further JSON files of its export by name, with the object that it holds."""
 RECORD_TEXTS = ("prefmh_web.setup.record.texts",)
 """Called with a campaign; each yields further text files of its export by name."""
 REMOVALS = {"sessions": "prefmh_web.annotate.admission.forget"}
 """By what they remove of people who are forgotten: called with a campaign and annotators' numbers; returns how much."""
-LARGE_BODIES = {r"^/api/campaigns(/check)?$": "prefmh_web.api.authentication.may_upload"}
+LARGE_BODIES = {r"^/api/campaigns(/\d+/config)?$": "prefmh_web.api.authentication.may_upload"}
 """By a pattern of paths that take a body as large as a setup: says, by a request's headers, whether a sender may."""
 
 

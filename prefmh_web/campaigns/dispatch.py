@@ -9,7 +9,7 @@ import logging
 
 from django.db import transaction
 
-from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Tryout, Vote
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison, JudgeTrial, Vote
 from prefmh_web.campaigns.started import started_campaign
 from prefmh_web.transport import nudges, publishing
 
@@ -108,10 +108,10 @@ def delete(campaign: Campaign) -> None:
     _hint("prefmh_web.campaigns.tasks.delete", campaign.pk)
 
 
-def tryout(tryout: Tryout) -> None:
-    """Hint that a try of a judge has a pair to ask about, where the campaign's models are run or asked."""
-    queue = ENDPOINTS if tryout.campaign is None else _QUEUES.get(tryout.campaign.backend, ENDPOINTS)
-    _hint("prefmh_web.campaigns.tasks.tryout", tryout.pk, queue=queue)
+def judge_trial(trial: JudgeTrial) -> None:
+    """Hint that a trial of a judge has a pair to ask about, where the campaign's models are run or asked."""
+    queue = ENDPOINTS if trial.campaign is None else _QUEUES.get(trial.campaign.backend, ENDPOINTS)
+    _hint("prefmh_web.campaigns.tasks.judge_trial", trial.pk, queue=queue)
 
 
 def judge(comparison: Comparison) -> None:

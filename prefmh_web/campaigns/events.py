@@ -6,8 +6,6 @@ A new kind is a word of `Event.Kind` and, where it says more than that, its clas
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
@@ -59,7 +57,7 @@ class ConfigChanged(Nothing):
 class OfStep(Nothing):
     """A step, by the index of its chain and its number."""
 
-    chain: int
+    chain_index: int
     step: int
 
 
@@ -107,7 +105,7 @@ class Reported(Nothing):
     key: UUID
     reason: ReportReason
     text: str = Field(max_length=LONGEST_REPORT)
-    chain: int | None
+    chain_index: int | None
     step: int | None
     proposal_side: Side | None
 
@@ -123,6 +121,13 @@ class Paid(Nothing):
     """How many people were noted as paid."""
 
     people: int
+
+
+class ConsentText(Nothing):
+    """A text that people are asked to agree to from now on, and its SHA-256, which stands in their answers."""
+
+    version: str
+    wording: str
 
 
 class ModelAccepted(Nothing):
@@ -144,6 +149,7 @@ _SAYS: dict[Kind, type[Nothing]] = {
     Kind.REPORTED: Reported,
     Kind.ERASED: Erased,
     Kind.PAID: Paid,
+    Kind.CONSENT_ASKED: ConsentText,
     Kind.MODEL_ACCEPTED: ModelAccepted,
 }
 """Kinds that are not here say nothing."""
@@ -215,34 +221,16 @@ def _role(user: User, campaign: Campaign) -> str:
 def told(kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the record tells of an event, in the order of its declaration: databases keep no order of their own.
 
-    Free text about people is not told; words of a step's end stand in suspended.csv.
+    Free text about people is not told, and neither is the key of the pair that somebody has reported. Who did it, by
+    their role, stands in a column of its own.
     """
-    declared = [name for name in _SAYS.get(Kind(kind), Nothing).model_fields if name != "by"]
-    further = sorted(data.keys() - {*declared, "by"})
-    return {name: data[name] for name in (*declared, *further, "by") if name in data and name not in ("text", "words")}
-
-
-@dataclass(frozen=True)
-class Extension:
-    """What a researcher added to the steps, by its number from 1."""
-
-    number: int
-    steps_before: int
-    steps_after: int
-    at: datetime
-
-
-def extensions_of(campaign: Campaign) -> Sequence[Extension]:
-    """Return the extensions of a campaign, the first one first."""
-    found = Event.objects.filter(campaign=campaign, kind=Kind.EXTENDED).values_list("data", "at")
-    return [
-        Extension(number, data["steps_before"], data["steps_after"], at)
-        for number, (data, at) in enumerate(found, start=1)
-    ]
+    declared = [name for name in _SAYS.get(Kind(kind), Nothing).model_fields if name in data]
+    further = sorted(data.keys() - set(declared))
+    return {name: data[name] for name in (*declared, *further) if name not in ("by", "text", "key")}
 
 
 def of_step(comparison: Comparison) -> Sequence[Event]:
     """Return when a step was suspended and what became of it, the first event first."""
     kinds = (Kind.STEP_SUSPENDED, Kind.STEP_TRIED_AGAIN, Kind.CHAIN_ENDED)
     found = Event.objects.filter(campaign=comparison.chain.campaign_id, kind__in=kinds)
-    return list(found.filter(data__chain=comparison.chain.place, data__step=comparison.step))
+    return list(found.filter(data__chain_index=comparison.chain.place, data__step=comparison.step))

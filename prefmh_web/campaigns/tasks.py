@@ -10,9 +10,9 @@ from prefmh_web.campaigns import dispatch, lifecycle
 from prefmh_web.campaigns.catalogs import importing, leftovers
 from prefmh_web.campaigns.catalogs.lock import being_read
 from prefmh_web.campaigns.engine import caps, openings, transitions
-from prefmh_web.campaigns.lifecycle import deletion, tryouts, warm_up
+from prefmh_web.campaigns.lifecycle import deletion, judge_trials, warm_up
 from prefmh_web.campaigns.model_judges import scheduling, turns
-from prefmh_web.campaigns.models import Campaign, Catalog, Tryout
+from prefmh_web.campaigns.models import Campaign, Catalog, JudgeTrial
 from prefmh_web.campaigns.proposals import drawing, measuring, scoring, starts
 from prefmh_web.endpoints import testing
 
@@ -84,12 +84,12 @@ def judge_whatever_waits() -> None:
 
 
 @shared_task
-def tryout(tryout_id: int) -> None:
-    """Ask a model about the next sample pair of a try."""
+def judge_trial(trial_id: int) -> None:
+    """Ask a model about the next sample pair of a trial."""
     try:
-        tryouts.step(tryout_id)
-    except Exception:  # whatever it is, whoever waits for the try is told; it is raised all the same
-        tryouts.note_trouble(tryout_id)
+        judge_trials.step(trial_id)
+    except Exception:  # whatever it is, whoever waits for the trial is told; it is raised all the same
+        judge_trials.note_trouble(trial_id)
         raise
 
 
@@ -115,7 +115,7 @@ def measure(campaign_id: int) -> None:
 @shared_task
 def sweep() -> None:
     """Queue every chain that waits for a proposal or to be opened, every warm-up that is over, every model that waits
-    for its turn, every object without a score, every try of a judge, every test of an endpoint, every catalog that
+    for its turn, every object without a score, every trial of a judge, every test of an endpoint, every catalog that
     waits to be read and every campaign that is being deleted; pause what has come to a cap; finish what is done; remove
     files that were left on their way.
     """
@@ -132,8 +132,8 @@ def sweep() -> None:
         dispatch.turns_wait()
     for campaign in scoring.waiting():
         dispatch.score(campaign)
-    for trying in Tryout.objects.filter(pk__in=tryouts.waiting()).select_related("campaign"):
-        dispatch.tryout(trying)
+    for trying in JudgeTrial.objects.filter(pk__in=judge_trials.waiting()).select_related("campaign"):
+        dispatch.judge_trial(trying)
     testing.look_after()
     reading = being_read()
     for catalog_id, revision in Catalog.objects.filter(status=Catalog.Status.READING).values_list("pk", "revision"):

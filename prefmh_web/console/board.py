@@ -10,16 +10,15 @@ from django.template.loader import render_to_string
 import sampler
 from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.model_judges.frozen_judges import prompt_of
-from prefmh_web.campaigns.models import Campaign, Catalog, Judge, State, VoteReason
-from prefmh_web.campaigns.monitoring import reasons
+from prefmh_web.campaigns.models import Campaign, Catalog, Judge, State, Vote
 from prefmh_web.campaigns.monitoring.convergence import follow, main_property
 from prefmh_web.campaigns.monitoring.costs import Costs, costs_of
 from prefmh_web.campaigns.monitoring.judging import Judging, judging_of
 from prefmh_web.campaigns.monitoring.panel import PanelPrice, price_of
 from prefmh_web.campaigns.monitoring.progress import ChainHead, Progress, heads_of, progress_of
 from prefmh_web.campaigns.monitoring.scores import ScorerStanding, standing_of
+from prefmh_web.campaigns.monitoring.steps import last_reasoned
 from prefmh_web.campaigns.monitoring.trajectories import Trajectories, trajectories_of
-from prefmh_web.campaigns.record.reasons import are_in as keeps_reasons
 from prefmh_web.config.campaign import LAYOUTS
 from prefmh_web.console.answers import ANSWERS, AnswerWords
 from prefmh_web.console.estimates import Estimate, asks_models, estimates_of
@@ -114,12 +113,13 @@ class Board:
     @property
     def has_reasons(self) -> bool:
         """True once started where it is kept what the models thought."""
-        return not self.campaign.is_draft and keeps_reasons(self.campaign)
+        sources = [judge.source for judge in self.campaign.config.judges]
+        return not self.campaign.is_draft and any(getattr(source, "reasons", False) for source in sources)
 
     @property
-    def reasons(self) -> Sequence[VoteReason]:
-        """What the models thought before their last votes."""
-        return reasons.latest_of(self.campaign)
+    def reasoned(self) -> Sequence[Vote]:
+        """The last votes of models that told what they thought."""
+        return last_reasoned(self.campaign)
 
     @property
     def prompts(self) -> list[tuple[int, str, str]]:

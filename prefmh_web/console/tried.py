@@ -1,22 +1,22 @@
-"""What a try of a judge has shown, for its page."""
+"""What a trial of a judge has shown, for its page."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import mean
 
-from prefmh_web.campaigns.lifecycle.tryouts import rows_of
+from prefmh_web.campaigns.lifecycle.judge_trials import rows_of
 from prefmh_web.campaigns.model_judges.tried import Reply, read
-from prefmh_web.campaigns.models import Campaign, State, Tryout, TryoutPair
+from prefmh_web.campaigns.models import Campaign, JudgeTrial, State, TrialPair
 from prefmh_web.campaigns.monitoring.costs import price_of
 from prefmh_web.campaigns.monitoring.judging import Share
 
 
 @dataclass(frozen=True)
 class TriedPair:
-    """One pair with the model's replies."""
+    """One pair with the model's replies, and which object the researcher prefers."""
 
-    pair: TryoutPair
+    preferred: int | None
     states: list[State]
     replies: list[Reply]
 
@@ -53,9 +53,9 @@ class TriedPair:
 
 @dataclass(frozen=True)
 class Tried:
-    """A try with all its pairs."""
+    """A trial with all its pairs."""
 
-    tryout: Tryout
+    trial: JudgeTrial
     pairs: list[TriedPair]
 
     @property
@@ -91,20 +91,23 @@ class Tried:
     def agreement(self) -> Share | None:
         """Pairs on which the model is for what the researcher prefers, of those on which it is for one."""
         both = [
-            pair.choice == pair.pair.preferred
+            pair.choice == pair.preferred
             for pair in self.pairs
-            if pair.pair.preferred is not None and pair.choice is not None
+            if pair.preferred is not None and pair.choice is not None
         ]
         return Share(sum(both), len(both)) if both else None
 
     @property
     def price(self) -> str:
-        return price_of(self.tryout.cost, self.tryout.unpriced)
+        return price_of(self.trial.cost, self.trial.unpriced)
 
 
-def tried_of(campaign: Campaign, tryout: Tryout) -> Tried:
-    """Return what to show of a try."""
-    return Tried(tryout, [TriedPair(pair, rows_of(campaign, pair), read(pair.replies)) for pair in tryout.pairs.all()])
+def tried_of(campaign: Campaign, trial: JudgeTrial) -> Tried:
+    """Return what to show of a trial."""
+    pairs: list[TrialPair] = trial.pairs
+    return Tried(
+        trial, [TriedPair(pair["preferred"], rows_of(campaign, pair), read(pair["replies"])) for pair in pairs]
+    )
 
 
 def _words(replies: list[Reply]) -> str:

@@ -35,8 +35,8 @@ def save(options: sampler.ExperimentOptions, part: Part, campaign: Campaign, out
     record = out / outputs.RECORDS / f"{part.name}.zip"
     for row in sampler.read_samples(record):
         step = int(row["step"])
-        if int(row["chain"]) == _CHAIN and step in missing:
-            _write(campaign, int(row["state"]), missing[step])
+        if int(row["chain_index"]) == _CHAIN and step in missing:
+            _write(campaign, int(row["state_index"]), missing[step])
 
 
 def _path(part: Part, step: int, out: Path) -> Path:

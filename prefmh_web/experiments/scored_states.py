@@ -39,8 +39,8 @@ class ScoredStates:
             kept = set(sampler.kept_steps(self.run.options, part.method))
             for row in sampler.read_samples(self.run.record(part)):
                 if int(row["step"]) in kept:
-                    place = part.method.name, part.direction, part.seed, int(row["chain"]), int(row["step"])
-                    found[place] = row["content"], int(row["state"])
+                    place = part.method.name, part.direction, part.seed, int(row["chain_index"]), int(row["step"])
+                    found[place] = row["content"], int(row["state_index"])
         return found
 
     def quality_rows(self) -> Iterator[Row]:
@@ -48,8 +48,8 @@ class ScoredStates:
         name = self.run.scorers[QUALITY].name
         for part in self.run.parts():
             given = {
-                int(row["state"]): row["score"]
-                for row in sampler.read_record(self.run.record(part)).scores or ()
+                int(row["state_index"]): row["score"]
+                for row in sampler.read_record(self.run.record(part))["scores"]
                 if row["scorer"] == name and row["score"]
             }
             mine = (part.method.name, part.direction, part.seed)

@@ -5,23 +5,22 @@ record, for it is personal data.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 
+import sampler
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.participants.models import Answer
-from sampler import schema
+from prefmh_web.campaigns.voters import numbers_in
+from prefmh_web.participants.models import Participation
 
 NAME = "answers.csv"
-COLUMNS = ("annotator", "question", "answer", "answered_at")
+COLUMNS = ("voter", "question", "answer", "answered_at")
 
 
 def rows(campaign: Campaign) -> Iterator[tuple[str, ...]]:
     """Yield the header and a row for each answer, in the order in which they were given."""
     yield COLUMNS
-    found = Answer.objects.filter(participation__campaign=campaign).select_related("participation").order_by("pk")
-    for each in found.iterator(chunk_size=500):
-        yield (
-            str(each.participation.annotator_id),
-            each.name,
-            schema.escaped(each.answer),
-            schema.moment(each.answered_at),
-        )
+    numbers = numbers_in(campaign)
+    parts = Participation.objects.filter(campaign=campaign).exclude(answers={}).values_list("annotator", "answers")
+    found = [(each["at"], who, name, each["answer"]) for who, given in parts for name, each in given.items()]
+    for at, who, name, answer in sorted(found):
+        yield str(numbers[who]), name, sampler.escaped(answer), sampler.moment(datetime.fromisoformat(at))

@@ -25,6 +25,7 @@ from prefmh_web.campaigns.engine import reading
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Side, State
 from prefmh_web.campaigns.started import context_of, contexts_by_content, objects, started_campaign
+from prefmh_web.campaigns.voters import number_of
 from prefmh_web.config import Outcome
 from prefmh_web.objects import StoredObject
 from prefmh_web.participants import budget, completion, own_pairs, repeats
@@ -67,8 +68,10 @@ def due(annotator: Annotator, campaign: Campaign) -> Check | None:
     """
     terms, votes = terms_of(campaign), annotator.votes_cast
     seed = started_campaign(campaign).seed
-    trial = check_after(seed, annotator.pk, votes, terms.shares, len(terms.gold))
-    if trial is None or not campaign.is_running or annotator.removed_at:
+    if not terms.shares.total or not campaign.is_running or annotator.removed_at:
+        return None
+    trial = check_after(seed, number_of(annotator), votes, terms.shares, len(terms.gold))
+    if trial is None:
         return None
     check = _check(annotator, votes, trial)
     return None if check is None or check.answered_at else check

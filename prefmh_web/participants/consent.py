@@ -1,14 +1,21 @@
-"""What people agree to before they take part. Each version of the text is kept under its hash; a new one asks again."""
+"""What people agree to before they take part. Each version of the text is an event under its hash; a new one asks
+again.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from prefmh_web.campaigns.models import Annotator, Campaign
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from prefmh_web.campaigns import events
+from prefmh_web.campaigns.models import Annotator, Campaign, Event
 from prefmh_web.config import Study
-from prefmh_web.participants.models import Consent, ConsentText, Participation
+from prefmh_web.participants.models import Participation
 
 
 @dataclass(frozen=True)
@@ -25,9 +32,16 @@ def version_of(text: str) -> str:
 
 
 def keep(campaign: Campaign) -> None:
-    """Keep the text that is asked for now, for those who will have agreed to it."""
-    if text := campaign.config.study.consent:
-        ConsentText.objects.get_or_create(campaign=campaign, version=version_of(text), defaults={"text": text})
+    """Keep the text that a started campaign asks for now, for those who will have agreed to it; each text once."""
+    text = campaign.config.study.consent
+    said = {"version": version_of(text), "wording": text}
+    if text and not texts(campaign.pk).filter(data__version=said["version"]).exists():
+        events.note(campaign.pk, events.Kind.CONSENT_ASKED, said=said)
+
+
+def texts(campaign: int) -> QuerySet[Event]:
+    """Return the events with the texts that people of a campaign were asked to agree to, the first text first."""
+    return Event.objects.filter(campaign=campaign, kind=events.Kind.CONSENT_ASKED)
 
 
 def is_of_now(version: str, study: Study) -> bool:
@@ -41,22 +55,29 @@ def is_needed(annotator: Annotator | None, study: Study) -> bool:
         return False
     if annotator is None:
         return True
-    given = Consent.objects.filter(participation__annotator=annotator).order_by("-pk").values_list("version", "agreed")
-    version, agreed = given.first() or ("", False)
-    return not (agreed and is_of_now(version, study))
+    given = _given(annotator)
+    return not (given and given[-1]["agreed"] and is_of_now(given[-1]["version"], study))
 
 
 def was_given(annotator: Annotator) -> bool:
     """True if somebody has agreed to any version of the text."""
-    return Consent.objects.filter(participation__annotator=annotator, agreed=True).exists()
+    return any(each["agreed"] for each in _given(annotator))
+
+
+def _given(annotator: Annotator) -> list[dict[str, Any]]:
+    return Participation.objects.filter(annotator=annotator).values_list("consents", flat=True).first() or []
 
 
 def note(annotator: Annotator, answer: Answer) -> bool:
-    """Store what somebody answered, unless they have said so before, and return whether they agree."""
-    participation = Participation.objects.get(annotator=annotator)
-    last = Consent.objects.filter(participation=participation).order_by("-pk").first()
-    if last is None or (last.version, last.agreed) != (answer.version, answer.agrees):
-        Consent.objects.create(participation=participation, version=answer.version, agreed=answer.agrees)
+    """Store what somebody answered, unless that is their last answer, and return whether they agree. Within a
+    transaction.
+    """
+    part = Participation.objects.select_for_update(no_key=True).get(annotator=annotator)
+    last = part.consents[-1] if part.consents else {}
+    said = {"version": answer.version, "agreed": answer.agrees}
+    if said != {name: last.get(name) for name in said}:
+        part.consents.append(said | {"at": timezone.now().isoformat()})
+        part.save(update_fields=["consents"])
     return answer.agrees
 
 

@@ -10,7 +10,6 @@ stays    votes, leases and checks under the annotator's number, in which languag
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 from django.db.models import Q, QuerySet
 from django.utils import timezone
@@ -21,15 +20,14 @@ from prefmh_web.campaigns import events
 from prefmh_web.campaigns.lifecycle import panels
 from prefmh_web.campaigns.models import Annotator, Campaign, Vote
 from prefmh_web.campaigns.monitoring import problems
-from prefmh_web.participants.models import Answer, Check, Participant, Participation, PracticeAnswer
+from prefmh_web.participants.models import Check, Participant, Participation
 
 
 def remove(campaign: Campaign, annotators: Collection[int]) -> list[str]:
     """Remove everything that tells who annotators of a campaign are; return of which kinds there was something."""
     parts = Participation.objects.filter(annotator__in=annotators)
     counts = {
-        "answers": _deleted(Answer.objects.filter(participation__in=parts))
-        + _deleted(PracticeAnswer.objects.filter(participation__in=parts)),
+        "answers": parts.exclude(answers={}, practice=[]).update(answers={}, practice=[]),
         "reports": problems.remove(annotators),
         # That their part was ended, and when, stays an event of the record.
         "reasons": events.empty_texts(annotators),
@@ -43,11 +41,6 @@ def remove(campaign: Campaign, annotators: Collection[int]) -> list[str]:
     # A trial on their screen is taken back, as their pair is: its room in the budget is free again.
     Check.objects.filter(participation__in=parts, answered_at=None).update(answered_at=timezone.now())
     return [kind for kind, count in counts.items() if count]
-
-
-def _deleted(rows: QuerySet[Any]) -> int:
-    count, _ = rows.delete()
-    return count
 
 
 def _unname(campaign: Campaign, annotators: Collection[int]) -> int:

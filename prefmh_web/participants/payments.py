@@ -9,14 +9,15 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
+import sampler
 from prefmh_web.campaigns import events
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Annotator, Campaign
+from prefmh_web.campaigns.voters import number_of
 from prefmh_web.config import Outcome, Pay, Study
 from prefmh_web.participants import activity, checks, exclusion
 from prefmh_web.participants.models import Participation
 from prefmh_web.recruiters import Recruiter
-from sampler import schema
 
 NAME = "payments.csv"
 COLUMNS = (
@@ -50,18 +51,18 @@ def rows(campaign: Campaign) -> Iterator[tuple[str, ...]]:
     )
     for each in found.order_by("pk").iterator(chunk_size=500):
         yield (
-            schema.escaped(each.given_id),
-            *map(schema.escaped, _sent_under(each, study.platform)),
+            sampler.escaped(each.given_id),
+            *map(sampler.escaped, _sent_under(each, study.platform)),
             each.outcome,
-            schema.escaped(each.code),
+            sampler.escaped(each.code),
             study.paid_to(each, each.annotator.votes_cast).label if each.outcome else "",
-            schema.moment(each.arrived_at),
-            schema.moment(each.finished_at),
+            sampler.moment(each.arrived_at),
+            sampler.moment(each.finished_at),
             f"{minutes.get(each.annotator_id, 0):.1f}",
             str(each.annotator.votes_cast),
             *map(str, checks.counts_of(each)),
             "" if each.bonus is None else str(each.bonus),
-            schema.escaped(reasons.get(each.annotator_id, "")),
+            sampler.escaped(reasons.get(each.annotator_id, "")),
         )
 
 
@@ -86,7 +87,7 @@ def set_bonus(annotator: Annotator, amount: Decimal | None, *, by: User | None =
             # Whose it is stands in payments.csv alone.
             events.note(annotator.campaign_id, events.Kind.BONUS_SET, by)
         elif not known.exists():
-            raise NotPossible(f"Nothing says who person {annotator.pk} is, so no bonus can be paid.")
+            raise NotPossible(f"Nothing says who person {number_of(annotator)} is, so no bonus can be paid.")
 
 
 def owed(campaign: Campaign, numbers: Collection[int]) -> set[int]:

@@ -15,6 +15,7 @@ from django.db.models.functions import Coalesce, RowNumber
 from django.utils import timezone
 
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Side, Vote
+from prefmh_web.campaigns.voters import numbers_in
 from prefmh_web.config import Outcome
 from prefmh_web.participants import speed
 from prefmh_web.participants.models import Check, Participation, Stage
@@ -25,6 +26,7 @@ class Person:
     """Somebody who votes in a campaign.
 
     Args:
+        number: what they are called in the record.
         annotator: who they are in the record.
         part: who they are to their platform, and how far; None where none has sent them.
         votes: how many they gave, those that came too late included.
@@ -37,6 +39,7 @@ class Person:
         seen_at: when they were last there.
     """
 
+    number: int
     annotator: Annotator
     part: Participation | None
     votes: int
@@ -47,11 +50,6 @@ class Person:
     checks_failed: int
     fast_votes: int
     seen_at: datetime
-
-    @property
-    def number(self) -> int:
-        """What they are called in the record."""
-        return self.annotator.pk
 
     @property
     def has_id(self) -> bool:
@@ -92,10 +90,10 @@ def people_of(campaign: Campaign) -> list[Person]:
     return _people(campaign, campaign.annotators.order_by("pk"))
 
 
-def people_after(campaign: Campaign, annotator: int, most: int) -> list[Person]:
+def people_after(campaign: Campaign, number: int, most: int) -> list[Person]:
     """Return so many people of a campaign at most who have joined after somebody of this number."""
-    page = campaign.annotators.filter(pk__gt=annotator).order_by("pk").values_list("pk", flat=True)[:most]
-    return _people(campaign, Annotator.objects.filter(pk__in=list(page)).order_by("pk"))
+    page = list(numbers_in(campaign))[number : number + most]
+    return _people(campaign, Annotator.objects.filter(pk__in=page).order_by("pk"))
 
 
 def person_of(annotator: Annotator) -> Person:
@@ -107,9 +105,11 @@ def person_of(annotator: Annotator) -> Person:
 def _people(campaign: Campaign, annotators: QuerySet[Annotator]) -> list[Person]:
     parts = {part.annotator_id: part for part in _parts(annotators)}
     votes, checks, (skips, asked_at) = _votes(annotators), _checks(annotators), _leases(annotators)
+    numbers = numbers_in(campaign)
     medians, fast = _medians(annotators), speed.fast_votes(annotators, speed.most_a_minute(campaign))
     return [
         Person(
+            number=numbers[each.pk],
             annotator=each,
             part=parts.get(each.pk),
             votes=votes[each.pk][0],

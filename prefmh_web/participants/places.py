@@ -11,6 +11,7 @@ from datetime import timedelta
 
 from django.db import transaction
 from django.db.models import Max, Q, QuerySet
+from django.db.models.fields.json import KeyTransform
 from django.utils import timezone
 
 from prefmh_web.campaigns.models import Campaign
@@ -50,11 +51,12 @@ def _is_free(part: Participation, study: Study) -> bool:
     others = held(part.campaign, study).exclude(pk=part.pk)
     if study.places is not None and others.count() >= study.places:
         return False
-    answers = dict(part.answers.values_list("name", "answer"))
     for question in study.protocol.questions:
-        answer = answers.get(question.name, "")
+        answer = part.answers.get(question.name, {}).get("answer", "")
         most = question.places.get(answer)
-        same = others.filter(answers__name=question.name, answers__answer=answer)
+        # Not by a look-up in words: a question's name may have two underscores.
+        given = KeyTransform("answer", KeyTransform(question.name, "answers"))
+        same = others.alias(given=given).filter(given=answer)
         if most is not None and same.count() >= most:
             return False
     return True

@@ -8,7 +8,7 @@ from typing import Any
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.config import Outcome, Study
 from prefmh_web.participants import budget, consent
-from sampler import schema
+from sampler import tables
 
 LEFT_OUT = "(left out)"
 """What stands in the record for something that would let people pass, or be paid, who did not take part."""
@@ -19,7 +19,7 @@ def documents(campaign: Campaign) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the file's name and what it holds, where something of it is set up."""
     study = campaign.config.study
     if _shapes(study):
-        yield schema.PROTOCOL, _described(study, campaign)
+        yield tables.PROTOCOL, _described(study, campaign)
 
 
 def _shapes(study: Study) -> bool:

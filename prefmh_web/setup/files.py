@@ -18,18 +18,22 @@ from typing import IO, BinaryIO, Final
 from django.conf import settings
 from django.contrib.auth.models import User
 
+import sampler
 from prefmh_web.campaigns.models import Campaign, Catalog
 from prefmh_web.config import CampaignConfig, UploadedFile
 from prefmh_web.setup import export
 from prefmh_web.setup.problems import Problem, SetupError, refused
 from prefmh_web.setup.reading import Tell, config_in
-from prefmh_web.setup.unpacking import BROKEN, archive_in
 from prefmh_web.transport.disk import is_no_room
 
 NAME: Final = "campaign.yaml"
 MAX_YAML_BYTES: Final = 8 * 2**20
 MAX_FILE_BYTES: Final = 512 * 2**20
 _Read = Callable[[bytes], CampaignConfig]
+BROKEN = sampler.BROKEN_ARCHIVE
+"""What zipfile raises for an archive that is damaged or encrypted."""
+_MOST_MEMBERS = 1000
+_MAX_DIRECTORY_BYTES = 2**20
 _FOLDER = "files"
 _MAGIC = b"PK"
 _PIECE = 2**20
@@ -75,7 +79,11 @@ def _stored_as(uploaded: UploadedFile) -> str:
 
 @contextmanager
 def opened(
-    file: BinaryIO, beside: PurePath | None = None, tell: Tell | None = None, owner: User | None = None
+    file: BinaryIO,
+    beside: PurePath | None = None,
+    tell: Tell | None = None,
+    owner: User | None = None,
+    kept: UploadedFile | None = None,
 ) -> Iterator[tuple[CampaignConfig, IO[bytes] | None]]:
     """Yield the setup of a file, and the file of its objects if it has one, at its beginning.
 
@@ -83,38 +91,44 @@ def opened(
         file: `campaign.yaml`, or a ZIP with it.
         beside: where the file of the objects lies if it is not in a ZIP; None if it is nowhere else.
         tell, owner: as `reading.config_in` has them.
+        kept: the file that the campaign has already, which need not be sent again.
 
     Raises:
         SetupError: with every problem found.
     """
     begin = file.read(len(_MAGIC))
     file.seek(0)
-    with TemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR) as kept:
+    with TemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR) as copy:
         read = partial(config_in, tell=tell, owner=owner)
-        setup = _unpacked(file, kept, read) if begin == _MAGIC else _with_neighbour(file, kept, beside, read)
-        kept.seek(0)
-        yield setup, None if setup.file is None else kept
+        if begin == _MAGIC:
+            config = _unpacked(file, copy, read)
+        else:
+            config = read(_limited(file, MAX_YAML_BYTES, NAME))
+            if config.file is not None and config.file == kept:
+                yield config, None
+                return
+            _keep_neighbour(config, copy, beside)
+        copy.seek(0)
+        yield config, None if config.file is None else copy
 
 
-def _with_neighbour(file: BinaryIO, kept: IO[bytes], beside: PurePath | None, read: _Read) -> CampaignConfig:
-    setup = read(_limited(file, MAX_YAML_BYTES, NAME))
-    if setup.file is None:
-        return setup
+def _keep_neighbour(config: CampaignConfig, kept: IO[bytes], beside: PurePath | None) -> None:
+    if config.file is None:
+        return
     if beside is None:
-        message = f"is not here: send a ZIP with {NAME} and “{setup.file.name}”"
+        message = f"is not here: send a ZIP with {NAME} and “{config.file.name}”"
         raise SetupError([Problem(message, "file")])
     try:
-        with open(beside / setup.file.name, "rb") as source:
-            _keep(source, kept, setup.file)
+        with open(beside / config.file.name, "rb") as source:
+            _keep(source, kept, config.file)
     except OSError as error:
-        message = f"“{setup.file.name}” cannot be read beside {NAME} ({error.strerror}); put it there, or use a ZIP"
+        message = f"“{config.file.name}” cannot be read beside {NAME} ({error.strerror}); put it there, or use a ZIP"
         raise SetupError([Problem(message, "file.name")]) from error
-    return setup
 
 
 def _unpacked(file: BinaryIO, kept: IO[bytes], read: _Read) -> CampaignConfig:
     try:
-        with archive_in(file) as archive:
+        with _archive_in(file) as archive:
             if NAME not in archive.namelist():
                 raise refused(f"The ZIP has no {NAME}. Put it at the top, not in a folder.")
             with archive.open(NAME) as member:
@@ -161,3 +175,20 @@ def _limited(file: IO[bytes] | BinaryIO, limit: int, name: str) -> bytes:
         if content.tell() > limit:
             raise refused(f"{name} is larger than {limit // 2**20} MiB. Was another file meant?")
     return content.getvalue()
+
+
+def _archive_in(file: BinaryIO) -> zipfile.ZipFile:
+    """Return the archive that a file is. Its members are only listed: the size that it states of one may be a lie.
+
+    Raises:
+        SetupError: it has too many members, or one that a setup has no use for.
+        BROKEN: it is no archive.
+    """
+    try:
+        return sampler.archive_in(file, _MOST_MEMBERS, _MAX_DIRECTORY_BYTES)
+    except sampler.TooLargeError as error:
+        raise refused(
+            f"The ZIP has more than {_MOST_MEMBERS} files, or very long names. It holds campaign.yaml and one more."
+        ) from error
+    except sampler.ArchiveError as error:
+        raise refused(str(error)) from error

@@ -10,10 +10,10 @@ import os
 import sys
 from collections.abc import Sequence
 
-from sampler.commands import diagnose, mars, pilot, report, synthetic, verify, vocabulary
+from sampler.commands import diagnose, mars, pilot, report, synthetic, tables, verify, vocabulary
 from sampler.commands.arguments import UnusableFileError, UnusableOptionsError
 from sampler.diagnostics.extras import MissingExtra
-from sampler.record.replay import RecordError
+from sampler.record.differences import RecordError
 
 COMMANDS = {
     "synthetic": synthetic,
@@ -23,6 +23,7 @@ COMMANDS = {
     "mars": mars,
     "report": report,
     "verify": verify,
+    "tables": tables,
 }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -59,11 +58,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Run it, and print what it has found or written."""
     from sampler.diagnostics.report import diagnose
-    from sampler.record.reader import read_properties, read_record
+    from sampler.record.record import read_properties, read_record
 
     record = read_record(options.export)
     if options.properties is not None:
-        record = replace(record, properties=read_properties(options.properties))
+        record = record.but(properties=read_properties(options.properties))
     rng = np.random.default_rng(options.seed)
     asked = options.column, options.resamples, options.cluster, options.all_samples
     for line in diagnose(record, rng, *asked):

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sampler.diagnostics import Choices
-from sampler.record.reader import Record, Row
-from sampler.record.replay import RecordError
+from sampler.record.differences import RecordError, step_key
+from sampler.record.record import Record
+from sampler.record.tables import Row
 
-CLUSTERS = ("prompt", "chain", "step", "annotator")
+CLUSTERS = ("prompt", "chain", "step", "voter")
 # A judge in one of these orders draws the sides of its votes by chance.
 _BY_CHANCE = ("random", "balanced")
 _NAME_LENGTH = 60
@@ -34,13 +35,13 @@ class Objects:
     """
 
     def __init__(self, record: Record) -> None:
-        self._what = {row["state"]: _what(row) for row in record.states}
-        self._prompts = {row["state"]: _prompt(row) for row in record.states}
-        content = {row["state"]: row["content"] for row in record.states}
+        self._what = {row["state_index"]: _what(row) for row in record["states"]}
+        self._prompts = {row["state_index"]: _prompt(row) for row in record["states"]}
+        content = {row["state_index"]: row["content"] for row in record["states"]}
         self._place: dict[Hashable, int] = {}
         short: list[str] = []
-        for row in sorted(record.steps, key=lambda row: (int(row["chain"]), int(row["step"]))):
-            for state in (row["current"], row["proposal"]):
+        for row in sorted(record["steps"], key=lambda row: (int(row["chain_index"]), int(row["step"]))):
+            for state in (row["current_state"], row["proposal_state"]):
                 if self._place.setdefault(self._what[state], len(short)) == len(short):
                     short.append((content[state].splitlines() or [""])[0][:_NAME_LENGTH])
         self.names = _distinct(short)
@@ -69,7 +70,7 @@ class Answer:
     second: int
     chose_first: bool
     cluster: Hashable
-    annotator: str
+    voter: str
     """Empty for a model."""
 
     @property
@@ -151,21 +152,21 @@ def populations(record: Record, objects: Objects, cluster: str) -> list[Populati
 
 def _answers(record: Record, objects: Objects, cluster: str) -> Iterator[Answer]:
     """Yield the votes in the order in which they were given."""
-    asked = {(row["chain"], row["step"]): (row["current"], row["proposal"]) for row in record.steps}
+    asked = {step_key(row): (row["current_state"], row["proposal_state"]) for row in record["steps"]}
     # One format and one time zone, so that times sort as text; votes without a time stay as they stand.
-    counted = [row for row in record.votes if row["number"]]
+    counted = [row for row in record["votes"] if row["number"]]
     for row in sorted(counted, key=lambda row: row.get("cast_at", "")):
-        current, proposal = asked[row["chain"], row["step"]]
+        current, proposal = asked[step_key(row)]
         chose_first, for_proposal = _is(row, "chosen_side", "first", "second"), _is(row, "for_proposal", "1", "0")
         first, second = (proposal, current) if chose_first == for_proposal else (current, proposal)
         belongs = {
             "prompt": objects.prompt(current),
-            "chain": row["chain"],
-            "step": (row["chain"], row["step"]),
-            "annotator": row["annotator"],
+            "chain": row["chain_index"],
+            "step": step_key(row),
+            "voter": row["voter"],
         }[cluster]
         yield Answer(
-            int(row["judge"]), objects.place(first), objects.place(second), chose_first, belongs, row["annotator"]
+            int(row["judge_index"]), objects.place(first), objects.place(second), chose_first, belongs, row["voter"]
         )  # fmt: skip
 
 
@@ -195,7 +196,7 @@ def _what(row: Row) -> Hashable:
     """Return what voters saw of a state that a chain made; a catalog's states are told apart by their numbers."""
     code = row.get("code", "")
     if not code:
-        return row["state"]
+        return row["state_index"]
     return (_prompt(row), row["content"]) if _is_text(code) else code
 
 

@@ -11,16 +11,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sampler.objects.properties import measure_of
-from sampler.record.reader import Record, Row
-from sampler.record.replay import RecordError
+from sampler.record.differences import RecordError
+from sampler.record.record import Record
+from sampler.record.tables import SCORERS, Row
 
 NO_PIXELS = (
     "the export does not hold the pictures themselves. Download properties.csv from the campaign's page and give it "
     "with --properties properties.csv"
 )
 _IDS = {
-    "state": "numbers of states, which are arbitrary",
-    "chain": "numbers of chains",
+    "state_index": "numbers of states, which are arbitrary",
+    "object_index": "numbers of states, which are arbitrary",
+    "chain_index": "numbers of chains",
     "step": "numbers of steps",
     "phase": "what the samples are to an analysis",
     "neighbours": "numbers of states, which are arbitrary",
@@ -65,8 +67,8 @@ def followed(record: Record, name: str | None = None) -> Followed:
         KeyError: a table lacks a column.
         ValueError: an object cannot be measured.
     """
-    samples = [row for row in record.samples if row["step"] != "0"]
-    visited = list(dict.fromkeys(row["state"] for row in samples))
+    samples = [row for row in record["samples"] if row["step"] != "0"]
+    visited = list(dict.fromkeys(row["state_index"] for row in samples))
     tables, missing = _tables(record, visited, samples)
     if name is None:
         found = (_column(each, cells, samples) for each, cells in tables.items() if _is_numeric(cells))
@@ -96,12 +98,12 @@ def _tables(record: Record, visited: list[str], samples: list[Row]) -> tuple[dic
     if not samples:
         why = (
             "no sample is to be analysed yet"
-            if any(row["verdict"] for row in record.steps)
+            if any(row["verdict"] for row in record["steps"])
             else "no step is decided yet"
         )
         return {}, f"{why}, so there is nothing to follow"
     measure = measure_of(record.config["space"])
-    rows = {row["state"]: row for row in record.states}
+    rows = {row["state_index"]: row for row in record["states"]}
     tables: dict[str, _Cells] = {}
     if measure is not None:
         measured = {state: measure(rows[state]["content"], rows[state].get("code", "")) for state in visited}
@@ -110,31 +112,31 @@ def _tables(record: Record, visited: list[str], samples: list[Row]) -> tuple[dic
     for name, cells in _scores(record, visited).items():
         # What is measured anyway is the same.
         tables.setdefault(name, cells)
-    for name, cells in _of_states(record.properties, visited, "properties.csv", record.states):
+    for name, cells in _of_states(record["properties"], visited, "properties.csv", record["states"]):
         tables[name] = cells
-    for name, cells in _of_states(record.states, visited, "states.csv"):
+    for name, cells in _of_states(record["states"], visited, "states.csv"):
         tables["p0_weight" if name == "weight" and name in tables else name] = cells
-    for name in _own(record.samples):
+    for name in _own(record["samples"]):
         column = [row[name] for row in samples]
         tables[name] = _Cells(column, column)
-    return tables, "" if measure or record.properties or record.scores else NO_PIXELS
+    return tables, "" if measure or record["properties"] or record["scores"] else NO_PIXELS
 
 
 def _scores(record: Record, visited: list[str]) -> dict[str, _Cells]:
     """Return the scores of the states that were visited, by scorer; an empty cell where there is none."""
-    found: dict[str, dict[str, str]] = {scorer["name"]: {} for scorer in record.scorers or ()}
-    for row in record.scores or ():
-        found.setdefault(row["scorer"], {})[row["state"]] = row["score"]
+    found: dict[str, dict[str, str]] = {scorer["name"]: {} for scorer in record.documents.get(SCORERS, ())}
+    for row in record["scores"]:
+        found.setdefault(row["scorer"], {})[row["state_index"]] = row["score"]
     return {name: _Cells({state: cells.get(state, "") for state in visited}, ()) for name, cells in found.items()}
 
 
 def _of_states(table: list[Row], visited: list[str], file: str, states: Sequence[Row] = ()) -> list[tuple[str, _Cells]]:
-    rows = {row["state"]: row for row in table}
+    rows = {row["state_index"]: row for row in table}
     for state in states:
-        row = rows.get(state["state"])
+        row = rows.get(state["state_index"])
         if row is not None and "content" in row and row["content"] != state["content"]:
             raise RecordError(
-                f"{file} is of another campaign: of state {state['state']} it says {row['content'][:60]!r}"
+                f"{file} is of another campaign: of state {state['state_index']} it says {row['content'][:60]!r}"
             )
     if table and (lost := [state for state in visited if state not in rows]):
         raise RecordError(f"{file} has no row for state {lost[0]}; download it again, after the export")
@@ -152,11 +154,11 @@ def _column(name: str, found: _Cells, samples: list[Row]) -> Column:
     if problem := _ids(name, found):
         return Column(name, {}, problem)
     cells = found.cells
-    drawn = cells if isinstance(cells, Sequence) else [cells[row["state"]] for row in samples]
+    drawn = cells if isinstance(cells, Sequence) else [cells[row["state_index"]] for row in samples]
     numbers = [_number(cell) for cell in drawn]
     if wrong := [place for place, number in enumerate(numbers) if number is None]:
         first = ", ".join(
-            f"{drawn[place][:60]!r} (chain {samples[place]['chain']}, step {samples[place]['step']})"
+            f"{drawn[place][:60]!r} (chain {samples[place]['chain_index']}, step {samples[place]['step']})"
             for place in wrong[:_SHOWN_DRAWS]
         )
         return Column(name, {}, f"{len(wrong):,} of {len(drawn):,} draws have no number there, the first ones {first}")
@@ -164,7 +166,7 @@ def _column(name: str, found: _Cells, samples: list[Row]) -> Column:
         return Column(name, {}, f"it has one value; every draw is {numbers[0]:g}")
     draws: Draws = {}
     for row, number in zip(samples, numbers, strict=True):
-        draws.setdefault(row["chain"], []).append(number or 0.0)
+        draws.setdefault(row["chain_index"], []).append(number or 0.0)
     return Column(name, draws)
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -33,9 +32,11 @@ from sampler.diagnostics import (
 )
 from sampler.diagnostics.answers import Answer, Objects, Population, cluster_of, populations
 from sampler.diagnostics.properties import Column, Followed, followed
-from sampler.record import schema
-from sampler.record.reader import Record, Row
-from sampler.record.replay import RecordError
+from sampler.record import tables
+from sampler.record.checks import EXTENDED, events_of
+from sampler.record.differences import RecordError
+from sampler.record.record import Record
+from sampler.record.tables import Row
 
 _SHOWN_ITEMS = 10
 _SHOWN_PAIRS = 5
@@ -61,7 +62,7 @@ def diagnose(
     Args:
         column: the property of the objects to follow along the chains; without it, all numeric ones (`properties.py`).
         resamples: bootstrap resamples behind the intervals of scores and leans.
-        cluster: which votes share a weight there: "prompt", "chain", "step" or "annotator". Without it prompts where
+        cluster: which votes share a weight there: "prompt", "chain", "step" or "voter". Without it prompts where
             the objects answer several, else chains.
         all_samples: follow also the samples of the burn-in and of the warm-up with its settling.
 
@@ -78,7 +79,7 @@ def diagnose(
         clusters = cluster_of(objects, cluster)
         voters = populations(record, objects, clusters)
         properties = followed(record, column)
-        prompts = {row["chain"]: objects.prompt(row["state"]) for row in record.samples}
+        prompts = {row["chain_index"]: objects.prompt(row["state_index"]) for row in record["samples"]}
         opening += [*_convergence(properties, prompts), *_means(record, properties, prompts)]
     except KeyError as error:
         raise RecordError(f"the record cannot be read: there is no column or row {error}") from error
@@ -99,31 +100,31 @@ def diagnose(
 
 def analysed(record: Record, all_samples: bool = False) -> tuple[Record, str]:
     """Return a record with the samples of the sampling phase, or of all phases, and how many these are, in words."""
-    samples = [row for row in record.samples if row["step"] != "0"]
+    samples = [row for row in record["samples"] if row["step"] != "0"]
     if all_samples:
         return record, f"Samples: {len(samples):,} of all phases"
-    phases = Counter(row.get("phase", schema.SAMPLING) for row in samples)
-    left_out = ", ".join(f"{count:,} of the {phase}" for phase, count in phases.items() if phase != schema.SAMPLING)
-    kept = [row for row in record.samples if row.get("phase", schema.SAMPLING) == schema.SAMPLING]
-    told = f"Samples: {phases[schema.SAMPLING]:,} of the sampling phase"
-    return replace(record, samples=kept), f"{told}; left out are {left_out}" if left_out else told
+    phases = Counter(row["phase"] for row in samples)
+    left_out = ", ".join(f"{count:,} of the {phase}" for phase, count in phases.items() if phase != tables.SAMPLING)
+    kept = [row for row in record["samples"] if row["phase"] == tables.SAMPLING]
+    told = f"Samples: {phases[tables.SAMPLING]:,} of the sampling phase"
+    return record.but(samples=kept), f"{told}; left out are {left_out}" if left_out else told
 
 
 def _extensions(record: Record) -> Iterator[str]:
     """Yield what was added to the steps after the start: whoever reads averages should know."""
-    for row in record.extensions or ():
+    for row, said in events_of(record["events"], EXTENDED):
         yield (
-            f"Extended from {row['steps_before']} to {_many(int(row['steps_after']), 'step')} a chain on "
-            f"{row['extended_at'][:10]}; if that was decided by what had been sampled, averages are biased"
+            f"Extended from {said['steps_before']} to {_many(int(said['steps_after']), 'step')} a chain on "
+            f"{row['at'][:10]}; if that was decided by what had been sampled, averages are biased"
         )
 
 
 def _chains(record: Record) -> Iterator[str]:
-    decided = [row for row in record.steps if row["verdict"]]
-    counted = sum(bool(row["number"]) for row in record.votes)
+    steps, votes = record["steps"], record["votes"]
+    decided, counted = [row for row in steps if row["verdict"]], sum(bool(row["number"]) for row in votes)
     yield (
-        f"{_many(len(_by_chain(record.samples)), 'chain')}, {_many(len(decided), 'decided step')}, "
-        f"{len(record.steps) - len(decided)} open; {_many(counted, 'counted vote')}, {len(record.votes) - counted} late"
+        f"{_many(len(_by_chain(record['samples'])), 'chain')}, {_many(len(decided), 'decided step')}, "
+        f"{len(steps) - len(decided)} open; {_many(counted, 'counted vote')}, {len(votes) - counted} late"
     )
     if not decided:
         return
@@ -134,7 +135,7 @@ def _chains(record: Record) -> Iterator[str]:
 
 
 def _acceptance(decided: Sequence[Row]) -> Acceptance:
-    differed = [row["verdict"] == "accept" for row in decided if row["current"] != row["proposal"]]
+    differed = [row["verdict"] == "accept" for row in decided if row["current_state"] != row["proposal_state"]]
     return Acceptance(sum(differed), len(differed))
 
 
@@ -278,11 +279,11 @@ def _agreement(answers: list[Answer], rng: np.random.Generator) -> Iterator[str]
     first: dict[Asked, dict[str, bool]] = defaultdict(dict)
     again: list[tuple[bool, bool]] = []
     for each in answers:
-        if each.annotator and each.first != each.second:
+        if each.voter and each.first != each.second:
             given = first[each.judge, each.pair]
-            if each.annotator in given:
-                again.append((given[each.annotator], each.chose_former))
-            given.setdefault(each.annotator, each.chose_former)
+            if each.voter in given:
+                again.append((given[each.voter], each.chose_former))
+            given.setdefault(each.voter, each.chose_former)
     shared = {asked: given for asked, given in first.items() if len(given) > 1}
     if shared:
         counts = [[sum(given.values()), len(given) - sum(given.values())] for given in shared.values()]
@@ -307,15 +308,15 @@ def _pairs_of_people(shared: dict[Asked, dict[str, bool]]) -> Iterator[str]:
     enough = sorted((item for item in both.items() if len(item[1]) >= _FEWEST_SHARED), key=lambda item: -len(item[1]))
     for (one, other), chosen in enough[:_SHOWN_PAIRS]:
         kappa = cohen_kappa([a for a, _ in chosen], [b for _, b in chosen])
-        yield f"  Cohen's kappa of annotators {one} and {other}: {_kappa(kappa)} on {len(chosen)} questions"
+        yield f"  Cohen's kappa of voters {one} and {other}: {_kappa(kappa)} on {len(chosen)} questions"
     if len(enough) > _SHOWN_PAIRS:
-        yield f"  … {len(enough) - _SHOWN_PAIRS} more pairs of annotators"
+        yield f"  … {len(enough) - _SHOWN_PAIRS} more pairs of voters"
 
 
 def _by_chain(rows: Sequence[Row]) -> dict[str, Chain]:
     chains: dict[str, Chain] = defaultdict(list)
     for row in rows:
-        chains[row["chain"]].append(row)
+        chains[row["chain_index"]].append(row)
     return chains
 
 

@@ -3,7 +3,7 @@
     lockstep/settings.json, steps.csv, editor.csv    the record itself (`lockstep_record`)
     campaign.json                                      {"lockstep": the settings}: no campaign runs such a config
     steps.csv, states.csv, samples.csv               what follows from it, as an export has it; without times
-    votes.csv, ratings.csv                           headers only
+    the other tables                                   headers only
 
 Everything is written and read row by row, and equal records give equal bytes.
 """
@@ -17,24 +17,24 @@ import json
 import shutil
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from sampler.experiments.lockstep import LockstepSettings
 from sampler.experiments.lockstep_record import Folder, replay_lockstep
-from sampler.record import replay_file as exports
-from sampler.record import schema
+from sampler.record import replay as exports
+from sampler.record import tables
 from sampler.record.cells import Cell
-from sampler.record.check_chain import Difference
-from sampler.record.replay import RecordError, Replay
-from sampler.record.state_index import state_number
+from sampler.record.differences import Difference, RecordError
+from sampler.record.draws import state_number
+from sampler.record.replay import Replay
 
 FOLDER = "lockstep"
 _SETTINGS = "settings.json"
 _FILES = (_SETTINGS, "steps.csv", "editor.csv")
-_TABLES = tuple(schema.states_table(()) if table is schema.STATES else table for table in schema.TABLES)
+_TABLES = tuple(table for table in tables.CHECKED if table is not tables.CHECKS)
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def write_archive(folder: Path, path: Path) -> None:
             with (folder / name).open("rb") as source, archive.open(_entry(f"{FOLDER}/{name}"), "w") as entry:
                 shutil.copyfileobj(source, entry)
         settings = _settings(folder)
-        with archive.open(_entry(schema.CONFIG), "w") as entry:
+        with archive.open(_entry(tables.CONFIG), "w") as entry:
             entry.write(_config(settings).encode())
         for table in _TABLES:
             with archive.open(_entry(table.file), "w") as entry:
@@ -106,8 +106,8 @@ def _replay(archive: zipfile.ZipFile) -> Replay:
 def _tables_that_differ(
     archive: zipfile.ZipFile, folder: zipfile.Path, settings: LockstepSettings
 ) -> Iterator[Difference]:
-    if archive.read(schema.CONFIG).decode() != _config(settings):
-        yield _differs(f"{schema.CONFIG} does not hold the settings of {FOLDER}/{_SETTINGS}")
+    if archive.read(tables.CONFIG).decode() != _config(settings):
+        yield _differs(f"{tables.CONFIG} does not hold the settings of {FOLDER}/{_SETTINGS}")
     for table in _TABLES:
         with archive.open(table.file) as entry, io.TextIOWrapper(entry, encoding="utf-8", newline="") as found:
             pairs = itertools.zip_longest(found, _lines(table, folder, settings))
@@ -117,12 +117,13 @@ def _tables_that_differ(
                     break
 
 
-def _lines(table: schema.Table, folder: Folder, settings: LockstepSettings) -> Iterator[str]:
+def _lines(table: tables.Table, folder: Folder, settings: LockstepSettings) -> Iterator[str]:
     """Yield the lines of one of an export's tables."""
-    for cells in (table.header, *_START[table.name](settings)):
+    first, of_move = _ROWS.get(table.name, (_no_rows, None))
+    for cells in (table.header, *first(settings)):
         yield _line(cells)
-    for move in _moves(folder, settings):
-        for cells in _OF_MOVE[table.name](move):
+    for move in _moves(folder, settings) if of_move else ():
+        for cells in of_move(move) if of_move else ():
             yield _line(cells)
 
 
@@ -131,10 +132,10 @@ def _moves(folder: Folder, settings: LockstepSettings) -> Iterator[_Move]:
     standing = [(state_number(chain, 0, settings.chains), first) for chain in range(settings.chains)]
     lowest = {first: standing[0][0]}
     for row in _steps(folder):
-        number = state_number(int(row["chain"]), int(row["step"]), settings.chains)
+        number = state_number(int(row["chain_index"]), int(row["step"]), settings.chains)
         lowest[row["proposal"]] = min(number, lowest.get(row["proposal"], number))
     for row in _steps(folder):
-        chain, step = int(row["chain"]), int(row["step"])
+        chain, step = int(row["chain_index"]), int(row["step"])
         current, state = standing[chain]
         proposal = current if row["proposal"] == state else state_number(chain, step, settings.chains)
         if row["accepted"] == "1":
@@ -161,22 +162,21 @@ def _first_samples(settings: LockstepSettings) -> Iterator[list[Cell]]:
     first = settings.space.build().first
     for chain in range(settings.chains):
         number = state_number(chain, 0, settings.chains)
-        yield schema.SAMPLES.row(chain=chain, step=0, state=number, content=first)
+        yield _sample(chain, 0, number, first)
 
 
 def _step_of(move: _Move) -> Iterator[list[Cell]]:
-    nothing = {"budgets": (), "votes_cast": (), "votes_for": (), "current_ratings": (), "proposal_ratings": ()}
-    yield schema.STEPS.row(
-        chain=move.chain,
+    yield tables.STEPS.row(
+        chain_index=move.chain,
         step=move.step,
-        current=move.current,
-        proposal=move.proposal,
+        current_state=move.current,
+        proposal_state=move.proposal,
         log_r0=float(move.row["log_r0"]),
         uniform=float(move.row["uniform"]),
         verdict="accept" if move.row["accepted"] == "1" else "reject",
         opened_at=None,
         decided_at=None,
-        **nothing,
+        part_index=None,
     )
 
 
@@ -187,28 +187,27 @@ def _state_of(move: _Move) -> Iterator[list[Cell]]:
 
 def _sample_of(move: _Move) -> Iterator[list[Cell]]:
     number, content = move.after
-    yield schema.SAMPLES.row(chain=move.chain, step=move.step, state=number, content=content)
+    yield _sample(move.chain, move.step, number, content)
 
 
-_START = {
-    "votes": _no_rows,
-    "ratings": _no_rows,
-    "steps": _no_rows,
-    "states": _first_states,
-    "samples": _first_samples,
+_ROWS: dict[
+    str, tuple[Callable[[LockstepSettings], Iterator[list[Cell]]], Callable[[_Move], Iterator[list[Cell]]] | None]
+] = {
+    "steps": (_no_rows, _step_of),
+    "states": (_first_states, _state_of),
+    "samples": (_first_samples, _sample_of),
 }
-_OF_MOVE = {
-    "votes": _no_rows,
-    "ratings": _no_rows,
-    "steps": _step_of,
-    "states": _state_of,
-    "samples": _sample_of,
-}
+"""Of each table that has rows: the first ones, and those of a move."""
 
 
 def _state(number: int, content: str, same: int) -> list[Cell]:
-    table = schema.states_table(())
-    return table.row(state=number, weight=None, neighbours=(), content=content, code="", object=same)
+    return tables.STATES.row(
+        state_index=number, object_index=same, weight=None, neighbours=(), content=content, code=""
+    )
+
+
+def _sample(chain: int, step: int, number: int, content: str) -> list[Cell]:
+    return tables.SAMPLES.row(chain_index=chain, step=step, state_index=number, content=content, phase=tables.SAMPLING)
 
 
 def _settings(folder: Path) -> LockstepSettings:
@@ -233,4 +232,4 @@ def _line(cells: Sequence[Cell]) -> str:
 
 
 def _differs(message: str) -> LockstepDifference:
-    return LockstepDifference(0, 0, message, "", "")
+    return LockstepDifference("", message, "", "", FOLDER)

@@ -31,11 +31,11 @@ from sampler.experiments.lockstep import LockstepSettings, Step, verdict
 from sampler.experiments.mars import FinalMolecule, score_of
 from sampler.kernels.learned_fragments import base_ratio
 from sampler.objects.molecules.measures import rate_molecule
-from sampler.record.replay import RecordError
+from sampler.record.differences import RecordError
 from sampler.spaces.molecules.edits import Edits
 
 STEP_COLUMNS = (
-    "step", "chain", "proposal", "log_q_forward", "log_q_backward", "log_r0", "score", "uniform", "accepted",
+    "step", "chain_index", "proposal", "log_q_forward", "log_q_backward", "log_r0", "score", "uniform", "accepted",
 )  # fmt: skip
 EDITOR_COLUMNS = ("step", "editor", "updates", "loss", "digest")
 Folder = Path | zipfile.Path

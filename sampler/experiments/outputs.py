@@ -16,42 +16,47 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
-from sampler.record.cells import escaped, number, whole, word, yes_or_no
-from sampler.record.schema import Column, Table
-
-Row = dict[str, str]
+from sampler.record.cells import FLAG, NUMBER, TEXT, WHOLE, WORD, Kind
+from sampler.record.tables import Column, Row, Table
 
 SETTINGS = "settings.json"
 RECORDS, EVALUATION, FIGURES, IMAGES = "records", "evaluation", "figures", "images"
 
+
+def _column(name: str, kind: Kind) -> Column:
+    return Column(name, kind, "")
+
+
 PAIRS = Table(
     "pairs",
+    "",
     (
-        Column("pair", word),
-        Column("direction", word),
-        Column("seed", whole),
-        Column("prompt", whole),
-        Column("match", whole),
-        Column("one", word),
-        Column("one_chain", whole),
-        Column("one_step", whole),
-        Column("other", word),
-        Column("other_chain", whole),
-        Column("other_step", whole),
+        _column("pair", WORD),
+        _column("direction", WORD),
+        _column("seed", WHOLE),
+        _column("prompt", WHOLE),
+        _column("match", WHOLE),
+        _column("one", WORD),
+        _column("one_chain", WHOLE),
+        _column("one_step", WHOLE),
+        _column("other", WORD),
+        _column("other_chain", WHOLE),
+        _column("other_step", WHOLE),
     ),
 )
 """A row for each match, all of them before the first vote. `pair` is `Match.key`; `one` and `other` are methods; a step
 is the one after which the state stood in the chain's record."""
 VOTES = Table(
     "votes",
+    "",
     (
-        Column("pair", word),
-        Column("property", word),
-        Column("one_first", yes_or_no),
-        Column("number", whole),
-        Column("chose_one", yes_or_no),
-        Column("voter", escaped),
-        Column("asks", whole),
+        _column("pair", WORD),
+        _column("property", WORD),
+        _column("one_first", FLAG),
+        _column("number", WHOLE),
+        _column("chose_one", FLAG),
+        _column("voter", TEXT),
+        _column("asks", WHOLE),
     ),
 )
 """A row for each vote of the tournament; the first four columns are its key, and no two rows share it. `number` counts
@@ -59,16 +64,17 @@ the votes of a slot from 0; `voter` is an endpoint's name, or a person's number;
 until one could be read."""
 SCORES = Table(
     "scores",
+    "",
     (
-        Column("method", word),
-        Column("direction", word),
-        Column("seed", whole),
-        Column("chain", whole),
-        Column("step", whole),
-        Column("name", word),
-        Column("value", number),
-        Column("source", escaped),
-        Column("asks", whole),
+        _column("method", WORD),
+        _column("direction", WORD),
+        _column("seed", WHOLE),
+        _column("chain", WHOLE),
+        _column("step", WHOLE),
+        _column("name", WORD),
+        _column("value", NUMBER),
+        _column("source", TEXT),
+        _column("asks", WHOLE),
     ),
 )
 """A row for each number that a kept state was given; the first six columns are its key. `name` is what was asked (of
@@ -76,18 +82,19 @@ SCORES = Table(
 `source` is the endpoint's or scorer's name; `asks` is empty for a scorer."""
 CALLS = Table(
     "calls",
+    "",
     (
-        Column("stage", word),
-        Column("method", word),
-        Column("role", word),
-        Column("endpoint", escaped),
-        Column("planned", whole),
-        Column("requests", whole),
-        Column("repeated", whole),
-        Column("unparsable", whole),
-        Column("tokens", whole),
-        Column("seconds", number),
-        Column("cost", number),
+        _column("stage", WORD),
+        _column("method", WORD),
+        _column("role", WORD),
+        _column("endpoint", TEXT),
+        _column("planned", WHOLE),
+        _column("requests", WHOLE),
+        _column("repeated", WHOLE),
+        _column("unparsable", WHOLE),
+        _column("tokens", WHOLE),
+        _column("seconds", NUMBER),
+        _column("cost", NUMBER),
     ),
 )
 """What asking models and scorers took: `stage` is "run", "evaluate" or "score"; a tournament's request counts for the

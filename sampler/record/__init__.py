@@ -1,5 +1,5 @@
 """The record of a campaign: how an export is written, how it is read, and how every decision of it is made again."""
 
-from sampler.record import schema
+from sampler.record import tables
 
-__all__ = ["schema"]
+__all__ = ["tables"]

@@ -12,10 +12,13 @@ ourselves are left alone.
 
 from __future__ import annotations
 
+import json
 import math
+import re
 import string
 import unicodedata
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 Cell = str | int | float | None
@@ -56,88 +59,74 @@ def _is_dangerous(text: str) -> bool:
     return seen == _MINUS or bool(_DANGEROUS.intersection(unicodedata.normalize("NFKC", seen)))
 
 
-# What a column holds, and the cell that it writes for a value; None is an empty cell.
-
-
-def whole(value: int | None) -> Cell:
-    """Write a whole number."""
-    return "" if value is None else value
-
-
-def wholes(values: Iterable[int]) -> str:
-    """Return whole numbers, one a judge or neighbour, as the record writes them."""
-    return " ".join(map(str, values))
-
-
-def number(value: float | None) -> Cell:
-    """Write every digit, so that reading gives the same number."""
-    return "" if value is None else repr(value)
-
-
-def numbers(values: Iterable[float]) -> str:
-    """Return numbers, one a judge, as the record writes them."""
-    return " ".join(map(repr, values))
-
-
-def yes_or_no(value: bool) -> Cell:
-    """Write 1 or 0."""
-    return int(value)
-
-
-def if_known(value: bool | None) -> Cell:
-    """Write 1 or 0, and nothing where it is not known."""
-    return "" if value is None else int(value)
-
-
 def moment(value: Moment | None) -> str:
     """Return a moment as the record writes it; empty if there is none."""
     return "" if value is None else value.isoformat(timespec="milliseconds")
 
 
-def word(value: str) -> Cell:
-    """Write one of our own words, which no spreadsheet can mistake."""
-    return value
-
-
 def measure(value: float | str | None) -> Cell:
     """Write a measured property, which may be a word."""
-    return escaped(value) if isinstance(value, str) else number(value)
+    return escaped(value) if isinstance(value, str) else _written(value)
 
 
-def value_of(write: Callable[..., Cell], cell: Cell | None) -> Any:
-    """Return what a cell says, as JSON can say it: numbers as numbers, several as a list, none as null.
+def _written(value: float | None) -> Cell:
+    # Every digit, so that reading gives the same number.
+    return "" if value is None else repr(value)
+
+
+def _told(value: object) -> Any:
+    return "" if value is None else value
+
+
+def _joined(values: Iterable[int]) -> str:
+    return " ".join(map(str, values))
+
+
+def _number(cell: str) -> float | int | str:
+    """Return a number; as its word where it is none that JSON has."""
+    try:
+        return int(cell)
+    except ValueError:
+        found = float(cell)
+    return found if math.isfinite(found) else repr(found)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a column may hold.
 
     Args:
-        write: what writes the column's cells: one of the functions above.
-        cell: as it was written, or as it was read.
+        values: in words.
+        write: makes a cell of a value; of None an empty one.
+        read: says what a cell says as JSON can say it; it is not asked about an empty cell.
+        form: of a cell that is not empty; None where any text will do.
     """
-    if write is escaped:
-        return unescaped(str(cell or ""))
-    if write in (wholes, numbers):
-        return [_number(each) for each in str(cell or "").split()]
-    if cell is None or cell == "":
-        return None
-    if write in (yes_or_no, if_known):
-        return str(cell) == "1"
-    return str(cell) if write in (moment, word) else _number(cell)
+
+    values: str
+    write: Callable[[Any], Cell]
+    read: Callable[[str], Any]
+    form: str | None = None
+
+    def allows(self, cell: str) -> bool:
+        """True where a cell that is not empty is of this kind."""
+        return self.form is None or re.fullmatch(self.form, cell) is not None
 
 
-def whole_numbers(cell: str) -> tuple[int, ...]:
-    """Return what `wholes` has written.
-
-    Raises:
-        ValueError: the cell holds something else.
-    """
-    if not all(number.isdecimal() for number in cell.split()):
-        raise ValueError(f"“{cell}” must be whole numbers separated by spaces")
-    return tuple(int(number) for number in cell.split())
-
-
-def _number(cell: str | float) -> float | int | str:
-    """Return a number; as its word where it is none that JSON has."""
-    if isinstance(cell, str):
-        try:
-            return int(cell)
-        except ValueError:
-            cell = float(cell)
-    return cell if math.isfinite(cell) else repr(cell)
+_DIGITS = r"-?\d{1,18}"
+WHOLE = Kind("whole number", _told, int, _DIGITS)
+WHOLES = Kind(
+    "whole numbers, separated by spaces", _joined, lambda cell: [*map(int, cell.split())], f"{_DIGITS}( {_DIGITS})*"
+)
+NUMBER = Kind("real number", _written, _number, r"-?(\d+(\.\d*)?(e[+-]?\d+)?|inf)")
+FLAG = Kind("1 or 0", lambda value: "" if value is None else int(value), lambda cell: cell == "1", "[01]")
+MOMENT = Kind(
+    "ISO 8601, UTC offset included",
+    moment,
+    str,
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?([+-]\d\d:\d\d|Z)",
+)
+WORD = Kind("word", _told, str)
+"""One of our own words, which no spreadsheet can mistake."""
+TEXT = Kind("text", escaped, unescaped)
+MEASURE = Kind("number or word", measure, _number)
+JSON = Kind("JSON object", lambda value: json.dumps(value, ensure_ascii=False), json.loads, r"\{.*\}")

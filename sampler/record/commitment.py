@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sampler.config import ChainConfig, parse_config
-from sampler.record import schema
-from sampler.record.check_chain import Difference
+from sampler.record import tables
+from sampler.record.differences import Difference, of_file
 
 SEED, HASH, SALT, TYPED = "seed", "seed_hash", "seed_salt", "seed_was_typed"
 """The keys of campaign.json."""
@@ -27,16 +27,6 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SALT = re.compile(rf"[0-9a-f]{{{2 * SALT_BYTES}}}")
 # In the place of a seed that is not known; nothing is drawn from it.
 _NO_SEED = 0
-
-
-@dataclass(frozen=True)
-class ConfigDifference(Difference):
-    """A difference that is about campaign.json."""
-
-    file: str = schema.CONFIG
-
-    def __str__(self) -> str:
-        return f"{self.file}: {self.what}: the export has {self.recorded}, expected {self.recomputed}"
 
 
 @dataclass(frozen=True)
@@ -87,11 +77,11 @@ def read_config(data: Mapping[str, Any]) -> tuple[ChainConfig, Commitment | None
         return parse_config(plain), None
     digest, salt = data[HASH], data.get(SALT, "")
     if not isinstance(digest, str) or not _SHA256.fullmatch(digest):
-        raise ValueError(f"{HASH} in {schema.CONFIG} must be a SHA-256, 64 hexadecimal digits")
+        raise ValueError(f"{HASH} in {tables.CONFIG} must be a SHA-256, 64 hexadecimal digits")
     if not isinstance(salt, str) or not (_SALT.fullmatch(salt) or SALT not in data):
-        raise ValueError(f"{SALT} in {schema.CONFIG} must be {2 * SALT_BYTES} hexadecimal digits")
+        raise ValueError(f"{SALT} in {tables.CONFIG} must be {2 * SALT_BYTES} hexadecimal digits")
     if not isinstance(data.get(TYPED), bool):
-        raise ValueError(f"{TYPED} in {schema.CONFIG} must be true or false")
+        raise ValueError(f"{TYPED} in {tables.CONFIG} must be true or false")
     return parse_config({SEED: _NO_SEED} | plain), Commitment(digest, salt, data[TYPED], SEED in data)
 
 
@@ -101,6 +91,6 @@ def compare_commitment(config: ChainConfig, commitment: Commitment | None) -> It
         return
     if not (commitment.is_open and commitment.salt):
         missing = SALT if commitment.is_open else SEED
-        yield ConfigDifference(0, 0, missing, "none", f"one: {SEED} and {SALT} are told together")
+        yield of_file(tables.CONFIG, missing, "none", f"one: {SEED} and {SALT} are told together")
     elif (found := hash_of_seed(config.seed, commitment.salt)) != commitment.digest:
-        yield ConfigDifference(0, 0, HASH, commitment.digest, f"{found}, the hash of its seed and salt")
+        yield of_file(tables.CONFIG, HASH, commitment.digest, f"{found}, the hash of its seed and salt")

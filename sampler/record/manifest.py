@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sampler.record import schema
+from sampler.record import tables
 from sampler.record.archives import Allowance, ArchiveError, pieces_of
 
 VERSION = 1
@@ -71,17 +71,17 @@ def check_manifest(archive: zipfile.ZipFile, allowance: Allowance) -> Listed:
     Raises:
         ArchiveError: the allowance does not cover it.
     """
-    if schema.MANIFEST not in archive.namelist():
-        return Listed({}, ((schema.MANIFEST, "is missing: every record has one"),))
-    about = _read(_small(archive, schema.MANIFEST, allowance))
+    if tables.MANIFEST not in archive.namelist():
+        return Listed({}, ((tables.MANIFEST, "is missing: every record has one"),))
+    about = _read(_small(archive, tables.MANIFEST, allowance))
     files = about.pop("files", None)
     if about.get("version") != VERSION or not isinstance(files, dict):
-        return Listed({}, ((schema.MANIFEST, f"is not of version {VERSION}"),))
+        return Listed({}, ((tables.MANIFEST, f"is not of version {VERSION}"),))
     return Listed(about, tuple(_differences(archive, files, allowance)))
 
 
 def _differences(archive: zipfile.ZipFile, files: Mapping[str, Any], allowance: Allowance) -> Iterator[tuple[str, str]]:
-    there = [name for name in archive.namelist() if name != schema.MANIFEST]
+    there = [name for name in archive.namelist() if name != tables.MANIFEST]
     yield from ((name, "is missing: the manifest names it") for name in files if name not in there)
     for name in there:
         if name not in files:

@@ -25,8 +25,8 @@ from sampler.kernels.tuning import (
 )
 from sampler.kernels.warm_up import WarmUp
 from sampler.objects.properties import measure_of
-from sampler.record import schema
-from sampler.record.check_chain import Difference, Row, StepKey, step_key
+from sampler.record import tables
+from sampler.record.differences import Difference, Row, StepKey, of_file, step_key
 
 RULE_VERSION = 1
 RULE = (
@@ -70,16 +70,6 @@ class WarmUpStep:
     def after(self) -> tuple[str, str]:
         """Content and code of the state after the step."""
         return self.proposal if self.accepted else self.before
-
-
-@dataclass(frozen=True)
-class TuningDifference(Difference):
-    """A difference that is about tuning.json, and no step."""
-
-    file: str = schema.TUNING
-
-    def __str__(self) -> str:
-        return f"{self.file}: {self.what}: the export has {self.recorded}, expected {self.recomputed}"
 
 
 def tuned(config: ChainConfig, steps: Sequence[WarmUpStep]) -> dict[str, Any]:
@@ -143,10 +133,14 @@ def chosen_in(
     tuning: Mapping[str, Any] | None,
     states: Iterable[Row],
     steps: Sequence[Row],
+    votes: Mapping[StepKey, Sequence[Row]],
 ) -> tuple[int | None, list[Difference]]:
     """Return how far the steps after the warm-up should walk, and where tuning.json differs.
 
     None where nothing is chosen yet, or where there is no warm-up.
+
+    Args:
+        votes: those that counted, by step.
 
     Raises:
         KeyError: a row or a file lacks something.
@@ -154,21 +148,21 @@ def chosen_in(
     """
     if config.warm_up is None:
         expected = "none: the config has no warm-up"
-        return None, [] if tuning is None else [TuningDifference(0, 0, "the file", "one", expected)]
+        return None, [] if tuning is None else [of_file(tables.TUNING, "the file", "one", expected)]
     if tuning is None:
         return None, []
     if not isinstance(tuning, Mapping):
-        raise ValueError(f"{schema.TUNING} must hold an object")
+        raise ValueError(f"{tables.TUNING} must hold an object")
     if tuning["rule_version"] != RULE_VERSION:
-        raise ValueError(f"{schema.TUNING} follows rule {tuning['rule_version']}, which this version does not know")
+        raise ValueError(f"{tables.TUNING} follows rule {tuning['rule_version']}, which this version does not know")
     if tuning["because"] == ENDED:
         if not isinstance(tuning["ended_at"], str) or not tuning["ended_at"]:
-            raise ValueError(f"ended_at in {schema.TUNING} must be a time")
+            raise ValueError(f"ended_at in {tables.TUNING} must be a time")
         return _compared(tuning, ended_early(config, tuning["ended_at"]))
-    warm = _warm_up_steps(config, config.warm_up, states, steps)
+    warm = _warm_up_steps(config, config.warm_up, states, steps, votes)
     if missing := config.chains * config.warm_up.steps - len(warm):
         expected = f"none: {missing} steps are not decided"
-        return None, [TuningDifference(0, 0, "the choice", str(tuning["length"]), expected)]
+        return None, [of_file(tables.TUNING, "the choice", str(tuning["length"]), expected)]
     return _compared(tuning, tuned(config, warm))
 
 
@@ -178,18 +172,22 @@ def _compared(tuning: Mapping[str, Any], expected: Mapping[str, Any]) -> tuple[i
 
 
 def _warm_up_steps(
-    config: ChainConfig, warm_up: WarmUp, states: Iterable[Row], steps: Iterable[Row]
+    config: ChainConfig,
+    warm_up: WarmUp,
+    states: Iterable[Row],
+    steps: Iterable[Row],
+    votes: Mapping[StepKey, Sequence[Row]],
 ) -> list[WarmUpStep]:
-    held = {row["state"]: (row["content"], row.get("code", "")) for row in states}
+    held = {row["state_index"]: (row["content"], row["code"]) for row in states}
     found: dict[StepKey, WarmUpStep] = {}
     for row in steps:
-        chain, step = step_key(row)
+        chain, step = key = step_key(row)
         if not row["verdict"] or step > warm_up.steps or chain >= config.chains:
             continue
-        accepted = row["verdict"] == Verdict.ACCEPT.value
-        votes, votes_for = (sum(map(int, row[column].split())) for column in ("votes_cast", "votes_for"))
-        objects = held[row["current"]], held[row["proposal"]]
-        found[chain, step] = WarmUpStep(chain, step, votes, votes_for, *objects, accepted)
+        accepted, cast = row["verdict"] == Verdict.ACCEPT.value, votes.get(key, ())
+        votes_for = sum(vote["for_proposal"] == "1" for vote in cast)
+        objects = held[row["current_state"]], held[row["proposal_state"]]
+        found[key] = WarmUpStep(chain, step, len(cast), votes_for, *objects, accepted)
     return list(found.values())
 
 
@@ -201,7 +199,7 @@ def _compare(recorded: Any, expected: Any, what: str) -> Iterator[Difference]:
         for place, (one, other) in enumerate(zip(recorded, expected, strict=True)):
             yield from _compare(one, other, f"{what}.{place}")
     elif not _is_same(recorded, expected):
-        yield TuningDifference(0, 0, what or "the file", _short(recorded), _short(expected))
+        yield of_file(tables.TUNING, what or "the file", _short(recorded), _short(expected))
 
 
 def _is_same(recorded: Any, expected: Any) -> bool:

@@ -2,26 +2,24 @@
 the seed, the votes and the rule.
 
 The two are looked at apart. A file that was changed differs from its hash; a record that was changed and hashed again
-differs where its content does not follow from itself. `docs/record-format.md` lists what neither can show.
+differs where its content does not follow from itself. `docs/record.md` lists what neither can show.
 """
 
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 from sampler.config import ConfigError
-from sampler.record import schema, sentences
+from sampler.record import tables
 from sampler.record.archives import Allowance, ArchiveError, archive_in, told_apart
-from sampler.record.check_chain import Difference, Row
+from sampler.record.differences import Difference, RecordError, Row
 from sampler.record.manifest import Listed, check_manifest
-from sampler.record.reader import Record, record_in
-from sampler.record.replay import RecordError, Replay
-from sampler.record.replay_file import replay_record
-from sampler.record.shapes import malformed_in
+from sampler.record.record import Record, malformed_in, record_in
+from sampler.record.replay import Replay, replay
 
 MOST_MEMORY: Final = 4 * 2**30
 """What a record's tables may take, in bytes."""
@@ -31,6 +29,8 @@ _SHOWN = 50
 _OF_NO_RECORD = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError)
 """What a JSON file of another shape than this program writes may come to, beside the errors of records."""
 _LOCKSTEP = "lockstep/settings.json"
+_UNCHECKED = ("campaign.yaml", *(table.file for table in tables.EVERY if table.excused))
+"""Files of which nothing else in a record says what they should hold."""
 
 
 @dataclass(frozen=True)
@@ -110,63 +110,138 @@ def _verified(file: BinaryIO, most_memory: float) -> Verification:
         found = _content(archive, Allowance(most_memory))
         names = frozenset(archive.namelist())
     differs = (*_of_files(listed, found), *found.differs)
-    proven = sentences.proven(found.replay) if not differs else ()
-    return Verification(proven, tuple(sentences.claimed(listed.about, names, found.replay)), differs)
+    proven = _proven(found.replay) if not differs else ()
+    return Verification(proven, tuple(_claimed(listed.about, names, found.replay)), differs)
 
 
 @dataclass(frozen=True)
-class _Content:
+class Content:
+    """What the content of a record shows, apart from its hashes."""
+
     replay: Replay | None
     differs: tuple[Finding, ...]
 
 
-def _content(archive: zipfile.ZipFile, allowance: Allowance) -> _Content:
+def _content(archive: zipfile.ZipFile, allowance: Allowance) -> Content:
     try:
         record = record_in(archive, allowance)
     except RecordError as error:
-        return _Content(None, (Finding(error.file, None, f"the record {error}"),))
+        return Content(None, (Finding(error.file, None, f"the record {error}"),))
+    return checked(record)
+
+
+def checked(record: Record) -> Content:
+    """Return what a replay of a record found, and each place where its content is not what it should be."""
     if malformed := [Finding(*each) for each in malformed_in(record)]:
-        return _Content(None, tuple(malformed))
+        return Content(None, tuple(malformed))
     try:
-        replayed = replay_record(record)
+        replayed = replay(record)
     except ConfigError as error:
-        return _Content(None, (Finding(schema.CONFIG, None, str(error)),))
+        return Content(None, (Finding(tables.CONFIG, None, str(error)),))
     except RecordError as error:
-        return _Content(
-            None, (Finding(error.file or schema.CONFIG, _number(record, error.file, error.row), str(error)),)
-        )
+        file = error.file or tables.CONFIG
+        return Content(None, (Finding(file, _number(record.of_file(file), error.row), str(error)),))
     except _OF_NO_RECORD as error:
-        return _Content(None, (Finding(schema.CONFIG, None, f"or a file beside it holds what no record has: {error}"),))
-    return _Content(replayed, tuple(_findings(record, replayed.differences)))
+        return Content(None, (Finding(tables.CONFIG, None, f"or a file beside it holds what no record has: {error}"),))
+    return Content(replayed, tuple(_findings(record, replayed.differences)))
 
 
-def _of_files(listed: Listed, found: _Content) -> Iterator[Finding]:
+def _of_files(listed: Listed, found: Content) -> Iterator[Finding]:
     yield from (Finding(file, None, message) for file, message in listed.differs)
     if found.replay is not None and found.replay.commitment is None:
-        yield Finding(schema.CONFIG, None, "has no seed_hash: the record of a campaign always has one")
+        yield Finding(tables.CONFIG, None, "has no seed_hash: the record of a campaign always has one")
 
 
 def _findings(record: Record, differences: Collection[Difference]) -> Iterator[Finding]:
     numbers: dict[str, dict[int, int]] = {}
     for each in differences:
-        rows = _rows_of(record, each.file)
+        rows = record.of_file(each.file)
         places = numbers.setdefault(each.file, {id(row): place for place, row in enumerate(rows, start=2)})
-        row = places.get(id(each.row)) if each.row is not None else _of_step(rows, each)
-        yield Finding(each.file, row, str(each))
+        yield Finding(each.file, _of_step(rows, each) if each.row is None else places.get(id(each.row)), str(each))
 
 
-def _of_step(rows: list[Row], difference: Difference) -> int | None:
+def _of_step(rows: list[tables.Row], difference: Difference) -> int | None:
     """Return the row of the difference's step, in a table that has one of each."""
-    if difference.file not in (schema.STEPS.file, schema.SAMPLES.file):
+    if difference.file not in (tables.STEPS.file, tables.SAMPLES.file) or difference.step is None:
         return None
-    key = str(difference.chain), str(difference.step)
-    return next((place for place, row in enumerate(rows, start=2) if (row["chain"], row["step"]) == key), None)
+    key = [str(each) for each in difference.step]
+    return next((place for place, row in enumerate(rows, start=2) if [row["chain_index"], row["step"]] == key), None)
 
 
-def _number(record: Record, file: str, wanted: Row | None) -> int | None:
-    return next((place for place, row in enumerate(_rows_of(record, file), start=2) if row is wanted), None)
+def _number(rows: list[tables.Row], wanted: Row | None) -> int | None:
+    return next((place for place, row in enumerate(rows, start=2) if row is wanted), None)
 
 
-def _rows_of(record: Record, file: str) -> list[Row]:
-    found: list[Row] | None = getattr(record, file.removesuffix(".csv"), None) if file.endswith(".csv") else None
-    return found or []
+def _proven(replay: Replay | None) -> tuple[str, ...]:
+    """Return what holds of a record whose files are those of its manifest, and whose content agrees with itself.
+
+    Args:
+        replay: what was recomputed.
+    """
+    kept = "Every file has the SHA-256 that manifest.json says."
+    return (kept,) if replay is None else (kept, _verdicts(replay), *_draws(replay))
+
+
+def _verdicts(replay: Replay) -> str:
+    evidence = f"{replay.ratings} ratings" if replay.ratings else f"{replay.votes} votes"
+    evidence = f"{replay.scores} scores" if replay.scores else evidence
+    return (
+        f"All {replay.verdicts} verdicts, the chains' paths and the samples follow from the {evidence} in their order, "
+        "the base ratios and the uniforms, by the rule in campaign.json."
+    )
+
+
+def _draws(replay: Replay) -> Iterator[str]:
+    commitment = replay.commitment
+    if replay.waits_for_seed and commitment is not None:
+        yield (
+            f"The seed is not told yet; its hash is {commitment.digest}. Starts, proposals, base ratios and uniforms "
+            "are taken as recorded: whether they were drawn from the seed shows once the campaign has ended."
+        )
+        return
+    drawn = "Starts, proposals, base ratios and uniforms"
+    if replay.recorded_draws:
+        drawn = "Uniforms, and which move each step made,"
+    yield f"{drawn} are those that the seed gives: drawn again, all agree."
+    if commitment is not None:
+        yield (
+            f"The seed is the one of the hash {commitment.digest}. Whoever noted this hash before the first vote knows "
+            "that the seed was fixed by then."
+        )
+
+
+def _claimed(about: Mapping[str, Any], names: Collection[str], replay: Replay | None) -> Iterator[str]:
+    """Yield what a record says, or leaves open, and nothing in it can show.
+
+    Args:
+        about: the manifest, without the hashes.
+        names: of the record's files.
+        replay: what was recomputed, if it could be.
+    """
+    if about:
+        yield f"That it is of campaign {about.get('campaign')} of {about.get('site') or 'a site without an address'}."
+        yield f"That it was written at {about.get('written_at')}."
+    yield "That nobody has changed a file and its hash: the content alone can tell, and it cannot tell everything."
+    yield "That the people who voted are real, are different people, and answered for themselves."
+    yield "That votes were recorded as they were given. A vote whose answer decides nothing can be another one."
+    yield "That no vote and no chain was left out together with all that follows from it."
+    yield "That no other campaign was run and dropped, and this one kept because of what came out."
+    yield "All times, and how long answers took."
+    yield "That nobody who voted knew the uniforms or which object was the proposal; and people's sides at random."
+    if replay is not None and replay.commitment is not None:
+        yield "That the hash of the seed was told when the campaign started, and that the site kept the seed."
+        drawn = "somebody typed it." if replay.commitment.was_typed else "the site says that the start drew it."
+        yield f"That the seed was not chosen for what it gives: {drawn}"
+    if replay is not None and replay.is_extended:
+        yield (
+            "Steps were added. If that was after the campaign had ended, its seed was told by then, and who voted "
+            f"later could know the uniforms: {tables.EVENTS.file} says when (kind seed-told)."
+        )
+    if replay is not None and replay.recorded_draws:
+        yield "That the texts are those that the model wrote, and that the model's server drew them as it should."
+    if unchecked := [name for name in _UNCHECKED if name in names]:
+        yield f"What these files say, as nothing else in the record does: {', '.join(unchecked)}."
+    if any(name.startswith("pictures/") for name in names):
+        yield "That the pictures are those that people saw."
+    if any(name.startswith("recordings/") for name in names):
+        yield "That the recordings are those that people heard."

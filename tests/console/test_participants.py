@@ -6,7 +6,8 @@ import pytest
 from django.urls import reverse
 
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.participants.models import ConsentText
+from prefmh_web.campaigns.models import Campaign
+from prefmh_web.participants.consent import version_of
 from tests.support.campaigns import make_draft
 
 PROLIFIC = {"recruiter": "prolific", "votes_each": "40", "code_completed": "C1", "code_nothing_left": "C2"}
@@ -61,7 +62,7 @@ def test_what_cannot_be_is_refused_by_its_field_and_nothing_is_saved(owner, draf
 
 def test_the_version_of_a_consent_text_is_the_hash_of_its_lines(owner, draft):
     save(owner, draft, **PROLIFIC, consent="# Consent\r\n\r\nYes?")
-    assert ConsentText.objects.get().version == hashlib.sha256(b"# Consent\n\nYes?").hexdigest()
+    assert version_of(Recruitment.objects.get().consent) == hashlib.sha256(b"# Consent\n\nYes?").hexdigest()
 
 
 def test_a_campaign_that_started_without_recruitment_stays_open_to_all(owner, campaign):

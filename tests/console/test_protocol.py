@@ -3,7 +3,7 @@
 import pytest
 from django.urls import reverse
 
-from prefmh_web.campaigns.models import Membership
+from prefmh_web.campaigns.models import Campaign, Membership
 from prefmh_web.config import Protocol
 from tests.participants.test_practice import MOLECULES
 from tests.participants.test_stages import ABOUT, READ, UNDERSTOOD

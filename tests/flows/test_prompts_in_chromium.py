@@ -6,7 +6,7 @@ import pytest
 from django.urls import reverse
 
 from prefmh_web.accounts.links import sign_in_path
-from prefmh_web.campaigns.models import Campaign, Tryout
+from prefmh_web.campaigns.models import Campaign, JudgeTrial
 from tests.flows.test_model_costs import by_model, draft, endpoint, script
 
 __all__ = ["endpoint", "script"]
@@ -64,7 +64,7 @@ def test_a_prompt_is_written_seen_and_tried(chromium, live_site, researcher, end
     assert campaign.config_data["judges"][0]["source"]["prompt"]["user"].endswith("Say A or B, nothing else:")
     desk.get_by_label(re.compile("Sample pairs")).fill("2")
     desk.get_by_role("button", name="Try this judge").click()
-    assert eventually(lambda: Tryout.objects.filter(status=Tryout.Status.DONE).exists())
+    assert eventually(lambda: JudgeTrial.objects.filter(status=JudgeTrial.Status.DONE).exists())
     desk.locator(".tried-pair").nth(1).wait_for()
     desk.get_by_text("Position lean").wait_for()
     for pair in (0, 1):
@@ -86,4 +86,4 @@ def test_the_enter_key_saves_and_tries_nothing(chromium, live_site, researcher, 
     desk.goto(reverse("console:edit", args=[campaign.pk]))
     desk.locator("#id_questions-0-question").press("Enter")
     desk.locator("#prompts").wait_for()
-    assert not Tryout.objects.exists()
+    assert not JudgeTrial.objects.exists()

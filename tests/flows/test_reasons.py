@@ -5,7 +5,7 @@ import zipfile
 from django.urls import reverse
 
 import sampler
-from prefmh_web.campaigns.models import Campaign, Vote, VoteReason
+from prefmh_web.campaigns.models import Campaign, Vote
 from prefmh_web.endpoints.dialects import Dialect
 from tests.flows.test_further_judges import anthropic, campaign, ollama
 from tests.support.campaigns import assert_record_is_whole, assert_replay_passes, export_to, table
@@ -35,7 +35,7 @@ def test_each_vote_has_its_reason_on_the_page_and_in_the_record(campaign, client
     done = finished(campaign, anthropic, reasons=True)
     assert done.status == Campaign.Status.FINISHED
     votes = Vote.objects.filter(comparison__chain__campaign=done)
-    assert {vote.reason.text for vote in votes.select_related("reason")} == {"A, or B?"}
+    assert {vote.reason for vote in votes} == {"A, or B?"}
     page = client.get(done.get_absolute_url()).content.decode()
     assert "What the models thought" in page
     assert "A, or B?" in page
@@ -55,7 +55,7 @@ def test_each_vote_has_its_reason_on_the_page_and_in_the_record(campaign, client
 def test_without_the_setting_nothing_is_kept_and_the_record_has_no_such_file(campaign, client, tmp_path) -> None:
     done = finished(campaign, anthropic)
     assert done.status == Campaign.Status.FINISHED
-    assert not VoteReason.objects.exists()
+    assert not Vote.objects.exclude(reason="").exists()
     with zipfile.ZipFile(export_to(done, tmp_path)) as archive:
         assert "reasons.csv" not in archive.namelist()
     assert "What the models thought" not in client.get(done.get_absolute_url()).content.decode()
@@ -66,8 +66,8 @@ def test_without_the_setting_nothing_is_kept_and_the_record_has_no_such_file(cam
 def test_what_a_model_thinks_is_cut_escaped_and_never_the_answer(campaign, client, tmp_path) -> None:
     done = finished(campaign, thinking(HOSTILE + "x" * 5000), reasons=True)
     assert done.status == Campaign.Status.FINISHED
-    for reason in VoteReason.objects.all():
-        assert (len(reason.text), reason.is_cut) == (2000, True)
+    for vote in Vote.objects.all():
+        assert (len(vote.shown_reason), vote.is_reason_cut) == (2000, True)
     page = client.get(done.get_absolute_url()).content.decode()
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert" in page
@@ -85,6 +85,6 @@ def test_words_that_a_spreadsheet_would_take_for_a_formula_are_kept_from_it(camp
 def test_a_model_that_tells_no_reasons_votes_without_them(campaign, client, tmp_path) -> None:
     done = campaign(Dialect.OLLAMA, ollama, reasons=True)
     assert done.status == Campaign.Status.FINISHED
-    assert not VoteReason.objects.exists()
+    assert not Vote.objects.exclude(reason="").exists()
     assert "the server tells no reasons" in client.get(done.get_absolute_url()).content.decode()
     assert table(export_to(done, tmp_path), "reasons.csv") == []

@@ -10,7 +10,7 @@ from django.urls import reverse
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Lease, Vote
 from prefmh_web.participants import consent
-from prefmh_web.participants.models import Consent, ConsentText, Participation
+from prefmh_web.participants.models import Participation
 from tests.support.campaigns import (
     CODES,
     IN_EVERY_ARCHIVE,
@@ -60,9 +60,10 @@ def test_who_agrees_votes_and_what_they_agreed_to_is_kept(study):
     assert not Participation.objects.exists()
     assert answer(browser, study, "agree").url.endswith("/vote/")
     assert pair_of(browser, study) is not None
-    given = Consent.objects.get()
-    assert given.agreed
-    assert ConsentText.objects.get(version=given.version).text == TEXT
+    [given] = Participation.objects.get().consents
+    assert given["agreed"]
+    [text] = consent.texts(study.pk)
+    assert (text.data["version"], text.data["wording"]) == (given["version"], TEXT)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,7 @@ def test_who_refuses_stores_that_alone_and_may_change_their_mind(study):
     part.refresh_from_db()
     assert (part.outcome, part.code, part.finished_at) == ("", "", None)
     assert pair_of(browser, study) is not None
-    assert list(Consent.objects.order_by("pk").values_list("agreed", flat=True)) == [False, True]
+    assert [given["agreed"] for given in part.consents] == [False, True]
 
 
 def test_what_was_agreed_to_and_when_is_in_the_record(study, tmp_path):
@@ -126,7 +127,9 @@ def test_a_new_text_is_asked_again(study):
     assert answer(browser, study, "agree").url == invitation_path(study)
     assert answer(browser, study, "agree", new).url.endswith("/vote/")
     assert pair_of(browser, study) is not None
-    assert ConsentText.objects.count() == 2
+    # Back to the first text, which is kept already.
+    set_study(study, {"consent": TEXT}, ())
+    assert [event.data["wording"] for event in consent.texts(study.pk)] == [TEXT, new]
 
 
 def test_who_refuses_after_all_on_another_device_votes_no_more(study):

@@ -18,7 +18,7 @@ from prefmh_web.campaigns.lifecycle import access, deletion
 from prefmh_web.campaigns.models import Annotator, Campaign, Event, Lease, Membership, Vote
 from prefmh_web.participants import budget, erasure, payments, places, sqlite_log
 from prefmh_web.participants.erasure import Scope
-from prefmh_web.participants.models import Check, Consent, Participant, Participation
+from prefmh_web.participants.models import Check, Participant, Participation
 from tests.security.world import browser_of
 from tests.support.campaigns import (
     KINDS,
@@ -74,7 +74,7 @@ def test_nothing_of_them_is_found_anywhere_and_others_stay(researcher, other_own
     # What stays, under the number.
     assert (Vote.objects.count(), Lease.objects.count()) == (votes, leases)
     assert Check.objects.exclude(chosen_side="").count() == answered
-    assert Consent.objects.filter(participation__annotator=person, agreed=True).count() == 1
+    assert [given["agreed"] for given in Participation.objects.get(annotator=person).consents] == [True]
     assert_record_is_whole(study)
     path = export_to(study, tmp_path)
     assert_replay_passes(path)

@@ -17,6 +17,7 @@ from tests.support.campaigns import (
     pair_of,
     prolific,
     recruited_campaign,
+    set_study,
     stage_path,
 )
 
@@ -73,15 +74,15 @@ def test_an_answer_that_is_sent_twice_is_one_and_the_first_holds(study):
     # A double click on “Next pair” does not pass over the next one.
     for _ in range(2):
         assert "pair 2 of 2" in go_on(browser, study, read())
-    answer = Participation.objects.get().practice.get()
-    assert (answer.pair, answer.chosen_side) == (0, "first")
+    [answer] = Participation.objects.get().practice
+    assert answer["chosen_side"] == "first"
 
 
 @pytest.mark.parametrize("fields", [chosen(""), chosen("both"), {"stage": "practice"}, read()])
 def test_nobody_goes_on_without_an_answer(study, fields):
     browser = arrive(study, prolific("anna"))
     assert "pair 1 of 2" in go_on(browser, study, fields)
-    assert not Participation.objects.get().practice.exists()
+    assert Participation.objects.get().practice == []
     assert browser.get(f"{invitation_path(study)}vote/").url == stage_path(study)
 
 
@@ -111,7 +112,7 @@ def test_a_campaign_whose_setup_has_changed_since_does_not_start_with_pairs_that
 ):
     draft = make_draft(researcher, file=MOLECULES, filename="m.csv", config=config)
     practice = [{"answer": "first", "if_wrong": "No."} | pair]
-    Recruitment.objects.create(campaign=draft, recruiter="prolific", protocol={"practice": practice})
+    set_study(draft, {"recruiter": "prolific", "protocol": {"practice": practice}, "codes": {"completed": "C"}})
     with pytest.raises(NotPossible, match=reason):
         lifecycle.start(draft)
     draft.refresh_from_db()

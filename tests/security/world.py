@@ -24,12 +24,11 @@ from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import (
     Campaign,
+    JudgeTrial,
     Lease,
     Measured,
     Membership,
     Side,
-    Tryout,
-    TryoutPair,
 )
 from prefmh_web.endpoints.models import Endpoint
 from tests.support.campaigns import make_campaign, make_config, make_draft, wait_until_idle
@@ -56,8 +55,8 @@ class World:
     """The pair the voter sees."""
     voted: UUID
     """The pair they answered before."""
-    tried: TryoutPair
-    """A sample pair that a model was asked about before the start of `campaign`."""
+    tried: JudgeTrial
+    """With a sample pair that a model was asked about before the start of `campaign`."""
 
     @property
     def token(self) -> str:
@@ -82,8 +81,8 @@ class World:
             "signed": "A" * 22,
             "lease": self.pair.key,
             "comparison_id": self.pair.comparison_id,
-            "tryout_id": self.tried.tryout_id,
-            "pair_id": self.tried.pk,
+            "trial_id": self.tried.pk,
+            "index": 0,
             "place": 0,
             "which": 0,
             "side": "first",
@@ -119,11 +118,17 @@ def build() -> World:
     access.add_member(watched, "bystander", Membership.Role.VIEWER)
     Endpoint.objects.create(owner=victim, name="secret-endpoint", base_url="http://127.0.0.1:9/v1", model="m")
     tokens.make(victim, "secret-endpoint's program", ApiToken.Scope.RUN)
-    tryout = Tryout.objects.create(
-        campaign=campaign, place=0, judge={}, prompt_version="0" * 8, wanted=1, replies=1, status=Tryout.Status.DONE
-    )
     sample = {"content": "CCO", "code": "", "media_type": "", "columns": {}, "place": 0, "picture": ""}
-    tried = TryoutPair.objects.create(tryout=tryout, number=0, objects_shown=[sample, sample])
+    tried = JudgeTrial.objects.create(
+        campaign=campaign,
+        place=0,
+        judge={},
+        prompt_version="0" * 8,
+        wanted=1,
+        replies=1,
+        pairs=[{"objects_shown": [sample, sample], "replies": {}, "preferred": None}],
+        status=JudgeTrial.Status.DONE,
+    )
     voter = Client()
     voter.post(campaign.invitations.get().get_absolute_url())
     annotator = admission.annotator_in(voter.session, campaign.pk)

@@ -74,7 +74,7 @@ from prefmh_web.embedded.tasks import THREADS
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.participants import consent, exclusion
-from prefmh_web.participants.models import Answer, Check, Participation
+from prefmh_web.participants.models import Check, Participation
 from prefmh_web.setup import apply, files
 from prefmh_web.transport import publishing
 from sampler import (
@@ -1201,7 +1201,9 @@ def write_about(study, said) -> Annotator:
     exclusion.exclude(person, study.owner, exclusion.Grounds(EndReason.CARELESS, said["reason"]), is_paid=False)
     wait_until_idle()
     # As somebody does who comes to the last questions.
-    Answer.objects.create(participation_id=part_of(person).pk, name="comment", answer=said["comment"])
+    part = part_of(person)
+    part.answers["comment"] = {"answer": said["comment"], "at": timezone.now().isoformat()}
+    part.save(update_fields=["answers"])
     return person
 
 
@@ -1313,7 +1315,7 @@ def assert_record_is_whole(campaign: Campaign) -> None:
         counted = list(comparison.votes.filter(number__isnull=False).select_related("judge"))
         assert sorted(vote.number for vote in counted) == list(range(1, len(counted) + 1)), comparison
         spent = Counter(vote.judge for vote in counted)
-        assert all(votes <= judge.votes for judge, votes in spent.items()), comparison
+        assert all(votes <= judge.max_votes for judge, votes in spent.items()), comparison
     for chain in campaign.chains.all():
         decided = chain.comparisons.filter(verdict__isnull=False)
         assert sorted(decided.values_list("step", flat=True)) == list(range(1, chain.step + 1))

@@ -1,4 +1,4 @@
-"""Campaigns: list, create from a setup, start, pause, resume, extend."""
+"""Campaigns: list, create and change by their configuration, start, pause, resume, extend."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from tempfile import TemporaryFile
-from typing import IO, Annotated, Any
+from typing import IO, Annotated, Any, Literal
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -20,12 +20,12 @@ from prefmh_web.api.authentication import Bearer
 from prefmh_web.api.found import campaign_for
 from prefmh_web.api.problems import REFUSALS, Refused
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.lifecycle import access, extension
+from prefmh_web.campaigns.lifecycle import access, changes, extension
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, CreationKey
 from prefmh_web.campaigns.monitoring.results import figures_of
-from prefmh_web.config import CampaignConfig, json_schema
-from prefmh_web.setup import apply, files
+from prefmh_web.config import CampaignConfig, UploadedFile, json_schema
+from prefmh_web.setup import apply, export, files
 from prefmh_web.setup.problems import Problem
 from prefmh_web.setup.reading import Tell
 from prefmh_web.transport.downloads import stream
@@ -35,7 +35,7 @@ _runs = Bearer(may_run=True)
 _PIECE = 2**20
 _LONGEST_KEY = 100
 _AT_ONCE = 100
-_ABOUT_SETUP = {
+_ABOUT_CONFIG = {
     "requestBody": {
         "required": True,
         "description": "campaign.yaml, the same as JSON, or a ZIP of it with the uploaded file",
@@ -90,6 +90,12 @@ class CreatedOut(CampaignOut):
     warnings: list[str] = Field(description="What a start would refuse as things stand")
 
 
+class CheckedOut(Schema):
+    """A configuration that could be created."""
+
+    warnings: list[str] = Field(description="What a start would refuse as things stand, and what was left out of it")
+
+
 class CampaignsIn(Schema):
     """Which campaigns are wanted."""
 
@@ -104,10 +110,11 @@ class CampaignsOut(Schema):
     cursor: int | None = Field(description="Send it as `after` for the next page; null on the last one")
 
 
-class ExtensionIn(Schema):
-    """How much longer chains become."""
+class ActionIn(Schema):
+    """What is to be done."""
 
-    steps: int = Field(ge=1, le=10**6, description="So many more for each chain")
+    action: Literal["start", "pause", "resume", "extend"]
+    steps: int = Field(0, ge=0, le=10**6, description="Of extend: so many more for each chain")
 
 
 @router.get("", response={200: CampaignsOut, **REFUSALS}, summary="List campaigns")
@@ -124,34 +131,28 @@ def campaigns(request: HttpRequest, wanted: Query[CampaignsIn]) -> dict[str, Any
 @router.post(
     "",
     auth=_runs,
-    response={201: CreatedOut, 200: CreatedOut, **REFUSALS},
-    openapi_extra=_ABOUT_SETUP,
+    response={201: CreatedOut, 200: CreatedOut | CheckedOut, **REFUSALS},
+    openapi_extra=_ABOUT_CONFIG,
     summary="Create a campaign",
 )
-def create(request: HttpRequest, once: str = "") -> Status[dict[str, Any]]:
-    """Create a draft from a setup, which is the body of the request.
+def create(
+    request: HttpRequest, once: str = "", *, only_check: bool = False
+) -> Status[dict[str, Any]] | Status[CheckedOut]:
+    """Create a draft from a configuration, which is the body of the request.
 
-    With a key in `once`, at most one campaign is created under it: a request that was sent again changes nothing.
+    With a key in `once`, at most one campaign is created under it: a request that was sent again changes nothing. With
+    `only_check`, nothing is created: the answer has the warnings, or what is wrong.
     """
     owner = _researcher(request)
+    if only_check:
+        return Status(200, CheckedOut(warnings=_checked(request, owner)))
     if len(once) > _LONGEST_KEY:
         raise Refused(422, f"once: a key has at most {_LONGEST_KEY} characters.")
-    with _sent(request, owner) as (setup, uploaded):
-        warnings = list(apply.warnings(setup, owner))
+    with _sent(request, owner) as (config, uploaded):
+        warnings = list(apply.warnings(config, owner))
         is_new = not (once and CreationKey.objects.filter(owner=owner, key=once).exists())
-        campaign = apply.create(setup, owner, None if uploaded is None else File(uploaded), key=once)
+        campaign = apply.create(config, owner, None if uploaded is None else File(uploaded), key=once)
     return Status(201 if is_new else 200, {**told(campaign), "created": is_new, "warnings": warnings})
-
-
-@router.post(
-    "/check", auth=_runs, response={200: list[str], **REFUSALS}, openapi_extra=_ABOUT_SETUP, summary="Check a setup"
-)
-def check(request: HttpRequest) -> list[str]:
-    """Say what is wrong with a setup, or return its warnings. Nothing is created."""
-    owner = _researcher(request)
-    missing: list[Problem] = []
-    with _sent(request, owner, missing.append) as (setup, _):
-        return [*map(str, missing), *apply.warnings(setup, owner)]
 
 
 @router.get("/schema", response={200: dict[str, Any], **REFUSALS}, summary="The schema of a setup")
@@ -172,6 +173,30 @@ def campaign(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
     }
 
 
+@router.get("/{int:campaign_id}/config", response={200: dict[str, Any], **REFUSALS}, summary="The configuration")
+def config(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
+    """Return the configuration, to its owner whole; to others without what is hidden, which `hidden` names by path."""
+    found = campaign_for(request, campaign_id)
+    if access.right_in(found, _user(request)) < Right.OWN:
+        return found.public_config
+    return export.config_of(found).model_dump(mode="json", exclude_none=True)
+
+
+@router.put(
+    "/{int:campaign_id}/config",
+    auth=_runs,
+    response={200: CampaignOut, **REFUSALS},
+    openapi_extra=_ABOUT_CONFIG,
+    summary="Change the configuration",
+)
+def change(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
+    """Change the configuration of a draft, or of a started campaign what is not fixed. The body is the whole of it."""
+    found, owner = campaign_for(request, campaign_id, Right.OWN), _researcher(request)
+    with _sent(request, owner, kept=found.config.file) as (wanted, uploaded):
+        changes.apply(found, wanted, owner, None if uploaded is None else File(uploaded))
+    return _afterwards(found)
+
+
 @router.get("/{int:campaign_id}/setup", response={200: None, **REFUSALS}, summary="Download the setup")
 def setup(request: HttpRequest, campaign_id: int) -> HttpResponse | StreamingHttpResponse:
     """Download the setup: campaign.yaml or, where objects were uploaded, a ZIP with the file."""
@@ -181,42 +206,23 @@ def setup(request: HttpRequest, campaign_id: int) -> HttpResponse | StreamingHtt
 
 
 @router.post(
-    "/{int:campaign_id}/start", auth=_runs, response={200: CampaignOut, **REFUSALS}, summary="Start a campaign"
+    "/{int:campaign_id}",
+    auth=_runs,
+    response={200: CampaignOut, **REFUSALS},
+    summary="Start, pause, resume or extend a campaign",
 )
-def start(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
-    """Start a draft. Where models are tested first, `starting` says how far that is: ask again until it is empty."""
-    found = campaign_for(request, campaign_id, Right.OWN)
-    lifecycle.request_start(found)
-    return _afterwards(found)
+def act(request: HttpRequest, campaign_id: int, wanted: ActionIn) -> dict[str, Any]:
+    """Do what the button of the same name does.
 
-
-@router.post(
-    "/{int:campaign_id}/pause", auth=_runs, response={200: CampaignOut, **REFUSALS}, summary="Pause a campaign"
-)
-def pause(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
-    """Pause a campaign: nobody is asked until it is resumed."""
-    found = campaign_for(request, campaign_id, Right.RUN)
-    lifecycle.pause(found)
-    return _afterwards(found)
-
-
-@router.post(
-    "/{int:campaign_id}/resume", auth=_runs, response={200: CampaignOut, **REFUSALS}, summary="Resume a campaign"
-)
-def resume(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
-    """Resume a campaign."""
-    found = campaign_for(request, campaign_id, Right.RUN)
-    lifecycle.resume(found)
-    return _afterwards(found)
-
-
-@router.post(
-    "/{int:campaign_id}/extend", auth=_runs, response={200: CampaignOut, **REFUSALS}, summary="Extend a campaign"
-)
-def extend(request: HttpRequest, campaign_id: int, more: ExtensionIn) -> dict[str, Any]:
-    """Let each chain walk further steps. A finished campaign is paused until it is resumed."""
-    found = campaign_for(request, campaign_id, Right.OWN)
-    extension.extend(found, more.steps, _researcher(request))
+    Where models are tested at a start, `starting` says how far that is: ask again until it is empty. A finished
+    campaign that is extended is paused until it is resumed.
+    """
+    needs_owner = wanted.action in ("start", "extend")
+    found = campaign_for(request, campaign_id, Right.OWN if needs_owner else Right.RUN)
+    if wanted.action == "extend":
+        extension.extend(found, wanted.steps, _researcher(request))
+    else:
+        {"start": lifecycle.request_start, "pause": lifecycle.pause, "resume": lifecycle.resume}[wanted.action](found)
     return _afterwards(found)
 
 
@@ -241,6 +247,17 @@ def _afterwards(campaign: Campaign) -> dict[str, Any]:
     return told(campaign)
 
 
+def _user(request: HttpRequest) -> User:
+    assert isinstance(request.user, User)
+    return request.user
+
+
+def _checked(request: HttpRequest, owner: User) -> list[str]:
+    missing: list[Problem] = []
+    with _sent(request, owner, missing.append) as (config, _):
+        return [*map(str, missing), *apply.warnings(config, owner)]
+
+
 def _researcher(request: HttpRequest) -> User:
     user = request.user
     if not (isinstance(user, User) and is_researcher(user)):
@@ -255,12 +272,14 @@ def _unkept(response: StreamingHttpResponse) -> StreamingHttpResponse:
 
 @contextmanager
 def _sent(
-    request: HttpRequest, owner: User, tell: Tell | None = None
+    request: HttpRequest, owner: User, tell: Tell | None = None, kept: UploadedFile | None = None
 ) -> Iterator[tuple[CampaignConfig, IO[bytes] | None]]:
-    """Yield the setup that a request has as its body, and the file of its objects if it has one; see `files.opened`."""
+    """Yield the configuration that a request has as its body, and the file of its objects if it has one; see
+    `files.opened`.
+    """
     with TemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR) as body:
         while piece := request.read(_PIECE):
             body.write(piece)
         body.seek(0)
-        with files.opened(body, tell=tell, owner=owner) as found:
+        with files.opened(body, tell=tell, owner=owner, kept=kept) as found:
             yield found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Annotated, Any
 
@@ -13,23 +12,22 @@ from prefmh_web.api.found import campaign_for
 from prefmh_web.api.problems import REFUSALS, Refused
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.campaigns.record import export, steps
-from prefmh_web.campaigns.record.rows import Row
+from prefmh_web.campaigns.record import export
 from prefmh_web.campaigns.record.snapshot import Snapshot, Stretch
 from prefmh_web.participants.people import Person, people_after
 from prefmh_web.transport.downloads import stream
-from sampler import schema
+from sampler import tables
 
 router = Router(tags=["record"])
 _MOST = 500
-_TABLES = ("steps", "votes", "samples")
+_TABLES = {table.name: table for table in (tables.STEPS, tables.VOTES, tables.SAMPLES)}
 
 
 class PageIn(Schema):
     """Which steps are wanted."""
 
     cursor: str = Field("", pattern=r"^(\d{1,9}\.\d{1,9})?$", description="Of the page before; empty for the first one")
-    chain: int | None = Field(None, ge=0, lt=10**9, description="Only of this chain")
+    chain_index: int | None = Field(None, ge=0, lt=10**9, description="Only of this chain")
     limit: int = Field(100, ge=1, le=_MOST, description="Steps of a page")
 
 
@@ -44,7 +42,7 @@ class PageOut(Schema):
 class PersonOut(Schema):
     """Somebody who votes, by the number that the record has. Ids of platforms are not told."""
 
-    annotator: int
+    voter: int
     outcome: str | None = Field(description="How their part has ended; null while it goes on")
     is_online: bool
     votes: int
@@ -100,14 +98,14 @@ def page(
 ) -> dict[str, Any]:
     """Return rows of decided steps, chain by chain and in the order of the steps.
 
-    To follow a running campaign, ask for each chain with `chain` and the last cursor. The uniform of a step that is
-    still open is never told.
+    To follow a running campaign, ask for each chain with `chain_index` and the last cursor. The uniform of a step that
+    is still open is never told.
     """
     if table not in _TABLES:
         raise Http404
     snapshot = Snapshot.now(_started(request, campaign_id))
     stretch, is_last = _stretch(snapshot, wanted)
-    rows = [] if stretch is None else _rows(snapshot.of(stretch), table)
+    rows = [] if stretch is None else _rows(snapshot.of(stretch), _TABLES[table])
     cursor = wanted.cursor if stretch is None else f"{stretch.chain}.{stretch.last}"
     return {"rows": rows, "cursor": cursor, "is_last": is_last}
 
@@ -119,11 +117,11 @@ def _stretch(snapshot: Snapshot, wanted: PageIn) -> tuple[Stretch | None, bool]:
         Refused: the campaign has no such chain, or the cursor is of another one.
     """
     chain, after = _position(wanted)
-    if wanted.chain is not None and wanted.chain not in snapshot.steps:
-        raise Refused(422, f"chain: there is no chain {wanted.chain} yet; there are {len(snapshot.steps)}.")
-    if wanted.chain is not None and chain != wanted.chain:
+    if wanted.chain_index is not None and wanted.chain_index not in snapshot.steps:
+        raise Refused(422, f"chain_index: there is no chain {wanted.chain_index} yet; there are {len(snapshot.steps)}.")
+    if wanted.chain_index is not None and chain != wanted.chain_index:
         raise Refused(422, "cursor: it is of another chain; leave it out, or ask for that one.")
-    open_to = sorted(place for place in snapshot.steps if place >= chain and wanted.chain in (None, place))
+    open_to = sorted(place for place in snapshot.steps if place >= chain and wanted.chain_index in (None, place))
     ahead = [(place, after if place == chain else -1) for place in open_to]
     left = [(place, done) for place, done in ahead if done < snapshot.steps[place]]
     if not left:
@@ -136,20 +134,13 @@ def _stretch(snapshot: Snapshot, wanted: PageIn) -> tuple[Stretch | None, bool]:
 def _position(wanted: PageIn) -> tuple[int, int]:
     """Return the chain and the last step that were told; -1 before the first page: samples begin with step 0."""
     if not wanted.cursor:
-        return wanted.chain or 0, -1
+        return wanted.chain_index or 0, -1
     chain, _, step = wanted.cursor.partition(".")
     return int(chain), int(step)
 
 
-def _rows(snapshot: Snapshot, name: str) -> list[dict[str, Any]]:
-    config = snapshot.config
-    tables = {
-        "steps": steps.table_of(snapshot),
-        "votes": schema.VOTES,
-        "samples": schema.SAMPLES_WITH_PHASES if config.has_phases else schema.SAMPLES,
-    }
-    rows_of: Callable[[Snapshot], Iterator[Row]] = export.TABLES[f"{name}.csv"]
-    return [tables[name].values(row) for row in islice(rows_of(snapshot), 1, None)]
+def _rows(snapshot: Snapshot, table: tables.Table) -> list[dict[str, Any]]:
+    return [table.values(row) for row in islice(export.TABLES[table.file](snapshot), 1, None)]
 
 
 def _started(request: HttpRequest, campaign_id: int) -> Campaign:
@@ -160,5 +151,5 @@ def _started(request: HttpRequest, campaign_id: int) -> Campaign:
 
 
 def _told(person: Person) -> dict[str, Any]:
-    figures = {name: getattr(person, name) for name in PersonOut.model_fields if name not in ("annotator", "outcome")}
-    return {"annotator": person.number, "outcome": person.outcome, **figures}
+    figures = {name: getattr(person, name) for name in PersonOut.model_fields if name not in ("voter", "outcome")}
+    return {"voter": person.number, "outcome": person.outcome, **figures}

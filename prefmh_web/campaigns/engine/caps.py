@@ -3,7 +3,7 @@
     reserve          how many votes may be asked for now, and what to set aside for them
     texts_that_fit   how many texts may be written now
     why_reached      why nothing more may be asked, whatever is under way; empty if something may
-    reserve_for_tryout    what a try of a draft's judge may come to, under the site's cap alone
+    reserve_for_trial     what a trial of a draft's judge may come to, under the site's cap alone
     stopped          campaigns that are to be paused, which `lifecycle/caps.py` sees to
 
 What a turn may come to at most is set aside before it is asked: each vote with all its repeats, each request as dear as
@@ -27,7 +27,7 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.engine.transactions import lock_caps
-from prefmh_web.campaigns.models import Campaign, Chain, ChainOpening, Judge, ModelUsage, Tryout, Turn
+from prefmh_web.campaigns.models import Campaign, Chain, ChainOpening, Judge, JudgeTrial, ModelUsage, Turn
 from prefmh_web.endpoints.models import Endpoint
 
 # The first half of the advisory lock's key; `catalogs/lock.py` has another.
@@ -153,8 +153,8 @@ def why_reached(campaign: Campaign, place: int, endpoint: Endpoint, requests: in
     return next(filter(None, (cap.why_not(need) for cap in _caps(campaign))), "")
 
 
-def reserve_for_tryout(campaign: Campaign, place: int, endpoint: Endpoint, requests: int) -> tuple[Need, str]:
-    """Return what so many requests of a try may come to, in the transaction that sets it aside.
+def reserve_for_trial(campaign: Campaign, place: int, endpoint: Endpoint, requests: int) -> tuple[Need, str]:
+    """Return what so many requests of a trial may come to, in the transaction that sets it aside.
 
     Returns:
         That, and why the site's cap leaves no room for it; empty if it does.
@@ -215,19 +215,19 @@ def _used(campaign: Campaign | None) -> Need:
     sums = usage.aggregate(requests=Sum("requests", default=0), cost=Sum("cost", default=0.0))
     if campaign is not None:
         return Need(sums["requests"], sums["cost"])
-    # Tries before the start are nobody's but the site's.
-    tries = Tryout.objects.aggregate(requests=Sum("requests", default=0), cost=Sum("cost", default=0.0))
-    return Need(sums["requests"] + tries["requests"], sums["cost"] + tries["cost"])
+    # Trials before the start are nobody's but the site's.
+    trials = JudgeTrial.objects.aggregate(requests=Sum("requests", default=0), cost=Sum("cost", default=0.0))
+    return Need(sums["requests"] + trials["requests"], sums["cost"] + trials["cost"])
 
 
 def _under_way(campaign: Campaign | None) -> Need:
     """Return what has been set aside for turns and for texts, in one campaign or in all."""
     turns = Turn.objects.filter(asked__gt=0, until__gt=timezone.now())
-    tries = Tryout.objects.filter(status=Tryout.Status.ASKING)
+    trials = JudgeTrial.objects.filter(status=JudgeTrial.Status.ASKING)
     if campaign is not None:
-        turns, tries = turns.filter(comparison__chain__campaign=campaign), tries.none()
+        turns, trials = turns.filter(comparison__chain__campaign=campaign), trials.none()
     sums = turns.aggregate(requests=Sum("reserved_requests", default=0), cost=Sum("reserved_cost", default=0.0))
-    trying = tries.aggregate(requests=Sum("reserved_requests", default=0), cost=Sum("reserved_cost", default=0.0))
+    trying = trials.aggregate(requests=Sum("reserved_requests", default=0), cost=Sum("reserved_cost", default=0.0))
     total = Need(sums["requests"] + trying["requests"], sums["cost"] + trying["cost"])
     for writing, texts in _texts_under_way(campaign).items():
         endpoint = writer_of(writing)

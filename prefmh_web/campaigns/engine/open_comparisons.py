@@ -38,7 +38,7 @@ class Ballot:
 
     Of a person: the annotator, how long they had the pair, how long of that in a hidden tab, and how their page was.
     Of a model: which of its N votes this is, the probability that it was drawn from, how many replies it took, and what
-    the reply said it is from.
+    the reply said it is from and what it thought.
     """
 
     key: uuid.UUID
@@ -54,6 +54,7 @@ class Ballot:
     identity: ReplyIdentity | None = None
     layout: str = ""
     is_translated: bool | None = None
+    reason: str = ""
 
 
 @dataclass

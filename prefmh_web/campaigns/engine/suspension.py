@@ -50,7 +50,7 @@ def after_report(comparison_id: int) -> None:
         chain = comparison.chain
         reports = Event.objects.filter(campaign=chain.campaign_id, kind=Event.Kind.REPORTED)
         reports = reports.filter(
-            data__chain=chain.place, data__step=comparison.step, data__reason=ReportReason.NOT_SHOWN
+            data__chain_index=chain.place, data__step=comparison.step, data__reason=ReportReason.NOT_SHOWN
         )
         if since := _tried_again_at(comparison):
             reports = reports.filter(at__gt=since)
@@ -127,4 +127,4 @@ def _demand_suspended(comparison: Comparison) -> None:
 
 def _note(comparison: Comparison, kind: Event.Kind, **data: object) -> None:
     chain = comparison.chain
-    events.note(chain.campaign_id, kind, said={"chain": chain.place, "step": comparison.step, **data})
+    events.note(chain.campaign_id, kind, said={"chain_index": chain.place, "step": comparison.step, **data})

@@ -34,7 +34,6 @@ from prefmh_web.campaigns.models import (
     Lease,
     Rating,
     State,
-    TryoutPair,
     Vote,
 )
 from prefmh_web.objects import media
@@ -87,6 +86,8 @@ def finish(campaign_id: int) -> None:
     try:
         for delete in hooks.load(hooks.DELETIONS):
             delete(campaign)
+        # What trials have taken stays; the objects that they showed do not.
+        campaign.judge_trials.update(pairs=[])
         for rows in _rows(campaign_id):
             delete_in_parts(rows)
         uploads = list(Catalog.objects.filter(campaign=campaign).values_list("file", flat=True))
@@ -104,8 +105,6 @@ def finish(campaign_id: int) -> None:
 def _rows(campaign_id: int) -> list[QuerySet[models.Model]]:
     """Return all rows of which there may be many, those first that others do not need."""
     return [
-        # What tries have taken stays; the objects that they showed do not.
-        TryoutPair.objects.filter(tryout__campaign=campaign_id),
         Event.objects.filter(campaign=campaign_id),
         Lease.objects.filter(comparison__chain__campaign=campaign_id),
         Vote.objects.filter(judge__campaign=campaign_id),

@@ -29,7 +29,6 @@ from prefmh_web.campaigns.models import (
     Comparison,
     Invitation,
     Judge,
-    TryoutPair,
 )
 from prefmh_web.campaigns.proposals.backends import backend_of
 from prefmh_web.campaigns.started import objects, plan_of, started_campaign
@@ -125,6 +124,8 @@ def _begin(
             dispatch.propose(chain)
         backend_of(campaign).clean_up(campaign)
         _create_links(campaign)
+        for note in hooks.load(hooks.STARTED):
+            note(campaign)
 
 
 def discard(campaign: Campaign) -> None:
@@ -136,8 +137,8 @@ def discard(campaign: Campaign) -> None:
     campaign_id = campaign.pk
     with transaction.atomic():
         draft = lock_draft(campaign_id)
-        # What tries have taken stays; the objects that they showed do not.
-        TryoutPair.objects.filter(tryout__campaign=draft).delete()
+        # What trials have taken stays; the objects that they showed do not.
+        draft.judge_trials.update(pairs=[])
         uploads = list(Catalog.objects.filter(campaign=draft).values_list("file", flat=True))
         draft.delete()
     for upload in uploads:

@@ -24,7 +24,6 @@ from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import OF_THE_START, Campaign, Chain, Comparison
 from prefmh_web.campaigns.monitoring.walks import late_chains
 from prefmh_web.transport import nudges
-from sampler import schema
 
 
 def over() -> QuerySet[Campaign]:
@@ -53,7 +52,7 @@ def end_warm_up(campaign: Campaign) -> None:
         raise NotPossible("The warm-up is over.")
     if not late_chains(campaign).exists():
         raise NotPossible("The warm-up of a running campaign can be ended only when a chain has waited for too long.")
-    tuning = sampler.ended_early(campaign.config, schema.moment(timezone.now()))
+    tuning = sampler.ended_early(campaign.config, sampler.moment(timezone.now()))
     if not _store(campaign, tuning):
         raise NotPossible("The warm-up is over.")
 

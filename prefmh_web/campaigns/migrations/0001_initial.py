@@ -184,10 +184,10 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='Tryout',
+            name='JudgeTrial',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('campaign', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='tryouts', to='campaigns.campaign')),
+                ('campaign', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='judge_trials', to='campaigns.campaign')),
                 ('asked_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('asked_at', models.DateTimeField(auto_now_add=True)),
                 ('place', models.PositiveSmallIntegerField()),
@@ -196,6 +196,7 @@ class Migration(migrations.Migration):
                 ('endpoint', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='endpoints.endpoint')),
                 ('wanted', models.PositiveSmallIntegerField()),
                 ('replies', models.PositiveSmallIntegerField()),
+                ('pairs', models.JSONField(default=list)),
                 ('status', models.CharField(choices=[('asking', 'Asking'), ('done', 'Done'), ('stopped', 'Stopped')], default='asking', max_length=8)),
                 ('reason', models.CharField(blank=True, max_length=500)),
                 ('until', models.DateTimeField(null=True)),
@@ -295,21 +296,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='TryoutPair',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('tryout', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='pairs', to='campaigns.tryout')),
-                ('number', models.PositiveSmallIntegerField()),
-                ('objects_shown', models.JSONField()),
-                ('replies', models.JSONField(default=dict)),
-                ('preferred', models.PositiveSmallIntegerField(null=True)),
-            ],
-            options={
-                'ordering': ('number',),
-                'constraints': [models.UniqueConstraint(fields=('tryout', 'number'), name='tryout_pair_once')],
-            },
-        ),
-        migrations.CreateModel(
             name='Rating',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -331,7 +317,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='events', to='campaigns.campaign')),
-                ('kind', models.CharField(choices=[('paused', 'Paused'), ('resumed', 'Resumed'), ('finished-now', 'Finished Now'), ('extended', 'Extended'), ('config-changed', 'Config Changed'), ('step-suspended', 'Step Suspended'), ('step-tried-again', 'Step Tried Again'), ('chain-ended', 'Chain Ended'), ('reminded', 'Reminded'), ('scorers-asked-again', 'Scorers Asked'), ('member-set', 'Member Set'), ('member-removed', 'Member Removed'), ('participation-ended', 'Participation Ended'), ('reported', 'Reported'), ('erased', 'Erased'), ('paid', 'Paid'), ('bonus-set', 'Bonus Set'), ('model-accepted', 'Model Accepted'), ('archived', 'Archived'), ('unarchived', 'Unarchived')], max_length=24)),
+                ('kind', models.CharField(choices=[('paused', 'Paused'), ('resumed', 'Resumed'), ('finished-now', 'Finished Now'), ('extended', 'Extended'), ('config-changed', 'Config Changed'), ('step-suspended', 'Step Suspended'), ('step-tried-again', 'Step Tried Again'), ('chain-ended', 'Chain Ended'), ('reminded', 'Reminded'), ('scorers-asked-again', 'Scorers Asked'), ('member-set', 'Member Set'), ('member-removed', 'Member Removed'), ('participation-ended', 'Participation Ended'), ('reported', 'Reported'), ('erased', 'Erased'), ('paid', 'Paid'), ('bonus-set', 'Bonus Set'), ('consent-asked', 'Consent Asked'), ('model-accepted', 'Model Accepted'), ('archived', 'Archived'), ('unarchived', 'Unarchived')], max_length=24)),
                 ('at', models.DateTimeField(auto_now_add=True)),
                 ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('voter', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='events', to='campaigns.annotator')),
@@ -340,7 +326,7 @@ class Migration(migrations.Migration):
             options={
                 'ordering': ('pk',),
                 'indexes': [models.Index(fields=['campaign', 'kind'], name='event_of_kind')],
-                'constraints': [models.UniqueConstraint(condition=models.Q(('kind', 'participation-ended')), fields=('voter',), name='part_ended_by_hand_once'), models.UniqueConstraint(django.db.models.fields.json.KeyTextTransform('key', 'data'), condition=models.Q(('kind', 'reported')), name='pair_reported_once')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('kind', 'participation-ended')), fields=('voter',), name='part_ended_by_hand_once'), models.UniqueConstraint(django.db.models.fields.json.KeyTextTransform('key', 'data'), condition=models.Q(('kind', 'reported')), name='pair_reported_once'), models.UniqueConstraint('campaign', django.db.models.fields.json.KeyTextTransform('version', 'data'), condition=models.Q(('kind', 'consent-text')), name='consent_text_once')],
             },
         ),
         migrations.CreateModel(
@@ -420,6 +406,7 @@ class Migration(migrations.Migration):
                 ('preference', models.FloatField(null=True)),
                 ('asks', models.PositiveSmallIntegerField(null=True)),
                 ('identity', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='campaigns.replyidentity')),
+                ('reason', models.TextField(blank=True, default='')),
                 ('cast_at', models.DateTimeField(auto_now_add=True)),
             ],
             options={
@@ -462,18 +449,6 @@ class Migration(migrations.Migration):
             ],
             options={
                 'constraints': [models.UniqueConstraint(fields=('comparison', 'judge'), name='turn_once_per_judge'), models.CheckConstraint(condition=models.Q(('asked', 0), models.Q(('asked__gt', 0), ('reason', ''), ('until__isnull', False)), _connector='XOR'), name='turn_asks_or_says_why')],
-            },
-        ),
-        migrations.CreateModel(
-            name='VoteReason',
-            fields=[
-                ('vote', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='reason', serialize=False, to='campaigns.vote')),
-                ('judge', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='reasons', to='campaigns.judge')),
-                ('text', models.TextField()),
-                ('is_cut', models.BooleanField(default=False)),
-            ],
-            options={
-                'ordering': ('pk',),
             },
         ),
     ]

@@ -1,4 +1,4 @@
-"""One sample pair of a try, asked of a model: each reply as a person may look at it, unreadable ones included.
+"""One sample pair of a trial, asked of a model: each reply as a person may look at it, unreadable ones included.
 
 A slot is one request: of a pair, which object stands first and which of the replies in this order it is; of a rating,
 which object is rated. A reply is asked for once: what cannot be read is shown, and not asked again.

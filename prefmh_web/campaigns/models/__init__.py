@@ -8,6 +8,7 @@ What must never happen stands as a constraint here.
 
 from prefmh_web.campaigns.models.campaign import Campaign, Judge, ReplyIdentity, backend_of_space, columns_of, draw_seed
 from prefmh_web.campaigns.models.events import EndReason, Event, ReportReason
+from prefmh_web.campaigns.models.judge_trials import JudgeTrial, TrialPair
 from prefmh_web.campaigns.models.keys import CreationKey
 from prefmh_web.campaigns.models.leases import Lease
 from prefmh_web.campaigns.models.measured import Measured
@@ -15,11 +16,9 @@ from prefmh_web.campaigns.models.objects import Catalog, State
 from prefmh_web.campaigns.models.openings import OF_THE_START, ChainOpening
 from prefmh_web.campaigns.models.pending import PrefetchedProposal, Turn
 from prefmh_web.campaigns.models.people import Annotator, Invitation, Membership, new_invitation_token
-from prefmh_web.campaigns.models.reasons import VoteReason
 from prefmh_web.campaigns.models.scores import CampaignScorer, Score
 from prefmh_web.campaigns.models.spending import ModelUsage
 from prefmh_web.campaigns.models.steps import Chain, Comparison, Rating, Side, Vote
-from prefmh_web.campaigns.models.tryouts import Tryout, TryoutPair
 
 __all__ = [
     "OF_THE_START",
@@ -35,6 +34,7 @@ __all__ = [
     "Event",
     "Invitation",
     "Judge",
+    "JudgeTrial",
     "Lease",
     "Measured",
     "Membership",
@@ -46,11 +46,9 @@ __all__ = [
     "Score",
     "Side",
     "State",
-    "Tryout",
-    "TryoutPair",
+    "TrialPair",
     "Turn",
     "Vote",
-    "VoteReason",
     "backend_of_space",
     "columns_of",
     "draw_seed",

@@ -35,7 +35,7 @@ class Event(models.Model):
     """One thing that a researcher, a voter or the program did, by its kind, in the order of the primary key.
 
     `data` is what `campaigns/events.py` declares for the kind. It becomes part of the record and names nobody, but for
-    its key `text`: that is free text about a person, which the record leaves out and an erasure empties.
+    its key `text`: of an event about a person that is free text, which events.csv leaves out and an erasure empties.
     """
 
     class Kind(models.TextChoices):
@@ -56,6 +56,7 @@ class Event(models.Model):
         ERASED = "erased"
         PAID = "paid"
         BONUS_SET = "bonus-set"
+        CONSENT_ASKED = "consent-asked"
         MODEL_ACCEPTED = "model-accepted"
         ARCHIVED = "archived"
         UNARCHIVED = "unarchived"
@@ -77,6 +78,9 @@ class Event(models.Model):
                 fields=("voter",), condition=Q(kind="participation-ended"), name="part_ended_by_hand_once"
             ),
             models.UniqueConstraint(KT("data__key"), condition=Q(kind="reported"), name="pair_reported_once"),
+            models.UniqueConstraint(
+                "campaign", KT("data__version"), condition=Q(kind="consent-text"), name="consent_text_once"
+            ),
         )
 
     def __str__(self) -> str:

@@ -152,8 +152,9 @@ class Vote(models.Model):
 
     Of a model: `slot` is which of its N votes this is; `preference` the probability of a vote for the proposal that it
     was drawn from, if it was; `asks` how many replies it took, more than one where some could not be read; `identity`
-    what the reply said it is from. Of a person: how the pair stood, and whether the words around it were translated by
-    the browser; both decide nothing, and go when the person is forgotten.
+    what the reply said it is from; `reason` the beginning of what the model thought, where that is kept. Of a person:
+    how the pair stood, and whether the words around it were translated by the browser; both decide nothing, and go when
+    the person is forgotten.
     """
 
     class Layout(models.TextChoices):
@@ -162,6 +163,9 @@ class Vote(models.Model):
         BESIDE = "beside"
         STACKED = "stacked"
         CHANGED = "changed"
+
+    LONGEST_REASON = 2_000
+    """Characters of a reason that are shown; one more is stored of a longer one, which tells that it is cut."""
 
     key = models.UUIDField(unique=True)
     comparison = models.ForeignKey(Comparison, models.PROTECT, related_name="votes")
@@ -180,6 +184,7 @@ class Vote(models.Model):
     asks = models.PositiveSmallIntegerField(null=True)
     # Without an index: nobody looks for votes by it, and each index costs every vote.
     identity = models.ForeignKey(ReplyIdentity, models.PROTECT, null=True, related_name="+", db_index=False)
+    reason = models.TextField(blank=True, default="")
     cast_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -216,6 +221,15 @@ class Vote(models.Model):
     @property
     def counted(self) -> bool:
         return self.number is not None
+
+    @property
+    def shown_reason(self) -> str:
+        """What the model thought before it voted, for people to read: it is never read as the answer."""
+        return self.reason[: self.LONGEST_REASON]
+
+    @property
+    def is_reason_cut(self) -> bool:
+        return len(self.reason) > self.LONGEST_REASON
 
     @property
     def seconds(self) -> float | None:

@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 
 from prefmh_web.campaigns import events
 from prefmh_web.campaigns.models import Annotator, Campaign, Event, Lease, ReportReason
+from prefmh_web.campaigns.voters import with_numbers
 
 
 def note(key: uuid.UUID, annotator: Annotator, reason: ReportReason, text: str) -> Lease | None:
@@ -32,7 +33,7 @@ def note(key: uuid.UUID, annotator: Annotator, reason: ReportReason, text: str) 
         if person.removed_at or is_voted or _reports(person.campaign_id).filter(data__key=str(key)).exists():
             return None
         pair = {
-            "chain": lease and lease.comparison.chain.place,
+            "chain_index": lease and lease.comparison.chain.place,
             "step": lease and lease.comparison.step,
             "proposal_side": lease and lease.proposal_side,
         }
@@ -48,7 +49,7 @@ def remove(annotators: Collection[int]) -> int:
 
 def problems_in(campaign: Campaign) -> QuerySet[Event]:
     """Return what has been reported in a campaign, the latest first."""
-    return _reports(campaign.pk).order_by("-pk")
+    return with_numbers(_reports(campaign.pk), "voter").order_by("-pk")
 
 
 def _reports(campaign_id: int) -> QuerySet[Event]:

@@ -15,6 +15,7 @@ from django.db.models.functions import Coalesce, Now
 from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Rating, Vote
 from prefmh_web.campaigns.started import started_campaign
 from prefmh_web.campaigns.started.numbers import scores_of
+from prefmh_web.campaigns.voters import key_of, with_numbers
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def steps_in(campaign: Campaign, wanted: Wanted) -> QuerySet[Comparison]:
     if wanted.judge is not None:
         found = found.filter(Exists(votes.filter(judge__place=wanted.judge, number__isnull=False)))
     if wanted.person is not None:
-        found = found.filter(Exists(votes.filter(annotator=wanted.person)))
+        found = found.filter(Exists(votes.filter(annotator=key_of(campaign, wanted.person) or 0)))
     if wanted.seconds is not None:
         took = ExpressionWrapper(Coalesce(F("decided_at"), Now()) - F("opened_at"), DurationField())
         found = found.annotate(took=took).filter(took__gte=timedelta(seconds=wanted.seconds))
@@ -157,8 +158,14 @@ def step_at(campaign: Campaign, chain: int, step: int) -> Comparison | None:
 
 def votes_on(step: Comparison) -> list[Vote]:
     """Return the votes on a step in the order in which they counted; those that came too late are the last."""
-    votes = step.votes.select_related("judge__endpoint", "annotator", "reason")
+    votes = with_numbers(step.votes.select_related("judge__endpoint", "annotator"), "annotator")
     return list(votes.order_by(F("number").asc(nulls_last=True), "pk"))
+
+
+def last_reasoned(campaign: Campaign, most: int = 10) -> list[Vote]:
+    """Return the last votes of models of which it is known what the model thought, the newest first."""
+    found = Vote.objects.filter(judge__in=list(campaign.judges.all())).exclude(reason="").order_by("-pk")
+    return list(found.select_related("judge__endpoint", "comparison__chain")[:most])
 
 
 def _tallied(steps: Sequence[Comparison], judges: Sequence[Judge]) -> list[StepRow]:

@@ -31,5 +31,5 @@ def suspended_in(campaign: Campaign) -> Sequence[SuspendedStep]:
         for data in Event.objects.filter(campaign=campaign, kind=Event.Kind.STEP_SUSPENDED).values_list(
             "data", flat=True
         ):
-            counts[data["chain"], data["step"]] = data["count"]
+            counts[data["chain_index"], data["step"]] = data["count"]
     return [SuspendedStep(each, counts[each.chain.place, each.step]) for each in steps]

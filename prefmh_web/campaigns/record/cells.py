@@ -12,7 +12,7 @@ from django.db.models.sql.compiler import SQLCompiler
 
 
 class Moment(Func):
-    """What `sampler.schema.moment` writes of a column of moments: in UTC, milliseconds cut off; null without one."""
+    """What `sampler.moment` writes of a column of moments: in UTC, milliseconds cut off; null without one."""
 
     arity = 1
     output_field = TextField()
@@ -45,9 +45,9 @@ class Key(Func):
         return self.as_sql(compiler, connection, template="(%(expressions)s)::text", **context)
 
 
-def of_judge(texts: Mapping[int, str]) -> Case:
-    """Return the expression for a text by the row's judge, which is known by its primary key."""
-    cases = (When(judge=pk, then=Value(text)) for pk, text in texts.items())
+def by_key(name: str, texts: Mapping[int, str]) -> Case:
+    """Return the expression for a text by what a row refers to, which is known by its primary key."""
+    cases = (When(**{name: pk}, then=Value(text)) for pk, text in texts.items())
     return Case(*cases, default=Value(""), output_field=TextField())
 
 

@@ -7,40 +7,60 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any
 
+from prefmh_web import hooks
 from prefmh_web.campaigns.events import told
-from prefmh_web.campaigns.models import Campaign, Event
+from prefmh_web.campaigns.models import Campaign, ChainOpening, Event
 from prefmh_web.campaigns.record.rows import Row
-from sampler import schema
+from prefmh_web.campaigns.record.snapshot import Snapshot
+from prefmh_web.campaigns.voters import numbers_in
+from sampler import tables
 
-# suspended.csv and problems.csv have them.
-_ELSEWHERE = (Event.Kind.STEP_SUSPENDED, Event.Kind.REPORTED)
-_Event = tuple[datetime, str, int | None, dict[str, Any]]
-"""When, of which kind, about whom, and what it says."""
+Happened = tuple[datetime, str, int | None, dict[str, Any]]
+"""When, of which kind, about whom by their primary key, and what it says; `by` is the role of a researcher."""
 
 
-def rows(campaign: Campaign) -> Iterator[Row]:
+def rows(snapshot: Snapshot) -> Iterator[Row]:
     """Yield the header and a row for each event; none of a draft. As many queries as there are kinds of tables."""
-    yield schema.EVENTS.header
-    for at, kind, voter, said in sorted(_events(campaign), key=itemgetter(0)):
-        own = {"reason": said.pop("reason", ""), "paid": said.pop("paid", None)}
-        yield schema.EVENTS.row(annotator=voter, kind=kind, at=at, detail=_detail(said), **own)
-
-
-def _events(campaign: Campaign) -> Iterator[_Event]:
-    if campaign.started_at is None:
+    yield tables.EVENTS.header
+    if snapshot.campaign.started_at is None:
         return
-    yield campaign.started_at, "started", None, {"seed_hash": campaign.seed_hash}
+    numbers, found = numbers_in(snapshot.campaign), list(_events(snapshot, snapshot.campaign.started_at))
+    for happened in hooks.load(hooks.RECORD_EVENTS):
+        found += happened(snapshot.campaign)
+    for number, (at, kind, voter, said) in enumerate(sorted(found, key=itemgetter(0)), start=1):
+        by, who = said.pop("by", None), None if voter is None else numbers[voter]
+        yield tables.EVENTS.row(number=number, at=at, kind=kind, by=by, voter=who, data=said)
+
+
+def _events(snapshot: Snapshot, started_at: datetime) -> Iterator[Happened]:
+    campaign = snapshot.campaign
+    yield started_at, "started", None, {"seed_hash": campaign.seed_hash}
     if told_at := campaign.seed_told_at or campaign.finished_at:
         yield told_at, "seed-told", None, {}
-    yield from _of_links(campaign, campaign.started_at)
+    yield from _of_links(campaign, started_at)
     if campaign.tuning and "ended_at" in campaign.tuning:
         yield datetime.fromisoformat(campaign.tuning["ended_at"]), "warm-up-ended", None, {}
-    found = Event.objects.filter(campaign=campaign).exclude(kind__in=_ELSEWHERE)
+    opened = ChainOpening.objects.filter(chain__campaign=campaign).order_by("chain__place")
+    for at, place, voter, is_ahead in opened.values_list("opened_at", "chain__place", "annotator", "is_ahead"):
+        if place in snapshot.steps and at is not None:
+            yield at, "chain-opened", voter, {"chain_index": place, "reason": "ahead" if is_ahead else "wait"}
+    found = Event.objects.filter(campaign=campaign)
     for at, kind, voter, data in found.values_list("at", "kind", "voter", "data"):
-        yield at, kind, voter, told(kind, data)
+        if _had_happened(snapshot, kind, data):
+            yield at, kind, voter, told(kind, data) | {"by": data.get("by")}
 
 
-def _of_links(campaign: Campaign, started_at: datetime) -> Iterator[_Event]:
+def _had_happened(snapshot: Snapshot, kind: str, data: dict[str, Any]) -> bool:
+    """False for what would not fit the other tables, because it came after their moment."""
+    if kind == Event.Kind.EXTENDED:
+        return bool(data["steps_after"] <= snapshot.config.steps)
+    if kind == Event.Kind.CHAIN_ENDED:
+        return (data["chain_index"], data["step"]) in snapshot.ended
+    is_of_step = kind in (Event.Kind.STEP_SUSPENDED, Event.Kind.STEP_TRIED_AGAIN)
+    return not is_of_step or snapshot.has_step(data["chain_index"], data["step"])
+
+
+def _of_links(campaign: Campaign, started_at: datetime) -> Iterator[Happened]:
     """Yield links that were made after those of the start, and links that were closed, each by its number."""
     links = campaign.invitations.order_by("pk").values_list("created_at", "revoked_at", "is_single_use")
     for number, (made, closed, is_single_use) in enumerate(links, start=1):
@@ -49,7 +69,3 @@ def _of_links(campaign: Campaign, started_at: datetime) -> Iterator[_Event]:
             yield made, "link-made", None, {"link": number, "people": "one" if is_single_use else "many"}
         if closed is not None:
             yield closed, "link-closed", None, {"link": number}
-
-
-def _detail(said: dict[str, Any]) -> str:
-    return "; ".join(f"{name}={'none' if value is None else value}" for name, value in said.items())

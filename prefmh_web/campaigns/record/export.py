@@ -1,13 +1,6 @@
-"""The record as files: campaign.json, judges.json, after a warm-up tuning.json, and five CSV files.
+"""The record as files: JSON documents, CSV tables, and what people saw. `sampler.tables` declares them.
 
-Further files tell of chains that opened while the campaign ran, of suspended steps, of what was added to
-the steps, of the further columns of an uploaded list, of what models thought and took, and of scorers; each only where
-there is something to tell.
-
-They are streamed row by row, one by one or as one ZIP.
-
-`sampler.schema` defines the tables and their cells; `rows.py` and `steps.py` read them as they stood at the moment of a
-`Snapshot`.
+They are streamed row by row, one by one or as one ZIP, as they stood at the moment of a `Snapshot`.
 """
 
 import csv
@@ -25,55 +18,57 @@ from zipstream import ZipStream
 import sampler
 from prefmh_web import hooks
 from prefmh_web.campaigns.models import Campaign, Judge
-from prefmh_web.campaigns.record import calls, pictures, preferences, reasons, rows, scores, suspended
+from prefmh_web.campaigns.record import events, pictures, preferences, rows
 from prefmh_web.campaigns.record.rows import Row
 from prefmh_web.campaigns.record.snapshot import Snapshot
-from prefmh_web.campaigns.record.steps import steps
 from prefmh_web.settings.languages import SOURCE
-from sampler import codebook, schema
+from sampler import tables
 
 _CHARACTERS_PER_CHUNK = 2**16
-_ROWS = {
-    "votes": rows.votes,
-    "steps": steps,
-    "states": rows.states,
-    "samples": rows.samples,
-    "ratings": rows.ratings,
-}
-TABLES: dict[str, Callable[[Snapshot], Iterator[Row]]] = {table.file: _ROWS[table.name] for table in schema.TABLES}
+TABLES: dict[str, Callable[[Snapshot], Iterator[Row]]] = {
+    table.file: getattr(rows, table.name) for table in tables.TABLES
+} | {tables.EVENTS.file: events.rows}
 """By the file's name, in the order of the ZIP."""
-_CHAINS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.CHAINS.file: rows.chains}
-_SUSPENDED: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.SUSPENDED.file: suspended.rows}
-_COLUMNS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.COLUMNS.file: rows.columns}
-_CALLS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.CALLS.file: calls.rows}
-_REASONS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.REASONS.file: reasons.rows}
-_SCORES: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.SCORES.file: scores.rows}
-_EXTENSIONS: dict[str, Callable[[Snapshot], Iterator[Row]]] = {schema.EXTENSIONS.file: rows.extensions}
 
 
 def config(campaign: Campaign) -> str:
     """Return the config as JSON; while a campaign runs, with the hash of its seed in the seed's place."""
-    return json.dumps(campaign.public_config, indent=2, ensure_ascii=False) + "\n"
+    return as_json(campaign.public_config)
 
 
-def as_json(held: dict[str, Any]) -> str:
-    """Return an object as a JSON file: what a warm-up has counted and chosen, or what upper rooms add."""
+def as_json(held: object) -> str:
+    """Return what a JSON file holds."""
     return json.dumps(held, indent=2, ensure_ascii=False) + "\n"
 
 
-def judges(campaign: Campaign) -> str:
-    """Return what answers each question, as JSON: for a model, all that was fixed when the campaign started.
+def documents(campaign: Campaign, tuning: dict[str, Any] | None) -> dict[str, str]:
+    """Return the JSON files of a started campaign's record, by their names.
+
+    Args:
+        tuning: what the warm-up has chosen.
+    """
+    found = {tables.CONFIG: config(campaign), tables.JUDGES: as_json(_judges(campaign))}
+    if tuning is not None:
+        found[tables.TUNING] = as_json(tuning)
+    if campaign.config.all_scorers:
+        found[tables.SCORERS] = as_json(list(campaign.scorers.values_list("frozen", flat=True)))
+    return found
+
+
+def _judges(campaign: Campaign) -> list[dict[str, object]]:
+    """Return what answers each question: for a model, all that was fixed when the campaign started.
 
     `identities` are what its replies said they were from; `votes` and `ratings` name them by their numbers. One that
     is not accepted gave none.
     """
     found = campaign.judges.select_related("endpoint", "campaign").prefetch_related("identities")
-    return json.dumps([_judge(judge) for judge in found], indent=2, ensure_ascii=False) + "\n"
+    numbers = rows.identities(campaign)
+    return [_judge(judge, numbers) for judge in found]
 
 
-def _judge(judge: Judge) -> dict[str, object]:
+def _judge(judge: Judge, numbers: dict[int, int]) -> dict[str, object]:
     source = "model" if judge.is_model else "people"
-    about: dict[str, object] = {"judge": judge.place, "question": judge.question, "source": source}
+    about: dict[str, object] = {"judge_index": judge.place, "question": judge.question, "source": source}
     if judge.panelist is not None:
         about |= {"source": "panelist", "panelist": judge.panelist}
     if not judge.is_model:
@@ -81,11 +76,11 @@ def _judge(judge: Judge) -> dict[str, object]:
         return about if language == SOURCE else about | {"language": language}
     identities = [
         {
-            "identity": identity.pk,
+            "identity": numbers[identity.pk],
             "model": identity.model,
             "system_fingerprint": identity.system_fingerprint,
-            "first_seen_at": schema.moment(identity.first_seen_at),
-            "accepted_at": schema.moment(identity.accepted_at) or None,
+            "first_seen_at": sampler.moment(identity.first_seen_at),
+            "accepted_at": sampler.moment(identity.accepted_at) or None,
         }
         for identity in judge.identities.all()
     ]
@@ -93,19 +88,8 @@ def _judge(judge: Judge) -> dict[str, object]:
 
 
 def csv_text(snapshot: Snapshot, name: str) -> Iterator[str]:
-    """Yield one of `tables_of` a campaign as CSV text, a piece at a time."""
-    return as_csv(tables_of(snapshot.campaign)[name](snapshot))
-
-
-def tables_of(campaign: Campaign) -> dict[str, Callable[[Snapshot], Iterator[Row]]]:
-    """Return the tables of a started campaign's record, by the file's name."""
-    config = campaign.config
-    found = TABLES | (_CHAINS if config.is_elastic else {})
-    found |= _EXTENSIONS if campaign.steps_added else {}
-    found |= (_COLUMNS if rows.columns_of(campaign) else {}) | (_SCORES if scores.are_in(campaign) else {})
-    found |= _REASONS if reasons.are_in(campaign) else {}
-    found |= _SUSPENDED if suspended.are_in(campaign) else {}
-    return found | (_CALLS if calls.are_in(campaign) else {})
+    """Yield one of `TABLES` as CSV text, a piece at a time."""
+    return as_csv(TABLES[name](snapshot))
 
 
 def as_csv(found: Iterator[Row]) -> Iterator[str]:
@@ -133,44 +117,38 @@ def archive(campaign: Campaign) -> Iterator[bytes]:
     """Yield a ZIP of the config and all tables, all of the same moment."""
     snapshot = Snapshot.now(campaign)
     stream, manifest = ZipStream(compress_type=ZIP_DEFLATED), sampler.Manifest()
-    files: dict[str, list[schema.Cell]] = {}
+    files: dict[str, tables.Table | None] = {}
+    declared = {table.file: table for table in tables.EVERY} | {
+        tables.STATES.file: tables.states_table(rows.columns_of(campaign))
+    }
 
     def add_text(text: str, name: str) -> None:
-        files[name] = []
+        files[name] = declared.get(name)
         stream.add(manifest.whole(name, text.encode()), name)
 
     def add_pieces(pieces: Iterator[str], name: str) -> None:
+        files[name] = declared[name]
         stream.add(manifest.streamed(name, map(str.encode, pieces)), name)
 
-    def add_table(found: Iterator[Row], name: str) -> None:
-        files[name] = list(next(found))
-        add_pieces(as_csv(chain([files[name]], found)), name)
-
-    add_text(config(campaign), schema.CONFIG)
-    add_text(judges(campaign), schema.JUDGES)
-    if snapshot.tuning is not None:
-        add_text(as_json(snapshot.tuning), schema.TUNING)
-    if scores.are_in(campaign):
-        add_text(scores.scorers(campaign), schema.SCORERS)
-    for documents in hooks.load(hooks.RECORD_DOCUMENTS):
-        for name, held in documents(campaign):
+    for name, text in documents(campaign, snapshot.tuning).items():
+        add_text(text, name)
+    for further in hooks.load(hooks.RECORD_DOCUMENTS):
+        for name, held in further(campaign):
             add_text(as_json(held), name)
     for texts in hooks.load(hooks.RECORD_TEXTS):
         for name, text in texts(campaign):
             add_text(text, name)
-    for name, rows_of in tables_of(campaign).items():
-        add_table(rows_of(snapshot), name)
+    for name, rows_of in TABLES.items():
+        add_pieces(as_csv(rows_of(snapshot)), name)
     if preferences.are_in(campaign):
-        files[preferences.FILE] = list(preferences.keys_of(snapshot))
-        add_pieces(in_pieces(preferences.lines(snapshot)), preferences.FILE)
-    for tables in hooks.load(hooks.RECORD_TABLES):
-        for name, found in tables(campaign):
-            add_table(found, name)
+        add_pieces(in_pieces(preferences.lines(snapshot)), tables.PREFERENCES.file)
+    for of_people in hooks.load(hooks.RECORD_TABLES):
+        for table, found in of_people(campaign):
+            add_pieces(as_csv(chain([table.header], found)), table.file)
     if pictures.are_in(snapshot):
-        files[pictures.folder_of(snapshot)] = []
-    files |= {schema.CODEBOOK.file: schema.CODEBOOK.header, schema.MANIFEST: []}
-    about = "".join(as_csv(codebook(files, campaign.target_law)))
-    stream.add(manifest.whole(schema.CODEBOOK.file, about.encode()), schema.CODEBOOK.file)
+        files[pictures.folder_of(snapshot)] = None
+    files |= {tables.CODEBOOK.file: tables.CODEBOOK, tables.MANIFEST: None}
+    add_text("".join(as_csv(tables.codebook(files, campaign.target_law))), tables.CODEBOOK.file)
     # Most of what is compressed comes out in large blocks, with nothing between them.
     return filter(None, _to_its_end(stream, snapshot, manifest))
 
@@ -183,9 +161,9 @@ def _to_its_end(stream: ZipStream, snapshot: Snapshot, manifest: sampler.Manifes
     for name, data in pictures.files(snapshot):
         stream.add(manifest.streamed(name, data), name, compress_type=ZIP_STORED)
         yield from stream.all_files()
-    campaign, now = snapshot.campaign.pk, schema.moment(timezone.now())
+    campaign, now = snapshot.campaign.pk, sampler.moment(timezone.now())
     document = manifest.document(site=settings.SITE_URL, campaign=campaign, written_at=now)
-    stream.add(document, schema.MANIFEST)
+    stream.add(document, tables.MANIFEST)
     yield from stream.all_files()
     yield from stream.footer()
 

@@ -16,12 +16,9 @@ from prefmh_web.campaigns.record.rows import votes_of
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from sampler.judges import Context, ContextLine, shared_context
 
-FILE = "preferences.jsonl"
 # Two texts a vote, which may be long.
 _ROWS_AT_ONCE = 100
-_WORDS = ("prompt", "chosen", "rejected")
-_CONTEXTS_OF_LINE = ("chosen_context", "rejected_context")
-_KEYS = ("chain", "step", "number", "judge", "lease", "slot")
+_KEYS = ("chain_index", "step", "number", "judge_index", "lease", "slot")
 _COLUMNS = (
     "comparison__chain__place", "comparison__step", "number", "judge__place", cells.LEASE, "slot",
     cells.FOR_PROPOSAL, "judge__question",
@@ -36,16 +33,11 @@ def are_in(campaign: Campaign) -> bool:
     return campaign.config.rule.evidence == "votes"
 
 
-def keys_of(snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the keys of each line."""
-    return (*_WORDS, *(_CONTEXTS_OF_LINE if snapshot.config.context else ()), *_KEYS)
-
-
 def lines(snapshot: Snapshot) -> Iterator[str]:
     """Yield a JSON object for each vote, with the end of its line.
 
-    `prompt` is the judge's question below what the shown columns of a list have in common for the two objects. Where
-    columns are shown, `chosen_context` and `rejected_context` hold what stood with one of the two only. Of a text
+    `prompt` is the judge's question below what the shown columns of a list have in common for the two objects;
+    `chosen_context` and `rejected_context` hold what stood with one of the two only. Of a text
     `chosen` and `rejected` are the text, of a molecule the SMILES, of a picture or a recording the name of its file.
     """
     shown, has_files, space = snapshot.config.context, pictures.are_in(snapshot), snapshot.config.space
@@ -60,6 +52,7 @@ def lines(snapshot: Snapshot) -> Iterator[str]:
         ]
         chosen, rejected = reversed(pair) if for_proposal == "1" else pair
         line: dict[str, Any] = {"prompt": question, "chosen": chosen, "rejected": rejected}
+        line |= {"chosen_context": "", "rejected_context": ""}
         if shown:
             of_pair = [
                 tuple(ContextLine(each.label, held.get(each.column, "")) for each in shown) for held in objects[6:]

@@ -1,41 +1,172 @@
 """The rows of the record's tables, as they stood at the moment of a `Snapshot`.
 
 A campaign may have a million votes. So rows are plain tuples read in pieces, never instances of models; most cells of
-votes and ratings are written by the database (`cells.py`). The steps, which need more, are in `steps.py`.
+votes and ratings are written by the database (`cells.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import merge
+from itertools import islice
 from operator import itemgetter
 
 from django.db.models import Case, F, Min, Q, QuerySet, When, Window
 
-from prefmh_web.campaigns.models import Campaign, Catalog, Comparison, Rating, Vote
+import sampler
+from prefmh_web.campaigns.decisions import ratings as rated
+from prefmh_web.campaigns.models import (
+    Campaign,
+    Catalog,
+    Comparison,
+    Rating,
+    ReplyIdentity,
+    Score,
+    State,
+    Vote,
+)
 from prefmh_web.campaigns.record import cells
 from prefmh_web.campaigns.record.snapshot import Snapshot
-from sampler import schema
+from prefmh_web.campaigns.started import objects
+from prefmh_web.campaigns.started.numbers import scores_of
+from prefmh_web.campaigns.voters import numbers_in
+from sampler import tables
 
-Row = Sequence[schema.Cell]
+Row = Sequence[tables.Cell]
 _ROWS_AT_ONCE = 2000
+_STEPS_AT_ONCE = 500
 # The code of an image may be as long as the file of a small one.
 _STATES_AT_ONCE = 20
+_VOTER = tables.VOTES.header.index("voter")
+
+
+def votes(snapshot: Snapshot) -> Iterator[Row]:
+    """Every vote in the order it was counted; one that came too late has no number.
+
+    A model's has no voter but an endpoint, how many replies it took, which of the identities in judges.json the reply
+    had and, if it was drawn from one, the probability of a vote for the proposal.
+    """
+    yield tables.VOTES.header
+    numbers = numbers_in(snapshot.campaign)
+    columns = tables.VOTES.ordered(
+        chain_index="comparison__chain__place",
+        step="comparison__step",
+        number="number",
+        judge_index="judge__place",
+        question=_questions(snapshot.campaign),
+        voter="annotator_id",
+        proposal_side="proposal_side",
+        chosen_side="chosen_side",
+        for_proposal=cells.FOR_PROPOSAL,
+        first_state=cells.FIRST_STATE,
+        second_state=cells.SECOND_STATE,
+        chosen_state=cells.CHOSEN_STATE,
+        elapsed_ms="elapsed_ms",
+        cast_at=cells.Moment("cast_at"),
+        endpoint=_endpoints(snapshot.campaign),
+        slot="slot",
+        preference="preference",
+        asks="asks",
+        identity=_identities(snapshot.campaign),
+        lease=cells.LEASE,
+        hidden_ms="hidden_ms",
+        layout="layout",
+        translated=cells.TRANSLATED,
+    )
+    for row in votes_of(snapshot).values_list(*columns).iterator(_ROWS_AT_ONCE):
+        if snapshot.has_vote(*row[:3]):
+            yield (*row[:_VOTER], numbers.get(row[_VOTER]), *row[_VOTER + 1 :])
+
+
+def votes_of(snapshot: Snapshot) -> QuerySet[Vote]:
+    """Return the votes in the order in which they were counted; `Snapshot.has_vote` says which were there."""
+    found = snapshot.votes().filter(Q(number__isnull=False) | Q(pk__lte=snapshot.last_vote))
+    return found.order_by("comparison__chain__place", "comparison__step", F("number").asc(nulls_last=True), "pk")
+
+
+def steps(snapshot: Snapshot) -> Iterator[Row]:
+    """Every comparison in order; open ones have no verdict and no uniform. One at which its chain was ended has its
+    uniform, which no vote can use any more.
+    """
+    yield tables.STEPS.header
+    columns = (
+        "chain__place", "step", "current__place", "proposal__place", "log_r0", "uniform", "verdict",
+        cells.Moment("opened_at"), cells.Moment("decided_at"),
+    )  # fmt: skip
+    for row in snapshot.comparisons().values_list(*columns).iterator(_ROWS_AT_ONCE):
+        chain, step, current, proposal, log_r0, uniform, verdict, opened_at, decided_at = row
+        if snapshot.has_step(chain, step):
+            is_decided = snapshot.is_decided(chain, step)
+            yield tables.STEPS.ordered(
+                chain_index=chain,
+                step=step,
+                current_state=current,
+                proposal_state=proposal,
+                log_r0=log_r0,
+                uniform=uniform if is_decided or (chain, step) in snapshot.ended else None,
+                verdict=verdict if is_decided else None,
+                opened_at=opened_at,
+                decided_at=decided_at if is_decided else None,
+                part_index=snapshot.config.part_of(chain, step) if snapshot.config.has_parts else None,
+            )
+
+
+def evidence(snapshot: Snapshot) -> Iterator[Row]:
+    """Of every decided step between two different objects, the mean ratings or the scores of both."""
+    yield tables.EVIDENCE.header
+    numbers_of = _NUMBERS.get(snapshot.config.rule.evidence)
+    if numbers_of is None:
+        return
+    decided = snapshot.comparisons().exclude(current=F("proposal"))
+    found = decided.values_list("chain__place", "step", "current_id", "proposal_id").iterator(_ROWS_AT_ONCE)
+    left = (row for row in found if snapshot.is_decided(*row[:2]))
+    while some := list(islice(left, _STEPS_AT_ONCE)):
+        numbers = numbers_of(snapshot, {key for row in some for key in row[2:]})
+        for chain, step, current, proposal in some:
+            for (judge, scorer), number in numbers[current].items():
+                other = numbers[proposal][judge, scorer]
+                yield (chain, step, judge, scorer, repr(number), repr(other))
+
+
+_Numbers = Mapping[int, Mapping[tuple[int | None, str | None], float]]
+"""By a state's key: its numbers, by the judge's index or the scorer's name."""
+
+
+def _means(snapshot: Snapshot, states: set[int]) -> _Numbers:
+    found = State.objects.filter(pk__in=states).only("pk").prefetch_related("ratings")
+    means = {state.pk: rated.mean_ratings(snapshot.campaign, state) or () for state in found}
+    return {state: {(judge, None): mean for judge, mean in enumerate(each)} for state, each in means.items()}
+
+
+def _scores(snapshot: Snapshot, states: set[int]) -> _Numbers:
+    given, scorers = scores_of(snapshot.campaign, states), snapshot.config.rule.scorers
+    return {
+        state: {(None, scorer): each[scorer] for scorer in scorers if scorer in each} for state, each in given.items()
+    }
+
+
+_NUMBERS: dict[str, Callable[[Snapshot, set[int]], _Numbers]] = {"ratings": _means, "scores": _scores}
 
 
 def states(snapshot: Snapshot) -> Iterator[Row]:
-    """Every object: a catalog's with its weight in p0, its neighbours and what else the list says of it; one that a
-    chain made with its code.
+    """Every object: a list's with its weight in p0, its neighbours and what else the list says of it; one that a chain
+    made with its code.
     """
     names, same = columns_of(snapshot.campaign), _same_objects(snapshot.campaign)
-    table, metas = schema.states_table(names), schema.meta_names(names)
+    table, metas = tables.states_table(names), tables.meta_names(names)
     yield table.header
     found = snapshot.campaign.states.values_list("place", "weight", "neighbours", "content", "code", "columns")
     for place, weight, neighbours, content, code, held in found.iterator(_STATES_AT_ONCE):
         if snapshot.has_state(place):
-            further = {meta: held.get(name, "") for meta, name in zip(metas, names, strict=True)}
-            further["object"] = same.get(place, place)
-            yield table.row(state=place, weight=weight, neighbours=neighbours, content=content, code=code, **further)
+            yield table.row(
+                state_index=place,
+                object_index=same.get(place, place),
+                weight=weight,
+                neighbours=neighbours,
+                content=content,
+                code=code,
+                **{meta: held.get(name, "") for meta, name in zip(metas, names, strict=True)},
+            )
 
 
 def _same_objects(campaign: Campaign) -> dict[int, int]:
@@ -52,54 +183,33 @@ def columns_of(campaign: Campaign) -> list[str]:
 
 def columns(snapshot: Snapshot) -> Iterator[Row]:
     """What the uploaded list has in its further columns, for each object."""
-    yield schema.COLUMNS.header
-    names = columns_of(snapshot.campaign)
-    for place, held in snapshot.campaign.states.values_list("place", "columns").iterator(_STATES_AT_ONCE):
-        for name in names:
-            yield schema.COLUMNS.row(state=place, column=name, value=held.get(name, ""))
+    yield tables.COLUMNS.header
+    if names := columns_of(snapshot.campaign):
+        for place, held in snapshot.campaign.states.values_list("place", "columns").iterator(_STATES_AT_ONCE):
+            for name in names:
+                yield tables.COLUMNS.row(state_index=place, column=name, value=held.get(name, ""))
 
 
-def votes(snapshot: Snapshot) -> Iterator[Row]:
-    """Every vote in the order it was counted; one that came too late has no number.
+def samples(snapshot: Snapshot) -> Iterator[Row]:
+    """The chains themselves: the state after each step; step 0 is where the chain started."""
+    yield tables.SAMPLES.header
+    starts = snapshot.campaign.chains.values_list("place", "start__place", "start__content")
+    first = ((chain, 0, state, content) for chain, state, content in starts if snapshot.has_start(chain))
+    for chain, step, state, content in merge(first, _moves(snapshot), key=itemgetter(0, 1)):
+        phase = snapshot.config.phase_of(step)
+        yield tables.SAMPLES.row(chain_index=chain, step=step, state_index=state, content=content, phase=phase)
 
-    A model's has no annotator but an endpoint, how many replies it took, which of the identities in judges.json the
-    reply had and, if it was drawn from one, the probability of a vote for the proposal.
-    """
-    yield schema.VOTES.header
-    columns = schema.VOTES.ordered(
-        chain="comparison__chain__place",
-        step="comparison__step",
-        number="number",
-        judge="judge__place",
-        question=_questions(snapshot.campaign),
-        annotator="annotator_id",
-        proposal_side="proposal_side",
-        chosen_side="chosen_side",
-        for_proposal=cells.FOR_PROPOSAL,
-        elapsed_ms="elapsed_ms",
-        cast_at=cells.Moment("cast_at"),
-        endpoint=_endpoints(snapshot.campaign),
-        slot="slot",
-        preference="preference",
-        asks="asks",
-        identity="identity_id",
-        lease=cells.LEASE,
-        first_state=cells.FIRST_STATE,
-        second_state=cells.SECOND_STATE,
-        chosen_state=cells.CHOSEN_STATE,
-        hidden_ms="hidden_ms",
-        layout="layout",
-        translated=cells.TRANSLATED,
+
+def _moves(snapshot: Snapshot) -> Iterator[tuple[int, int, int, str]]:
+    """Yield each decided step's chain, number, and the state after it with its content."""
+    accepts = Comparison.Verdict.ACCEPT
+    content = Case(When(verdict=accepts, then="proposal__content"), default="current__content")
+    found = snapshot.comparisons().values_list(
+        "chain__place", "step", "verdict", "current__place", "proposal__place", content
     )
-    for row in votes_of(snapshot).values_list(*columns).iterator(_ROWS_AT_ONCE):
-        if snapshot.has_vote(*row[:3]):
-            yield row
-
-
-def votes_of(snapshot: Snapshot) -> QuerySet[Vote]:
-    """Return the votes in the order in which they were counted; `Snapshot.has_vote` says which were there."""
-    found = snapshot.votes().filter(Q(number__isnull=False) | Q(pk__lte=snapshot.last_vote))
-    return found.order_by("comparison__chain__place", "comparison__step", F("number").asc(nulls_last=True), "pk")
+    for chain, step, verdict, current, proposal, after in found.iterator(_ROWS_AT_ONCE):
+        if snapshot.is_decided(chain, step):
+            yield chain, step, proposal if verdict == accepts else current, after
 
 
 def ratings(snapshot: Snapshot) -> Iterator[Row]:
@@ -107,16 +217,16 @@ def ratings(snapshot: Snapshot) -> Iterator[Row]:
 
     How many replies one took is not known where another of the same turn could not be read.
     """
-    yield schema.RATINGS.header
-    columns = schema.RATINGS.ordered(
-        state="state__place",
-        judge="judge__place",
+    yield tables.RATINGS.header
+    columns = tables.RATINGS.ordered(
+        state_index="state__place",
+        judge_index="judge__place",
         slot="slot",
         rating="value",
         asks="asks",
         endpoint=_endpoints(snapshot.campaign),
         rated_at=cells.Moment("rated_at"),
-        identity="identity_id",
+        identity=_identities(snapshot.campaign),
     )
     found = Rating.objects.filter(judge__campaign=snapshot.campaign, pk__lte=snapshot.last_rating)
     found = found.order_by("state__place", "judge__place", "slot")
@@ -125,66 +235,70 @@ def ratings(snapshot: Snapshot) -> Iterator[Row]:
             yield row
 
 
-def samples(snapshot: Snapshot) -> Iterator[Row]:
-    """The chains themselves: the state after each step; step 0 is where the chain started."""
-    config = snapshot.config
-    if config.has_phases:
-        yield schema.SAMPLES_WITH_PHASES.header
-        for chain, step, state, content in _visits(snapshot):
-            phase = config.phase_of(step)
-            yield schema.SAMPLES_WITH_PHASES.row(chain=chain, step=step, state=state, content=content, phase=phase)
-        return
-    yield schema.SAMPLES.header
-    for chain, step, state, content in _visits(snapshot):
-        yield schema.SAMPLES.row(chain=chain, step=step, state=state, content=content)
+def scores(snapshot: Snapshot) -> Iterator[Row]:
+    """The number that each scorer gave each object; an empty cell where it was asked and gave none."""
+    yield tables.SCORES.header
+    found = Score.objects.filter(scorer__campaign=snapshot.campaign).order_by("state__place", "scorer__place")
+    for state, scorer, value in found.values_list("state__place", "scorer__name", "value").iterator(_ROWS_AT_ONCE):
+        if snapshot.has_state(state):
+            yield tables.SCORES.row(state_index=state, scorer=scorer, score=value)
 
 
-def _visits(snapshot: Snapshot) -> Iterator[tuple[int, int, int, str]]:
-    starts = snapshot.campaign.chains.values_list("place", "start__place", "start__content")
-    first = ((chain, 0, state, content) for chain, state, content in starts if snapshot.has_start(chain))
-    yield from merge(first, _moves(snapshot), key=itemgetter(0, 1))
+def reasons(snapshot: Snapshot) -> Iterator[Row]:
+    """What models thought before they voted, by the vote's chain, step, judge and slot."""
+    yield tables.REASONS.header
+    found = Vote.objects.filter(judge__campaign=snapshot.campaign).exclude(reason="")
+    found = found.filter(Q(number__isnull=False) | Q(pk__lte=snapshot.last_vote))
+    found = found.select_related("comparison__chain", "judge")
+    found = found.order_by("comparison__chain__place", "comparison__step", "judge__place", "slot")
+    for vote in found.iterator(_ROWS_AT_ONCE):
+        chain, step = vote.comparison.chain.place, vote.comparison.step
+        if snapshot.has_vote(chain, step, vote.number):
+            yield tables.REASONS.row(
+                chain_index=chain,
+                step=step,
+                judge_index=vote.judge.place,
+                slot=vote.slot,
+                reason=vote.shown_reason,
+                cut=vote.is_reason_cut,
+            )
 
 
-def _moves(snapshot: Snapshot) -> Iterator[tuple[int, int, int, str]]:
-    """Yield each decided step's chain, number, and the state after it with its content."""
-    accepts = Comparison.Verdict.ACCEPT
-    content = Case(When(verdict=accepts, then="proposal__content"), default="current__content")
-    columns = ("chain__place", "step", "verdict", "current__place", "proposal__place", content)
-    found = snapshot.comparisons()
-    for chain, step, verdict, current, proposal, after in found.values_list(*columns).iterator(_ROWS_AT_ONCE):
-        if snapshot.is_decided(chain, step):
-            yield chain, step, proposal if verdict == accepts else current, after
+def calls(snapshot: Snapshot) -> Iterator[Row]:
+    """What asking models has taken by now, by each judge and by the writing of texts."""
+    yield tables.CALLS.header
+    for usage in snapshot.campaign.model_usage.all():
+        named = {str(name): getattr(usage, str(name)) for name in tables.CALLS.header[1:]}
+        yield tables.CALLS.row(judge_index=None if usage.is_of_proposals else usage.place, **named)
 
 
-def chains(snapshot: Snapshot) -> Iterator[Row]:
-    """When and why each chain opened: at the start, or for whom who would have waited, or soon would."""
-    yield schema.CHAINS.header
-    campaign = snapshot.campaign
-    columns = ("place", "opening__opened_at", "opening__annotator_id", "opening__is_ahead")
-    for place, opened_at, annotator, is_ahead in campaign.chains.order_by("place").values_list(*columns):
-        if place in snapshot.steps:
-            for_a_person = schema.AHEAD if is_ahead else schema.FOR_A_PERSON
-            reason = schema.AT_START if annotator is None else for_a_person
-            opened_at = opened_at or campaign.started_at
-            yield schema.CHAINS.row(chain=place, opened_at=opened_at, reason=reason, annotator=annotator)
+def properties(snapshot: Snapshot) -> Iterator[Row]:
+    """Every object with what can be measured of it. No part of the record: anybody can measure it again."""
+    table = None
+    # Without what of the campaign is large, which is read with each object.
+    for state in snapshot.campaign.states.select_related("campaign").defer("campaign__tuning").iterator(100):
+        if snapshot.has_state(state.place):
+            found = snapshot.campaign.object_kind.measures(objects.stored(state))
+            if table is None:
+                table = tables.with_measures(found)
+                yield table.header
+            yield table.row(**found, state_index=state.place, content=state.content)
 
 
-def extensions(snapshot: Snapshot) -> Iterator[Row]:
-    """What a researcher added to the steps, and when."""
-    yield schema.EXTENSIONS.header
-    for each in snapshot.extensions:
-        yield schema.EXTENSIONS.row(
-            extension=each.number,
-            steps_before=each.steps_before,
-            steps_after=each.steps_after,
-            extended_at=each.at,
-        )
+def identities(campaign: Campaign) -> dict[int, int]:
+    """Return the number, from 1, of each identity that models' replies had, by its primary key."""
+    found = ReplyIdentity.objects.filter(judge__campaign=campaign).order_by("pk").values_list("pk", flat=True)
+    return {pk: number for number, pk in enumerate(found, start=1)}
+
+
+def _identities(campaign: Campaign) -> Case:
+    return cells.by_key("identity", {pk: str(number) for pk, number in identities(campaign).items()})
 
 
 def _questions(campaign: Campaign) -> Case:
-    return cells.of_judge({judge.pk: schema.escaped(judge.question) for judge in campaign.judges.all()})
+    return cells.by_key("judge", {judge.pk: sampler.escaped(judge.question) for judge in campaign.judges.all()})
 
 
 def _endpoints(campaign: Campaign) -> Case:
     judges = campaign.judges.select_related("endpoint")
-    return cells.of_judge({judge.pk: schema.escaped(judge.answered_by) for judge in judges})
+    return cells.by_key("judge", {judge.pk: sampler.escaped(judge.answered_by) for judge in judges})

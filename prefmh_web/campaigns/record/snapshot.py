@@ -13,7 +13,6 @@ from typing import Any
 from django.db.models import Max, Q, QuerySet
 
 import sampler
-from prefmh_web.campaigns.events import Extension, extensions_of
 from prefmh_web.campaigns.models import Campaign, Comparison, Rating, Vote
 
 
@@ -56,8 +55,6 @@ class Snapshot:
     """Ratings with a greater id came afterwards."""
     tuning: dict[str, Any] | None
     """What the warm-up has chosen, if it had by then."""
-    extensions: tuple[Extension, ...]
-    """What had been added to the steps by a researcher; the config says what they came to."""
     stretch: Stretch | None = None
     """The steps that the tables of steps, votes and samples have; None for all."""
 
@@ -94,7 +91,6 @@ class Snapshot:
             last_vote=last_vote,
             last_rating=last_rating,
             tuning=tuning if is_made else None,
-            extensions=tuple(each for each in extensions_of(campaign) if each.steps_after <= config.steps),
         )
 
     def of(self, stretch: Stretch) -> Snapshot:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django import forms
 
+from prefmh_web.setup.copies import MOST_PEOPLE, MOST_VOTES_EACH
 from prefmh_web.setup.files import MAX_FILE_BYTES, NAME
-from prefmh_web.setup.pilot import MOST_PEOPLE, MOST_VOTES_EACH
 
 
 class SetupFileForm(forms.Form):

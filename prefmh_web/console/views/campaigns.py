@@ -28,7 +28,7 @@ from prefmh_web.console.tabs import frame
 from prefmh_web.objects import media
 from prefmh_web.participants.budget import estimate_of, spending_of
 from prefmh_web.participants.recruiting import terms_of
-from prefmh_web.setup import pilot, twins
+from prefmh_web.setup import apply, copies
 from prefmh_web.transport import rate_limits
 
 A_PAGE = 50
@@ -77,7 +77,7 @@ def campaign(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     """Show a campaign live: a draft, or the first tab of one that has started."""
     found = campaign_for(request, campaign_id)
     context = frame(request, found)
-    context |= {"board": board_for(found), "problems": problems_in(found).count(), "twin": twins.warning_of(found)}
+    context |= {"board": board_for(found), "problems": problems_in(found).count(), "twin": apply.warning_of(found)}
     if context["may_run"] and found.is_under_way:
         context |= _invited(request, found)
     if context["may_own"] and found.is_under_way and found.paused_because and asks_models(found):
@@ -99,7 +99,7 @@ def _of_draft(campaign: Campaign) -> dict[str, object]:
         "seconds_a_vote": sampler.SECONDS_A_VOTE,
         "votes_each": study.votes_each,
         "money": study.priced(money),
-        "pilot_form": PilotForm(auto_id="pilot_%s") if pilot.can_have_one(campaign) else None,
+        "pilot_form": PilotForm(auto_id="pilot_%s") if copies.can_have_one(campaign) else None,
     }
 
 

@@ -9,15 +9,14 @@ from django.shortcuts import redirect, render
 from django.utils.text import slugify
 from django.views.decorators.http import require_safe
 
-import sampler
 from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.campaigns.record import export, measures, scores
+from prefmh_web.campaigns.record import export, rows
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.console.tabs import frame
 from prefmh_web.console.views.campaigns import campaign_for
 from prefmh_web.transport.downloads import stream
-from sampler import schema
+from sampler import tables
 
 
 @login_required
@@ -27,10 +26,8 @@ def record(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     campaign = campaign_for(request, campaign_id)
     if campaign.is_draft:
         return redirect(campaign)
-    files = [schema.CONFIG, schema.JUDGES, *export.tables_of(campaign)]
-    files += [schema.SCORERS] if scores.are_in(campaign) else []
-    files += [schema.TUNING] if campaign.tuning is not None else []
-    context = {"files": [(name, *sampler.entry_of(name)) for name in files], "prefix": prefix_of(campaign)}
+    files = [*export.documents(campaign, campaign.tuning), *export.TABLES]
+    context = {"files": [(name, *tables.ABOUT[name]) for name in files], "prefix": prefix_of(campaign)}
     return render(request, "console/record.html", frame(request, campaign) | context)
 
 
@@ -39,21 +36,17 @@ def record(request: SignedInRequest, campaign_id: int) -> HttpResponse:
 async def download(request: SignedInRequest, campaign_id: int, filename: str) -> HttpResponse | StreamingHttpResponse:
     """Send one file of the record, or all of them as export.zip."""
     campaign = await sync_to_async(campaign_for)(request, campaign_id)
-    if campaign.is_draft and filename != schema.CONFIG:
+    if campaign.is_draft and filename != tables.CONFIG:
         raise Http404("A draft has no record yet.")
     response: HttpResponse | StreamingHttpResponse
-    if filename == schema.CONFIG:
+    if filename == tables.CONFIG:
         response = HttpResponse(export.config(campaign), content_type="application/json")
-    elif filename == schema.JUDGES:
-        response = HttpResponse(await sync_to_async(export.judges)(campaign), content_type="application/json")
-    elif filename == schema.SCORERS and await sync_to_async(scores.are_in)(campaign):
-        response = HttpResponse(await sync_to_async(scores.scorers)(campaign), content_type="application/json")
-    elif filename == schema.TUNING and campaign.tuning is not None:
-        response = HttpResponse(export.as_json(campaign.tuning), content_type="application/json")
-    elif filename in await sync_to_async(export.tables_of)(campaign):
+    elif filename in export.TABLES:
         response = stream(lambda: export.csv_text(Snapshot.now(campaign), filename), "text/csv; charset=utf-8")
-    elif filename == measures.NAME:
-        response = stream(lambda: export.as_csv(measures.rows(Snapshot.now(campaign))), "text/csv; charset=utf-8")
+    elif filename == tables.PROPERTIES.file:
+        response = stream(lambda: export.as_csv(rows.properties(Snapshot.now(campaign))), "text/csv; charset=utf-8")
+    elif filename in (documents := await sync_to_async(export.documents)(campaign, campaign.tuning)):
+        response = HttpResponse(documents[filename], content_type="application/json")
     elif filename == "export.zip":
         response = stream(lambda: export.archive(campaign), "application/zip")
     else:

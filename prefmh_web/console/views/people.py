@@ -15,6 +15,7 @@ from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Annotator, Invitation
+from prefmh_web.campaigns.voters import key_of
 from prefmh_web.config import Outcome
 from prefmh_web.console.forms.erasure import ErasureForm
 from prefmh_web.console.forms.people import BonusForm, ExclusionForm, PeopleForm
@@ -47,18 +48,18 @@ def people(request: SignedInRequest, campaign_id: int) -> HttpResponse:
 
 @login_required
 @require_safe
-def person(request: SignedInRequest, campaign_id: int, annotator_id: int) -> HttpResponse:
+def person(request: SignedInRequest, campaign_id: int, number: int) -> HttpResponse:
     """Show one of them."""
-    campaign, annotator = _found(request, campaign_id, annotator_id)
+    campaign, annotator = _found(request, campaign_id, number)
     return shown(request, campaign, annotator)
 
 
 @login_required
 @require_POST
 @posts_by_user
-def end(request: SignedInRequest, campaign_id: int, annotator_id: int) -> HttpResponse:
+def end(request: SignedInRequest, campaign_id: int, number: int) -> HttpResponse:
     """End somebody's part."""
-    campaign, annotator = _found(request, campaign_id, annotator_id)
+    campaign, annotator = _found(request, campaign_id, number)
     form = ExclusionForm(request.POST, person=person_of(annotator))
     if not form.is_valid():
         return shown(request, campaign, annotator, end=form)
@@ -71,15 +72,15 @@ def end(request: SignedInRequest, campaign_id: int, annotator_id: int) -> HttpRe
         messages.error(request, str(reason))
     else:
         _tell(request, person_of(annotator))
-    return redirect("console:person", campaign.pk, annotator.pk)
+    return redirect("console:person", campaign.pk, number)
 
 
 @login_required
 @require_POST
 @posts_by_user
-def bonus(request: SignedInRequest, campaign_id: int, annotator_id: int) -> HttpResponse:
+def bonus(request: SignedInRequest, campaign_id: int, number: int) -> HttpResponse:
     """Store what somebody is paid beside the pay."""
-    campaign, annotator = found_by_owner(request, campaign_id, annotator_id)
+    campaign, annotator = found_by_owner(request, campaign_id, number)
     form = BonusForm(request.POST)
     if not form.is_valid():
         return shown(request, campaign, annotator, bonus=form)
@@ -88,19 +89,19 @@ def bonus(request: SignedInRequest, campaign_id: int, annotator_id: int) -> Http
         messages.info(request, "Saved.")
     except NotPossible as reason:
         messages.error(request, str(reason))
-    return redirect("console:person", campaign.pk, annotator.pk)
+    return redirect("console:person", campaign.pk, number)
 
 
-def found_by_owner(request: HttpRequest, campaign_id: int, annotator_id: int) -> tuple[access.SeenCampaign, Annotator]:
+def found_by_owner(request: HttpRequest, campaign_id: int, number: int) -> tuple[access.SeenCampaign, Annotator]:
     """Return a campaign and one of its people to its owner; 404 for everybody else."""
-    return _found(request, campaign_id, annotator_id, Right.OWN)
+    return _found(request, campaign_id, number, Right.OWN)
 
 
 def _found(
-    request: HttpRequest, campaign_id: int, annotator_id: int, right: Right = Right.RUN
+    request: HttpRequest, campaign_id: int, number: int, right: Right = Right.RUN
 ) -> tuple[access.SeenCampaign, Annotator]:
     campaign = campaign_for(request, campaign_id, right)
-    return campaign, get_object_or_404(campaign.annotators.select_related("invitation"), pk=annotator_id)
+    return campaign, get_object_or_404(campaign.annotators.select_related("invitation"), pk=key_of(campaign, number))
 
 
 def shown(
@@ -133,7 +134,7 @@ def _tell(request: HttpRequest, ended: Person) -> None:
         messages.warning(request, f"{stays} They can vote no more.")
         return
     messages.info(request, f"The part of person {ended.number} is ended. Their votes are kept.")
-    link = Invitation.objects.filter(annotators=ended.number).first()
+    link = Invitation.objects.filter(annotators=ended.annotator).first()
     if link and link.admits_anybody and ended.part is None:
         messages.warning(
             request,

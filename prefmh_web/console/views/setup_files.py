@@ -15,7 +15,7 @@ from prefmh_web.campaigns.models import Campaign
 from prefmh_web.console.forms.copies import PilotForm, SetupFileForm
 from prefmh_web.console.views.campaigns import back_to_setup, campaign_for, posts_by_user, told_at_setup
 from prefmh_web.console.views.downloads import prefix_of
-from prefmh_web.setup import apply, duplicate, files, pilot, twins
+from prefmh_web.setup import apply, copies, files
 from prefmh_web.setup.problems import Problem, SetupError
 from prefmh_web.transport.downloads import stream
 
@@ -62,7 +62,7 @@ def import_setup(request: SignedInRequest) -> HttpResponse:
 def _imported(request: SignedInRequest, form: SetupFileForm) -> Campaign:
     with files.opened(form.cleaned_data["file"].file, owner=request.user) as (setup, uploaded):
         # The draft's page tells of another campaign under its seed, as long as there is one.
-        twin = twins.warning_of_seed(setup.seed, request.user)
+        twin = apply.warning_of_seed(setup.seed, request.user)
         warnings = [each for each in apply.warnings(setup, request.user) if each != twin]
         campaign = apply.create(setup, request.user, None if uploaded is None else File(uploaded))
     messages.info(request, f"“{campaign.name}” is imported as a draft. Look through it before you start it.")
@@ -80,7 +80,7 @@ def duplicated(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     if not is_researcher(request.user):
         return render(request, "console/researchers_only.html", status=403)
     try:
-        copy = duplicate.duplicate(campaign, request.user)
+        copy = copies.duplicate(campaign, request.user)
     except NotPossible as reason:
         return told_at_setup(request, campaign, reason)
     messages.info(request, f"This is a copy of “{campaign.name}”, a draft with a seed of its own.{_panelists(copy)}")
@@ -100,7 +100,7 @@ def run_pilot(request: SignedInRequest, campaign_id: int) -> HttpResponse:
         messages.error(request, f"{form.errors.as_text()} No pilot was made.")
         return back_to_setup(campaign)
     try:
-        made = pilot.make(campaign, request.user, **form.cleaned_data)
+        made = copies.pilot(campaign, request.user, **form.cleaned_data)
     except NotPossible as reason:
         return told_at_setup(request, campaign, reason)
     messages.info(request, f"“{made.name}” is a draft. Start it and send its link to a few people.")

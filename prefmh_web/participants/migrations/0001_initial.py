@@ -28,19 +28,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='ConsentText',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='campaigns.campaign')),
-                ('version', models.CharField(max_length=64)),
-                ('text', models.TextField()),
-                ('first_used_at', models.DateTimeField(auto_now_add=True)),
-            ],
-            options={
-                'constraints': [models.UniqueConstraint(fields=('campaign', 'version'), name='consent_text_once_per_campaign')],
-            },
-        ),
-        migrations.CreateModel(
             name='Participation',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -51,6 +38,9 @@ class Migration(migrations.Migration):
                 ('arrived_at', models.DateTimeField(auto_now_add=True)),
                 ('stage', models.CharField(choices=[('arrival', 'arrival'), ('questions', 'questions'), ('instructions', 'instructions'), ('practice', 'practice'), ('comprehension', 'comprehension'), ('votes', 'votes'), ('last-questions', 'last questions'), ('end', 'end')], default='arrival', max_length=20)),
                 ('tries', models.PositiveSmallIntegerField(default=0)),
+                ('consents', models.JSONField(default=list)),
+                ('answers', models.JSONField(default=dict)),
+                ('practice', models.JSONField(default=list)),
                 ('placed_at', models.DateTimeField(null=True)),
                 ('seen_at', models.DateTimeField(default=django.utils.timezone.now)),
                 ('waits_since', models.DateTimeField(null=True)),
@@ -63,43 +53,6 @@ class Migration(migrations.Migration):
             ],
             options={
                 'constraints': [models.UniqueConstraint(fields=('participant', 'campaign'), name='participation_once_per_campaign')],
-            },
-        ),
-        migrations.CreateModel(
-            name='Consent',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('participation', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='consents', to='participants.participation')),
-                ('version', models.CharField(max_length=64)),
-                ('agreed', models.BooleanField()),
-                ('answered_at', models.DateTimeField(auto_now_add=True)),
-            ],
-        ),
-        migrations.CreateModel(
-            name='Answer',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('participation', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='answers', to='participants.participation')),
-                ('name', models.CharField(max_length=40)),
-                ('answer', models.TextField()),
-                ('answered_at', models.DateTimeField(auto_now_add=True)),
-            ],
-            options={
-                'constraints': [models.UniqueConstraint(fields=('participation', 'name'), name='answer_once_per_question')],
-            },
-        ),
-        migrations.CreateModel(
-            name='PracticeAnswer',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('participation', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='practice', to='participants.participation')),
-                ('pair', models.PositiveSmallIntegerField()),
-                ('chosen_side', models.CharField(choices=[('first', 'First'), ('second', 'Second')], max_length=6)),
-                ('answered_at', models.DateTimeField(auto_now_add=True)),
-                ('read_at', models.DateTimeField(null=True)),
-            ],
-            options={
-                'constraints': [models.UniqueConstraint(fields=('participation', 'pair'), name='practice_once_per_pair')],
             },
         ),
         migrations.CreateModel(

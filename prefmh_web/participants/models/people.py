@@ -64,6 +64,14 @@ class Participation(models.Model):
     stage = models.CharField(max_length=20, choices=Stage, default=Stage.ARRIVAL)
     # How often they have answered the questions about the instructions.
     tries = models.PositiveSmallIntegerField(default=0)
+    # What they answered when asked to agree, oldest first: to which `version` of the text, whether they `agreed`, and
+    # when (`at`). The last answer holds.
+    consents = models.JSONField(default=list)
+    # By a question's name, what they answered about themselves (`answer`), and when (`at`). No part of the record.
+    answers = models.JSONField(default=dict)
+    # What they chose at each pair to practise on (`chosen_side`), when (`answered_at`), and when they went on from what
+    # they were told about it (`read_at`). Written under the lock of the row, so the first answer to a pair holds.
+    practice = models.JSONField(default=list)
     # Since when they hold a place; null before the stage that needs one, and once it is lost.
     placed_at = models.DateTimeField(null=True)
     # The last time they opened a page of theirs or answered on it; open pages tell by `Annotator.online_until`.
@@ -101,46 +109,3 @@ class Participation(models.Model):
         before = [visit for visit in self.visits if until is None or visit["at"] <= until]
         found: dict[str, Any] = (before or self.visits or [{}])[-1]
         return found
-
-
-class ConsentText(models.Model):
-    """A version of what the people of a campaign are asked to agree to."""
-
-    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="+")
-    # SHA-256 of the text.
-    version = models.CharField(max_length=64)
-    text = models.TextField()
-    first_used_at = models.DateTimeField(auto_now_add=True)
-
-    class Meta:
-        constraints = (models.UniqueConstraint(fields=("campaign", "version"), name="consent_text_once_per_campaign"),)
-
-    def __str__(self) -> str:
-        return f"consent text {self.version[:8]} of {self.campaign_id}"
-
-
-class Consent(models.Model):
-    """What a participant answered when asked to agree. The last answer holds."""
-
-    participation = models.ForeignKey(Participation, models.CASCADE, related_name="consents")
-    version = models.CharField(max_length=64)
-    agreed = models.BooleanField()
-    answered_at = models.DateTimeField(auto_now_add=True)
-
-    def __str__(self) -> str:
-        return f"consent {self.pk}"
-
-
-class Answer(models.Model):
-    """What a participant answered to a question about the person. Personal data: no part of the record."""
-
-    participation = models.ForeignKey(Participation, models.CASCADE, related_name="answers")
-    name = models.CharField(max_length=40)
-    answer = models.TextField()
-    answered_at = models.DateTimeField(auto_now_add=True)
-
-    class Meta:
-        constraints = (models.UniqueConstraint(fields=("participation", "name"), name="answer_once_per_question"),)
-
-    def __str__(self) -> str:
-        return f"answer {self.pk}"

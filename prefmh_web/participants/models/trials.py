@@ -1,4 +1,4 @@
-"""What people answer beside their votes: practice, and trials between their pairs."""
+"""What people answer between their votes: trials."""
 
 from __future__ import annotations
 
@@ -8,24 +8,6 @@ from django.db import models
 
 from prefmh_web.campaigns.models import Lease, Side
 from prefmh_web.participants.models.people import Participation
-
-
-class PracticeAnswer(models.Model):
-    """What a participant chose at a pair to practise on. The first answer holds."""
-
-    participation = models.ForeignKey(Participation, models.CASCADE, related_name="practice")
-    # The number of the pair in the protocol, from 0.
-    pair = models.PositiveSmallIntegerField()
-    chosen_side = models.CharField(max_length=6, choices=Side)
-    answered_at = models.DateTimeField(auto_now_add=True)
-    # When they went on from what they were told about it.
-    read_at = models.DateTimeField(null=True)
-
-    class Meta:
-        constraints = (models.UniqueConstraint(fields=("participation", "pair"), name="practice_once_per_pair"),)
-
-    def __str__(self) -> str:
-        return f"answer {self.pk} at practice"
 
 
 class Check(models.Model):

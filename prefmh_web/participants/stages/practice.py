@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from prefmh_web.campaigns.models import Side
 from prefmh_web.config import PracticePair, Protocol
-from prefmh_web.participants.models import Participation, PracticeAnswer, Stage
+from prefmh_web.participants.models import Participation, Stage
 from prefmh_web.participants.stages.stage import PREFIX, Result
 
 
@@ -92,17 +92,18 @@ class Practice:
         if form.cleaned_data["step"] != now.step:
             # Sent twice, or from a second page.
             return Result(stays=True)
+        at = timezone.now().isoformat()
         if now.chosen:
-            part.practice.filter(pair=now.number).update(read_at=timezone.now())
-            return Result(stays=not now.is_last)
-        if not form.cleaned_data["choice"]:
+            part.practice[now.number]["read_at"] = at
+        elif form.cleaned_data["choice"]:
+            part.practice.append({"chosen_side": form.cleaned_data["choice"], "answered_at": at, "read_at": None})
+        else:
             return Result(again=str(_("Choose one of the two.")))
-        PracticeAnswer.objects.create(participation=part, pair=now.number, chosen_side=form.cleaned_data["choice"])
-        return Result(stays=True)
+        part.save(update_fields=["practice"])
+        return Result(stays=not (now.chosen and now.is_last))
 
 
 def _exercise(protocol: Protocol, part: Participation) -> Exercise:
-    answers = {answer.pair: answer for answer in part.practice.all()}
-    number = sum(answer.read_at is not None for answer in answers.values())
-    pairs, answer = protocol.practice, answers.get(number)
-    return Exercise(pairs[number], number, len(pairs), Side(answer.chosen_side) if answer else None)
+    number = sum(answer["read_at"] is not None for answer in part.practice)
+    chosen = [Side(answer["chosen_side"]) for answer in part.practice[number:]]
+    return Exercise(protocol.practice[number], number, len(protocol.practice), chosen[0] if chosen else None)

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django import forms
+from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from prefmh_web.config import GREATEST_NUMBER, LONGEST_ANSWER, Outcome, Protocol, Question
-from prefmh_web.participants.models import Answer, Participation, Stage
+from prefmh_web.participants.models import Participation, Stage
 from prefmh_web.participants.stages.stage import PREFIX, Result
 
 if TYPE_CHECKING:
@@ -44,9 +45,10 @@ class Questions:
     def result(self, part: Participation, protocol: Protocol, form: forms.Form) -> Result:
         """Store the answers; whoever is not eligible by one of them cannot take part."""
         given = {name: str(answer) for name, answer in form.cleaned_data.items() if answer not in (None, "")}
+        at = timezone.now().isoformat()
         # Repeated after a page was lost, the first answers hold.
-        answers = [Answer(participation=part, name=name, answer=answer) for name, answer in given.items()]
-        Answer.objects.bulk_create(answers, ignore_conflicts=True)
+        part.answers = {name: {"answer": answer, "at": at} for name, answer in given.items()} | part.answers
+        part.save(update_fields=["answers"])
         gates = [question for question in self._questions(protocol) if question.is_gate]
         is_eligible = all(question.admits(given[question.name]) for question in gates)
         return Result() if is_eligible else Result(Outcome.NOT_ELIGIBLE)

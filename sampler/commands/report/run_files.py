@@ -13,9 +13,10 @@ from sampler.experiments import outputs
 from sampler.experiments.document import Document, options_of
 from sampler.experiments.kept import kept_steps
 from sampler.experiments.options import ExperimentOptions, OptionError
-from sampler.experiments.outputs import OutputError, Row, read_table, record_name
+from sampler.experiments.outputs import OutputError, read_table, record_name
 from sampler.experiments.settings import Direction, ExperimentMethod
-from sampler.record.reader import read_samples
+from sampler.record.record import read_samples
+from sampler.record.tables import Row
 
 StateKey = tuple[str, str, int, int, int]
 """Method, direction, seed, chain, step."""
@@ -94,7 +95,7 @@ class RunFiles:
             return {}
         wanted = set(self.kept(method, direction, seed))
         samples = read_samples(path)
-        keys = ((method.name, direction.name, seed, int(row["chain"]), int(row["step"])) for row in samples)
+        keys = ((method.name, direction.name, seed, int(row["chain_index"]), int(row["step"])) for row in samples)
         return {key: row["content"] for key, row in zip(keys, samples, strict=True) if key in wanted}
 
     def prompt_of(self, direction: Direction, chain: int) -> int:

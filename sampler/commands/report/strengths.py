@@ -16,7 +16,8 @@ from sampler.commands.report.run_files import RunFiles
 from sampler.diagnostics.bradley_terry import NoFit, Scores, bradley_terry_intervals
 from sampler.diagnostics.choices import Choices, Vote
 from sampler.experiments import outputs
-from sampler.experiments.outputs import OutputError, Row
+from sampler.experiments.outputs import OutputError
+from sampler.record.tables import Row
 
 RESAMPLES = 1_000
 PREFIX = "bt_"

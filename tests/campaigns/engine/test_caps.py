@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from prefmh_web.campaigns.engine import caps
-from prefmh_web.campaigns.models import Annotator, Campaign, ChainOpening, Comparison, ModelUsage, Tryout, Turn
+from prefmh_web.campaigns.models import Annotator, Campaign, ChainOpening, Comparison, JudgeTrial, ModelUsage, Turn
 from prefmh_web.endpoints.models import Endpoint
 from tests.flows.test_model_costs import by_model, draft
 from tests.support.campaigns import make_campaign, make_config
@@ -32,7 +32,7 @@ def free(researcher, endpoint) -> Campaign:
 
 
 def tried(campaign: Campaign, **fields) -> None:
-    Tryout.objects.create(campaign=campaign, place=0, judge={}, prompt_version="1", wanted=1, replies=1, **fields)
+    JudgeTrial.objects.create(campaign=campaign, place=0, judge={}, prompt_version="1", wanted=1, replies=1, **fields)
 
 
 def room_for(campaign: Campaign, endpoint: Endpoint) -> int:
@@ -51,7 +51,7 @@ def test_what_a_campaign_has_used_counts_for_itself_and_for_the_site(capped, fre
 
 
 def test_tries_of_drafts_count_for_the_site_alone(capped, free, endpoint, settings):
-    tried(capped, status=Tryout.Status.DONE, requests=TAKEN)
+    tried(capped, status=JudgeTrial.Status.DONE, requests=TAKEN)
     assert room_for(capped, endpoint) == 3
     assert caps.why_reached(capped, 0, endpoint, CAP) == ""
     settings.MODEL_BUDGET_REQUESTS = CAP
@@ -60,7 +60,7 @@ def test_tries_of_drafts_count_for_the_site_alone(capped, free, endpoint, settin
 
 
 def test_what_a_try_under_way_may_come_to_counts_for_the_site_alone(capped, free, endpoint, settings):
-    tried(capped, status=Tryout.Status.ASKING, reserved_requests=TAKEN)
+    tried(capped, status=JudgeTrial.Status.ASKING, reserved_requests=TAKEN)
     assert room_for(capped, endpoint) == 3
     settings.MODEL_BUDGET_REQUESTS = CAP
     assert room_for(free, endpoint) == 1

@@ -62,9 +62,7 @@ def test_a_models_votes_that_come_twice_are_stored_once(campaign, comparison):
 
 
 def test_a_second_answer_of_a_person_and_a_vote_beyond_the_budget_are_kept_uncounted(researcher, idle_tasks):
-    campaign = make_campaign(
-        researcher, config=make_config(judges=[{"question": f"{n}?", "votes": 2} for n in (1, 2)])
-    )
+    campaign = make_campaign(researcher, config=make_config(judges=[{"question": f"{n}?", "votes": 2} for n in (1, 2)]))
     comparison = Comparison.objects.filter(verdict__isnull=True).first()
     judge = campaign.judges.first()
     one, two, three = (Annotator.objects.create(campaign=campaign) for _ in range(3))

@@ -57,7 +57,7 @@ def test_nothing_of_a_deleted_campaign_is_left_and_another_stays_whole(study, re
     before = rows()
     arrive_and_vote(study, "anna")
     arrive_and_vote(study, "ben")
-    assert {"campaigns.Vote", "participants.Check", "participants.Consent"} <= set(rows())
+    assert {"campaigns.Vote", "participants.Check", "participants.Participation"} <= set(rows())
     assert list(data_folder.glob("media/pictures/*/*/*.png"))
     deletion.request(paused(study), study.name)
     finish_deleting(study)

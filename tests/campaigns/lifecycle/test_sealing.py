@@ -19,7 +19,7 @@ from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import drafts, extension
 from prefmh_web.campaigns.models import Annotator, Campaign, Side
-from prefmh_web.setup import twins
+from prefmh_web.setup import apply
 from tests.console.test_pages import form
 from tests.security.addresses import all_addresses
 from tests.support import campaigns
@@ -235,7 +235,7 @@ def test_nobody_learns_a_drawn_seed_by_guessing(researcher, browsers, idle_tasks
     wait_until_idle()
     running.refresh_from_db()
     seed, told = running.seed, set()
-    assert twins.warning_of_seed(seed, researcher) == ""
+    assert apply.warning_of_seed(seed, researcher) == ""
     for guess in (seed, seed ^ 1):
         with pytest.raises(lifecycle.NotPossible, match="“Seed of all random numbers” cannot change") as refused:
             drafts.change(running, config=running.config | {"seed": guess}, is_seed_typed=True)

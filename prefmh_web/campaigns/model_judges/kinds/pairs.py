@@ -11,7 +11,7 @@ import numpy as np
 import sampler
 from prefmh_web.campaigns.engine import open_comparisons, transitions, turn_statements
 from prefmh_web.campaigns.engine.open_comparisons import Ballot
-from prefmh_web.campaigns.model_judges import frozen_judges, reasons
+from prefmh_web.campaigns.model_judges import frozen_judges
 from prefmh_web.campaigns.model_judges.kinds.kind import Answers, Asking, Rows
 from prefmh_web.campaigns.models import Comparison, Judge, ReplyIdentity, Side, State, Vote
 from prefmh_web.campaigns.started import started_campaign
@@ -69,9 +69,7 @@ class PairVotes:
         """Cast those votes whose identity counts."""
         counting = [each for each in answers.given if each.vote.identity is None or each.vote.identity in rows]
         ballots = [_ballot(asking, each, rows) for each in counting]
-        thoughts = {ballot.key: each.vote.reason for ballot, each in zip(ballots, counting, strict=True)}
-        with reasons.kept(asking.judge, thoughts):
-            transitions.cast_votes(comparison, ballots)
+        transitions.cast_votes(comparison, ballots)
 
     def prompt(
         self, kind: str, question: str, rule: sampler.RuleConfig, *, has_context: bool = False
@@ -125,14 +123,15 @@ def pair_of(asking: Asking, endpoint: Endpoint) -> judge_calls.Pair:
     for row in rows.values():
         row.campaign = campaign
     vision, prompt = frozen_judges.vision_of(campaign, asking.judge), frozen_judges.prompt_of(asking.judge)
+    source = frozen_judges.source_of(campaign, asking.judge)
     return judge_calls.Pair(
         kind=started_campaign(campaign).object_kind.name,
         criterion=asking.judge.question,
         current=exhibit(rows[comparison.current_id], endpoint, prompt, vision),
         proposal=exhibit(rows[comparison.proposal_id], endpoint, prompt, vision),
-        temperature=frozen_judges.source_of(campaign, asking.judge).temperature,
+        temperature=source.temperature,
         prompt=prompt,
-        keeps_reasons=reasons.are_kept(started_campaign(campaign).config, asking.judge.place),
+        keeps_reasons=source.reasons,
     )
 
 
@@ -149,4 +148,5 @@ def _ballot(asking: Asking, each: PairVote, rows: Rows) -> Ballot:
         preference=vote.preference,
         asks=vote.asks,
         identity=rows[vote.identity] if vote.identity else each.known_from,
+        reason=vote.reason[: Vote.LONGEST_REASON + 1],
     )

@@ -6,8 +6,7 @@ words, and that each vote and rating names a reply that counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sampler.config import ChainConfig
@@ -15,37 +14,34 @@ from sampler.judges.config import JudgeConfig
 from sampler.judges.own_prompts import OwnPrompt, prompt_version, stored_prompt
 from sampler.judges.sources import ModelSource, PanelistSource
 from sampler.judges.templates import template_of
-from sampler.record import schema
-from sampler.record.check_chain import Difference, Row
+from sampler.record import tables
+from sampler.record.chains import Parsed
+from sampler.record.differences import Difference, Row, of_step, quoted, reading, step_key
 
 
-@dataclass(frozen=True)
-class JudgeDifference(Difference):
-    """A difference that is about a judge and no step; `chain` is the judge's number."""
-
-    file: str = schema.JUDGES
-
-    def __str__(self) -> str:
-        return f"judge {self.chain}: {self.what} is {self.recorded} in judges.json, {self.recomputed} in the record"
-
-
-def compare_judges(
-    config: ChainConfig, judges: Sequence[Mapping[str, Any]], votes: Iterable[Row], ratings: Iterable[Row]
-) -> Iterator[Difference]:
+def compare_judges(parsed: Parsed) -> Iterator[Difference]:
     """Yield where judges.json differs from the config, or votes and ratings from it.
 
     Raises:
-        KeyError: a judge lacks a field.
-        ValueError: the file does not hold the config's judges, or a field is not what it should be.
+        RecordError: the file does not hold the config's judges, or a field is not what it should be.
     """
-    if not all(isinstance(judge, Mapping) for judge in judges) or len(judges) != len(config.judges):
-        raise ValueError(f"judges.json must hold the {len(config.judges)} judges of the config")
-    for place, (judge, expected) in enumerate(zip(judges, config.judges, strict=True)):
-        for what, (recorded, value) in _fields(config, place, judge, expected).items():
-            if recorded != value:
-                yield JudgeDifference(place, 0, what, f"“{recorded}”", f"“{value}”")
-    yield from _compare_votes(config, judges, votes)
-    yield from _compare_ratings(judges, ratings)
+    config, judges = parsed.config, parsed.record.documents.get(tables.JUDGES)
+    if judges is None:
+        return
+    with reading(tables.JUDGES):
+        if not all(isinstance(judge, Mapping) for judge in judges) or len(judges) != len(config.judges):
+            raise ValueError(f"judges.json must hold the {len(config.judges)} judges of the config")
+        for place, (judge, expected) in enumerate(zip(judges, config.judges, strict=True)):
+            for what, (recorded, value) in _fields(config, place, judge, expected).items():
+                if recorded != value:
+                    yield _differs(place, what, recorded, value, tables.JUDGES)
+        yield from _compare_replies(parsed, judges)
+
+
+def _differs(
+    judge: int, what: str, recorded: object, expected: object, file: str, row: Row | None = None
+) -> Difference:
+    return Difference(f"judge {judge} in judges.json", what, quoted(recorded), quoted(expected), file, row)
 
 
 def _fields(
@@ -53,7 +49,7 @@ def _fields(
 ) -> dict[str, tuple[object, object]]:
     """Return what judges.json says and what the config says, by field."""
     compared: dict[str, tuple[object, object]] = {
-        "the number": (judge["judge"], place),
+        "the number": (judge["judge_index"], place),
         "the question": (judge["question"], expected.question),
         "the source": (judge["source"], expected.source.kind),
     }
@@ -102,37 +98,31 @@ def _object(judge: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return found
 
 
-def _compare_votes(
-    config: ChainConfig, judges: Sequence[Mapping[str, Any]], votes: Iterable[Row]
-) -> Iterator[Difference]:
-    for row in votes:
-        judge = int(row["judge"])
-        if row["annotator"]:
+def _compare_replies(parsed: Parsed, judges: Sequence[Mapping[str, Any]]) -> Iterator[Difference]:
+    for row in parsed.record["votes"]:
+        judge = int(row["judge_index"])
+        source = parsed.config.judges[judge].source
+        if not isinstance(source, ModelSource):
             continue
-        where, name = (int(row["chain"]), int(row["step"])), f"vote {row['number']}" if row["number"] else "a late vote"
-        source = config.judges[judge].source
-        is_sampled = isinstance(source, ModelSource) and source.votes == "sampled"
-        if row["preference"] and is_sampled:
-            what, expected = f"{name}'s preference", "none: this judge's votes are sampled"
-            yield Difference(*where, what, row["preference"], expected, schema.VOTES.file, row)
+        name = f"vote {row['number']}" if row["number"] else "a late vote"
+        if row["preference"] and source.votes == "sampled":
+            expected = "none: this judge's votes are sampled"
+            where = step_key(row), f"{name}'s preference"
+            yield of_step(*where, row["preference"], expected, tables.VOTES.file, row)
         if reason := _why_not(judges[judge], row):
-            yield Difference(*where, f"{name}'s reply", f"“{row.get('identity', '')}”", reason, schema.VOTES.file, row)
-
-
-def _compare_ratings(judges: Sequence[Mapping[str, Any]], ratings: Iterable[Row]) -> Iterator[Difference]:
-    for row in ratings:
-        judge = int(row["judge"])
+            yield of_step(step_key(row), f"{name}'s reply", quoted(row["identity"]), reason, tables.VOTES.file, row)
+    for row in parsed.record["ratings"]:
+        judge = int(row["judge_index"])
         if reason := _why_not(judges[judge], row):
-            what = f"the reply for the rating of state {row['state']} in slot {row['slot']}"
-            yield JudgeDifference(judge, 0, what, f"“{row.get('identity', '')}”", reason, schema.RATINGS.file, row)
+            what = f"the reply for the rating of state {row['state_index']} in slot {row['slot']}"
+            yield _differs(judge, what, row["identity"], reason, tables.RATINGS.file, row)
 
 
 def _why_not(judge: Mapping[str, Any], row: Row) -> str:
     """Return what a vote or a rating of a model should say of its reply; empty if it is in order."""
-    named = row.get("identity", "")
     accepted = {
         str(identity["identity"]) for identity in judge.get("identities", ()) if identity["accepted_at"] is not None
     }
-    if not named:
+    if not row["identity"]:
         return "one of judges.json"
-    return "" if named in accepted else "one that counted"
+    return "" if row["identity"] in accepted else "one that counted"

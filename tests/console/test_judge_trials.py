@@ -8,8 +8,8 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.lifecycle import tryouts
-from prefmh_web.campaigns.models import Campaign, ModelUsage, State, Tryout, Vote
+from prefmh_web.campaigns.lifecycle import judge_trials
+from prefmh_web.campaigns.models import Campaign, JudgeTrial, ModelUsage, State, Vote
 from prefmh_web.campaigns.monitoring.judging import Share
 from prefmh_web.campaigns.tasks import sweep
 from prefmh_web.endpoints.models import Endpoint
@@ -32,7 +32,7 @@ __all__ = ["endpoint", "script"]
 
 
 def try_it(desk, campaign: Campaign, idle_tasks, **fields: int):
-    """Begin a try, let it come to its end, and return its page."""
+    """Begin a trial, let it come to its end, and return its page."""
     url = reverse("console:try", args=[campaign.pk, 0])
     desk.post(url, {"pairs": 3, "replies": 2} | fields)
     idle_tasks()
@@ -43,12 +43,12 @@ def test_each_pair_is_asked_in_both_orders_and_counted(researcher, endpoint, scr
     campaign = draft(researcher, by_model())
     page = try_it(browser_of(researcher), campaign, idle_tasks)
     tried = page.context["tried"]
-    assert tried.tryout.status == Tryout.Status.DONE
+    assert tried.trial.status == JudgeTrial.Status.DONE
     assert [[len(replies) for _, _, replies in pair.orders] for pair in tried.pairs] == [[2, 2]] * 3
     requests = len(asked(script, QUESTION))
-    assert requests == tried.tryout.requests == 12
-    assert tried.tryout.cost == pytest.approx(12 * A_REQUEST)
-    assert tried.tryout.tokens_in == 12 * TOKENS_IN
+    assert requests == tried.trial.requests == 12
+    assert tried.trial.cost == pytest.approx(12 * A_REQUEST)
+    assert tried.trial.tokens_in == 12 * TOKENS_IN
     assert f"{12 * A_REQUEST:.4f}" in page.content.decode()
     shown = [state.content for pair in tried.pairs for state in pair.states]
     assert all(content in page.content.decode() for content in shown)
@@ -77,7 +77,7 @@ def test_log_probabilities_take_one_request_for_each_order_and_show_p_and_the_le
     campaign = draft(researcher, by_model(votes="log-probabilities"))
     page = try_it(browser_of(researcher), campaign, idle_tasks, pairs=4)
     tried = page.context["tried"]
-    assert tried.tryout.requests == 8
+    assert tried.trial.requests == 8
     for pair in tried.pairs:
         one, other = (state.content for state in pair.states)
         for reply in pair.replies:
@@ -95,11 +95,11 @@ def test_the_researchers_clicks_are_compared_with_the_model(researcher, endpoint
         liked = max((0, 1), key=lambda which: script.answer.scores[pair.states[which].content])
         assert pair.choice == liked
         chosen = liked if number else 1 - liked
-        desk.post(reverse("console:prefer", args=[campaign.pk, pair.pair.pk]), {"preferred": chosen})
+        desk.post(reverse("console:prefer", args=[campaign.pk, tried.trial.pk, number]), {"preferred": chosen})
     page = desk.get(reverse("console:try", args=[campaign.pk, 0]))
     assert page.context["tried"].agreement == Share(3, 4)
     assert "3 of 4 (75 %, 95 % interval 30 to 95 %)" in page.content.decode()
-    refused = desk.post(reverse("console:prefer", args=[campaign.pk, tried.pairs[0].pair.pk]), {"preferred": "2"})
+    refused = desk.post(reverse("console:prefer", args=[campaign.pk, tried.trial.pk, 0]), {"preferred": "2"})
     assert refused.status_code == 404
 
 
@@ -122,7 +122,7 @@ def test_an_unreadable_reply_is_shown_with_its_reasoning_and_not_asked_again(res
     campaign = draft(researcher, by_model())
     page = try_it(browser_of(researcher), campaign, idle_tasks, pairs=1, replies=1)
     tried = page.context["tried"]
-    assert tried.tryout.requests == tried.unreadable == 2
+    assert tried.trial.requests == tried.unreadable == 2
     assert tried.pairs[0].choice is None
     assert "the reply is not just A or B" in page.content.decode()
     assert "B is &lt;b&gt;better&lt;/b&gt;" in page.content.decode()
@@ -135,32 +135,32 @@ def test_after_a_failure_what_has_come_stays_and_the_rest_can_be_asked_for(resea
     script.faults.extend([status(400, b"out of order")])
     page = try_it(desk, campaign, idle_tasks, pairs=3, replies=1)
     tried = page.context["tried"]
-    assert tried.tryout.status == Tryout.Status.STOPPED
+    assert tried.trial.status == JudgeTrial.Status.STOPPED
     assert "out of order" in page.content.decode()
     come = len(tried.replies)
     assert 3 <= come < 6
-    desk.post(reverse("console:go-on-try", args=[campaign.pk, tried.tryout.pk]))
+    desk.post(reverse("console:go-on-try", args=[campaign.pk, tried.trial.pk]))
     idle_tasks()
     tried = desk.get(reverse("console:try", args=[campaign.pk, 0])).context["tried"]
-    assert tried.tryout.status == Tryout.Status.DONE
+    assert tried.trial.status == JudgeTrial.Status.DONE
     assert len(tried.replies) == 6
     # None was asked for twice but the one that failed.
-    assert (tried.tryout.requests, tried.tryout.failed) == (7, 1)
+    assert (tried.trial.requests, tried.trial.failed) == (7, 1)
 
 
 def test_tries_count_against_the_sites_cap_and_are_refused_at_it(researcher, endpoint, script, idle_tasks, settings):
     settings.MODEL_BUDGET_REQUESTS = 20
     campaign, desk = draft(researcher, by_model()), browser_of(researcher)
     try_it(desk, campaign, idle_tasks, pairs=4, replies=2)
-    assert Tryout.objects.get().requests == 16
+    assert JudgeTrial.objects.get().requests == 16
     url = reverse("console:try", args=[campaign.pk, 0])
     refused = desk.post(url, {"pairs": 3, "replies": 1}, follow=True)
     assert "The site’s cap of 20 requests" in refused.content.decode()
-    assert Tryout.objects.count() == 1
+    assert JudgeTrial.objects.count() == 1
     # Deleting the draft gives nothing back.
     lifecycle.discard(campaign)
-    tryout = Tryout.objects.get()
-    assert (tryout.requests, tryout.pairs.count()) == (16, 0)
+    trial = JudgeTrial.objects.get()
+    assert (trial.requests, trial.pairs) == (16, [])
 
 
 @pytest.mark.parametrize("fields", [{"pairs": 21}, {"replies": 6}])
@@ -169,7 +169,7 @@ def test_a_try_is_bounded(researcher, endpoint, script, idle_tasks, fields):
         reverse("console:try", args=[draft(researcher, by_model()).pk, 0]), {"pairs": 3, "replies": 1} | fields
     )
     assert "errorlist" in page.content.decode()
-    assert not Tryout.objects.exists()
+    assert not JudgeTrial.objects.exists()
 
 
 def test_ratings_are_tried_object_by_object(researcher, endpoint, script, idle_tasks):
@@ -178,7 +178,7 @@ def test_ratings_are_tried_object_by_object(researcher, endpoint, script, idle_t
     judge = by_model(budget=1)
     campaign = draft(researcher, judge)
     config = campaign.config_data | {"rule": {"kind": "pointwise", "form": "separate", "lowest": 1}}
-    Campaign.objects.filter(pk=campaign.pk).update(config=config)
+    Campaign.objects.filter(pk=campaign.pk).update(config_data=config)
     page = try_it(browser_of(researcher), campaign, idle_tasks, pairs=2, replies=1)
     assert [reply.rating for reply in page.context["tried"].replies] == [7] * 4
     assert "rated 7" in page.content.decode()
@@ -194,10 +194,10 @@ def test_where_chains_make_their_objects_what_they_start_at_is_shown(researcher,
     desk = browser_of(researcher)
     page = try_it(desk, campaign, idle_tasks, pairs=2, replies=1)
     tried = page.context["tried"]
-    assert (tried.tryout.status, tried.tryout.reason) == (Tryout.Status.DONE, "")
+    assert (tried.trial.status, tried.trial.reason) == (JudgeTrial.Status.DONE, "")
     assert all(pair.states[0].content != pair.states[1].content for pair in tried.pairs)
     assert not State.objects.exists()
-    address = reverse("console:tried-picture", args=[campaign.pk, tried.pairs[0].pair.pk, 1])
+    address = reverse("console:tried-picture", args=[campaign.pk, tried.trial.pk, 0, 1])
     assert desk.get(address).headers["Content-Type"].startswith("image/")
 
 
@@ -211,7 +211,7 @@ def test_a_started_campaign_is_tried_no_more(researcher, endpoint, script, idle_
     idle_tasks()
     refused = desk.post(url, {"pairs": 1, "replies": 1}, follow=True)
     assert "The campaign has started" in refused.content.decode()
-    assert Tryout.objects.count() == 1
+    assert JudgeTrial.objects.count() == 1
 
 
 def test_the_live_page_says_how_the_model_votes_and_whether_people_agree(researcher, endpoint, script, idle_tasks):
@@ -244,24 +244,25 @@ def test_a_draft_that_is_deleted_while_it_is_tried_costs_what_was_asked(research
 
     Endpoint.objects.update(concurrency=1)
     script.answer = answer
-    tryouts.begin(campaign, 0, researcher, pairs=3, replies=1)
+    judge_trials.begin(campaign, 0, researcher, pairs=3, replies=1)
     idle_tasks()
-    tryout = Tryout.objects.get()
-    assert not tryout.is_asking
-    assert tryout.requests == len(asked(script, QUESTION)) == 2
-    assert not tryout.pairs.exists()
+    trial = JudgeTrial.objects.get()
+    assert not trial.is_asking
+    assert trial.requests == len(asked(script, QUESTION)) == 2
+    assert trial.pairs == []
 
 
 def test_a_try_that_a_worker_left_is_taken_up_again(researcher, endpoint, script, idle_tasks):
     campaign, desk = draft(researcher, by_model()), browser_of(researcher)
     try_it(desk, campaign, idle_tasks)
-    tryout = Tryout.objects.get()
-    tryout.pairs.filter(number__gt=0).update(replies={})
+    trial = JudgeTrial.objects.get()
+    for pair in trial.pairs[1:]:
+        pair["replies"] = {}
     # As a worker that was killed leaves it: claimed, and nobody asks.
-    ago = timezone.now() - timedelta(seconds=1)
-    Tryout.objects.update(status=Tryout.Status.ASKING, until=ago)
+    trial.status, trial.until = JudgeTrial.Status.ASKING, timezone.now() - timedelta(seconds=1)
+    trial.save()
     sweep()
     idle_tasks()
-    tryout.refresh_from_db()
-    assert tryout.status == Tryout.Status.DONE
-    assert tryout.requests == 12 + 8
+    trial.refresh_from_db()
+    assert trial.status == JudgeTrial.Status.DONE
+    assert trial.requests == 12 + 8

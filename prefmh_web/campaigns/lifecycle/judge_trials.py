@@ -1,12 +1,12 @@
 """Trying a judge of a draft on sample pairs: in the background, bounded, and apart from the campaign's record.
 
-    begin      a try with so many pairs; what it may come to is set aside under the site's caps
+    begin      a trial with so many pairs; what it may come to is set aside under the site's caps
     step       one pair asked, by a worker; the next one is a task of its own, so that no worker is held for long
     go_on      after a failure: what has come stays, what is missing is asked
     stop       no more is asked
     prefer     which object the researcher prefers
 
-A try is of the judge as the setup had it then. It writes nothing but its own rows.
+A trial is of the judge as the setup had it then. It writes nothing but its own rows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from prefmh_web.campaigns.engine import caps
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle.status import lock_draft
 from prefmh_web.campaigns.model_judges import freezing, tried
-from prefmh_web.campaigns.models import Campaign, Catalog, State, Tryout, TryoutPair
+from prefmh_web.campaigns.models import Campaign, Catalog, JudgeTrial, State, TrialPair
 from prefmh_web.campaigns.proposals.backends import backend_of
 from prefmh_web.campaigns.started import objects, plan_of
 from prefmh_web.endpoints import accounting
@@ -42,8 +42,8 @@ _SUMS = ("requests", "failed", "unpriced", "tokens_in", "tokens_out", "seconds",
 _STORED = ("content", "code", "media_type", "columns", "place")
 
 
-def begin(campaign: Campaign, place: int, by: User, *, pairs: int, replies: int) -> Tryout:
-    """Begin a try of one of a draft's judges.
+def begin(campaign: Campaign, place: int, by: User, *, pairs: int, replies: int) -> JudgeTrial:
+    """Begin a trial of one of a draft's judges.
 
     Args:
         place: the judge's.
@@ -51,17 +51,17 @@ def begin(campaign: Campaign, place: int, by: User, *, pairs: int, replies: int)
         replies: for each order, or each object where one is rated; at most `MOST_REPLIES`.
 
     Raises:
-        NotPossible: it is no draft, no model judges there, its objects are not there yet, a try is under way, or a cap
-            of the site leaves no room.
+        NotPossible: it is no draft, no model judges there, its objects are not there yet, a trial is under way, or a
+            cap of the site leaves no room.
     """
     with transaction.atomic():
         draft = lock_draft(campaign.pk)
         way, endpoint = _way(draft, place)
-        if draft.tryouts.filter(status=Tryout.Status.ASKING).exists():
-            raise NotPossible("A try is under way. Wait for it, or stop it.")
+        if draft.judge_trials.filter(status=JudgeTrial.Status.ASKING).exists():
+            raise NotPossible("A trial is under way. Wait for it, or stop it.")
         if not draft.config.generates and not _has_objects(draft):
             raise NotPossible("The file has not been read yet, or gave no objects. Look at the campaign’s page.")
-        tryout = Tryout(
+        trial = JudgeTrial(
             campaign=draft,
             asked_by=by,
             place=place,
@@ -71,82 +71,92 @@ def begin(campaign: Campaign, place: int, by: User, *, pairs: int, replies: int)
             wanted=min(max(pairs, 1), MOST_PAIRS),
             replies=min(max(replies, 1), MOST_REPLIES),
         )
-        _set_aside(tryout, draft, way, endpoint)
-        tryout.save()
-        dispatch.tryout(tryout)
-    return tryout
+        _set_aside(trial, draft, way, endpoint)
+        trial.save()
+        dispatch.judge_trial(trial)
+    return trial
 
 
-def step(tryout_id: int) -> None:
-    """Ask about the next pair of a try, if nobody does; drawn before, if it is the first."""
+def step(trial_id: int) -> None:
+    """Ask about the next pair of a trial, if nobody does; drawn before, if it is the first."""
     now = timezone.now()
-    free = Tryout.objects.filter(Q(until__isnull=True) | Q(until__lte=now), pk=tryout_id, status=Tryout.Status.ASKING)
-    tryout = free.select_related("campaign__catalog", "endpoint").first()
-    if tryout is None:
+    free = JudgeTrial.objects.filter(
+        Q(until__isnull=True) | Q(until__lte=now), pk=trial_id, status=JudgeTrial.Status.ASKING
+    )
+    trial = free.select_related("campaign__catalog", "endpoint").first()
+    if trial is None:
         return
-    campaign, endpoint = tryout.campaign, tryout.endpoint
+    campaign, endpoint = trial.campaign, trial.endpoint
     if campaign is None or endpoint is None or not campaign.is_draft:
-        _end(tryout, "The campaign has started, or is deleted, or its endpoint is: nothing more is asked.")
+        _end(trial, "The campaign has started, or is deleted, or its endpoint is: nothing more is asked.")
         return
     # As long as the slowest pair may take, with room for waiting for the endpoint.
     longest = timedelta(seconds=60 + 2 * endpoint.timeout_s * (2 * MOST_REPLIES))
     if not free.update(until=now + longest):
         return
     with accounting.tallied() as tally:
-        reason = _asked(tryout, campaign, endpoint)
-    _store(tryout, tally, reason)
+        reason = _asked(trial, campaign, endpoint)
+    _store(trial, tally, reason)
 
 
 def waiting() -> list[int]:
-    """Return the tries that nobody asks about: of a worker that died, or of a message that was lost."""
+    """Return the trials that nobody asks about: of a worker that died, or of a message that was lost."""
     free = Q(until__isnull=True) | Q(until__lte=timezone.now())
-    return list(Tryout.objects.filter(free, status=Tryout.Status.ASKING).values_list("pk", flat=True))
+    return list(JudgeTrial.objects.filter(free, status=JudgeTrial.Status.ASKING).values_list("pk", flat=True))
 
 
-def go_on(tryout: Tryout) -> None:
-    """Ask for what is missing of a try that was stopped.
+def go_on(trial: JudgeTrial) -> None:
+    """Ask for what is missing of a trial that was stopped.
 
     Raises:
         NotPossible: as `begin` does; or the judge was changed meanwhile.
     """
-    if tryout.campaign is None:
+    if trial.campaign is None:
         raise NotPossible("The campaign is deleted.")
     with transaction.atomic():
-        draft = lock_draft(tryout.campaign.pk)
-        way, endpoint = _way(draft, tryout.place)
-        if draft.config.judges[tryout.place].model_dump(mode="json") != tryout.judge:
-            raise NotPossible("The judge was changed since this try. Begin another one.")
-        if draft.tryouts.filter(status=Tryout.Status.ASKING).exists():
-            raise NotPossible("A try is under way. Wait for it, or stop it.")
-        if Tryout.objects.filter(pk=tryout.pk, until__gt=timezone.now()).exists():
-            raise NotPossible("A request of this try is still on its way. Wait a moment, then press Go on again.")
-        _set_aside(tryout, draft, way, endpoint)
-        tryout.status, tryout.reason, tryout.until = Tryout.Status.ASKING, "", None
-        tryout.save(update_fields=("status", "reason", "until", "reserved_requests", "reserved_cost"))
-        dispatch.tryout(tryout)
+        draft = lock_draft(trial.campaign.pk)
+        way, endpoint = _way(draft, trial.place)
+        if draft.config.judges[trial.place].model_dump(mode="json") != trial.judge:
+            raise NotPossible("The judge was changed since this trial. Begin another one.")
+        if draft.judge_trials.filter(status=JudgeTrial.Status.ASKING).exists():
+            raise NotPossible("A trial is under way. Wait for it, or stop it.")
+        if JudgeTrial.objects.filter(pk=trial.pk, until__gt=timezone.now()).exists():
+            raise NotPossible("A request of this trial is still on its way. Wait a moment, then press Go on again.")
+        _set_aside(trial, draft, way, endpoint)
+        trial.status, trial.reason, trial.until = JudgeTrial.Status.ASKING, "", None
+        trial.save(update_fields=("status", "reason", "until", "reserved_requests", "reserved_cost"))
+        dispatch.judge_trial(trial)
 
 
-def stop(tryout: Tryout) -> None:
+def stop(trial: JudgeTrial) -> None:
     """Ask no more; what is on its way is stored when it comes."""
-    _end(tryout, "You stopped it.")
+    _end(trial, "You stopped it.")
 
 
-def prefer(pair: TryoutPair, preferred: int) -> None:
+def prefer(trial: JudgeTrial, index: int, preferred: int) -> None:
     """Keep which of the two objects of a pair the researcher prefers."""
-    TryoutPair.objects.filter(pk=pair.pk).update(preferred=preferred)
+    _change_pair(trial, index, "preferred", preferred)
 
 
-def rows_of(campaign: Campaign, pair: TryoutPair) -> list[State]:
+def _change_pair(trial: JudgeTrial, index: int, name: str, value: object) -> None:
+    """Change one value of a pair and no other; nothing where the draft was deleted meanwhile, and its pairs with it."""
+    with transaction.atomic():
+        [pairs] = JudgeTrial.objects.select_for_update().filter(pk=trial.pk).values_list("pairs", flat=True)
+        if pairs:
+            pairs[index][name] = value
+            JudgeTrial.objects.filter(pk=trial.pk).update(pairs=pairs)
+
+
+def rows_of(campaign: Campaign, pair: TrialPair) -> list[State]:
     """Return the two objects of a pair as rows that are not to be saved."""
-    shown: list[dict[str, Any]] = pair.objects_shown
-    return [State(campaign=campaign, **each) for each in shown]
+    return [State(campaign=campaign, **each) for each in pair["objects_shown"]]
 
 
-def note_trouble(tryout_id: int) -> None:
-    """Say that a try failed for a reason of ours."""
-    tryout = Tryout.objects.filter(pk=tryout_id).first()
-    if tryout is not None:
-        _end(tryout, "It could not be asked; the server's log says why.")
+def note_trouble(trial_id: int) -> None:
+    """Say that a trial failed for a reason of ours."""
+    trial = JudgeTrial.objects.filter(pk=trial_id).first()
+    if trial is not None:
+        _end(trial, "It could not be asked; the server's log says why.")
 
 
 def _way(campaign: Campaign, place: int) -> tuple[tried.Way, Endpoint]:
@@ -168,88 +178,88 @@ def _has_objects(campaign: Campaign) -> bool:
     return is_ready and campaign.states.count() > 1
 
 
-def _set_aside(tryout: Tryout, campaign: Campaign, way: tried.Way, endpoint: Endpoint) -> None:
-    """Set aside what the rest of a try may come to, under the site's caps."""
-    asked = sum(len(pair.replies) for pair in tryout.pairs.all()) if tryout.pk else 0
-    requests = tryout.wanted * len(way.slots(tryout.replies)) - asked
-    if campaign.backend == "served-texts" and not (tryout.pk and tryout.pairs.exists()):
-        requests += tryout.wanted * _TEXTS_A_PAIR * caps.REQUESTS_A_TEXT
-    reserved, reason = caps.reserve_for_tryout(campaign, tryout.place, endpoint, requests)
+def _set_aside(trial: JudgeTrial, campaign: Campaign, way: tried.Way, endpoint: Endpoint) -> None:
+    """Set aside what the rest of a trial may come to, under the site's caps."""
+    asked = sum(len(pair["replies"]) for pair in trial.pairs)
+    requests = trial.wanted * len(way.slots(trial.replies)) - asked
+    if campaign.backend == "served-texts" and not trial.pairs:
+        requests += trial.wanted * _TEXTS_A_PAIR * caps.REQUESTS_A_TEXT
+    reserved, reason = caps.reserve_for_trial(campaign, trial.place, endpoint, requests)
     if reason:
         raise NotPossible(reason)
-    tryout.reserved_requests, tryout.reserved_cost = reserved.requests, reserved.cost or 0.0
+    trial.reserved_requests, trial.reserved_cost = reserved.requests, reserved.cost or 0.0
 
 
-def _asked(tryout: Tryout, campaign: Campaign, endpoint: Endpoint) -> str:
+def _asked(trial: JudgeTrial, campaign: Campaign, endpoint: Endpoint) -> str:
     """Ask about the next pair and store what came; return why the rest is missing, empty if it is not."""
     try:
-        way, _ = _way(campaign, tryout.place)
-        if campaign.config.judges[tryout.place].model_dump(mode="json") != tryout.judge:
-            return "The judge was changed meanwhile. Begin another try."
-        if not tryout.pairs.exists():
-            _draw(tryout, campaign)
-        pair = next((each for each in tryout.pairs.all() if _missing(way, tryout, each)), None)
-        if pair is None:
+        way, _ = _way(campaign, trial.place)
+        if campaign.config.judges[trial.place].model_dump(mode="json") != trial.judge:
+            return "The judge was changed meanwhile. Begin another trial."
+        if not trial.pairs:
+            _draw(trial, campaign)
+        index = next((index for index, each in enumerate(trial.pairs) if _missing(way, trial, each)), None)
+        if index is None:
             return ""
+        pair = trial.pairs[index]
         exhibits = [objects.exhibit(row, endpoint, way.prompt) for row in rows_of(campaign, pair)]
-        came, failure = tried.ask(way, endpoint, exhibits, _missing(way, tryout, pair))
+        came, failure = tried.ask(way, endpoint, exhibits, _missing(way, trial, pair))
     except NotPossible as reason:
         return str(reason)
     except EndpointError as error:
         return f"The model does not answer: {error.reason}."
     except (OSError, ValueError) as error:
         return f"The objects of a pair cannot be shown to the model: {error}."
-    # The draft may be deleted by now.
-    TryoutPair.objects.filter(pk=pair.pk).update(replies=pair.replies | came)
+    # Nobody else asks about it meanwhile.
+    _change_pair(trial, index, "replies", pair["replies"] | came)
     return "" if failure is None else f"{endpoint.name}: {failure.reason}"
 
 
-def _missing(way: tried.Way, tryout: Tryout, pair: TryoutPair) -> list[str]:
-    return [slot for slot in way.slots(tryout.replies) if slot not in pair.replies]
+def _missing(way: tried.Way, trial: JudgeTrial, pair: TrialPair) -> list[str]:
+    return [slot for slot in way.slots(trial.replies) if slot not in pair["replies"]]
 
 
-def _store(tryout: Tryout, tally: accounting.Tally, reason: str) -> None:
+def _store(trial: JudgeTrial, tally: accounting.Tally, reason: str) -> None:
     spent: dict[str, Any] = {name: F(name) + getattr(tally, name) for name in _SUMS}
     with transaction.atomic():
-        Tryout.objects.filter(pk=tryout.pk).update(until=None, **spent)
-        found = Tryout.objects.select_for_update().filter(pk=tryout.pk, status=Tryout.Status.ASKING).first()
+        JudgeTrial.objects.filter(pk=trial.pk).update(until=None, **spent)
+        found = JudgeTrial.objects.select_for_update().filter(pk=trial.pk, status=JudgeTrial.Status.ASKING).first()
         if found is None:
             # Stopped meanwhile.
             return
         left = max(found.reserved_requests - tally.requests, 0)
         cost = found.reserved_cost * left / found.reserved_requests if found.reserved_requests else 0.0
-        Tryout.objects.filter(pk=tryout.pk).update(reserved_requests=left, reserved_cost=cost)
+        JudgeTrial.objects.filter(pk=trial.pk).update(reserved_requests=left, reserved_cost=cost)
         if reason or not _is_something_missing(found):
             _end(found, reason)
         else:
-            dispatch.tryout(found)
+            dispatch.judge_trial(found)
 
 
-def _is_something_missing(tryout: Tryout) -> bool:
-    """Say whether a pair of a try lacks replies; a setup that changed meanwhile is left to the next step to tell."""
-    tells_p = tryout.judge["source"]["votes"] == "log-probabilities"
-    replies = 2 * tryout.replies
-    if tryout.campaign is not None and tells_p and tryout.campaign.config.rule.evidence == "votes":
+def _is_something_missing(trial: JudgeTrial) -> bool:
+    """Say whether a pair of a trial lacks replies; a setup that changed meanwhile is left to the next step to tell."""
+    tells_p = trial.judge["source"]["votes"] == "log-probabilities"
+    replies = 2 * trial.replies
+    if trial.campaign is not None and tells_p and trial.campaign.config.rule.evidence == "votes":
         replies = 2
-    return any(len(pair.replies) < replies for pair in tryout.pairs.all())
+    return any(len(pair["replies"]) < replies for pair in trial.pairs)
 
 
-def _end(tryout: Tryout, reason: str) -> None:
-    status = Tryout.Status.STOPPED if reason else Tryout.Status.DONE
-    asking = Tryout.objects.filter(pk=tryout.pk, status=Tryout.Status.ASKING)
+def _end(trial: JudgeTrial, reason: str) -> None:
+    status = JudgeTrial.Status.STOPPED if reason else JudgeTrial.Status.DONE
+    asking = JudgeTrial.objects.filter(pk=trial.pk, status=JudgeTrial.Status.ASKING)
     asking.update(status=status, reason=reason[:500], reserved_requests=0, reserved_cost=0)
 
 
-def _draw(tryout: Tryout, campaign: Campaign) -> None:
+def _draw(trial: JudgeTrial, campaign: Campaign) -> None:
     """Store the sample pairs: two objects of the list each, or what two chains start at."""
     if campaign.config.generates:
-        pairs = _pairs_of_starts(campaign, tryout.wanted)
+        pairs = _pairs_of_starts(campaign, trial.wanted)
     else:
-        pairs = _pairs_of_list(campaign, tryout.wanted)
-    TryoutPair.objects.bulk_create(
-        TryoutPair(tryout=tryout, number=number, objects_shown=[_plain(row) for row in pair])
-        for number, pair in enumerate(pairs)
-    )
+        pairs = _pairs_of_list(campaign, trial.wanted)
+    trial.pairs = [{"objects_shown": list(map(_plain, pair)), "replies": {}, "preferred": None} for pair in pairs]
+    # Of a draft that was deleted meanwhile nothing is kept.
+    JudgeTrial.objects.filter(pk=trial.pk, campaign=campaign).update(pairs=trial.pairs)
 
 
 def _plain(row: State) -> dict[str, Any]:

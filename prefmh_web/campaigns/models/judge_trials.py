@@ -1,8 +1,10 @@
 """Judges tried before the start: what was asked of a model about sample pairs, and what their researcher would say.
 
-Nothing here belongs to a campaign's record. What tries have taken counts against the site's caps, also once their draft
-is deleted: the row stays, without its pairs.
+Nothing here belongs to a campaign's record. What trials have taken counts against the site's caps, also once their
+draft is deleted: the row stays, without its pairs.
 """
+
+from typing import Any, TypedDict
 
 from django.conf import settings
 from django.db import models
@@ -11,8 +13,19 @@ from prefmh_web.campaigns.models.campaign import Campaign
 from prefmh_web.endpoints.models import Endpoint
 
 
-class Tryout(models.Model):
-    """One try of one judge of a draft. Written by `lifecycle/tryouts.py`."""
+class TrialPair(TypedDict):
+    """Two objects as they were when they were shown, what the model replied, and which one the researcher prefers.
+
+    `replies` are by the name of their slot (`model_judges/tried.py`); `preferred` is 0, 1 or None.
+    """
+
+    objects_shown: list[dict[str, Any]]
+    replies: dict[str, Any]
+    preferred: int | None
+
+
+class JudgeTrial(models.Model):
+    """One trial of one judge of a draft. Written by `lifecycle/judge_trials.py`."""
 
     class Status(models.TextChoices):
         """How far it is."""
@@ -21,7 +34,7 @@ class Tryout(models.Model):
         DONE = "done"
         STOPPED = "stopped"
 
-    campaign = models.ForeignKey(Campaign, models.SET_NULL, null=True, related_name="tryouts")
+    campaign = models.ForeignKey(Campaign, models.SET_NULL, null=True, related_name="judge_trials")
     asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     asked_at = models.DateTimeField(auto_now_add=True)
     # Of the judge in the config as it was then, which `judge` is.
@@ -32,6 +45,9 @@ class Tryout(models.Model):
     # How many pairs, and how many replies for each of two orders, or of two objects where they are rated.
     wanted = models.PositiveSmallIntegerField()
     replies = models.PositiveSmallIntegerField()
+    # Each a `TrialPair`; none before they are drawn. A pair is changed under the lock of the row: the researcher says
+    # what they prefer while a worker stores replies.
+    pairs = models.JSONField(default=list)
     status = models.CharField(max_length=8, choices=Status, default=Status.ASKING)
     reason = models.CharField(max_length=500, blank=True)
     # While somebody asks.
@@ -51,29 +67,8 @@ class Tryout(models.Model):
         ordering = ("pk",)
 
     def __str__(self) -> str:
-        return f"try of judge {self.place} in {self.campaign_id}"
+        return f"trial of judge {self.place} in {self.campaign_id}"
 
     @property
     def is_asking(self) -> bool:
         return self.status == self.Status.ASKING
-
-
-class TryoutPair(models.Model):
-    """Two objects as they were when they were shown, what the model replied, and which one the researcher prefers.
-
-    `objects` are two; `replies` are by the name of their slot (`model_judges/tried.py`).
-    """
-
-    tryout = models.ForeignKey(Tryout, models.CASCADE, related_name="pairs")
-    number = models.PositiveSmallIntegerField()
-    objects_shown = models.JSONField()
-    replies = models.JSONField(default=dict)
-    # Of the two objects: 0 or 1.
-    preferred = models.PositiveSmallIntegerField(null=True)
-
-    class Meta:
-        ordering = ("number",)
-        constraints = (models.UniqueConstraint(fields=("tryout", "number"), name="tryout_pair_once"),)
-
-    def __str__(self) -> str:
-        return f"pair {self.number} of {self.tryout_id}"

@@ -1,0 +1,456 @@
+"""Walk the chains of a record again, from the seed and its evidence alone, and say where the record differs.
+
+Starting states, proposals, base ratios and uniforms are drawn again; every verdict is recomputed from the votes in
+their order, or from ratings or scores where the rule goes by these.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, Protocol, cast
+
+import numpy as np
+
+from sampler.acceptance import Verdict
+from sampler.chain import Comparison, Tally, advance, tell
+from sampler.config import ChainConfig
+from sampler.record import tables
+from sampler.record.commitment import Commitment
+from sampler.record.differences import Difference, Row, StepKey, of_step, quoted, reading, step_key
+from sampler.record.draws import DrawSource, StateIndex, opened
+from sampler.record.record import Record
+from sampler.record.tuning_record import chosen_in
+from sampler.rules.config import PointwiseConfig
+from sampler.rules.ratings import Ratings, mean_ratings, tell_by_ratings
+from sampler.rules.scored import ScoredConfig, numbers_of
+from sampler.rules.scores import tell_by_scores
+
+Numbers = Mapping[tuple[str, str], tuple[float, float]]
+"""Of a step, the numbers of the current object and of the proposal, by the judge's index and the scorer's name; one of
+the two is empty."""
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A record whose cells are what their columns hold, with its config read.
+
+    Args:
+        commitment: what it says of its seed; None where that is the seed alone.
+    """
+
+    record: Record
+    config: ChainConfig
+    commitment: Commitment | None
+
+    @property
+    def waits_for_seed(self) -> bool:
+        """Whether the seed is not told yet: nothing that was drawn from it can be drawn again."""
+        return self.commitment is not None and not self.commitment.is_open
+
+    @cached_property
+    def states(self) -> list[Row]:
+        """The rows of states.csv by their numbers."""
+        return sorted(self.record["states"], key=lambda row: int(row["state_index"]))
+
+    @cached_property
+    def steps(self) -> list[Row]:
+        """The rows of steps.csv in order."""
+        return sorted(self.record["steps"], key=step_key)
+
+    @cached_property
+    def counted_votes(self) -> dict[StepKey, list[Row]]:
+        """The votes that counted, in order, by step; a step that had late votes only is there too."""
+        by_step: dict[StepKey, list[Row]] = {}
+        for row in self.record["votes"]:
+            cast = by_step.setdefault(step_key(row), [])
+            if row["number"]:
+                cast.append(row)
+        for cast in by_step.values():
+            cast.sort(key=lambda row: int(row["number"]))
+        return by_step
+
+    @cached_property
+    def tuned(self) -> tuple[int | None, list[Difference]]:
+        """How far the steps after a warm-up walk, and where tuning.json differs."""
+        with reading(tables.TUNING):
+            return chosen_in(
+                self.config, self.record.documents.get(tables.TUNING), self.states, self.steps, self.counted_votes
+            )
+
+    @cached_property
+    def chains(self) -> int:
+        """How many chains there are: those of the start, and those that events.csv says opened later."""
+        rows = self.record["steps"] + self.record["samples"] if self.config.is_elastic else []
+        last = max((int(row["chain_index"]) for row in rows), default=-1)
+        return min(max(self.config.chains, last + 1), self.config.chains_at_most)
+
+    def votes_for(self, key: StepKey) -> list[int]:
+        """Return how many counted votes for the proposal each judge has given in a step."""
+        counts = [0] * len(self.config.judges)
+        for row in self.counted_votes.get(key, ()):
+            counts[int(row["judge_index"])] += row["for_proposal"] == "1"
+        return counts
+
+
+class Evidence(Protocol):
+    """What a record's steps were decided by."""
+
+    def settle(
+        self, comparison: Comparison[Any], numbers: tuple[int, int], is_decided: bool
+    ) -> Generator[Difference, None, Verdict]:
+        """Return the verdict it gives, and yield where it is not as it should be.
+
+        Args:
+            numbers: of the current state and of the proposal.
+            is_decided: whether the record says so.
+        """
+        ...
+
+    def unused(self) -> Iterator[Difference]:
+        """Yield rows of evidence of no step."""
+        ...
+
+
+def compare_chains(parsed: Parsed) -> Iterator[Difference]:
+    """Yield where steps, samples and states differ from what the seed and the evidence give.
+
+    Raises:
+        RecordError: a cell names what there is not.
+    """
+    config, record, (walk_length, _) = parsed.config, parsed.record, parsed.tuned
+    evidence = _EVIDENCE[config.rule.evidence](parsed)
+    starts = {int(row["chain_index"]): int(row["state_index"]) for row in record["samples"] if row["step"] == "0"}
+    with reading(tables.CONFIG):
+        draws, index = opened(
+            config, parsed.states, walk_length, starts if parsed.waits_for_seed else None, parsed.votes_for
+        )
+    last = config.steps if config.warm_up is None or walk_length is not None else config.warm_up.steps
+    visits: dict[StepKey, int] = {}
+    for row in record["samples"]:
+        if step_key(row) in visits:
+            yield _in_samples(step_key(row), "a second sample", row["state_index"], "one sample per step", row)
+        visits[step_key(row)] = int(row["state_index"])
+    for chain in range(parsed.chains):
+        rows = [row for row in parsed.steps if int(row["chain_index"]) == chain]
+        with reading(tables.STEPS.file):
+            yield from _Walk(parsed, draws, index, evidence, visits, last).differences(chain, rows)
+    yield from _compare_leftovers(parsed, visits)
+    yield from evidence.unused()
+
+
+def _compare_leftovers(parsed: Parsed, visits: dict[StepKey, int]) -> Iterator[Difference]:
+    steps, chains = {step_key(row) for row in parsed.steps}, parsed.chains
+    for chain, step in sorted(steps):
+        if not 0 <= chain < chains:
+            yield of_step((chain, step), "the step", "one", f"none: there are {chains} chains")
+    for key in sorted(set(parsed.counted_votes) - steps):
+        row = next(row for row in parsed.record["votes"] if step_key(row) == key)
+        yield of_step(key, "a vote", "one", "none: steps.csv has no such step", tables.VOTES.file, row)
+    for key in sorted(visits):
+        yield _in_samples(key, "the sample", visits[key], "none: the chain does not reach this step")
+
+
+def _in_samples(key: StepKey, what: str, recorded: object, expected: object, row: Row | None = None) -> Difference:
+    return of_step(key, what, recorded, expected, tables.SAMPLES.file, row)
+
+
+@dataclass(frozen=True)
+class _Walk:
+    """How chains are walked.
+
+    Args:
+        visits: the sampled states; those that the chains reach are taken out.
+        last: the last step that there can be; that of the warm-up while its length is not chosen.
+    """
+
+    parsed: Parsed
+    draws: DrawSource
+    index: StateIndex
+    evidence: Evidence
+    visits: dict[StepKey, int]
+    last: int
+
+    def differences(self, chain: int, rows: list[Row]) -> Iterator[Difference]:
+        """Yield where a chain's steps, in order, and its samples differ."""
+        position = self.draws.begin(chain)
+        number = self.index.number(chain, 0, position.state)
+        yield from self._compare_state((chain, 0), number, position.state)
+        yield from self._compare_sample((chain, 0), number)
+        verdict = None
+        for row in rows:
+            if stop := self._cannot_be(chain, position.step, verdict, row):
+                yield stop
+                return
+            with reading(tables.STEPS.file, row):
+                comparison = self.draws.ask(position, row)
+                new = (
+                    number if comparison.is_identity else self.index.number(chain, comparison.step, comparison.proposal)
+                )
+                drawn_differently = list(self._compare_draw(comparison, number, new, row))
+            yield from drawn_differently
+            if drawn_differently:
+                # Whatever follows in this chain rests on the draw that differs.
+                return
+            with reading(tables.STEPS.file, row):
+                verdict = yield from self.evidence.settle(comparison, (number, new), row["verdict"] != "")
+            recorded = row["verdict"] or Verdict.UNDECIDED.value
+            if recorded != verdict.value:
+                yield of_step(step_key(row), "the verdict", recorded, verdict.value, row=row)
+            if verdict is not Verdict.UNDECIDED:
+                position = advance(position, comparison, verdict)
+                number = new if verdict is Verdict.ACCEPT else number
+                yield from self._compare_sample((chain, position.step), number)
+
+    def _cannot_be(self, chain: int, step: int, verdict: Verdict | None, row: Row) -> Difference | None:
+        """Return that a row cannot follow the step before it."""
+        if int(row["step"]) != step + 1 or verdict is Verdict.UNDECIDED:
+            expected = "no step after an open one" if verdict is Verdict.UNDECIDED else str(step + 1)
+            return of_step(step_key(row), "the step's number", row["step"], expected, row=row)
+        if step == self.last:
+            until = "" if step >= self.parsed.config.steps else " until tuning.json says how far the others walk"
+            return of_step((chain, step + 1), "the step", "one", f"none: the last step is {step}{until}", row=row)
+        return None
+
+    def _compare_draw(self, comparison: Comparison[Any], current: int, new: int, row: Row) -> Iterator[Difference]:
+        key, config = step_key(row), self.parsed.config
+        differs = partial(of_step, key, row=row)
+        if config.has_parts and not self.parsed.waits_for_seed:
+            part = config.part_of(*key)
+            if row["part_index"] != (expected := "" if part is None else str(part)):
+                yield differs("part_index", quoted(row["part_index"]), quoted(expected))
+        elif row["part_index"] and not config.has_parts:
+            yield differs("part_index", quoted(row["part_index"]), "none: the config has no parts")
+        recomputed: dict[str, tuple[object, object]] = {
+            "current_state": (int(row["current_state"]), current),
+            "proposal_state": (int(row["proposal_state"]), new),
+        }
+        # The uniform of a step that is still open is kept from everybody, also from who reads the export.
+        if row["uniform"]:
+            recomputed["uniform"] = float(row["uniform"]), comparison.uniform
+        for what, (recorded, value) in recomputed.items():
+            if recorded != value:
+                yield differs(what, recorded, value)
+        if not np.isclose(comparison.log_r0, float(row["log_r0"]), rtol=1e-12, atol=1e-12):
+            yield differs("log_r0", float(row["log_r0"]), comparison.log_r0)
+        yield from self._compare_state(key, new, comparison.proposal)
+        yield from (differs("proposal_state", *said) for said in self.draws.impossible(comparison))
+
+    def _compare_state(self, key: StepKey, number: int, state: Any) -> Iterator[Difference]:
+        for recorded, recomputed in self.index.compare(number, state):
+            row = self.index.row(number)
+            yield of_step(key, f"state {number}", recorded, recomputed, tables.STATES.file, row)
+
+    def _compare_sample(self, key: StepKey, number: int) -> Iterator[Difference]:
+        recorded = self.visits.pop(key, None)
+        if recorded != number:
+            yield _in_samples(key, "the sample", "missing" if recorded is None else recorded, number)
+
+
+def _refuse(parsed: Parsed, *names: str) -> None:
+    for name in names:
+        if rows := parsed.record[name]:
+            with reading(f"{name}.csv", rows[0]):
+                raise ValueError(f"{name}.csv must be empty where {parsed.config.rule.evidence} decide")
+
+
+class VoteEvidence:
+    """Each step's counted votes in order.
+
+    Raises:
+        RecordError: there are ratings, or rows of evidence.csv.
+    """
+
+    def __init__(self, parsed: Parsed) -> None:
+        _refuse(parsed, "ratings", "evidence")
+        self._votes_of = parsed.counted_votes
+
+    def settle(
+        self, comparison: Comparison[Any], numbers: tuple[int, int], is_decided: bool
+    ) -> Generator[Difference, None, Verdict]:
+        """Return the verdict of the step's votes; see `Evidence`."""
+        key = comparison.chain, comparison.step
+        cast = self._votes_of.get(key, [])
+        yield from _compare_voters(key, cast)
+        tally = Tally.empty(len(comparison.budgets))
+        verdict = tell(comparison, tally)
+        for vote in cast:
+            judge = int(vote["judge_index"])
+            with reading(tables.VOTES.file, vote):
+                counted = tally.add(judge, vote["chosen_side"] == vote["proposal_side"])
+            if verdict is not Verdict.UNDECIDED:
+                problem = f"not counted: {verdict.value} was settled before it"
+            elif counted.votes_cast[judge] > comparison.budgets[judge]:
+                problem = f"not counted: judge {judge} has given all its votes"
+            else:
+                tally, verdict = counted, tell(comparison, counted)
+                continue
+            yield of_step(key, f"vote {vote['number']}", "counted", problem, tables.VOTES.file, vote)
+        return verdict
+
+    def unused(self) -> Iterator[Difference]:
+        """Yield nothing; see `Evidence`."""
+        yield from ()
+
+
+def _compare_voters(key: StepKey, cast: list[Row]) -> Iterator[Difference]:
+    answered: set[tuple[int, str]] = set()
+    for expected, vote in enumerate(cast, start=1):
+        name = f"vote {vote['number']}"
+        if int(vote["number"]) != expected:
+            yield of_step(key, name, vote["number"], expected, tables.VOTES.file, vote)
+        answer = int(vote["judge_index"]), vote["voter"] or f"slot {vote['slot']}"
+        if answer in answered:
+            whose = f"voter {vote['voter']}" if vote["voter"] else f"the model for slot {vote['slot']}"
+            yield of_step(key, name, "counted", f"not counted: a second vote of {whose}", tables.VOTES.file, vote)
+        answered.add(answer)
+
+
+class _NumberEvidence:
+    """Evidence in numbers: evidence.csv repeats those by which each step was decided."""
+
+    def __init__(self, parsed: Parsed) -> None:
+        self._rows: dict[StepKey, list[Row]] = defaultdict(list)
+        for row in parsed.record["evidence"]:
+            self._rows[step_key(row)].append(row)
+
+    def compare(self, key: StepKey, expected: Numbers) -> Iterator[Difference]:
+        """Yield where evidence.csv has other rows of a step than these."""
+        left = dict(expected)
+        for row in self._rows.pop(key, ()):
+            numbers = left.pop((row["judge_index"], row["scorer"]), None)
+            recorded = float(row["current_number"]), float(row["proposal_number"])
+            if recorded != numbers:
+                shown = "none" if numbers is None else " and ".join(map(str, numbers))
+                found = " and ".join(map(str, recorded))
+                yield of_step(key, "the numbers", found, shown, tables.EVIDENCE.file, row)
+        for judge, scorer in left:
+            yield of_step(key, f"the numbers of {scorer or f'judge {judge}'}", "none", "a row", tables.EVIDENCE.file)
+
+    def unused(self) -> Iterator[Difference]:
+        """Yield rows of steps that there are not."""
+        for key, rows in self._rows.items():
+            yield of_step(key, "the numbers", "a row", "none: there is no such step", tables.EVIDENCE.file, rows[0])
+
+
+class RatingEvidence(_NumberEvidence):
+    """The ratings by which steps were decided.
+
+    Raises:
+        RecordError: a rating is of no state, judge or slot, off the scale, or there twice.
+    """
+
+    def __init__(self, parsed: Parsed) -> None:
+        super().__init__(parsed)
+        # Rules of this evidence are of this kind.
+        self._rule = cast(PointwiseConfig, parsed.config.rule)
+        self._budgets = parsed.config.budgets
+        states = {int(row["state_index"]) for row in parsed.states}
+        self._given: dict[int, dict[tuple[int, int], int]] = defaultdict(dict)
+        for row in parsed.record["ratings"]:
+            with reading(tables.RATINGS.file, row):
+                self._note(row, states)
+
+    def _note(self, row: Row, states: set[int]) -> None:
+        state, judge, slot = int(row["state_index"]), int(row["judge_index"]), int(row["slot"])
+        name, budgets = f"the rating of state {state} by judge {judge} in slot {slot}", self._budgets
+        if state not in states or not 0 <= judge < len(budgets) or not 0 <= slot < budgets[judge]:
+            raise ValueError(f"{name} is not possible: there is no such judge, slot or state")
+        if (judge, slot) in self._given[state]:
+            raise ValueError(f"{name} occurs twice")
+        if row["rating"] not in self._rule.scale.answers:
+            raise ValueError(f"{name} must be {self._rule.lowest} to {self._rule.highest}, not “{row['rating']}”")
+        self._given[state][judge, slot] = int(row["rating"])
+
+    def settle(
+        self, comparison: Comparison[Any], numbers: tuple[int, int], is_decided: bool
+    ) -> Generator[Difference, None, Verdict]:
+        """Return the verdict that the ratings give; see `Evidence`."""
+        key, ratings = (comparison.chain, comparison.step), [self._ratings(number) for number in numbers]
+        if comparison.is_identity or not is_decided:
+            yield from self.compare(key, {})
+            # Another chain at the same object may have brought the last rating while the record was written.
+            return Verdict.ACCEPT if comparison.is_identity else Verdict.UNDECIDED
+        for number, given in zip(numbers, ratings, strict=True):
+            counts = [len(each) for each in given]
+            if counts != list(self._budgets):
+                what = f"the numbers of ratings of state {number}"
+                yield of_step(key, what, counts, list(self._budgets), tables.RATINGS.file)
+        means = [mean_ratings(self._rule, self._budgets, given) or () for given in ratings]
+        pairs = enumerate(zip(*means, strict=True)) if all(means) else ()
+        yield from self.compare(key, {(str(judge), ""): pair for judge, pair in pairs})
+        return tell_by_ratings(self._rule, comparison, *ratings)
+
+    def _ratings(self, number: int) -> Ratings:
+        given = sorted(self._given[number].items())
+        return [[rating for (by, _), rating in given if by == judge] for judge in range(len(self._budgets))]
+
+
+class ScoreEvidence(_NumberEvidence):
+    """The numbers of scorers by which steps were decided.
+
+    Raises:
+        RecordError: a score of the rule's scorers is there twice or no number that the rule can use, or there are
+            votes or ratings.
+    """
+
+    def __init__(self, parsed: Parsed) -> None:
+        super().__init__(parsed)
+        _refuse(parsed, "votes", "ratings")
+        # Rules of this evidence are of this kind.
+        self._rule = rule = cast(ScoredConfig, parsed.config.rule)
+        self._given: dict[int, dict[str, float]] = defaultdict(dict)
+        for row in parsed.record["scores"]:
+            state, scorer = int(row["state_index"]), row["scorer"]
+            if scorer not in rule.scorers or not row["score"]:
+                continue
+            with reading(tables.SCORES.file, row):
+                if scorer in self._given[state]:
+                    raise ValueError(f"the score of state {state} by {scorer} occurs twice")
+                self._given[state][scorer] = float(row["score"])
+                numbers_of(rule, self._given[state])
+
+    def settle(
+        self, comparison: Comparison[Any], numbers: tuple[int, int], is_decided: bool
+    ) -> Generator[Difference, None, Verdict]:
+        """Return the verdict that the scores give; see `Evidence`."""
+        key = comparison.chain, comparison.step
+        if comparison.is_identity or not is_decided:
+            yield from self.compare(key, {})
+            # The last score may have come while the record was written.
+            return Verdict.ACCEPT if comparison.is_identity else Verdict.UNDECIDED
+        given = [self._given[number] for number in numbers]
+        told = [numbers_of(self._rule, each) or () for each in given]
+        pairs = zip(self._rule.scorers, zip(*told, strict=True), strict=True) if all(told) else ()
+        yield from self.compare(key, {("", scorer): pair for scorer, pair in pairs})
+        return tell_by_scores(self._rule, comparison, *given)
+
+
+class NoEvidence(_NumberEvidence):
+    """Of rule base: nothing decides, every proposal is accepted.
+
+    Raises:
+        RecordError: there are votes or ratings.
+    """
+
+    def __init__(self, parsed: Parsed) -> None:
+        super().__init__(parsed)
+        _refuse(parsed, "votes", "ratings", "evidence")
+
+    def settle(
+        self, comparison: Comparison[Any], numbers: tuple[int, int], is_decided: bool
+    ) -> Generator[Difference, None, Verdict]:
+        """Return that the step is accepted; see `Evidence`."""
+        yield from ()
+        return Verdict.ACCEPT
+
+
+_EVIDENCE: dict[str, Callable[[Parsed], Evidence]] = {
+    "votes": VoteEvidence,
+    "ratings": RatingEvidence,
+    "scores": ScoreEvidence,
+    "none": NoEvidence,
+}
+"""By what decides a step: `evidence` of the rule."""

@@ -1,0 +1,358 @@
+"""What is checked of each file of a record: `CHECKS` has a function for each that says where it cannot be right."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from sampler.judges.config import JudgeConfig
+from sampler.judges.panels import panelists_of
+from sampler.judges.presentations import draws_of, presentations_of
+from sampler.judges.sources import ModelSource, PanelistSource
+from sampler.objects.properties import Measure, measure_of
+from sampler.record import tables
+from sampler.record.chains import Parsed, compare_chains
+from sampler.record.commitment import compare_commitment
+from sampler.record.differences import Difference, Row, StepKey, of_file, of_step, quoted, reading, step_key
+from sampler.record.judge_checks import compare_judges
+from sampler.record.tables import META, meta_names
+from sampler.record.trial_checks import compare_protocol, compare_trials
+
+MEASURED, COMMAND = "measured", "command"
+"""The kinds of scorers: computed by this program, or by one that the site has declared."""
+# RDKit's properties may differ in their last digits from one version to the next.
+TOLERANCE = 1e-6
+STARTED, EXTENDED, OPENED, ENDED = "started", "extended", "chain-opened", "chain-ended"
+SUSPENDED, TRIED_AGAIN = "step-suspended", "step-tried-again"
+"""The kinds of events that are compared with the rest of the record."""
+WAIT, AHEAD = "wait", "ahead"
+"""Why a chain opened after the start."""
+_VOTES = tables.VOTES.file
+
+
+def events_of(rows: Iterable[Row], *kinds: str) -> Iterator[tuple[Row, dict[str, Any]]]:
+    """Yield the rows of events.csv of some kinds, each with what it says.
+
+    Raises:
+        RecordError: a row does not say it as JSON.
+    """
+    for row in rows:
+        if row["kind"] in kinds:
+            with reading(tables.EVENTS.file, row):
+                try:
+                    said = json.loads(row["data"])
+                except RecursionError as error:
+                    raise ValueError("data is nested too deeply") from error
+            yield row, said
+
+
+# votes.csv
+
+
+def compare_votes(parsed: Parsed) -> Iterator[Difference]:
+    """Yield where a vote's question, for_proposal, states or source is not that of its judge, sides and step."""
+    objects = {step_key(row): (row["current_state"], row["proposal_state"]) for row in parsed.steps}
+    decides = parsed.config.rule.evidence == "votes"
+    for row in parsed.record["votes"]:
+        with reading(_VOTES, row):
+            if not decides:
+                yield of_step(
+                    step_key(row), "a vote", "one", f"none: {parsed.config.rule.evidence} decide", _VOTES, row
+                )
+            else:
+                yield from _compare_vote(parsed, row, objects.get(step_key(row)))
+
+
+def _name(vote: Row) -> str:
+    return f"vote {vote['number']}" if vote["number"] else "a late vote"
+
+
+def _compare_vote(parsed: Parsed, row: Row, objects: tuple[str, str] | None) -> Iterator[Difference]:
+    judges, judge = parsed.config.judges, int(row["judge_index"])
+    if not 0 <= judge < len(judges):
+        raise ValueError(f"judge_index must be 0 to {len(judges) - 1}, not {judge}")
+    is_model = isinstance(judges[judge].source, ModelSource)
+    expected = {
+        "question": judges[judge].question,
+        "endpoint": _endpoint(judges[judge]),
+        "for_proposal": str(int(row["chosen_side"] == row["proposal_side"])),
+    }
+    # A vote without its step is told of for that.
+    if objects is not None:
+        first, second = reversed(objects) if row["proposal_side"] == "first" else objects
+        chosen = first if row["chosen_side"] == "first" else second
+        expected |= {"first_state": first, "second_state": second, "chosen_state": chosen}
+    # Nobody else knows which person or reply it was.
+    nothing = ("voter", "lease") if is_model else ("slot", "preference", "asks", "identity")
+    expected |= dict.fromkeys(nothing, "")
+    for column, value in expected.items():
+        if row[column] != value:
+            yield of_step(step_key(row), f"{_name(row)}'s {column}", quoted(row[column]), quoted(value), _VOTES, row)
+    if is_model:
+        yield from _compare_slot(parsed, row, judge)
+    elif not row["voter"]:
+        yield of_step(step_key(row), f"{_name(row)}'s voter", "none", "one: people answer this question", _VOTES, row)
+
+
+def _endpoint(judge: JudgeConfig) -> str:
+    return judge.source.endpoint if isinstance(judge.source, ModelSource) else ""
+
+
+def compare_ratings(parsed: Parsed) -> Iterator[Difference]:
+    """Yield where a rating is of another endpoint than its judge."""
+    for row in parsed.record["ratings"]:
+        endpoint = _endpoint(parsed.config.judges[int(row["judge_index"])])
+        if row["endpoint"] != endpoint:
+            what = f"the endpoint of a rating of state {row['state_index']}"
+            yield of_file(tables.RATINGS.file, what, quoted(row["endpoint"]), quoted(endpoint), row)
+
+
+def _compare_slot(parsed: Parsed, row: Row, judge: int) -> Iterator[Difference]:
+    """Compare a model's vote with what its slot says: which object it showed first and, drawn from p, what it is."""
+    config, key = parsed.config, step_key(row)
+    slot, asked = int(row["slot"] or -1), (config.seed, *key, config.budgets, judge)
+    if not 0 <= slot < config.judges[judge].votes:
+        raise ValueError(f"slot must be 0 to {config.judges[judge].votes - 1}, not {quoted(row['slot'])}")
+    if parsed.waits_for_seed:
+        return
+    side = "first" if presentations_of(*asked, config.judges[judge].order)[slot] else "second"
+    if row["proposal_side"] != side:
+        yield of_step(key, f"{_name(row)}'s proposal_side", row["proposal_side"], side, _VOTES, row)
+    if row["preference"]:
+        drawn = str(int(draws_of(*asked)[slot] < float(row["preference"])))
+        if row["for_proposal"] != drawn:
+            what, expected = f"{_name(row)}'s answer", f"{drawn}, drawn from p"
+            yield of_step(key, what, row["for_proposal"], expected, _VOTES, row)
+
+
+def compare_panelists(parsed: Parsed) -> Iterator[Difference]:
+    """Yield where a vote is of another person than its panelist: all votes of a panelist are of one person, and nobody
+    is two panelists.
+    """
+    names = panelists_of(parsed.config.judges)
+    person_of: dict[int, str] = {}
+    panelist_of: dict[str, int] = {}
+    for row in sorted(parsed.record["votes"], key=lambda row: (row["cast_at"], *step_key(row))) if names else ():
+        source = parsed.config.judges[int(row["judge_index"])].source
+        if not isinstance(source, PanelistSource):
+            continue
+        number = names.index(source.name) + 1
+        person = person_of.setdefault(number, row["voter"])
+        if row["voter"] != person or panelist_of.setdefault(person, number) != number:
+            expected = f"that of panelist {number}, who is nobody else"
+            yield of_step(step_key(row), f"{_name(row)}'s voter", row["voter"] or "none", expected, _VOTES, row)
+
+
+# states.csv and samples.csv
+
+
+def compare_objects(parsed: Parsed) -> Iterator[Difference]:
+    """Yield where a state does not name the first one with its content."""
+    first: dict[str, str] = {}
+    for row in parsed.states:
+        same = first.setdefault(row["content"], row["state_index"])
+        if row["object_index"] != same:
+            what = f"the object of state {row['state_index']}"
+            yield of_file(tables.STATES.file, what, row["object_index"], same, row)
+
+
+def compare_samples(parsed: Parsed) -> Iterator[Difference]:
+    """Yield where a sample has another content than its state, or another phase than its step."""
+    contents = {row["state_index"]: row["content"] for row in parsed.states}
+    for row in parsed.record["samples"]:
+        key, content = step_key(row), contents.get(row["state_index"])
+        if row["content"] != content:
+            expected = "none: states.csv has no such state" if content is None else quoted(content)
+            yield of_step(key, "the sample's content", quoted(row["content"]), expected, tables.SAMPLES.file, row)
+        if row["phase"] != (phase := parsed.config.phase_of(key[1])):
+            yield of_step(key, "the sample's phase", row["phase"], phase, tables.SAMPLES.file, row)
+
+
+# columns.csv
+
+
+def compare_columns(parsed: Parsed) -> Iterator[Difference]:
+    """Yield where columns.csv cannot be right: it has a cell for each object and column, and states.csv the same one.
+
+    No verdict depends on what stands in them but by the votes: people and models have seen them.
+    """
+    config, rows = parsed.config, parsed.record["columns"]
+    names = list(dict.fromkeys(row["column"] for row in rows))
+    metas = dict(zip(names, meta_names(names), strict=True))
+    states = {row["state_index"]: row for row in parsed.states}
+    cells = {(row["state_index"], row["column"]) for row in rows}
+    # Of texts that are written, what is shown with them stands in the config and among the scores.
+    for name in sorted({each.column for each in config.context} - {*names}) if not config.generates else ():
+        yield of_file(tables.COLUMNS.file, f"the column {quoted(name)}", "none", "one: campaign.json shows it")
+    if rows and config.generates:
+        yield of_file(tables.COLUMNS.file, "the file", "one", "none: the objects are from no list")
+    for name in parsed.states[0] if parsed.states else ():
+        if name.startswith(META) and name not in metas.values():
+            what = f"the column {quoted(name)} of states.csv"
+            yield of_file(tables.COLUMNS.file, what, "one", "none: no column here is called so")
+    for row in rows:
+        state = states.get(row["state_index"])
+        what = f"{quoted(metas[row['column']])} of state {row['state_index']} in states.csv"
+        if state is None or (recorded := state.get(metas[row["column"]])) is None:
+            yield of_file(tables.COLUMNS.file, what, "none", quoted(row["value"]), row)
+        elif recorded != row["value"]:
+            yield of_file(tables.COLUMNS.file, what, quoted(recorded), quoted(row["value"]), row)
+    if len(cells) != len(rows) or len(cells) != len(states) * len(names):
+        expected = f"one for each of {len(states)} states and {len(names)} columns"
+        yield of_file(tables.COLUMNS.file, "the rows", len(rows), expected)
+
+
+# scores.csv
+
+
+def compare_scores(parsed: Parsed) -> Iterator[Difference]:
+    """Yield where scores.csv names what the record does not have, says something twice, or differs from what is
+    measured: by more than 1e-6, relative to the number or, below 1, absolute. A replay needs no scorer.
+    """
+    scorers: list[Mapping[str, Any]] = parsed.record.documents.get(tables.SCORERS, [])
+    declared = {scorer["name"]: scorer.get("kind") for scorer in scorers}
+    states = {row["state_index"]: row for row in parsed.states}
+    is_measured = MEASURED in declared.values()
+    measure = measure_of(parsed.config.space.model_dump(mode="json")) if is_measured else None
+    seen: set[tuple[str, str]] = set()
+    for row in parsed.record["scores"]:
+        state, name, cell = row["state_index"], row["scorer"], row["score"]
+        wrong = ""
+        with reading(tables.SCORES.file, row):
+            if state not in states:
+                wrong = "none: states.csv has no such state"
+            elif name not in declared:
+                wrong = f"none: {tables.SCORERS} has no such scorer"
+            elif (state, name) in seen:
+                wrong = "one score"
+            elif declared[name] == MEASURED and measure is not None:
+                wrong = _measured_otherwise(measure, states[state], row)
+            elif cell and not math.isfinite(float(cell)):
+                wrong = "a finite number"
+        seen.add((state, name))
+        if wrong:
+            what = f"the score of state {state} by {name}"
+            yield of_file(tables.SCORES.file, what, cell or "none", wrong, row)
+
+
+def _measured_otherwise(measure: Measure, state: Row, row: Row) -> str:
+    """Return what a score should be; empty if it is that."""
+    value = measure(state["content"], state["code"]).get(row["scorer"])
+    recorded = float(row["score"]) if row["score"] else None
+    if value is None or recorded is None:
+        return "" if value is recorded else "none" if value is None else repr(value)
+    return "" if math.isclose(value, recorded, rel_tol=TOLERANCE, abs_tol=TOLERANCE) else repr(value)
+
+
+# events.csv
+
+
+def compare_events(parsed: Parsed) -> Iterator[Difference]:
+    """Yield where events are not numbered from 1, or where the start, extensions, openings and ends of chains are not
+    as the rest of the record has them. When a step was suspended, and by how many skips, cannot be worked out again.
+    """
+    for number, event in enumerate(parsed.record["events"], start=1):
+        if event["number"] != str(number):
+            yield _of_event(event, "the number", event["number"], number)
+    for row, said in events_of(parsed.record["events"], STARTED):
+        digest = parsed.commitment.digest if parsed.commitment else None
+        if digest is not None and said.get("seed_hash") != digest:
+            yield _of_event(row, "seed_hash", quoted(said.get("seed_hash")), quoted(digest))
+    yield from _compare_extensions(parsed)
+    yield from _compare_openings(parsed)
+    yield from _compare_ends(parsed)
+
+
+def _of_event(row: Row, what: str, recorded: object, expected: object) -> Difference:
+    where = f"events.csv, event {row['number']} ({row['kind']})"
+    return Difference(where, what, str(recorded), str(expected), tables.EVENTS.file, row)
+
+
+def _compare_extensions(parsed: Parsed) -> Iterator[Difference]:
+    """The config says how many steps each chain walks in the end. With extensions, it once said `steps_before` of the
+    first, and no step beyond may have opened before its event.
+    """
+    length = 0
+    last: Row | None = None
+    for row, said in events_of(parsed.record["events"], EXTENDED):
+        with reading(tables.EVENTS.file, row):
+            before, after = int(said["steps_before"]), int(said["steps_after"])
+        if length and before != length:
+            yield _of_event(row, "steps_before", before, length)
+        if not 0 < before < after:
+            yield _of_event(row, "steps_after", after, f"more than {max(before, 0)}")
+        length, last = after, row
+        for step in parsed.steps:
+            # Moments of one zone, written in one way: their order is that of their letters.
+            if before < int(step["step"]) <= after and step["opened_at"] < row["at"]:
+                key = step_key(step)
+                what = f"when step {key[1]} of chain {key[0]} opened"
+                yield _of_event(row, what, step["opened_at"], f"no earlier than {row['at']}")
+    if last is not None and length != parsed.config.steps:
+        yield _of_event(last, "steps_after", length, f"{parsed.config.steps}, the config's steps")
+
+
+def _compare_openings(parsed: Parsed) -> Iterator[Difference]:
+    """A chain opens when somebody would wait, so nothing says how many there should be. What can be checked: each of
+    those after the start has its event, they are numbered without a gap, and none of their steps is older.
+    """
+    opened_at: dict[int, str] = {}
+    for row, said in events_of(parsed.record["events"], OPENED):
+        with reading(tables.EVENTS.file, row):
+            chain = int(said["chain_index"])
+        if chain != parsed.config.chains + len(opened_at) or not chain < parsed.config.chains_at_most:
+            yield _of_event(row, "the chain", chain, f"{parsed.config.chains + len(opened_at)}, if there is one more")
+        opened_at[chain] = row["at"]
+        if said.get("reason") not in (WAIT, AHEAD):
+            yield _of_event(row, "why the chain opened", quoted(said.get("reason")), f"{WAIT} or {AHEAD}")
+        if not row["voter"]:
+            yield _of_event(row, "for whom the chain opened", "nobody", "who would have waited")
+    if (found := len(opened_at)) != (late := parsed.chains - parsed.config.chains):
+        yield of_file(tables.EVENTS.file, "chains that opened after the start", found, late)
+    for step in parsed.steps:
+        if step["opened_at"] < (moment := opened_at.get(int(step["chain_index"]), "")):
+            expected = f"no earlier than its chain, {moment}"
+            yield of_step(step_key(step), "when the step opened", step["opened_at"], expected, row=step)
+
+
+def _compare_ends(parsed: Parsed) -> Iterator[Difference]:
+    """A step at which its chain was ended has no verdict, and is the only one without a verdict whose uniform is told.
+    So a chain that ends early is told from one that goes on in both files, and neither can be changed alone.
+    """
+    steps = {step_key(row): row for row in parsed.steps}
+    ended: set[StepKey] = set()
+    for row, said in events_of(parsed.record["events"], SUSPENDED, TRIED_AGAIN, ENDED):
+        with reading(tables.EVENTS.file, row):
+            key = int(said["chain_index"]), int(said["step"])
+        if key not in steps:
+            yield _of_event(row, "the step", f"step {key[1]} of chain {key[0]}", "one of steps.csv")
+        elif row["kind"] == ENDED:
+            ended.add(key)
+    for key, step in steps.items():
+        if key in ended and step["verdict"]:
+            yield of_step(key, "the end of the chain", "at this step", "none: the step has a verdict", row=step)
+        elif key in ended and not step["uniform"]:
+            yield of_step(key, "uniform", "none", "one: the chain was ended at this step", row=step)
+        elif key not in ended and step["uniform"] and not step["verdict"]:
+            expected = "one: the step has a uniform and no verdict"
+            yield of_step(key, "the end of the chain", "none in events.csv", expected, row=step)
+
+
+CHECKS: dict[str, tuple[Callable[[Parsed], Iterator[Difference]], ...]] = {
+    tables.CONFIG: (lambda parsed: compare_commitment(parsed.config, parsed.commitment),),
+    tables.TUNING: (lambda parsed: iter(parsed.tuned[1]),),
+    tables.STEPS.file: (compare_chains,),
+    tables.EVENTS.file: (compare_events,),
+    tables.VOTES.file: (compare_votes, compare_panelists),
+    tables.RATINGS.file: (compare_ratings,),
+    tables.STATES.file: (compare_objects,),
+    tables.SAMPLES.file: (compare_samples,),
+    tables.COLUMNS.file: (compare_columns,),
+    tables.JUDGES: (compare_judges,),
+    tables.SCORES.file: (compare_scores,),
+    tables.CHECKS.file: (compare_trials,),
+    tables.PROTOCOL: (compare_protocol,),
+}
+"""By file. evidence.csv is compared on the way along the chains."""

@@ -1,0 +1,216 @@
+"""Read a campaign's export: JSON files and CSV tables in one ZIP."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from sampler.record import tables
+from sampler.record.archives import Allowance, TooLargeError, pieces_of
+from sampler.record.differences import RecordError
+from sampler.record.tables import Row, Table
+
+# Documents that not every record has, and what each holds.
+_DOCUMENTS: dict[str, type] = {tables.JUDGES: list, tables.TUNING: dict, tables.PROTOCOL: dict, tables.SCORERS: list}
+_KINDS: dict[type, str] = {dict: "an object", list: "a list"}
+# What a row, a cell beside its text, and a byte of JSON take in memory at most, in bytes; and the largest document.
+_ROW, _CELL, _VALUE = 300, 100, 24
+_LARGEST_DOCUMENT = 2**28
+
+
+@dataclass
+class Record(Mapping[str, list[Row]]):
+    """What an export holds: the rows of each of its tables by the table's name, and its documents.
+
+    Args:
+        documents: what its JSON files hold, by the file's name; campaign.json is always there.
+        tables: the rows of each table; one that the record does not have is empty.
+    """
+
+    documents: dict[str, Any]
+    tables: dict[str, list[Row]] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> list[Row]:
+        return self.tables.setdefault(name, [])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.tables)
+
+    def __len__(self) -> int:
+        return len(self.tables)
+
+    def but(self, **changed: list[Row]) -> Record:
+        """Return the record with other rows of some tables."""
+        return Record(self.documents, self.tables | changed)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What campaign.json holds."""
+        found: dict[str, Any] = self.documents[tables.CONFIG]
+        return found
+
+    @property
+    def protocol(self) -> dict[str, Any] | None:
+        """What shaped who voted and on what, if the record says it."""
+        return self.documents.get(tables.PROTOCOL)
+
+    def of_file(self, file: str) -> list[Row]:
+        """Return the rows of a table by the name of its file; of another file none."""
+        return self.tables.get(file.removesuffix(".csv"), [])
+
+
+class Malformed(NamedTuple):
+    """Something in a table that is not what it should be.
+
+    Args:
+        file: which one.
+        row: in it, as a spreadsheet counts: the header is row 1; None where it is about all of them.
+    """
+
+    file: str
+    row: int | None
+    message: str
+
+
+def malformed_in(record: Record) -> Iterator[Malformed]:
+    """Yield every cell of a record's tables that is not what its column holds, and every column that is missing."""
+    for table in tables.CHECKED:
+        rows = record[table.name]
+        missing = [column.name for column in table.columns if rows and column.name not in rows[0]]
+        yield from (Malformed(table.file, None, f"there is no column “{name}”") for name in missing)
+        columns = [column for column in table.columns if column.name not in missing]
+        for number, row in enumerate(rows, start=2):
+            if row.keys() != rows[0].keys() or None in row.values():
+                yield Malformed(table.file, number, "it does not have as many cells as the header")
+                continue
+            problems = (column.problem(row[column.name]) for column in columns)
+            yield from (Malformed(table.file, number, problem) for problem in problems if problem)
+            if row.get("verdict") and not row.get("uniform"):
+                yield Malformed(table.file, number, "“uniform” is empty, although the step has a verdict")
+
+
+def read_record(path: Path) -> Record:
+    """Return the record that the application exported to this ZIP.
+
+    Raises:
+        RecordError: the file is not there, is no ZIP, lacks a table, or a table is malformed.
+    """
+    with _opened(path) as archive, _named(path):
+        return record_in(archive)
+
+
+def read_samples(path: Path) -> list[Row]:
+    """Return the rows of an export's samples alone: codes of states, which may be large, are not read.
+
+    Raises:
+        RecordError: the file is not there, is no ZIP, or has no such table.
+    """
+    with _opened(path) as archive, _named(path):
+        return _table(archive, tables.SAMPLES, Allowance(math.inf))
+
+
+def record_in(archive: zipfile.ZipFile, allowance: Allowance | None = None) -> Record:
+    """Return the record that an archive holds.
+
+    Args:
+        allowance: how much memory its tables and documents may take; None for no bound.
+
+    Raises:
+        RecordError: it lacks a table, or a table is malformed; the message lacks the name of the archive.
+        TooLargeError: the allowance does not cover it.
+        BROKEN_ARCHIVE: it cannot be unpacked.
+    """
+    names = set(archive.namelist())
+    allowance = allowance or Allowance(math.inf)
+    held = {tables.CONFIG: dict} | {file: kind for file, kind in _DOCUMENTS.items() if file in names}
+    documents = {file: _document(archive, file, kind, allowance) for file, kind in held.items()}
+    scorers = documents.get(tables.SCORERS, ())
+    if not all(isinstance(scorer, dict) and isinstance(scorer.get("name"), str) for scorer in scorers):
+        raise RecordError(f"cannot be read: {tables.SCORERS} must hold objects, each with a name", tables.SCORERS)
+    read = [table for table in tables.CHECKED if table is not tables.CHECKS or table.file in names]
+    return Record(documents, {table.name: _table(archive, table, allowance) for table in read})
+
+
+def read_properties(path: Path) -> list[Row]:
+    """Return the rows of the properties.csv that the application wrote beside an export.
+
+    Raises:
+        RecordError: the file is not there, or is no table with a column `state_index` and another.
+    """
+    try:
+        with path.open("rb") as file:
+            rows = _rows(file, tables.PROPERTIES, path.name, Allowance(math.inf))
+    except (OSError, ValueError, csv.Error) as error:
+        raise RecordError(f"{path} cannot be read: {error}") from error
+    if not rows or "state_index" not in rows[0]:
+        raise RecordError(f"{path} is no properties.csv: it has no row, or no column 'state_index'")
+    if len({row["state_index"] for row in rows}) < len(rows):
+        raise RecordError(f"{path} cannot be read: it has two rows for one state")
+    return rows
+
+
+def _opened(path: Path) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(path)
+    except (OSError, zipfile.BadZipFile) as error:
+        raise RecordError(f"{path} cannot be read: {error}") from error
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except RecordError as error:
+        raise RecordError(f"{path} {error}", error.file) from error
+    except (OSError, zipfile.BadZipFile, zlib.error) as error:
+        raise RecordError(f"{path} cannot be read: {error}") from error
+
+
+def _table(archive: zipfile.ZipFile, table: Table, allowance: Allowance) -> list[Row]:
+    try:
+        with archive.open(table.file) as entry:
+            return _rows(entry, table, table.file, allowance)
+    except KeyError as error:
+        raise RecordError(f"is not a complete export: {error.args[0]}", table.file) from error
+    except (TooLargeError, RecordError):
+        raise
+    except (ValueError, csv.Error) as error:
+        raise RecordError(f"cannot be read: {error}", table.file) from error
+
+
+def _rows(file: IO[bytes], table: Table, name: str, allowance: Allowance) -> list[Row]:
+    # A spreadsheet that saves a CSV again puts a byte order mark in front.
+    rows: list[Row] = []
+    with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
+        for number, row in enumerate(csv.DictReader(text), start=2):
+            if None in row or None in row.values():
+                raise ValueError(f"row {number} of {name} does not have as many cells as the header")
+            allowance.take(_ROW + sum(_CELL + len(cell) for cell in row.values()), name)
+            table.unescape(row)
+            rows.append(row)
+    return rows
+
+
+def _document(archive: zipfile.ZipFile, name: str, kind: type, allowance: Allowance) -> Any:
+    try:
+        content = b"".join(pieces_of(archive, name, Allowance(min(allowance.left, _LARGEST_DOCUMENT))))
+        allowance.take(_VALUE * len(content), name)
+        found = json.loads(content)
+    except KeyError as error:
+        raise RecordError(f"is not a complete export: {error.args[0]}", name) from error
+    except TooLargeError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"cannot be read: {error}", name) from error
+    if not isinstance(found, kind):
+        raise RecordError(f"cannot be read: {name} must hold {_KINDS[kind]}", name)
+    return found

@@ -1,0 +1,164 @@
+"""A record's protocol.json and checks.csv: the trials that people were shown between their pairs, drawn again.
+
+Which vote is followed by a trial, of which kind, and what stands on which side, are functions of the seed, the person's
+number, how many votes they had given, and the shares that the protocol declares. That a trial is missing cannot be
+seen: its person may have left, or no pair could be repeated.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sampler.judges.attention import Shares, Trial, check_after
+from sampler.record import tables
+from sampler.record.chains import Parsed
+from sampler.record.differences import Difference, Row, of_file, quoted, reading
+
+_OTHER = {"first": "second", "second": "first"}
+_Key = tuple[int, int]
+"""The voter, and how many votes they had given."""
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What protocol.json declares of trials that are no votes."""
+
+    shares: Shares
+    answers: tuple[str, ...]
+    """Which side of each gold pair is right."""
+
+
+def compare_trials(parsed: Parsed) -> Iterator[Difference]:
+    """Yield where checks.csv is not what protocol.json gives.
+
+    Raises:
+        RecordError: protocol.json lacks a field, or a value is not what it should be.
+    """
+    if parsed.record.protocol is None:
+        return
+    with reading(tables.PROTOCOL):
+        declared = declared_in(parsed.record.protocol)
+    voted = {_pair_key(row): row["chosen_side"] for row in parsed.record["votes"] if row["voter"]}
+    seen: set[_Key] = set()
+    for row in parsed.record["checks"]:
+        key = int(row["voter"]), int(row["after_votes"])
+        if key in seen:
+            yield _of_trial(key, "the trial", "a second one", "one", row)
+        seen.add(key)
+        if not parsed.waits_for_seed:
+            yield from _compare_trial(parsed.config.seed, declared, key, row)
+        yield from _compare_answer(key, row, voted)
+
+
+def compare_protocol(parsed: Parsed) -> Iterator[Difference]:
+    """Yield where protocol.json does not fit the rest of the record."""
+    if (protocol := parsed.record.protocol) is None:
+        return
+    with reading(tables.PROTOCOL):
+        yield from _compare_consent(protocol)
+        yield from _compare_budget(parsed, protocol)
+
+
+def _of_trial(key: _Key, what: str, recorded: str, expected: str, row: Row) -> Difference:
+    where = f"checks.csv, voter {key[0]}, after {key[1]} votes"
+    return Difference(where, what, recorded, expected, tables.CHECKS.file, row)
+
+
+def _compare_trial(seed: int, declared: Declared, key: _Key, row: Row) -> Iterator[Difference]:
+    trial = check_after(seed, *key, declared.shares, len(declared.answers))
+    if trial is None:
+        yield _of_trial(key, "the trial", row["kind"], "none: the declared shares give none", row)
+        return
+    for column, expected in _cells(trial, declared).items():
+        if row[column] != expected:
+            yield _of_trial(key, column, quoted(row[column]), quoted(expected), row)
+
+
+def _cells(trial: Trial, declared: Declared) -> dict[str, str]:
+    """Return what checks.csv says of a trial before anybody has answered."""
+    is_swapped = trial.kind != "instructed" and trial.side == "second"
+    expected = {"instructed": trial.side, "repeat": ""}.get(trial.kind, "")
+    if trial.gold is not None:
+        right = declared.answers[trial.gold]
+        expected = _OTHER[right] if is_swapped else right
+    gold = "" if trial.gold is None else str(trial.gold)
+    return {"kind": trial.kind, "gold_index": gold, "swapped": str(int(is_swapped)), "expected_side": expected}
+
+
+def _compare_answer(key: _Key, row: Row, voted: Mapping[tuple[str, ...], str]) -> Iterator[Difference]:
+    chosen, expected = row["chosen_side"], row["expected_side"]
+    passed = str(int(chosen == expected)) if chosen and expected else ""
+    if row["passed"] != passed:
+        yield _of_trial(key, "passed", quoted(row["passed"]), quoted(passed), row)
+    before = voted.get(_pair_key(row)) if row["kind"] == "repeat" else None
+    if before is None and row["kind"] == "repeat":
+        # A record that is written while people vote may have the repeat of a vote that came after its moment.
+        return
+    agreed = str(int((chosen == before) != (row["swapped"] == "1"))) if chosen and before else ""
+    if row["agreed"] != agreed:
+        yield _of_trial(key, "agreed", quoted(row["agreed"]), quoted(agreed), row)
+
+
+def _compare_consent(protocol: Mapping[str, Any]) -> Iterator[Difference]:
+    if protocol.get("consent") is None:
+        return
+    consent = _object(protocol, "consent")
+    version = hashlib.sha256(str(consent.get("text")).encode()).hexdigest()
+    if consent.get("version") != version:
+        what = "the version of the consent text"
+        yield of_file(tables.PROTOCOL, what, quoted(consent.get("version")), quoted(version))
+
+
+def _compare_budget(parsed: Parsed, protocol: Mapping[str, Any]) -> Iterator[Difference]:
+    if protocol.get("budget") is None:
+        return
+    config, budget = parsed.config, _object(protocol, "budget")
+    set_aside, most = config.chains_at_most * config.steps * config.votes_a_step, _number(budget, "answers")
+    if budget.get("set_aside") != set_aside:
+        yield of_file(tables.PROTOCOL, "budget.set_aside", budget.get("set_aside"), set_aside)
+    answered = sum(row["chosen_side"] != "" for row in parsed.record["checks"])
+    given = sum(row["voter"] != "" for row in parsed.record["votes"]) + answered
+    if not set_aside <= most or given > most:
+        expected = f"{max(set_aside, given)} or more, for the votes that were set aside and the {given} answers"
+        yield of_file(tables.PROTOCOL, "budget.answers", f"{most:g}", expected)
+
+
+def declared_in(document: Mapping[str, Any]) -> Declared:
+    """Return what a record's protocol.json declares.
+
+    Raises:
+        ValueError: it lacks a field, or a value is not what it should be.
+    """
+    protocol = _object(document, "protocol")
+    golds = protocol.get("gold", [])
+    if not isinstance(golds, list) or not all(_is_gold(each) for each in golds):
+        raise ValueError("protocol.gold of protocol.json must hold pairs with an answer, first or second")
+    shares = Shares(*(_number(protocol, name) for name in ("check_share", "gold_share", "repeat_share")))
+    if not 0 <= shares.total <= 1 or (shares.gold and not golds):
+        raise ValueError("the shares in protocol.json must be at most 1 together, and gold_share needs gold pairs")
+    return Declared(shares, tuple(each["answer"] for each in golds))
+
+
+def _is_gold(pair: object) -> bool:
+    return isinstance(pair, Mapping) and pair.get("answer") in _OTHER
+
+
+def _object(parent: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = parent.get(name)
+    if not isinstance(found, Mapping):
+        raise ValueError(f"{name} in protocol.json must be an object")
+    return found
+
+
+def _number(parent: Mapping[str, Any], name: str) -> float:
+    found = parent.get(name)
+    if isinstance(found, bool) or not isinstance(found, int | float) or found < 0:
+        raise ValueError(f"{name} in protocol.json must be a number from 0 on")
+    return found
+
+
+def _pair_key(row: Row) -> tuple[str, ...]:
+    return tuple(row[column] for column in ("voter", "chain_index", "step", "judge_index"))
