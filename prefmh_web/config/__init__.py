@@ -21,6 +21,7 @@ from prefmh_web.config.campaign import (
 from prefmh_web.config.changes import Change, Fixed, changes_between, fixed_at
 from prefmh_web.config.misfits import misfits
 from prefmh_web.config.public import HIDDEN, public
+from prefmh_web.config.settings_page import settings_page
 from prefmh_web.config.study import (
     GREATEST_NUMBER,
     LONGEST_ANSWER,
@@ -73,4 +74,5 @@ __all__ = [
     "json_schema",
     "misfits",
     "public",
+    "settings_page",
 ]

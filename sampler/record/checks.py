@@ -149,9 +149,15 @@ def compare_panelists(parsed: Parsed) -> Iterator[Difference]:
 
 
 def compare_objects(parsed: Parsed) -> Iterator[Difference]:
-    """Yield where a state does not name the first one with its content."""
+    """Yield where a state does not name the first one with its content, or where one that a chain made has what only a
+    list can say.
+    """
     first: dict[str, str] = {}
     for row in parsed.states:
+        for column in ("weight", "neighbours") if parsed.config.generates else ("code",):
+            if row[column]:
+                what = f"{column} of state {row['state_index']}"
+                yield of_file(tables.STATES.file, what, quoted(row[column]), "none", row)
         same = first.setdefault(row["content"], row["state_index"])
         if row["object_index"] != same:
             what = f"the object of state {row['state_index']}"

@@ -129,9 +129,11 @@ class GeneratedIndex:
 
     def __init__(self, space: Reader, most: int, rows: Sequence[Row]) -> None:
         self._space, self._most = space, most
-        self._rows = {int(row["state_index"]): row for row in rows}
-        if len(self._rows) != len(rows):
-            raise ValueError("states.csv must list each state once")
+        self._rows: dict[int, Row] = {}
+        for row in rows:
+            with reading(tables.STATES.file, row):
+                if self._rows.setdefault(int(row["state_index"]), row) is not row:
+                    raise ValueError("states.csv must list each state once")
 
     def state(self, number: int) -> Any:
         """Return the state that the record holds under a number.
@@ -142,7 +144,8 @@ class GeneratedIndex:
         """
         if number not in self._rows:
             raise ValueError(f"there is no state {number} in states.csv")
-        return self._space.decode(self._rows[number]["code"])
+        with reading(tables.STATES.file, self._rows[number]):
+            return self._space.decode(self._rows[number]["code"])
 
     def number(self, chain: int, step: int, state: Any) -> int:
         """Return the number that the step gives."""
@@ -341,7 +344,9 @@ def _drawn_again(
 
 
 def _catalog(states: Sequence[Row]) -> Catalog:
-    if [int(row["state_index"]) for row in states] != list(range(len(states))):
-        raise ValueError("states must be numbered from 0 without a gap")
+    for number, row in enumerate(states):
+        if int(row["state_index"]) != number:
+            with reading(tables.STATES.file, row):
+                raise ValueError("states must be numbered from 0 without a gap")
     graph = tuple(tuple(int(other) for other in row["neighbours"].split()) for row in states)
     return Catalog(np.array([float(row["weight"]) for row in states]), graph if any(graph) else ())

@@ -229,7 +229,11 @@ VOTES = Table(
         _ENDPOINT,
         _SLOT,
         _number(
-            "preference", "of a vote for the proposal, if the vote was drawn from it", "probability", optional=True
+            "preference",
+            "of a vote for the proposal, if the vote was drawn from it",
+            "probability",
+            optional=True,
+            excused="where the same vote is drawn from it",
         ),
         _ASKS,
         _IDENTITY,
@@ -280,6 +284,7 @@ STATES = Table(
             "weight in p0, up to a constant factor; empty of an object that a chain made",
             "positive number",
             optional=True,
+            excused="of an uploaded list, where nothing drawn depends on it",
         ),
         Column("neighbours", WHOLES, "the similar objects of an uploaded list", optional=True),
         _text(

@@ -4,7 +4,7 @@ import pytest
 
 from prefmh_web.campaigns.models import Event, Lease, Vote
 from tests.security.world import browser_of
-from tests.support.campaigns import everything_in, export_to, invitation_path, pair_of, table, wait_until_idle
+from tests.support.campaigns import everything_in, export_to, happened, invitation_path, pair_of, wait_until_idle
 
 SAID = {"reason": "upsetting", "words": "=cmd() I am Anna"}
 
@@ -40,8 +40,8 @@ def test_who_reports_a_pair_skips_it_and_the_researcher_reads_why(voter, campaig
     assert SAID["words"] in page.replace("&amp;", "&")
     # The record says which pair and why; what people wrote may name them.
     exported = export_to(campaign, tmp_path)
-    (row,) = table(exported, "problems.csv")
-    assert (row["reason"], row["step"]) == ("upsetting", "1")
+    [(_, said)] = happened(exported, "reported")
+    assert (said["reason"], said["step"]) == ("upsetting", 1)
     assert "Anna" not in everything_in(exported)
 
 

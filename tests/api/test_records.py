@@ -9,7 +9,7 @@ import pytest
 from prefmh_web.campaigns.record import export
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.client import RequestRefused
-from sampler import schema
+from sampler.record.cells import unescaped
 from tests.support.campaigns import SETUPS, make_campaign, make_config, voted_to_the_end
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -38,7 +38,7 @@ def test_pages_together_are_the_table_of_the_export(site, live_site, finished, n
     for row, cells in zip(rows, exported, strict=True):
         assert row.keys() == cells.keys()
         for column, value in row.items():
-            assert written(value) == schema.unescaped(cells[column]), column
+            assert written(value) == unescaped(cells[column]), column
 
 
 def written(value) -> str:
@@ -53,7 +53,9 @@ def written(value) -> str:
 def test_one_chain_can_be_followed(site, finished):
     whole = list(site.rows(finished.pk, "steps"))
     for chain in range(3):
-        assert list(site.rows(finished.pk, "steps", chain=chain)) == [row for row in whole if row["chain"] == chain]
+        assert list(site.rows(finished.pk, "steps", chain=chain)) == [
+            row for row in whole if row["chain_index"] == chain
+        ]
     after = {"chain": 1, "cursor": "1.7"}
     page = site._json("GET", f"/campaigns/{finished.pk}/steps", params=after)
     assert page == {"rows": [], "cursor": "1.7", "is_last": True}
@@ -99,12 +101,12 @@ def test_people_have_numbers_and_no_names(site, finished):
 
 
 def test_people_come_a_page_at_a_time(site, finished):
-    numbers = [person["annotator"] for person in site.people(finished.pk)]
+    numbers = [person["voter"] for person in site.people(finished.pk)]
     assert numbers == sorted(finished.annotators.values_list("pk", flat=True))
     path, found, cursor = f"/campaigns/{finished.pk}/people", [], 0
     while cursor is not None:
         page = site._json("GET", path, params={"after": cursor, "limit": 2})
-        found += [person["annotator"] for person in page["people"]]
+        found += [person["voter"] for person in page["people"]]
         cursor = page["cursor"]
     assert found == numbers
     with pytest.raises(RequestRefused) as refused:

@@ -3,12 +3,12 @@
 import httpx
 import pytest
 
-from prefmh_web.campaigns.record import export, measures
-from sampler import schema
+from prefmh_web.campaigns.record import export
+from sampler import tables
 from tests.security.world import browser_of
 
 
-@pytest.mark.parametrize("name", [*export.TABLES, schema.CONFIG, measures.NAME, "export.zip"])
+@pytest.mark.parametrize("name", [*export.TABLES, tables.CONFIG, tables.PROPERTIES.file, "export.zip"])
 def test_no_cache_on_the_way_keeps_a_download(live_site, campaign, researcher, name):
     cookies = {name: morsel.value for name, morsel in browser_of(researcher).cookies.items()}
     address = f"{live_site.url}{campaign.get_absolute_url()}files/{name}"

@@ -15,6 +15,7 @@ from tests.console.test_pages import form
 from tests.support.campaigns import (
     everything_in,
     export_to,
+    happened,
     link_of,
     make_config,
     make_draft,
@@ -22,7 +23,6 @@ from tests.support.campaigns import (
     panel_judges,
     set_study,
     sit_down,
-    table,
 )
 
 NAMES = ("Grace Hopper", "Emmy Noether", "Mary Cartwright")
@@ -138,8 +138,7 @@ def test_a_panelist_who_sleeps_holds_up_its_chains_and_is_seen_and_reminded(rese
     assert "2 pairs wait for your answer." in own_page
     assert not any(name in own_page for name in NAMES)
     export = export_to(campaign, tmp_path)
-    [reminder] = [row for row in table(export, "events.csv") if row["kind"] == "reminded"]
-    assert reminder["detail"] == "panelist=2"
+    assert [said["panelist"] for _, said in happened(export, "reminded")] == [2]
     assert not any(name in everything_in(export) for name in NAMES)
     # Whoever wakes up goes on where they left.
     answer(sit_down(campaign, 2))

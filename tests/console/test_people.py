@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Event, Membership, Vote
+from prefmh_web.campaigns.voters import number_of
 from prefmh_web.participants import exclusion, speed
 from prefmh_web.participants.models import Check, Participant, Participation
 from prefmh_web.participants.people import people_of
@@ -52,7 +53,7 @@ def numbers(browser, campaign, **query) -> list[int]:
 
 def at(name: str, campaign, annotator=None) -> str:
     annotator = annotator or Annotator.objects.earliest("pk")
-    return reverse(f"console:{name}", args=[campaign.pk, annotator.pk])
+    return reverse(f"console:{name}", args=[campaign.pk, number_of(annotator)])
 
 
 def test_each_person_has_a_row_with_what_they_gave(owner, researcher):
@@ -180,7 +181,7 @@ def test_votes_faster_than_the_threshold_are_a_flag_and_nothing_else(owner, rese
     assert dict(speed.fast_votes(study.annotators.all(), 3)) == {first.pk: 2}
     assert numbers(owner, study, flagged="on") == [first.pk]
     assert pair_of(anna, study)
-    rows = table(export_to(study, tmp_path), "annotators.csv")
+    rows = table(export_to(study, tmp_path), "voters.csv")
     assert [(row["most_a_minute"], row["fast_votes"]) for row in rows] == [("3", "2"), ("3", "0")]
 
 

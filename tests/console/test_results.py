@@ -45,19 +45,19 @@ def numbers_in(text: str) -> Counter[float]:
 def test_each_number_of_the_methods_paragraph_is_one_of_the_record(finished, tmp_path):
     """Computed anew from the exported files; a number too many or too few is found as well."""
     record = sampler.read_record(export_to(finished, tmp_path))
-    steps, votes = record.steps, record.votes
+    steps, votes = record["steps"], record["votes"]
     config = json.loads(export.config(finished))
     counted = [vote for vote in votes if vote["number"]]
-    moves = [step for step in steps if step["current"] != step["proposal"]]
+    moves = [step for step in steps if step["current_state"] != step["proposal_state"]]
     accepted = [step for step in moves if step["verdict"] == "accept"]
-    kept = [row for row in record.samples if row["phase"] == "sampling"]
+    kept = [row for row in record["samples"] if row["phase"] == "sampling"]
     expected = Counter([
         12,  # objects
         *(part["weight"] for part in config["kernel"]["parts"]),
         *(judge["votes"] for judge in config["judges"]),
         1, 1,  # of the rule
         config["chains"], config["steps"], len(steps), config["seed"], config["burn_in"], config["burn_in"], len(kept),
-        len({vote["annotator"] for vote in counted}), len(counted),
+        len({vote["voter"] for vote in counted}), len(counted),
         len(moves), len(accepted), round(100 * len(accepted) / len(moves), 1),
         finished.finished_at.day, finished.finished_at.year,
     ])  # fmt: skip
@@ -107,17 +107,17 @@ def half_way(researcher, idle_tasks):
 def test_page_report_record_and_api_give_the_same_figures(signed_in, researcher, half_way, tmp_path):
     """Each is worked out anew from the record's tables: votes of all phases, states of the sampling phase."""
     record = sampler.read_record(export_to(half_way, tmp_path))
-    votes = [vote for vote in record.votes if vote["number"]]
-    decided = [step for step in record.steps if step["verdict"]]
-    differed = [step for step in decided if step["current"] != step["proposal"]]
+    votes = [vote for vote in record["votes"] if vote["number"]]
+    decided = [step for step in record["steps"] if step["verdict"]]
+    differed = [step for step in decided if step["current_state"] != step["proposal_state"]]
     accepted = [step for step in differed if step["verdict"] == "accept"]
-    kept = [row for row in record.samples if int(row["step"]) > WARM["steps"] + WARM["settling"]]
-    assert kept == [row for row in record.samples if row["phase"] == "sampling"]
+    kept = [row for row in record["samples"] if int(row["step"]) > WARM["steps"] + WARM["settling"]]
+    assert kept == [row for row in record["samples"] if row["phase"] == "sampling"]
     assert 0 < len(accepted) < len(differed) < len(decided)
     # Some votes are on open steps.
     assert len(votes) > sum(chain.votes for chain in half_way.chains.all())
 
-    states = {(int(row["chain"]), int(row["step"])): int(row["state"]) for row in kept}
+    states = {(int(row["chain_index"]), int(row["step"])): int(row["state_index"]) for row in kept}
     samples = shown_samples(half_way, samples_in(half_way).values_list("pk", flat=True))
     assert {(each.step.chain.place, each.step.step): each.state.place for each in samples} == states
     for view in ("", "table"):

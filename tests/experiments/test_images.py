@@ -92,11 +92,11 @@ def assert_pictures_follow_from_the_record(site: Site) -> None:
     for method in METHODS:
         record = sampler.read_record(site.out / "records" / f"{method}-s0.zip")
         space = sampler.ImagesConfig.model_validate(record.config["space"]).build()
-        codes = {row["state"]: row["code"] for row in record.states}
-        for row in record.samples:
+        codes = {row["state_index"]: row["code"] for row in record["states"]}
+        for row in record["samples"]:
             if int(row["step"]):
                 file = site.out / "images" / f"{method}-s0" / f"step-{int(row['step']):06}.png"
-                assert file.read_bytes() == sampler.png(space.pixels(space.decode(codes[row["state"]])))
+                assert file.read_bytes() == sampler.png(space.pixels(space.decode(codes[row["state_index"]])))
 
 
 def assert_detected(site: Site, server: Script) -> None:

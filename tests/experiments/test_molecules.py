@@ -59,19 +59,19 @@ def test_a_run_with_exact_rows_asks_what_was_planned(site, tmp_path):
         path = out / "records" / f"{method}-s0.zip"
         assert not sampler.replay_file(path).differences
         record = sampler.read_record(path)
-        assert len(record.steps) == CHAINS * STEPS
+        assert len(record["steps"]) == CHAINS * STEPS
         if method not in judged:
-            assert not record.votes
+            assert not record["votes"]
             continue
         # Of a proposal that is the molecule itself nothing is asked. Before the first step, each judge is tried once.
-        void = sum(row["current"] == row["proposal"] for row in record.steps)
+        void = sum(row["current_state"] == row["proposal_state"] for row in record["steps"])
         tried = len(record.config["judges"])
         made = calls[method]["requests"] - calls[method]["unparsable"] - tried
         if method.startswith("pointwise"):
-            assert made == len(record.ratings) == calls[method]["planned"] - 8 * void
+            assert made == len(record["ratings"]) == calls[method]["planned"] - 8 * void
         else:
             # Votes that could not change a verdict any more are not asked for.
-            assert len(record.votes) <= made <= calls[method]["planned"] - 8 * void
+            assert len(record["votes"]) <= made <= calls[method]["planned"] - 8 * void
 
 
 @pytest.mark.skipif(find_spec("torch") is None, reason="needs the extra [gpu]")

@@ -69,11 +69,11 @@ def test_records_replay_and_quest_s_verdicts_follow_from_them(site):
     for method in METHODS:
         for direction in DIRECTIONS:
             record = record_of(site, method, direction)
-            assert len(record.steps) == PROMPTS * STEPS
+            assert len(record["steps"]) == PROMPTS * STEPS
             sources = [each.prompt for each in sampler.own_sentences()[direction]]
             assert record.config["space"]["sources"] == sources[:PROMPTS]
-            scored = {row["state"]: float(row["score"]) for row in record.scores}
-            assert set(scored) == {row["state"] for row in record.states}
+            scored = {row["state_index"]: float(row["score"]) for row in record["scores"]}
+            assert set(scored) == {row["state_index"] for row in record["states"]}
     for direction in DIRECTIONS:
         assert_quest(record_of(site, "quest-0.1", direction), beta=0.1)
         with pytest.raises(AssertionError):
@@ -83,10 +83,10 @@ def test_records_replay_and_quest_s_verdicts_follow_from_them(site):
 
 def assert_quest(record: sampler.Record, beta: float) -> None:
     """Compute each verdict anew from tokens, scores and random numbers."""
-    tokens = {row["state"]: len(json.loads(row["code"])["tokens"]) for row in record.states}
-    scored = {row["state"]: float(row["score"]) for row in record.scores}
-    for row in record.steps:
-        before, after = row["current"], row["proposal"]
+    tokens = {row["state_index"]: len(json.loads(row["code"])["tokens"]) for row in record["states"]}
+    scored = {row["state_index"]: float(row["score"]) for row in record["scores"]}
+    for row in record["steps"]:
+        before, after = row["current_state"], row["proposal_state"]
         log_r0 = math.log(tokens[before] / tokens[after])
         assert float(row["log_r0"]) == pytest.approx(log_r0, abs=1e-12)
         reward = {state: math.log(q / (1 - q)) for state, q in scored.items()}
@@ -99,14 +99,16 @@ def test_judges_and_the_evaluator_see_the_source_and_judges_the_estimate(site, s
     # The scripted writer heeds no prompt: in another direction the same text has another source and estimate.
     shown: dict[str, set[tuple[str, str]]] = {}
     for record in (each for found in records.values() for each in found):
-        for row, score in zip(record.states, record.scores, strict=True):
-            source = record.config["space"]["sources"][int(row["state"]) % PROMPTS]
+        for row, score in zip(record["states"], record["scores"], strict=True):
+            source = record.config["space"]["sources"][int(row["state_index"]) % PROMPTS]
             shown.setdefault(row["content"], set()).add((f"{float(score['score']):.3f}", source))
     asked = user_messages(server, "judge")
     # The longest prompt, which is tried when a campaign starts, has no number yet. All others have waited for theirs.
     assert sum("0.000" in text for text in asked) == len(records) * len(DIRECTIONS)
     votes = [text for text in asked if "Quality estimate" in text and "0.000" not in text]
-    assert len(votes) >= sum(len(record.votes) + len(record.ratings) for found in records.values() for record in found)
+    assert len(votes) >= sum(
+        len(record["votes"]) + len(record["ratings"]) for found in records.values() for record in found
+    )
     for text in votes:
         known = [content for content in shown if f'"\n{content}\n"' in text]
         assert len(known) in (1, 2)
@@ -126,8 +128,8 @@ def test_table_and_figures_are_whole_and_come_from_files_alone(site):
             assert all(table[method, f"{name}_{direction}"]["ours"] for name in metrics)
     assert float(table["pref", "bleu_de-en"]["paper"]) == 39.59
     record, kept = record_of(site, "pref", "de-en"), (2, 3)
-    score = {row["state"]: float(row["score"]) for row in record.scores}
-    mean = np.mean([score[row["state"]] for row in record.samples if int(row["step"]) in kept])
+    score = {row["state_index"]: float(row["score"]) for row in record["scores"]}
+    mean = np.mean([score[row["state_index"]] for row in record["samples"] if int(row["step"]) in kept])
     assert float(table["pref", "quality_de-en"]["ours"]) == pytest.approx(mean, abs=1e-12)
     before = {path: path.read_bytes() for path in site.out.rglob("*") if path.name.startswith(("table", "corpus"))}
     assert main(["report", str(site.out)]) == 0

@@ -97,7 +97,7 @@ def test_two_people_vote_and_the_chain_moves_on_every_page(open_page, researcher
     rows = table(path, "votes.csv")
     assert [row["number"] for row in rows if row["number"]]
     assert len(rows) == Vote.objects.count()
-    assert {row["annotator"] for row in rows} == {str(person.pk) for person in campaign.annotators.all()}
+    assert {row["voter"] for row in rows} == {str(person.pk) for person in campaign.annotators.all()}
     assert_replay_passes(path)
     assert_record_is_whole(campaign)
 

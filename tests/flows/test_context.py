@@ -115,8 +115,8 @@ def test_the_record_holds_the_columns_and_replays(researcher, idle_tasks, tmp_pa
     assert (rows[2]["column"], rows[2]["value"]) == ("'=note", "'=1+1")
     record = sampler.read_record(path)
     assert record.config["space"]["context"] == SHOWN
-    assert {row["value"] for row in record.columns if row["column"] == "=note"} == {"=1+1"}
-    assert {row["value"] for row in record.columns if row["column"] == "source"} == {SOURCE}
+    assert {row["value"] for row in record["columns"] if row["column"] == "=note"} == {"=1+1"}
+    assert {row["value"] for row in record["columns"] if row["column"] == "source"} == {SOURCE}
 
 
 CHANGES = {

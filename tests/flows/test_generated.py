@@ -57,18 +57,21 @@ def test_a_campaign_makes_its_objects_and_its_record_replays(researcher, idle_ta
     path = export_to(campaign, tmp_path)
     assert "36 verdicts" in assert_replay_passes(path)
     states = table(path, "states.csv")
-    contents = {row["state"]: row["content"] for row in states}
+    contents = {row["state_index"]: row["content"] for row in states}
     # The same object is made again under a new number, and counted once.
-    assert len({row["object"] for row in states}) == len(set(contents.values()))
-    assert all(contents[row["object"]] == row["content"] and int(row["object"]) <= int(row["state"]) for row in states)
+    assert len({row["object_index"] for row in states}) == len(set(contents.values()))
+    assert all(
+        contents[row["object_index"]] == row["content"] and int(row["object_index"]) <= int(row["state_index"])
+        for row in states
+    )
     assert len(set(contents.values())) > 6
     assert {row["content"] for row in table(path, "samples.csv")} <= set(contents.values())
     # With another object in it, it does not.
     record = sampler.read_record(path)
-    last = record.states[-1]
-    last["code"] = next(row["code"] for row in record.states if row["code"] != last["code"])
-    found = sampler.replay(record.config, record.states, record.steps, record.votes, record.samples)
-    assert any(f"state {last['state']}" in str(difference) for difference in found.differences)
+    last = record["states"][-1]
+    last["code"] = next(row["code"] for row in record["states"] if row["code"] != last["code"])
+    found = sampler.replay(record.config, record["states"], record["steps"], record["votes"], record["samples"])
+    assert any(f"state {last['state_index']}" in str(difference) for difference in found.differences)
 
 
 def test_an_open_campaign_exports_only_what_the_cut_knows(researcher, idle_tasks, tmp_path):
@@ -80,10 +83,10 @@ def test_an_open_campaign_exports_only_what_the_cut_knows(researcher, idle_tasks
     path = export_to(campaign, tmp_path)
     assert_replay_passes(path)
     with zipfile.ZipFile(path) as archive:
-        named = {row["state"] for row in csv.DictReader(io.StringIO(archive.read("states.csv").decode()))}
+        named = {row["state_index"] for row in csv.DictReader(io.StringIO(archive.read("states.csv").decode()))}
     steps = table(path, "steps.csv")
-    starts = {row["state"] for row in table(path, "samples.csv")}
-    assert named == starts | {row["current"] for row in steps} | {row["proposal"] for row in steps}
+    starts = {row["state_index"] for row in table(path, "samples.csv")}
+    assert named == starts | {row["current_state"] for row in steps} | {row["proposal_state"] for row in steps}
 
 
 def streamed(answer) -> str:

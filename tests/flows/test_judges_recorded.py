@@ -85,7 +85,7 @@ def test_a_pair_whose_label_is_not_listed_is_voted_on_by_sampling(
     assert set(ways) == {(True, False), (False, True)}
     by_order = {}
     for row in rows:
-        order = row["chain"], row["step"], row["proposal_side"]
+        order = row["chain_index"], row["step"], row["proposal_side"]
         by_order.setdefault(order, set()).add(row["preference"])
     assert all(len(preferences) == 1 for preferences in by_order.values())
     assert "sampled instead of drawn from log-probabilities" in page_of(client, campaign)

@@ -88,7 +88,7 @@ def test_a_campaign_pauses_at_its_cap_and_goes_on_when_it_is_raised(
     path = export_to(campaign, tmp_path)
     assert_replay_passes(path)
     (row,) = table(path, "calls.csv")
-    assert (row["judge"], row["requests"]) == ("0", str(len(asked(script, QUESTION))))
+    assert (row["judge_index"], row["requests"]) == ("0", str(len(asked(script, QUESTION))))
     assert float(row["cost"]) == pytest.approx(A_REQUEST * int(row["requests"]))
 
 

@@ -18,6 +18,7 @@ from tests.support.campaigns import (
     assert_replay_passes,
     create_draft,
     export_to,
+    happened,
     make_config,
     sweep_everything,
     table,
@@ -131,7 +132,7 @@ def test_where_a_model_writes_a_chain_opens_before_anybody_waits(researcher, end
     assert campaign.chains.count() == 7
     path = export_to(campaign, tmp_path)
     assert_replay_passes(path)
-    assert [row["reason"] for row in table(path, "chains.csv")] == ["start", *["ahead"] * 6]
+    assert [said["reason"] for _, said in happened(path, "chain-opened")] == ["ahead"] * 6
 
 
 def test_a_start_without_the_model_says_so_and_changes_nothing(researcher, endpoint, idle_tasks):

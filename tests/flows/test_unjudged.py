@@ -91,14 +91,14 @@ def test_scores_of_molecules_decide_and_stand_in_the_record(made, tmp_path, clie
     assert_record_is_whole(made)
     path = export_to(made, tmp_path)
     assert f"30 verdicts recomputed from {Score.objects.count()} scores" in assert_replay_passes(path)
-    moves = [row for row in table(path, "steps.csv") if row["current"] != row["proposal"]]
+    moves = [row for row in table(path, "steps.csv") if row["current_state"] != row["proposal_state"]]
     for row in moves:
         before, after = (mars(*map(float, row[name].split())) for name in ("current_scores", "proposal_scores"))
         accepted = float(row["uniform"]) < min(1, math.exp(float(row["log_r0"]) + 4 * math.log(after / before)))
         assert row["verdict"] == ("accept" if accepted else "reject")
     assert {row["verdict"] for row in moves} == {"accept", "reject"}
-    scored = {(row["state"], row["scorer"]) for row in table(path, "scores.csv")}
-    assert {(row["proposal"], name) for row in moves for name in ("qed", "synthetic_accessibility")} <= scored
+    scored = {(row["state_index"], row["scorer"]) for row in table(path, "scores.csv")}
+    assert {(row["proposal_state"], name) for row in moves for name in ("qed", "synthetic_accessibility")} <= scored
     client.force_login(made.owner)
     page = client.get(made.get_absolute_url()).content.decode()
     assert "<th>synthetic_accessibility</th>" in page
@@ -115,7 +115,7 @@ def test_quality_estimates_of_a_program_decide_and_the_replay_needs_no_program(m
     path = export_to(made, tmp_path)
     settings.SCORERS = {}
     assert "30 verdicts recomputed from" in assert_replay_passes(path)
-    moves = [row for row in table(path, "steps.csv") if row["current"] != row["proposal"]]
+    moves = [row for row in table(path, "steps.csv") if row["current_state"] != row["proposal_state"]]
     for row in moves:
         before, after = (float(row[name]) for name in ("current_scores", "proposal_scores"))
         gap = math.log(after / (1 - after)) - math.log(before / (1 - before))
@@ -195,12 +195,12 @@ TAMPERINGS = {
 
 
 def vote() -> dict:
-    cells = dict.fromkeys(sampler.schema.VOTES.header, "")
+    cells = dict.fromkeys(sampler.tables.VOTES.header, "")
     return cells | {"chain": "0", "step": "1", "number": "1", "judge": "0"}
 
 
 def moved(rows: list[dict]) -> dict:
-    return next(row for row in rows if row["current"] != row["proposal"])
+    return next(row for row in rows if row["current_state"] != row["proposal_state"])
 
 
 def flip(row: dict) -> None:

@@ -128,7 +128,7 @@ def test_from_the_form_to_a_record_that_replays(researcher, client, idle_tasks, 
     assert len({row["code"] for row in rows}) == len(rows) == campaign.states.count() == 12
     decoder, space = local_decoder("turbo", PROMPT), plan_of(campaign).space
     for row in rows:
-        stored = picture(campaign.states.get(place=row["state"]))
+        stored = picture(campaign.states.get(place=row["state_index"]))
         assert stored == sampler.png(decoder.pixels(space.decode(row["code"].removeprefix("'")).vector))
     # The drafts of the way not taken are gone, with their pictures.
     assert pictures_of(campaign) == set(campaign.states.values_list("picture", flat=True))

@@ -276,7 +276,7 @@ def test_failed_gold_checks_count_together_with_the_others_and_a_skipped_one_doe
     assert_replay_passes(export)
     rows = table(export, "checks.csv")
     assert [(each["kind"], each["passed"]) for each in rows] == [("gold", ""), ("gold", "0"), ("gold", "0")]
-    assert sorted(each["gold"] for each in rows[:2]) == ["0", "1"]
+    assert sorted(each["gold_index"] for each in rows[:2]) == ["0", "1"]
     assert Vote.objects.count() == votes == len(table(export, "votes.csv"))
 
 
@@ -342,8 +342,8 @@ def test_a_repeat_is_an_earlier_decided_pair_and_never_a_vote_and_never_ends_a_p
     assert {row["kind"] for row in rows} == {"repeat"}
     assert {row["passed"] for row in rows} == {""}
     assert {row["swapped"] for row in rows} == {"0", "1"}
-    steps = {(row["chain"], row["step"]) for row in table(export, "steps.csv")}
-    assert {(row["chain"], row["step"]) for row in rows} <= steps
+    steps = {(row["chain_index"], row["step"]) for row in table(export, "steps.csv")}
+    assert {(row["chain_index"], row["step"]) for row in rows} <= steps
 
 
 def test_a_pair_that_some_chain_asks_at_this_moment_is_not_repeated(researcher):

@@ -18,6 +18,7 @@ from tests.support.campaigns import (
     assert_replay_passes,
     everything_in,
     export_to,
+    happened,
     invitation_path,
     pair_of,
     prolific,
@@ -99,15 +100,16 @@ def test_what_was_agreed_to_and_when_is_in_the_record(study, tmp_path):
         answer(come(study, person), study, said)
     export = export_to(study, tmp_path)
     assert_replay_passes(export)
-    [text] = table(export, "consent_texts.csv")
-    assert (text["version"], text["text"]) == (consent.version_of(TEXT), TEXT)
-    anna, ben = Annotator.objects.order_by("pk").values_list("pk", flat=True)
-    given = [(row["annotator"], row["version"], row["agreed"]) for row in table(export, "consents.csv")]
-    assert given == [(str(anna), text["version"], "1"), (str(ben), text["version"], "0")]
-    assert [(row["annotator"], row["outcome"]) for row in table(export, "annotators.csv")] == [
-        (str(anna), ""),
-        (str(ben), "no-consent"),
+    version = consent.version_of(TEXT)
+    assert happened(export, "consent-asked", "consent-answered") == [
+        ("consent-asked", {"version": version, "wording": TEXT}),
+        ("consent-answered", {"version": version, "agreed": True}),
+        ("consent-answered", {"version": version, "agreed": False}),
     ]
+    answered = [row["voter"] for row in table(export, "events.csv") if row["kind"] == "consent-answered"]
+    assert answered == ["1", "2"]
+    outcomes = [(row["voter"], row["outcome"]) for row in table(export, "voters.csv")]
+    assert outcomes == [("1", ""), ("2", "no-consent")]
     assert "anna-id" not in everything_in(export)
 
 

@@ -16,6 +16,7 @@ from prefmh_web.annotate import admission
 from prefmh_web.annotate.tasks import settle_parts
 from prefmh_web.campaigns.lifecycle import access, deletion
 from prefmh_web.campaigns.models import Annotator, Campaign, Event, Lease, Membership, Vote
+from prefmh_web.campaigns.voters import number_of
 from prefmh_web.participants import budget, erasure, payments, places, sqlite_log
 from prefmh_web.participants.erasure import Scope
 from prefmh_web.participants.models import Check, Participant, Participation
@@ -28,6 +29,7 @@ from tests.support.campaigns import (
     come,
     export_to,
     found_in,
+    happened,
     invitation_path,
     pair_of,
     panel_campaign,
@@ -78,16 +80,15 @@ def test_nothing_of_them_is_found_anywhere_and_others_stay(researcher, other_own
     assert_record_is_whole(study)
     path = export_to(study, tmp_path)
     assert_replay_passes(path)
-    number = str(person.pk)
-    for name in ("votes.csv", "leases.csv", "checks.csv", "consents.csv", "annotators.csv"):
-        assert number in {row["annotator"] for row in table(path, name)}
-    pages = {(row["annotator"] == number, row["layout"], row["translated"]) for row in table(path, "votes.csv")}
+    number = str(number_of(person))
+    for name in ("votes.csv", "leases.csv", "checks.csv", "events.csv", "voters.csv"):
+        assert number in {row["voter"] for row in table(path, name)}
+    pages = {(row["voter"] == number, row["layout"], row["translated"]) for row in table(path, "votes.csv")}
     assert pages == {(True, "", ""), (False, "stacked", "1")}
-    assert number not in {row["annotator"] for row in table(path, "problems.csv")}
-    [event] = [row for row in table(path, "events.csv") if row["kind"] == "erased"]
-    assert event["annotator"] == ""
-    assert event["at"]
-    assert event["detail"] == "people=1; removed=answers reports reasons parameters pages ids sessions"
+    reported = {row["voter"] for row in table(path, "events.csv") if row["kind"] == "reported"}
+    assert number not in reported
+    said = {"people": 1, "removed": "answers reports reasons parameters pages ids sessions"}
+    assert happened(path, "erased") == [("erased", said)]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -334,8 +335,8 @@ def test_a_whole_campaign_goes_through_the_same_door(researcher, tmp_path):
     assert erasure.forget(study) == (2, 0)
     assert all(found_in(bytes_of_all(study), said) == set() for said in names)
     assert budget.spent(study) == before
-    events = [row["detail"] for row in table(export_to(study, tmp_path), "events.csv") if row["kind"] == "erased"]
-    assert events == ["people=2; removed=answers reports reasons parameters ids sessions"]
+    said = {"people": 2, "removed": "answers reports reasons parameters ids sessions"}
+    assert happened(export_to(study, tmp_path), "erased") == [("erased", said)]
     assert erasure.forget(study) == (0, 0)
 
 

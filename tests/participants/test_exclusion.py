@@ -1,5 +1,6 @@
 """A part that is ended by hand: at once, once, with a reason, and without a trace in what the chain has counted."""
 
+import json
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
@@ -12,6 +13,7 @@ from django.test import Client
 from prefmh_web.annotate.tasks import settle_parts
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Annotator, Campaign, EndReason, Event, Lease, Vote
+from prefmh_web.campaigns.voters import number_of
 from prefmh_web.participants import erasure, exclusion, places
 from prefmh_web.participants.exclusion import Grounds
 from prefmh_web.participants.models import Participation
@@ -23,6 +25,7 @@ from tests.support.campaigns import (
     assert_replay_passes,
     everything_in,
     export_to,
+    happened,
     invitation_path,
     make_config,
     pair_of,
@@ -84,10 +87,9 @@ def test_in_mid_pair_the_question_goes_back_and_counted_votes_stay(researcher, t
     export = export_to(study, tmp_path)
     assert_replay_passes(export)
     [started, event, _told] = table(export, "events.csv")
-    assert (started["annotator"], started["kind"]) == ("", "started")
-    number = str(left.annotator_id)
-    told = (event["annotator"], event["kind"], event["reason"], event["paid"])
-    assert told == (number, "participation-ended", "careless", "0")
+    assert (started["voter"], started["kind"]) == ("", "started")
+    assert (event["voter"], event["kind"]) == (str(number_of(left.annotator)), "participation-ended")
+    assert json.loads(event["data"]) == {"reason": "careless", "paid": False}
     # Neither who did it nor in which words, nor whose part it was.
     content = everything_in(export)
     assert "SECRET" not in content
@@ -182,11 +184,9 @@ def test_without_a_platform_it_is_an_event_of_the_record_too(researcher, campaig
     assert "removed you from this campaign" in page_of(browser, campaign)
     assert Vote.objects.count() == 1
     export = export_to(campaign, tmp_path)
-    assert [(row["kind"], row["paid"]) for row in table(export, "events.csv")] == [
-        ("started", ""),
-        ("participation-ended", ""),
-    ]
-    assert "annotators.csv" not in names_in(export)
+    [_, (kind, said)] = happened(export)
+    assert (kind, said["paid"]) == ("participation-ended", None)
+    assert "voters.csv" not in names_in(export)
     assert_replay_passes(export)
 
 

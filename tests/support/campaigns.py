@@ -24,7 +24,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
 from functools import cache
@@ -84,16 +84,15 @@ from sampler import (
     Reading,
     outputs,
     preset_names,
-    schema,
     settings_document,
     settings_text,
+    tables,
     tournament_matches,
     tournament_schedule,
 )
 from sampler.commands.report.run_files import RunFiles, StateKey
 from sampler.experiments.outputs import table_path
 from sampler.judges import PRESETS
-from sampler.record.replay_file import replay_record
 from tests.support.models import Script, Writer, anything_else, chat_reply, is_vote, port_from, scripted_server
 
 # A hash that takes no time: a quarter of a second for each account of a test is a third of the suite's.
@@ -1229,7 +1228,7 @@ def begin_run(folder: Path, options: ExperimentOptions, inputs: Mapping[str, lis
     return RunFiles(folder)
 
 
-def write_rows(folder: Path, table: schema.Table, rows: Iterable[Mapping[str, object]]) -> None:
+def write_rows(folder: Path, table: tables.Table, rows: Iterable[Mapping[str, object]]) -> None:
     path = table_path(folder, table)
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -1279,7 +1278,9 @@ def write_votes(run: RunFiles, wins: Callable[[str, str, str, int], float], rng:
 def write_record(run: RunFiles, name: str, contents: Callable[[int, int], str], chains: int, steps: int) -> None:
     """Write a record that holds what `contents` gives each chain and step, and nothing else."""
     rows = [
-        schema.SAMPLES.row(chain=chain, step=step, state=0, content=contents(chain, step))
+        tables.SAMPLES.row(
+            chain_index=chain, step=step, state_index=0, content=contents(chain, step), phase=tables.SAMPLING
+        )
         for chain in range(chains)
         for step in range(steps + 1)
     ]
@@ -1287,9 +1288,9 @@ def write_record(run: RunFiles, name: str, contents: Callable[[int, int], str], 
     path.parent.mkdir(exist_ok=True)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("campaign.json", json.dumps({}))
-        for table in schema.TABLES:
+        for table in tables.TABLES:
             text = io.StringIO(newline="")
-            csv.writer(text).writerows([table.header, *(rows if table is schema.SAMPLES else [])])
+            csv.writer(text).writerows([table.header, *(rows if table is tables.SAMPLES else [])])
             archive.writestr(table.file, text.getvalue())
 
 
@@ -1302,7 +1303,6 @@ IN_EVERY_ARCHIVE = {
     "campaign.yaml",
     *export.TABLES,
     "preferences.jsonl",
-    "events.csv",
     "codebook.csv",
     "manifest.json",
 }
@@ -1353,7 +1353,7 @@ def assert_replay_passes(path: Path) -> str:
     assert "all agree" in out.getvalue()
     record = sampler.read_record(path)
     if "seed" not in record.config:
-        assert replay_record(opened(record)).differences == ()
+        assert sampler.replay(opened(record)).differences == ()
     return out.getvalue()
 
 
@@ -1361,7 +1361,14 @@ def opened(record: sampler.Record) -> sampler.Record:
     """Return the record of a running campaign with the seed, which it does not tell yet."""
     sealed = Campaign.objects.get(seed_hash=record.config["seed_hash"])
     told = {"seed": sealed.seed, "seed_salt": sealed.seed_salt}
-    return replace(record, config=record.config | told)
+    return sampler.Record(record.documents | {tables.CONFIG: record.config | told}, record.tables)
+
+
+def happened(path: Path, *kinds: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return the events of an export, or those of some kinds: each one's kind, and what it says and by whom."""
+    rows = [row for row in table(path, "events.csv") if not kinds or row["kind"] in kinds]
+    by = [{"by": row["by"]} if row["by"] else {} for row in rows]
+    return [(row["kind"], json.loads(row["data"]) | who) for row, who in zip(rows, by, strict=True)]
 
 
 def table(path: Path, name: str) -> list[dict[str, str]]:

@@ -976,8 +976,8 @@ class KilledRun:
             made[self._purpose(row)] += int(row["requests"])
         records = [sampler.read_record(path) for path in self.records]
         # Trials of judges are in calls.csv as well.
-        made["rating"] = sum(int(row["asks"]) for record in records for row in record.ratings)
-        made["vote"] = sum(int(row["asks"]) for record in records for row in record.votes)
+        made["rating"] = sum(int(row["asks"]) for record in records for row in record["ratings"])
+        made["vote"] = sum(int(row["asks"]) for record in records for row in record["votes"])
         return {what: self.gate.seen[what] - made[what] for what in PURPOSES}
 
     def _purpose(self, row: dict[str, str]) -> str:

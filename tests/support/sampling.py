@@ -11,7 +11,7 @@ import random
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +40,9 @@ from sampler import (
     begin,
     marginal_acceptance,
     parse_config,
-    schema,
     state_number,
     stream,
+    tables,
     tell,
 )
 from sampler.chain import Proposal
@@ -51,6 +51,7 @@ from sampler.experiments.editor.learning import ImprovingEdit, Update
 from sampler.kernels.fragments import FragmentMoves
 from sampler.kernels.learned_fragments import EditLogits, LearnedFragments
 from sampler.kernels.suffix import Suffix
+from sampler.record.cells import MOMENT as MOMENTS
 from sampler.spaces.molecules.edits import Addition
 from sampler.spaces.molecules.graph import MoleculeGraph, attach, read_arm, read_molecule, read_state
 from sampler.spaces.molecules.law import MoleculeLaw
@@ -697,29 +698,22 @@ CONFIG: dict[str, Any] = {
 }
 
 
-@dataclass
-class RecordArguments:
-    """The arguments of `sampler.replay`, in its order."""
-
-    config: dict[str, Any]
-    states: list[RecordRow]
-    steps: list[RecordRow]
-    votes: list[RecordRow]
-    samples: list[RecordRow]
-
-    def tables(self) -> tuple[dict[str, Any], list[RecordRow], list[RecordRow], list[RecordRow], list[RecordRow]]:
-        """Return them as positional arguments."""
-        return self.config, self.states, self.steps, self.votes, self.samples
+MOMENT = "2026-11-20T10:00:00.000+00:00"
 
 
-def text_row(**cells: object) -> RecordRow:
-    return {name: str(cell) for name, cell in cells.items()}
+def row_of(table: tables.Table, **cells: object) -> RecordRow:
+    """Return a row of a table: these cells, some moment where one must be, and otherwise empty ones."""
+    empty = {column.name: MOMENT if column.kind is MOMENTS and not column.optional else "" for column in table.columns}
+    assert cells.keys() <= empty.keys(), cells.keys() - empty.keys()
+    return empty | {name: str(cell) for name, cell in cells.items()}
 
 
 def state_rows(catalog: Catalog) -> list[RecordRow]:
     return [
-        text_row(
-            state=state,
+        row_of(
+            tables.STATES,
+            state_index=state,
+            object_index=state,
             weight=float(weight),
             neighbours=" ".join(map(str, catalog.neighbours[state])),
             content=CONTENTS[state],
@@ -729,19 +723,22 @@ def state_rows(catalog: Catalog) -> list[RecordRow]:
 
 
 def sample_row(config: ChainConfig, position: Position[int]) -> RecordRow:
-    phase = {"phase": config.phase_of(position.step)} if config.has_phases else {}
-    content = CONTENTS[position.state]
-    return text_row(chain=position.chain, step=position.step, state=position.state, content=content, **phase)
+    return row_of(
+        tables.SAMPLES,
+        chain_index=position.chain,
+        step=position.step,
+        state_index=position.state,
+        content=CONTENTS[position.state],
+        phase=config.phase_of(position.step),
+    )
 
 
-def _part(config: ChainConfig, comparison: Comparison[int]) -> dict[str, object]:
-    if not config.has_parts:
-        return {}
-    part = config.part_of(comparison.chain, comparison.step)
-    return {"part": "" if part is None else part}
+def _part(config: ChainConfig, comparison: Comparison[int]) -> int | str:
+    part = config.part_of(comparison.chain, comparison.step) if config.has_parts else None
+    return "" if part is None else part
 
 
-def make_record(open_votes: int | None = None, walk_length: int | None = None, **changes: Any) -> RecordArguments:
+def make_record(open_votes: int | None = None, walk_length: int | None = None, **changes: Any) -> Record:
     """Run the config with simulated judges and write its record.
 
     Args:
@@ -752,10 +749,10 @@ def make_record(open_votes: int | None = None, walk_length: int | None = None, *
     config = parse_config(CONFIG | changes | {"steps": CONFIG["steps"] + (open_votes is not None)})
     plan = config.build(LOPSIDED, walk_length=walk_length)
     judges = [BradleyTerry(scores.__getitem__) for scores in two_scores(LOPSIDED)]
-    record = RecordArguments(config.model_dump(mode="json"), state_rows(LOPSIDED), [], [], [])
+    record = Record({tables.CONFIG: config.model_dump(mode="json")}, {"states": state_rows(LOPSIDED)})
     for chain in range(config.chains):
         position = begin(plan, chain)
-        record.samples.append(sample_row(config, position))
+        record["samples"].append(sample_row(config, position))
         verdict = Verdict.ACCEPT
         while verdict is not Verdict.UNDECIDED:
             is_extra = position.step == CONFIG["steps"]
@@ -769,41 +766,59 @@ def make_record(open_votes: int | None = None, walk_length: int | None = None, *
                 judge = next(i for i in (number % 2, 1 - number % 2) if tally.votes_cast[i] < plan.budgets[i])
                 number += 1
                 side = "first" if rng.random() < 0.5 else "second"
-                other = "second" if side == "first" else "first"
                 for_proposal = judges[judge].vote(rng, comparison.current, comparison.proposal)
                 tally = tally.add(judge, for_proposal)
-                record.votes.append(
-                    text_row(
-                        chain=chain,
-                        step=comparison.step,
-                        number=number,
-                        judge=judge,
-                        question=config.judges[judge].question,
-                        annotator=f"person {number}",
-                        proposal_side=side,
-                        chosen_side=side if for_proposal else other,
-                        for_proposal=int(for_proposal),
-                    )
-                )
-            record.steps.append(
-                text_row(
-                    chain=chain,
-                    step=comparison.step,
-                    current=comparison.current,
-                    proposal=comparison.proposal,
-                    log_r0=comparison.log_r0,
-                    uniform="" if verdict is Verdict.UNDECIDED else comparison.uniform,
-                    budgets=" ".join(map(str, comparison.budgets)),
-                    votes_cast=" ".join(map(str, tally.votes_cast)),
-                    votes_for=" ".join(map(str, tally.votes_for)),
-                    verdict="" if verdict is Verdict.UNDECIDED else verdict.value,
-                    **_part(config, comparison),
-                )
-            )
+                asked = config.judges[judge].question
+                numbers = comparison.current, comparison.proposal
+                record["votes"].append(vote_row(comparison, numbers, number, judge, side, for_proposal, question=asked))
+            add_step(record, comparison, (comparison.current, comparison.proposal), verdict, _part(config, comparison))
             if verdict is not Verdict.UNDECIDED:
                 position = advance(position, comparison, verdict)
-                record.samples.append(sample_row(config, position))
+                record["samples"].append(sample_row(config, position))
     return record
+
+
+def vote_row(
+    comparison: Comparison[Any], numbers: tuple[int, int], number: int, judge: int, side: str, for_proposal: bool,
+    **cells: object,
+) -> RecordRow:  # fmt: skip
+    """Return a person's vote on a comparison, whose objects have these numbers, with the proposal on this side."""
+    other = {"first": "second", "second": "first"}[side]
+    current, proposal = numbers
+    return row_of(
+        tables.VOTES,
+        chain_index=comparison.chain,
+        step=comparison.step,
+        number=number,
+        judge_index=judge,
+        proposal_side=side,
+        chosen_side=side if for_proposal else other,
+        for_proposal=int(for_proposal),
+        first_state=proposal if side == "first" else current,
+        second_state=current if side == "first" else proposal,
+        chosen_state=proposal if for_proposal else current,
+        **{"voter": number} | cells,
+    )
+
+
+def add_step(
+    record: Record, drawn: Comparison[Any], numbers: tuple[int, int], verdict: Verdict, part: int | str = ""
+) -> None:
+    """Add a comparison, whose objects have these numbers, as a row of steps.csv."""
+    is_open = verdict is Verdict.UNDECIDED
+    record["steps"].append(
+        row_of(
+            tables.STEPS,
+            chain_index=drawn.chain,
+            step=drawn.step,
+            current_state=numbers[0],
+            proposal_state=numbers[1],
+            log_r0=repr(float(drawn.log_r0)),
+            uniform="" if is_open else repr(float(drawn.uniform)),
+            verdict="" if is_open else verdict.value,
+            part_index=part,
+        )
+    )
 
 
 # Records that are changed, and hashed again.
@@ -829,9 +844,9 @@ def write(files: Mapping[str, bytes], path: Path) -> Path:
 def hashed(files: Files) -> Files:
     """Return the files of a record with a manifest of them as they are."""
     manifest = sampler.Manifest()
-    kept = {name: manifest.whole(name, content) for name, content in files.items() if name != schema.MANIFEST}
+    kept = {name: manifest.whole(name, content) for name, content in files.items() if name != tables.MANIFEST}
     about = {"site": "https://prefmh.example", "campaign": 1, "written_at": "2026-11-25T10:00:00.000+00:00"}
-    return kept | {schema.MANIFEST: manifest.document(**about)}
+    return kept | {tables.MANIFEST: manifest.document(**about)}
 
 
 def rows_of(files: Files, name: str) -> list[dict[str, str]]:
@@ -905,9 +920,10 @@ def exported(judges: Sequence[Voters], contents: Sequence[str] = WORDS, **run: A
     size = len(judges[0].scores)  # type: ignore[arg-type]
     catalog = Catalog(np.ones(size))
     states = [
-        {"state": str(state), "weight": "1.0", "neighbours": "", "content": contents[state], "code": ""}
+        row_of(tables.STATES, state_index=state, object_index=contents.index(contents[state]), weight=1.0,
+               content=contents[state])
         for state in range(size)
-    ]
+    ]  # fmt: skip
     plan = Plan(run.get("seed", 1), catalog, Independent(catalog), tuple(judge.budget for judge in judges))
     return run_campaign(plan, CATALOG, judges, states, **run)
 
@@ -933,7 +949,7 @@ def run_campaign(
         for each in judges
     ]
     config = {"space": space, "judges": listed, "chains": chains, "steps": steps, "seed": seed}
-    record = Record(config, list(states), [], [], [])
+    record = Record({tables.CONFIG: config}, {"states": list(states)})
     store = _Store(record, plan, chains, bool(states))
     for chain in range(chains):
         position = begin(plan, chain)
@@ -942,8 +958,8 @@ def run_campaign(
         for _ in range(steps):
             drawn = ask(plan, position)
             proposed = at if drawn.is_identity else store.number(chain, drawn.step, drawn.proposal)
-            tally, verdict = _ask_all(record, drawn, judges, seed)
-            _add_step(record, drawn, (at, proposed), tally, verdict)
+            verdict = _ask_all(record, drawn, (at, proposed), judges, seed)
+            add_step(record, drawn, (at, proposed), verdict)
             position = advance(position, drawn, verdict)
             at = proposed if verdict is Verdict.ACCEPT else at
             _add_sample(record, chain, position.step, at)
@@ -960,13 +976,17 @@ class _Store:
     def number(self, chain: int, step: int, state: Any) -> int:
         if self.has_catalog:
             return int(state)
-        number, space = state_number(chain, step, self.chains), self.plan.space
-        row = {"state": str(number), "weight": "", "neighbours": ""}
-        self.record.states.append(row | {"content": space.content(state), "code": space.encode(state)})
+        number, content = state_number(chain, step, self.chains), self.plan.space.content(state)
+        code = self.plan.space.encode(state)
+        self.record["states"].append(row_of(tables.STATES, state_index=number, content=content, code=code))
+        first: dict[str, str] = {}
+        # Chains are made one after the other here, so a later one may have the lower number.
+        for row in sorted(self.record["states"], key=lambda row: int(row["state_index"])):
+            row["object_index"] = first.setdefault(row["content"], row["state_index"])
         return number
 
 
-def _ask_all(record: Record, drawn: Any, judges: Sequence[Voters], seed: int) -> tuple[Tally, Verdict]:
+def _ask_all(record: Record, drawn: Any, numbers: tuple[int, int], judges: Sequence[Voters], seed: int) -> Verdict:
     rng = stream(seed, drawn.chain, drawn.step, Purpose.JUDGES)
     tally, number = Tally.empty(len(judges)), 0
     while (verdict := tell(drawn, tally)) is Verdict.UNDECIDED:
@@ -974,55 +994,43 @@ def _ask_all(record: Record, drawn: Any, judges: Sequence[Voters], seed: int) ->
         judge, number = judges[place], number + 1
         proposal_left = judge.proposal_is_left(rng)
         left, right = (drawn.proposal, drawn.current) if proposal_left else (drawn.current, drawn.proposal)
-        chose_left = judge.chooses_left(rng, left, right)
-        tally = tally.add(place, chose_left == proposal_left)
+        for_proposal = judge.chooses_left(rng, left, right) == proposal_left
+        tally = tally.add(place, for_proposal)
         is_model = judge.source["kind"] == "model"
-        record.votes.append(
-            {
-                "chain": str(drawn.chain), "step": str(drawn.step), "number": str(number), "judge": str(place),
-                "question": judge.question, "annotator": "" if is_model else f"person {number}",
-                "proposal_side": "first" if proposal_left else "second",
-                "chosen_side": "first" if chose_left else "second",
-                "for_proposal": str(int(chose_left == proposal_left)),
-                "endpoint": judge.source["endpoint"] if is_model else "", "slot": str(number) if is_model else "",
-            }
-        )  # fmt: skip
-    return tally, verdict
-
-
-def _add_step(record: Record, drawn: Any, numbers: tuple[int, int], tally: Tally, verdict: Verdict) -> None:
-    record.steps.append(
-        {
-            "chain": str(drawn.chain), "step": str(drawn.step), "current": str(numbers[0]),
-            "proposal": str(numbers[1]), "log_r0": repr(float(drawn.log_r0)),
-            "uniform": repr(float(drawn.uniform)), "budgets": " ".join(map(str, drawn.budgets)),
-            "votes_cast": " ".join(map(str, tally.votes_cast)), "votes_for": " ".join(map(str, tally.votes_for)),
-            "verdict": verdict.value,
-        }
-    )  # fmt: skip
+        by: dict[str, object] = {"voter": number}
+        if is_model:
+            by = {"voter": "", "endpoint": judge.source["endpoint"], "slot": number}
+        side = "first" if proposal_left else "second"
+        row = vote_row(drawn, numbers, number, place, side, for_proposal, question=judge.question, **by)
+        record["votes"].append(row)
+    return verdict
 
 
 def _add_sample(record: Record, chain: int, step: int, state: int) -> None:
-    content = next(row["content"] for row in reversed(record.states) if row["state"] == str(state))
-    record.samples.append({"chain": str(chain), "step": str(step), "state": str(state), "content": content})
+    content = next(row["content"] for row in reversed(record["states"]) if row["state_index"] == str(state))
+    cells = {"chain_index": chain, "step": step, "state_index": state, "content": content}
+    record["samples"].append(row_of(tables.SAMPLES, **cells, phase=tables.SAMPLING))
 
 
 def renumbered(record: Record, seed: int = 1) -> Record:
     """Return the same record with other numbers of states, and states.csv in the order of the new numbers."""
-    old = [row["state"] for row in record.states]
+    old = [row["state_index"] for row in record["states"]]
     new = [str(number) for number in range(len(old))]
     random.Random(seed).shuffle(new)
     number = dict(zip(old, new, strict=True))
     states = [
         row
-        | {"state": number[row["state"]], "neighbours": " ".join(number[each] for each in row["neighbours"].split())}
-        for row in record.states
+        | {
+            "state_index": number[row["state_index"]],
+            "neighbours": " ".join(number[each] for each in row["neighbours"].split()),
+        }
+        for row in record["states"]
     ]
-    return replace(
-        record,
-        states=sorted(states, key=lambda row: int(row["state"])),
-        steps=[row | {name: number[row[name]] for name in ("current", "proposal")} for row in record.steps],
-        samples=[row | {"state": number[row["state"]]} for row in record.samples],
+    named = ("current_state", "proposal_state")
+    return record.but(
+        states=sorted(states, key=lambda row: int(row["state_index"])),
+        steps=[row | {name: number[row[name]] for name in named} for row in record["steps"]],
+        samples=[row | {"state_index": number[row["state_index"]]} for row in record["samples"]],
     )
 
 

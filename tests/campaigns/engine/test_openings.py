@@ -26,6 +26,7 @@ from tests.support.campaigns import (
     assert_replay_passes,
     create_draft,
     export_to,
+    happened,
     make_campaign,
     make_config,
     sweep_everything,
@@ -201,29 +202,34 @@ def finished(researcher, idle_tasks, tmp_path):
 
 
 def test_the_record_says_when_and_why_each_chain_opened_and_replays(finished):
-    rows = table(finished, "chains.csv")
-    assert [row["chain"] for row in rows] == list("01234"[: len(rows)])
-    assert len(rows) > 2
-    assert [row["reason"] for row in rows] == ["start"] * 2 + ["wait"] * (len(rows) - 2)
-    assert [bool(row["annotator"]) for row in rows] == [False] * 2 + [True] * (len(rows) - 2)
+    opened = happened(finished, "chain-opened")
+    assert [said for _, said in opened] == [{"chain_index": 2 + each, "reason": "wait"} for each in range(len(opened))]
+    assert opened
+    rows = [row for row in table(finished, "events.csv") if row["kind"] == "chain-opened"]
+    assert all(row["voter"] for row in rows)
     # Step × most + chain, also for those that were there from the start.
-    proposed = {(row["step"], row["chain"]): int(row["proposal"]) for row in table(finished, "steps.csv")}
+    proposed = {(row["step"], row["chain_index"]): int(row["proposal_state"]) for row in table(finished, "steps.csv")}
     assert {number for (step, chain), number in proposed.items() if number == int(step) * 5 + int(chain)}
     assert_replay_passes(finished)
-    assert sampler.read_record(finished).chains == rows
 
 
 TAMPERINGS = {
     "uniform": ("steps.csv", lambda rows: rows[-1].update(uniform="0.5")),
     "start": (
         "states.csv",
-        lambda rows: next(row for row in rows if row["state"] == "2").update(content="Another start."),
+        lambda rows: next(row for row in rows if row["state_index"] == "2").update(content="Another start."),
     ),
-    "last row": ("chains.csv", lambda rows: rows.pop()),
-    "gap": ("chains.csv", lambda rows: rows.pop(-2)),
-    "reason": ("chains.csv", lambda rows: rows[-1].update(reason="start", annotator="")),
-    "moment": ("chains.csv", lambda rows: rows[-1].update(opened_at=rows[0]["opened_at"])),
+    "no event": ("events.csv", lambda rows: opening_in(rows).update(kind="paused")),
+    "another chain": ("events.csv", lambda rows: opening_in(rows).update(data='{"chain_index": 9, "reason": "wait"}')),
+    "reason": ("events.csv", lambda rows: opening_in(rows).update(data='{"chain_index": 2, "reason": "start"}')),
+    "nobody": ("events.csv", lambda rows: opening_in(rows).update(voter="")),
+    "moment": ("events.csv", lambda rows: opening_in(rows).update(at="2099-01-01T00:00:00.000+00:00")),
+    "number": ("events.csv", lambda rows: opening_in(rows).update(number="77")),
 }
+
+
+def opening_in(rows):
+    return next(row for row in rows if row["kind"] == "chain-opened")
 
 
 def test_a_late_chain_that_was_tampered_with_is_found(finished):

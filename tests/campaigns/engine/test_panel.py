@@ -121,23 +121,21 @@ def test_a_panelist_joins_once_whatever_happens(panel):
 
 
 def replayed(record: sampler.Record):
-    tables = record.states, record.steps, record.votes, record.samples, record.ratings
-    found = sampler.replay(record.config, *tables, judges=record.judges)
-    return found.differences
+    return sampler.replay(record).differences
 
 
 def with_a_vote_of_somebody_else(record: sampler.Record) -> None:
-    last = record.votes[-1]
-    last["annotator"] = next(row["annotator"] for row in record.votes if row["annotator"] != last["annotator"])
+    last = record["votes"][-1]
+    last["voter"] = next(row["voter"] for row in record["votes"] if row["voter"] != last["voter"])
 
 
 def with_one_person_for_both(record: sampler.Record) -> None:
-    for row in record.votes:
-        row["annotator"] = record.votes[0]["annotator"]
+    for row in record["votes"]:
+        row["voter"] = record["votes"][0]["voter"]
 
 
 def with_another_panelist_in_judges(record: sampler.Record) -> None:
-    record.judges[0]["panelist"] = 2
+    record.documents["judges.json"][0]["panelist"] = 2
 
 
 TAMPERED = {

@@ -1,6 +1,7 @@
 """Steps that are suspended: after declared skips or reports nobody new is asked, and nothing is decided by that."""
 
 import copy
+import json
 import uuid
 
 import pytest
@@ -12,14 +13,15 @@ from prefmh_web.campaigns.engine import leases, suspension
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Event, Lease, ReportReason, Side, Vote
 from prefmh_web.campaigns.record.snapshot import Snapshot
+from sampler.record.differences import step_key
 from tests.support.campaigns import (
     assert_record_is_whole,
     assert_replay_passes,
     export_to,
+    happened,
     make_campaign,
     make_config,
     sweep_everything,
-    table,
     wait_until_idle,
 )
 
@@ -117,8 +119,8 @@ def test_a_pair_on_the_screen_may_still_be_answered_and_decide_the_step(research
     assert Comparison.objects.get(pk=step.pk).verdict == "accept"
     assert Chain.objects.get().step >= 1
     assert leases.take(newcomer(campaign))
-    rows = table(export_to(campaign, tmp_path), "suspended.csv")
-    assert [row["outcome"] for row in rows] == ["tried-again", "decided"]
+    found = happened(export_to(campaign, tmp_path), "step-suspended", "step-tried-again")
+    assert [kind for kind, _ in found] == ["step-suspended", "step-tried-again", "step-suspended"]
 
 
 def test_trying_again_begins_the_count_anew(researcher, idle_tasks):
@@ -185,8 +187,11 @@ def test_the_campaign_finishes_once_the_chain_of_a_suspended_step_is_ended(resea
     assert_record_is_whole(campaign)
     path = export_to(campaign, tmp_path)
     assert_replay_passes(path)
-    [row] = table(path, "suspended.csv")
-    assert (row["outcome"], row["words"], row["cause"], row["count"]) == ("ended", f"'{WHY}", "skips", "1")
+    key = {"chain_index": step.chain.place, "step": step.step}
+    assert happened(path, "step-suspended", "chain-ended") == [
+        ("step-suspended", key | {"cause": "skips", "count": 1}),
+        ("chain-ended", key | {"words": WHY}),
+    ]
     with pytest.raises(NotPossible, match="not suspended any more"):
         suspension.try_again(step.pk)
 
@@ -229,9 +234,14 @@ def test_a_step_that_is_not_suspended_cannot_be_ended(researcher, idle_tasks):
     assert not Chain.objects.filter(ended_at__isnull=False).exists()
 
 
-def without_the_row(record):
+def end_in(record) -> dict[str, str]:
+    [row] = [row for row in record["events"] if row["kind"] == "chain-ended"]
+    return row
+
+
+def without_the_event(record):
     """The record does not say that the chain was ended."""
-    record.suspended.clear()
+    end_in(record)["kind"] = "step-tried-again"
 
 
 def without_the_uniform(record):
@@ -241,15 +251,11 @@ def without_the_uniform(record):
 
 def ended_at_a_decided_step(record):
     """A chain is said to have ended where it went on."""
-    record.suspended[0]["step"] = "1"
+    end_in(record)["data"] = json.dumps({"chain_index": 0, "step": 1, "words": WHY})
 
 
 def ended_at_no_step(record):
-    record.suspended[0]["step"] = "40"
-
-
-def told_to_be_decided(record):
-    record.suspended[0]["outcome"] = "decided"
+    end_in(record)["data"] = json.dumps({"chain_index": 0, "step": 40, "words": WHY})
 
 
 def with_a_verdict(record):
@@ -257,13 +263,11 @@ def with_a_verdict(record):
 
 
 def step_of(record) -> dict[str, str]:
-    [suspended] = record.suspended
-    return next(row for row in record.steps if (row["chain"], row["step"]) == (suspended["chain"], suspended["step"]))
+    key = json.loads(end_in(record)["data"])
+    return next(row for row in record["steps"] if step_key(row) == (key["chain_index"], key["step"]))
 
 
-TAMPERED = [
-    without_the_row, without_the_uniform, ended_at_a_decided_step, ended_at_no_step, told_to_be_decided, with_a_verdict,
-]  # fmt: skip
+TAMPERED = [without_the_event, without_the_uniform, ended_at_a_decided_step, ended_at_no_step, with_a_verdict]
 
 
 def test_replay_refuses_an_end_that_the_record_does_not_tell(researcher, idle_tasks, tmp_path):
@@ -282,15 +286,7 @@ def test_replay_refuses_an_end_that_the_record_does_not_tell(researcher, idle_ta
 
 
 def differences(record):
-    tables = record.config, record.states, record.steps, record.votes, record.samples
-    return sampler.replay(*tables, suspended=record.suspended).differences
-
-
-def test_an_export_without_suspended_steps_has_no_such_file(researcher, idle_tasks, tmp_path):
-    campaign = campaign_of(researcher, suspend_after_skips=2)
-    skip(campaign)
-    with pytest.raises(KeyError):
-        table(export_to(campaign, tmp_path), "suspended.csv")
+    return sampler.replay(record).differences
 
 
 def test_a_key_that_is_no_lease_suspends_nothing(researcher, idle_tasks):

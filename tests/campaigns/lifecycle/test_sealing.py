@@ -26,6 +26,7 @@ from tests.support import campaigns
 from tests.support.campaigns import (
     content_of,
     export_to,
+    happened,
     invitation_path,
     make_config,
     make_draft,
@@ -161,8 +162,7 @@ def test_a_running_record_has_the_hash_and_its_verdicts_are_checked(running, tmp
     assert config["seed_was_typed"] is running.is_seed_typed
     steps = table(path, "steps.csv")
     assert {bool(row["uniform"]) for row in steps if not row["verdict"]} == {False}
-    [started, *_] = table(path, "events.csv")
-    assert started["detail"] == f"seed_hash={running.seed_hash}"
+    assert happened(path, "started") == [("started", {"seed_hash": running.seed_hash})]
     call_command("replay", str(path))
     assert "Draws wait for the seed" in capsys.readouterr().out
     found = sampler.verify(path)

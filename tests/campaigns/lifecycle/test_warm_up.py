@@ -141,12 +141,14 @@ def test_every_export_replays_in_the_warm_up_and_after_it(researcher, idle_tasks
     record = sampler.read_record(tmp_path / "export.zip")
     assert record.tuning["length"] == reread(campaign).walk_length
     trials = record.tuning["trials"]
-    warm = [step for step in record.steps if int(step["step"]) <= W]
+    warm = [step for step in record["steps"] if int(step["step"]) <= W]
     assert [trial["length"] for trial in trials] == WARM_UP["grid"]
-    assert [trial["steps"] for trial in trials] == [sum(row["part"] == str(part) for row in warm) for part in range(3)]
+    assert [trial["steps"] for trial in trials] == [
+        sum(row["part_index"] == str(part) for row in warm) for part in range(3)
+    ]
     assert sum(trial["votes"] for trial in trials) == sum(int(row["votes_cast"]) for row in warm)
-    assert {row["part"] for row in record.steps if int(row["step"]) > W} == {""}
-    phases = [row["phase"] for row in record.samples if row["chain"] == "0"]
+    assert {row["part_index"] for row in record["steps"] if int(row["step"]) > W} == {""}
+    phases = [row["phase"] for row in record["samples"] if row["chain_index"] == "0"]
     assert phases == ["warm-up"] * (W + 1) + ["settling"] * 2 + ["sampling"] * 4
 
 
@@ -185,7 +187,7 @@ def test_a_warm_up_that_nobody_finishes_can_be_ended(researcher, idle_tasks, tmp
     assert_replay_passes(export_to(campaign, tmp_path))
     record = sampler.read_record(tmp_path / "export.zip")
     assert (record.tuning["length"], record.tuning["because"]) == (5, "the warm-up was ended early")
-    assert all((row["part"] != "") == (int(row["step"]) <= W) for row in record.steps)
+    assert all((row["part_index"] != "") == (int(row["step"]) <= W) for row in record["steps"])
 
 
 def test_a_warm_up_that_goes_on_is_not_late(researcher, idle_tasks):

@@ -6,6 +6,7 @@ import zipfile
 import pytest
 
 from prefmh_web.campaigns.models import Lease
+from sampler import tables
 from tests.support.campaigns import export_to, make_campaign, make_config, table, voted_to_the_end
 
 LIST = "text,source,note\n" + "".join(f"Text {place},The house,Note {place % 2}\n" for place in range(6))
@@ -20,7 +21,7 @@ def lines_of(path) -> list[dict]:
 def test_each_vote_is_a_line_with_the_two_texts(researcher, idle_tasks, tmp_path):
     campaign = voted_to_the_end(make_campaign(researcher, file=LIST, config=make_config(chains=2, steps=4)))
     path = export_to(campaign, tmp_path)
-    content = {row["state"]: row["content"] for row in table(path, "states.csv")}
+    content = {row["state_index"]: row["content"] for row in table(path, "states.csv")}
     lines, votes = lines_of(path), table(path, "votes.csv")
     assert len(lines) == len(votes) > 0
     for line, vote in zip(lines, votes, strict=True):
@@ -28,9 +29,9 @@ def test_each_vote_is_a_line_with_the_two_texts(researcher, idle_tasks, tmp_path
         assert line["prompt"] == vote["question"]
         assert line["chosen"] == content[vote["chosen_state"]]
         assert line["rejected"] == content[(shown - {vote["chosen_state"]}).pop()]
-        keys = ("chain", "step", "number", "judge", "lease")
+        keys = ("chain_index", "step", "number", "judge_index", "lease")
         assert [str(line[key]) for key in keys] == [vote[key] for key in keys]
-        assert line.keys() == {"prompt", "chosen", "rejected", "slot", *keys}
+        assert line.keys() == {*map(str, tables.PREFERENCES.header)}
     leases = Lease.objects.filter(annotator__campaign=campaign, ending=Lease.Ending.VOTED)
     assert {line["lease"] for line in lines} == {str(lease.key) for lease in leases}
 

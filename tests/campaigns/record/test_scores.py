@@ -2,7 +2,6 @@
 
 import json
 import zipfile
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -37,12 +36,12 @@ def scored(researcher, idle_tasks, declare, tmp_path):
 def test_a_record_has_every_score_to_its_last_digit_and_replays_without_a_scorer(scored, settings):
     settings.SCORERS = {}
     assert "24 verdicts" in assert_replay_passes(scored)
-    contents = {row["state"]: row["content"] for row in table(scored, "states.csv")}
+    contents = {row["state_index"]: row["content"] for row in table(scored, "states.csv")}
     rows = table(scored, "scores.csv")
-    assert list(rows[0]) == ["state", "scorer", "score"]
+    assert list(rows[0]) == ["state_index", "scorer", "score"]
     assert len(rows) == Score.objects.count()
     for row in rows:
-        content = contents[row["state"]]
+        content = contents[row["state_index"]]
         if row["scorer"] == "words":
             assert float(row["score"]) == len(content.split())
         else:
@@ -58,7 +57,7 @@ def words_of(rows) -> dict[str, str]:
 
 
 CHANGES = [
-    (lambda rows: rows[0].update(state="999"), "states.csv has no such state"),
+    (lambda rows: rows[0].update(state_index="999"), "states.csv has no such state"),
     (lambda rows: rows[-1].update(scorer="nobody"), "scorers.json has no such scorer"),
     (lambda rows: rows.append(dict(rows[-1])), "expected one score"),
     (lambda rows: words_of(rows).update(score="5.01"), "the export has 5.01, expected 5"),
@@ -83,13 +82,13 @@ def test_a_measure_within_the_tolerance_is_the_same(scored):
 
 def test_the_report_follows_scores_like_measures(scored):
     record = sampler.read_record(scored)
-    whole = [{**row, "score": row["score"] or "1"} for row in record.scores]
-    report = list(diagnose(replace(record, scores=whole), np.random.default_rng(0)))
+    whole = [{**row, "score": row["score"] or "1"} for row in record["scores"]]
+    report = list(diagnose(record.but(scores=whole), np.random.default_rng(0)))
     assert any(line.startswith("Convergence of length: R-hat") for line in report)
     assert sum(line.startswith("Convergence of words:") for line in report) == 1
     # Where a state that was visited has none, it says so and invents nothing.
-    last = record.samples[-1]["state"]
-    gone = [{**row, "score": "" if row["state"] == last else row["score"]} for row in record.scores]
-    report = diagnose(replace(record, scores=gone), np.random.default_rng(0))
+    last = record["samples"][-1]["state_index"]
+    gone = [{**row, "score": "" if row["state_index"] == last else row["score"]} for row in record["scores"]]
+    report = diagnose(record.but(scores=gone), np.random.default_rng(0))
     lines = [line for line in report if line.startswith("Convergence of length:")]
     assert "have no number there" in lines[0]

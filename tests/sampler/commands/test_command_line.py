@@ -12,22 +12,23 @@ from pathlib import Path
 
 import pytest
 
+from sampler import tables
 from sampler.commands import main
 from tests.support.campaigns import archive
 from tests.support.campaigns import spreadsheet as table
 from tests.support.sampling import make_record
 
-VOTE_OF = "chain,step,number,judge,annotator,chosen_side,for_proposal\n0,{step},1,{judge},ada,first,1\n"
+VOTE_OF = "chain_index,step,number,judge_index,voter,cast_at,chosen_side,for_proposal\n0,{step},1,{judge},7,,first,1\n"
 CONTENTS = ("'=1+1", "plain", "'-dash", "two\nlines", "''quoted")
 
 
 def as_files(record, **changed):
     """Return the files of a record as an export holds them, some replaced, None for one that is missing."""
-    states = [row | {"content": CONTENTS[int(row["state"])]} for row in record.states]
-    tables = {"states": states, "steps": record.steps, "votes": record.votes, "samples": record.samples}
+    states = [row | {"content": CONTENTS[int(row["state_index"])]} for row in record["states"]]
     files = {"campaign.json": json.dumps(record.config).encode()}
-    for name, rows in tables.items():
-        files[f"{name}.csv"] = table([list(rows[0]), *(list(row.values()) for row in rows)])
+    for each in (found for found in tables.CHECKED if found is not tables.CHECKS):
+        rows = states if each is tables.STATES else record[each.name]
+        files[each.file] = table([list(rows[0]) if rows else each.header, *(list(row.values()) for row in rows)])
     given = {name: each.encode() if isinstance(each, str) else each for name, each in (files | changed).items()}
     return {name: content for name, content in given.items() if content is not None}
 
@@ -108,7 +109,7 @@ def test_a_missing_library_is_named(tmp_path, capsys, monkeypatch):
 def test_diagnose_reports_a_record(export, record, capsys):
     assert main(["diagnose", str(export()), "--resamples", "50"]) == 0
     lines = said(capsys).splitlines()
-    assert lines[0] == f"2 chains, 50 decided steps, 1 open; {len(record.votes)} counted votes, 0 late"
+    assert lines[0] == f"2 chains, 50 decided steps, 1 open; {len(record['votes'])} counted votes, 0 late"
     assert lines[2] == "Samples: 50 of the sampling phase"
     assert [line for line in lines if line.startswith("Judge")] == [
         "Judge 0: Which one is more gothic?", "Judge 1: Which is kinder?"
@@ -117,7 +118,10 @@ def test_diagnose_reports_a_record(export, record, capsys):
 
 def test_diagnose_takes_the_measures_of_a_downloaded_table(export, record, tmp_path, capsys):
     path, rows = tmp_path / "properties.csv", [["state", "content", "colourfulness"]]
-    rows += [[row["state"], CONTENTS[int(row["state"])], 10.5 * int(row["state"]) ** 2] for row in record.states]
+    rows += [
+        [row["state_index"], CONTENTS[int(row["state_index"])], 10.5 * int(row["state_index"]) ** 2]
+        for row in record["states"]
+    ]
     # A spreadsheet's byte order mark, and row order of its own.
     path.write_bytes(b"\xef\xbb\xbf" + table([rows[0], *rows[:0:-1]]))
     assert main(["diagnose", str(export()), "--properties", str(path), "--resamples", "10"]) == 0
@@ -130,11 +134,11 @@ def test_diagnose_takes_the_measures_of_a_downloaded_table(export, record, tmp_p
         (None, "cannot be read: "),
         (b"", "is no properties.csv: it has no row, or no column 'state'"),
         (b"colour\n1\n", "is no properties.csv: it has no row, or no column 'state'"),
-        (b"state,colour\n0,1\n0,2\n", "it has two rows for one state"),
-        (b"state,colour\n0\n", "row 2 of properties.csv does not have as many cells"),
+        (b"state_index,colour\n0,1\n0,2\n", "it has two rows for one state"),
+        (b"state_index,colour\n0\n", "row 2 of properties.csv does not have as many cells"),
         (b"\xff\xfe", "cannot be read: "),
-        (b"state,content,colour\n0,another,1\n", "properties.csv is of another campaign"),
-        (b"state,colour\n0,1\n", "properties.csv has no row for state"),
+        (b"state_index,content,colour\n0,another,1\n", "properties.csv is of another campaign"),
+        (b"state_index,colour\n0,1\n", "properties.csv has no row for state"),
     ],
 )
 def test_a_table_that_is_no_table_of_properties_is_refused(content, message, export, tmp_path, capsys):
@@ -157,10 +161,10 @@ def test_diagnose_takes_other_clusters(export, capsys):
         ({"votes.csv": None}, "is not a complete export: There is no item named 'votes.csv'"),
         ({"campaign.json": b"{"}, "cannot be read"),
         ({"campaign.json": b"[]"}, "campaign.json must hold an object"),
-        ({"votes.csv": b"chain,step\n1\n"}, "row 2 of votes.csv does not have as many cells"),
-        ({"votes.csv": b"chain,step\n0,1\n"}, "there is no column or row 'number'"),
+        ({"votes.csv": b"chain_index,step\n1\n"}, "row 2 of votes.csv does not have as many cells"),
+        ({"votes.csv": b"chain_index,step\n0,1\n"}, "there is no column or row 'number'"),
         ({"samples.csv": b"\xff\xfe"}, "cannot be read"),
-        ({"votes.csv": VOTE_OF.format(judge=0, step=99)}, "there is no column or row ('0', '99')"),
+        ({"votes.csv": VOTE_OF.format(judge=0, step=99)}, "there is no column or row (0, 99)"),
         ({"votes.csv": VOTE_OF.format(judge="x", step=1)}, "cannot be read: invalid literal"),
         ({"votes.csv": VOTE_OF.format(judge=7, step=1)}, "cannot be read: "),
     ],

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from sampler import parse_config
+from sampler import Record, parse_config
 from sampler.diagnostics.report import diagnose
 from tests.support.sampling import CATALOG, WORDS, Voters, exported, model, renumbered, run_campaign, twins
 
@@ -28,6 +27,11 @@ def leans_in(lines):
     return [float(found[1]) for found in map(LEAN.match, opening) if found]
 
 
+def with_config(record, **changes):
+    """Return a record with another config."""
+    return Record({"campaign.json": record.config | changes}, record.tables)
+
+
 def sections_of(lines):
     """Return the scores of each judge's section by what they are of."""
     starts = [place for place, line in enumerate(lines) if line.startswith("Judge")]
@@ -37,14 +41,17 @@ def sections_of(lines):
 
 def standard_errors(record, voters):
     """Return the standard errors of scores and of the lean that Fisher's information gives at the planted values."""
-    asked = {(row["chain"], row["step"]): (int(row["current"]), int(row["proposal"])) for row in record.steps}
+    asked = {
+        (row["chain_index"], row["step"]): (int(row["current_state"]), int(row["proposal_state"]))
+        for row in record["steps"]
+    }
     size = len(voters[0].scores)
     information = np.zeros((size + 1, size + 1))
-    for row in record.votes:
-        judge = voters[int(row["judge"])]
+    for row in record["votes"]:
+        judge = voters[int(row["judge_index"])]
         if judge not in voters or judge.source != voters[0].source or judge.question != voters[0].question:
             continue
-        current, proposal = asked[row["chain"], row["step"]]
+        current, proposal = asked[row["chain_index"], row["step"]]
         left, right = (proposal, current) if row["proposal_side"] == "first" else (current, proposal)
         x = np.zeros(size + 1)
         x[left], x[right], x[-1] = 1, -1, 1
@@ -59,17 +66,17 @@ def standard_errors(record, voters):
 
 def test_where_chains_open_later_a_mean_weighs_chains_and_not_steps():
     record = exported([Voters(SCORES, 0.0)])
-    properties = [{"state": str(state), "liking": str(score)} for state, score in enumerate(SCORES)]
+    properties = [{"state_index": str(state), "liking": str(score)} for state, score in enumerate(SCORES)]
     # The first chain has come three steps far; it counts as much as any other.
-    left = [row for row in record.samples if row["chain"] != "0" or int(row["step"]) <= 3]
-    record = replace(record, samples=left, properties=properties)
+    left = [row for row in record["samples"] if row["chain_index"] != "0" or int(row["step"]) <= 3]
+    record = record.but(samples=left, properties=properties)
     assert not any(line.startswith("Mean") for line in report(record, column="liking"))
     of_chains: dict[str, list[float]] = {}
     for row in left:
         if row["step"] != "0":
-            of_chains.setdefault(row["chain"], []).append(SCORES[int(row["state"])])
+            of_chains.setdefault(row["chain_index"], []).append(SCORES[int(row["state_index"])])
     expected = np.mean([np.mean(each) for each in of_chains.values()])
-    elastic = replace(record, config=record.config | {"max_chains": 99})
+    elastic = with_config(record, max_chains=99)
     (line,) = [line for line in report(elastic, column="liking") if line.startswith("Mean")]
     assert line.startswith(f"Mean of liking: {expected:.4g}, ")
     assert f"over {len(of_chains)} chains, weighed equally" in line
@@ -82,7 +89,7 @@ def test_a_planted_lean_is_found_in_either_order(planted, order):
     record = exported(voters, seed=2)
     if (planted, order) == (0.0, "two-judge"):
         # By design: the proposal's half ends early where the proposal loses. This is no lean.
-        assert sum(row["chosen_side"] == "left" for row in record.votes) / len(record.votes) < 0.4
+        assert sum(row["chosen_side"] == "left" for row in record["votes"]) / len(record["votes"]) < 0.4
     (lean,) = leans_in(report(record))
     assert abs(lean - planted) < 4 * standard_errors(record, voters)[1]
 
@@ -171,12 +178,12 @@ def test_every_numeric_property_is_followed_and_named():
 def test_chains_of_different_prompts_are_not_compared():
     record = texts_of([Voters(lambda text: 0.0)], chains=6, steps=50, seed=8)
     # Independent draws, each prompt's far above those of the one before.
-    noise = np.random.default_rng(8).normal(size=len(record.samples))
+    noise = np.random.default_rng(8).normal(size=len(record["samples"]))
     samples = [
-        row | {"height": repr(10 * (int(row["chain"]) % 3) + drawn)}
-        for row, drawn in zip(record.samples, noise.tolist(), strict=True)
+        row | {"height": repr(10 * (int(row["chain_index"]) % 3) + drawn)}
+        for row, drawn in zip(record["samples"], noise.tolist(), strict=True)
     ]
-    found = converged(report(replace(record, samples=samples), column="height"))["height"]
+    found = converged(report(record.but(samples=samples), column="height"))["height"]
     # Means of 25 draws have a standard error of 0.2: R-hat 1.1 takes means that lie 0.45 apart, more than three.
     r_hat = re.match(r"R-hat (\d+\.\d+)", found)
     assert float(r_hat[1]) < 1.15
@@ -186,7 +193,7 @@ def test_chains_of_different_prompts_are_not_compared():
 def pictures():
     """Return a campaign on uploaded pictures, of which the export holds the names."""
     record = exported([Voters(SCORES)], chains=2, steps=10)
-    return replace(record, config=record.config | {"space": CATALOG | {"objects": "images"}})
+    return with_config(record, space=CATALOG | {"objects": "images"})
 
 
 def test_pictures_that_the_export_lacks_are_asked_for():
@@ -200,14 +207,14 @@ def test_pictures_that_the_export_lacks_are_asked_for():
 
 def measured(record, **columns):
     """Return the rows of a properties.csv with these columns."""
-    rows = [{"state": row["state"], "content": row["content"]} for row in record.states]
+    rows = [{"state_index": row["state_index"], "content": row["content"]} for row in record["states"]]
     return [row | {name: str(cells[at]) for name, cells in columns.items()} for at, row in enumerate(rows)]
 
 
 def test_pictures_are_followed_by_the_measures_of_the_downloaded_table():
     record = pictures()
     table = measured(record, colourfulness=(3.5, 10, 33, 59, 82), mood=("a", "b", "c", "d", "e"), tint=(2,) * 5)
-    lines = report(replace(record, properties=table))
+    lines = report(record.but(properties=table))
     found = converged(lines)
     assert list(found) == ["colourfulness", "tint", "weight"]
     assert found["colourfulness"].startswith("R-hat ")
@@ -236,7 +243,7 @@ def test_what_is_no_property_is_refused_with_the_reason(column, reason):
         mood=("a", "b", "c", "d", "e"),
     )  # fmt: skip
     with pytest.raises(ValueError, match=re.escape(reason)):
-        report(replace(record, properties=table), column=column)
+        report(record.but(properties=table), column=column)
 
 
 def test_a_campaign_without_a_decided_step_has_a_report():

@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from sampler import Record
+from sampler import Record, tables
 from tests.sampler.diagnostics.test_diagnose import SCORE, report, texts_of
-from tests.support.sampling import CATALOG, WORDS, Voters
+from tests.support.sampling import CATALOG, WORDS, Voters, row_of
 
 
 def votes_with_effects(rng, clusters, votes=20, effect=1.0, difference=0.5):
     """Return an export of two objects; along each chain the log-odds have an effect of their own, of sd `effect`."""
     judges = [{"question": "Which?", "votes": votes, "order": "random", "source": {"kind": "people"}}]
     config = {"space": CATALOG, "judges": judges, "chains": clusters, "steps": 1, "seed": 0}
-    states = [
-        {"state": str(at), "weight": "1.0", "neighbours": "", "content": WORDS[at], "code": ""} for at in range(2)
-    ]
-    record = Record(config, states, [], [], [])
+    states = [row_of(tables.STATES, state_index=at, object_index=at, weight=1.0, content=WORDS[at]) for at in range(2)]
+    record = Record({"campaign.json": config}, {"states": states})
     chances = 1 / (1 + np.exp(-(difference + effect * rng.normal(size=clusters))))
     first_won, first_left = rng.random((clusters, votes)) < chances[:, None], rng.random((clusters, votes)) < 0.5
     for chain in range(clusters):
-        record.steps.append({"chain": str(chain), "step": "1", "current": "0", "proposal": "1", "verdict": ""})
+        of_step = {"chain_index": chain, "step": 1}
+        record["steps"].append(row_of(tables.STEPS, **of_step, current_state=0, proposal_state=1))
         for won, left in zip(first_won[chain].tolist(), first_left[chain].tolist(), strict=True):
-            record.votes.append(
-                {
-                    "chain": str(chain), "step": "1", "number": "1", "judge": "0", "annotator": "",
-                    "chosen_side": "first" if won == left else "second", "for_proposal": str(int(not won)),
-                }
-            )  # fmt: skip
+            side = "first" if won == left else "second"
+            cells = {"number": 1, "judge_index": 0, "chosen_side": side, "for_proposal": int(not won)}
+            record["votes"].append(row_of(tables.VOTES, **of_step, **cells))
     return record
 
 
@@ -49,10 +45,10 @@ def test_prompts_are_the_clusters_where_there_are_prompts():
     record = texts_of([Voters(lambda text: 0.0)], chains=20, steps=10, seed=13)
     lean = {
         cluster: next(line for line in report(record, cluster=cluster, resamples=50) if line.startswith("Lean"))
-        for cluster in (None, "prompt", "chain", "annotator")
+        for cluster in (None, "prompt", "chain", "voter")
     }
     assert lean[None] == lean["prompt"]
     assert "one from 3 clusters (prompts) is not to be trusted" in lean["prompt"]
     assert "95 % interval" in lean["chain"]
     assert "clusters: chains)" in lean["chain"]
-    assert "clusters (annotators)" in lean["annotator"]
+    assert "clusters (voters)" in lean["voter"]

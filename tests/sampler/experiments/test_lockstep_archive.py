@@ -51,16 +51,16 @@ def test_every_verdict_is_worked_out_again_and_the_samples_are_where_the_chains_
     assert not found.differences
     assert found.verdicts == SETTINGS.chains * SETTINGS.steps
     record = sampler.read_record(path)
-    assert not record.votes
-    last = {int(row["chain"]): row["content"] for row in record.samples if int(row["step"]) == SETTINGS.steps}
+    assert not record["votes"]
+    last = {int(row["chain_index"]): row["content"] for row in record["samples"] if int(row["step"]) == SETTINGS.steps}
     assert last == {each.chain: each.smiles for each in ended}
-    assert len(record.samples) == SETTINGS.chains * (SETTINGS.steps + 1)
-    contents = {row["state"]: row["content"] for row in record.states}
-    assert all(contents[row["state"]] == row["content"] for row in record.samples)
-    for row in record.states:
-        alike = [int(other["state"]) for other in record.states if other["content"] == row["content"]]
-        assert int(row["object"]) == min(alike)
-    moved = sum(row["verdict"] == "accept" and row["current"] != row["proposal"] for row in record.steps)
+    assert len(record["samples"]) == SETTINGS.chains * (SETTINGS.steps + 1)
+    contents = {row["state_index"]: row["content"] for row in record["states"]}
+    assert all(contents[row["state_index"]] == row["content"] for row in record["samples"])
+    for row in record["states"]:
+        alike = [int(other["state_index"]) for other in record["states"] if other["content"] == row["content"]]
+        assert int(row["object_index"]) == min(alike)
+    moved = sum(row["verdict"] == "accept" and row["current_state"] != row["proposal_state"] for row in record["steps"])
     assert moved == sum(each.moved for each in ended) > 0
 
 

@@ -11,6 +11,7 @@ import zlib
 import pytest
 
 import sampler
+from sampler import tables
 from sampler.commands import main
 from tests.support.campaigns import example_record
 from tests.support.sampling import files_of, hashed, rows_of, write
@@ -19,7 +20,7 @@ TEXTS = "catalog-texts"
 
 
 MEGABYTE = 2**20
-CHECKS = b"annotator,after_votes,expected_side,chosen_side,passed,elapsed_ms,shown_at,answered_at"
+CHECKS = ",".join(map(str, tables.CHECKS.header)).encode()
 
 
 def refused(path, capsys) -> str:
@@ -101,7 +102,7 @@ def test_documents_of_any_shape_are_refused_with_their_file(name, content, tmp_p
     assert name in {each.file for each in found.differs}
 
 
-@pytest.mark.parametrize("field", ["source", "identities", "judge", "question", "prompt"])
+@pytest.mark.parametrize("field", ["source", "identities", "judge_index", "question", "prompt"])
 def test_judges_of_other_shapes_are_differences(field, tmp_path):
     files = files_of(example_record("people-and-model"))
     judges = json.loads(files["judges.json"])
@@ -115,7 +116,11 @@ def test_judges_of_other_shapes_are_differences(field, tmp_path):
 @pytest.mark.parametrize("table", ["votes.csv", "steps.csv", "states.csv", "samples.csv"])
 def test_a_cell_of_every_column_that_is_no_number_is_told_with_its_row(table, tmp_path):
     files = files_of(example_record(TEXTS))
-    numbers = [name for name in rows_of(files, table)[0] if name in ("chain", "step", "state", "judge", "log_r0")]
+    numbers = [
+        name
+        for name in rows_of(files, table)[0]
+        if name in ("chain_index", "step", "state_index", "judge_index", "log_r0")
+    ]
     assert numbers
     for name in numbers:
         lines = files[table].decode().split("\r\n")
@@ -131,11 +136,14 @@ def test_a_cell_of_every_column_that_is_no_number_is_told_with_its_row(table, tm
 @pytest.mark.parametrize(
     ("table", "content"),
     [
-        ("checks.csv", CHECKS + b"\n,1,left,,,,,\n"),
-        ("checks.csv", CHECKS + b"\n1,one,left,,,,,\n"),
-        ("checks.csv", CHECKS + b",kind,swapped\n1,1,left,,,,,,gold,maybe\n"),
-        ("columns.csv", b"state,column,value\nfirst,author,Ann\n"),
-        ("columns.csv", b"state,column,value\n,author,Ann\n"),
+        ("checks.csv", CHECKS + b"\n,1,gold,,1" + b"," * 10 + b"\n"),
+        ("checks.csv", CHECKS + b"\n1,one,gold,,1" + b"," * 10 + b"\n"),
+        ("checks.csv", CHECKS + b"\n1,1,gold,,maybe" + b"," * 10 + b"\n"),
+        ("columns.csv", b"state_index,column,value\nfirst,author,Ann\n"),
+        ("columns.csv", b"state_index,column,value\n,author,Ann\n"),
+        ("events.csv", b"number,at,kind,by,voter,data\n1,2026-11-20T10:00:00Z,extended,,,{}\n"),
+        ("events.csv", b"number,at,kind,by,voter,data\n1,2026-11-20T10:00:00Z,extended,,,{broken}\n"),
+        ("events.csv", b"number,at,kind,by,voter,data\n1,2026-11-20T10:00:00Z,chain-ended,,,[]\n"),
     ],
 )
 def test_a_cell_of_a_table_that_not_every_record_has_is_told_with_its_row(table, content, tmp_path):

@@ -7,10 +7,10 @@ import json
 
 import pytest
 
-from sampler import parse_config, replay
+from sampler import Record, parse_config, replay, tables
+from sampler.record.differences import step_key
 from sampler.spaces.texts.grammar import Grammar
-from tests.support.sampling import RecordArguments as Record
-from tests.support.sampling import Voters, run_campaign, text_row
+from tests.support.sampling import Voters, row_of, run_campaign
 
 MODEL = Grammar({"story": ["[a|b][c|d][e|f][g|h]", "[i|j][k|l]", "m"]})
 FRESH, SUFFIX = {"kind": "independent"}, {"kind": "suffix"}
@@ -41,9 +41,9 @@ def record_of(kernel) -> Record:
     )
     longer = Voters(lambda state: len(state.tokens) / 4, budget=1, question="Which one?")
     found = run_campaign(config.build(model=MODEL), {}, [longer], chains=2, steps=40, seed=5)
-    for row in found.steps if config.has_parts else ():
-        row["part"] = str(config.part_of(int(row["chain"]), int(row["step"])))
-    return Record(config.model_dump(mode="json"), found.states, found.steps, found.votes, found.samples)
+    for row in found["steps"] if config.has_parts else ():
+        row["part_index"] = str(config.part_of(int(row["chain_index"]), int(row["step"])))
+    return Record({tables.CONFIG: config.model_dump(mode="json")}, found.tables)
 
 
 RECORDS = {name: record_of(kernel) for name, kernel in KERNELS.items()}
@@ -51,7 +51,7 @@ every_kernel = pytest.mark.parametrize("name", KERNELS)
 
 
 def differences(record):
-    return replay(*record.tables()).differences
+    return replay(record).differences
 
 
 @every_kernel
@@ -60,12 +60,12 @@ def test_an_honest_record_replays(name):
 
 
 def tokens_of(record, number):
-    return next(json.loads(row["code"])["tokens"] for row in record.states if row["state"] == number)
+    return next(json.loads(row["code"])["tokens"] for row in record["states"] if row["state_index"] == number)
 
 
 def write(record, number, tokens):
     """Put another whole text in the place of a state, content and all."""
-    row = next(row for row in record.states if row["state"] == number)
+    row = next(row for row in record["states"] if row["state_index"] == number)
     code = json.loads(row["code"]) | {"tokens": tokens, "text": MODEL.text("one", tuple(tokens))}
     row |= {"code": json.dumps(code), "content": code["text"]}
 
@@ -74,10 +74,10 @@ def rejected(record):
     """Return the rejected steps whose proposals have as many tokens as the text before."""
     return [
         step
-        for step in record.steps
+        for step in record["steps"]
         if step["verdict"] == "reject"
-        and step["current"] != step["proposal"]
-        and len(tokens_of(record, step["current"])) == len(tokens_of(record, step["proposal"]))
+        and step["current_state"] != step["proposal_state"]
+        and len(tokens_of(record, step["current_state"])) == len(tokens_of(record, step["proposal_state"]))
     ]
 
 
@@ -85,12 +85,14 @@ def rejected(record):
 def test_a_text_that_does_not_begin_as_the_cut_says_is_found(name):
     found = []
     for step in rejected(RECORDS[name]):
-        record, before = copy.deepcopy(RECORDS[name]), tokens_of(RECORDS[name], step["current"])
+        record, before = copy.deepcopy(RECORDS[name]), tokens_of(RECORDS[name], step["current_state"])
         longest = [tokens for tokens in MODEL.derivations("one") if len(tokens) == len(before)]
         other = next((tokens for tokens in longest if tokens[1:2] != tuple(before[1:2])), None)
         if other:
-            write(record, step["proposal"], list(other))
-            found += [each for each in differences(record) if (each.step, each.what) == (int(step["step"]), "proposal")]
+            write(record, step["proposal_state"], list(other))
+            found += [
+                each for each in differences(record) if (each.step, each.what) == (step_key(step), "proposal_state")
+            ]
     assert found
     assert {each.recorded for each in found} == {"another beginning"}
     assert all("the same first" in each.recomputed for each in found)
@@ -98,17 +100,21 @@ def test_a_text_that_does_not_begin_as_the_cut_says_is_found(name):
 
 def test_a_new_text_where_the_cut_lies_behind_the_end_is_found():
     record = copy.deepcopy(RECORDS["limit"])
-    step = next(step for step in reversed(record.steps) if step["current"] == step["proposal"])
-    chain, number = int(step["chain"]), int(step["step"])
+    step = next(step for step in reversed(record["steps"]) if step["current_state"] == step["proposal_state"])
+    chain, number = int(step["chain_index"]), int(step["step"])
     made = str(number * 2 + chain)
     # The step as it would stand if it had proposed a text of its own, and that had been rejected; what follows is cut.
-    step |= {"proposal": made, "verdict": "reject", "votes_cast": "1", "votes_for": "0"}
-    vote = {"chain": chain, "step": number, "number": 1, "judge": 0, "question": "Which one?", "annotator": "p"}
-    record.votes.append(text_row(**vote, for_proposal=0, proposal_side="first", chosen_side="second"))
-    old = next(row for row in record.states if row["state"] == step["current"])
-    record.states.append(dict(old, state=made))
+    step |= {"proposal_state": made, "verdict": "reject"}
+    vote = {"chain_index": chain, "step": number, "number": 1, "judge_index": 0, "question": "Which one?", "voter": 1}
+    states = {"first_state": made, "second_state": step["current_state"], "chosen_state": step["current_state"]}
+    sides = {"for_proposal": 0, "proposal_side": "first", "chosen_side": "second"}
+    record["votes"].append(row_of(tables.VOTES, **vote, **states, **sides))
+    old = next(row for row in record["states"] if row["state_index"] == step["current_state"])
+    record["states"].append(dict(old, state_index=made))
     write(
-        record, made, list(next(t for t in MODEL.derivations("one") if list(t) != tokens_of(record, step["current"])))
+        record,
+        made,
+        list(next(t for t in MODEL.derivations("one") if list(t) != tokens_of(record, step["current_state"]))),
     )
     assert any(found.recomputed.startswith("the same text") for found in differences(record))
 
@@ -119,4 +125,4 @@ def test_another_base_ratio_than_that_of_the_move_is_found(name, said):
     step = rejected(record)[-1]
     step["log_r0"] = said
     found = differences(record)[0]
-    assert (found.step, found.what) == (int(step["step"]), "log_r0")
+    assert (found.step, found.what) == (step_key(step), "log_r0")

@@ -1,7 +1,7 @@
 """Twelve true records are accepted, and each way to change one is refused by file and row: as it is, and hashed again.
 
 The changed record is tried twice. As it is, its hashes tell which file was changed. Hashed again, only its content can
-tell; `UNSEEN` names the changes that it cannot, and docs/record-format.md lists them.
+tell; `UNSEEN` names the changes that it cannot, and docs/record.md lists them.
 """
 
 import copy
@@ -22,7 +22,6 @@ TRUE = (
 )  # fmt: skip
 OTHER = {"first": "second", "second": "first"}
 OTHER_RATING = {str(rating): str(10 - rating) if rating != 5 else "6" for rating in range(1, 10)}
-VERDICTS = {"accept": "reject", "reject": "accept"}
 Row = dict[str, str]
 
 
@@ -109,8 +108,8 @@ def both(*changes: Callable[[Files], Files]) -> Callable[[Files], Files]:
     return changed
 
 
-def flipped(row: int, votes_for: tuple[int, str] | None = None) -> Callable[[Files], Files]:
-    """Return the flip of a vote, and of the tally that its step has, if that is given with the step's row."""
+def flipped(row: int) -> Callable[[Files], Files]:
+    """Return the flip of a vote."""
 
     def change(found: list[Row]) -> None:
         vote = found[row - 2]
@@ -118,8 +117,7 @@ def flipped(row: int, votes_for: tuple[int, str] | None = None) -> Callable[[Fil
         is_for = str(1 - int(vote["for_proposal"]))
         vote |= {"chosen_side": side, "for_proposal": is_for, "chosen_state": vote[f"{side}_state"]}
 
-    vote = rows("votes.csv", change)
-    return vote if votes_for is None else both(vote, cell("steps.csv", votes_for[0], "votes_for", votes_for[1]))
+    return rows("votes.csv", change)
 
 
 def swapped_sides(row: int) -> Callable[[Files], Files]:
@@ -143,7 +141,7 @@ def swapped_order(one: int, other: int) -> Callable[[Files], Files]:
 
 def nine_votes_more(found: list[Row]) -> None:
     """Add votes of others after a verdict."""
-    found[3:3] = [found[2] | {"number": str(number), "annotator": f"9{number}"} for number in range(4, 13)]
+    found[3:3] = [found[2] | {"number": str(number), "voter": f"9{number}"} for number in range(4, 13)]
 
 
 def renamed_text(files: Files) -> Files:
@@ -181,49 +179,23 @@ def of_judge(**changes: object) -> Callable[[Files], Files]:
 VOTES, STEPS, STATES, SAMPLES, RATINGS = "votes.csv", "steps.csv", "states.csv", "samples.csv", "ratings.csv"
 SEEN = {
     "one vote": Tampering(flipped(4), STEPS, 2, changed=VOTES),
-    "one vote with its tally": Tampering(flipped(4, (2, "0 1")), STEPS, 2, changed=VOTES),
-    "one answer without its side": Tampering(cell(VOTES, 2, "for_proposal", "1"), VOTES, 2),
-    "one chosen side": Tampering(cell(VOTES, 2, "chosen_side", "second"), VOTES, 2),
-    "one side of the proposal": Tampering(cell(VOTES, 3, "proposal_side", "second"), VOTES, 3),
     "one order of votes": Tampering(swapped_order(2, 4), VOTES, 2),
-    "one number of a vote": Tampering(cell(VOTES, 3, "number", "1"), VOTES, 3),
     "one vote left out": Tampering(rows(VOTES, lambda found: found.pop(2)), STEPS, 2, changed=VOTES),
     "the first vote left out": Tampering(rows(VOTES, lambda found: found.pop(0)), STEPS, 2, changed=VOTES),
     "all votes left out": Tampering(rows(VOTES, lambda found: found.__delitem__(slice(4))), STEPS, 2, changed=VOTES),
     "many votes more": Tampering(rows(VOTES, nine_votes_more), VOTES, 5),
     "one vote twice": Tampering(rows(VOTES, lambda found: found.insert(3, found[2] | {"number": "4"})), VOTES, 5),
-    "a late vote that counts": Tampering(cell(VOTES, 5, "number", "4"), VOTES, 5),
-    "one vote of another judge": Tampering(cell(VOTES, 2, "judge", "1"), VOTES, 2),
-    "one question": Tampering(cell(VOTES, 3, "question", "Which is longer?"), VOTES, 3),
-    "the other judge's question": Tampering(cell(VOTES, 2, "question", "Which is better?"), VOTES, 2),
-    "two votes of one person": Tampering(cell(VOTES, 4, "annotator", "3"), VOTES, 4),
-    "one vote of no step": Tampering(cell(VOTES, 2, "step", "99"), VOTES, 2),
-    "one uniform": Tampering(cell(STEPS, 3, "uniform", "0.5"), STEPS, 3),
-    "the last digit of a uniform": Tampering(cell(STEPS, 2, "uniform", lambda u: u[:-1] + "3"), STEPS, 2),
-    "no uniform": Tampering(cell(STEPS, 2, "uniform", ""), STEPS, 2),
-    "one base ratio": Tampering(cell(STEPS, 4, "log_r0", "0.1"), STEPS, 4),
-    "one budget of a step": Tampering(cell(STEPS, 5, "budgets", "3 1"), STEPS, 5),
-    "votes cast": Tampering(cell(STEPS, 2, "votes_cast", "1 1"), STEPS, 2),
-    "no votes cast": Tampering(cell(STEPS, 2, "votes_cast", ""), STEPS, 2),
-    "a vote cast by the other judge": Tampering(cell(STEPS, 2, "votes_cast", "1 2"), STEPS, 2),
-    "votes for": Tampering(cell(STEPS, 2, "votes_for", "2 1"), STEPS, 2),
-    "one judge's votes for": Tampering(cell(STEPS, 2, "votes_for", "1"), STEPS, 2),
-    "one verdict": Tampering(cell(STEPS, 3, "verdict", VERDICTS.__getitem__), STEPS, 3),
-    "no verdict": Tampering(cell(STEPS, 3, "verdict", ""), STEPS, 3),
-    "one current object": Tampering(cell(STEPS, 3, "current", "2"), STEPS, 3),
-    "one proposal": Tampering(cell(STEPS, 4, "proposal", "4"), STEPS, 4),
-    "current and proposal": Tampering(both(cell(STEPS, 2, "current", "7"), cell(STEPS, 2, "proposal", "1")), STEPS, 2),
+    "two votes of one person": Tampering(cell(VOTES, 4, "voter", "3"), VOTES, 4),
+    "current and proposal": Tampering(
+        both(cell(STEPS, 2, "current_state", "7"), cell(STEPS, 2, "proposal_state", "1")), STEPS, 2
+    ),
     "one step left out": Tampering(rows(STEPS, lambda found: found.pop(1)), STEPS, 3),
     "one step twice": Tampering(rows(STEPS, lambda found: found.insert(1, dict(found[0]))), STEPS, 3),
-    "a number that is none": Tampering(cell(STEPS, 3, "log_r0", "low"), STEPS, 3),
-    "one sample": Tampering(cell(SAMPLES, 3, "state", lambda state: "0" if state != "0" else "3"), SAMPLES, 3),
-    "one sample's text": Tampering(cell(SAMPLES, 2, "content", "Another text."), SAMPLES, 2),
     "one sample with its text": Tampering(
-        both(cell(SAMPLES, 3, "state", "2"), cell(SAMPLES, 3, "content", "The red sea stood there.")), SAMPLES, 3
+        both(cell(SAMPLES, 3, "state_index", "2"), cell(SAMPLES, 3, "content", "The red sea stood there.")), SAMPLES, 3
     ),
     "one sample left out": Tampering(rows(SAMPLES, lambda found: found.pop(3)), SAMPLES),
     "one sample twice": Tampering(rows(SAMPLES, lambda found: found.append(dict(found[0]))), SAMPLES, 12),
-    "one weight": Tampering(cell(STATES, 3, "weight", "40.0"), STEPS, 2, changed=STATES),
     "one link": Tampering(
         both(cell(STATES, 3, "neighbours", "0 2 4 9 10"), cell(STATES, 9, "neighbours", "4 6")),
         STEPS,
@@ -238,7 +210,7 @@ SEEN = {
     "the seed with its hash": Tampering(other_seed, STEPS, 2, changed="campaign.json"),
     "the random bits": Tampering(of_config(seed_salt="0" * 32), "campaign.json"),
     "the hash left out": Tampering(without_hash, "campaign.json"),
-    "the budget": Tampering(of_judge(budget=4), STEPS, 2, changed="campaign.json"),
+    "the budget": Tampering(of_judge(votes=4), STEPS, 2, changed="campaign.json"),
     "the question": Tampering(of_judge(question="Which is longer?"), "campaign.json"),
     "fewer steps": Tampering(of_config(steps=3), STEPS, 5, changed="campaign.json"),
     "fewer chains": Tampering(of_config(chains=1), STEPS, 6, changed="campaign.json"),
@@ -246,22 +218,19 @@ SEEN = {
     "the judges": Tampering(document("judges.json", lambda held: held[0].update(question="?")), "judges.json"),
     "a file missing": Tampering(without(VOTES), VOTES),
     "a config missing": Tampering(without("campaign.json"), "campaign.json"),
-    "a column missing": Tampering(without_column(VOTES, "judge"), VOTES),
+    "a column missing": Tampering(without_column(VOTES, "judge_index"), VOTES),
     "one side that a model saw": Tampering(swapped_sides(2), VOTES, 2, "model-asked-first"),
-    "one probability of a model": Tampering(cell(VOTES, 2, "preference", "0.0"), VOTES, 2, "model-asked-first"),
-    "one slot of a model": Tampering(cell(VOTES, 3, "slot", "0"), VOTES, 3, "model-asked-first"),
     "one rating": Tampering(
         cell(RATINGS, 2, "rating", OTHER_RATING.__getitem__), STEPS, 2, "ratings-difference", RATINGS
     ),
     "one rating left out": Tampering(rows(RATINGS, lambda found: found.pop(0)), RATINGS, name="ratings-difference"),
-    "one rating off its scale": Tampering(cell(RATINGS, 2, "rating", "99"), RATINGS, 2, "ratings-difference"),
 }  # fmt: skip
 UNSEEN = {
-    "a vote whose flip changes no verdict": Tampering(flipped(8, (6, "1 0")), VOTES),
+    "a vote whose flip changes no verdict": Tampering(flipped(8), VOTES),
     "a vote that came too late": Tampering(flipped(5), VOTES),
     "the order of two votes that settle nothing earlier": Tampering(swapped_order(2, 3), VOTES),
     "where a person saw the two objects": Tampering(swapped_sides(2), VOTES),
-    "who voted": Tampering(cell(VOTES, 2, "annotator", "9"), VOTES),
+    "who voted": Tampering(cell(VOTES, 2, "voter", "9"), VOTES),
     "how long an answer took": Tampering(cell(VOTES, 2, "elapsed_ms", "5"), VOTES),
     "when a vote was cast": Tampering(cell(VOTES, 2, "cast_at", "2026-11-22T11:05:55.151+00:00"), VOTES),
     "when a step was decided": Tampering(cell(STEPS, 2, "decided_at", "2026-11-22T12:00:00.000+00:00"), STEPS),
@@ -274,7 +243,7 @@ EVERY = SEEN | UNSEEN
 
 
 def test_the_docs_list_what_cannot_be_seen():
-    text = (Path(__file__).parents[3] / "docs" / "record-format.md").read_text()
+    text = (Path(__file__).parents[3] / "docs" / "record.md").read_text()
     assert [name for name in UNSEEN if name not in text] == []
 
 

@@ -18,7 +18,7 @@ from django.core.management.base import BaseCommand, CommandError
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import extension
 from prefmh_web.campaigns.models import Campaign, Catalog, CreationKey
-from prefmh_web.config import CampaignConfig, json_schema
+from prefmh_web.config import CampaignConfig, json_schema, settings_page
 from prefmh_web.setup import apply, export, files
 from prefmh_web.setup.problems import Problem, SetupError
 from prefmh_web.setup.reading import Tell
@@ -59,6 +59,7 @@ class Command(BaseCommand):
                 told = "write the setup there, with the uploaded file as a ZIP; otherwise campaign.yaml is printed"
                 action.add_argument("--out", type=Path, metavar="FILE", help=told)
         actions.add_parser("schema", help="print the JSON Schema of campaign.yaml")
+        actions.add_parser("settings", help="print every setting as a page of Markdown")
         for action in actions.choices.values():
             action.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -139,7 +140,11 @@ class Command(BaseCommand):
         return {"campaign": campaign.pk, "file": str(out)}
 
     def _schema(self, _given: dict[str, Any]) -> dict[str, Any]:
-        self.stdout.write(schema_text(), ending="")
+        self.stdout.write(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+        return {}
+
+    def _settings(self, _given: dict[str, Any]) -> dict[str, Any]:
+        self.stdout.write(settings_page(), ending="")
         return {}
 
     def _status(self, given: dict[str, Any], campaign: Campaign) -> dict[str, Any]:
@@ -175,11 +180,6 @@ class Command(BaseCommand):
     def _as_json(self, given: dict[str, Any], problems: list[dict[str, Any]]) -> None:
         if given["json"]:
             self.stdout.write(json.dumps({"ok": False, "problems": problems}))
-
-
-def schema_text() -> str:
-    """Return the JSON Schema of a setup, as `docs/campaign.schema.json` has it."""
-    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
 @contextmanager
