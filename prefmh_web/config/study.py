@@ -118,7 +118,7 @@ USUAL_PAY = {
 }
 
 
-_HOW = {
+_HOW: dict[str, str] = {
     Outcome.COMPLETED: "with all votes given",
     Outcome.NOTHING_LEFT: "because nothing is left to vote on",
     Outcome.NO_CONSENT: "without consent",
@@ -572,7 +572,13 @@ class Study(Declared):
         "has none for it: then people are asked to return their place.",
         json_schema_extra=ui(hidden="always", fold=_ENDS, labels=_HOW),
     )
-    pay: Mapping[Outcome, Pay] = Field(default={}, title="Paid", json_schema_extra=ui(fold=_ENDS, labels=_HOW))
+    pay: Mapping[Outcome, Pay] = Field(
+        default={},
+        title="Paid",
+        description="As usual: in full with all votes given and where nothing is left, in part where the time is over or "
+        "the person withdraws, else not.",
+        json_schema_extra=ui(fold=_ENDS, labels=_HOW | {"": "as usual"}),
+    )
     way_back: str = Field(
         default="",
         max_length=500,

@@ -401,7 +401,9 @@ class Table(Part):
         self.leaves: dict[str, Leaf] = {}
         for key in keys:
             label = str(self.shown.labels.get(key, key.label))
-            one = FieldInfo(annotation=Union[value_type, None], default=None, title=label)  # noqa: UP007 - made at run time
+            either = Union[value_type, None]  # noqa: UP007 - made at run time
+            shown = ui(labels={"": self.shown.labels.get("", "")})
+            one = FieldInfo(annotation=either, default=None, title=label, json_schema_extra=shown)
             field = field_of(label, one)
             known: dict[str, Any] = {"was": self.was.get(key.value, None), "field": field, "why_fixed": self.why_fixed}
             self.leaves[key.value] = Leaf(form, f"{name}.{key.value}", f"{path}.{key.value}", one, **known)
