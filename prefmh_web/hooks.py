@@ -13,7 +13,7 @@ START_DEMANDS = (
     "prefmh_web.participants.budget.demand_fit",
 )
 """Called with a draft before it starts; each raises NotPossible where it cannot."""
-STARTED = ("prefmh_web.participants.consent.keep_of",)
+STARTED = ("prefmh_web.participants.consent.keep",)
 """Called with a campaign, in the transaction in which it starts."""
 EXTENSION_DEMANDS = ("prefmh_web.participants.budget.demand_covers",)
 """Called with a campaign, and the steps that are to be added; each raises NotPossible where it cannot be longer."""

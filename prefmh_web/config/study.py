@@ -24,7 +24,7 @@ from sampler.judges import Shares
 VOTERS = "it decides who votes and how much each gives, so the votes before and after would be of two crowds"
 TRIALS = "the record declares beforehand how often trials come, and their answers are compared with each other"
 _LIMITS = "Limits, budget and what a place costs"
-_ENDS = "Codes and pay if a part ends in another way, and the address to return to"
+_ENDS = "Completion codes, pay, and the address to return to"
 _ELIGIBLE = "Who can take part"
 _OFTEN = "How often, and gold pairs of your own"
 _WAITING = "When no pair is free"
@@ -118,7 +118,7 @@ USUAL_PAY = {
 }
 
 
-_HOW = {
+_HOW: dict[str, str] = {
     Outcome.COMPLETED: "with all votes given",
     Outcome.NOTHING_LEFT: "because nothing is left to vote on",
     Outcome.NO_CONSENT: "without consent",
@@ -572,7 +572,13 @@ class Study(Declared):
         "has none for it: then people are asked to return their place.",
         json_schema_extra=ui(hidden="always", fold=_ENDS, labels=_HOW),
     )
-    pay: Mapping[Outcome, Pay] = Field(default={}, title="Paid", json_schema_extra=ui(fold=_ENDS, labels=_HOW))
+    pay: Mapping[Outcome, Pay] = Field(
+        default={},
+        title="Paid",
+        description="As usual: in full with all votes given and where nothing is left, in part where the time is over or "
+        "the person withdraws, else not.",
+        json_schema_extra=ui(fold=_ENDS, labels=_HOW | {"": "as usual"}),
+    )
     way_back: str = Field(
         default="",
         max_length=500,

@@ -21,9 +21,8 @@ from prefmh_web.campaigns.monitoring.steps import last_reasoned
 from prefmh_web.campaigns.monitoring.trajectories import Trajectories, trajectories_of
 from prefmh_web.config.campaign import LAYOUTS
 from prefmh_web.console.answers import ANSWERS, AnswerWords
+from prefmh_web.console.described import in_words
 from prefmh_web.console.estimates import Estimate, asks_models, estimates_of
-from prefmh_web.console.forms.rule import rule_line
-from prefmh_web.console.forms.spaces import SPACE_FORMS
 from prefmh_web.console.outlook import Outlook, outlook_of
 from prefmh_web.console.plots import Line, Plot, traces
 from prefmh_web.console.previews import versions_of
@@ -156,8 +155,10 @@ class Board:
         config = self.campaign.config
         judges = list(dict.fromkeys(_judge_line(judge, config) for judge in config.judges))
         return [
-            *SPACE_FORMS[config.space.kind].summary(self.campaign),
-            ("Rule", rule_line(config)),
+            ("What is compared", in_words(config.space)),
+            *([("Objects", self._list)] if not config.generates else []),
+            ("Proposals", in_words(config.kernel)),
+            ("Rule", in_words(config.rule)),
             *([("Questions", "\n".join(judges))] if judges else []),
             ("The chains sample", self.campaign.target_law.replace("; ", "\n")),
             ("Chains", f"{_chains(config)}, {config.steps} steps each"),
@@ -171,6 +172,12 @@ class Board:
             ("Seed", self._seed),
             ("Instructions", config.instructions or "none"),
         ]
+
+    @property
+    def _list(self) -> str:
+        catalog, count = self.campaign.catalog, self.campaign.states.count()
+        kept = f"; further columns: {', '.join(catalog.columns)}" if catalog.columns else ""
+        return f"{count} {self.campaign.object_kind.nouns} from {catalog.filename}{kept}"
 
     @property
     def _seed(self) -> str:

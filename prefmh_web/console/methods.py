@@ -19,7 +19,7 @@ import sampler
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.monitoring.results import Figures
 from prefmh_web.campaigns.started import started_campaign
-from prefmh_web.console.forms.rule import rule_line
+from prefmh_web.console.described import in_words
 from prefmh_web.console.outlook import CUT_SHORT
 
 PAPER = (
@@ -135,7 +135,7 @@ def _who(source: Any, name: str) -> str:
 
 def _rule(config: sampler.ChainConfig) -> Iterator[str]:
     if config.rule.kind != "n-vote":
-        yield f"The rule of acceptance was: {rule_line(config).replace(chr(10), '; ')}."
+        yield f"The rule of acceptance was: {in_words(config.rule)}."
         return
     yield (
         "A proposal was accepted with probability min(1, r0 ∏ K/(N − K + 1)), where r0 is the base ratio and K is how "

@@ -7,8 +7,8 @@ To add a space that generates its objects:
 2. add the config to `Generated` below;
 3. give it a kernel (`sampler.kernels` says how), or name it in the `moves_in` of one that moves here.
 
-Nothing else is needed to simulate, record and replay. To offer it when a campaign is set up in the browser, copy one of
-the forms in `prefmh_web/console/forms/spaces`.
+Nothing else is needed to simulate, record and replay. The form of a campaign's setup is made of the declaration;
+`prefmh_web/console/forms` names the usual move of a space (`moves.py`) and the picture of its card (`setup_form.py`).
 """
 
 from __future__ import annotations

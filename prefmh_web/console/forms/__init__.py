@@ -1,5 +1,1 @@
-"""The forms behind a campaign's setup: fields in, a checked config out."""
-
-from prefmh_web.console.forms.setup import SetupForms
-
-__all__ = ["SetupForms"]
+"""The forms of the console. Those of a campaign's configuration are made of its declaration (`schema_form.py`)."""

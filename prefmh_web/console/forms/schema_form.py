@@ -138,6 +138,8 @@ class Leaf(Part):
         if self.why_fixed:
             field.widget.attrs["disabled"] = True
         form.fields[name], form.leaves[name] = field, self
+        if form.is_filling and form.sent is not None:
+            form.sent.setlist(name, _posted(as_sent(field, field.initial)))
 
     @property
     def bound(self) -> Any:
@@ -172,8 +174,7 @@ class Leaf(Part):
 
     def as_posted(self) -> list[str]:
         """Return what a browser sends of it as it stands."""
-        sent = as_sent(self.form.fields[self.name], self.bound.value())
-        return sent if isinstance(sent, list) else ["on"] * sent if isinstance(sent, bool) else [sent]
+        return _posted(as_sent(self.form.fields[self.name], self.bound.value()))
 
     def all_errors(self) -> Iterator[tuple[str, str, str]]:
         target = self.bound.id_for_label or f"id_{self.name}_0"
@@ -344,18 +345,12 @@ class Rows(Part):
         self.adds = form.is_bound and form.data.get("add") == name and count < self.most
         inner = FieldInfo(annotation=model)
         more["why_fixed"] = self.why_fixed
-        self.rows = [
-            Group(
-                form,
-                f"{name}.{each}",
-                f"{path}.{each}",
-                inner,
-                rows[each] if each < len(rows) else MISSING,
-                model,
-                **more,
-            )
-            for each in range(count + self.adds)
-        ]
+        self.rows: list[Group] = []
+        for each in range(count + self.adds):
+            form.is_filling = self.adds and each == count
+            before = rows[each] if each < len(rows) else MISSING
+            self.rows.append(Group(form, f"{name}.{each}", f"{path}.{each}", inner, before, model, **more))
+        form.is_filling = False
         if self.adds:
             first = next(part for part in self.rows[-1].inner.values() if isinstance(part, Leaf))
             form.fields[first.name].widget.attrs["autofocus"] = True
@@ -406,7 +401,9 @@ class Table(Part):
         self.leaves: dict[str, Leaf] = {}
         for key in keys:
             label = str(self.shown.labels.get(key, key.label))
-            one = FieldInfo(annotation=Union[value_type, None], default=None, title=label)  # noqa: UP007 - made at run time
+            either = Union[value_type, None]  # noqa: UP007 - made at run time
+            shown = ui(labels={"": self.shown.labels.get("", "")})
+            one = FieldInfo(annotation=either, default=None, title=label, json_schema_extra=shown)
             field = field_of(label, one)
             known: dict[str, Any] = {"was": self.was.get(key.value, None), "field": field, "why_fixed": self.why_fixed}
             self.leaves[key.value] = Leaf(form, f"{name}.{key.value}", f"{path}.{key.value}", one, **known)
@@ -438,6 +435,8 @@ class SchemaForm(forms.Form):
     """
 
     use_required_attribute = False
+    is_filling = False
+    """True while the fields of one more row are made, of which nobody has sent anything."""
     only: ClassVar[Collection[str]] = ()
     """The fields of the whole that it shows; empty for all."""
 
@@ -456,7 +455,8 @@ class SchemaForm(forms.Form):
             super().__init__()
             self._build(was)
             sent = self._with_what_is_fixed(sent)
-        super().__init__(sent, files)
+        self.sent = None if sent is None else sent.copy()
+        super().__init__(self.sent, files)
         self._build(was)
 
     def _build(self, was: Mapping[str, Any] | None) -> None:
@@ -604,6 +604,10 @@ class SchemaForm(forms.Form):
 
 def _default_of(info: FieldInfo) -> Any:
     return MISSING if info.is_required() else plain(info.get_default(call_default_factory=True))
+
+
+def _posted(sent: Any) -> list[str]:
+    return sent if isinstance(sent, list) else ["on"] * sent if isinstance(sent, bool) else [sent]
 
 
 def _is_plain(value: Any) -> bool:

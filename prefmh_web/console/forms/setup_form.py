@@ -19,6 +19,8 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db.models import Q
 from django.http import QueryDict
+from django.urls import reverse
+from django.utils.html import format_html
 from pydantic import BaseModel
 from pydantic import ValidationError as Refused
 from pydantic.fields import FieldInfo
@@ -51,6 +53,7 @@ SECTIONS = {
     "3. Who answers": ("panel", "language", "layout", "answering"),
     "4. How long, and what it costs": ("chains", "steps", "max_chains", "burn_in", "seed", "caps", "scorers"),
 }
+_REGISTER = 'To let a model answer, register it under <a href="{}">Models</a> first.'
 _HALVES = ("proposal-first", "proposal-second")
 _BOTH = "Two judges, one for each order: a constant bias to one side cancels, and the question counts twice"
 _ORDER_HELP = (
@@ -151,11 +154,6 @@ class SetupForm(SchemaForm):
     def sections(self) -> list[tuple[str, list[Part | Fold]]]:
         """The parts of the page, each with its title."""
         return [(title, self.root.arranged(names)) for title, names in SECTIONS.items()]
-
-    @property
-    def has_endpoints(self) -> bool:
-        """Whether a model can be chosen to answer."""
-        return bool(self._endpoints)
 
     @property
     def upload(self) -> Any:
@@ -259,7 +257,8 @@ class SetupForm(SchemaForm):
                 info, annotation=UsualMoves | sampler.KernelConfig, default=UsualMoves(), shown={"fold": fold}
             )
         if path == "judges":
-            return _other(info, shown={"start": True})
+            link = format_html(_REGISTER, reverse("console:endpoints"))
+            return _other(info, description="" if self._endpoints else link, shown={"start": True})
         if path == "judges.*.order" and self.is_folded:
             labels = {name: ORDERS[name] for name in ("random", "balanced")} | {"both": _BOTH}
             order = Literal["random", "balanced", "both"]

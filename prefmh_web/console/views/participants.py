@@ -1,12 +1,13 @@
 """The people of a campaign, for its owner: how they come, what they are paid for, and who they are."""
 
+from collections.abc import Mapping
 from itertools import chain
 from types import ModuleType
 
 from asgiref.sync import sync_to_async
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -14,11 +15,10 @@ from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.lifecycle.access import Right
+from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.record import export
-from prefmh_web.console.forms.consent_template import CONSENT
 from prefmh_web.console.forms.erasure import ForceForm
-from prefmh_web.console.forms.protocol import ProtocolForms
-from prefmh_web.console.forms.recruitment import RecruitmentForm
+from prefmh_web.console.forms.study_forms import ParticipantsForm, ProtocolForm
 from prefmh_web.console.views.campaigns import campaign_for, posts_by_user, told
 from prefmh_web.participants import answers as answer_table
 from prefmh_web.participants import budget, erasure, own_pairs, payments, places
@@ -35,22 +35,9 @@ _CSV = "text/csv; charset=utf-8"
 def participants(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     """Set up how people come, and show how many have."""
     campaign = campaign_for(request, campaign_id, Right.OWN)
-    study = campaign.config.study
-    posted = request.POST if request.method == "POST" else None
-    form = RecruitmentForm(posted, campaign=campaign, study=study)
-    if posted is not None and "template" in posted:
-        # Nothing is stored, and what was typed stays.
-        typed = posted.dict() | {"excluded": posted.getlist("excluded"), "consent": CONSENT}
-        posted, form = None, RecruitmentForm(campaign=campaign, study=study, initial=typed)
-    if posted is not None and form.is_valid():
-        try:
-            config = campaign.typed_config
-            changes.apply(campaign, config.model_copy(update={"study": form.study(config.study)}), request.user)
-        except NotPossible as reason:
-            return told(request, campaign, reason)
-        messages.info(request, "Saved.")
-        following = "protocol" if request.POST.get("next") == "protocol" else "participants"
-        return redirect(f"console:{following}", campaign_id=campaign.pk)
+    form, study = ParticipantsForm(campaign, _sent(request)), campaign.config.study
+    if (done := _saved(request, campaign, form, {"protocol": "protocol"}, "participants")) is not None:
+        return done
     parts = Participation.objects.filter(campaign=campaign)
     invitation = campaign.invitations.filter(revoked_at=None, is_single_use=False).first()
     context = {
@@ -78,25 +65,35 @@ def participants(request: SignedInRequest, campaign_id: int) -> HttpResponse:
 def protocol(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     """Set up what is asked of people beside their votes."""
     campaign = campaign_for(request, campaign_id, Right.OWN)
-    posted = request.POST if request.method == "POST" else None
-    study = campaign.config.study
-    knows_people = study.platform.knows_people
-    protocol_now = study.protocol
-    forms = ProtocolForms(protocol_now, campaign, posted, knows_people=knows_people)
-    if posted is not None and (checked := forms.checked()) is not None:
-        try:
-            config, asked = campaign.typed_config, study.model_copy(update={"protocol": checked})
-            changes.apply(campaign, config.model_copy(update={"study": asked}), request.user)
-        except NotPossible as reason:
-            return told(request, campaign, reason)
-        messages.info(request, "Saved.")
-        following = "campaign" if request.POST.get("next") == "start" else "protocol"
-        return redirect(f"console:{following}", campaign_id=campaign.pk)
-    if not (campaign.is_draft or forms.has_errors):
-        forms.freeze()
-    taught = own_pairs.states_among(protocol_now, campaign)
-    context = {"campaign": campaign, "forms": forms, "taught": taught, "has_pairs": bool(protocol_now.own_pairs)}
+    form, protocol = ProtocolForm(campaign, _sent(request)), campaign.config.study.protocol
+    if (done := _saved(request, campaign, form, {"start": "campaign"}, "protocol")) is not None:
+        return done
+    taught = own_pairs.states_among(protocol, campaign)
+    context = {"campaign": campaign, "form": form, "taught": taught, "has_pairs": bool(protocol.own_pairs)}
     return render(request, "console/protocol.html", context)
+
+
+def _sent(request: HttpRequest) -> QueryDict | None:
+    return request.POST if request.method == "POST" else None
+
+
+def _saved(
+    request: SignedInRequest,
+    campaign: Campaign,
+    form: ParticipantsForm | ProtocolForm,
+    following: Mapping[str, str],
+    here: str,
+) -> HttpResponse | None:
+    """Save what was sent, and go to the page that follows; None where nothing was, or something is wrong with it."""
+    if not (form.is_bound and form.is_valid() and form.config):
+        return None
+    try:
+        changes.apply(campaign, form.config, request.user)
+    except NotPossible as reason:
+        return told(request, campaign, reason)
+    messages.info(request, "Saved.")
+    page = following.get(request.POST.get("next", ""), here)
+    return redirect(f"console:{page}", campaign_id=campaign.pk)
 
 
 @login_required

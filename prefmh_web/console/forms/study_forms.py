@@ -1,0 +1,141 @@
+"""The forms of a study: how people come and what they get, and what is asked of them beside votes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from django import forms
+from django.http import QueryDict
+from pydantic import BaseModel
+from pydantic import ValidationError as Refused
+from pydantic.fields import FieldInfo
+
+import sampler
+from prefmh_web.campaigns.models import Campaign
+from prefmh_web.config import CampaignConfig, Protocol, Study, misfits
+from prefmh_web.config.misfits import questions_of
+from prefmh_web.console.forms.consent_template import CONSENT, left_open_in
+from prefmh_web.console.forms.fields import Choices, Several
+from prefmh_web.console.forms.schema_form import Fold, Part, SchemaForm
+from prefmh_web.recruiters import RECRUITERS
+from prefmh_web.setup.fitting import of_owner
+
+TEMPLATE = "consent template"
+"""The button that fills in a text of consent to begin with."""
+
+
+class _StudyForm(SchemaForm):
+    """A part of a campaign's configuration that is about people.
+
+    Args:
+        campaign: whose it is.
+        sent: what the browser sent.
+    """
+
+    at: ClassVar[str]
+    """Where the part stands in the configuration."""
+    config: CampaignConfig | None = None
+    """The whole configuration with what was sent, once it is checked."""
+    titles: ClassVar[dict[str, tuple[str, ...]]]
+
+    def __init__(self, campaign: Campaign, part: BaseModel, sent: QueryDict | None = None):
+        self.campaign, self.typed = campaign, campaign.typed_config
+        was = part.model_dump(mode="json")
+        super().__init__(type(part), was, sent, is_fixed=not campaign.is_draft)
+
+    @property
+    def sections(self) -> list[tuple[str, list[Part | Fold]]]:
+        """The parts of the page, each with its title."""
+        return [(title, self.root.arranged(names)) for title, names in self.titles.items()]
+
+    def problems_of(self, value: dict[str, Any]) -> Iterator[sampler.ConfigProblem]:
+        try:
+            part = self.model.model_validate(value)
+        except Refused as error:
+            yield from sampler.problems_in(error, value)
+            return
+        config = self._whole(part)
+        told = [*misfits(config), *of_owner(config, self.campaign.owner), *self.further(part)]
+        if not told:
+            self.config = config
+        for path, message in told:
+            yield sampler.ConfigProblem(path.removeprefix(f"{self.at}."), message)
+
+    def further(self, part: Any) -> Iterator[tuple[str, str]]:
+        """Yield what only this form refuses."""
+        yield from ()
+
+    def _whole(self, part: Any) -> CampaignConfig:
+        raise NotImplementedError
+
+
+class ParticipantsForm(_StudyForm):
+    """How people come to a campaign, how much each gives, and what they get."""
+
+    at = "study"
+    titles: ClassVar = {
+        "Recruitment": (
+            "recruiter", "parameter", "votes_each", "checks_ids", "places", "budget", "place_pay", "currency",
+            "most_minutes", "most_active_minutes", "absent_minutes", "most_a_minute", "refused",
+        ),
+        "Consent": ("consent",),
+        "The end": ("codes", "pay", "way_back"),
+    }  # fmt: skip
+    only: ClassVar = {*itertools.chain.from_iterable(titles.values())}
+
+    def __init__(self, campaign: Campaign, sent: QueryDict | None = None):
+        others = Campaign.objects.filter(owner=campaign.owner_id).exclude(pk=campaign.pk).exclude(started_at=None)
+        names = others.order_by("name").values_list("pk", "name")
+        self._others: Choices = [({"number": number, "name": name}, name) for number, name in names]
+        if sent is not None and sent.get("add") == TEMPLATE:
+            sent = sent.copy()
+            sent["consent"] = CONSENT
+        super().__init__(campaign, campaign.typed_config.study, sent)
+
+    def _whole(self, part: Study) -> CampaignConfig:
+        return self.typed.model_copy(update={"study": part})
+
+    def further(self, part: Study) -> Iterator[tuple[str, str]]:
+        if left_open := left_open_in(part.consent):
+            yield "consent", f"Fill in what stands in brackets, or take it out: {', '.join(left_open)}"
+
+    def choices_of(self, name: str) -> Choices:
+        return [(each.name, each.title) for each in RECRUITERS.values()]
+
+    def declared_at(self, path: str, info: FieldInfo) -> FieldInfo | None:
+        return None if path == "refused" and not (self._others or self.typed.study.refused) else info
+
+    def by_hand(self, path: str, info: FieldInfo, was: Any) -> forms.Field | None:
+        return Several(self._others, was, label=info.title, required=False) if path == "refused" else None
+
+
+class ProtocolForm(_StudyForm):
+    """What is asked of people beside their votes."""
+
+    at = "study.protocol"
+    titles: ClassVar = {
+        "Before the votes": ("questions", "instructions", "practice", "comprehension", "tries"),
+        "Between the votes": (
+            "check_share", "gold_share", "repeat_share", "checks_may_fail", "checks_end", "gold", "wait_minutes",
+            "wait_is_paid",
+        ),
+        "After the votes": ("debriefing",),
+    }  # fmt: skip
+
+    def __init__(self, campaign: Campaign, sent: QueryDict | None = None):
+        self.takes_pairs = campaign.object_kind.medium == "words"
+        super().__init__(campaign, campaign.typed_config.study.protocol, sent)
+
+    def _whole(self, part: Protocol) -> CampaignConfig:
+        study = self.typed.study.model_copy(update={"protocol": part})
+        return self.typed.model_copy(update={"study": study})
+
+    def choices_of(self, name: str) -> Choices:
+        return [*enumerate(questions_of(self.typed), start=1)]
+
+    def declared_at(self, path: str, info: FieldInfo) -> FieldInfo | None:
+        if path not in ("practice", "gold", "gold_share") or self.takes_pairs or self.typed.study.protocol.own_pairs:
+            return info
+        return None
