@@ -1273,7 +1273,7 @@ def assert_record_is_whole(campaign: Campaign) -> None:
         counted = list(comparison.votes.filter(number__isnull=False).select_related("judge"))
         assert sorted(vote.number for vote in counted) == list(range(1, len(counted) + 1)), comparison
         spent = Counter(vote.judge for vote in counted)
-        assert all(votes <= judge.votes for judge, votes in spent.items()), comparison
+        assert all(votes <= judge.max_votes for judge, votes in spent.items()), comparison
     for chain in campaign.chains.all():
         decided = chain.comparisons.filter(verdict__isnull=False)
         assert sorted(decided.values_list("step", flat=True)) == list(range(1, chain.step + 1))
