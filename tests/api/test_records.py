@@ -9,7 +9,7 @@ import pytest
 from prefmh_web.campaigns.record import export
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.client import RequestRefused
-from sampler.record.cells import unescaped
+from sampler.record.columns import unescaped
 from tests.support.campaigns import SETUPS, make_campaign, make_config, voted_to_the_end
 
 pytestmark = pytest.mark.django_db(transaction=True)

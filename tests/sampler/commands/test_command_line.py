@@ -117,7 +117,7 @@ def test_diagnose_reports_a_record(export, record, capsys):
 
 
 def test_diagnose_takes_the_measures_of_a_downloaded_table(export, record, tmp_path, capsys):
-    path, rows = tmp_path / "properties.csv", [["state", "content", "colourfulness"]]
+    path, rows = tmp_path / "properties.csv", [["state_index", "content", "colourfulness"]]
     rows += [
         [row["state_index"], CONTENTS[int(row["state_index"])], 10.5 * int(row["state_index"]) ** 2]
         for row in record["states"]
