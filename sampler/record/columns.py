@@ -105,31 +105,34 @@ class Kind:
     values: str
     write: Callable[[Any], Cell]
     read: Callable[[str], Any]
-    form: str | None = None
+    form: re.Pattern[str] | None = None
 
     def allows(self, cell: str) -> bool:
         """True where a cell that is not empty is of this kind."""
-        return self.form is None or re.fullmatch(self.form, cell) is not None
+        return self.form is None or self.form.fullmatch(cell) is not None
 
 
 _DIGITS = r"-?\d{1,18}"
-WHOLE = Kind("whole number", _told, int, _DIGITS)
+WHOLE = Kind("whole number", _told, int, re.compile(_DIGITS))
 WHOLES = Kind(
-    "whole numbers, separated by spaces", _joined, lambda cell: [*map(int, cell.split())], f"{_DIGITS}( {_DIGITS})*"
+    "whole numbers, separated by spaces",
+    _joined,
+    lambda cell: [*map(int, cell.split())],
+    re.compile(f"{_DIGITS}( {_DIGITS})*"),
 )
-NUMBER = Kind("real number", _written, _number, r"-?(\d+(\.\d*)?(e[+-]?\d+)?|inf)")
-FLAG = Kind("1 or 0", lambda value: "" if value is None else int(value), lambda cell: cell == "1", "[01]")
+NUMBER = Kind("real number", _written, _number, re.compile(r"-?(\d+(\.\d*)?(e[+-]?\d+)?|inf)"))
+FLAG = Kind("1 or 0", lambda value: "" if value is None else int(value), lambda cell: cell == "1", re.compile("[01]"))
 MOMENT = Kind(
     "ISO 8601, UTC offset included",
     moment,
     str,
-    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?([+-]\d\d:\d\d|Z)",
+    re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?([+-]\d\d:\d\d|Z)"),
 )
 WORD = Kind("word", _told, str)
 """One of our own words, which no spreadsheet can mistake."""
 TEXT = Kind("text", escaped, unescaped)
 MEASURE = Kind("number or word", measure, _number)
-JSON = Kind("JSON object", lambda value: json.dumps(value, ensure_ascii=False), json.loads, r"\{.*\}")
+JSON = Kind("JSON object", lambda value: json.dumps(value, ensure_ascii=False), json.loads, re.compile(r"\{.*\}"))
 
 Row = dict[str, str]
 """The cells of a row that was read, texts without their protecting apostrophe, by the columns' names."""
