@@ -22,6 +22,7 @@ from .chain import tell as tell
 from .commands.lockstep_run import check_lockstep as check_lockstep
 from .commands.lockstep_run import record_lockstep as record_lockstep
 from .commands.report.writing import write_report as write_report
+from .config import LONGEST_CHAIN as LONGEST_CHAIN
 from .config import MOST_CHAINS as MOST_CHAINS
 from .config import MOST_STEPS as MOST_STEPS
 from .config import ChainConfig as ChainConfig

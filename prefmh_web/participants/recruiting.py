@@ -129,7 +129,9 @@ def demand_startable(campaign: Campaign) -> None:
     """
     study = campaign.config.study
     for path, reason in misfits(campaign.config):
-        raise NotPossible(f"The setup does not fit together: {path}: {reason}.")
+        # What else is wrong, whoever saved the configuration was told.
+        if path.startswith("study.protocol."):
+            raise NotPossible(f"A practice or gold pair does not fit the setup: {path} {reason}.")
     if not campaign.config.panelists:
         return
     if study.platform.knows_people:

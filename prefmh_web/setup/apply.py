@@ -43,8 +43,7 @@ def create(config: CampaignConfig, owner: User, file: File[Any] | None = None, *
             User.objects.select_for_update().get(pk=owner.pk)
             if found := Campaign.objects.filter(owner=owner, creation_key=key).first():
                 return found
-        campaign = drafts.create(owner=owner, config=config, file=file, key=key)
-    return campaign
+        return drafts.create(owner=owner, config=config, file=file, key=key)
 
 
 def warnings(config: CampaignConfig, owner: User) -> Iterator[str]:

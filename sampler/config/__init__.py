@@ -9,12 +9,13 @@ misfits     where parts do not fit together, though each is what it should be
 problems    how all that is told
 """
 
-from sampler.config.config import MOST_CHAINS, MOST_STEPS, ChainConfig
+from sampler.config.config import LONGEST_CHAIN, MOST_CHAINS, MOST_STEPS, ChainConfig
 from sampler.config.misfits import misfits
 from sampler.config.parsing import demand_sound, parse_config, validated
 from sampler.config.problems import ConfigError, ConfigProblem, problems_in
 
 __all__ = [
+    "LONGEST_CHAIN",
     "MOST_CHAINS",
     "MOST_STEPS",
     "ChainConfig",

@@ -104,7 +104,7 @@ def test_molecules_are_drawn_for_those_who_take_part(researcher):
     ("pair", "config", "reason"),
     [
         ({"first": "no molecule", "second": "CC"}, OF_MOLECULES, "is no molecule"),
-        ({"first": "C", "second": "CC", "question": 3}, OF_MOLECULES, "people answer 2"),
+        ({"first": "C", "second": "CC", "question": 3}, OF_MOLECULES, "at most 2: people answer so many"),
     ],
 )
 def test_a_campaign_whose_setup_has_changed_since_does_not_start_with_pairs_that_it_cannot_show(

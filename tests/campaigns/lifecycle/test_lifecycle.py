@@ -9,7 +9,7 @@ import sampler
 from prefmh_web.campaigns import lifecycle, tasks
 from prefmh_web.campaigns.catalogs import importing
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.lifecycle import access, drafts
+from prefmh_web.campaigns.lifecycle import access, changes, drafts
 from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Comparison, Membership, Side, State
 from tests.support.campaigns import (
     archive,
@@ -20,12 +20,13 @@ from tests.support.campaigns import (
     make_draft,
     picture,
     table,
+    whole_config,
 )
 
 
 def test_starting_freezes_the_setup(campaign):
     with pytest.raises(lifecycle.NotPossible, match="cannot change after the start"):
-        drafts.change(campaign, config=make_config(seed=1))
+        changes.apply(campaign, campaign.typed_config.model_copy(update={"seed": 1}))
     with pytest.raises(lifecycle.NotPossible, match="running"):
         lifecycle.start(campaign)
     assert campaign.chains.count() == 3
@@ -65,7 +66,7 @@ def test_a_file_that_gives_no_catalog_cannot_be_started_and_can_be_replaced(rese
         lifecycle.start(draft)
     assert Campaign.objects.get().status == "draft"
     assert not draft.judges.exists()
-    drafts.change(draft, file=ContentFile(b"text\nHello\nWorld\nThird one\nFourth\n", "good.csv"))
+    drafts.change(draft, draft.typed_config, ContentFile(b"text\nHello\nWorld\nThird one\nFourth\n", "good.csv"))
     idle_tasks()
     assert State.objects.filter(campaign=draft).count() == 4
     lifecycle.start(Campaign.objects.get())
@@ -86,7 +87,7 @@ def test_changing_the_neighbours_reads_the_file_again(researcher, idle_tasks):
     degree = [len(state.neighbours) for state in draft.states.all()]
     config = make_config()
     config["space"]["neighbours"] = 7
-    drafts.change(draft, config=config)
+    drafts.change(draft, whole_config(config, filename="texts.csv"))
     idle_tasks()
     assert sum(len(state.neighbours) for state in draft.states.all()) > sum(degree)
 
@@ -122,9 +123,9 @@ def test_files_that_no_row_names_are_removed(researcher, idle_tasks, data_folder
     space = {"kind": "catalog", "objects": "images", "neighbours": 2}
     draft = make_draft(researcher, file=pictures, filename="p.zip", config=make_config(space=space))
     for neighbours in (1, 3):
-        drafts.change(draft, config=make_config(space=space | {"neighbours": neighbours}))
+        drafts.change(draft, whole_config(make_config(space=space | {"neighbours": neighbours}), filename="p.zip"))
         idle_tasks()
-    drafts.change(draft, file=ContentFile(pictures, "q.zip"))
+    drafts.change(draft, draft.typed_config, ContentFile(pictures, "q.zip"))
     idle_tasks()
     assert len(list(data_folder.glob("media/pictures/*/*/*.png"))) == draft.states.count() == 4
     assert len(list(data_folder.glob("media/uploads/*"))) == 1

@@ -17,8 +17,8 @@ from prefmh_web.accounts import tokens
 from prefmh_web.accounts.models import ApiToken
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.lifecycle import drafts, extension
-from prefmh_web.campaigns.models import Annotator, Campaign, Side
+from prefmh_web.campaigns.lifecycle import changes, extension
+from prefmh_web.campaigns.models import Annotator, Campaign, Side, columns_of
 from prefmh_web.setup import apply
 from tests.console.test_pages import form
 from tests.security.addresses import all_addresses
@@ -146,13 +146,14 @@ def test_a_seed_is_typed_or_not_as_it_was_when_the_start_began(researcher, idle_
 
     def somebody_edits(starting: Campaign) -> None:
         if Campaign.objects.get(pk=draft.pk).is_draft:
-            drafts.change(Campaign.objects.get(pk=draft.pk), is_seed_typed=is_typed)
+            edited = draft.typed_config.model_copy(update={"seed": TYPED if is_typed else None})
+            Campaign.objects.filter(pk=draft.pk).update(**columns_of(edited))
 
     monkeypatch.setattr(hooks, "load", lambda names: [somebody_edits])
     with pytest.raises(lifecycle.NotPossible, match="was changed in this very moment"):
         lifecycle.start(Campaign.objects.get(pk=draft.pk))
     draft.refresh_from_db()
-    assert (draft.status, draft.seed, draft.seed_hash) == (Campaign.Status.DRAFT, TYPED, "")
+    assert (draft.status, draft.is_seed_typed, draft.seed_hash) == (Campaign.Status.DRAFT, is_typed, "")
 
 
 def test_a_running_record_has_the_hash_and_its_verdicts_are_checked(running, tmp_path, capsys):
@@ -238,7 +239,7 @@ def test_nobody_learns_a_drawn_seed_by_guessing(researcher, browsers, idle_tasks
     assert apply.warning_of_seed(seed, researcher) == ""
     for guess in (seed, seed ^ 1):
         with pytest.raises(lifecycle.NotPossible, match="“Seed of all random numbers” cannot change") as refused:
-            drafts.change(running, config=running.config | {"seed": guess}, is_seed_typed=True)
+            changes.apply(running, running.typed_config.model_copy(update={"seed": guess}))
         told.add(str(refused.value))
         path = reverse("console:edit", args=[running.pk])
         page = browsers[0].post(path, form(seed=str(guess), **{"catalog-file": ""}), follow=True).content.decode()

@@ -36,7 +36,7 @@ def test_each_change_is_a_row_in_the_order_of_time(campaign, researcher, tmp_pat
     assert happened(path) == [
         ("started", {"seed_hash": campaign.seed_hash}),
         ("paused", {}),
-        ("caps", {"cost_cap": "5.00", "request_cap": None, "by": "owner"}),
+        ("config-changed", {"path": "caps.cost", "old": None, "new": 5.0, "by": "owner"}),
         ("resumed", {}),
         ("extended", {"steps_before": before, "steps_after": before + 3, "by": "owner"}),
         ("link-made", {"link": 2, "people": "one"}),
