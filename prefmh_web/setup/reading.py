@@ -44,7 +44,7 @@ def config_in(content: bytes | str, tell: Tell | None = None, owner: User | None
     except ValidationError as error:
         found = sampler.problems_in(error, document.data)
         raise SetupError([_told(document, each.path, each.message) for each in found]) from error
-    wrong = [*misfits(config), *(fitting.of_owner(config, owner) if owner else ())]
+    wrong = [*misfits(config), *(fitting.of_owner(config, owner) if owner else fitting.of_scorers(config))]
     if wrong:
         raise SetupError([document.problem(path, message) for path, message in wrong])
     for each in left_out:

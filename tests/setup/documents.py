@@ -58,7 +58,7 @@ WHOLE: dict[str, Any] = {
     "scorers": ["length"],
     "answering": {"seconds": 60, "suspend_after_skips": 3, "suspend_after_reports": 2},
     "caps": {"cost": 12.5, "requests": 1000},
-    "people": {
+    "study": {
         "recruiter": "prolific",
         "votes_each": 20,
         "places": 40,

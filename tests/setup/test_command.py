@@ -8,10 +8,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.config import CampaignConfig, json_schema
-from prefmh_web.console.forms.campaign import CampaignForm
-from prefmh_web.console.forms.recruitment import RecruitmentForm
-from prefmh_web.setup.management.commands.campaign import schema_text
+from prefmh_web.config import json_schema
+from prefmh_web.setup.reading import config_in
 from tests.setup.documents import LEAST
 from tests.support.campaigns import SETUPS, TEXTS, wait_until_idle, written_file
 
@@ -77,7 +75,7 @@ def test_a_file_without_objects_is_told(file, tmp_path):
 def test_what_a_start_would_refuse_and_a_seed_that_is_used_are_warned_about(researcher, tmp_path):
     written = SETUPS["written"](researcher)
     content = written_file(written) + b"seed: 20261121\n"
-    Campaign.objects.filter(pk=written.pk).update(is_seed_typed=True)
+    Campaign.objects.filter(pk=written.pk).update(seed=20261121, config_data=written.config_data | {"seed": 20261121})
     path = tmp_path / "written.yaml"
     path.write_bytes(content)
     warnings = json.loads(run("create", path, "--owner", "ada", "--json"))["warnings"]
@@ -86,54 +84,16 @@ def test_what_a_start_would_refuse_and_a_seed_that_is_used_are_warned_about(rese
     ] == []
 
 
-def test_the_published_schema_is_that_of_the_model():
-    assert (ROOT / "docs/campaign.schema.json").read_text() == schema_text()
-
-
 def test_the_example_of_the_docs_is_a_setup():
-    from prefmh_web.setup.reading import setup_in
-
     text = (ROOT / "docs/campaign-file.md").read_text()
     example = text.split("```yaml\n")[1].split("```")[0]
-    assert setup_in(example).people.recruiter == "prolific"
+    assert config_in(example).study.recruiter == "prolific"
 
 
-def test_the_bounds_of_the_forms_are_those_of_the_model():
-    """The form does not make its fields from the model yet: neither may drift from the other."""
-    people = json_schema()["$defs"]["People"]["properties"]
-    forms = [
-        (RecruitmentForm.base_fields, people),
-        (CampaignForm.base_fields, CampaignConfig.model_json_schema()["properties"]),
-    ]
-    compared = 0
-    for fields, parts in forms:
-        for name, field in fields.items():
-            bounds = next(
-                (each for each in [parts.get(name, {}), *parts.get(name, {}).get("anyOf", ())] if "maximum" in each),
-                None,
-            )
-            if bounds and getattr(field, "max_value", None) is not None:
-                compared += 1
-                assert (name, field.min_value, field.max_value) == (name, bounds["minimum"], bounds["maximum"])
-    assert compared >= 10
-
-
-def test_everything_that_a_campaign_and_its_recruitment_store_is_in_a_setup_or_left_out_on_purpose():
-    """A new column must be given a place in the file, or a reason here."""
-    in_file = {"name", "instructions", "config", "is_seed_typed", "lease_seconds"}
-    in_file |= {
-        "suspend_after_skips",
-        "suspend_after_reports",
-        "language",
-        "layout",
-        "cost_cap",
-        "request_cap",
-        "scorer_names",
-    }
-    of_its_life = {"id", "owner", "status", "paused_because", "start_trouble", "starting_since", "start_progress"}
-    of_its_life |= {"created_at", "started_at", "finished_at", "warm_up", "walk_length", "tuning"}
-    of_its_life |= {"creation_key", "steps_added", "archived_at", "seed_hash", "seed_salt", "seed_told_at"}
-    assert {field.name for field in Campaign._meta.get_fields() if field.concrete} == in_file | of_its_life
-    people = set(json_schema()["$defs"]["People"]["properties"]) - {"refused"}
-    stored = {field.name for field in Recruitment._meta.get_fields() if field.concrete} - {"id", "campaign"}
-    assert stored == people | {"excluded"}
+def test_every_setting_is_printed_with_its_bounds_and_why_it_is_fixed():
+    page = run("settings")
+    assert "| `seconds` | Time to answer, in seconds." in page
+    assert "at least 10; at most 3,600 | `120` | fixed: it is part of what people judge by" in page
+    keys = {key for part in [json_schema(), *json_schema()["$defs"].values()] for key in part.get("properties", ())}
+    assert {key for key in keys if f"| `{key}` |" not in page} == set()
+    assert json.loads(run("schema")) == json_schema()

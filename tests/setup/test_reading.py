@@ -12,14 +12,14 @@ from prefmh_web.config import CampaignConfig
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.setup import apply, files
 from prefmh_web.setup.problems import SetupError
-from prefmh_web.setup.reading import setup_in
+from prefmh_web.setup.reading import config_in
 from tests.setup.documents import LEAST, WHOLE, as_text
 from tests.support.campaigns import archive
 
 
 def problems(text: str | bytes) -> list[str]:
     with pytest.raises(SetupError) as refused:
-        setup_in(text)
+        config_in(text)
     return list(map(str, refused.value.problems))
 
 
@@ -34,8 +34,8 @@ def problems(text: str | bytes) -> list[str]:
         ("kind: suffix", "kind: neighbours", "line 6, column 1: kernel: 'neighbours' does not move in a space of"),
         ("kind: suffix", "kind: nothing", "line 7, column 3: kernel.kind: Input should be one of 'independent'"),
         ("chains: 2", "chains: 2\nlanguage: tlh", "language: “tlh” is no language of the voters' pages"),
-        ("chains: 2", "chains: 2\npeople: {places: 3}", "people.places: This is noted of each person. Choose"),
-        ("chains: 2", "chains: 2\npeople: {recruiter: x}", "people.recruiter: must be one of anybody, open, prolific"),
+        ("chains: 2", "chains: 2\nstudy: {places: 3}", "study.places: This is noted of each person. Choose"),
+        ("chains: 2", "chains: 2\nstudy: {recruiter: x}", "study.recruiter: must be one of anybody, open, prolific"),
         ("chains: 2", "chains: 2\nfile: {name: a.csv}", "file: must be left out: the chains make their objects"),
         ("chains: 2", "chains: &a 2", "line 11, column 9: Anchors and aliases (& and *) are not read"),
         ("chains: 2", "chains: [2", "This is no YAML"),
@@ -61,16 +61,16 @@ def test_what_the_form_refuses_of_an_owners_endpoints_and_of_scorers_a_file_is_r
     for name, dialect in (("Chats", "anthropic"), ("Completes", "vllm")):
         Endpoint.objects.create(owner=researcher, name=name, base_url="http://x/v1", model="m", dialect=dialect)
     with pytest.raises(SetupError) as refused:
-        setup_in(text, owner=researcher)
+        config_in(text, owner=researcher)
     (problem,) = refused.value.problems
     assert (problem.path, problem.line) == ("judges.1.source.prompt.completion", 13)
     assert "“Chats” is of the kind Anthropic" in problem.message
     with pytest.raises(SetupError, match="which takes chats only"):
-        apply.create(setup_in(text), researcher)
-    assert setup_in(text.replace("Chats", "Completes"), owner=researcher)
+        apply.create(config_in(text), researcher)
+    assert config_in(text.replace("Chats", "Completes"), owner=researcher)
     (scorer,) = problems(LEAST + "scorers: [words, qed]\n")
     assert scorer.startswith("line 13, column 1: scorers: “qed” is not offered for texts; there are words, sentences")
-    assert setup_in(LEAST + "scorers: [words, my-own]\n")
+    assert config_in(LEAST + "scorers: [words, my-own]\n")
 
 
 @pytest.mark.django_db(transaction=True)
@@ -79,7 +79,7 @@ def test_of_a_large_panel_a_file_is_warned_about_where_the_form_wants_a_tick(res
         f"  - {{question: Which?, votes: 1, source: {{kind: panelist, name: P{n}}}}}\n" for n in range(1, 9)
     )
     text = LEAST.replace("  - question: Which?\n    votes: 1\n", panelists)
-    (warning,) = apply.warnings(setup_in(text), researcher)
+    (warning,) = apply.warnings(config_in(text), researcher)
     assert warning.startswith("All 8 answers of the panel must be a yes for a step to be accepted: 0.4 %")
     told = problems(text.replace("name: P8", "name: P7"))
     assert "must be asked of each of the 7 panelists, once" in told[0]
@@ -93,17 +93,17 @@ def test_every_problem_is_told_at_once():
 
 def test_the_least_setup_and_the_whole_one_are_read():
     """The control."""
-    assert setup_in(LEAST).people.recruiter == "anybody"
-    assert setup_in(as_text(WHOLE)).people.protocol.questions[0].options == ("Yes", "No")
+    assert config_in(LEAST).study.recruiter == "anybody"
+    assert config_in(as_text(WHOLE)).study.protocol.questions[0].options == ("Yes", "No")
 
 
 def test_words_that_other_programs_take_for_truth_are_text():
     asked = (
         LEAST
-        + "people:\n  recruiter: open\n  protocol:\n    questions:\n"
+        + "study:\n  recruiter: open\n  protocol:\n    questions:\n"
         + "      - {name: q, text: Do you?, options: [Yes, no]}\n"
     )
-    assert setup_in(asked).people.protocol.questions[0].options == ("Yes", "no")
+    assert config_in(asked).study.protocol.questions[0].options == ("Yes", "no")
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_a_changed_text_is_read_or_refused_with_a_sentence(at, removed, put_in):
 
 def assert_read_or_told(text: str) -> None:
     try:
-        assert isinstance(setup_in(text), CampaignConfig)
+        assert isinstance(config_in(text), CampaignConfig)
     except SetupError as refused:
         for problem in refused.problems:
             assert problem.message

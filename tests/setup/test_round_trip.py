@@ -1,79 +1,112 @@
-"""A setup that is exported, imported and exported again is the same bytes, whatever kind it is of."""
+"""A configuration comes back as it was from a file and from the API, and what is hidden is in neither for others."""
+
+import json
 
 import pytest
+from hypothesis import HealthCheck, given, settings
 
-from prefmh_web.campaigns.models import Campaign
-from prefmh_web.setup.export import file_of, setup_of, text_of
+from prefmh_web.accounts import tokens
+from prefmh_web.accounts.models import ApiToken
+from prefmh_web.campaigns.lifecycle import access
+from prefmh_web.campaigns.models import Campaign, Membership
+from prefmh_web.config import CampaignConfig, public
+from prefmh_web.setup import apply, export
 from prefmh_web.setup.files import NAME
-from prefmh_web.setup.record import texts
-from tests.support.campaigns import SETUPS, imported, written_file
+from prefmh_web.setup.reading import config_in
+from tests.setup.configs import configs
+from tests.support.campaigns import SETUPS, everything_in, export_to, imported, recruited_campaign, written_file
 
-_STORED = ("name", "language", "lease_seconds", "suspend_after_skips", "suspend_after_reports")
-_STORED += ("cost_cap", "request_cap", "is_seed_typed")
-_OF_PEOPLE = ("recruiter", "parameter", "votes_each", "places", "budget", "place_pay", "currency", "most_minutes")
-_OF_PEOPLE += ("most_active_minutes", "absent_minutes", "most_a_minute", "consent", "way_back")
+any_config = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+SECRET = "SECRET-{}"
+STUDY = {
+    "codes": {"completed": SECRET.format(1), "withdrawn": SECRET.format(2)},
+    "way_back": "https://x.org/SECRET-3?c={code}",
+}
+COMPREHENSION = {"text": "Which?", "options": ["first one", "SECRET-4"], "right": "SECRET-4"}
+
+
+@any_config
+@given(configs())
+def test_a_configuration_comes_back_from_its_file(config):
+    assert config_in(export.text_of(config)) == config
+    # The control: another one is another file.
+    assert config_in(export.text_of(config.model_copy(update={"steps": config.steps + 1}))) != config
+
+
+@any_config
+@given(configs())
+def test_others_see_all_but_what_is_hidden_which_is_named(config):
+    told = public(config, is_over=False)
+    hidden = told.pop("hidden", [])
+    whole = config.model_dump(mode="json", exclude_none=True)
+    for path in hidden:
+        assert path.startswith(("study.codes.", "study.way_back", "study.protocol."))
+    if not hidden and all(judge.source.kind != "panelist" for judge in config.judges):
+        assert told == whole
+    assert not any(name in json.dumps(told) for name in ("Ada Lovelace",))
+    assert bool(config.study.codes) == any(path.startswith("study.codes.") for path in hidden)
 
 
 @pytest.mark.parametrize("name", SETUPS)
-def test_a_setup_comes_back_as_the_same_bytes(name, researcher):
+def test_a_campaign_comes_back_from_its_file_as_the_same_bytes(name, researcher):
     before = SETUPS[name](researcher)
     file = written_file(before)
     after = imported(file, researcher)
     assert written_file(after) == file
-    assert after.is_draft
-    assert_same(before, after)
+    assert (after.is_draft, after.is_seed_typed) == (True, before.is_seed_typed and not before.hides_seed)
 
 
-def assert_same(before: Campaign, after: Campaign) -> None:
-    """Demand that a draft is set up as another campaign is, as its rows say it."""
-    same = {name: getattr(before, name) for name in _STORED}
-    assert same == {name: getattr(after, name) for name in _STORED}
-    assert after.instructions == before.instructions.replace("\r\n", "\n")
-    own = {"target"} | (set() if before.is_seed_typed else {"seed"})
-    assert without(after.config, own) == without(before.config, own)
-    assert before.is_seed_typed == (after.seed == before.seed)
-    one, other = before.config.study, after.config.study
-    assert [getattr(one, name) for name in _OF_PEOPLE] == [getattr(other, name) for name in _OF_PEOPLE]
-    assert one.protocol == other.protocol
-    for outcome in ("completed", "withdrawn", "ended", "not-eligible"):
-        assert one.codes.get(outcome, "") == other.codes.get(outcome, "")
-        assert one.pay_for(outcome) == other.pay_for(outcome)
-    assert excluded(one) == excluded(other)
-    if not before.config.generates:
-        assert after.catalog.status == "ready"
-        assert after.catalog.filename == before.catalog.filename
-        assert b"".join(file_of(after.catalog)) == b"".join(file_of(before.catalog))
-        assert list(after.states.values_list("content", "weight", "columns")) == list(
-            before.states.values_list("content", "weight", "columns")
-        )
+@pytest.mark.parametrize("name", ["texts", "molecules", "prolific", "panel", "written"])
+def test_the_owner_reads_and_changes_the_whole_by_the_api_and_a_viewer_sees_what_is_public(
+    name, researcher, client, django_user_model
+):
+    campaign = SETUPS[name](researcher)
+    address, whole = f"/api/campaigns/{campaign.pk}/config", {"Authorization": f"Bearer {token_of(researcher)}"}
+    told = client.get(address, headers=whole).json()
+    assert CampaignConfig.model_validate(told) == export.config_of(campaign)
+    sent = client.put(address, json.dumps(told | {"name": "Other"}), content_type="application/json", headers=whole)
+    assert (sent.status_code, sent.json().get("name")) == (200, "Other"), sent.content
+    wrong = client.put(address, json.dumps(told | {"chains": 0}), content_type="application/json", headers=whole)
+    assert (wrong.status_code, wrong.json()["problems"][0]["path"]) == (422, "chains")
+    viewer = django_user_model.objects.create_user("bo")
+    access.add_member(campaign, "bo", Membership.Role.VIEWER)
+    seen = client.get(address, headers={"Authorization": f"Bearer {token_of(viewer)}"}).json()
+    campaign.refresh_from_db()
+    assert seen == json.loads(json.dumps(campaign.public_config))
+    assert not {"Ada Lovelace", "C0MPLETE"} & set(json.dumps(seen).split('"'))
 
 
-def without(config: dict, names: set[str]) -> dict:
-    return {name: value for name, value in config.items() if name not in names}
+def token_of(user) -> str:
+    return tokens.make(user, "a program", ApiToken.Scope.RUN)[1]
 
 
-def excluded(recruitment: Recruitment) -> list[int]:
-    return list(recruitment.excluded.values_list("pk", flat=True)) if recruitment.pk else []
+def test_no_export_and_no_page_for_others_has_what_is_hidden(researcher, tmp_path, caplog):
+    study = recruited_campaign(researcher, **STUDY, protocol={"comprehension": [COMPREHENSION]})
+    told = everything_in(export_to(study, tmp_path))
+    assert [each for each in ("SECRET-1", "SECRET-2", "SECRET-3", '"right": "SECRET-4"') if each in told] == []
+    assert "SECRET" not in caplog.text
+    Campaign.objects.filter(pk=study.pk).update(status=Campaign.Status.FINISHED)
+    over = everything_in(export_to(Campaign.objects.get(pk=study.pk), tmp_path))
+    assert '"right": "SECRET-4"' in over
+    assert "SECRET-1" not in over
 
 
-def test_what_differs_is_seen(researcher):
-    """The control: a setup that another one resembles is not the same bytes."""
-    before = SETUPS["texts"](researcher)
-    file = written_file(before)
-    Campaign.objects.filter(pk=before.pk).update(lease_seconds=91)
-    before.refresh_from_db()
-    assert written_file(before) != file
-
-
-def test_the_owners_file_names_a_panel_and_no_file_a_seed_that_was_drawn(researcher):
-    panel = SETUPS["panel"](researcher)
-    assert "name: Ada Lovelace" in text_of(setup_of(panel))
-    assert "Lovelace" not in dict(texts(panel))[NAME]
-    assert str(panel.seed).encode() not in written_file(panel)
-    typed = SETUPS["texts"](researcher)
-    assert f"seed: {typed.config_data['seed']}".encode() in written_file(typed)
+def test_a_record_names_what_it_leaves_out_and_can_be_read_again(researcher, tmp_path):
+    study = recruited_campaign(researcher, "link", parameter="pid", **STUDY)
+    found, missing = [], public(study.typed_config, is_over=False)
+    assert missing["hidden"] == ["study.codes.completed", "study.codes.withdrawn", "study.way_back"]
+    read = config_in(json.dumps(missing), found.append)
+    assert [each.path for each in found] == missing["hidden"]
+    assert read.study.codes == {}
 
 
 def test_two_campaigns_of_one_file_draw_their_own_seeds(researcher):
     file = written_file(SETUPS["base"](researcher))
     assert imported(file, researcher).seed != imported(file, researcher).seed
+
+
+def test_the_owners_file_names_a_panel(researcher):
+    panel = SETUPS["panel"](researcher)
+    assert "name: Ada Lovelace" in export.text_of(export.config_of(panel))
+    assert NAME == "campaign.yaml"
+    assert [*apply.warnings(panel.typed_config, researcher)] == []
