@@ -252,16 +252,10 @@ def test_only_the_owner_forgets_people(researcher, django_user_model):
     come(study, anna)
     manager = django_user_model.objects.create_user("mona")
     access.add_member(study, "mona", Membership.Role.MANAGER)
-    person, browser = person_in(study, anna), browser_of(manager)
-    assert (
-        "Delete this person"
-        not in browser.get(reverse("console:person", args=[study.pk, number_of(person)])).content.decode()
-    )
+    person, browser = [study.pk, number_of(person_in(study, anna))], browser_of(manager)
+    assert "Delete this person" not in browser.get(reverse("console:person", args=person)).content.decode()
     for name in ("erase", "settle-person"):
-        assert (
-            browser.post(reverse(f"console:{name}", args=[study.pk, number_of(person)]), {"is_sure": "on"}).status_code
-            == 404
-        )
+        assert browser.post(reverse(f"console:{name}", args=person), {"is_sure": "on"}).status_code == 404
     assert not Annotator.objects.filter(erasure_requested_at__isnull=False).exists()
 
 
