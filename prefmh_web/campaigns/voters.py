@@ -13,6 +13,8 @@ from django.db.models import Count, Model, OuterRef, QuerySet, Subquery
 
 from prefmh_web.campaigns.models import Annotator, Campaign
 
+# Beyond it, databases refuse to count; nobody is there.
+_MOST = 2**31
 Numbered = TypeVar("Numbered", bound=Model)
 
 
@@ -28,7 +30,9 @@ def numbers_in(campaign: Campaign) -> dict[int, int]:
 
 def key_of(campaign: Campaign, number: int) -> int | None:
     """Return the primary key of the person of a number; None if there is nobody."""
-    return next(iter(_everybody(campaign)[number - 1 : number]), None) if number > 0 else None
+    if not 0 < number < _MOST:
+        return None
+    return next(iter(_everybody(campaign)[number - 1 : number]), None)
 
 
 def with_numbers(found: QuerySet[Numbered], path: str) -> QuerySet[Numbered, Any]:

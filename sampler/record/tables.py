@@ -274,12 +274,13 @@ LEASES = Table(
     ALONE,
 )
 _OF_REPEAT = "of a repeat: the pair that was voted on"
+_DRAWN_ALIKE = "where the same trial is drawn for the other"
 CHECKS = Table(
     "checks",
     "a row for each trial between the pairs that is no vote",
     (
-        _VOTER,
-        count("after_votes", "votes that the person had given"),
+        replace(_VOTER, excused=_DRAWN_ALIKE),
+        count("after_votes", "votes that the person had given", excused=_DRAWN_ALIKE),
         word("kind", "what kind of trial it is", "instructed", "gold", "repeat"),
         whole("gold_index", "the gold pair, as in protocol.json", optional=True),
         flag("swapped", "1 if the objects have changed places"),

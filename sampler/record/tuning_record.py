@@ -26,7 +26,7 @@ from sampler.kernels.tuning import (
 from sampler.kernels.warm_up import WarmUp
 from sampler.objects.properties import measure_of
 from sampler.record import tables
-from sampler.record.differences import Difference, Row, StepKey, of_file, step_key
+from sampler.record.differences import Difference, Row, StepKey, of_file, reading, step_key
 
 RULE_VERSION = 1
 RULE = (
@@ -186,7 +186,8 @@ def _warm_up_steps(
             continue
         accepted, cast = row["verdict"] == Verdict.ACCEPT.value, votes.get(key, ())
         votes_for = sum(vote["for_proposal"] == "1" for vote in cast)
-        objects = held[row["current_state"]], held[row["proposal_state"]]
+        with reading(tables.STEPS.file, row):
+            objects = held[row["current_state"]], held[row["proposal_state"]]
         found[key] = WarmUpStep(chain, step, len(cast), votes_for, *objects, accepted)
     return list(found.values())
 

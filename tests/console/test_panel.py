@@ -11,6 +11,7 @@ from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import access, panels
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Lease, Membership, Side
+from prefmh_web.campaigns.voters import number_of
 from tests.console.test_pages import form
 from tests.support.campaigns import (
     everything_in,
@@ -99,7 +100,7 @@ def test_nobody_joins_leaves_or_is_removed_after_the_start(researcher, signed_in
     with pytest.raises(lifecycle.NotPossible, match="another law"):
         access.invite(campaign)
     for path, fields in (
-        (reverse("console:end-part", args=[campaign.pk, person.pk]), {"reason": "other", "text": "away"}),
+        (reverse("console:end-part", args=[campaign.pk, number_of(person)]), {"reason": "other", "text": "away"}),
         (reverse("console:revoke", args=[campaign.pk, link_of(campaign, 1).pk]), {"withdraw": "on"}),
         (reverse("console:revoke", args=[campaign.pk, link_of(campaign, 1).pk]), {}),
     ):

@@ -200,7 +200,7 @@ def test_it_waits_until_they_are_paid_and_the_sweep_does_it_then(researcher):
     vote(browser, study)
     settle_parts()
     person, owner = person_in(study, anna), browser_of(researcher)
-    path = reverse("console:erase", args=[study.pk, person.pk])
+    path = reverse("console:erase", args=[study.pk, number_of(person)])
     sure = {"scope": "participant", "is_sure": "on"}
     assert "are deleted as soon as you say that they are paid" in owner.post(path, sure, follow=True).content.decode()
     # Whatever happens meanwhile: they are still to be paid.
@@ -209,7 +209,7 @@ def test_it_waits_until_they_are_paid_and_the_sweep_does_it_then(researcher):
     assert payments.owed(study, [person.pk]) == {person.pk}
     page = owner.get(reverse("console:participants", args=[study.pk])).content.decode()
     assert "1 person wants their data deleted" in page
-    owner.post(reverse("console:settle-person", args=[study.pk, person.pk]))
+    owner.post(reverse("console:settle-person", args=[study.pk, number_of(person)]))
     settle_parts()
     assert payments_of(owner, study) == []
     assert found_in(bytes_of_all(study), anna) == set()
@@ -223,8 +223,8 @@ def test_forced_it_is_done_at_once_and_cannot_be_paid_any_more(researcher):
     study, anna = study_of(researcher, places=1), values_of("anna")
     come(study, anna)
     person, owner = person_in(study, anna), browser_of(researcher)
-    path = reverse("console:erase", args=[study.pk, person.pk])
-    page = owner.get(reverse("console:person", args=[study.pk, person.pk])).content.decode()
+    path = reverse("console:erase", args=[study.pk, number_of(person)])
+    page = owner.get(reverse("console:person", args=[study.pk, number_of(person)])).content.decode()
     assert "What goes" in page
     assert "The pay cannot be settled afterwards" in page
     # Without the tick that says that it was read, nothing happens.
@@ -235,13 +235,13 @@ def test_forced_it_is_done_at_once_and_cannot_be_paid_any_more(researcher):
     assert payments_of(owner, study) == []
     # A part that nobody can be paid for gives its place back.
     assert places.held(study, study.config.study).count() == 0
-    page = owner.get(reverse("console:person", args=[study.pk, person.pk])).content.decode()
+    page = owner.get(reverse("console:person", args=[study.pk, number_of(person)])).content.decode()
     assert "Personal data" in page
     assert "Delete this person" not in page
     assert (
         "no bonus can be paid"
         in owner.post(
-            reverse("console:bonus", args=[study.pk, person.pk]), {"bonus": "1"}, follow=True
+            reverse("console:bonus", args=[study.pk, number_of(person)]), {"bonus": "1"}, follow=True
         ).content.decode()
     )
 
@@ -251,14 +251,10 @@ def test_only_the_owner_forgets_people(researcher, django_user_model):
     come(study, anna)
     manager = django_user_model.objects.create_user("mona")
     access.add_member(study, "mona", Membership.Role.MANAGER)
-    person, browser = person_in(study, anna), browser_of(manager)
-    assert (
-        "Delete this person" not in browser.get(reverse("console:person", args=[study.pk, person.pk])).content.decode()
-    )
+    person, browser = [study.pk, number_of(person_in(study, anna))], browser_of(manager)
+    assert "Delete this person" not in browser.get(reverse("console:person", args=person)).content.decode()
     for name in ("erase", "settle-person"):
-        assert (
-            browser.post(reverse(f"console:{name}", args=[study.pk, person.pk]), {"is_sure": "on"}).status_code == 404
-        )
+        assert browser.post(reverse(f"console:{name}", args=person), {"is_sure": "on"}).status_code == 404
     assert not Annotator.objects.filter(erasure_requested_at__isnull=False).exists()
 
 
@@ -346,9 +342,9 @@ def test_of_a_panelist_the_name_goes_and_they_stay_the_panelist(researcher):
     content = bytes_of_all(panel)
     assert b"zzAdazz" in content
     owner = browser_of(researcher)
-    page = owner.get(reverse("console:person", args=[panel.pk, ada.pk])).content.decode()
+    page = owner.get(reverse("console:person", args=[panel.pk, number_of(ada)])).content.decode()
     assert "The name of panelist 1 is deleted" in page
-    owner.post(reverse("console:erase", args=[panel.pk, ada.pk]), {"is_sure": "on"})
+    owner.post(reverse("console:erase", args=[panel.pk, number_of(ada)]), {"is_sure": "on"})
     content = bytes_of_all(panel)
     assert b"zzAdazz" not in content
     panel.refresh_from_db()
@@ -367,7 +363,7 @@ def test_without_a_platform_reports_go(researcher, campaign):
     browser.post(f"{invitation_path(campaign)}report/{key}/", {"reason": "other", "words": "zzwordszz"})
     person = Annotator.objects.get()
     assert b"zzwordszz" in bytes_of_all(campaign)
-    browser_of(researcher).post(reverse("console:erase", args=[campaign.pk, person.pk]), {"is_sure": "on"})
+    browser_of(researcher).post(reverse("console:erase", args=[campaign.pk, number_of(person)]), {"is_sure": "on"})
     assert b"zzwordszz" not in bytes_of_all(campaign)
     browser.post(invitation_path(campaign))
     assert Annotator.objects.count() == 2

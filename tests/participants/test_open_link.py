@@ -5,6 +5,7 @@ from django.test import Client
 from django.urls import reverse
 
 from prefmh_web.campaigns.models import Annotator, Campaign, Vote
+from prefmh_web.campaigns.voters import number_of
 from prefmh_web.participants import consent
 from prefmh_web.participants.models import Participant, Participation
 from tests.participants.test_stages import ABOUT, READ, UNDERSTOOD
@@ -120,5 +121,5 @@ def test_the_page_of_people_shows_no_id(study):
     browser = stranger(study)
     browser.post(invitation_path(study), AGREE)
     owner, drawn = browser_of(study.owner), Participant.objects.get().external_id
-    for path in ("people/", f"people/{Annotator.objects.get().pk}/", "participants/"):
+    for path in ("people/", f"people/{number_of(Annotator.objects.get())}/", "participants/"):
         assert drawn not in owner.get(f"{study.get_absolute_url()}{path}").content.decode()

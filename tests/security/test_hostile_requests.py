@@ -9,6 +9,7 @@ from django.test import Client
 from prefmh_web.accounts import tokens
 from prefmh_web.accounts.models import ApiToken
 from prefmh_web.campaigns.models import Campaign
+from prefmh_web.campaigns.voters import number_of
 from tests.console.test_pages import form
 from tests.security.addresses import METHODS, all_addresses
 from tests.security.world import assert_leaks_nothing, browser_of
@@ -232,7 +233,10 @@ def test_a_body_no_page_sends_changes_nothing(world, path, body):
     client = world.voter if path.startswith("/join/") else browser_of(world.victim)
     media_type, content = BODIES[body]
     answer = client.generic(
-        "POST", path.format(world.campaign.pk, world.token, world.pair.annotator_id), content, content_type=media_type
+        "POST",
+        path.format(world.campaign.pk, world.token, number_of(world.pair.annotator)),
+        content,
+        content_type=media_type,
     )
     # 200 and 302: the form again, or the page that says what was wrong with it.
     assert answer.status_code in {200, 302, 400, 404, 415}
@@ -283,7 +287,7 @@ def test_no_role_but_ours_can_be_given(world, role):
 
 @pytest.mark.parametrize("number", ["0", "-1", "1.5", "9" * 30, "1 OR 1=1", "", "the victim's"])
 def test_no_annotator_of_elsewhere_can_be_ended(world, number):
-    number = str(world.pair.annotator_id) if number == "the victim's" else number
+    number = str(number_of(world.pair.annotator)) if number == "the victim's" else number
     own = Campaign.objects.get(owner=world.colleague)
     grounds = {"reason": "other", "text": "mine"}
     for campaign in (world.campaign, own):

@@ -14,6 +14,7 @@ from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Comparison, Invitation, Lease, Vote
 from prefmh_web.campaigns.monitoring.progress import progress_of
+from prefmh_web.campaigns.voters import number_of
 from prefmh_web.transport import sessions
 from tests.annotate.test_socket import lease_in
 from tests.security.world import browser_of
@@ -123,13 +124,13 @@ def test_the_researcher_ends_one_persons_part_from_the_page(campaign, researcher
 
 
 def end_part(campaign, researcher, removed: Annotator, **fields):
-    path = reverse("console:end-part", args=[campaign.pk, removed.pk])
+    path = reverse("console:end-part", args=[campaign.pk, number_of(removed)])
     grounds = {"reason": "other", "text": "Sent me a mail"}
     return browser_of(researcher).post(path, grounds | fields, follow=True).content.decode()
 
 
 def test_the_researcher_is_told_that_a_link_for_many_lets_somebody_back_in(campaign, researcher, joined, link):
-    page = browser_of(researcher).get(reverse("console:person", args=[campaign.pk, Annotator.objects.get().pk]))
+    page = browser_of(researcher).get(reverse("console:person", args=[campaign.pk, number_of(Annotator.objects.get())]))
     assert "join again from another browser" in page.content.decode()
     assert "is still open" in end_part(campaign, researcher, Annotator.objects.get())
     assert joined.post(link.get_absolute_url()).status_code == 403

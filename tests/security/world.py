@@ -30,6 +30,7 @@ from prefmh_web.campaigns.models import (
     Membership,
     Side,
 )
+from prefmh_web.campaigns.voters import number_of
 from prefmh_web.endpoints.models import Endpoint
 from tests.support.campaigns import make_campaign, make_config, make_draft, wait_until_idle
 
@@ -74,7 +75,7 @@ class World:
             "state_id": self.campaign.states.first().pk,
             "member_id": self.campaign.memberships.get().pk,
             "invitation_id": self.campaign.invitations.get().pk,
-            "annotator_id": self.pair.annotator_id,
+            "voter": number_of(self.pair.annotator),
             "endpoint_id": Endpoint.objects.get(owner=self.victim).pk,
             "filename": "export.zip",
             "token": "A" * 22,

@@ -22,21 +22,21 @@ from prefmh_web.participants.people import person_of
 @login_required
 @require_POST
 @posts_by_user
-def erase(request: SignedInRequest, campaign_id: int, number: int) -> HttpResponse:
+def erase(request: SignedInRequest, campaign_id: int, voter: int) -> HttpResponse:
     """Forget somebody."""
-    campaign, annotator = found_by_owner(request, campaign_id, number)
+    campaign, annotator = found_by_owner(request, campaign_id, voter)
     form = ErasureForm(request.POST, has_id=person_of(annotator).has_id)
     if not form.is_valid():
         return shown(request, campaign, annotator, erase=form)
     is_forced = form.cleaned_data.get("is_forced", False)
     if erasure.erase(annotator, form.scope_chosen, is_forced=is_forced):
-        messages.info(request, f"Nothing says any more who person {number} is. Their votes are kept.")
+        messages.info(request, f"Nothing says any more who person {voter} is. Their votes are kept.")
     else:
         messages.info(
             request,
-            f"The part of person {number} is over. Their data are deleted as soon as you say that they are paid.",
+            f"The part of person {voter} is over. Their data are deleted as soon as you say that they are paid.",
         )
-    return redirect("console:person", campaign.pk, number)
+    return redirect("console:person", campaign.pk, voter)
 
 
 @login_required
@@ -70,11 +70,11 @@ def settle(request: SignedInRequest, campaign_id: int) -> HttpResponse:
 @login_required
 @require_POST
 @posts_by_user
-def settle_one(request: SignedInRequest, campaign_id: int, number: int) -> HttpResponse:
+def settle_one(request: SignedInRequest, campaign_id: int, voter: int) -> HttpResponse:
     """Note that somebody is paid."""
-    campaign, annotator = found_by_owner(request, campaign_id, number)
+    campaign, annotator = found_by_owner(request, campaign_id, voter)
     if payments.settle(campaign, annotator, by=request.user):
         messages.info(request, "Noted as paid.")
     else:
         messages.error(request, "Nothing was noted: their part goes on, or they were noted as paid before.")
-    return redirect("console:person", campaign.pk, number)
+    return redirect("console:person", campaign.pk, voter)

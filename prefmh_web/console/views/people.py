@@ -48,18 +48,18 @@ def people(request: SignedInRequest, campaign_id: int) -> HttpResponse:
 
 @login_required
 @require_safe
-def person(request: SignedInRequest, campaign_id: int, number: int) -> HttpResponse:
+def person(request: SignedInRequest, campaign_id: int, voter: int) -> HttpResponse:
     """Show one of them."""
-    campaign, annotator = _found(request, campaign_id, number)
+    campaign, annotator = _found(request, campaign_id, voter)
     return shown(request, campaign, annotator)
 
 
 @login_required
 @require_POST
 @posts_by_user
-def end(request: SignedInRequest, campaign_id: int, number: int) -> HttpResponse:
+def end(request: SignedInRequest, campaign_id: int, voter: int) -> HttpResponse:
     """End somebody's part."""
-    campaign, annotator = _found(request, campaign_id, number)
+    campaign, annotator = _found(request, campaign_id, voter)
     form = ExclusionForm(request.POST, person=person_of(annotator))
     if not form.is_valid():
         return shown(request, campaign, annotator, end=form)
@@ -72,15 +72,15 @@ def end(request: SignedInRequest, campaign_id: int, number: int) -> HttpResponse
         messages.error(request, str(reason))
     else:
         _tell(request, person_of(annotator))
-    return redirect("console:person", campaign.pk, number)
+    return redirect("console:person", campaign.pk, voter)
 
 
 @login_required
 @require_POST
 @posts_by_user
-def bonus(request: SignedInRequest, campaign_id: int, number: int) -> HttpResponse:
+def bonus(request: SignedInRequest, campaign_id: int, voter: int) -> HttpResponse:
     """Store what somebody is paid beside the pay."""
-    campaign, annotator = found_by_owner(request, campaign_id, number)
+    campaign, annotator = found_by_owner(request, campaign_id, voter)
     form = BonusForm(request.POST)
     if not form.is_valid():
         return shown(request, campaign, annotator, bonus=form)
@@ -89,19 +89,19 @@ def bonus(request: SignedInRequest, campaign_id: int, number: int) -> HttpRespon
         messages.info(request, "Saved.")
     except NotPossible as reason:
         messages.error(request, str(reason))
-    return redirect("console:person", campaign.pk, number)
+    return redirect("console:person", campaign.pk, voter)
 
 
-def found_by_owner(request: HttpRequest, campaign_id: int, number: int) -> tuple[access.SeenCampaign, Annotator]:
+def found_by_owner(request: HttpRequest, campaign_id: int, voter: int) -> tuple[access.SeenCampaign, Annotator]:
     """Return a campaign and one of its people to its owner; 404 for everybody else."""
-    return _found(request, campaign_id, number, Right.OWN)
+    return _found(request, campaign_id, voter, Right.OWN)
 
 
 def _found(
-    request: HttpRequest, campaign_id: int, number: int, right: Right = Right.RUN
+    request: HttpRequest, campaign_id: int, voter: int, right: Right = Right.RUN
 ) -> tuple[access.SeenCampaign, Annotator]:
     campaign = campaign_for(request, campaign_id, right)
-    return campaign, get_object_or_404(campaign.annotators.select_related("invitation"), pk=key_of(campaign, number))
+    return campaign, get_object_or_404(campaign.annotators.select_related("invitation"), pk=key_of(campaign, voter))
 
 
 def shown(

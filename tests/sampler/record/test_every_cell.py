@@ -22,7 +22,7 @@ EXCUSED = {
     "ratings": "asks rated_at",
     "scores": "score",
     "events": "at kind by voter data",
-    "checks": "chain_index step judge_index elapsed_ms shown_at answered_at",
+    "checks": "voter after_votes chain_index step judge_index elapsed_ms shown_at answered_at",
 }
 WHOLLY = {"reasons", "calls", "voters", "leases", "preferences", "codebook", "properties"}
 

@@ -181,7 +181,7 @@ SEEN = {
     "one vote": Tampering(flipped(4), STEPS, 2, changed=VOTES),
     "one order of votes": Tampering(swapped_order(2, 4), VOTES, 2),
     "one vote left out": Tampering(rows(VOTES, lambda found: found.pop(2)), STEPS, 2, changed=VOTES),
-    "the first vote left out": Tampering(rows(VOTES, lambda found: found.pop(0)), STEPS, 2, changed=VOTES),
+    "the first vote left out": Tampering(rows(VOTES, lambda found: found.pop(0)), VOTES, 2),
     "all votes left out": Tampering(rows(VOTES, lambda found: found.__delitem__(slice(4))), STEPS, 2, changed=VOTES),
     "many votes more": Tampering(rows(VOTES, nine_votes_more), VOTES, 5),
     "one vote twice": Tampering(rows(VOTES, lambda found: found.insert(3, found[2] | {"number": "4"})), VOTES, 5),
@@ -210,7 +210,7 @@ SEEN = {
     "the seed with its hash": Tampering(other_seed, STEPS, 2, changed="campaign.json"),
     "the random bits": Tampering(of_config(seed_salt="0" * 32), "campaign.json"),
     "the hash left out": Tampering(without_hash, "campaign.json"),
-    "the budget": Tampering(of_judge(votes=4), STEPS, 2, changed="campaign.json"),
+    "the votes of a judge": Tampering(of_judge(votes=4), STEPS, 3, changed="campaign.json"),
     "the question": Tampering(of_judge(question="Which is longer?"), "campaign.json"),
     "fewer steps": Tampering(of_config(steps=3), STEPS, 5, changed="campaign.json"),
     "fewer chains": Tampering(of_config(chains=1), STEPS, 6, changed="campaign.json"),
@@ -221,7 +221,7 @@ SEEN = {
     "a column missing": Tampering(without_column(VOTES, "judge_index"), VOTES),
     "one side that a model saw": Tampering(swapped_sides(2), VOTES, 2, "model-asked-first"),
     "one rating": Tampering(
-        cell(RATINGS, 2, "rating", OTHER_RATING.__getitem__), STEPS, 2, "ratings-difference", RATINGS
+        cell(RATINGS, 2, "rating", OTHER_RATING.__getitem__), "evidence.csv", 2, "ratings-difference", RATINGS
     ),
     "one rating left out": Tampering(rows(RATINGS, lambda found: found.pop(0)), RATINGS, name="ratings-difference"),
 }  # fmt: skip
