@@ -139,7 +139,7 @@ def test_replay_finds_what_columns_cannot_say(researcher, idle_tasks, tmp_path, 
 
 
 def uploaded(**changes) -> dict:
-    return form(**{"catalog-file": SimpleUploadedFile("list.csv", LIST)} | changes)
+    return form(**{"space.catalog.file": SimpleUploadedFile("list.csv", LIST)} | changes)
 
 
 def test_the_setup_takes_columns_with_their_labels(signed_in, idle_tasks):
@@ -178,7 +178,7 @@ def test_a_draft_whose_file_is_read_knows_its_columns(signed_in, researcher, idl
     campaign = make_draft(researcher, file=LIST, config=config_of(context=None))
     address = reverse("console:edit", args=[campaign.pk])
     fields = form(**{"catalog-context": "sauce"})
-    del fields["catalog-file"]
+    del fields["space.catalog.file"]
     assert "the file has no “sauce”" in signed_in.post(address, fields).content.decode().replace("&quot;", '"')
     assert signed_in.post(address, fields | {"catalog-context": "quality"}).status_code == 302
     campaign.refresh_from_db()

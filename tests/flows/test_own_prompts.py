@@ -32,12 +32,12 @@ def own(user: str = PAIR, **fields) -> dict:
 def fields_of(user: str = PAIR, **changes: str) -> dict:
     return form(
         **{
-            "questions-0-question": QUESTION,
+            "judges.0.question": QUESTION,
             "questions-0-source": "A model",
-            "questions-0-temperature": "0.7",
-            "questions-0-votes": "sampled",
-            "questions-0-prompt_system": SYSTEM,
-            "questions-0-prompt_user": user,
+            "judges.0.source.model.temperature": "0.7",
+            "judges.0.source.model.votes": "sampled",
+            "judges.0.source.model.prompt.system": SYSTEM,
+            "judges.0.source.model.prompt.user": user,
         }
         | changes
     )
@@ -74,13 +74,13 @@ def test_what_is_shown_in_the_setup_is_what_the_server_gets(researcher, endpoint
 def preview(desk, fields: dict, rows=(), campaign: Campaign | None = None) -> str:
     """Return the body that the preview shows first; of a draft whose first two objects are these."""
     if campaign is None:
-        answer = desk.post(reverse("console:preview-new"), fields | {"place": "questions-0", "catalog-file": ""})
+        answer = desk.post(reverse("console:preview-new"), fields | {"place": "questions-0", "space.catalog.file": ""})
         return answer.context["preview"].requests[0].body
     # The same campaign as a draft again: the preview shows the first objects of its list.
     twin = draft(campaign.owner, by_model())
     twin.states.exclude(content__in=[row.content for row in rows]).delete()
     answer = desk.post(
-        reverse("console:preview", args=[twin.pk]), fields | {"place": "questions-0", "catalog-file": ""}
+        reverse("console:preview", args=[twin.pk]), fields | {"place": "questions-0", "space.catalog.file": ""}
     )
     requests = answer.context["preview"].requests
     assert len(requests) == 2
@@ -91,7 +91,7 @@ def test_the_preview_shows_both_orders_the_version_and_no_key(researcher, endpoi
     monkeypatch.setenv("SECRET_OF_OURS", "sk-very-secret")
     Endpoint.objects.update(api_key_variable="SECRET_OF_OURS")
     answer = browser_of(researcher).post(
-        reverse("console:preview-new"), fields_of() | {"place": "questions-0", "catalog-file": ""}
+        reverse("console:preview-new"), fields_of() | {"place": "questions-0", "space.catalog.file": ""}
     )
     shown = answer.context["preview"]
     one, other = (json.loads(each.body) for each in shown.requests)
@@ -124,7 +124,7 @@ def test_a_prompt_that_does_not_fit_is_refused_at_its_field_and_nothing_saved(
     assert words in " ".join(answer.context["forms"].questions.forms[0].errors[field])
     assert "<script>alert" not in answer.content.decode()
     assert not Campaign.objects.exists()
-    fields = fields_of(**fields) | {"place": "questions-0", "catalog-file": ""}
+    fields = fields_of(**fields) | {"place": "questions-0", "space.catalog.file": ""}
     shown = desk.post(reverse("console:preview-new"), fields)
     assert words in " ".join(reason for _, reason in shown.context["preview"].problems)
     assert "<script>alert" not in shown.content.decode()
@@ -140,7 +140,7 @@ def test_editing_keeps_the_words_to_the_last_space(researcher, endpoint, idle_ta
     assert shown["prompt_user"].value() == PAIR + " \n "
     again = {f"questions-0-{name}": shown[name].value() or "" for name in shown.fields if name != "first"}
     again = {name: value for name, value in again.items() if value is not False}
-    desk.post(url, form(**again | {"catalog-file": "", "seed": str(campaign.seed)}))
+    desk.post(url, form(**again | {"space.catalog.file": "", "seed": str(campaign.seed)}))
     before = campaign.config_data["judges"]
     campaign.refresh_from_db()
     assert campaign.config_data["judges"] == before

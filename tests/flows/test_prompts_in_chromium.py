@@ -84,6 +84,6 @@ def test_the_enter_key_saves_and_tries_nothing(chromium, live_site, researcher, 
     desk = chromium.new_context(base_url=live_site.url).new_page()
     desk.goto(sign_in_path(researcher))
     desk.goto(reverse("console:edit", args=[campaign.pk]))
-    desk.locator("#id_questions-0-question").press("Enter")
+    desk.locator("#id_judges.0.question").press("Enter")
     desk.locator("#prompts").wait_for()
     assert not JudgeTrial.objects.exists()

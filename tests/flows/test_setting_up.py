@@ -55,8 +55,8 @@ def set_up(desk: Desk, file) -> None:
     desk.page.get_by_role("link", name="New campaign").click()
     desk.arrives("New campaign")
     desk.fill("name", "Openings")
-    desk.touches("[name='catalog-file']").set_input_files(file)
-    desk.fill("questions-0-question", "Which one would you rather read on?")
+    desk.touches("[name='space.catalog.file']").set_input_files(file)
+    desk.fill("judges.0.question", "Which one would you rather read on?")
     desk.fill("instructions", "Read both and choose by feeling.")
     desk.goes_on("Next: the people")
 

@@ -240,8 +240,8 @@ def test_a_body_no_page_sends_changes_nothing(world, path, body):
 
 WRONG_NUMBERS = ["many", "-1", "1e309", "NaN", "9" * 400, "\x00", "0x10", "[]"]
 NUMBER_FIELDS = [
-    "chains", "steps", "lease_seconds", "seed", "catalog-fresh_share", "catalog-neighbours",
-    "questions-0-budget", "questions-TOTAL_FORMS",
+    "chains", "steps", "lease_seconds", "seed", "catalog-fresh_share", "space.catalog.neighbours",
+    "judges.0.votes", "questions-TOTAL_FORMS",
 ]  # fmt: skip
 WRONG_CHOICES = ["", "songs", "__class__", "../texts", "texts\x00", "' OR 1=1"]
 
@@ -259,14 +259,14 @@ def test_no_number_of_questions_makes_a_page_without_end(world):
     assert answer.content.count(b'name="questions-') < 1000
 
 
-@pytest.mark.parametrize("field", ["space", "catalog-objects", "catalog-move"])
+@pytest.mark.parametrize("field", ["space", "space.catalog.objects", "catalog-move"])
 def test_no_wrong_choice_makes_a_campaign(world, field):
     for value in WRONG_CHOICES:
         answer = browser_of(world.victim).post("/campaigns/new/", form(**{field: value}))
         assert answer.status_code == 200, value
 
 
-@pytest.mark.parametrize(("field", "longest"), [("name", 120), ("instructions", 4000), ("questions-0-question", 300)])
+@pytest.mark.parametrize(("field", "longest"), [("name", 120), ("instructions", 4000), ("judges.0.question", 300)])
 @pytest.mark.parametrize("text", ["{}", "\x00{}", "<script>{}"], ids=["long", "NUL", "script"])
 def test_no_text_beyond_its_bound_makes_a_campaign(world, field, longest, text):
     answer = browser_of(world.victim).post("/campaigns/new/", form(**{field: text.format("x" * (longest + 1))}))
@@ -313,7 +313,7 @@ def test_a_setup_that_is_good_does_make_one(world):
 def test_an_upload_named_like_a_path_stays_in_its_folder(world):
     file = SimpleUploadedFile("t.csv", b"text\none\ntwo\n")
     file._name = "../../../secret-key"
-    answer = browser_of(world.victim).post("/campaigns/new/", form(**{"catalog-file": file}))
+    answer = browser_of(world.victim).post("/campaigns/new/", form(**{"space.catalog.file": file}))
     made = Campaign.objects.get(pk=int(answer.url.strip("/").split("/")[-1]))
     wait_until_idle()
     assert made.catalog.file.name.startswith("uploads/")

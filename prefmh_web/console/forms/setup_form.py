@@ -74,7 +74,8 @@ _FILE_HELP = (
     f"At most {sampler.MAX_CATALOG_ITEMS:,} objects, with {sampler.MAX_CATALOG_CHARACTERS // 10**6} million characters "
     f"in all, in a file of at most {MAX_UPLOAD_BYTES // 2**20} MiB."
 )
-_SAMPLES: dict[str, tuple[Sample | Unstored, ...]] = {
+SAMPLES: dict[str, tuple[Sample | Unstored, ...]] = {
+    "catalog": tuple(Sample(each) for each in OBJECT_KINDS),
     "texts": (Sample("texts"),),
     "model-texts": (Sample("texts", 1),),
     "molecules": (Sample("molecules"),),
@@ -168,7 +169,7 @@ class SetupForm(SchemaForm):
     def samples_of(self, path: str, kind: str) -> Sequence[Sample | Unstored]:
         if path != "space":
             return (Sample(kind),)
-        return tuple(Sample(each) for each in OBJECT_KINDS) if kind == "catalog" else _SAMPLES[kind]
+        return SAMPLES[kind]
 
     def judge_at(self, name: str) -> int | None:
         """Return the index of the first judge that a question stands for, once it is checked.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterator
 from typing import Any, ClassVar
@@ -127,6 +128,17 @@ class ProtocolForm(_StudyForm):
     def __init__(self, campaign: Campaign, sent: QueryDict | None = None):
         self.takes_pairs = campaign.object_kind.medium == "words"
         super().__init__(campaign, campaign.typed_config.study.protocol, sent)
+
+    def problems_of(self, value: dict[str, Any]) -> Iterator[sampler.ConfigProblem]:
+        kind = sampler.OBJECT_KINDS[self.typed.space.objects]
+        known = {each for pair in self.typed.study.protocol.own_pairs for each in (pair.first, pair.second)}
+        for pair in (*value.get("practice", ()), *value.get("gold", ())):
+            for side in ("first", "second"):
+                if (typed := pair.get(side)) and typed not in known:
+                    # What cannot be written is told with the rest.
+                    with contextlib.suppress(ValueError):
+                        pair[side] = kind.written(typed)
+        yield from super().problems_of(value)
 
     def _whole(self, part: Protocol) -> CampaignConfig:
         study = self.typed.study.model_copy(update={"protocol": part})
