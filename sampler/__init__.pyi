@@ -139,8 +139,8 @@ from .record.archives import BROKEN_ARCHIVE as BROKEN_ARCHIVE
 from .record.archives import ArchiveError as ArchiveError
 from .record.archives import TooLargeError as TooLargeError
 from .record.archives import archive_in as archive_in
-from .record.cells import escaped as escaped
-from .record.cells import moment as moment
+from .record.columns import escaped as escaped
+from .record.columns import moment as moment
 from .record.commitment import SALT_BYTES as SALT_BYTES
 from .record.commitment import hash_of_seed as hash_of_seed
 from .record.commitment import opened_config as opened_config

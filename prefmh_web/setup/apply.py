@@ -12,7 +12,7 @@ from django.db.models import Q
 
 import sampler
 from prefmh_web.campaigns.lifecycle import drafts
-from prefmh_web.campaigns.models import Campaign, CreationKey
+from prefmh_web.campaigns.models import Campaign
 from prefmh_web.config import CampaignConfig
 from prefmh_web.endpoints.local.models import model_names
 from prefmh_web.endpoints.models import Endpoint
@@ -41,11 +41,9 @@ def create(config: CampaignConfig, owner: User, file: File[Any] | None = None, *
         if key:
             # Whoever creates under a key holds the owner's row, so that two at once create one.
             User.objects.select_for_update().get(pk=owner.pk)
-            if found := CreationKey.objects.filter(owner=owner, key=key).select_related("campaign").first():
-                return found.campaign
-        campaign = drafts.create(owner=owner, config=config, file=file)
-        if key:
-            CreationKey.objects.create(owner=owner, key=key, campaign=campaign)
+            if found := Campaign.objects.filter(owner=owner, creation_key=key).first():
+                return found
+        campaign = drafts.create(owner=owner, config=config, file=file, key=key)
     return campaign
 
 

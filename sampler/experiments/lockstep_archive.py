@@ -26,7 +26,7 @@ from sampler.experiments.lockstep import LockstepSettings
 from sampler.experiments.lockstep_record import Folder, replay_lockstep
 from sampler.record import replay as exports
 from sampler.record import tables
-from sampler.record.cells import Cell
+from sampler.record.columns import Cell
 from sampler.record.differences import Difference, RecordError
 from sampler.record.draws import state_number
 from sampler.record.replay import Replay

@@ -16,7 +16,7 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
-from sampler.record.cells import FLAG, NUMBER, TEXT, WHOLE, WORD, Kind
+from sampler.record.columns import FLAG, NUMBER, TEXT, WHOLE, WORD, Kind
 from sampler.record.tables import Column, Row, Table
 
 SETTINGS = "settings.json"

@@ -14,10 +14,11 @@ from sampler.judges.sources import ModelSource, PanelistSource
 from sampler.objects.properties import Measure, measure_of
 from sampler.record import tables
 from sampler.record.chains import Parsed, compare_chains
+from sampler.record.columns import META
 from sampler.record.commitment import compare_commitment
 from sampler.record.differences import Difference, Row, StepKey, of_file, of_step, quoted, reading, step_key
 from sampler.record.judge_checks import compare_judges
-from sampler.record.tables import META, meta_names
+from sampler.record.tables import meta_names
 from sampler.record.trial_checks import compare_protocol, compare_trials
 
 MEASURED, COMMAND = "measured", "command"

@@ -42,10 +42,7 @@ class Replay:
 
 
 def replay(record: Record) -> Replay:
-    """Recompute every decision of an export.
-
-    While the seed of a campaign is not told, what was drawn is taken as recorded, and what the votes make of it is
-    recomputed.
+    """Recompute every decision of an export, once each cell is looked at.
 
     Raises:
         RecordError: a column or a cell is missing, or a cell is not what its column holds.
@@ -53,11 +50,21 @@ def replay(record: Record) -> Replay:
     """
     for file, row, message in malformed_in(record):
         where = file if row is None else f"row {row} of {file}"
-        raise RecordError(
-            f"The record cannot be read: {where}: {message}",
-            file,
-            None if row is None else record.of_file(file)[row - 2],
-        )
+        found = None if row is None else record.of_file(file)[row - 2]
+        raise RecordError(f"The record cannot be read: {where}: {message}", file, found)
+    return recomputed(record)
+
+
+def recomputed(record: Record) -> Replay:
+    """Recompute every decision of a record in which nothing is malformed.
+
+    While the seed of a campaign is not told, what was drawn is taken as recorded, and what the votes make of it is
+    recomputed.
+
+    Raises:
+        RecordError: a cell names what there is not.
+        ConfigError: the config does not parse.
+    """
     try:
         config, commitment = read_config(record.config)
     except ConfigError:

@@ -10,198 +10,48 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
-from sampler.record.cells import (
-    FLAG,
+from sampler.record.columns import (
+    ALONE,
+    CLIENT,
     JSON,
     MEASURE,
-    MOMENT,
-    NUMBER,
-    TEXT,
+    META,
     WHOLE,
     WHOLES,
-    WORD,
-    Kind,
-    unescaped,
+    count,
+    flag,
+    milliseconds,
+    real,
+    text,
+    time,
+    whole,
+    word,
 )
-from sampler.record.cells import Cell as Cell
-
-Row = dict[str, str]
-"""The cells of a row that was read, texts without their protecting apostrophe, by the columns' names."""
-
-# Why a changed cell is not found.
-TIME, DURATION = "a time", "a duration"
-CLIENT = "what a browser told"
-ALONE = "nothing else says it"
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column.
-
-    Args:
-        name: in the header.
-        kind: what its cells hold.
-        meaning: in words.
-        values: the unit, or which values there are, where the kind does not say it.
-        words: all that a cell may be, of a column of words.
-        optional: whether a cell may be empty.
-        excused: why nothing in the record shows that a cell was changed; empty where that is found.
-    """
-
-    name: str
-    kind: Kind
-    meaning: str
-    values: str = ""
-    words: tuple[str, ...] = ()
-    optional: bool = False
-    excused: str = ""
-
-    @property
-    def says(self) -> str:
-        """The unit, or which values there are."""
-        return self.values or ", ".join(self.words) or self.kind.values
-
-    def problem(self, cell: str) -> str:
-        """Return why a cell that was read cannot be one of the column; empty if it can."""
-        if not cell:
-            return "" if self.optional or self.kind is TEXT else f"“{self.name}” is empty"
-        if (cell in self.words) if self.words else self.kind.allows(cell):
-            return ""
-        return f"“{self.name}” must be {self.says}, not “{cell[:60]}”"
-
-
-@dataclass(frozen=True)
-class Table:
-    """A CSV file of the record, its columns in order.
-
-    Args:
-        name: of the file, without its ending.
-        meaning: in words.
-        columns: in their order.
-        excused: why nothing in it is checked; empty where columns say it for themselves.
-    """
-
-    name: str
-    meaning: str
-    columns: tuple[Column, ...]
-    excused: str = ""
-    ending: str = "csv"
-
-    @property
-    def file(self) -> str:
-        """The file's name."""
-        return f"{self.name}.{self.ending}"
-
-    @property
-    def header(self) -> list[Cell]:
-        """The first row."""
-        return [column.name for column in self.columns]
-
-    def row(self, **values: Any) -> list[Cell]:
-        """Return the cells for a value of each column, in the columns' order.
-
-        Raises:
-            KeyError: a column has no value.
-            TypeError: a value is of no column.
-        """
-        ordered = self.ordered(**values)
-        return [column.kind.write(value) for column, value in zip(self.columns, ordered, strict=True)]
-
-    def ordered(self, **values: Any) -> list[Any]:
-        """Return what is given for each column as it is, in the columns' order: cells, or what will give the cells.
-
-        Raises:
-            KeyError: a column has no value.
-            TypeError: a value is of no column.
-        """
-        if len(values) > len(self.columns):
-            raise TypeError(f"{self.file} has no column {(values.keys() - set(self.header)).pop()}")
-        return [values[column.name] for column in self.columns]
-
-    def values(self, row: Iterable[Cell | None]) -> dict[str, Any]:
-        """Return what a row says, by the columns' names, as JSON can say it: empty cells are null, or an empty text."""
-        told: dict[str, Any] = {}
-        for column, cell in zip(self.columns, row, strict=True):
-            is_empty = cell is None or cell == ""
-            nothing: Any = {TEXT: "", WHOLES: []}.get(column.kind)
-            told[column.name] = nothing if is_empty else column.kind.read(str(cell))
-        return told
-
-    def unescape(self, row: Row) -> None:
-        """Take the apostrophes from the texts of a row that was read, in place.
-
-        Which `meta_*` columns states.csv has depends on the list, so that those of a row are found by their names.
-        """
-        for name, cell in row.items():
-            if name in self._texts or name.startswith(META):
-                row[name] = unescaped(cell)
-
-    @property
-    def _texts(self) -> set[str]:
-        return {column.name for column in self.columns if column.kind is TEXT}
-
-    def with_columns(self, columns: Iterable[Column]) -> Table:
-        """Return the table with further columns."""
-        return replace(self, columns=(*self.columns, *columns))
-
-    def excuse(self, column: Column) -> str:
-        """Return why a changed cell of a column is not found; empty where it is."""
-        return self.excused or column.excused
-
-
-def _whole(name: str, meaning: str, values: str = "from 0", **more: Any) -> Column:
-    return Column(name, WHOLE, meaning, f"whole number, {values}", **more)
-
-
-def _count(name: str, meaning: str, **more: Any) -> Column:
-    return Column(name, WHOLE, meaning, "count", **more)
-
-
-def _number(name: str, meaning: str, values: str = "", **more: Any) -> Column:
-    return Column(name, NUMBER, meaning, values, **more)
-
-
-def _flag(name: str, meaning: str, **more: Any) -> Column:
-    return Column(name, FLAG, meaning, **more)
-
-
-def _moment(name: str, meaning: str, **more: Any) -> Column:
-    return Column(name, MOMENT, meaning, excused=TIME, **more)
-
-
-def _word(name: str, meaning: str, *words: str, **more: Any) -> Column:
-    return Column(name, WORD, meaning, words=words, **more)
-
-
-def _text(name: str, meaning: str, values: str = "", **more: Any) -> Column:
-    return Column(name, TEXT, meaning, values, **more)
-
-
-def _milliseconds(name: str, meaning: str) -> Column:
-    return Column(name, WHOLE, meaning, "milliseconds", optional=True, excused=DURATION)
-
+from sampler.record.columns import Cell as Cell
+from sampler.record.columns import Column as Column
+from sampler.record.columns import Row as Row
+from sampler.record.columns import Table as Table
 
 FIRST, SECOND = "first", "second"
 SIDES = (FIRST, SECOND)
-_CHAIN = _whole("chain_index", "the chain")
-_STEP = _whole("step", "the step of the chain", "from 1")
-_STATE = _whole("state_index", "the object, as in states.csv")
-_JUDGE = _whole("judge_index", "the judge: its index in campaign.json")
-_VOTER = _whole("voter", "number of the voter: in the order in which people joined this campaign", "from 1")
-_ENDPOINT = _text("endpoint", "name of the endpoint; empty for a person")
-_SLOT = _whole("slot", "which of the N answers of a model this is; empty for a person", optional=True)
-_ASKS = _count("asks", "replies that it took; empty for a person, or if unknown", optional=True, excused=ALONE)
-_IDENTITY = _whole("identity", "which identity in judges.json the reply had", "from 1", optional=True)
-_ELAPSED = _milliseconds("elapsed_ms", "time to answer; for people, from the moment both objects were visible")
-_HIDDEN = _milliseconds("hidden_ms", "how much of elapsed_ms the page was in a hidden tab; empty if unknown")
-_LEASE = _word(
+_CHAIN = whole("chain_index", "the chain")
+_STEP = whole("step", "the step of the chain", "from 1")
+_STATE = whole("state_index", "the object, as in states.csv")
+_JUDGE = whole("judge_index", "the judge: its index in campaign.json")
+_VOTER = whole("voter", "number of the voter: in the order in which people joined this campaign", "from 1")
+_ENDPOINT = text("endpoint", "name of the endpoint; empty for a person")
+_SLOT = whole("slot", "which of the N answers of a model this is; empty for a person", optional=True)
+_ASKS = count("asks", "replies that it took; empty for a person, or if unknown", optional=True, excused=ALONE)
+_IDENTITY = whole("identity", "which identity in judges.json the reply had", "from 1", optional=True)
+_ELAPSED = milliseconds("elapsed_ms", "time to answer; for people, from the moment both objects were visible")
+_HIDDEN = milliseconds("hidden_ms", "how much of elapsed_ms the page was in a hidden tab; empty if unknown")
+_LEASE = word(
     "lease", "the pair as a person was handed it; empty of a model", values="UUID", optional=True, excused=ALONE
 )
-_PROPOSAL_SIDE = _word("proposal_side", "where the proposal stood, in the order of the page or of the prompt", *SIDES)
-_CHOSEN_SIDE = _word("chosen_side", "which of the two was chosen", *SIDES)
+_PROPOSAL_SIDE = word("proposal_side", "where the proposal stood, in the order of the page or of the prompt", *SIDES)
+_CHOSEN_SIDE = word("chosen_side", "which of the two was chosen", *SIDES)
 
 VOTES = Table(
     "votes",
@@ -209,26 +59,26 @@ VOTES = Table(
     (
         _CHAIN,
         _STEP,
-        _whole(
+        whole(
             "number",
             "position in its step; empty if it came after the verdict, and did not count",
             "from 1",
             optional=True,
         ),
         _JUDGE,
-        _text("question", "the judge's question"),
+        text("question", "the judge's question"),
         replace(_VOTER, optional=True, excused="nothing shows who voted"),
         _PROPOSAL_SIDE,
         _CHOSEN_SIDE,
-        _flag("for_proposal", "1 if the vote is for the proposal, 0 if it is for the current object"),
-        _whole("first_state", "the first of the two objects"),
-        _whole("second_state", "the second of the two objects"),
-        _whole("chosen_state", "the object that was chosen"),
+        flag("for_proposal", "1 if the vote is for the proposal, 0 if it is for the current object"),
+        whole("first_state", "the first of the two objects"),
+        whole("second_state", "the second of the two objects"),
+        whole("chosen_state", "the object that was chosen"),
         _ELAPSED,
-        _moment("cast_at", "when the vote was cast"),
+        time("cast_at", "when the vote was cast"),
         _ENDPOINT,
         _SLOT,
-        _number(
+        real(
             "preference",
             "of a vote for the proposal, if the vote was drawn from it",
             "probability",
@@ -239,10 +89,10 @@ VOTES = Table(
         _IDENTITY,
         _LEASE,
         _HIDDEN,
-        _word(
+        word(
             "layout", "how the two stood on the screen", "beside", "stacked", "changed", optional=True, excused=CLIENT
         ),
-        _flag("translated", "whether the browser translated the words around the pair", optional=True, excused=CLIENT),
+        flag("translated", "whether the browser translated the words around the pair", optional=True, excused=CLIENT),
     ),
 )
 STEPS = Table(
@@ -251,14 +101,14 @@ STEPS = Table(
     (
         _CHAIN,
         _STEP,
-        _whole("current_state", "the object at which the chain stood"),
-        _whole("proposal_state", "the object that the step proposed"),
-        _number("log_r0", "of the base ratio r0", "natural logarithm"),
-        _number("uniform", "the random number U; empty while the step is open", "number on [0, 1)", optional=True),
-        _word("verdict", "empty while the step is open", "accept", "reject", optional=True),
-        _moment("opened_at", "when it opened"),
-        _moment("decided_at", "when it had its verdict", optional=True),
-        _whole("part_index", "which of several walk lengths the step drew; empty where it drew none", optional=True),
+        whole("current_state", "the object at which the chain stood"),
+        whole("proposal_state", "the object that the step proposed"),
+        real("log_r0", "of the base ratio r0", "natural logarithm"),
+        real("uniform", "the random number U; empty while the step is open", "number on [0, 1)", optional=True),
+        word("verdict", "empty while the step is open", "accept", "reject", optional=True),
+        time("opened_at", "when it opened"),
+        time("decided_at", "when it had its verdict", optional=True),
+        whole("part_index", "which of several walk lengths the step drew; empty where it drew none", optional=True),
     ),
 )
 EVIDENCE = Table(
@@ -268,9 +118,9 @@ EVIDENCE = Table(
         _CHAIN,
         _STEP,
         replace(_JUDGE, optional=True),
-        _word("scorer", "the scorer, as in scorers.json", values="name", optional=True),
-        _number("current_number", "mean rating, or score, of the current object"),
-        _number("proposal_number", "mean rating, or score, of the proposal"),
+        word("scorer", "the scorer, as in scorers.json", values="name", optional=True),
+        real("current_number", "mean rating, or score, of the current object"),
+        real("proposal_number", "mean rating, or score, of the proposal"),
     ),
 )
 STATES = Table(
@@ -278,8 +128,8 @@ STATES = Table(
     "a row for each object",
     (
         _STATE,
-        _whole("object_index", "the first state with the same content: count objects by it"),
-        _number(
+        whole("object_index", "the first state with the same content: count objects by it"),
+        real(
             "weight",
             "weight in p0, up to a constant factor; empty of an object that a chain made",
             "positive number",
@@ -287,23 +137,21 @@ STATES = Table(
             excused="of an uploaded list, where nothing drawn depends on it",
         ),
         Column("neighbours", WHOLES, "the similar objects of an uploaded list", optional=True),
-        _text(
+        text(
             "content",
             "the text, the SMILES, or the name of the file",
             excused="of an uploaded list, unless a chain was there",
         ),
-        _text("code", "the object in a form from which it can be restored exactly; empty for an uploaded list"),
+        text("code", "the object in a form from which it can be restored exactly; empty for an uploaded list"),
     ),
 )
-META = "meta_"
-"""In states.csv, what the columns begin with that are an uploaded list's own."""
 COLUMNS = Table(
     "columns",
     "the further columns of an uploaded list: a row for each object and column",
     (
         _STATE,
-        _text("column", "name of the column, in lower case"),
-        _text("value", "the cell, without white space at its ends"),
+        text("column", "name of the column, in lower case"),
+        text("value", "the cell, without white space at its ends"),
     ),
 )
 SAMPLING = "sampling"
@@ -313,10 +161,10 @@ SAMPLES = Table(
     "the object of each chain after each step; step 0 is the start",
     (
         _CHAIN,
-        _whole("step", "after which step; 0 is the start"),
+        whole("step", "after which step; 0 is the start"),
         _STATE,
-        _text("content", "the object, as in states.csv"),
-        _word("phase", "what the sample is for: analyse sampling", "burn-in", "warm-up", "settling", SAMPLING),
+        text("content", "the object, as in states.csv"),
+        word("phase", "what the sample is for: analyse sampling", "burn-in", "warm-up", "settling", SAMPLING),
     ),
 )
 RATINGS = Table(
@@ -329,7 +177,7 @@ RATINGS = Table(
         Column("rating", WHOLE, "the rating, on the scale in campaign.json"),
         _ASKS,
         _ENDPOINT,
-        _moment("rated_at", "when the rating was given"),
+        time("rated_at", "when the rating was given"),
         _IDENTITY,
     ),
 )
@@ -338,8 +186,8 @@ SCORES = Table(
     "a row for each object and scorer",
     (
         _STATE,
-        _word("scorer", "as in scorers.json", values="name"),
-        _number(
+        word("scorer", "as in scorers.json", values="name"),
+        real(
             "score",
             "empty if the scorer was asked and gave none",
             optional=True,
@@ -355,8 +203,8 @@ REASONS = Table(
         _STEP,
         _JUDGE,
         replace(_SLOT, optional=False),
-        _text("reason", "what the model's server told of its thinking, the first 2,000 characters"),
-        _flag("cut", "1 if there was more"),
+        text("reason", "what the model's server told of its thinking, the first 2,000 characters"),
+        flag("cut", "1 if there was more"),
     ),
     ALONE,
 )
@@ -365,14 +213,14 @@ CALLS = Table(
     "what asking models took: a row for each judge, and one for texts that a model wrote",
     (
         replace(_JUDGE, optional=True),
-        _count("requests", "requests sent"),
-        _count("failed", "requests without a reply"),
-        _count("unreadable", "replies that were neither label nor rating"),
-        _count("unpriced", "answered requests whose price was not known"),
+        count("requests", "requests sent"),
+        count("failed", "requests without a reply"),
+        count("unreadable", "replies that were neither label nor rating"),
+        count("unpriced", "answered requests whose price was not known"),
         Column("tokens_in", WHOLE, "as the server reported them", "tokens"),
         Column("tokens_out", WHOLE, "as the server reported them", "tokens"),
-        _number("seconds", "of the answered requests, together", "seconds"),
-        _number("cost", "at the prices of the moment", "currency of the endpoints' prices", optional=True),
+        real("seconds", "of the answered requests, together", "seconds"),
+        real("cost", "at the prices of the moment", "currency of the endpoints' prices", optional=True),
     ),
     ALONE,
 )
@@ -380,12 +228,12 @@ EVENTS = Table(
     "events",
     "what happened in the campaign beside its steps and votes, in the order of time",
     (
-        _whole("number", "of the event", "from 1"),
-        _moment("at", "when"),
-        _word(
+        whole("number", "of the event", "from 1"),
+        time("at", "when"),
+        word(
             "kind", "what was done; the kinds are in docs/record.md", values="word", excused="of most kinds, " + ALONE
         ),
-        _word("by", "who did it, where a researcher did", "owner", "manager", "admin", optional=True, excused=ALONE),
+        word("by", "who did it, where a researcher did", "owner", "manager", "admin", optional=True, excused=ALONE),
         replace(_VOTER, optional=True, excused="of most kinds, " + ALONE),
         Column("data", JSON, "what the kind says", excused="of most kinds, " + ALONE),
     ),
@@ -396,15 +244,15 @@ VOTERS = Table(
     "a row for each person whom a platform has sent",
     (
         _VOTER,
-        _moment("joined_at", "when the person joined"),
-        _moment("removed_at", "when access was withdrawn; empty if it was not", optional=True),
-        _word("stage", "the page that the person has come to", values="word"),
-        _word("outcome", "how their participation ended; empty while it goes on", values="word", optional=True),
-        _moment("finished_at", "when it ended", optional=True),
-        _number(
+        time("joined_at", "when the person joined"),
+        time("removed_at", "when access was withdrawn; empty if it was not", optional=True),
+        word("stage", "the page that the person has come to", values="word"),
+        word("outcome", "how their participation ended; empty while it goes on", values="word", optional=True),
+        time("finished_at", "when it ended", optional=True),
+        real(
             "most_a_minute", "above this, a vote is fast; empty where nothing was set", "votes a minute", optional=True
         ),
-        _count("fast_votes", "votes that were fast", optional=True),
+        count("fast_votes", "votes that were fast", optional=True),
     ),
     ALONE,
 )
@@ -417,9 +265,9 @@ LEASES = Table(
         _STEP,
         _JUDGE,
         _PROPOSAL_SIDE,
-        _moment("issued_at", "when the pair was handed out"),
-        _moment("ended_at", "when that ended; empty while the pair is open", optional=True),
-        _word("ending", "how that ended", "voted", "skipped", "expired", "unasked", optional=True),
+        time("issued_at", "when the pair was handed out"),
+        time("ended_at", "when that ended; empty while the pair is open", optional=True),
+        word("ending", "how that ended", "voted", "skipped", "expired", "unasked", optional=True),
         replace(_LEASE, meaning="the pair, as in votes.csv; empty while it is open"),
         _HIDDEN,
     ),
@@ -431,31 +279,31 @@ CHECKS = Table(
     "a row for each trial between the pairs that is no vote",
     (
         _VOTER,
-        _count("after_votes", "votes that the person had given"),
-        _word("kind", "what kind of trial it is", "instructed", "gold", "repeat"),
-        _whole("gold_index", "the gold pair, as in protocol.json", optional=True),
-        _flag("swapped", "1 if the objects have changed places"),
-        _word("expected_side", "the right answer; empty of a repeat", *SIDES, optional=True),
+        count("after_votes", "votes that the person had given"),
+        word("kind", "what kind of trial it is", "instructed", "gold", "repeat"),
+        whole("gold_index", "the gold pair, as in protocol.json", optional=True),
+        flag("swapped", "1 if the objects have changed places"),
+        word("expected_side", "the right answer; empty of a repeat", *SIDES, optional=True),
         replace(_CHOSEN_SIDE, meaning="empty without an answer; with answered_at, it was skipped", optional=True),
-        _flag("passed", "whether the answer was right; empty without an answer", optional=True),
-        _flag("agreed", "of a repeat: whether the same object was chosen as in the vote", optional=True),
+        flag("passed", "whether the answer was right; empty without an answer", optional=True),
+        flag("agreed", "of a repeat: whether the same object was chosen as in the vote", optional=True),
         *(replace(column, meaning=_OF_REPEAT, optional=True, excused=ALONE) for column in (_CHAIN, _STEP, _JUDGE)),
         _ELAPSED,
-        _moment("shown_at", "when it was shown"),
-        _moment("answered_at", "when it was answered", optional=True),
+        time("shown_at", "when it was shown"),
+        time("answered_at", "when it was answered", optional=True),
     ),
 )
 PREFERENCES = Table(
     "preferences",
     "every vote as prompt, chosen and rejected, in the order of votes.csv; no line says who voted",
     (
-        _text("prompt", "the question, below the shown columns that both objects have in common"),
-        _text("chosen", "the chosen object: its text, its SMILES, or the name of its file"),
-        _text("rejected", "the other object"),
-        _text("chosen_context", "the shown columns of the chosen object that differ"),
-        _text("rejected_context", "the shown columns of the other object that differ"),
+        text("prompt", "the question, below the shown columns that both objects have in common"),
+        text("chosen", "the chosen object: its text, its SMILES, or the name of its file"),
+        text("rejected", "the other object"),
+        text("chosen_context", "the shown columns of the chosen object that differ"),
+        text("rejected_context", "the shown columns of the other object that differ"),
         *(replace(column, meaning="as in votes.csv") for column in (_CHAIN, _STEP, _JUDGE, _LEASE, _SLOT)),
-        _whole("number", "as in votes.csv; null of a vote that did not count", "from 1", optional=True),
+        whole("number", "as in votes.csv; null of a vote that did not count", "from 1", optional=True),
     ),
     ALONE,
     "jsonl",
@@ -464,17 +312,17 @@ CODEBOOK = Table(
     "codebook",
     "this table",
     (
-        _word("file", "the file of this archive", values="name"),
-        _word("column", "its column; empty in the row that is about the whole file", values="name", optional=True),
-        _word("values", "the unit, or which values there are", values="text"),
-        _text("meaning", "what it says"),
+        word("file", "the file of this archive", values="name"),
+        word("column", "its column; empty in the row that is about the whole file", values="name", optional=True),
+        word("values", "the unit, or which values there are", values="text"),
+        text("meaning", "what it says"),
     ),
     "it is declared in this program",
 )
 PROPERTIES = Table(
     "properties",
     "what was measured of each object; beside the record, not part of it",
-    (_STATE, _text("content", "the object, as in states.csv")),
+    (_STATE, text("content", "the object, as in states.csv")),
     "it can be measured again",
 )
 
@@ -527,8 +375,7 @@ def states_table(names: Iterable[str]) -> Table:
     """Return states.csv of a campaign, whose list has further columns of these names, in the order of the file."""
     given = list(names)
     return STATES.with_columns(
-        _text(meta, f"column “{name}” of the uploaded list")
-        for name, meta in zip(given, meta_names(given), strict=True)
+        text(meta, f"column “{name}” of the uploaded list") for name, meta in zip(given, meta_names(given), strict=True)
     )
 
 

@@ -19,7 +19,7 @@ from sampler.record.archives import Allowance, ArchiveError, archive_in, told_ap
 from sampler.record.differences import Difference, RecordError, Row
 from sampler.record.manifest import Listed, check_manifest
 from sampler.record.record import Record, malformed_in, record_in
-from sampler.record.replay import Replay, replay
+from sampler.record.replay import Replay, recomputed
 
 MOST_MEMORY: Final = 4 * 2**30
 """What a record's tables may take, in bytes."""
@@ -135,7 +135,7 @@ def checked(record: Record) -> Content:
     if malformed := [Finding(*each) for each in malformed_in(record)]:
         return Content(None, tuple(malformed))
     try:
-        replayed = replay(record)
+        replayed = recomputed(record)
     except ConfigError as error:
         return Content(None, (Finding(tables.CONFIG, None, str(error)),))
     except RecordError as error:

@@ -55,9 +55,7 @@ def path_of(name: str, campaign) -> str:
 def events_of(campaign, folder) -> list[tuple[str, dict]]:
     path = export_to(campaign, folder)
     assert_replay_passes(path)
-    return [
-        (kind, said) for kind, said in happened(path) if kind not in ("started", "consent-asked", "consent-answered")
-    ]
+    return [each for each in happened(path) if each[0] not in ("started", "consent-asked", "consent-answered")]
 
 
 def told(owner, path: str, fields: dict) -> str:

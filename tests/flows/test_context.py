@@ -120,9 +120,9 @@ def test_the_record_holds_the_columns_and_replays(researcher, idle_tasks, tmp_pa
 
 
 CHANGES = {
-    "a cell is gone": (lambda rows: rows.pop(4), "state 1 in columns.csv: the cell of “quality”"),
-    "a cell twice": (lambda rows: rows.append(rows[0]), "a second cell of “source”"),
-    "another state": (lambda rows: rows[0].update(state="77"), "states.csv has no such state"),
+    "a cell is gone": (lambda rows: rows.pop(4), "columns.csv: the rows"),
+    "a cell twice": (lambda rows: rows.append(rows[0]), "columns.csv: the rows"),
+    "another state": (lambda rows: rows[0].update(state_index="77"), "of state 77 in states.csv: the export has none"),
     "no shown column": (
         lambda rows: rows.__setitem__(slice(None), [row for row in rows if row["column"] != "source"]),
         "the column “source”",

@@ -70,7 +70,7 @@ def test_a_campaign_makes_its_objects_and_its_record_replays(researcher, idle_ta
     record = sampler.read_record(path)
     last = record["states"][-1]
     last["code"] = next(row["code"] for row in record["states"] if row["code"] != last["code"])
-    found = sampler.replay(record.config, record["states"], record["steps"], record["votes"], record["samples"])
+    found = sampler.replay(record)
     assert any(f"state {last['state_index']}" in str(difference) for difference in found.differences)
 
 

@@ -24,6 +24,7 @@ from tests.support.campaigns import (
     table,
 )
 from tests.support.models import declare  # noqa: F401 - a fixture
+from tests.support.sampling import row_of
 
 TEXTS = {"kind": "texts", "scenarios": [0, 3], "temperature": 1.0}
 BASE = {"space": TEXTS, "kernel": {"kind": "independent"}, "rule": {"kind": "base"}, "steps": 15}
@@ -92,8 +93,9 @@ def test_scores_of_molecules_decide_and_stand_in_the_record(made, tmp_path, clie
     path = export_to(made, tmp_path)
     assert f"30 verdicts recomputed from {Score.objects.count()} scores" in assert_replay_passes(path)
     moves = [row for row in table(path, "steps.csv") if row["current_state"] != row["proposal_state"]]
+    numbers = numbers_in(path)
     for row in moves:
-        before, after = (mars(*map(float, row[name].split())) for name in ("current_scores", "proposal_scores"))
+        before, after = (mars(*each) for each in numbers[row["chain_index"], row["step"]])
         accepted = float(row["uniform"]) < min(1, math.exp(float(row["log_r0"]) + 4 * math.log(after / before)))
         assert row["verdict"] == ("accept" if accepted else "reject")
     assert {row["verdict"] for row in moves} == {"accept", "reject"}
@@ -103,6 +105,16 @@ def test_scores_of_molecules_decide_and_stand_in_the_record(made, tmp_path, clie
     page = client.get(made.get_absolute_url()).content.decode()
     assert "<th>synthetic_accessibility</th>" in page
     assert "→" in page
+
+
+def numbers_in(path) -> dict[tuple[str, str], tuple[list[float], list[float]]]:
+    """Return the scores of the current object and of the proposal in evidence.csv, by chain and step."""
+    found: dict[tuple[str, str], tuple[list[float], list[float]]] = {}
+    for row in table(path, "evidence.csv"):
+        both = found.setdefault((row["chain_index"], row["step"]), ([], []))
+        for numbers, column in zip(both, ("current_number", "proposal_number"), strict=True):
+            numbers.append(float(row[column]))
+    return found
 
 
 def mars(qed: float, sa: float) -> float:
@@ -116,8 +128,9 @@ def test_quality_estimates_of_a_program_decide_and_the_replay_needs_no_program(m
     settings.SCORERS = {}
     assert "30 verdicts recomputed from" in assert_replay_passes(path)
     moves = [row for row in table(path, "steps.csv") if row["current_state"] != row["proposal_state"]]
+    numbers = numbers_in(path)
     for row in moves:
-        before, after = (float(row[name]) for name in ("current_scores", "proposal_scores"))
+        (before,), (after,) = numbers[row["chain_index"], row["step"]]
         gap = math.log(after / (1 - after)) - math.log(before / (1 - before))
         accepted = float(row["uniform"]) < min(1, math.exp(float(row["log_r0"]) + gap / 0.5))
         assert row["verdict"] == ("accept" if accepted else "reject")
@@ -187,7 +200,7 @@ TAMPERINGS = {
         "a missing score": ("scores.csv", lambda rows: rows.pop(0)),
         "a score twice": ("scores.csv", lambda rows: rows.append(rows[0])),
         "all scores": ("scores.csv", lambda rows: rows.clear()),
-        "what stands with a step": ("steps.csv", lambda rows: moved(rows).update(proposal_scores="0.5012")),
+        "what stands with a step": ("evidence.csv", lambda rows: rows[0].update(proposal_number="0.5012")),
         "a forgotten verdict": ("steps.csv", lambda rows: rows[-1].update(verdict="")),
         "a base ratio": ("steps.csv", lambda rows: moved(rows).update(log_r0="0.25")),
     },
@@ -195,8 +208,7 @@ TAMPERINGS = {
 
 
 def vote() -> dict:
-    cells = dict.fromkeys(sampler.tables.VOTES.header, "")
-    return cells | {"chain": "0", "step": "1", "number": "1", "judge": "0"}
+    return row_of(sampler.tables.VOTES, chain_index=0, step=1, number=1, judge_index=0)
 
 
 def moved(rows: list[dict]) -> dict:

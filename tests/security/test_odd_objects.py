@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from prefmh_web.campaigns.record import export, measures
+from prefmh_web.campaigns.record import export, rows
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from tests.security.world import browser_of
 from tests.support import campaigns
@@ -43,7 +43,7 @@ MOLECULES = ["[Na+].[Cl-]", "C.C", "[CH3]", "C[CH2]", "[Cu+2]", "CC*", "[2H]O[2H
 
 
 def properties_of(campaign) -> dict[str, dict[str, str]]:
-    text = "".join(export.as_csv(measures.rows(Snapshot.now(campaign))))
+    text = "".join(export.as_csv(rows.properties(Snapshot.now(campaign))))
     assert "nan" not in text.lower()
     return {row["content"]: row for row in csv.DictReader(io.StringIO(text, newline=""))}
 

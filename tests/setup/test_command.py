@@ -110,7 +110,7 @@ def test_everything_that_a_campaign_and_its_recruitment_store_is_in_a_setup_or_l
     }
     of_its_life = {"id", "owner", "status", "paused_because", "start_trouble", "starting_since", "start_progress"}
     of_its_life |= {"created_at", "started_at", "finished_at", "warm_up", "walk_length", "tuning"}
-    of_its_life |= {"steps_added", "archived_at", "seed_hash", "seed_salt", "seed_told_at"}
+    of_its_life |= {"creation_key", "steps_added", "archived_at", "seed_hash", "seed_salt", "seed_told_at"}
     assert {field.name for field in Campaign._meta.get_fields() if field.concrete} == in_file | of_its_life
     people = set(json_schema()["$defs"]["People"]["properties"]) - {"refused"}
     stored = {field.name for field in Recruitment._meta.get_fields() if field.concrete} - {"id", "campaign"}

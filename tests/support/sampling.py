@@ -51,7 +51,9 @@ from sampler.experiments.editor.learning import ImprovingEdit, Update
 from sampler.kernels.fragments import FragmentMoves
 from sampler.kernels.learned_fragments import EditLogits, LearnedFragments
 from sampler.kernels.suffix import Suffix
-from sampler.record.cells import MOMENT as MOMENTS
+from sampler.record.columns import FLAG, NUMBER, WHOLE, WHOLES, Kind
+from sampler.record.columns import MOMENT as MOMENTS
+from sampler.record.verify import checked
 from sampler.spaces.molecules.edits import Addition
 from sampler.spaces.molecules.graph import MoleculeGraph, attach, read_arm, read_molecule, read_state
 from sampler.spaces.molecules.law import MoleculeLaw
@@ -867,6 +869,35 @@ def with_rows(files: Files, name: str, change: Callable[[list[dict[str, str]]], 
     rows = rows_of(files, name)
     change(rows)
     return files | {name: table_of(rows)}
+
+
+_OTHER_CELLS: dict[Kind, Callable[[str], str]] = {
+    WHOLE: lambda cell: str(int(cell or 0) + 1),
+    NUMBER: lambda cell: repr(float(cell or 0) + 0.25),
+    FLAG: lambda cell: "0" if cell == "1" else "1",
+    WHOLES: lambda cell: f"{cell} 0".strip(),
+}
+
+
+def changes_not_found(record: Record, rng: random.Random, rows_of_each: int = 2) -> list[tuple[str, int, str]]:
+    """Change one cell of a record after the other, in some rows of each table and each column that is not excused;
+    return the file, the row and the column of each change whose consequences are told of no row.
+    """
+    missed = []
+    for table in tables.CHECKED:
+        rows = record[table.name]
+        for place in rng.sample(range(len(rows)), min(len(rows), rows_of_each)):
+            for column in (each for each in table.columns if not table.excuse(each)):
+                honest = rows[place][column.name]
+                other = next((word for word in column.words if word != honest), f"{honest}x")
+                change = _OTHER_CELLS.get(column.kind)
+                rows[place][column.name] = other if change is None else change(honest)
+                found = checked(record).differs
+                rows[place][column.name] = honest
+                # Neighbours are refused as a whole; the message names the object.
+                if not (any(each.row is not None for each in found) or (found and column.kind is WHOLES)):
+                    missed.append((table.file, place + 2, column.name))
+    return missed
 
 
 # Exports of campaigns whose voters are known: planted scores, a planted lean for each source, any orders of judges.

@@ -22,7 +22,7 @@ from prefmh_web.api.problems import REFUSALS, Refused
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import access, changes, extension
 from prefmh_web.campaigns.lifecycle.access import Right
-from prefmh_web.campaigns.models import Campaign, CreationKey
+from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.monitoring.results import figures_of
 from prefmh_web.config import CampaignConfig, UploadedFile, json_schema
 from prefmh_web.setup import apply, export, files
@@ -150,7 +150,7 @@ def create(
         raise Refused(422, f"once: a key has at most {_LONGEST_KEY} characters.")
     with _sent(request, owner) as (config, uploaded):
         warnings = list(apply.warnings(config, owner))
-        is_new = not (once and CreationKey.objects.filter(owner=owner, key=once).exists())
+        is_new = not (once and Campaign.objects.filter(owner=owner, creation_key=once).exists())
         campaign = apply.create(config, owner, None if uploaded is None else File(uploaded), key=once)
     return Status(201 if is_new else 200, {**told(campaign), "created": is_new, "warnings": warnings})
 

@@ -84,7 +84,7 @@ _UNSEEN = ("code", "neighbours", "columns")
 OF_COMPARISON = Columns(Comparison, "c")
 OF_CHAIN = Columns(Chain, "h")
 # What is fixed of a campaign is read once in each process: `started_campaign`.
-_OF_NO_VOTE = ("config_data", "instructions", "tuning", "cost_cap", "request_cap", "paused_because")
+_OF_NO_VOTE = ("config_data", "instructions", "tuning", "creation_key", "cost_cap", "request_cap", "paused_because")
 OF_CAMPAIGN = Columns(Campaign, "m", without=_OF_NO_VOTE)
 OF_CURRENT, OF_PROPOSAL = Columns(State, "x", without=_UNSEEN), Columns(State, "y", without=_UNSEEN)
 OF_LEASE = Columns(Lease, "l")

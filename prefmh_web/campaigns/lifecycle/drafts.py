@@ -16,15 +16,16 @@ from prefmh_web.campaigns.models import Campaign, columns_of
 from prefmh_web.config import CampaignConfig, UploadedFile
 
 
-def create(*, owner: User, config: CampaignConfig, file: File[Any] | None = None) -> Campaign:
+def create(*, owner: User, config: CampaignConfig, file: File[Any] | None = None, key: str = "") -> Campaign:
     """Create a draft from a checked configuration; queue the reading of its file, if it has one.
 
     Args:
         config: as its owner has it: with a seed only where one was typed.
         file: under the name that the configuration gives it.
+        key: by which a program finds the campaign again.
     """
     with transaction.atomic():
-        campaign = Campaign.objects.create(owner=owner, **columns_of(_with_hash(config, file)))
+        campaign = Campaign.objects.create(owner=owner, creation_key=key, **columns_of(_with_hash(config, file)))
         if file is not None and config.file is not None:
             importing.upload(campaign, file, config.file.name)
     return campaign

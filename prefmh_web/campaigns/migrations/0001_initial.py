@@ -37,6 +37,7 @@ class Migration(migrations.Migration):
                 ('start_trouble', models.CharField(blank=True, max_length=500)),
                 ('starting_since', models.DateTimeField(null=True)),
                 ('start_progress', models.CharField(blank=True, default='', max_length=200)),
+                ('creation_key', models.CharField(blank=True, default='', max_length=100)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('started_at', models.DateTimeField(null=True)),
                 ('finished_at', models.DateTimeField(null=True)),
@@ -48,7 +49,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ('-created_at', '-pk'),
-                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('started_at__isnull', True), ('status', 'draft')), models.Q(models.Q(('status', 'draft'), _negated=True), ('started_at__isnull', False)), _connector='OR'), name='campaign_started_unless_draft')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('creation_key', ''), _negated=True), fields=('owner', 'creation_key'), name='campaign_once_per_creation_key'), models.CheckConstraint(condition=models.Q(models.Q(('started_at__isnull', True), ('status', 'draft')), models.Q(models.Q(('status', 'draft'), _negated=True), ('started_at__isnull', False)), _connector='OR'), name='campaign_started_unless_draft')],
             },
         ),
         migrations.CreateModel(
@@ -94,18 +95,6 @@ class Migration(migrations.Migration):
                 ('revoked_at', models.DateTimeField(null=True)),
                 ('panelist', models.PositiveSmallIntegerField(null=True)),
             ],
-        ),
-        migrations.CreateModel(
-            name='CreationKey',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('key', models.CharField(max_length=100)),
-                ('campaign', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='campaigns.campaign')),
-            ],
-            options={
-                'constraints': [models.UniqueConstraint(fields=('owner', 'key'), name='creation_key_once_per_owner')],
-            },
         ),
         migrations.CreateModel(
             name='Catalog',

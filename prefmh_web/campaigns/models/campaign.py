@@ -72,6 +72,8 @@ class Campaign(models.Model):
     starting_since = models.DateTimeField(null=True)
     start_progress = models.CharField(max_length=200, blank=True, default="")
 
+    # By which a program that creates campaigns finds this one again; empty for none.
+    creation_key = models.CharField(max_length=100, blank=True, default="")
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
@@ -90,6 +92,9 @@ class Campaign(models.Model):
     class Meta:
         ordering = ("-created_at", "-pk")
         constraints = (
+            models.UniqueConstraint(
+                fields=("owner", "creation_key"), condition=~Q(creation_key=""), name="campaign_once_per_creation_key"
+            ),
             models.CheckConstraint(
                 name="campaign_started_unless_draft",
                 condition=Q(status="draft", started_at__isnull=True)

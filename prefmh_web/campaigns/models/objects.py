@@ -1,4 +1,4 @@
-"""What a campaign compares: the file the objects come from, and the objects."""
+"""What a campaign compares: the file the objects come from, the objects, and what was measured of them."""
 
 from django.core.validators import MinValueValidator
 from django.db import models
@@ -61,3 +61,15 @@ class State(models.Model):
 
     def __str__(self) -> str:
         return self.content[:80]
+
+
+class Measured(models.Model):
+    """The numbers that were measured of one object, by name; none where it could not be measured. Written by
+    `proposals/measuring.py`. Not part of the record: anybody can measure the objects again.
+    """
+
+    state = models.OneToOneField(State, models.CASCADE, primary_key=True, related_name="measured")
+    numbers = models.JSONField()
+
+    def __str__(self) -> str:
+        return f"measures of state {self.state_id}"

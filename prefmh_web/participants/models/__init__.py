@@ -8,11 +8,11 @@ record stays whole.
 
 from prefmh_web.participants.models.people import (
     LONGEST_ID,
+    Check,
     Participant,
     Participation,
     Stage,
 )
-from prefmh_web.participants.models.trials import Check
 
 __all__ = [
     "LONGEST_ID",

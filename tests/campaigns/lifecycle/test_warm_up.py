@@ -132,21 +132,23 @@ def test_every_export_replays_in_the_warm_up_and_after_it(researcher, idle_tasks
     assert_replay_passes(export_to(campaign, tmp_path))
     decide(campaign, only=0)
     assert_replay_passes(export_to(campaign, tmp_path))
-    assert sampler.read_record(tmp_path / "export.zip").tuning is None
+    assert "tuning.json" not in sampler.read_record(tmp_path / "export.zip").documents
     scores = {0: lambda place: -place / 4}
     people = [Annotator.objects.create(campaign=campaign) for _ in range(3)]
     vote_until_finished(campaign, people, scores, np.random.default_rng(2))
     assert_record_is_whole(campaign)
     assert_replay_passes(export_to(campaign, tmp_path))
     record = sampler.read_record(tmp_path / "export.zip")
-    assert record.tuning["length"] == reread(campaign).walk_length
-    trials = record.tuning["trials"]
+    tuning = record.documents["tuning.json"]
+    assert tuning["length"] == reread(campaign).walk_length
+    trials = tuning["trials"]
     warm = [step for step in record["steps"] if int(step["step"]) <= W]
     assert [trial["length"] for trial in trials] == WARM_UP["grid"]
     assert [trial["steps"] for trial in trials] == [
         sum(row["part_index"] == str(part) for row in warm) for part in range(3)
     ]
-    assert sum(trial["votes"] for trial in trials) == sum(int(row["votes_cast"]) for row in warm)
+    counted = [row for row in record["votes"] if row["number"] and int(row["step"]) <= W]
+    assert sum(trial["votes"] for trial in trials) == len(counted)
     assert {row["part_index"] for row in record["steps"] if int(row["step"]) > W} == {""}
     phases = [row["phase"] for row in record["samples"] if row["chain_index"] == "0"]
     assert phases == ["warm-up"] * (W + 1) + ["settling"] * 2 + ["sampling"] * 4
@@ -186,7 +188,8 @@ def test_a_warm_up_that_nobody_finishes_can_be_ended(researcher, idle_tasks, tmp
     vote_until_finished(campaign, people, {0: lambda place: place / 4}, np.random.default_rng(3))
     assert_replay_passes(export_to(campaign, tmp_path))
     record = sampler.read_record(tmp_path / "export.zip")
-    assert (record.tuning["length"], record.tuning["because"]) == (5, "the warm-up was ended early")
+    tuning = record.documents["tuning.json"]
+    assert (tuning["length"], tuning["because"]) == (5, "the warm-up was ended early")
     assert all((row["part_index"] != "") == (int(row["step"]) <= W) for row in record["steps"])
 
 

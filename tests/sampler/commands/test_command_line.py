@@ -117,7 +117,7 @@ def test_diagnose_reports_a_record(export, record, capsys):
 
 
 def test_diagnose_takes_the_measures_of_a_downloaded_table(export, record, tmp_path, capsys):
-    path, rows = tmp_path / "properties.csv", [["state", "content", "colourfulness"]]
+    path, rows = tmp_path / "properties.csv", [["state_index", "content", "colourfulness"]]
     rows += [
         [row["state_index"], CONTENTS[int(row["state_index"])], 10.5 * int(row["state_index"]) ** 2]
         for row in record["states"]
@@ -132,8 +132,8 @@ def test_diagnose_takes_the_measures_of_a_downloaded_table(export, record, tmp_p
     ("content", "message"),
     [
         (None, "cannot be read: "),
-        (b"", "is no properties.csv: it has no row, or no column 'state'"),
-        (b"colour\n1\n", "is no properties.csv: it has no row, or no column 'state'"),
+        (b"", "is no properties.csv: it has no row, or no column 'state_index'"),
+        (b"colour\n1\n", "is no properties.csv: it has no row, or no column 'state_index'"),
         (b"state_index,colour\n0,1\n0,2\n", "it has two rows for one state"),
         (b"state_index,colour\n0\n", "row 2 of properties.csv does not have as many cells"),
         (b"\xff\xfe", "cannot be read: "),

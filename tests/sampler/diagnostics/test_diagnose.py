@@ -225,8 +225,8 @@ def test_pictures_are_followed_by_the_measures_of_the_downloaded_table():
 @pytest.mark.parametrize(
     ("column", "reason"),
     [
-        ("state", "numbers of states, which are arbitrary"),
-        ("chain", "numbers of chains"),
+        ("state_index", "numbers of states, which are arbitrary"),
+        ("chain_index", "numbers of chains"),
         ("step", "numbers of steps"),
         ("neighbours", "numbers of states, which are arbitrary"),
         ("picture_id", "it holds ids"),

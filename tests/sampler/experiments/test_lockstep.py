@@ -130,7 +130,7 @@ def test_a_changed_cell_is_found_even_if_all_digests_are_made_anew(copy, column)
     row[column] = value or str(1 - int(row["accepted"]))
     _write(copy / "steps.csv", rows)
     _forge(copy)
-    with pytest.raises(RecordError, match=rf"steps\.csv, step {row['step']}, chain {row['chain']}.*{message}"):
+    with pytest.raises(RecordError, match=rf"steps\.csv, step {row['step']}, chain {row['chain_index']}.*{message}"):
         replay_lockstep(copy)
 
 

@@ -157,31 +157,10 @@ def a_late_vote_of_another_reply(record: Record) -> list[str]:
     return [f"{where(vote)}: a late vote's reply: the export has “99”, expected one that counted"]
 
 
-def another_side(record: Record) -> list[str]:
-    vote = by_model(record)
-    honest = vote["proposal_side"]
-    other = {"first": "second", "second": "first"}
-    vote["proposal_side"], vote["chosen_side"] = other[honest], other[vote["chosen_side"]]
-    vote["first_state"], vote["second_state"] = vote["second_state"], vote["first_state"]
-    name = f"vote {vote['number']}"
-    return [f"{where(vote)}: {name}'s proposal_side: the export has {other[honest]}, expected {honest}"]
-
-
 def a_person_in_the_place_of_a_model(record: Record) -> list[str]:
     vote = by_model(record)
     vote["voter"], name = "1", f"{where(vote)}: vote {vote['number']}"
     return [f"{name}'s voter: the export has “1”, expected “”"]
-
-
-def a_sample_that_is_missing(record: Record) -> list[str]:
-    last = record["samples"].pop()
-    return [f"{where(last)}: the sample: the export has missing, expected {last['state_index']}"]
-
-
-def a_second_sample(record: Record) -> list[str]:
-    last = record["samples"][-1]
-    record["samples"].append(dict(last))
-    return [f"{where(last)}: a second sample: the export has {last['state_index']}, expected one sample per step"]
 
 
 def a_vote_too_many(record: Record) -> list[str]:
@@ -194,11 +173,6 @@ def a_vote_too_many(record: Record) -> list[str]:
     return [f"{where(step)}: vote {number}: the export has counted, expected not counted: {settled}"]
 
 
-def a_step_of_no_chain(record: Record) -> list[str]:
-    record["steps"].append(record["steps"][-1] | {"chain_index": "5"})
-    return ["chain 5, step 4: the step: the export has one, expected none: there are 2 chains"]
-
-
 CASES: list[tuple[str, Change]] = [
     ("ratings-separate", a_missing_rating),
     ("ratings-separate", a_vote_where_ratings_decide),
@@ -208,12 +182,8 @@ CASES: list[tuple[str, Change]] = [
     ("people-and-model", replies_that_were_not_accepted),
     ("people-and-model", a_preference_of_a_judge_whose_votes_are_sampled),
     ("people-and-model", a_late_vote_of_another_reply),
-    ("people-and-model", another_side),
     ("people-and-model", a_person_in_the_place_of_a_model),
-    ("people-and-model", a_sample_that_is_missing),
-    ("people-and-model", a_second_sample),
     ("people-and-model", a_vote_too_many),
-    ("people-and-model", a_step_of_no_chain),
 ]
 
 

@@ -153,7 +153,7 @@ def test_votes_beyond_a_budget_are_reported():
         "chosen_side": record["votes"][-1]["proposal_side"],
         "for_proposal": "1",
     }
-    record["votes"] += [vote | {"number": str(number), "voter": str(number + 50)} for number in range(2, 9)]
+    record["votes"].extend([vote | {"number": str(number), "voter": str(number + 50)} for number in range(2, 9)])
     assert "not counted: judge 0 has given all its votes" in {each.recomputed for each in differences(record)}
 
 

@@ -17,7 +17,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import extension
-from prefmh_web.campaigns.models import Campaign, Catalog, CreationKey
+from prefmh_web.campaigns.models import Campaign, Catalog
 from prefmh_web.config import CampaignConfig, json_schema, settings_page
 from prefmh_web.setup import apply, export, files
 from prefmh_web.setup.problems import Problem, SetupError
@@ -84,7 +84,7 @@ class Command(BaseCommand):
             raise CommandError(f"--once: a key has at most {_LONGEST_KEY} characters", returncode=_UNUSABLE)
         with _opened(given["file"], owner) as (setup, uploaded):
             warnings = self._warned(apply.warnings(setup, owner))
-            is_new = not (key and CreationKey.objects.filter(owner=owner, key=key).exists())
+            is_new = not (key and Campaign.objects.filter(owner=owner, creation_key=key).exists())
             campaign = apply.create(setup, owner, None if uploaded is None else File(uploaded), key=key)
         self._say(given, str(campaign.pk))
         _wait_for_file(campaign, time.monotonic() + given["wait"])
