@@ -43,7 +43,7 @@ def study(researcher):
 
 
 def noted(campaign):
-    return campaign.events.exclude(kind="consent-text")
+    return campaign.events.filter(kind="config-changed")
 
 
 def path_of(name: str, campaign) -> str:
@@ -76,7 +76,7 @@ def test_of_how_people_come_these_change_and_are_events(owner, study, tmp_path, 
     assert "Saved." in told(owner, page, as_shown(owner, page) | fields)
     [name, typed] = next(iter(fields.items()))
     assert as_shown(owner, page)[name] == [typed.replace("1.50", "1.5")]
-    said = {"path": f"study.{path}", "old": old, "new": new}
+    said = {"path": f"study.{path}", "old": old, "new": new, "by": "owner"}
     event = noted(study).get()
     assert (event.kind, event.by, event.data) == ("config-changed", study.owner, said)
     # Saved again as it is, nothing has happened.
@@ -120,7 +120,7 @@ def test_a_budget_is_neither_given_later_nor_raised_after_the_end(owner, researc
     assert budget.keeps_late(without) is None
     Campaign.objects.filter(pk=study.pk).update(status=Campaign.Status.FINISHED)
     path = path_of("participants", study)
-    assert "“Budget, in answers” cannot change" in told(owner, path, as_shown(owner, path) | {"budget": "500"})
+    assert "“Budget, in answers” cannot be raised" in told(owner, path, as_shown(owner, path) | {"budget": "500"})
     with pytest.raises(lifecycle.NotPossible, match="the campaign is finished"):
         set_study(study, {"budget": 500}, ())
     assert {campaign.config.study.budget for campaign in Campaign.objects.all()} == {100, None}
@@ -147,7 +147,12 @@ def test_the_debriefing_changes_and_is_an_event(owner, study, tmp_path):
     assert "Saved." in told(owner, path, as_shown(owner, path) | {"debriefing": "It was about night."})
     stored = Campaign.objects.get(pk=study.pk).config.study.protocol
     assert stored == Protocol.model_validate(PROTOCOL | {"debriefing": "It was about night."})
-    said = {"path": "study.protocol.debriefing", "old": PROTOCOL["debriefing"], "new": "It was about night."}
+    said = {
+        "path": "study.protocol.debriefing",
+        "old": PROTOCOL["debriefing"],
+        "new": "It was about night.",
+        "by": "owner",
+    }
     assert noted(study).get().data == said
     assert_replay_passes(export_to(study, tmp_path))
 
@@ -201,7 +206,7 @@ def test_the_name_changes_and_is_an_event(owner, campaign, tmp_path):
     assert "This field is required" in told(owner, path, {"name": ""})
     campaign.refresh_from_db()
     assert campaign.name == "Night; and day"
-    said = {"path": "name", "old": "Twelve texts", "new": "Night; and day"}
+    said = {"path": "name", "old": "Twelve texts", "new": "Night; and day", "by": "owner"}
     assert campaign.events.get(kind="config-changed").data == said
     assert_replay_passes(export_to(campaign, tmp_path))
 

@@ -9,8 +9,7 @@ from django.urls import reverse
 import sampler
 from prefmh_web.campaigns.models import Campaign, Catalog
 from prefmh_web.campaigns.started import plan_of
-from tests.console.test_pages import form
-from tests.console.test_spaces import TEXTS
+from tests.console.test_pages import OF_TEXTS, form
 from tests.support.campaigns import live_page
 
 
@@ -26,7 +25,7 @@ def created(client, **fields) -> str:
 
 
 def test_the_reply_to_a_setup_shows_its_question_its_instructions_and_the_first_pair(signed_in, idle_tasks):
-    fields = TEXTS | {"seed": "77", "texts-distance": "fixed", "texts-walk": "1"}
+    fields = OF_TEXTS | {"seed": "77", "kernel.usual.distance": "fixed", "kernel.usual.length": "1"}
     page = created(signed_in, instructions="Choose by feeling.", **fields, **{"judges.0.question": "Which is darker?"})
     for words in ("Which is darker?", "Choose by feeling.", "Skip this pair"):
         assert words in page

@@ -9,6 +9,9 @@ from django.urls import reverse
 from prefmh_web.campaigns.models import Campaign, Chain
 from tests.support.campaigns import TEXTS, make_draft
 
+OF_TEXTS = {"space.kind": "texts"}
+OF_MOLECULES = {"space.kind": "molecules", "space.molecules.start": "CC"}
+
 
 def form(**changes) -> dict:
     """Return what a browser sends for a good setup, with changes."""
@@ -50,7 +53,7 @@ def test_a_bad_form_says_why_and_saves_nothing(signed_in, changes, message):
     assert answer.status_code == 200
     assert message in answer.content.decode()
     # What was typed stays.
-    assert answer.context["forms"].campaign["steps"].value() == form(**changes)["steps"]
+    assert answer.context["form"]["steps"].value() == form(**changes)["steps"]
     assert not Campaign.objects.exists()
 
 

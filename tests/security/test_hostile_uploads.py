@@ -182,7 +182,7 @@ def test_script_in_every_text_comes_back_escaped(researcher, idle_tasks, client)
 
 
 def test_script_in_a_form_that_is_refused_comes_back_escaped(researcher, idle_tasks):
-    fields = dict.fromkeys(("name", "instructions", "seed", "steps", "judges.0.question", "catalog-move"), SCRIPT)
+    fields = dict.fromkeys(("name", "instructions", "seed", "steps", "judges.0.question", "space.kind"), SCRIPT)
     page = browser_of(researcher).post("/campaigns/new/", form(**fields))
     assert page.status_code == 200
     assert not [mark for mark in MARKS if mark in page.content.decode()]
