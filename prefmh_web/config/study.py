@@ -575,8 +575,8 @@ class Study(Declared):
     pay: Mapping[Outcome, Pay] = Field(
         default={},
         title="Paid",
-        description="As usual: in full with all votes given and where nothing is left, in part where the time is over or "
-        "the person withdraws, else not.",
+        description="As usual: in full with all votes given and where nothing is left, in part where the time is over "
+        "or the person withdraws, else not.",
         json_schema_extra=ui(fold=_ENDS, labels=_HOW | {"": "as usual"}),
     )
     way_back: str = Field(

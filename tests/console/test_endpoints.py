@@ -7,8 +7,7 @@ from django.urls import reverse
 from prefmh_web.campaigns.models import Campaign, Comparison, Turn
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
-from tests.console.test_pages import form
-from tests.console.test_spaces import MOLECULES
+from tests.console.test_pages import OF_MOLECULES, as_shown, form
 from tests.support.models import KnownJudge, chat_reply, raw, reply, scripted_server, status
 
 
@@ -138,31 +137,28 @@ def test_nothing_is_asked_again_once_a_campaign_is_finished(signed_in, endpoint,
 
 
 def question(**changes) -> dict:
-    filled = {"question": "Which?", "votes": "4", "source": "A model", "order": "random"}
-    filled |= {"temperature": "0.7", "votes": "log-probabilities", "first": "on"} | changes
-    return {f"questions-0-{name}": value for name, value in filled.items()}
+    asked = {"question": "Which?", "votes": "4", "order": "random", "source.kind": "model"}
+    model = {"endpoint": "A model", "temperature": "0.7", "votes": "log-probabilities", "first": "on"}
+    filled = asked | {f"source.model.{name}": value for name, value in model.items()} | changes
+    return {f"judges.0.{name}": value for name, value in filled.items()}
 
 
 def test_how_pictures_are_shown_goes_into_the_config_and_back(signed_in, endpoint, idle_tasks):
-    vision = {"picture_edge": "512", "picture_format": "jpeg", "picture_quality": "80", "picture_detail": "low"}
-    signed_in.post(reverse("console:create"), form(**question(molecules="picture", **vision), **MOLECULES))
+    vision = {"edge": "512", "format": "jpeg", "quality": "80", "detail": "low", "molecules": "picture"}
+    fields = {f"source.model.vision.{name}": value for name, value in vision.items()}
+    signed_in.post(reverse("console:create"), form(**question(**fields), **OF_MOLECULES))
     campaign = Campaign.objects.get()
     source = campaign.config_data["judges"][0]["source"]
-    assert source["vision"] == {
-        "edge": 512, "format": "jpeg", "quality": 80, "detail": "low", "molecules": "picture"
-    }  # fmt: skip
-    shown = signed_in.get(reverse("console:edit", args=[campaign.pk])).context["forms"].questions.forms[0]
-    assert [str(shown[name].value()) for name in vision] == list(vision.values())
-    refused = signed_in.post(reverse("console:create"), form(**question(picture_quality="80"), **MOLECULES))
-    assert "The quality is that of a JPEG" in refused.content.decode()
+    assert source["vision"] == vision | {"edge": 512, "quality": 80}
+    shown = as_shown(signed_in, reverse("console:edit", args=[campaign.pk]))
+    assert {name: shown[f"judges.0.{name}"] for name in fields} == {name: [value] for name, value in fields.items()}
+    fields = question(**{"source.model.vision.quality": "80"})
+    refused = signed_in.post(reverse("console:create"), form(**fields, **OF_MOLECULES))
+    assert "quality is that of a jpeg" in refused.content.decode()
     assert Campaign.objects.count() == 1
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [({"order": "both", "budget": "3"}, "must be even"), ({"order": "balanced", "source": ""}, "for models")],
-)
-def test_a_bad_question_for_a_model_says_why(signed_in, endpoint, idle_tasks, changes, message):
-    answer = signed_in.post(reverse("console:create"), form(**question(**changes)))
-    assert message in answer.content.decode()
+def test_a_bad_question_for_a_model_says_why(signed_in, endpoint, idle_tasks):
+    answer = signed_in.post(reverse("console:create"), form(**{"judges.0.order": "balanced"}))
+    assert "needs a model with an even number of votes" in answer.content.decode()
     assert not Campaign.objects.exists()

@@ -9,8 +9,7 @@ from django.urls import reverse
 import sampler
 from prefmh_web.campaigns.models import Campaign, Catalog
 from prefmh_web.campaigns.started import plan_of
-from tests.console.test_pages import form
-from tests.console.test_spaces import TEXTS
+from tests.console.test_pages import OF_TEXTS, form
 from tests.support.campaigns import live_page
 
 
@@ -20,16 +19,14 @@ def texts_in(page: str) -> list[str]:
 
 
 def created(client, **fields) -> str:
-    answer = client.post(reverse("console:create"), form(**{"catalog-file": ""} | fields), follow=True)
+    answer = client.post(reverse("console:create"), form(**{"space.catalog.file": ""} | fields), follow=True)
     assert answer.redirect_chain
     return answer.content.decode()
 
 
 def test_the_reply_to_a_setup_shows_its_question_its_instructions_and_the_first_pair(signed_in, idle_tasks):
-    fields = TEXTS | {"seed": "77", "texts-distance": "fixed", "texts-walk": "1"}
-    page = created(
-        signed_in, instructions="Choose by feeling.", **fields, **{"questions-0-question": "Which is darker?"}
-    )
+    fields = OF_TEXTS | {"seed": "77", "kernel.usual.distance": "fixed", "kernel.usual.length": "1"}
+    page = created(signed_in, instructions="Choose by feeling.", **fields, **{"judges.0.question": "Which is darker?"})
     for words in ("Which is darker?", "Choose by feeling.", "Skip this pair"):
         assert words in page
     campaign = Campaign.objects.get()
@@ -41,7 +38,7 @@ def test_the_reply_to_a_setup_shows_its_question_its_instructions_and_the_first_
 
 
 def test_where_nobody_is_asked_there_is_no_pair(signed_in, idle_tasks):
-    signed_in.post(reverse("console:create"), form(**{"rule-kind": "base", "catalog-move": "independent"}))
+    signed_in.post(reverse("console:create"), form(**{"rule.kind": "base"}))
     idle_tasks()
     draft = Campaign.objects.get()
     assert draft.catalog.status == Catalog.Status.READY

@@ -17,7 +17,7 @@ from prefmh_web.campaigns.models import Campaign
 from tests.console.test_pages import form
 from tests.support.campaigns import TEXTS
 
-_TICKET = re.compile(r'name="kept-catalog-file" value="([^"]+)"')
+_TICKET = re.compile(r'name="kept-space\.catalog\.file" value="([^"]+)"')
 
 
 @pytest.fixture(autouse=True)
@@ -39,13 +39,15 @@ def refused(client, url: str | None = None, **changes) -> str:
 
 
 def test_a_file_is_kept_past_an_error_and_used_by_the_next_save(signed_in, idle_tasks):
-    page = refused(signed_in, **{"catalog-file": csv()})
+    page = refused(signed_in, **{"space.catalog.file": csv()})
     assert "<strong>people.csv</strong>, kept." in page
     # A second error changes nothing.
-    page = refused(signed_in, **{"catalog-file": "", "kept-catalog-file": ticket_in(page)})
+    page = refused(signed_in, **{"space.catalog.file": "", "kept-space.catalog.file": ticket_in(page)})
     assert "<strong>people.csv</strong>, kept." in page
     assert len(kept.all_names()) == 1
-    signed_in.post(reverse("console:create"), form(**{"catalog-file": "", "kept-catalog-file": ticket_in(page)}))
+    signed_in.post(
+        reverse("console:create"), form(**{"space.catalog.file": "", "kept-space.catalog.file": ticket_in(page)})
+    )
     idle_tasks()
     campaign = Campaign.objects.get()
     assert (campaign.catalog.filename, campaign.states.count()) == ("people.csv", 12)
@@ -53,34 +55,36 @@ def test_a_file_is_kept_past_an_error_and_used_by_the_next_save(signed_in, idle_
 
 
 def test_another_file_takes_the_place_of_the_kept_one(signed_in, idle_tasks):
-    ticket = ticket_in(refused(signed_in, **{"catalog-file": csv()}))
+    ticket = ticket_in(refused(signed_in, **{"space.catalog.file": csv()}))
     other = csv("other.csv", "text\nOne.\nTwo.\n")
-    signed_in.post(reverse("console:create"), form(**{"catalog-file": other, "kept-catalog-file": ticket}))
+    signed_in.post(reverse("console:create"), form(**{"space.catalog.file": other, "kept-space.catalog.file": ticket}))
     idle_tasks()
     assert Campaign.objects.get().catalog.filename == "other.csv"
 
 
 def test_nobody_else_can_use_it(signed_in, client, django_user_model):
-    ticket = ticket_in(refused(signed_in, **{"catalog-file": csv()}))
+    ticket = ticket_in(refused(signed_in, **{"space.catalog.file": csv()}))
     stranger = django_user_model.objects.create_user("stranger")
     make_researcher(stranger)
     client.force_login(stranger)
     for wrong in (ticket, ticket[:-2] + "xx", "nonsense"):
-        page = client.post(reverse("console:create"), form(**{"catalog-file": "", "kept-catalog-file": wrong}))
-        assert "This field is required" in page.content.decode()
+        page = client.post(
+            reverse("console:create"), form(**{"space.catalog.file": "", "kept-space.catalog.file": wrong})
+        )
+        assert "Choose the file with your objects." in page.content.decode()
         assert "people.csv" not in page.content.decode()
     assert not Campaign.objects.exists()
 
 
 def test_a_file_that_is_refused_itself_is_not_kept(signed_in):
-    page = refused(signed_in, **{"catalog-file": SimpleUploadedFile("empty.csv", b"")})
+    page = refused(signed_in, **{"space.catalog.file": SimpleUploadedFile("empty.csv", b"")})
     assert "empty" in page
     assert kept.all_names() == []
 
 
 def test_only_a_few_are_kept_and_none_for_long(signed_in):
     for number in range(kept.MOST_FILES + 2):
-        page = refused(signed_in, **{"catalog-file": csv(f"{number}.csv")})
+        page = refused(signed_in, **{"space.catalog.file": csv(f"{number}.csv")})
     assert len(kept.all_names()) == kept.MOST_FILES
     for name in kept.all_names():
         long_ago = time.time() - kept.KEPT_FOR_S - 60
@@ -88,20 +92,21 @@ def test_only_a_few_are_kept_and_none_for_long(signed_in):
     leftovers.remove()
     assert kept.all_names() == []
     page = signed_in.post(
-        reverse("console:create"), form(**{"catalog-file": "", "kept-catalog-file": ticket_in(page)})
+        reverse("console:create"), form(**{"space.catalog.file": "", "kept-space.catalog.file": ticket_in(page)})
     ).content.decode()
-    assert "This field is required" in page
+    assert "Choose the file with your objects." in page
 
 
 def test_own_fragments_are_kept_too(signed_in, idle_tasks):
-    fields = {"space": "molecules", "molecules-start": "CC", "molecules-add": "0.5", "molecules-convention": "exact"}
+    fields = {"space.kind": "molecules", "space.molecules.start": "CC"}
     arms = SimpleUploadedFile("arms.tsv", b"# mine\n*O\t5\n*N\t3\n")
-    page = refused(signed_in, **fields, **{"molecules-fragments": arms})
+    page = refused(signed_in, **fields, **{"space.molecules.vocabulary": arms})
     assert "<strong>arms.tsv</strong>, kept." in page
-    ticket = re.search(r'name="kept-molecules-fragments" value="([^"]+)"', page)[1]
+    ticket = re.search(r'name="kept-space\.molecules\.vocabulary" value="([^"]+)"', page)[1]
     sizes = SimpleUploadedFile("sizes.tsv", b"1\t0\n2\t0\n3\t0\n4\t-1.5\n")
     signed_in.post(
-        reverse("console:create"), form(**fields, **{"kept-molecules-fragments": ticket, "molecules-sizes": sizes})
+        reverse("console:create"),
+        form(**fields, **{"kept-space.molecules.vocabulary": ticket, "space.molecules.size_log_weights": sizes}),
     )
     space = Campaign.objects.get().config_data["space"]
     assert (space["vocabulary"], space["size_log_weights"]) == (["*O", "*N"], [0, 0, 0, -1.5])

@@ -10,19 +10,15 @@ from prefmh_web.campaigns.engine import transitions
 from prefmh_web.campaigns.models import Campaign, Chain, Invitation, Judge, Lease, State
 from prefmh_web.campaigns.started import objects, plan_of
 from prefmh_web.objects import media
-from tests.console.test_pages import form
+from tests.console.test_pages import as_shown, form
 from tests.endpoints.test_local_models import pipeline_folder, without_the_extra
-from tests.support.campaigns import create_draft, make_config, sent_back
+from tests.support.campaigns import create_draft, make_config
 
 FIELDS = {
-    "space": "model-images",
-    "model-images-model": "turbo",
-    "model-images-prompt": "a red mushroom",
-    "model-images-model_steps": "2",
-    "model-images-small_step": "0.08",
-    "model-images-small_share": "0.6",
-    "model-images-wide_step": "0.25",
-    "model-images-wide_share": "0.3",
+    "space.kind": "model-images",
+    "space.model-images.model": "turbo",
+    "space.model-images.prompt": "a red mushroom",
+    "space.model-images.steps": "2",
 }
 
 
@@ -37,7 +33,7 @@ def test_only_a_site_with_image_models_offers_them(signed_in, idle_tasks):
     page = signed_in.get(reverse("console:create")).content.decode()
     assert "diffusion model" not in page
     answer = signed_in.post(reverse("console:create"), form(**FIELDS))
-    assert "not one of the available choices" in answer.content.decode()
+    assert "is not one of the available choices" in answer.content.decode()
     assert not Campaign.objects.exists()
 
 
@@ -54,10 +50,9 @@ def test_the_form_makes_a_draft_that_edits_to_the_same(signed_in, idle_tasks, of
         space=campaign.config_data["space"], kernel=sampler.PAPER_MIXTURE
     )).model_dump(mode="json")["kernel"]  # fmt: skip
     page = signed_in.get(answer.url).content.decode()
-    assert "images from turbo, 2 steps, latents of 16384 numbers" in page
+    assert "Images from a diffusion model; Model: turbo; Prompt: a red mushroom; Sampling steps: 2" in page
     config = campaign.config_data
-    shown = signed_in.get(edit := reverse("console:edit", args=[campaign.pk])).context["forms"]
-    signed_in.post(edit, sent_back(shown.campaign, shown.space, shown.questions))
+    signed_in.post(edit := reverse("console:edit", args=[campaign.pk]), as_shown(signed_in, edit))
     campaign.refresh_from_db()
     assert campaign.config_data == config
 
@@ -65,7 +60,7 @@ def test_the_form_makes_a_draft_that_edits_to_the_same(signed_in, idle_tasks, of
 @pytest.mark.parametrize(
     ("changes", "config", "message"),
     [
-        ({"model-images-wide_share": "0.5"}, None, "add up to more than 1"),
+        ({"space.model-images.steps": "5"}, None, "less than or equal to 4"),
         ({}, {}, "turbo must be a pipeline of diffusers"),
         ({}, {"in_channels": 4, "sample_size": 128}, "less than or equal to 24000"),
     ],
@@ -114,7 +109,7 @@ def painted_elsewhere(campaign: Campaign, seen: list[bytes]) -> None:
     plan = plan_of(campaign)
     Campaign.objects.filter(pk=campaign.pk).update(status=Campaign.Status.RUNNING, started_at=timezone.now())
     campaign.refresh_from_db()
-    Judge.objects.create(campaign=campaign, place=0, question="Which is rounder?", budget=1)
+    Judge.objects.create(campaign=campaign, place=0, question="Which is rounder?", votes=1)
     Invitation.objects.create(campaign=campaign)
     [position] = sampler.begin_many(plan, [0])
     paint(position.state)

@@ -9,8 +9,7 @@ import pytest
 from django.db import connection
 
 from prefmh_web.campaigns.models import Campaign, Chain, Judge, State
-from tests.console.test_pages import form
-from tests.console.test_spaces import MOLECULES
+from tests.console.test_pages import OF_MOLECULES, form
 from tests.security.test_limits import all_at_once
 from tests.security.world import browser_of
 from tests.support.campaigns import create_draft, make_config, make_draft, wait_until_idle
@@ -67,7 +66,7 @@ def test_what_is_asked_of_a_draft_that_is_being_deleted_is_told_so(
     researcher, idle_tasks, django_user_model, action, config
 ):
     django_user_model.objects.create_user("friend")
-    fields = {"members": {"username": "friend", "role": "viewer"}, "setup": form(**MOLECULES)}.get(action)
+    fields = {"members": {"username": "friend", "role": "viewer"}, "setup": form(**OF_MOLECULES)}.get(action)
 
     def make() -> Campaign:
         if config["space"]["kind"] == "catalog":
@@ -98,7 +97,7 @@ def test_a_draft_is_changed_while_it_is_being_started(researcher, idle_tasks):
     for campaign, answer in every_order(
         lambda: make_draft(researcher, config=make_config(chains=1)),
         lambda draft: post(researcher, draft, "start"),
-        lambda draft: post(researcher, draft, "setup", form(**MOLECULES)),
+        lambda draft: post(researcher, draft, "setup", form(**OF_MOLECULES)),
     ):
         statuses.add(answer.status_code)
         left = Campaign.objects.get(pk=campaign.pk)

@@ -9,41 +9,51 @@ from django.urls import reverse
 from prefmh_web.campaigns.models import Campaign, Chain
 from tests.support.campaigns import TEXTS, make_draft
 
+OF_TEXTS = {"space.kind": "texts"}
+OF_MOLECULES = {"space.kind": "molecules", "space.molecules.start": "CC"}
+
 
 def form(**changes) -> dict:
     """Return what a browser sends for a good setup, with changes."""
     return {
         "name": "Mine",
-        "space": "catalog",
-        "catalog-objects": "texts",
-        "catalog-file": SimpleUploadedFile("t.csv", TEXTS.encode()),
+        "space.kind": "catalog",
+        "space.catalog.objects": "texts",
+        "space.catalog.file": SimpleUploadedFile("t.csv", TEXTS.encode()),
+        "space.catalog.neighbours": "4",
+        "kernel.kind": "usual",
         "instructions": "",
-        "catalog-move": "mixture",
-        "catalog-fresh_share": "0.3",
-        "catalog-neighbours": "4",
         "chains": "2",
         "steps": "10",
-        "lease_seconds": "60",
+        "answering.seconds": "60",
         "seed": "",
-        "questions-TOTAL_FORMS": "1",
-        "questions-INITIAL_FORMS": "0",
-        "questions-MIN_NUM_FORMS": "1",
-        "questions-MAX_NUM_FORMS": "8",
-        "questions-0-question": "Which?",
-        "questions-0-budget": "2",
+        "rule.kind": "n-vote",
+        "judges.0.question": "Which?",
+        "judges.0.votes": "2",
+        "judges.0.source.kind": "people",
     } | changes
+
+
+def as_shown(client, path: str) -> dict[str, list[str]]:
+    """Return what a browser sends of a page's form that nobody has touched."""
+    leaves = client.get(path).context["form"].leaves
+    return {
+        name: [each.replace("\n", "\r\n") for each in posted]
+        for name, leaf in leaves.items()
+        if not leaf.why_fixed and (posted := leaf.as_posted())
+    }
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
-    [({"name": ""}, "This field is required"), ({"questions-TOTAL_FORMS": "0"}, "at least 1 form")],
+    [({"name": ""}, "This field is required"), ({"judges.0.question": ""}, "there must be 1 to 8")],
 )
 def test_a_bad_form_says_why_and_saves_nothing(signed_in, changes, message):
     answer = signed_in.post(reverse("console:create"), form(**changes))
     assert answer.status_code == 200
     assert message in answer.content.decode()
     # What was typed stays.
-    assert answer.context["forms"].campaign["steps"].value() == form(**changes)["steps"]
+    assert answer.context["form"]["steps"].value() == form(**changes)["steps"]
     assert not Campaign.objects.exists()
 
 

@@ -30,7 +30,7 @@ NAMES = ("Grace Hopper", "Emmy Noether", "Mary Cartwright")
 
 
 def panel_form(**changes) -> dict:
-    of_a_panel = {"panel-kind": "panel", "panel-names": "\n".join(NAMES), "questions-0-budget": "1"}
+    of_a_panel = {"panel": "\n".join(NAMES), "judges.0.votes": "1"}
     return form(**of_a_panel | changes)
 
 
@@ -53,13 +53,10 @@ def test_a_panel_is_set_up_and_its_draft_says_the_price_and_warns_of_few_pairs(s
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"questions-0-budget": "2"}, "With a panel, N is 1"),
-        ({"questions-0-order": "both", "questions-0-budget": "2"}, "With a panel, N is 1"),
-        ({"panel-names": " \n"}, "Name at least one person"),
-        ({"panel-names": "Ada\nAda"}, "stands there twice"),
-        ({"panel-names": "A" * 121}, "at most 120 characters"),
-        ({"panel-names": "\n".join("ABCDEFG")}, "0.8 % of the steps at best"),
-        ({"panel-names": "\n".join("ABCDEFGHI"), "panel-many": "on"}, "8 are possible at most"),
+        ({"judges.0.votes": "2"}, "must be 1 for a panelist"),
+        ({"judges.0.order": "both"}, "two judges, one for each order, would ask the same person"),
+        ({"panel": "A" * 121}, "at most 120 characters"),
+        ({"panel": "\n".join("ABCDEFGHI")}, "at most 8 items"),
     ],
 )
 def test_what_a_panel_cannot_be_is_refused_with_the_reason(signed_in, changes, message):
@@ -69,16 +66,11 @@ def test_what_a_panel_cannot_be_is_refused_with_the_reason(signed_in, changes, m
     assert not Campaign.objects.exists()
 
 
-def test_seven_people_are_possible_for_those_who_want_them(signed_in):
-    signed_in.post(reverse("console:create"), panel_form(**{"panel-names": "\n".join("ABCDEFG"), "panel-many": "on"}))
-    assert Campaign.objects.get().config.panelists == tuple("ABCDEFG")
-
-
 def test_a_draft_that_becomes_a_crowds_names_nobody(signed_in, idle_tasks):
     signed_in.post(reverse("console:create"), panel_form())
     idle_tasks()
     draft = Campaign.objects.get()
-    signed_in.post(reverse("console:edit", args=[draft.pk]), form(**{"panel-names": "\n".join(NAMES)}))
+    signed_in.post(reverse("console:edit", args=[draft.pk]), form(panel=""))
     draft.refresh_from_db()
     assert not draft.config.panelists
 

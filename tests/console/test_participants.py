@@ -7,10 +7,11 @@ from django.urls import reverse
 
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.models import Campaign
+from prefmh_web.config import Study
 from prefmh_web.participants.consent import version_of
 from tests.support.campaigns import make_draft
 
-PROLIFIC = {"recruiter": "prolific", "votes_each": "40", "code_completed": "C1", "code_nothing_left": "C2"}
+PROLIFIC = {"recruiter": "prolific", "votes_each": "40", "codes.completed": "C1", "codes.nothing-left": "C2"}
 
 
 @pytest.fixture
@@ -51,21 +52,21 @@ def test_a_draft_is_set_up_and_its_link_shown_once_it_has_started(owner, draft):
         ({"way_back": "https://x.example/?a={prolific}"}, "{prolific} is not known"),
         ({"recruiter": "link", "parameter": "p", "way_back": "https://x.example/{}"}, "{} is not known"),
         ({"way_back": "https://x.example{STUDY_ID}/"}, "only after the host"),
-        ({"code_completed": ""}, "the address to return to has {code}"),
+        ({"codes.completed": ""}, "the address to return to has {code}"),
     ],
 )
 def test_what_cannot_be_is_refused_by_its_field_and_nothing_is_saved(owner, draft, fields, message):
     page = save(owner, draft, **PROLIFIC | fields)
     assert message in page
-    assert not Recruitment.objects.exists()
+    assert Campaign.objects.get().config.study == Study()
 
 
 def test_the_version_of_a_consent_text_is_the_hash_of_its_lines(owner, draft):
     save(owner, draft, **PROLIFIC, consent="# Consent\r\n\r\nYes?")
-    assert version_of(Recruitment.objects.get().consent) == hashlib.sha256(b"# Consent\n\nYes?").hexdigest()
+    assert version_of(Campaign.objects.get().config.study.consent) == hashlib.sha256(b"# Consent\n\nYes?").hexdigest()
 
 
 def test_a_campaign_that_started_without_recruitment_stays_open_to_all(owner, campaign):
-    assert "cannot change after the start" in save(owner, campaign, recruiter="prolific", code_completed="X")
-    save(owner, campaign, code_completed="X")
+    assert "cannot change after the start" in save(owner, campaign, recruiter="prolific", **{"codes.completed": "X"})
+    save(owner, campaign, **{"codes.completed": "X"})
     assert Campaign.objects.get().config.study.recruiter == "anybody"

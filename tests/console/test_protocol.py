@@ -22,8 +22,15 @@ from tests.support.campaigns import (
     set_study,
 )
 
-ROLE = {"text": "What are you?", "name": "role", "kind": "choice", "options": "student\r\nother", "when": ""}
-AGE = {"text": "How old are you?", "name": "age", "kind": "number", "eligible": "18-65"}
+ROLE = {"text": "What are you?", "name": "role", "kind": "choice", "options": "student\r\nother", "is_required": "on"}
+AGE = {
+    "text": "How old are you?",
+    "name": "age",
+    "kind": "number",
+    "is_required": "on",
+    "eligible_from": "18",
+    "eligible_to": "65",
+}
 PAIR = {"first": " A dark night. ", "second": "A bright\r\nday.", "answer": "first", "question": "1"}
 EXPLAINED = PAIR | {"if_wrong": "Night is darker."}
 CHECK = {"text": "What do you read?", "options": "one\r\nboth", "right": "both"}
@@ -31,10 +38,10 @@ TEXTS = {
     "instructions": "Read *both*.",
     "tries": "3",
     "debriefing": "Thanks",
-    "check_percent": "10",
-    "gold_percent": "0",
+    "check_share": "10",
+    "gold_share": "0",
 }
-TEXTS |= {"checks_may_fail": "2", "checks_end": "on", "repeat_percent": "0"}
+TEXTS |= {"checks_may_fail": "2", "checks_end": "on", "repeat_share": "0"}
 TEXTS |= {"wait_minutes": "10"}
 
 
@@ -49,13 +56,12 @@ def path_of(campaign) -> str:
     return reverse("console:protocol", args=[campaign.pk])
 
 
-def posted(questions=(), checks=(), practice=(), gold=(), **texts) -> dict[str, str]:
-    """Return what a browser sends: each row by its number, and an empty one after them."""
+def posted(questions=(), comprehension=(), practice=(), gold=(), **texts) -> dict[str, str]:
+    """Return what a browser sends: each row by its number."""
     fields = TEXTS | texts
-    rows_of = {"questions": questions, "checks": checks, "practice": practice, "gold": gold}
-    for prefix, rows in rows_of.items():
-        fields |= {f"{prefix}-TOTAL_FORMS": str(len(rows) + 1), f"{prefix}-INITIAL_FORMS": "0"}
-        fields |= {f"{prefix}-{number}-{name}": value for number, row in enumerate(rows) for name, value in row.items()}
+    rows_of = {"questions": questions, "comprehension": comprehension, "practice": practice, "gold": gold}
+    for name, rows in rows_of.items():
+        fields |= {f"{name}.{number}.{key}": value for number, row in enumerate(rows) for key, value in row.items()}
     return fields
 
 
@@ -69,8 +75,8 @@ def stored() -> Protocol:
 
 def test_what_is_filled_in_is_stored_and_shown_again(owner, draft):
     role = ROLE | {"eligible": "student", "places": "student: 20"}
-    last = {"text": "Anything else?", "name": "comment", "kind": "text", "when": "last", "is_optional": "on"}
-    assert "Saved." in save(owner, draft, questions=[role, AGE, last], checks=[CHECK])
+    last = {"text": "Anything else?", "name": "comment", "kind": "text", "is_last": "on"}
+    assert "Saved." in save(owner, draft, questions=[role, AGE, last], comprehension=[CHECK])
     protocol = stored()
     first, second, third = protocol.questions
     assert (first.options, first.eligible, first.places) == (("student", "other"), ("student",), {"student": 20})
@@ -80,15 +86,15 @@ def test_what_is_filled_in_is_stored_and_shown_again(owner, draft):
     assert protocol.wait_minutes == 10
     assert (protocol.comprehension[0].right, protocol.tries, protocol.instructions) == ("both", 3, "Read *both*.")
     page = owner.get(path_of(draft)).content.decode()
-    for text in ("student: 20", "18-65", "What do you read?", "Read *both*.", "Another question"):
+    for text in ("student: 20", "What do you read?", "Read *both*.", "Add a question"):
         assert text in page
 
 
 def test_what_is_sent_twice_is_stored_as_once(owner, draft):
     """A double click, or the page before once more: each row is as it is stored already."""
-    last = {"text": "Anything else?", "name": "comment", "kind": "text", "when": "last", "is_optional": "on"}
+    last = {"text": "Anything else?", "name": "comment", "kind": "text", "is_last": "on"}
     for _ in range(2):
-        save(owner, draft, questions=[AGE, last], checks=[CHECK | {"options": "one\nboth"}])
+        save(owner, draft, questions=[AGE, last], comprehension=[CHECK | {"options": "one\nboth"}])
         assert [question.name for question in stored().questions] == ["age", "comment"]
         assert len(stored().comprehension) == 1
 
@@ -96,7 +102,6 @@ def test_what_is_sent_twice_is_stored_as_once(owner, draft):
 def test_a_row_that_is_emptied_is_taken_out(owner, draft):
     save(owner, draft, questions=[ROLE, AGE])
     rows = posted(questions=[dict.fromkeys(ROLE, "") | {"kind": "choice"}, AGE])
-    rows["questions-INITIAL_FORMS"] = "2"
     assert "Saved." in owner.post(path_of(draft), rows, follow=True).content.decode()
     assert [question.name for question in stored().questions] == ["age"]
 
@@ -104,26 +109,25 @@ def test_a_row_that_is_emptied_is_taken_out(owner, draft):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ({"questions": [ROLE | {"name": "My role"}]}, "Enter small letters"),
+        ({"questions": [ROLE | {"name": "My role"}]}, "String should match pattern"),
         ({"questions": [ROLE | {"options": "student"}]}, "at least two different options"),
         ({"questions": [ROLE | {"eligible": "teacher"}]}, "“teacher” is not an option"),
         ({"questions": [ROLE | {"places": "teacher: 3"}]}, "“teacher” is not an option"),
-        ({"questions": [ROLE | {"eligible": "student", "is_optional": "on"}]}, "must be required"),
-        ({"questions": [ROLE | {"eligible": "student", "when": "last"}]}, "Ask this question before them"),
-        ({"questions": [AGE | {"eligible": "adult"}]}, "Enter a range of numbers"),
-        ({"questions": [AGE | {"eligible": "9" * 4400 + "-"}]}, "Enter a range of numbers"),
-        ({"questions": [AGE | {"eligible": "65-18"}]}, "the range ends before it begins"),
-        ({"questions": [ROLE | {"places": "student: " + "9" * 4400}]}, "is not an option and a number"),
-        ({"questions": [AGE | {"least": "9" * 400}]}, "less than or equal to"),
+        ({"questions": [ROLE | {"eligible": "student", "is_required": ""}]}, "must be required"),
+        ({"questions": [ROLE | {"eligible": "student", "is_last": "on"}]}, "Ask this question before them"),
+        ({"questions": [AGE | {"eligible_from": "adult"}]}, "Enter a whole number"),
+        ({"questions": [AGE | {"eligible_from": "9" * 4400}]}, "Enter a whole number"),
+        ({"questions": [AGE | {"eligible_from": "66"}]}, "the range ends before it begins"),
+        ({"questions": [ROLE | {"places": "student: " + "9" * 4400}]}, "is not a name and a number"),
         ({"questions": [AGE | {"least": "9", "most": "3"}]}, "greater than the greatest"),
-        ({"questions": [AGE | {"kind": "scale", "eligible": ""}]}, "first and the last point"),
+        ({"questions": [AGE | {"kind": "scale", "eligible_from": "", "eligible_to": ""}]}, "first and the last point"),
         ({"questions": [ROLE, ROLE]}, "Two questions have the name “role”"),
-        ({"checks": [CHECK | {"right": "none"}]}, "must be one of the options"),
+        ({"comprehension": [CHECK | {"right": "none"}]}, "must be one of the options"),
         ({"instructions": "x" * 300_001}, "at most 300000 characters"),
         ({"practice": [EXPLAINED | {"second": "A dark night."}]}, "The two objects are the same"),
         ({"gold": [PAIR]}, "Gold pairs need to be shown at a rate above 0"),
-        ({"gold_percent": "5"}, "Gold pairs need to be shown at a rate above 0"),
-        ({"gold": [PAIR], "gold_percent": "45"}, "at most 50 can be followed"),
+        ({"gold_share": "5"}, "Gold pairs need to be shown at a rate above 0"),
+        ({"gold": [PAIR], "gold_share": "45"}, "at most 50 can be followed"),
     ],
 )
 def test_what_cannot_be_is_refused_by_its_field_and_nothing_is_saved(owner, draft, rows, message):
@@ -156,11 +160,11 @@ def test_answers_are_downloaded_by_the_numbers_of_the_record(owner, researcher):
 
 
 def test_a_protocol_needs_people_with_an_id(owner, draft):
-    Recruitment.objects.all().delete()
+    set_study(draft, {"recruiter": "anybody"}, ())
     page = save(owner, draft, questions=[ROLE])
-    assert "for people who each have a part of their own" in page
+    assert "The protocol asks things of each person" in page
     assert "Not saved: some fields need to be corrected." in page
-    assert not Recruitment.objects.exists()
+    assert stored().is_empty
     set_study(draft, {"recruiter": "prolific"}, ())
     save(owner, draft, questions=[ROLE])
     page = owner.post(reverse("console:participants", args=[draft.pk]), {"recruiter": "anybody"}).content.decode()
@@ -173,7 +177,7 @@ IN_SPACE = "The red house stood there."
 
 
 def test_pairs_of_ones_own_are_stored_as_the_campaign_writes_its_objects(owner, draft):
-    rows = {"practice": [EXPLAINED], "gold": [PAIR | {"question": "2"}], "gold_percent": "10"}
+    rows = {"practice": [EXPLAINED], "gold": [PAIR | {"question": "2"}], "gold_share": "10"}
     for _ in range(2):
         assert "Saved." in save(owner, draft, **rows)
         [practice], [gold] = stored().practice, stored().gold
@@ -202,13 +206,12 @@ def test_pairs_of_molecules_are_read_as_smiles_and_images_have_none(owner, resea
         space = {"kind": "catalog", "objects": objects, "neighbours": 2}
         draft = make_draft(researcher, file=file, filename=name, config=make_config(space=space))
         set_study(draft, {"recruiter": "prolific"}, ())
-        page = save(owner, draft, gold=[PAIR | {"first": "OCC", "second": "CCCC"}], gold_percent="5")
+        page = save(owner, draft, gold=[PAIR | {"first": "OCC", "second": "CCCC"}], gold_share="5")
         protocol = Campaign.objects.get(pk=draft.pk).config.study.protocol
         if objects == "images":
-            assert "an image cannot be written down" in page
             assert protocol.is_empty
             assert "this campaign can have neither" in page
         else:
             assert protocol.gold[0].first == "CCO"
-            assert "is not a SMILES" in save(owner, draft, gold=[PAIR], gold_percent="5")
+            assert "is not a SMILES" in save(owner, draft, gold=[PAIR], gold_share="5")
             assert "“CCO”" in owner.get(path_of(draft)).content.decode()

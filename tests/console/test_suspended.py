@@ -66,8 +66,8 @@ def test_chains_that_were_ended_are_told_beside_those_that_came_to_their_last_st
 
 def test_the_numbers_are_declared_in_the_setup_and_kept(researcher, idle_tasks):
     desk = browser_of(researcher)
-    assert desk.post("/campaigns/new/", form(suspend_after_skips="4", suspend_after_reports="")).status_code == 302
+    assert desk.post("/campaigns/new/", form(**{"answering.suspend_after_skips": "4"})).status_code == 302
     draft = Campaign.objects.get()
-    assert (draft.suspend_after_skips, draft.suspend_after_reports) == (4, 2)
+    assert draft.config.answering.suspend_after_skips == 4
     page = desk.get(reverse("console:edit", args=[draft.pk])).content.decode()
-    assert 'name="suspend_after_skips" value="4"' in page
+    assert 'name="answering.suspend_after_skips" value="4"' in page

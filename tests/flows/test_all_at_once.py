@@ -122,17 +122,24 @@ def test_where_objects_are_rated_there_is_no_such_choice(researcher, endpoint, i
 
 def test_the_setup_keeps_the_choice_and_the_estimate_counts_it(researcher, endpoint, idle_tasks):
     desk = browser_of(researcher)
-    fields = {"questions-0-source": "A model", "questions-0-temperature": "0.7", "questions-0-budget": "3"}
+    fields = {
+        "judges.0.source.kind": "model",
+        "judges.0.source.model.endpoint": "A model",
+        "judges.0.source.model.temperature": "0.7",
+        "judges.0.votes": "3",
+    }
     estimates = {}
     for chosen in ("", "on"):
-        desk.post(reverse("console:create"), form(**fields, **({"questions-0-all_at_once": "on"} if chosen else {})))
+        desk.post(
+            reverse("console:create"), form(**fields, **({"judges.0.source.model.all_at_once": "on"} if chosen else {}))
+        )
         campaign = Campaign.objects.latest("pk")
         idle_tasks()
         assert campaign.config_data["judges"][0]["source"].get("all_at_once", False) is bool(chosen)
         page = desk.get(campaign.get_absolute_url())
         [estimates[chosen]] = page.context["board"].estimates
-        shown = desk.get(reverse("console:edit", args=[campaign.pk])).context["forms"].questions.forms[0]
-        assert shown["all_at_once"].value() is bool(chosen)
+        shown = desk.get(reverse("console:edit", args=[campaign.pk])).context["form"]
+        assert shown["judges.0.source.model.all_at_once"].value() is bool(chosen)
     needed, at_once = estimates[""], estimates["on"]
     assert needed.wasted is None
     assert at_once.expected == at_once.most == needed.most

@@ -139,48 +139,54 @@ def test_replay_finds_what_columns_cannot_say(researcher, idle_tasks, tmp_path, 
 
 
 def uploaded(**changes) -> dict:
-    return form(**{"catalog-file": SimpleUploadedFile("list.csv", LIST)} | changes)
+    return form(**{"space.catalog.file": SimpleUploadedFile("list.csv", LIST)} | changes)
+
+
+def shown(*named: str) -> dict[str, str]:
+    """Return the fields of columns that are shown: of each its name and its label."""
+    pairs = enumerate(zip(named[::2], named[1::2], strict=True))
+    both = ((f"space.catalog.context.{number}", each) for number, each in pairs)
+    return {
+        f"{start}.{part}": text for start, each in both for part, text in zip(("column", "label"), each, strict=True)
+    }
 
 
 def test_the_setup_takes_columns_with_their_labels(signed_in, idle_tasks):
-    answer = signed_in.post(reverse("console:create"), uploaded(**{"catalog-context": "SOURCE: Source text\nquality"}))
+    answer = signed_in.post(reverse("console:create"), uploaded(**shown("SOURCE", "Source text", "quality", "quality")))
     assert answer.status_code == 302
     wait_until_idle()
     campaign = Campaign.objects.get()
     assert campaign.catalog.columns == ["source", "quality", "=note"]
     assert campaign.config_data["space"]["context"] == [SHOWN[0], {"column": "quality", "label": "quality"}]
     edited = signed_in.get(reverse("console:edit", args=[campaign.pk])).content.decode()
-    assert "source: Source text\nquality: quality" in edited
-    assert (
-        "source, quality, =note; shown with each pair: source as “Source text”"
-        in signed_in.get(answer.url).content.decode()
-    )
+    assert 'value="Source text"' in edited
+    assert "further columns: source, quality, =note" in signed_in.get(answer.url).content.decode()
 
 
 @pytest.mark.parametrize(
     ("context", "told"),
     [
-        ("sauce: Source", "Column 1: the file has no “sauce”. It has “source”, “quality”, “=note”."),
-        ("text", "Column 1: the file has no “text”."),
-        (f"source: {'x' * 61}", "at most 60 characters"),
+        (("sauce", "Source"), "The file has no “sauce”. It has “source”, “quality”, “=note”."),
+        (("text", "Text"), "The file has no “text”."),
+        (("source", "x" * 61), "at most 60 characters"),
     ],
     ids=["unknown", "the objects", "a long label"],
 )
 def test_a_column_that_cannot_be_shown_is_refused_at_its_field(signed_in, idle_tasks, context, told):
-    answer = signed_in.post(reverse("console:create"), uploaded(**{"catalog-context": context}))
+    answer = signed_in.post(reverse("console:create"), uploaded(**shown(*context)))
     assert answer.status_code == 200
-    (space,) = [each for each in answer.context["forms"].spaces if each.kind == "catalog"]
-    assert told in " ".join(space.errors["context"])
+    errors = answer.context["form"].errors
+    assert told in " ".join(str(each) for name in errors if "context.0" in name for each in errors[name])
     assert not Campaign.objects.exists()
 
 
 def test_a_draft_whose_file_is_read_knows_its_columns(signed_in, researcher, idle_tasks):
     campaign = make_draft(researcher, file=LIST, config=config_of(context=None))
     address = reverse("console:edit", args=[campaign.pk])
-    fields = form(**{"catalog-context": "sauce"})
-    del fields["catalog-file"]
-    assert "the file has no “sauce”" in signed_in.post(address, fields).content.decode().replace("&quot;", '"')
-    assert signed_in.post(address, fields | {"catalog-context": "quality"}).status_code == 302
+    fields = form(**shown("sauce", "Sauce"))
+    del fields["space.catalog.file"]
+    assert "The file has no “sauce”" in signed_in.post(address, fields).content.decode().replace("&quot;", '"')
+    assert signed_in.post(address, fields | shown("quality", "quality")).status_code == 302
     campaign.refresh_from_db()
     assert campaign.config_data["space"]["context"] == [{"column": "quality", "label": "quality"}]
 

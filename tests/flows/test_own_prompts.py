@@ -11,7 +11,7 @@ from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.endpoints.models import Endpoint
 from sampler.judges import PromptTemplate
-from tests.console.test_pages import form
+from tests.console.test_pages import as_shown, form
 from tests.flows.test_model_costs import QUESTION, by_model, draft, endpoint, script, started
 from tests.security.world import browser_of
 from tests.support.campaigns import assert_record_is_whole, assert_replay_passes, export_to
@@ -32,12 +32,13 @@ def own(user: str = PAIR, **fields) -> dict:
 def fields_of(user: str = PAIR, **changes: str) -> dict:
     return form(
         **{
-            "questions-0-question": QUESTION,
-            "questions-0-source": "A model",
-            "questions-0-temperature": "0.7",
-            "questions-0-votes": "sampled",
-            "questions-0-prompt_system": SYSTEM,
-            "questions-0-prompt_user": user,
+            "judges.0.question": QUESTION,
+            "judges.0.source.kind": "model",
+            "judges.0.source.model.endpoint": "A model",
+            "judges.0.source.model.temperature": "0.7",
+            "judges.0.source.model.votes": "sampled",
+            "judges.0.source.model.prompt.system": SYSTEM,
+            "judges.0.source.model.prompt.user": user,
         }
         | changes
     )
@@ -74,13 +75,13 @@ def test_what_is_shown_in_the_setup_is_what_the_server_gets(researcher, endpoint
 def preview(desk, fields: dict, rows=(), campaign: Campaign | None = None) -> str:
     """Return the body that the preview shows first; of a draft whose first two objects are these."""
     if campaign is None:
-        answer = desk.post(reverse("console:preview-new"), fields | {"place": "questions-0", "catalog-file": ""})
+        answer = desk.post(reverse("console:preview-new"), fields | {"place": "judges.0", "space.catalog.file": ""})
         return answer.context["preview"].requests[0].body
     # The same campaign as a draft again: the preview shows the first objects of its list.
     twin = draft(campaign.owner, by_model())
     twin.states.exclude(content__in=[row.content for row in rows]).delete()
     answer = desk.post(
-        reverse("console:preview", args=[twin.pk]), fields | {"place": "questions-0", "catalog-file": ""}
+        reverse("console:preview", args=[twin.pk]), fields | {"place": "judges.0", "space.catalog.file": ""}
     )
     requests = answer.context["preview"].requests
     assert len(requests) == 2
@@ -91,7 +92,7 @@ def test_the_preview_shows_both_orders_the_version_and_no_key(researcher, endpoi
     monkeypatch.setenv("SECRET_OF_OURS", "sk-very-secret")
     Endpoint.objects.update(api_key_variable="SECRET_OF_OURS")
     answer = browser_of(researcher).post(
-        reverse("console:preview-new"), fields_of() | {"place": "questions-0", "catalog-file": ""}
+        reverse("console:preview-new"), fields_of() | {"place": "judges.0", "space.catalog.file": ""}
     )
     shown = answer.context["preview"]
     one, other = (json.loads(each.body) for each in shown.requests)
@@ -108,23 +109,26 @@ def test_the_preview_shows_both_orders_the_version_and_no_key(researcher, endpoi
 @pytest.mark.parametrize(
     ("changes", "field", "words"),
     [
-        ({"user": ""}, "prompt_user", "Write the user template"),
-        ({"user": "<script>alert(1)</script>{{question.__class__}}"}, "prompt_user", "knows no {{question.__class__}}"),
-        ({"completion": "on"}, "prompt_system", "must be empty where the model completes"),
-        ({"completion": "on", "system": ""}, "prompt_completion", "takes chats only"),
+        ({"user": ""}, "user", "This field is required"),
+        ({"user": "<script>alert(1)</script>{{question.__class__}}"}, "user", "knows no {{question.__class__}}"),
+        ({"completion": "on"}, "system", "must be empty where the model completes"),
+        ({"completion": "on", "system": ""}, "completion", "takes chats only"),
     ],
 )
 def test_a_prompt_that_does_not_fit_is_refused_at_its_field_and_nothing_saved(
     researcher, endpoint, changes, field, words
 ):
-    if field == "prompt_completion":
+    if field == "completion":
         Endpoint.objects.update(dialect="openai")
-    desk, fields = browser_of(researcher), {f"questions-0-prompt_{name}": value for name, value in changes.items()}
+    desk, fields = (
+        browser_of(researcher),
+        {f"judges.0.source.model.prompt.{name}": value for name, value in changes.items()},
+    )
     answer = desk.post(reverse("console:create"), fields_of(**fields))
-    assert words in " ".join(answer.context["forms"].questions.forms[0].errors[field])
+    assert words in " ".join(answer.context["form"].errors[f"judges.0.source.model.prompt.{field}"])
     assert "<script>alert" not in answer.content.decode()
     assert not Campaign.objects.exists()
-    fields = fields_of(**fields) | {"place": "questions-0", "catalog-file": ""}
+    fields = fields_of(**fields) | {"place": "judges.0", "space.catalog.file": ""}
     shown = desk.post(reverse("console:preview-new"), fields)
     assert words in " ".join(reason for _, reason in shown.context["preview"].problems)
     assert "<script>alert" not in shown.content.decode()
@@ -136,11 +140,9 @@ def test_editing_keeps_the_words_to_the_last_space(researcher, endpoint, idle_ta
     idle_tasks()
     campaign = Campaign.objects.get()
     url = reverse("console:edit", args=[campaign.pk])
-    shown = desk.get(url).context["forms"].questions.forms[0]
-    assert shown["prompt_user"].value() == PAIR + " \n "
-    again = {f"questions-0-{name}": shown[name].value() or "" for name in shown.fields if name != "first"}
-    again = {name: value for name, value in again.items() if value is not False}
-    desk.post(url, form(**again | {"catalog-file": "", "seed": str(campaign.seed)}))
+    shown = as_shown(desk, url)
+    assert shown["judges.0.source.model.prompt.user"] == [(PAIR + " \n ").replace("\n", "\r\n")]
+    desk.post(url, shown)
     before = campaign.config_data["judges"]
     campaign.refresh_from_db()
     assert campaign.config_data["judges"] == before

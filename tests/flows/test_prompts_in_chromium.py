@@ -32,7 +32,7 @@ def test_a_prompt_is_written_seen_and_tried(chromium, live_site, researcher, end
     desk = chromium.new_context(base_url=live_site.url, viewport={"width": 1280, "height": 900}).new_page()
     desk.goto(sign_in_path(researcher))
     desk.goto(reverse("console:edit", args=[campaign.pk]))
-    prompt = desk.locator("details.own-prompt").first
+    prompt = desk.locator("details:has(> .columns > .group > .own-prompt)").first
     prompt.locator("summary").first.click()
     # This program's words, as long as there are no others.
     prompt.get_by_text("This program’s words").wait_for()
@@ -54,8 +54,8 @@ def test_a_prompt_is_written_seen_and_tried(chromium, live_site, researcher, end
     desk.get_by_role("button", name="Add a question").click()
     added = desk.locator(".question-block").last
     added.get_by_label("Question").fill("Which is older?")
-    added.get_by_label("Who answers?").select_option("A model")
-    added.locator("details.own-prompt > summary").click()
+    added.get_by_label("A model").check()
+    added.locator("details:has(> .columns > .group > .own-prompt) > summary").click()
     added.locator("pre", has_text="Which is older?").first.wait_for()
 
     prompt.get_by_role("button", name="Save and try this judge").click()
@@ -84,6 +84,6 @@ def test_the_enter_key_saves_and_tries_nothing(chromium, live_site, researcher, 
     desk = chromium.new_context(base_url=live_site.url).new_page()
     desk.goto(sign_in_path(researcher))
     desk.goto(reverse("console:edit", args=[campaign.pk]))
-    desk.locator("#id_questions-0-question").press("Enter")
+    desk.locator("[name='judges.0.question']").press("Enter")
     desk.locator("#prompts").wait_for()
     assert not JudgeTrial.objects.exists()

@@ -55,28 +55,32 @@ def set_up(desk: Desk, file) -> None:
     desk.page.get_by_role("link", name="New campaign").click()
     desk.arrives("New campaign")
     desk.fill("name", "Openings")
-    desk.touches("[name='catalog-file']").set_input_files(file)
-    desk.fill("questions-0-question", "Which one would you rather read on?")
+    desk.touches("[name='space.catalog.file']").set_input_files(file)
+    desk.fill("judges.0.question", "Which one would you rather read on?")
     desk.fill("instructions", "Read both and choose by feeling.")
     desk.goes_on("Next: the people")
 
     desk.arrives("Participants")
     desk.touches("[name=recruiter]").select_option("prolific")
     desk.fill("votes_each", str(VOTES_EACH))
-    desk.goes_on("Begin with a text to fill in")
+    desk.goes_on("Begin with a text of consent to fill in")
     consent = desk.touches("[name=consent]")
     expect(consent).to_have_value(re.compile("Taking part in this study"))
     expect(desk.page.locator("[name=recruiter]")).to_have_value("prolific")
     consent.fill(re.sub(r"\[[^\]]+\]", "10", consent.input_value()))
-    desk.fill("code_completed", CODE)
+    desk.page.get_by_text("Completion codes, pay, and the address to return to").click()
+    desk.fill("codes.completed", CODE)
     desk.goes_on("Next: practice and checks")
 
     desk.arrives("Protocol")
     for number, (dark, bright) in enumerate((("A dark night.", "A bright day."), ("A black cat.", "A white dog."))):
-        desk.fill(f"practice-{number}-first", dark)
-        desk.fill(f"practice-{number}-second", bright)
-        desk.fill(f"practice-{number}-if_wrong", "Most people would read on in the dark.")
-    desk.touches("[name=usual_checks]").check()
+        desk.page.locator("button[name=add][value=practice]").click()
+        desk.fill(f"practice.{number}.first", dark)
+        desk.fill(f"practice.{number}.second", bright)
+        desk.fill(f"practice.{number}.if_wrong", "Most people would read on in the dark.")
+    desk.page.get_by_text("How often, and gold pairs of your own").click()
+    desk.fill("check_share", "5")
+    desk.fill("repeat_share", "5")
     desk.goes_on("Next: to the start")
 
     desk.arrives("Openings")
@@ -125,7 +129,7 @@ def test_a_study_with_consent_practice_checks_and_codes_on_four_screens(
     assert len(desk.screens) <= MOST_SCREENS, desk.screens
     assert len(desk.fields) <= MOST_FIELDS, desk.fields
     # The negative control: each screen and field was counted.
-    assert (len(desk.screens), len(desk.fields)) == (4, 15)
+    assert (len(desk.screens), len(desk.fields)) == (4, 16)
 
     campaign = Campaign.objects.get()
     protocol = campaign.config.study.protocol

@@ -104,13 +104,13 @@ def form(**changes: str) -> dict[str, str]:
     return {
         "name": "Written by a worker",
         "space": "model-texts",
-        "model-texts-model": "tiny",
-        "model-texts-prompts": "\n".join(PROMPTS),
-        "model-texts-system": "",
-        "model-texts-limit": "8",
-        "model-texts-temperature": "1",
-        "model-texts-cut": "length",
-        "model-texts-fresh_share": "0.2",
+        "space.model-texts.model": "tiny",
+        "space.model-texts.prompts": "\n".join(PROMPTS),
+        "space.model-texts.system": "",
+        "space.model-texts.limit": "8",
+        "model-space.texts.temperature": "1",
+        "space.model-texts.cut": "length",
+        "space.model-texts.fresh_share": "0.2",
         "instructions": "",
         "chains": "4",
         "steps": "5",
@@ -120,8 +120,8 @@ def form(**changes: str) -> dict[str, str]:
         "questions-INITIAL_FORMS": "0",
         "questions-MIN_NUM_FORMS": "1",
         "questions-MAX_NUM_FORMS": "8",
-        "questions-0-question": "Which is darker?",
-        "questions-0-budget": "3",
+        "judges.0.question": "Which is darker?",
+        "judges.0.votes": "3",
     } | changes
 
 

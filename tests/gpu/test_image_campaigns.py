@@ -43,9 +43,9 @@ PROMPT = "a red mushroom"
 SPACE = {"kind": "model-images", "model": "turbo", "prompt": PROMPT, "dimension": 256}
 FIELDS = {
     "space": "model-images",
-    "model-images-model": "turbo",
-    "model-images-prompt": PROMPT,
-    "model-images-model_steps": "1",
+    "space.model-images.model": "turbo",
+    "space.model-images.prompt": PROMPT,
+    "space.model-images.steps": "1",
     "model-images-small_step": "0.08",
     "model-images-small_share": "0.6",
     "model-images-wide_step": "0.25",

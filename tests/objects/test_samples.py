@@ -6,7 +6,7 @@ import pytest
 from django.template.loader import render_to_string
 from django.test import RequestFactory
 
-from prefmh_web.console.forms.spaces import SPACE_FORMS
+from prefmh_web.console.forms.setup_form import SAMPLES
 from prefmh_web.console.unstored import Sample, read
 from prefmh_web.objects import OBJECT_KINDS, media
 from prefmh_web.objects.kind import Look
@@ -33,10 +33,10 @@ def test_a_kind_has_two_samples_that_can_be_told_apart(kind):
         assert kind.media(first, Look()).body != kind.media(second, Look()).body
 
 
-@pytest.mark.parametrize("form", SPACE_FORMS.values(), ids=SPACE_FORMS)
-def test_a_space_has_a_picture_for_its_card(form):
-    assert form.samples
-    for sample in form.samples:
+@pytest.mark.parametrize("samples", SAMPLES.values(), ids=SAMPLES)
+def test_a_space_has_a_picture_for_its_card(samples):
+    assert samples
+    for sample in samples:
         kind = OBJECT_KINDS[sample.kind]
         if kind.media(sample.stored, Look()) is None:
             assert sample.content

@@ -110,7 +110,7 @@ def test_a_good_picture_beside_a_bomb_is_read(researcher, idle_tasks):
 def post_setup(site, browser, size: int) -> int:
     """Send a setup form with a file of this size through the real server, and return the status."""
     cookies = {name: morsel.value for name, morsel in browser.cookies.items()}
-    files = {"catalog-file": ("t.csv", b"x" * size)}
+    files = {"space.catalog.file": ("t.csv", b"x" * size)}
     return httpx.post(f"{site.url}/campaigns/new/", cookies=cookies, files=files, timeout=60).status_code
 
 
@@ -182,7 +182,7 @@ def test_script_in_every_text_comes_back_escaped(researcher, idle_tasks, client)
 
 
 def test_script_in_a_form_that_is_refused_comes_back_escaped(researcher, idle_tasks):
-    fields = dict.fromkeys(("name", "instructions", "seed", "steps", "questions-0-question", "catalog-move"), SCRIPT)
+    fields = dict.fromkeys(("name", "instructions", "seed", "steps", "judges.0.question", "space.kind"), SCRIPT)
     page = browser_of(researcher).post("/campaigns/new/", form(**fields))
     assert page.status_code == 200
     assert not [mark for mark in MARKS if mark in page.content.decode()]

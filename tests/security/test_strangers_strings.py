@@ -187,11 +187,13 @@ def test_no_charset_smuggles_in_what_cannot_be_stored(world, world_site, caplog,
             parts = b"".join(
                 part(name, str(value).encode())
                 for name, value in fields.items()
-                if value is not None and name != "catalog-file"
+                if value is not None and name != "space.catalog.file"
             )
-            parts += part("name", encoded) + part("instructions", encoded) + part("questions-0-question", encoded)
+            parts += part("name", encoded) + part("instructions", encoded) + part("judges.0.question", encoded)
             parts += (
-                b'--xx\r\nContent-Disposition: form-data; name="catalog-file"; filename="' + encoded + b'.csv"\r\n\r\n'
+                b'--xx\r\nContent-Disposition: form-data; name="space.catalog.file"; filename="'
+                + encoded
+                + b'.csv"\r\n\r\n'
             )
             parts += b"text\none\ntwo\n\r\n--xx--\r\n"
             headers = {b"Cookie": cookies, b"Content-Type": kind}
@@ -271,11 +273,15 @@ def test_no_file_name_makes_the_server_fail(world, world_site, caplog, size):
     token = browser.cookies["prefmh_csrf"].value
     headers = {b"Cookie": cookie_of(world.victim) + f"; prefmh_csrf={token}".encode()}
     headers[b"Content-Type"] = b"multipart/form-data; boundary=xx"
-    fields = {name: value for name, value in form().items() if name != "catalog-file"} | {"csrfmiddlewaretoken": token}
+    fields = {name: value for name, value in form().items() if name != "space.catalog.file"} | {
+        "csrfmiddlewaretoken": token
+    }
     made = b"".join(part(name, str(value).encode()) for name, value in fields.items())
     content = b"text\none\ntwo\n" + (b"x" * 1000 + b"\n") * (size // 1000)
     for name in FILE_NAMES:
-        file = b'--xx\r\nContent-Disposition: form-data; name="catalog-file"; filename="%s"\r\n\r\n' % name.encode()
+        file = (
+            b'--xx\r\nContent-Disposition: form-data; name="space.catalog.file"; filename="%s"\r\n\r\n' % name.encode()
+        )
         with no_failure(world_site, caplog):
             status = ask(world_site, "/campaigns/new/", "POST", headers, made + file + content + b"\r\n--xx--\r\n")
             wait_until_idle()

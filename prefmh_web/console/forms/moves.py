@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 import sampler
 from sampler.declared import Declared, ui
@@ -16,6 +16,7 @@ from sampler.objects.properties import property_names
 
 _FRESH_IN_LISTS, _FRESH_TEXTS = 0.3, 0.1
 _KERNEL: TypeAdapter[sampler.KernelConfig] = TypeAdapter(sampler.KernelConfig)
+_SPACE: TypeAdapter[Any] = TypeAdapter(sampler.SpaceConfig)
 _MIDDLE = sampler.DEFAULT_GRID[len(sampler.DEFAULT_GRID) // 2]
 
 
@@ -50,6 +51,10 @@ def usual_kernel(moves: UsualMoves, config: Mapping[str, Any]) -> dict[str, Any]
         config: all of it but the kernel, as plain data; what is wrong in it is told elsewhere.
     """
     space, rule = config["space"], config.get("rule", {}).get("kind", "n-vote")
+    try:
+        _SPACE.validate_python(space)
+    except ValidationError:
+        return {"kind": "independent"}
     move = {"kind": "independent"} if rule == "base" else _move_in(space)
     if move["kind"] == "independent" or "crank-nicolson" in str(move):
         return move

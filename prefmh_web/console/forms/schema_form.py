@@ -283,7 +283,7 @@ class Choice(Part):
             "why_fixed": self.why_fixed,
         }
         self.radio = Leaf(form, f"{name}.kind", f"{path}.kind", radio, **known)
-        self.chosen = str(self.radio.bound.value())
+        self.chosen = str(self.radio.bound.value() or field.initial)
         self.variants: dict[str, Group] = {}
         # The one that is chosen last: of several parts of one path, it is the one that problems are shown at.
         for kind in sorted(variants, key=lambda each: each == self.chosen):
@@ -341,7 +341,10 @@ class Rows(Part):
             numbers = {
                 key.removeprefix(f"{name}.").partition(".")[0] for key in form.data if key.startswith(f"{name}.")
             }
-            count = min(max((int(each) + 1 for each in numbers if each.isdecimal()), default=0), 2 * self.most)
+            count = min(
+                max((int(each) + 1 for each in numbers if each.isdecimal() and len(each) <= 4), default=0),
+                2 * self.most,
+            )
         self.adds = form.is_bound and form.data.get("add") == name and count < self.most
         inner = FieldInfo(annotation=model)
         more["why_fixed"] = self.why_fixed

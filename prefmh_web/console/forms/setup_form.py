@@ -7,7 +7,6 @@ space for a kernel.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
@@ -74,7 +73,8 @@ _FILE_HELP = (
     f"At most {sampler.MAX_CATALOG_ITEMS:,} objects, with {sampler.MAX_CATALOG_CHARACTERS // 10**6} million characters "
     f"in all, in a file of at most {MAX_UPLOAD_BYTES // 2**20} MiB."
 )
-_SAMPLES: dict[str, tuple[Sample | Unstored, ...]] = {
+SAMPLES: dict[str, tuple[Sample | Unstored, ...]] = {
+    "catalog": tuple(Sample(each) for each in OBJECT_KINDS),
     "texts": (Sample("texts"),),
     "model-texts": (Sample("texts", 1),),
     "molecules": (Sample("molecules"),),
@@ -83,7 +83,6 @@ _SAMPLES: dict[str, tuple[Sample | Unstored, ...]] = {
 }
 _WITH_TOKEN_IDS = [dialect for dialect in Dialect if dialect.has_token_ids]
 Plain = dict[str, Any]
-Misfits = Callable[[CampaignConfig, User], Iterator[tuple[str, str]]]
 
 
 class ListFile(forms.FileField):
@@ -147,6 +146,7 @@ class SetupForm(SchemaForm):
     ):
         self.owner, self._columns, self._filename = owner, columns, filename
         self._endpoints = dict(Endpoint.objects.filter(owner=owner).values_list("name", "name"))
+        self.before = config
         was, self.is_folded = (None, True) if config is None else _folded(config)
         super().__init__(CampaignConfig, was, sent, files, is_fixed=is_fixed)
 
@@ -168,7 +168,7 @@ class SetupForm(SchemaForm):
     def samples_of(self, path: str, kind: str) -> Sequence[Sample | Unstored]:
         if path != "space":
             return (Sample(kind),)
-        return tuple(Sample(each) for each in OBJECT_KINDS) if kind == "catalog" else _SAMPLES[kind]
+        return SAMPLES[kind]
 
     def judge_at(self, name: str) -> int | None:
         """Return the index of the first judge that a question stands for, once it is checked.
@@ -288,8 +288,8 @@ class SetupForm(SchemaForm):
         if self._needs_file(config):
             yield sampler.ConfigProblem("space.file", "Choose the file with your objects.")
             return
-        told = [*misfits(config), *of_owner(config, self.owner)]
-        found = [*itertools.starmap(sampler.ConfigProblem, told), *self._wrong_file(config)]
+        told = problems_on_page(self.before, config, self.owner, lambda path: not path.startswith("study."))
+        found = [*told, *self._wrong_file(config)]
         if not found:
             self.config = config
         yield from found
@@ -298,8 +298,9 @@ class SetupForm(SchemaForm):
         """Return the configuration that the fields stand for."""
         described = {name: each for name, each in value.items() if name != "panel"}
         rows = described["judges"] if self.data.get("rule.kind", "n-vote") in ("n-vote", "pointwise") else []
-        panel = self.root.inner["panel"].value()
-        judges = [(row, judge) for row, one in enumerate(rows) for judge in _judges_of(one, panel or [])]
+        typed = self.root.inner["panel"].value()
+        panel = [] if typed is MISSING else typed
+        judges = [(row, judge) for row, one in enumerate(rows) for judge in _judges_of(one, panel)]
         described["judges"] = [judge for _, judge in judges]
         moved = {number: self.moved.get(f"judges.{row}", f"judges.{row}") for number, (row, _) in enumerate(judges)}
         self.moved = {f"judges.{number}": path for number, path in moved.items()}
@@ -345,6 +346,20 @@ class SetupForm(SchemaForm):
                 found = ", ".join(f"“{name}”" for name in columns) or "no further columns"
                 message = f"The file has no “{shown.column}”. It has {found}."
                 yield sampler.ConfigProblem(f"space.context.{number}.column", message)
+
+
+def problems_on_page(
+    before: CampaignConfig | None, config: CampaignConfig, owner: User, is_here: Callable[[str], bool]
+) -> list[sampler.ConfigProblem]:
+    """Return what a page refuses: all that is wrong with its own fields, and of others what it would bring about.
+
+    Args:
+        before: what is stored.
+        is_here: whether a path is one of the page's fields.
+    """
+    known = {*misfits(before), *of_owner(before, owner)} if before else set()
+    told = [*misfits(config), *of_owner(config, owner)]
+    return [sampler.ConfigProblem(*each) for each in told if is_here(each[0]) or each not in known]
 
 
 def _columns_of(file: Any, holder: str | None) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterator
 from typing import Any, ClassVar
@@ -14,13 +15,13 @@ from pydantic.fields import FieldInfo
 
 import sampler
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.config import CampaignConfig, Protocol, Study, misfits
+from prefmh_web.config import CampaignConfig, Protocol, Study
 from prefmh_web.config.misfits import questions_of
 from prefmh_web.console.forms.consent_template import CONSENT, left_open_in
 from prefmh_web.console.forms.fields import Choices, Several
 from prefmh_web.console.forms.schema_form import Fold, Part, SchemaForm
+from prefmh_web.console.forms.setup_form import problems_on_page
 from prefmh_web.recruiters import RECRUITERS
-from prefmh_web.setup.fitting import of_owner
 
 TEMPLATE = "consent template"
 """The button that fills in a text of consent to begin with."""
@@ -57,11 +58,16 @@ class _StudyForm(SchemaForm):
             yield from sampler.problems_in(error, value)
             return
         config = self._whole(part)
-        told = [*misfits(config), *of_owner(config, self.campaign.owner), *self.further(part)]
+        told = problems_on_page(self.typed, config, self.campaign.owner, self.is_here)
+        told += [sampler.ConfigProblem(*each) for each in self.further(part)]
         if not told:
             self.config = config
-        for path, message in told:
-            yield sampler.ConfigProblem(path.removeprefix(f"{self.at}."), message)
+        for problem in told:
+            yield sampler.ConfigProblem(problem.path.removeprefix(f"{self.at}."), problem.message)
+
+    def is_here(self, path: str) -> bool:
+        """Return whether a path is one of this page's."""
+        return path.startswith(f"{self.at}.")
 
     def further(self, part: Any) -> Iterator[tuple[str, str]]:
         """Yield what only this form refuses."""
@@ -97,6 +103,9 @@ class ParticipantsForm(_StudyForm):
     def _whole(self, part: Study) -> CampaignConfig:
         return self.typed.model_copy(update={"study": part})
 
+    def is_here(self, path: str) -> bool:
+        return super().is_here(path) and not path.startswith("study.protocol.")
+
     def further(self, part: Study) -> Iterator[tuple[str, str]]:
         if left_open := left_open_in(part.consent):
             yield "consent", f"Fill in what stands in brackets, or take it out: {', '.join(left_open)}"
@@ -127,6 +136,17 @@ class ProtocolForm(_StudyForm):
     def __init__(self, campaign: Campaign, sent: QueryDict | None = None):
         self.takes_pairs = campaign.object_kind.medium == "words"
         super().__init__(campaign, campaign.typed_config.study.protocol, sent)
+
+    def problems_of(self, value: dict[str, Any]) -> Iterator[sampler.ConfigProblem]:
+        kind = sampler.OBJECT_KINDS[self.typed.space.objects]
+        known = {each for pair in self.typed.study.protocol.own_pairs for each in (pair.first, pair.second)}
+        for pair in (*value.get("practice", ()), *value.get("gold", ())):
+            for side in ("first", "second"):
+                if (typed := pair.get(side)) and typed not in known:
+                    # What cannot be written is told with the rest.
+                    with contextlib.suppress(ValueError):
+                        pair[side] = kind.written(typed)
+        yield from super().problems_of(value)
 
     def _whole(self, part: Protocol) -> CampaignConfig:
         study = self.typed.study.model_copy(update={"protocol": part})

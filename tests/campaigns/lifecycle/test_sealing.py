@@ -242,7 +242,7 @@ def test_nobody_learns_a_drawn_seed_by_guessing(researcher, browsers, idle_tasks
             changes.apply(running, running.typed_config.model_copy(update={"seed": guess}))
         told.add(str(refused.value))
         path = reverse("console:edit", args=[running.pk])
-        page = browsers[0].post(path, form(seed=str(guess), **{"catalog-file": ""}), follow=True).content.decode()
+        page = browsers[0].post(path, form(seed=str(guess), **{"space.catalog.file": ""}), follow=True).content.decode()
         assert "cannot change after the start" in page
     assert len(told) == 1
 
@@ -254,7 +254,7 @@ def test_a_draft_that_is_saved_again_stays_as_it_is_and_shows_a_typed_seed_only(
     assert draft.is_seed_typed is bool(typed)
     path = reverse("console:edit", args=[draft.pk])
     assert (f'name="seed" value="{draft.seed}"' in browsers[0].get(path).content.decode()) is bool(typed)
-    browsers[0].post(path, form(seed=typed, **{"catalog-file": ""}))
+    browsers[0].post(path, form(seed=typed, **{"space.catalog.file": ""}))
     assert Campaign.objects.get().seed == draft.seed
 
 
