@@ -891,7 +891,13 @@ _PAIR = {"first": "CCO", "second": "CCN", "answer": "first", "if_wrong": "Yes: a
 def _draft(owner, config: dict, file: bytes | None = None, filename: str = "", **fields) -> Campaign:
     parsed = sampler.parse_config(config).model_dump(mode="json")
     content = None if file is None else ContentFile(file, filename)
-    made = create_draft(owner=owner, config=parsed, file=content, filename=filename, **{"name": "A setup", "is_seed_typed": False} | fields)
+    made = create_draft(
+        owner=owner,
+        config=parsed,
+        file=content,
+        filename=filename,
+        **{"name": "A setup", "is_seed_typed": False} | fields,
+    )
     wait_until_idle()
     return Campaign.objects.get(pk=made.pk)
 
