@@ -25,10 +25,6 @@ RECORD_TABLES = ("prefmh_web.participants.record.tables_of_people",)
 """Called with a campaign; each yields further tables of its export, with their rows."""
 RECORD_EVENTS = ("prefmh_web.participants.record.consents",)
 """Called with a campaign; each yields further events of its export, as `campaigns.record.events.Happened`."""
-RECORD_DOCUMENTS = ("prefmh_web.participants.protocol_file.documents",)
-"""Called with a campaign; each yields further JSON files of its export by name, with the object that it holds."""
-RECORD_TEXTS = ("prefmh_web.setup.record.texts",)
-"""Called with a campaign; each yields further text files of its export by name."""
 REMOVALS = {"sessions": "prefmh_web.annotate.admission.forget"}
 """By what they remove of people who are forgotten: called with a campaign and annotators' numbers; returns how much."""
 LARGE_BODIES = {r"^/api/campaigns(/\d+/config)?$": "prefmh_web.api.authentication.may_upload"}

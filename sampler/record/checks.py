@@ -19,7 +19,7 @@ from sampler.record.commitment import compare_commitment
 from sampler.record.differences import Difference, Row, StepKey, of_file, of_step, quoted, reading, step_key
 from sampler.record.judge_checks import compare_judges
 from sampler.record.tables import meta_names
-from sampler.record.trial_checks import compare_protocol, compare_trials
+from sampler.record.trial_checks import compare_budget, compare_trials
 
 MEASURED, COMMAND = "measured", "command"
 """The kinds of scorers: computed by this program, or by one that the site has declared."""
@@ -348,7 +348,7 @@ def _compare_ends(parsed: Parsed) -> Iterator[Difference]:
 
 
 CHECKS: dict[str, tuple[Callable[[Parsed], Iterator[Difference]], ...]] = {
-    tables.CONFIG: (lambda parsed: compare_commitment(parsed.config, parsed.commitment),),
+    tables.CONFIG: (lambda parsed: compare_commitment(parsed.config, parsed.commitment), compare_budget),
     tables.TUNING: (lambda parsed: iter(parsed.tuned[1]),),
     tables.STEPS.file: (compare_chains,),
     tables.EVENTS.file: (compare_events,),
@@ -360,6 +360,5 @@ CHECKS: dict[str, tuple[Callable[[Parsed], Iterator[Difference]], ...]] = {
     tables.JUDGES: (compare_judges,),
     tables.SCORES.file: (compare_scores,),
     tables.CHECKS.file: (compare_trials,),
-    tables.PROTOCOL: (compare_protocol,),
 }
 """By file. evidence.csv is compared on the way along the chains."""

@@ -20,7 +20,7 @@ from sampler.record.differences import RecordError
 from sampler.record.tables import Row, Table
 
 # Documents that not every record has, and what each holds.
-_DOCUMENTS: dict[str, type] = {tables.JUDGES: list, tables.TUNING: dict, tables.PROTOCOL: dict, tables.SCORERS: list}
+_DOCUMENTS: dict[str, type] = {tables.JUDGES: list, tables.TUNING: dict, tables.SCORERS: list}
 _KINDS: dict[type, str] = {dict: "an object", list: "a list"}
 # What a row, a cell beside its text, and a byte of JSON take in memory at most, in bytes; and the largest document.
 _ROW, _CELL, _VALUE = 300, 100, 24
@@ -59,9 +59,10 @@ class Record(Mapping[str, list[Row]]):
         return found
 
     @property
-    def protocol(self) -> dict[str, Any] | None:
-        """What shaped who voted and on what, if the record says it."""
-        return self.documents.get(tables.PROTOCOL)
+    def study(self) -> dict[str, Any]:
+        """What campaign.json says of who votes and on what; empty of a record that does not."""
+        found: dict[str, Any] = self.config.get("study", {})
+        return found
 
     def of_file(self, file: str) -> list[Row]:
         """Return the rows of a table by the name of its file; of another file none."""

@@ -282,7 +282,7 @@ CHECKS = Table(
         replace(_VOTER, excused=_DRAWN_ALIKE),
         count("after_votes", "votes that the person had given", excused=_DRAWN_ALIKE),
         word("kind", "what kind of trial it is", "instructed", "gold", "repeat"),
-        whole("gold_index", "the gold pair, as in protocol.json", optional=True),
+        whole("gold_index", "the gold pair, as in campaign.json", optional=True),
         flag("swapped", "1 if the objects have changed places"),
         word("expected_side", "the right answer; empty of a repeat", *SIDES, optional=True),
         replace(_CHOSEN_SIDE, meaning="empty without an answer; with answered_at, it was skipped", optional=True),
@@ -334,14 +334,12 @@ OF_PEOPLE = (VOTERS, LEASES, CHECKS)
 CHECKED = (*TABLES[:8], EVENTS, CHECKS)
 """What a replay reads."""
 CONFIG, JUDGES, TUNING = "campaign.json", "judges.json", "tuning.json"
-SCORERS, PROTOCOL, MANIFEST = "scorers.json", "protocol.json", "manifest.json"
+SCORERS, MANIFEST = "scorers.json", "manifest.json"
 _OTHERS: dict[str, tuple[str, str]] = {
-    CONFIG: ("JSON", "all that fixes the chains: space, kernel, judges, rule, chains, steps, seed and target"),
-    "campaign.yaml": ("YAML", "the campaign as a file to import, without codes, addresses and answers of checks"),
+    CONFIG: ("JSON", "the whole configuration, a file to import; `hidden` names by path what is left out"),
     JUDGES: ("JSON", "what answered each question, as it was fixed at the start"),
     TUNING: ("JSON", "what the warm-up has found and chosen"),
     SCORERS: ("JSON", "what each scorer said of itself at the start"),
-    PROTOCOL: ("JSON", "what shaped who voted and on what"),
     "pictures/": ("PNG or WebP", "pictures that were shown, by their objects' numbers in states.csv"),
     "recordings/": ("FLAC or MP3", "recordings that were compared, by their objects' numbers in states.csv"),
     MANIFEST: ("JSON", "each file of the archive by its SHA-256"),

@@ -1,4 +1,4 @@
-"""A record's protocol.json and checks.csv: the trials that people were shown between their pairs, drawn again.
+"""A record's checks.csv: the trials that people were shown between their pairs, drawn again.
 
 Which vote is followed by a trial, of which kind, and what stands on which side, are functions of the seed, the person's
 number, how many votes they had given, and the shares that the protocol declares. That a trial is missing cannot be
@@ -7,7 +7,6 @@ seen: its person may have left, or no pair could be repeated.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,23 +23,23 @@ _Key = tuple[int, int]
 
 @dataclass(frozen=True)
 class Declared:
-    """What protocol.json declares of trials that are no votes."""
+    """What campaign.json declares of trials that are no votes."""
 
     shares: Shares
     answers: tuple[str, ...]
-    """Which side of each gold pair is right."""
+    """Which side of each gold pair is right; empty while that is hidden."""
 
 
 def compare_trials(parsed: Parsed) -> Iterator[Difference]:
-    """Yield where checks.csv is not what protocol.json gives.
+    """Yield where checks.csv is not what campaign.json gives.
 
     Raises:
-        RecordError: protocol.json lacks a field, or a value is not what it should be.
+        RecordError: the study of campaign.json lacks a field, or a value is not what it should be.
     """
-    if parsed.record.protocol is None:
+    if not parsed.record.study:
         return
-    with reading(tables.PROTOCOL):
-        declared = declared_in(parsed.record.protocol)
+    with reading(tables.CONFIG):
+        declared = declared_in(parsed.record.study)
     voted = {_pair_key(row): row["chosen_side"] for row in parsed.record["votes"] if row["voter"]}
     seen: set[_Key] = set()
     for row in parsed.record["checks"]:
@@ -53,13 +52,19 @@ def compare_trials(parsed: Parsed) -> Iterator[Difference]:
         yield from _compare_answer(key, row, voted)
 
 
-def compare_protocol(parsed: Parsed) -> Iterator[Difference]:
-    """Yield where protocol.json does not fit the rest of the record."""
-    if (protocol := parsed.record.protocol) is None:
+def compare_budget(parsed: Parsed) -> Iterator[Difference]:
+    """Yield that more answers were given than the budget of campaign.json, or that it does not cover the steps."""
+    if parsed.record.study.get("budget") is None:
         return
-    with reading(tables.PROTOCOL):
-        yield from _compare_consent(protocol)
-        yield from _compare_budget(parsed, protocol)
+    with reading(tables.CONFIG):
+        most = _number(parsed.record.study, "budget")
+    config = parsed.config
+    set_aside = config.chains_at_most * config.steps * config.votes_a_step
+    answered = sum(row["chosen_side"] != "" for row in parsed.record["checks"])
+    given = sum(row["voter"] != "" for row in parsed.record["votes"]) + answered
+    if not set_aside <= most or given > most:
+        expected = f"{max(set_aside, given)} or more, for the votes that were set aside and the {given} answers"
+        yield of_file(tables.CONFIG, "study.budget", f"{most:g}", expected)
 
 
 def _of_trial(key: _Key, what: str, recorded: str, expected: str, row: Row) -> Difference:
@@ -83,7 +88,7 @@ def _cells(trial: Trial, declared: Declared) -> dict[str, str]:
     expected = {"instructed": trial.side, "repeat": ""}.get(trial.kind, "")
     if trial.gold is not None:
         right = declared.answers[trial.gold]
-        expected = _OTHER[right] if is_swapped else right
+        expected = _OTHER[right] if is_swapped and right else right
     gold = "" if trial.gold is None else str(trial.gold)
     return {"kind": trial.kind, "gold_index": gold, "swapped": str(int(is_swapped)), "expected_side": expected}
 
@@ -102,61 +107,32 @@ def _compare_answer(key: _Key, row: Row, voted: Mapping[tuple[str, ...], str]) -
         yield _of_trial(key, "agreed", quoted(row["agreed"]), quoted(agreed), row)
 
 
-def _compare_consent(protocol: Mapping[str, Any]) -> Iterator[Difference]:
-    if protocol.get("consent") is None:
-        return
-    consent = _object(protocol, "consent")
-    version = hashlib.sha256(str(consent.get("text")).encode()).hexdigest()
-    if consent.get("version") != version:
-        what = "the version of the consent text"
-        yield of_file(tables.PROTOCOL, what, quoted(consent.get("version")), quoted(version))
-
-
-def _compare_budget(parsed: Parsed, protocol: Mapping[str, Any]) -> Iterator[Difference]:
-    if protocol.get("budget") is None:
-        return
-    config, budget = parsed.config, _object(protocol, "budget")
-    set_aside, most = config.chains_at_most * config.steps * config.votes_a_step, _number(budget, "answers")
-    if budget.get("set_aside") != set_aside:
-        yield of_file(tables.PROTOCOL, "budget.set_aside", budget.get("set_aside"), set_aside)
-    answered = sum(row["chosen_side"] != "" for row in parsed.record["checks"])
-    given = sum(row["voter"] != "" for row in parsed.record["votes"]) + answered
-    if not set_aside <= most or given > most:
-        expected = f"{max(set_aside, given)} or more, for the votes that were set aside and the {given} answers"
-        yield of_file(tables.PROTOCOL, "budget.answers", f"{most:g}", expected)
-
-
-def declared_in(document: Mapping[str, Any]) -> Declared:
-    """Return what a record's protocol.json declares.
+def declared_in(study: Mapping[str, Any]) -> Declared:
+    """Return what the study of a record's campaign.json declares.
 
     Raises:
         ValueError: it lacks a field, or a value is not what it should be.
     """
-    protocol = _object(document, "protocol")
+    protocol = study.get("protocol")
+    if not isinstance(protocol, Mapping):
+        raise ValueError("study.protocol in campaign.json must be an object")
     golds = protocol.get("gold", [])
     if not isinstance(golds, list) or not all(_is_gold(each) for each in golds):
-        raise ValueError("protocol.gold of protocol.json must hold pairs with an answer, first or second")
+        raise ValueError("study.protocol.gold in campaign.json must hold pairs whose answer is first or second")
     shares = Shares(*(_number(protocol, name) for name in ("check_share", "gold_share", "repeat_share")))
     if not 0 <= shares.total <= 1 or (shares.gold and not golds):
-        raise ValueError("the shares in protocol.json must be at most 1 together, and gold_share needs gold pairs")
-    return Declared(shares, tuple(each["answer"] for each in golds))
+        raise ValueError("the shares in campaign.json must be at most 1 together, and gold_share needs gold pairs")
+    return Declared(shares, tuple(each.get("answer", "") for each in golds))
 
 
 def _is_gold(pair: object) -> bool:
-    return isinstance(pair, Mapping) and pair.get("answer") in _OTHER
-
-
-def _object(parent: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = parent.get(name)
-    if not isinstance(found, Mapping):
-        raise ValueError(f"{name} in protocol.json must be an object")
-    return found
+    return isinstance(pair, Mapping) and pair.get("answer", "first") in _OTHER
 
 
 def _number(parent: Mapping[str, Any], name: str) -> float:
     found = parent.get(name)
     if isinstance(found, bool) or not isinstance(found, int | float) or found < 0:
-        raise ValueError(f"{name} in protocol.json must be a number from 0 on")
+        raise ValueError(f"{name} in campaign.json must be a number from 0 on")
     return found
 
 

@@ -132,12 +132,6 @@ def archive(campaign: Campaign) -> Iterator[bytes]:
 
     for name, text in documents(campaign, snapshot.tuning).items():
         add_text(text, name)
-    for further in hooks.load(hooks.RECORD_DOCUMENTS):
-        for name, held in further(campaign):
-            add_text(as_json(held), name)
-    for texts in hooks.load(hooks.RECORD_TEXTS):
-        for name, text in texts(campaign):
-            add_text(text, name)
     for name, rows_of in TABLES.items():
         add_pieces(as_csv(rows_of(snapshot)), name)
     if preferences.are_in(campaign):

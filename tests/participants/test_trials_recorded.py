@@ -1,23 +1,22 @@
-"""protocol.json: what it says, what it leaves out, and that `replay` finds trials that it does not give."""
+"""The study in campaign.json: what it leaves out, and that `replay` finds trials that it does not give."""
 
 from __future__ import annotations
 
 import copy
-import hashlib
-import json
 import random
-import zipfile
 
 import numpy as np
 import pytest
 from django.contrib.sessions.backends.db import SessionStore
+from django.utils import timezone
 
 import sampler
 import sampler.judges
 from prefmh_web.annotate import admission
 from prefmh_web.annotate.screens import response_in, screen_after, screen_for
 from prefmh_web.campaigns.engine import reading
-from prefmh_web.participants import budget, consent, way
+from prefmh_web.campaigns.models import Campaign
+from prefmh_web.participants import consent, way
 from prefmh_web.participants.arrivals import Arrival
 from prefmh_web.participants.models import Check
 from sampler import read_record
@@ -27,9 +26,7 @@ from tests.support.campaigns import (
     assert_replay_passes,
     everything_in,
     export_to,
-    make_campaign,
     make_config,
-    opened,
     recruited_campaign,
     wait_until_idle,
 )
@@ -93,9 +90,12 @@ def kept() -> dict[str, sampler.Record]:
 def record(researcher, kept, tmp_path) -> sampler.Record:
     """A copy of the record, to be changed."""
     if not kept:
-        export = export_to(study_of(researcher), tmp_path)
+        study = study_of(researcher)
+        # Ended, so that right answers are told.
+        Campaign.objects.filter(pk=study.pk).update(status=Campaign.Status.FINISHED, finished_at=timezone.now())
+        export = export_to(Campaign.objects.get(pk=study.pk), tmp_path)
         assert_replay_passes(export)
-        kept["record"] = opened(read_record(export))
+        kept["record"] = read_record(export)
     return copy.deepcopy(kept["record"])
 
 
@@ -103,32 +103,18 @@ def differences(record: sampler.Record) -> list[str]:
     return [str(each) for each in sampler.replay(record).differences]
 
 
-def test_it_says_what_shaped_the_votes_and_names_nobody(researcher, tmp_path):
+def test_a_running_record_tells_no_right_answer_and_a_finished_one_does(researcher, tmp_path):
     study = study_of(researcher)
-    export = export_to(study, tmp_path)
-    with zipfile.ZipFile(export) as archive:
-        described = json.loads(archive.read("protocol.json"))
-    assert described["recruiter"] == "prolific"
-    assert described["limits"] | {"votes_each": 50, "places": 9} == described["limits"]
-    assert described["consent"] == {"version": hashlib.sha256(TEXT.encode()).hexdigest(), "text": TEXT}
-    assert described["protocol"] | PROTOCOL | {"gold": described["protocol"]["gold"]} == described["protocol"]
-    assert described["protocol"]["gold"][1] | PROTOCOL["gold"][1] == described["protocol"]["gold"][1]
-    assert described["paid"]["withdrawn"] == "part"
-    spent = budget.spent(study)
-    assert described["budget"] == {
-        "answers": 200,
-        "set_aside": 60,
-        "trials_declared": 30,
-        "spent": {"votes": spent.votes, "late": 0, "trials": spent.trials},
-    }
-    assert spent.trials > 0
+    running = read_record(export_to(study, tmp_path))
+    golds = [row for row in running["checks"] if row["kind"] == "gold"]
+    assert {(row["expected_side"], row["passed"]) for row in golds} == {("", "")}
+    assert "answer" not in running.study["protocol"]["gold"][0]
+    Campaign.objects.filter(pk=study.pk).update(status=Campaign.Status.FINISHED)
+    ended = read_record(export_to(Campaign.objects.get(pk=study.pk), tmp_path))
+    assert all(row["expected_side"] for row in ended["checks"] if row["kind"] == "gold")
+    assert ended.study["protocol"]["gold"][1]["answer"] == PROTOCOL["gold"][1]["answer"]
     for secret in ("anna", CODES["completed"], "app.prolific.com"):
-        assert secret not in everything_in(export)
-
-
-def test_campaigns_without_people_to_describe_have_none(researcher, tmp_path):
-    with zipfile.ZipFile(export_to(make_campaign(researcher), tmp_path)) as archive:
-        assert "protocol.json" not in archive.namelist()
+        assert secret not in everything_in(export_to(study, tmp_path))
 
 
 def test_a_changed_cell_is_found(record):
@@ -146,25 +132,17 @@ def test_a_trial_that_was_turned_round_as_a_whole_is_named_by_its_row(record):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda protocol: protocol["protocol"].update(gold_share=0), "checks.csv, voter"),
-        (lambda protocol: protocol["consent"].update(text="I agree to all."), "the version of the consent text"),
-        (lambda protocol: protocol["budget"].update(answers=59), "budget.answers"),
-        (lambda protocol: protocol["budget"].update(set_aside=59), "budget.set_aside"),
+        (lambda study: study["protocol"].update(gold_share=0), "checks.csv, voter"),
+        (lambda study: study.update(budget=59), "study.budget"),
     ],
 )
-def test_replay_finds_a_protocol_that_does_not_fit_the_record(record, change, told):
-    change(record.protocol)
+def test_replay_finds_a_study_that_does_not_fit_the_record(record, change, told):
+    change(record.study)
     assert any(told in each for each in differences(record))
 
 
 @pytest.mark.parametrize("name", ["check_share", "gold", "repeat_share"])
-def test_a_protocol_that_cannot_be_read_is_told_by_its_field(record, name):
-    record.protocol["protocol"][name] = "often"
-    with pytest.raises(sampler.RecordError, match=f"{name}.* protocol.json"):
+def test_a_study_that_cannot_be_read_is_told_by_its_field(record, name):
+    record.study["protocol"][name] = "often"
+    with pytest.raises(sampler.RecordError, match=f"{name}.* campaign.json"):
         differences(record)
-
-
-def test_a_record_without_the_file_replays_as_before(record):
-    record["checks"][0]["gold_index"] = "7"
-    del record.documents["protocol.json"]
-    assert not differences(record)
