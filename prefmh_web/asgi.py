@@ -17,7 +17,7 @@ from prefmh_web.console.consumer import BoardConsumer, ConvergenceConsumer
 from prefmh_web.loading import load_everything
 from prefmh_web.operations.latency import Latency
 from prefmh_web.transport.body_limit import BoundedHandler
-from prefmh_web.transport.origin import SameOriginValidator
+from prefmh_web.transport.sockets import SameOriginValidator
 
 load_everything()
 

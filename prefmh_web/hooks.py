@@ -10,12 +10,12 @@ from django.utils.module_loading import import_string
 
 START_DEMANDS = (
     "prefmh_web.participants.recruiting.demand_startable",
-    "prefmh_web.participants.budget.demand_fit",
+    "prefmh_web.participants.limits.demand_fit",
 )
 """Called with a draft before it starts; each raises NotPossible where it cannot."""
 STARTED = ("prefmh_web.participants.consent.keep",)
 """Called with a campaign, in the transaction in which it starts."""
-EXTENSION_DEMANDS = ("prefmh_web.participants.budget.demand_covers",)
+EXTENSION_DEMANDS = ("prefmh_web.participants.limits.demand_covers",)
 """Called with a campaign, and the steps that are to be added; each raises NotPossible where it cannot be longer."""
 CHANGES = ("prefmh_web.participants.recruiting.accept_change",)
 """Called with a campaign whose configuration was changed, in the transaction of the change; each raises NotPossible."""

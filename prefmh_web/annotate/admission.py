@@ -14,12 +14,12 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from prefmh_web.campaigns.models import Annotator, Campaign, Invitation
-from prefmh_web.participants import completion, consent, joining, places, way
-from prefmh_web.participants.arrivals import Arrival
+from prefmh_web.participants import completion, consent, joining, limits, way
 from prefmh_web.participants.completion import End
 from prefmh_web.participants.consent import Answer
+from prefmh_web.participants.joining import Arrival
 from prefmh_web.participants.recruiting import terms_of
-from prefmh_web.transport import sessions
+from prefmh_web.transport import sockets
 
 _KEY = "annotator_in_{}"
 _TOKEN = re.compile(r"[\w-]{1,43}", re.ASCII)
@@ -136,7 +136,7 @@ def _demand_left(campaign: Campaign) -> None:
         if recruiter.person:
             raise NothingLeft(_("This study is finished: there is nothing left to do. Please return your place."))
         raise NothingLeft(_("This study is finished: there is nothing left to do."))
-    if recruiter.knows_people and places.are_all_taken(campaign, campaign.config.study):
+    if recruiter.knows_people and limits.are_all_taken(campaign, campaign.config.study):
         if recruiter.person:
             raise NothingLeft(_("All places of this study are taken. Please return your place."))
         raise NothingLeft(_("All places of this study are taken."))
@@ -250,4 +250,4 @@ def who_joined(session: SessionBase, campaign_id: int) -> Annotator | None:
 
 def forget(campaign: Campaign, annotators: Collection[int]) -> int:
     """Let no browser be one of these annotators any more; return how many sessions there were."""
-    return sessions.take_out(_KEY.format(campaign.pk), annotators)
+    return sockets.take_out(_KEY.format(campaign.pk), annotators)

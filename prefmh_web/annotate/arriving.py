@@ -9,8 +9,8 @@ from django.urls import reverse
 
 from prefmh_web.annotate import admission
 from prefmh_web.campaigns.models import Invitation
-from prefmh_web.participants import arrivals
-from prefmh_web.participants.arrivals import Arrival
+from prefmh_web.participants import joining
+from prefmh_web.participants.joining import Arrival
 from prefmh_web.participants.recruiting import terms_of
 from prefmh_web.recruiters import Recruiter
 
@@ -22,10 +22,10 @@ def arrive(request: HttpRequest, invitation: Invitation, recruiter: Recruiter) -
     """Keep what the address says of the person in their browser, and send them to the address without it."""
     try:
         checks_ids = terms_of(invitation.campaign).checks_ids
-        arrival = arrivals.read(recruiter, request.GET.dict(), checks_ids=checks_ids)
-    except arrivals.Preview:
+        arrival = joining.read(recruiter, request.GET.dict(), checks_ids=checks_ids)
+    except joining.Preview:
         return render(request, "annotate/preview.html")
-    except arrivals.NotFromThere as reason:
+    except joining.NotFromThere as reason:
         return render(request, "annotate/not_from_there.html", {"reason": reason, "platform": recruiter}, status=400)
     admission.leave_unless(request.session, invitation.campaign, arrival)
     return kept(redirect("annotate:welcome", token=invitation.token), arrival, invitation)
@@ -35,7 +35,7 @@ def kept(response: HttpResponse, arrival: Arrival, invitation: Invitation) -> Ht
     """Let the browser keep who has come."""
     response.set_cookie(
         COOKIE,
-        arrivals.sign(arrival, invitation.token),
+        joining.sign(arrival, invitation.token),
         max_age=_SECONDS,
         path=_path(invitation.token),
         secure=settings.SESSION_COOKIE_SECURE,
@@ -51,11 +51,11 @@ def arrival_in(request: HttpRequest, invitation: Invitation, recruiter: Recruite
     """
     if not recruiter.knows_people:
         return None
-    arrival = arrivals.signed(request.COOKIES.get(COOKIE, ""), invitation.token)
+    arrival = joining.signed(request.COOKIES.get(COOKIE, ""), invitation.token)
     if not recruiter.is_open:
         return arrival
     has_joined = admission.who_joined(request.session, invitation.campaign_id)
-    return None if has_joined else arrival or arrivals.of_nobody()
+    return None if has_joined else arrival or joining.of_nobody()
 
 
 def joined(token: str) -> HttpResponse:

@@ -13,7 +13,7 @@ from prefmh_web.annotate.screens import Response, ResponseError, ShownScreen, re
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Comparison
 from prefmh_web.participants import way
-from prefmh_web.transport import nudges, rate_limits
+from prefmh_web.transport import rate_limits, sockets
 from prefmh_web.transport.sockets import BAD_MESSAGE, NOT_ALLOWED, TRY_AGAIN, LiveConsumer
 
 logger = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ class VotingConsumer(LiveConsumer):
         self.annotator, self._is_admitted = annotator, True
         self._showing, self._woken = asyncio.Lock(), asyncio.Event()
         # First the group, then the record: what changes between the two arrives as a nudge.
-        await self.join(nudges.voter(self.annotator.pk))
+        await self.join(sockets.voter(self.annotator.pk))
         if not await self._arrive():
             await self._turn_away(NOT_ALLOWED)
             return
@@ -86,7 +86,7 @@ class VotingConsumer(LiveConsumer):
 
     async def look_again(self, event):
         """Answer a nudge: to the pages that wait for a pair, or to all pages of this person."""
-        if event["group"] != nudges.voter(self.annotator.pk):
+        if event["group"] != sockets.voter(self.annotator.pk):
             waiting.room_of(self.annotator.campaign_id).nudge()
         # Perhaps another page of this person has closed, and this one is here; or they are shown out.
         elif await self._arrive():

@@ -10,7 +10,7 @@ from prefmh_web.annotate import admission
 from prefmh_web.campaigns.models import Annotator, Side
 from prefmh_web.campaigns.started import contexts_by_content, started_campaign
 from prefmh_web.objects import StoredObject, media
-from prefmh_web.participants import own_pairs
+from prefmh_web.participants import attention
 from prefmh_web.participants.options import options_of
 from prefmh_web.participants.stages.practice import Exercise
 from sampler.judges import shared_context
@@ -30,7 +30,7 @@ def context(exercise: Exercise, annotator: Annotator, token: str) -> Mapping[str
         lambda side: reverse_lazy("annotate:practice-picture", args=[token, exercise.number, side]),
         context,
     )
-    question = own_pairs.question_of(pair, started.config)
+    question = attention.question_of(pair, started.config)
     shown = {"question": question, "kind": started.object_kind, "options": options, "context": context.shared}
     return {"exercise": exercise, **started.config.shown_as, **shown}
 

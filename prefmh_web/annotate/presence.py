@@ -18,8 +18,8 @@ from django.utils import timezone
 
 from prefmh_web.annotate import admission
 from prefmh_web.campaigns.models import Annotator
-from prefmh_web.transport import nudges, sessions
-from prefmh_web.transport.among import among
+from prefmh_web.transport import sockets
+from prefmh_web.transport.rate_limits import among
 
 # A page renews its presence a little more than twice in this time.
 PRESENCE = timedelta(seconds=75)
@@ -44,7 +44,7 @@ def set_present(annotator: Annotator, is_present: bool) -> bool:
         False when their access has been withdrawn; nothing is noted then.
     """
     is_admitted = _note(annotator.pk, timezone.now() + PRESENCE if is_present else None)
-    nudges.nudge(nudges.watchers(annotator.campaign_id))
+    sockets.nudge(sockets.watchers(annotator.campaign_id))
     return is_admitted
 
 
@@ -92,8 +92,8 @@ def _standings(pages: dict[tuple[int, str | None], Annotator]) -> dict[tuple[int
     for pk in people.keys() - here:
         if _note(pk, timezone.now() + PRESENCE):
             here.add(pk)
-    nudges.nudge(*{nudges.watchers(annotator.campaign_id) for annotator in people.values()})
-    stored = sessions.contents({key for _, key in pages})
+    sockets.nudge(*{sockets.watchers(annotator.campaign_id) for annotator in people.values()})
+    stored = sockets.contents({key for _, key in pages})
     return {(pk, key): _standing(annotator, pk in here, stored.get(key, {})) for (pk, key), annotator in pages.items()}
 
 

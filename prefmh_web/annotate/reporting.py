@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from prefmh_web.campaigns.engine import suspension
 from prefmh_web.campaigns.events import LONGEST_REPORT
 from prefmh_web.campaigns.models import Annotator, ReportReason
-from prefmh_web.campaigns.monitoring import problems
+from prefmh_web.campaigns.monitoring import steps
 
 _REASONS = {
     ReportReason.NOT_SHOWN: _("One of them is not shown, or is broken."),
@@ -36,6 +36,6 @@ def report(key: uuid.UUID, annotator: Annotator, reason: ReportReason, words: st
     """Store a problem with a pair that somebody has skipped. After enough reports that an object is not shown, nobody
     else is asked about that pair.
     """
-    lease = problems.note(key, annotator, reason, words)
+    lease = steps.note(key, annotator, reason, words)
     if lease and reason == ReportReason.NOT_SHOWN:
         suspension.after_report(lease.comparison_id)

@@ -3,7 +3,7 @@
 from celery import shared_task
 
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.participants import completion, erasure, places
+from prefmh_web.participants import completion, erasure, limits
 
 
 @shared_task
@@ -19,5 +19,5 @@ def settle_parts() -> None:
     Forget those who wanted to be forgotten and are paid by now.
     """
     completion.settle_overdue()
-    places.take_from_absent()
+    limits.take_from_absent()
     erasure.carry_out()

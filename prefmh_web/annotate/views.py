@@ -17,7 +17,7 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Invitat
 from prefmh_web.campaigns.monitoring.panel import waits_in
 from prefmh_web.campaigns.started import objects, started_campaign
 from prefmh_web.objects import StoredObject, media
-from prefmh_web.participants import checks, completion, consent, erasure, payments, way
+from prefmh_web.participants import attention, completion, consent, erasure, payments, way
 from prefmh_web.participants.erasure import Scope
 from prefmh_web.participants.markdown import rendered
 from prefmh_web.participants.models import Stage
@@ -215,11 +215,11 @@ def _pair_of(key: UUID) -> tuple[Annotator, StoredObject, StoredObject]:
     if lease := pairs.select_related("annotator__campaign").filter(key=key).first():
         return lease.annotator, objects.stored(lease.first), objects.stored(lease.second)
     # A trial between two pairs stands in the place of one.
-    check = checks.by_key(key)
+    check = attention.by_key(key)
     if check is None:
         raise Http404("There is no such pair.")
     annotator = check.participation.annotator
-    shown = checks.shown_pair(check, annotator.campaign)
+    shown = attention.shown_pair(check, annotator.campaign)
     return annotator, shown.first, shown.second
 
 

@@ -10,7 +10,7 @@ from prefmh_web.campaigns.engine import leases, reading
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease
 from prefmh_web.campaigns.started import started_campaign
 from prefmh_web.config import Outcome
-from prefmh_web.participants import activity, checks, waits
+from prefmh_web.participants import attention, limits
 from prefmh_web.participants.completion import is_time_over, outcome_due
 from prefmh_web.participants.models import Check
 from prefmh_web.participants.recruiting import Terms, terms_of
@@ -60,13 +60,13 @@ def visit_by(annotator: Annotator) -> Visit:
     """Return the same for an annotator whom the engine has just read with their campaign."""
     campaign, started, votes = annotator.campaign, started_campaign(annotator.campaign), annotator.votes_cast
     terms, check, lease = terms_of(campaign), None, None
-    minutes = activity.minutes_done(annotator)
+    minutes = limits.minutes_done(annotator)
     if _is_done(annotator, terms, minutes):
         # The pair on the screen may still be answered.
         lease = leases.live_lease_of(annotator) if annotator.holds_a_lease else None
-    elif annotator.holds_a_lease or (check := checks.due(annotator, campaign)) is None:
+    elif annotator.holds_a_lease or (check := attention.due(annotator, campaign)) is None:
         lease = leases.take(annotator, terms.votes_each)
-        waits.note(annotator, is_waiting=not (lease or annotator.resting or annotator.removed_at))
+        limits.note(annotator, is_waiting=not (lease or annotator.resting or annotator.removed_at))
     config = started.config
     decided, steps = _progress_of(campaign, None if config.is_elastic else config.chains * config.steps)
     return Visit(
@@ -86,7 +86,7 @@ def visit_by(annotator: Annotator) -> Visit:
 def _is_done(annotator: Annotator, terms: Terms, minutes: float | None) -> bool:
     has_voted_enough = terms.votes_each is not None and annotator.votes_cast >= terms.votes_each
     was_active_enough = minutes is not None and minutes >= (terms.most_active_minutes or 0)
-    return has_voted_enough or was_active_enough or is_time_over(annotator) or waits.has_ended(annotator)
+    return has_voted_enough or was_active_enough or is_time_over(annotator) or limits.has_ended(annotator)
 
 
 def _progress_of(campaign: Campaign, steps: int | None) -> tuple[int, int]:

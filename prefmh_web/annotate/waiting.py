@@ -14,7 +14,7 @@ from channels.db import database_sync_to_async
 from prefmh_web.annotate.screens.idle import is_held_up
 from prefmh_web.campaigns.engine import open_comparisons, openings
 from prefmh_web.campaigns.models import Annotator, Campaign
-from prefmh_web.transport import nudges
+from prefmh_web.transport import sockets
 from prefmh_web.transport.sockets import set_within
 
 # Twenty nudges at once are one reason to look, and people do not see a tenth of a second.
@@ -115,5 +115,5 @@ def room_of(campaign_id: int) -> WaitingRoom:
     """Return where the pages of a campaign wait that this event loop serves."""
     rooms = _rooms.setdefault(asyncio.get_running_loop(), {})
     if campaign_id not in rooms:
-        rooms[campaign_id] = WaitingRoom(nudges.voters(campaign_id))
+        rooms[campaign_id] = WaitingRoom(sockets.voters(campaign_id))
     return rooms[campaign_id]

@@ -11,7 +11,7 @@ from django.db import transaction
 
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, JudgeTrial, Vote
 from prefmh_web.campaigns.started import started_campaign
-from prefmh_web.transport import nudges, publishing
+from prefmh_web.transport import publishing, sockets
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ def vote_stored(comparison: Comparison, vote: Vote) -> None:
 
 def ratings_stored(comparison: Comparison) -> None:
     """Ratings of a comparison's objects were stored."""
-    nudges.nudge(nudges.watchers(comparison.chain.campaign_id))
+    sockets.nudge(sockets.watchers(comparison.chain.campaign_id))
 
 
 def step_decided(comparison: Comparison) -> None:
@@ -65,7 +65,7 @@ def campaign_finished(campaign: Campaign) -> None:
 
 def place_returned(campaign_id: int, *annotator_ids: int) -> None:
     """Somebody's place on a comparison has become free; they themselves are to look again if they are named."""
-    nudges.nudge(*map(nudges.voter, annotator_ids), nudges.voters(campaign_id))
+    sockets.nudge(*map(sockets.voter, annotator_ids), sockets.voters(campaign_id))
 
 
 def step_tried_again(comparison: Comparison) -> None:
@@ -89,7 +89,7 @@ def open_chains(campaign: Campaign) -> None:
 
 def choose_length(campaign: Campaign) -> None:
     """Hint that a chain has come to the end of the warm-up, perhaps the last one."""
-    nudges.nudge(nudges.watchers(campaign.pk))
+    sockets.nudge(sockets.watchers(campaign.pk))
     _hint("prefmh_web.campaigns.tasks.choose_length", campaign.pk)
 
 
@@ -133,7 +133,7 @@ def turns_wait() -> None:
 
 def pause_at_cap(campaign: Campaign) -> None:
     """Hint that a campaign has come to a cap on what models may take."""
-    nudges.nudge(nudges.watchers(campaign.pk))
+    sockets.nudge(sockets.watchers(campaign.pk))
     _hint("prefmh_web.campaigns.tasks.pause_at_cap", campaign.pk)
 
 
@@ -153,7 +153,7 @@ def read_catalog(catalog_id: int, revision: int) -> None:
 
 
 def _look_again(campaign: Campaign) -> None:
-    nudges.nudge(nudges.voters(campaign.pk), nudges.watchers(campaign.pk))
+    sockets.nudge(sockets.voters(campaign.pk), sockets.watchers(campaign.pk))
 
 
 def _hint(task: str, *arguments: int, queue: str | None = None) -> None:

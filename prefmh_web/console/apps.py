@@ -11,6 +11,6 @@ class ConsoleConfig(AppConfig):
 
 def _close_pages(request, **_) -> None:
     """Close the live pages of a session that signs out."""
-    from prefmh_web.transport import nudges
+    from prefmh_web.transport import sockets
 
-    nudges.nudge(nudges.session(request.session.session_key))
+    sockets.nudge(sockets.session(request.session.session_key))

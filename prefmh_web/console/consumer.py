@@ -10,7 +10,7 @@ from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.console.board import board_for
 from prefmh_web.console.convergence import convergence_for
 from prefmh_web.console.following import Allowance, Group
-from prefmh_web.transport import nudges, sessions
+from prefmh_web.transport import sockets
 from prefmh_web.transport.sockets import NOT_ALLOWED, LiveConsumer, set_within
 
 _AT_MOST_EVERY_S = 1
@@ -39,7 +39,7 @@ class _Watching(LiveConsumer):
         self._session_key = session_key
         self._changed = asyncio.Event()
         self._changed.set()
-        await self.join(nudges.watchers(self.campaign_id), nudges.session(self._session_key))
+        await self.join(sockets.watchers(self.campaign_id), sockets.session(self._session_key))
         self.in_background(self._follow())
 
     async def disconnect(self, code):
@@ -55,7 +55,7 @@ class _Watching(LiveConsumer):
             await set_within(self._changed, self._at_least_every_s)
             self._changed.clear()
             # Asked every time: they may have signed out, or be a member no more.
-            part = await self._part(await sessions.user_now(self._session_key))
+            part = await self._part(await sockets.user_now(self._session_key))
             if part is None:
                 await self.close(NOT_ALLOWED)
                 return

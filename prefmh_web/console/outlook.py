@@ -9,7 +9,7 @@ from prefmh_web.campaigns.monitoring.progress import Progress
 from prefmh_web.campaigns.monitoring.results import is_cut_short
 from prefmh_web.console.answers import ANSWERS
 from prefmh_web.console.durations import in_words
-from prefmh_web.participants.budget import supply_of
+from prefmh_web.participants.limits import supply_of
 from prefmh_web.participants.recruiting import terms_of
 
 CUT_SHORT = "The campaign was ended before its last step."

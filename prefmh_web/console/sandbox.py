@@ -19,7 +19,7 @@ from prefmh_web.config import Outcome, Protocol
 from prefmh_web.console.rehearsal import NotComputable, Rehearsal, Seen
 from prefmh_web.console.unstored import NOISE, pair_of
 from prefmh_web.objects import ObjectKind
-from prefmh_web.participants import checks
+from prefmh_web.participants import attention
 from prefmh_web.participants.models import Participation, Stage
 from prefmh_web.participants.options import Option, options_of
 from prefmh_web.participants.stages import next_stage
@@ -145,7 +145,7 @@ class Sandbox:
         proposal = (Side.FIRST, Side.SECOND)[int(rng.integers(2))]
         judge = self._judges[asked % len(self._judges)]
         told = proposal if asked == _CHECK_AFTER and self.protocol.check_share else None
-        question = str(checks.TOLD[told]) if told else self.config.judges[judge].question
+        question = str(attention.TOLD[told]) if told else self.config.judges[judge].question
         try:
             rehearsal = Rehearsal(self.campaign)
             drawn = rehearsal.next_pair(self._position(rehearsal, asked))

@@ -8,8 +8,7 @@ from statistics import mean
 from prefmh_web.campaigns.lifecycle.judge_trials import rows_of
 from prefmh_web.campaigns.model_judges.tried import Reply, read
 from prefmh_web.campaigns.models import Campaign, JudgeTrial, State, TrialPair
-from prefmh_web.campaigns.monitoring.costs import price_of
-from prefmh_web.campaigns.monitoring.judging import Share
+from prefmh_web.campaigns.monitoring.models import Share, price_of
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from django.core.management.base import OutputWrapper
 from prefmh_web.accounts.links import sign_in_path
 from prefmh_web.embedded.server import CannotListen, free_port, server
 from prefmh_web.embedded.working import at_work
-from prefmh_web.participants import sqlite_log
+from prefmh_web.participants import erasure
 from prefmh_web.scorers.kinds import commands
 
 _held: list[sqlite3.Connection] = []
@@ -119,11 +119,11 @@ def serve(address: str, port: int, out: OutputWrapper, links: str) -> None:
         # Uvicorn passes the signal on once it has shut down, and by default nothing of ours would run after that.
         signal.signal(signal.SIGTERM, _end)
         server(address, port, tell).run()
-    sqlite_log.empty()
+    erasure.empty()
 
 
 def _end(number: int, frame: object) -> None:
     commands.end()
-    sqlite_log.empty()
+    erasure.empty()
     signal.signal(number, signal.SIG_DFL)
     signal.raise_signal(number)

@@ -18,12 +18,12 @@ from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease
 from prefmh_web.config import Outcome, Pay, Study
 from prefmh_web.config.misfits import WAY_BACK_FIELD
-from prefmh_web.participants import activity, waits
+from prefmh_web.participants import limits
 from prefmh_web.participants.markdown import rendered
 from prefmh_web.participants.models import Participation, Stage
 from prefmh_web.participants.recruiting import going_on, terms_of
 from prefmh_web.recruiters import Recruiter
-from prefmh_web.transport import nudges
+from prefmh_web.transport import sockets
 
 
 @dataclass(frozen=True)
@@ -63,13 +63,13 @@ def outcome_due(annotator: Annotator, campaign: Campaign) -> Outcome | None:
         return Outcome.COMPLETED
     if annotator.removed_at:
         return Outcome.ENDED
-    if activity.is_over(annotator):
+    if limits.has_been_active_enough(annotator):
         # Who has given the time that was asked has done their part; who has only skipped has not.
         return Outcome.COMPLETED if annotator.votes_cast else Outcome.TIME_OVER
     if is_time_over(annotator):
         return Outcome.TIME_OVER
     if campaign.status != Campaign.Status.FINISHED:
-        return Outcome.NOTHING_LEFT if waits.is_over(annotator) else None
+        return Outcome.NOTHING_LEFT if limits.has_waited_enough(annotator) else None
     if campaign.config.study == Study():
         return None
     # Without a number of votes, whoever votes to the end has done what was asked.
@@ -151,7 +151,7 @@ def settle_overdue() -> None:
     asked = Lease.objects.filter(annotator=OuterRef("annotator"), ended_at__isnull=True)
     is_over = Q(campaign__status=Campaign.Status.FINISHED) | _has_voted()
     is_removed = Q(annotator__removed_at__isnull=False)
-    is_late, has_waited = _is_late() | Q(annotator__in=activity.overdue()), Q(pk__in=waits.overdue())
+    is_late, has_waited = _is_late() | Q(annotator__in=limits.active_enough()), Q(pk__in=limits.waiting_too_long())
     found = Participation.objects.filter(~Exists(asked), is_over | is_removed | is_late | has_waited, outcome="")
     # Who gave nothing and has gone is asked to come back, and is not paid unseen.
     is_here = Q(annotator__online_until__gte=timezone.now())
@@ -160,7 +160,7 @@ def settle_overdue() -> None:
         if outcome := outcome_due(participation.annotator, participation.campaign):
             end_of(participation.annotator, participation.campaign, outcome)
             # A page that waits for a pair shows the code.
-            nudges.nudge(nudges.voter(participation.annotator_id))
+            sockets.nudge(sockets.voter(participation.annotator_id))
 
 
 def _has_voted() -> Q:

@@ -7,26 +7,40 @@
 
 What goes and what stays says `erasing.py`. Nobody can be paid afterwards, so it waits until the researcher has said
 that they are, unless it is forced. Whoever comes back is somebody new.
+
+What goes when somebody is forgotten. Called by `erasure.py` alone, under its locks.
+
+goes     ids, what their platform's links said of them, their answers, what they reported about pairs, what others
+         wrote about them, their name on a panel, their sessions, the code and the bonus; of their votes how the
+         pair stood on their screen, and whether their browser translated the page
+stays    votes, leases and checks under the annotator's number, in which language they judged, how their part ended;
+         of consent, the version and the time
+
+SQLite's write-ahead log, which keeps pages as they were before: it is emptied where something must be gone.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Sequence
 from enum import StrEnum
 
-from django.db import transaction
-from django.db.models import QuerySet
+from django.db import OperationalError, connection, transaction
+from django.db.models import Q, QuerySet
 from django.utils import timezone
+from django.utils.module_loading import import_string
 
+from prefmh_web import hooks
 from prefmh_web.campaigns import events
 from prefmh_web.campaigns.engine import reading
 from prefmh_web.campaigns.engine.transactions import lock_people, retried_after_conflicts
 from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.campaigns.models import Annotator, Campaign
+from prefmh_web.campaigns.lifecycle import access, panels
+from prefmh_web.campaigns.models import Annotator, Campaign, Vote
+from prefmh_web.campaigns.monitoring import steps
 from prefmh_web.config import Outcome, Pay
-from prefmh_web.participants import completion, erasing, payments, sqlite_log
-from prefmh_web.participants.models import Participant, Participation
+from prefmh_web.participants import completion, payments
+from prefmh_web.participants.models import Check, Participant, Participation
 
 _AT_ONCE = 500
 
@@ -160,12 +174,77 @@ def _carry_out(numbers: Sequence[int], *, is_forced: bool) -> list[int]:
         if going:
             # A part without pay gives its place back.
             Participation.objects.filter(annotator__in=owed & set(going)).update(pay=Pay.NOTHING)
-            kinds = erasing.remove(campaign, going)
+            kinds = remove(campaign, going)
             Annotator.objects.filter(pk__in=going).update(erased_at=timezone.now())
             events.note(
                 campaign.pk, events.Kind.ERASED, said={"people": len(going), "removed": " ".join(kinds) or "nothing"}
             )
             gone += going
     if gone:
-        transaction.on_commit(sqlite_log.empty)
+        transaction.on_commit(empty)
     return gone
+
+
+def remove(campaign: Campaign, annotators: Collection[int]) -> list[str]:
+    """Remove everything that tells who annotators of a campaign are; return of which kinds there was something."""
+    parts = Participation.objects.filter(annotator__in=annotators)
+    counts = {
+        "answers": parts.exclude(answers={}, practice=[]).update(answers={}, practice=[]),
+        "reports": steps.remove(annotators),
+        # That their part was ended, and when, stays an event of the record.
+        "reasons": events.empty_texts(annotators),
+        "names": _unname(campaign, annotators),
+        "parameters": parts.filter(~Q(visits=[])).update(visits=[]),
+        "pages": _forget_pages(annotators),
+        "ids": _forget_ids(parts),
+    }
+    for kind, name in hooks.REMOVALS.items():
+        counts[kind] = import_string(name)(campaign, annotators)
+    # A trial on their screen is taken back, as their pair is: its room in the budget is free again.
+    Check.objects.filter(participation__in=parts, answered_at=None).update(answered_at=timezone.now())
+    return [kind for kind, count in counts.items() if count]
+
+
+def _unname(campaign: Campaign, annotators: Collection[int]) -> int:
+    numbers = Annotator.objects.filter(pk__in=annotators, panelist__isnull=False).values_list("panelist", flat=True)
+    return panels.forget_names(campaign, [number for number in numbers if number is not None])
+
+
+def _forget_pages(annotators: Collection[int]) -> int:
+    told = Vote.objects.filter(~Q(layout="") | Q(is_translated__isnull=False), annotator__in=annotators)
+    return told.update(layout="", is_translated=None)
+
+
+def _forget_ids(parts: QuerySet[Participation]) -> int:
+    people = [pk for pk in parts.values_list("participant", flat=True) if pk is not None]
+    parts.update(participant=None, code="", bonus=None, waits_since=None)
+    # Who takes part in another campaign of the same owner is still somebody there.
+    Participant.objects.filter(pk__in=people, participations__isnull=True).delete()
+    return len(people)
+
+
+logger = logging.getLogger(__name__)
+
+_PATIENCE_MS = 1000
+
+
+def empty() -> None:
+    """Write what the log holds into the database, where deleted rows are overwritten, and cut the log to nothing.
+
+    Somebody who still reads an older state holds a part of it; the next call takes that, at the latest the server's
+    stop. Databases other than SQLite have no such file.
+    """
+    if connection.vendor != "sqlite":
+        return
+    with connection.cursor() as cursor:
+        patience_ms = cursor.execute("PRAGMA busy_timeout").fetchone()[0]
+        # Nobody who asks to be forgotten waits for the end of an export.
+        cursor.execute(f"PRAGMA busy_timeout = {_PATIENCE_MS}")
+        try:
+            is_busy, *_ = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        except OperationalError:
+            is_busy = True
+        finally:
+            cursor.execute(f"PRAGMA busy_timeout = {patience_ms}")
+    if is_busy:
+        logger.warning("SQLite's log is not empty yet: somebody reads. It is emptied at the next call or the stop.")

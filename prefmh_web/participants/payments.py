@@ -15,7 +15,7 @@ from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.campaigns.voters import number_of
 from prefmh_web.config import Outcome, Pay, Study
-from prefmh_web.participants import activity, checks, exclusion
+from prefmh_web.participants import attention, exclusion, limits
 from prefmh_web.participants.models import Participation
 from prefmh_web.recruiters import Recruiter
 
@@ -41,7 +41,7 @@ COLUMNS = (
 
 def rows(campaign: Campaign) -> Iterator[tuple[str, ...]]:
     """Yield the header and a row for each participant, in the order in which they came."""
-    study, minutes = campaign.config.study, activity.minutes_of(campaign.annotators.all())
+    study, minutes = campaign.config.study, limits.minutes_of(campaign.annotators.all())
     reasons = exclusion.reasons_in(campaign)
     yield COLUMNS
     found = (
@@ -60,7 +60,7 @@ def rows(campaign: Campaign) -> Iterator[tuple[str, ...]]:
             sampler.moment(each.finished_at),
             f"{minutes.get(each.annotator_id, 0):.1f}",
             str(each.annotator.votes_cast),
-            *map(str, checks.counts_of(each)),
+            *map(str, attention.counts_of(each)),
             "" if each.bonus is None else str(each.bonus),
             sampler.escaped(reasons.get(each.annotator_id, "")),
         )

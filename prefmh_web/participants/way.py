@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 
 from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.config import Outcome, Study
-from prefmh_web.participants import completion, places
+from prefmh_web.participants import completion, limits
 from prefmh_web.participants.models import Participation, Stage
 from prefmh_web.participants.recruiting import locked_study, terms_of
 from prefmh_web.participants.stages import AStage, needs_place, next_stage, page_of
@@ -68,7 +68,7 @@ def _comes_too_late(part: Participation, campaign: Campaign) -> bool:
 
 
 def _is_without_place(part: Participation, study: Study) -> bool:
-    if part.placed_at or not places.are_limited(study):
+    if part.placed_at or not limits.are_limited(study):
         return False
     return needs_place(Stage(part.stage), study.protocol)
 
@@ -157,7 +157,7 @@ def _answered(part: Participation, study: Study, stage: AStage, posted: Mapping[
 
 def _move(part: Participation, study: Study, stage: Stage) -> None:
     is_to_take = part.placed_at is None and needs_place(stage, study.protocol)
-    if is_to_take and not places.take(part, study):
+    if is_to_take and not limits.take(part, study):
         _end(part, Outcome.FULL)
         return
     _put(part, stage)
@@ -175,7 +175,7 @@ def _set_out(part: Participation) -> Stage:
             return Stage.END
         if now.outcome == "" and now.stage == Stage.ARRIVAL:
             _move(now, study, next_stage(Stage.ARRIVAL, study.protocol))
-        elif now.outcome == "" and now.placed_at is None and not places.take(now, study):
+        elif now.outcome == "" and now.placed_at is None and not limits.take(now, study):
             _end_without_place(now, study)
         elif now.outcome == "" and _comes_too_late(now, now.campaign):
             _end(now, Outcome.NOTHING_LEFT)

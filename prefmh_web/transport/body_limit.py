@@ -13,7 +13,7 @@ from django.http import HttpResponse, parse_cookie
 from django.utils.module_loading import import_string
 
 from prefmh_web import hooks
-from prefmh_web.transport import disk, legible, sessions
+from prefmh_web.transport import disk, legible, sockets
 
 logger = logging.getLogger(__name__)
 
@@ -121,7 +121,7 @@ async def _limit(scope, headers: dict[bytes, bytes]) -> int:
     if not _SETUP.match(scope["path"]):
         return DEFAULT_BYTES
     cookies = parse_cookie(headers.get(b"cookie", b"").decode("latin1"))
-    user = await sessions.user_now(cookies.get(settings.SESSION_COOKIE_NAME))
+    user = await sockets.user_now(cookies.get(settings.SESSION_COOKIE_NAME))
     return SETUP_BYTES if user.is_authenticated else DEFAULT_BYTES
 
 

@@ -31,7 +31,7 @@ class Legible:
         self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        response = _refusal(request) or self._get_response(request)
+        response = _illegible(request) or self._get_response(request)
         if request.path.startswith(_API) and response.status_code >= 400 and not _is_json(response):
             response = _for_programs(response)
         # Pages show what is going on now, and people share computers: what may be kept says so itself.
@@ -72,7 +72,7 @@ def _for_programs(response: HttpResponse) -> HttpResponse:
     return told
 
 
-def _refusal(request: HttpRequest) -> HttpResponse | None:
+def _illegible(request: HttpRequest) -> HttpResponse | None:
     if request.encoding and codecs.lookup(request.encoding).name != "utf-8":
         return refusal(request.path, "This site reads UTF-8 only.", 415)
     if request.method != "POST":

@@ -9,28 +9,48 @@ rates are counted by each process for itself (`settings.rates.PER_PROCESS`).
 A rate bounds every window of its length (`limits.strategies.MovingWindowRateLimiter`; in memory, `own_windows.py`).
 `settings/rates.py` holds them, and `settings.RATE_LIMITS` replaces single ones by name. `settings.TRUSTED_PROXIES`
 holds the networks of our own proxies; nobody else's X-Forwarded-For is believed.
+
+Rates counted in the memory of one process.
+
+`limits.storage.MemoryStorage` does the same, and starts a thread for nearly every use that looks at all keys for what
+has run out: with five hundred people a vote paid for all of them. Here a key's old uses go when it is used again, and
+keys that nobody uses any more go when the number of keys has doubled. So what a use costs depends on no other key.
+
+Rows of several keys, by one statement however many they are.
+
+`IN` with its values is another statement for each number of them, and for each mixture of their sizes. What asks so all
+the time fills what a connection keeps prepared, and the memory of PostgreSQL's process, with statements that hardly
+ever come again. Here all values are one parameter.
 """
+
+from __future__ import annotations
 
 import hashlib
 import ipaddress
+import json
 import logging
 import math
+import threading
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Collection
 from functools import cache, wraps
+from typing import Any, NamedTuple
 
 from django.conf import settings
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import F, Lookup
+from django.db.models.sql.compiler import SQLCompiler
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
-from limits import RateLimitItem, parse
+from limits import RateLimitItem, WindowStats, parse
 from limits.errors import StorageError
 from limits.storage import RedisStorage
 from limits.strategies import MovingWindowRateLimiter
 
 from prefmh_web.settings.rates import PER_PROCESS, RATES
 from prefmh_web.transport import shared_redis
-from prefmh_web.transport.own_windows import OwnWindows
 
 logger = logging.getLogger(__name__)
 
@@ -216,3 +236,98 @@ def _shared() -> MovingWindowRateLimiter | OwnWindows:
 @cache
 def _own() -> OwnWindows:
     return OwnWindows()
+
+
+_FEWEST_TO_SWEEP = 1024
+
+
+class _Window(NamedTuple):
+    """When a key was used, oldest first, as far as that counts still."""
+
+    seconds: float
+    uses: deque[float]
+
+    def forget_before(self, now: float) -> None:
+        while self.uses and self.uses[0] <= now - self.seconds:
+            self.uses.popleft()
+
+
+class OwnWindows:
+    """Moving windows in memory, with what `rate_limits` asks of `limits.strategies.MovingWindowRateLimiter`.
+
+    A rate bounds the uses of each key in every window of its length.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._windows: dict[str, _Window] = {}
+        self._sweep_at = _FEWEST_TO_SWEEP
+
+    def hit(self, rate: RateLimitItem, *key: str) -> bool:
+        """Count one use; False, and not counted, when it is beyond the rate."""
+        with self._lock:
+            now = time.monotonic()
+            uses = self._window(rate, key, now).uses
+            if len(uses) >= rate.amount:
+                return False
+            uses.append(now)
+            return True
+
+    def test(self, rate: RateLimitItem, *key: str) -> bool:
+        """Say whether one more use would be within the rate."""
+        with self._lock:
+            return len(self._window(rate, key, time.monotonic()).uses) < rate.amount
+
+    def get_window_stats(self, rate: RateLimitItem, *key: str) -> WindowStats:
+        """Return when the oldest use stops counting, in seconds of `time.time`, and how many uses are left."""
+        with self._lock:
+            now = time.monotonic()
+            uses = self._window(rate, key, now).uses
+            wait = uses[0] + rate.get_expiry() - now if uses else 0.0
+            return WindowStats(time.time() + wait, rate.amount - len(uses))
+
+    def reset(self) -> None:
+        """Forget every use."""
+        with self._lock:
+            self._windows.clear()
+
+    def _window(self, rate: RateLimitItem, key: tuple[str, ...], now: float) -> _Window:
+        name = rate.key_for(*key)
+        window = self._windows.get(name)
+        if window is None:
+            self._sweep(now)
+            window = self._windows[name] = _Window(rate.get_expiry(), deque())
+        window.forget_before(now)
+        return window
+
+    def _sweep(self, now: float) -> None:
+        if len(self._windows) < self._sweep_at:
+            return
+        for window in self._windows.values():
+            window.forget_before(now)
+        self._windows = {name: window for name, window in self._windows.items() if window.uses}
+        self._sweep_at = max(_FEWEST_TO_SWEEP, 2 * len(self._windows))
+
+
+def among(field: str, values: Collection[int] | Collection[str]) -> Among:
+    """Return the condition that a field of the model has one of these values."""
+    return Among(F(field), list(values))
+
+
+class Among(Lookup):
+    """`in`, with one parameter."""
+
+    lookup_name = "among"
+    prepare_rhs = False
+
+    def as_postgresql(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper) -> tuple[str, list[Any]]:
+        return self._with(compiler, connection, "= ANY(%s)", self.rhs)
+
+    def as_sqlite(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper) -> tuple[str, list[Any]]:
+        return self._with(compiler, connection, "IN (SELECT value FROM json_each(%s))", json.dumps(self.rhs))
+
+    def _with(
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, condition: str, parameter: object
+    ) -> tuple[str, list[Any]]:
+        sql, parameters = self.process_lhs(compiler, connection)
+        return f"{sql} {condition}", [*parameters, parameter]

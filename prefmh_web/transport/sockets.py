@@ -1,12 +1,49 @@
-"""What the application's sockets share: work in the background that never dies unseen."""
+"""What the application's sockets share: work in the background that never dies unseen.
+
+A socket may be opened only by a page of this very site: same host, same port.
+
+Sessions in the database, asked for only by keys that this site could have given.
+
+A cookie is whatever a stranger writes: a key of another form is no session, and reaches no database. PostgreSQL, for
+one, fails on a NUL in it.
+
+Sessions as they are now. An open socket holds the one it was opened with, which may have ended since.
+
+Nudges to open pages. A message says "look again", never what there is to see: losing one loses nothing.
+
+Pages join their group first and then read the database, so nothing falls between the two.
+
+A busy campaign stores a hundred votes a second and each of them nudges. From one process a group hears the first at
+once, and those of the next moment together: what pages do in answer grows with time then, and not with votes.
+"""
+
+from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+import threading
+from collections.abc import Collection, Coroutine
+from concurrent.futures import Future
 from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from typing import Any
 
+from asgiref.typing import ASGI3Application
+from channels.auth import get_user
 from channels.consumer import get_handler_name
 from channels.generic.websocket import AsyncWebsocketConsumer
+from channels.layers import BaseChannelLayer, get_channel_layer
+from channels.security.websocket import OriginValidator, WebsocketDenier
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser, User
+from django.contrib.sessions.backends.base import SessionBase
+from django.core.exceptions import ImproperlyConfigured
+from django.db import transaction
+from django.http.request import split_domain_port, validate_host
+from django.utils import timezone
+
+from prefmh_web.transport.rate_limits import among
 
 logger = logging.getLogger(__name__)
 
@@ -82,3 +119,157 @@ class LiveConsumer(AsyncWebsocketConsumer):
         if error and not isinstance(error, OSError):
             logger.error("background work of an open page failed; the page will reconnect", exc_info=error)
             self._closing = asyncio.ensure_future(self.close(TRY_AGAIN))
+
+
+class SameOriginValidator(OriginValidator):
+    """Refuses a socket whose Origin is not the Host it was opened to, or whose Host is not ours.
+
+    Django's CSRF check does not see sockets, and channels' own AllowedHostsOriginValidator takes any port of an
+    allowed host for the same site.
+    """
+
+    application: ASGI3Application
+
+    async def __call__(self, scope, receive, send):
+        headers = dict(scope["headers"])
+        host = headers.get(b"host", b"").decode("latin1").lower()
+        origin = headers.get(b"origin", b"").decode("latin1").lower()
+        domain, _ = split_domain_port(host)
+        is_ours = validate_host(domain, settings.ALLOWED_HOSTS)
+        if is_ours and origin in (f"http://{host}", f"https://{host}"):
+            return await self.application(scope, receive, send)
+        return await WebsocketDenier()(scope, receive, send)
+
+
+# As Django makes them: 32 small letters and digits.
+
+
+_AT_ONCE = 500
+
+
+def stored(key: str | None) -> SessionBase:
+    """Return a session as stored; an empty one where it has ended or never was."""
+    store: SessionBase = import_module(settings.SESSION_ENGINE).SessionStore(key)
+    return store
+
+
+def contents(keys: Collection[str | None]) -> dict[str | None, dict[str, Any]]:
+    """Return what stands in these sessions now, read together; nothing of one that has ended or never was."""
+    model = import_module(settings.SESSION_ENGINE).SessionStore.get_model_class()
+    wanted = among("session_key", [key for key in keys if key])
+    alive = model.objects.filter(wanted, expire_date__gt=timezone.now())
+    return {session.session_key: session.get_decoded() for session in alive}
+
+
+def take_out(entry: str, values: Collection[object]) -> int:
+    """Take an entry out of every stored session in which it has one of these values; return how many these were. A
+    session in which nothing else stands has ended.
+    """
+    store = import_module(settings.SESSION_ENGINE).SessionStore
+    found = {}
+    # All are looked through: what a session holds is signed, and no index knows it.
+    for session in store.get_model_class().objects.iterator(chunk_size=_AT_ONCE):
+        holds = session.get_decoded()
+        if entry in holds and holds[entry] in values:
+            found[session.session_key] = {name: value for name, value in holds.items() if name != entry}
+    for key, rest in found.items():
+        row = store.get_model_class().objects.filter(session_key=key)
+        row.update(session_data=store().encode(rest)) if rest else row.delete()
+    return len(found)
+
+
+async def user_now(key: str | None) -> User | AnonymousUser:
+    """Return who is signed in by a session now; nobody after signing out, deactivation or a changed password."""
+    user = await get_user({"session": stored(key)})  # type: ignore[typeddict-item]  # all of a scope that it reads
+    return user if isinstance(user, User) else AnonymousUser()
+
+
+_TOGETHER_S = 0.05
+# Boards are drawn once a second at most.
+_WATCHERS_TOGETHER_S = 0.5
+# Groups nudged a moment ago, and whether they are to be nudged again at its end.
+_quiet: dict[str, bool] = {}
+_of_quiet = threading.Lock()
+
+
+def voters(campaign_id: int) -> str:
+    """The group of pages that may be waiting for a pair."""
+    return f"voters.{campaign_id}"
+
+
+def voter(annotator_id: int) -> str:
+    """The group of one annotator's open pages."""
+    return f"voter.{annotator_id}"
+
+
+def watchers(campaign_id: int) -> str:
+    """The group of researchers' pages that watch a campaign."""
+    return f"watchers.{campaign_id}"
+
+
+def session(key: str) -> str:
+    """The group of the pages of one signed-in session; a nudge tells them that it has signed out."""
+    return f"session.{key}"
+
+
+def nudge(*groups: str) -> None:
+    """Nudge the pages of these groups once the current transaction has committed, if it does."""
+
+    # A function of its own: when a robust hook fails, Django logs its __qualname__, which a partial lacks.
+    def send() -> None:
+        # Most nudges of a busy campaign join one that is on its way, and wake no other thread.
+        if due := [group for group in groups if not _joins_another(group)]:
+            sending = asyncio.run_coroutine_threadsafe(_send(due), _loop())
+            sending.add_done_callback(_log_failure)
+
+    # robust: a vote that is stored must not fail because a page could not be told.
+    transaction.on_commit(send, robust=True)
+
+
+def _joins_another(group: str) -> bool:
+    """True if a group was nudged a moment ago: it is nudged again at the end of that moment."""
+    with _of_quiet:
+        is_quiet = group in _quiet
+        _quiet[group] = is_quiet
+        return is_quiet
+
+
+async def _send(groups: Collection[str]) -> None:
+    # First of all, so that none stays quiet when one cannot be told.
+    for group in groups:
+        together_s = _WATCHERS_TOGETHER_S if group.startswith("watchers.") else _TOGETHER_S
+        asyncio.get_running_loop().call_later(together_s, _end_quiet, group)
+    for group in groups:
+        await _layer().group_send(group, {"type": "look.again", "group": group})
+
+
+def _layer() -> BaseChannelLayer:
+    layer = get_channel_layer()
+    if layer is None:
+        raise ImproperlyConfigured("CHANNEL_LAYERS must name a layer as default.")
+    return layer
+
+
+def _end_quiet(group: str) -> None:
+    with _of_quiet:
+        is_due = _quiet[group]
+        if is_due:
+            _quiet[group] = False
+        else:
+            del _quiet[group]
+    if is_due:
+        sending = asyncio.run_coroutine_threadsafe(_send((group,)), _loop())
+        sending.add_done_callback(_log_failure)
+
+
+def _log_failure(sending: Future[None]) -> None:
+    if error := sending.exception():
+        logger.error("could not notify open pages; they update with the next notification", exc_info=error)
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    """Return the loop that sends nudges, on a thread of its own: no voter waits for a page to be told."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="nudges", daemon=True).start()
+    return loop

@@ -8,7 +8,7 @@ from django.urls import reverse
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.models import Campaign, Judge, Membership, ReplyIdentity
 from prefmh_web.config import Protocol
-from prefmh_web.participants import budget
+from prefmh_web.participants import limits
 from tests.console.test_pages import as_shown, form
 from tests.security.world import browser_of
 from tests.support.campaigns import (
@@ -117,7 +117,7 @@ def test_a_budget_is_neither_given_later_nor_raised_after_the_end(owner, researc
     without = recruited_campaign(researcher, config=ONE)
     path = path_of("participants", without)
     assert "“Budget, in answers” cannot change" in told(owner, path, as_shown(owner, path) | {"budget": "500"})
-    assert budget.keeps_late(without) is None
+    assert limits.keeps_late(without) is None
     Campaign.objects.filter(pk=study.pk).update(status=Campaign.Status.FINISHED)
     path = path_of("participants", study)
     assert "“Budget, in answers” cannot be raised" in told(owner, path, as_shown(owner, path) | {"budget": "500"})
@@ -131,12 +131,12 @@ def test_a_raised_budget_and_further_places_count_at_once(researcher, tmp_path):
     anna = arrive(study, prolific("anna"))
     vote(anna, study)
     with transaction.atomic():
-        assert not budget.takes_one_more(study)
+        assert not limits.takes_one_more(study)
     ben = Client()
     ben.get(invitation_path(study), prolific("ben"))
     set_study(study, {"budget": 21, "places": 2}, (), researcher)
     with transaction.atomic():
-        assert budget.takes_one_more(study)
+        assert limits.takes_one_more(study)
     assert ben.post(invitation_path(study)).status_code == 302
     assert pair_of(ben, study)
     assert_replay_passes(export_to(study, tmp_path))

@@ -10,7 +10,7 @@ import sampler
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import judge_trials
 from prefmh_web.campaigns.models import Campaign, JudgeTrial, ModelUsage, State, Vote
-from prefmh_web.campaigns.monitoring.judging import Share
+from prefmh_web.campaigns.monitoring.models import Share
 from prefmh_web.campaigns.tasks import sweep
 from prefmh_web.endpoints.models import Endpoint
 from tests.flows.test_model_costs import (

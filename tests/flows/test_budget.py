@@ -17,8 +17,8 @@ from prefmh_web.annotate.tasks import settle_parts
 from prefmh_web.campaigns.engine import leases, reading
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Vote
 from prefmh_web.config import Outcome
-from prefmh_web.participants import budget, way
-from prefmh_web.participants.arrivals import Arrival
+from prefmh_web.participants import limits, way
+from prefmh_web.participants.joining import Arrival
 from prefmh_web.participants.models import Check, Participation
 from tests.support.campaigns import (
     assert_record_is_whole,
@@ -137,7 +137,7 @@ def test_a_campaign_whose_budget_fits_exactly_ends_by_itself_with_a_code_for_eve
     parts = Participation.objects.all()
     assert len(parts) == crowd.arrived > SEATS
     assert all(part.outcome and part.code == CODES[part.outcome] for part in parts)
-    spent = budget.spent(campaign)
+    spent = limits.spent(campaign)
     assert spent.answers <= FITS
     assert spent.votes == Vote.objects.count() == VOTES + spent.late
     # The trials and the late votes have used up what was there for them, and some late votes were not kept.
@@ -152,5 +152,5 @@ def test_without_a_budget_the_same_people_answer_more(study):
     campaign = study(None)
     Crowd(campaign).run()
     assert campaign.status == Campaign.Status.FINISHED
-    assert budget.spent(campaign).answers > FITS
-    assert budget.needs(campaign.config, campaign.config.study.protocol).answers == FITS
+    assert limits.spent(campaign).answers > FITS
+    assert limits.needs(campaign.config, campaign.config.study.protocol).answers == FITS

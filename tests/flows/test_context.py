@@ -16,7 +16,7 @@ from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Comparison, Judge, Vote
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.participants import checks
+from prefmh_web.participants import attention
 from tests.campaigns.record.test_export import rewrite
 from tests.console.test_pages import form
 from tests.flows.test_model_costs import registered
@@ -258,7 +258,7 @@ def test_a_repeat_shows_what_the_pair_showed(researcher, idle_tasks):
     """It must look like the pair that it repeats, whichever object comes first now."""
     campaign = make_campaign(researcher, file=LIST, config=config_of())
     comparison = Comparison.objects.exclude(current=F("proposal")).first()
-    pair = checks.ShownPair.of("Which?", comparison.current, comparison.proposal, campaign)
+    pair = attention.ShownPair.of("Which?", comparison.current, comparison.proposal, campaign)
     assert [line.text for line in pair.of_first] == [SOURCE, comparison.current.columns["quality"]]
     assert (pair.swapped().of_first, pair.swapped().of_second) == (pair.of_second, pair.of_first)
 

@@ -17,9 +17,9 @@ from prefmh_web.annotate import admission
 from prefmh_web.annotate.screens import ShownScreen, response_in, screen_after, screen_for
 from prefmh_web.campaigns.engine import leases, reading, suspension
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, EndReason, Lease, Side
-from prefmh_web.campaigns.monitoring.suspended import suspended_in
+from prefmh_web.campaigns.monitoring.steps import suspended_in
 from prefmh_web.participants import completion, exclusion, way
-from prefmh_web.participants.arrivals import Arrival
+from prefmh_web.participants.joining import Arrival
 from prefmh_web.participants.models import Stage
 from tests.laws.cases import SEED, Case
 from tests.laws.crowds import GONE, Deed, Pair, Reaction, votes_at_once

@@ -9,7 +9,7 @@ from django.utils import timezone
 from prefmh_web.annotate.tasks import settle_parts
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Lease, Vote
-from prefmh_web.participants import activity
+from prefmh_web.participants import limits
 from tests.security.world import browser_of
 from tests.support.campaigns import (
     CODES_OF_ALL,
@@ -65,7 +65,7 @@ def test_waiting_time_away_and_pairs_that_ran_out_are_not_counted(study):
     Lease.objects.filter(pk=key).update(issued_at=timezone.now() - timedelta(hours=1), expires_at=timezone.now())
     leases.expire()
     Annotator.objects.update(joined_at=timezone.now() - timedelta(hours=2))
-    assert not activity.is_over(Annotator.objects.select_related("campaign").get())
+    assert not limits.has_been_active_enough(Annotator.objects.select_related("campaign").get())
     assert pair_of(browser, study)
 
 

@@ -16,7 +16,7 @@ from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Comparison, Lease, Vote
 from prefmh_web.config import Protocol
-from prefmh_web.participants import budget, erasure
+from prefmh_web.participants import erasure, limits
 from prefmh_web.participants.erasure import Scope
 from prefmh_web.participants.models import Check, Participation
 from tests.security.world import browser_of
@@ -56,7 +56,7 @@ MODEL = {
 )
 def test_the_worst_case_is_every_step_with_every_vote_and_the_trials_of_the_shares(changes, protocol, most):
     config = sampler.parse_config(make_config(**changes) | {"version": 1})
-    assert budget.needs(config, Protocol.model_validate(protocol)).answers == most
+    assert limits.needs(config, Protocol.model_validate(protocol)).answers == most
 
 
 def draft_with(researcher, most: int):
@@ -134,7 +134,7 @@ def test_a_vote_that_comes_too_late_is_kept_while_the_budget_has_room(researcher
     campaign = recruited_campaign(researcher, config=config, budget=30 + spare)
     answer_too_late(campaign, "anna", "ben")
     assert Vote.objects.filter(number=None).count() == kept
-    assert budget.spent(campaign) == budget.Spent(1 + kept, kept, 0)
+    assert limits.spent(campaign) == limits.Spent(1 + kept, kept, 0)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -146,7 +146,7 @@ def test_of_many_trials_at_once_no_more_are_given_than_there_is_room_for(researc
 
     def give(part: Participation) -> None:
         with transaction.atomic():
-            if budget.takes_one_more(campaign):
+            if limits.takes_one_more(campaign):
                 Check.objects.create(participation=part, after_votes=1, shown_at=timezone.now())
         connections.close_all()
 
@@ -161,12 +161,12 @@ def test_what_somebody_answered_stays_spent_when_they_have_who_they_are_deleted(
     browser = arrive(campaign, prolific("anna"))
     vote_until_check(browser, campaign)
     answer_check(browser, campaign)
-    before = budget.spent(campaign)
+    before = limits.spent(campaign)
     assert before.trials == 1
     erasure.erase(Participation.objects.get().annotator, Scope.PARTICIPATION, is_forced=True)
     # The trial stays, under their number.
     assert Check.objects.exclude(chosen_side="").count() == 1
-    assert budget.spent(campaign) == before
+    assert limits.spent(campaign) == before
 
 
 def test_places_times_pay_stands_on_the_setup_and_on_the_live_page(researcher):

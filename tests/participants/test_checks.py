@@ -8,10 +8,10 @@ from django.utils import timezone
 from scipy.stats import binom
 
 from prefmh_web.campaigns.models import Annotator, Comparison, Lease, Vote
-from prefmh_web.participants import gold_agreement, repeats
+from prefmh_web.participants import attention
 from prefmh_web.participants.models import Participation
 from prefmh_web.participants.people import people_of
-from sampler.judges import Shares, Trial, attention, check_after
+from sampler.judges import Shares, Trial, check_after
 from sampler.streams import Purpose, stream
 from tests.participants.test_practice import MOLECULES
 from tests.participants.test_stages import come_back
@@ -219,13 +219,13 @@ def test_people_are_asked_the_same_gold_pairs_and_the_page_says_how_far_they_agr
             vote(browser, golden)
     first, second = met["anna"]
     assert met == {"anna": [first, second], "ben": [first, second], "cleo": [first]}
-    found = {each.number: each for each in gold_agreement.answers_in(golden)}
+    found = {each.number: each for each in attention.answers_in(golden)}
     as_told = {
         number: each.first if GOLD[number]["answer"] == "first" else each.second for number, each in found.items()
     }
     assert {number: (as_told[number], each.people) for number, each in found.items()} == {first: (3, 3), second: (1, 2)}
     # Of the pairs of people who answered the same pair, three of three agree on the first one and none on the second.
-    assert gold_agreement.share_alike(found.values()) == 3 / 4
+    assert attention.share_alike(found.values()) == 3 / 4
     page = browser_of(golden.owner).get(reverse("console:people", args=[golden.pk])).content.decode()
     section = page[page.index("Agreement on gold pairs") :]
     assert "chose the same object 75 times in 100" in section
@@ -356,7 +356,7 @@ def test_a_pair_that_some_chain_asks_at_this_moment_is_not_repeated(researcher):
     annotator = Annotator.objects.get()
     assert Comparison.objects.exclude(verdict=None).count() > 2
     assert open_pairs() == {frozenset({"one", "two"})}
-    assert repeats.possible(annotator) == []
+    assert attention.possible(annotator) == []
     # The control: once no chain asks it, it can be.
     Comparison.objects.filter(verdict=None).update(verdict="reject", decided_at=timezone.now())
-    assert len(repeats.possible(annotator)) == 11
+    assert len(attention.possible(annotator)) == 11

@@ -17,7 +17,7 @@ from prefmh_web.annotate.tasks import settle_parts
 from prefmh_web.campaigns.lifecycle import access, deletion
 from prefmh_web.campaigns.models import Annotator, Campaign, Event, Lease, Membership, Vote
 from prefmh_web.campaigns.voters import number_of
-from prefmh_web.participants import budget, erasure, payments, places, sqlite_log
+from prefmh_web.participants import erasure, limits, payments
 from prefmh_web.participants.erasure import Scope
 from prefmh_web.participants.models import Check, Participant, Participation
 from tests.security.world import browser_of
@@ -99,7 +99,7 @@ def test_nothing_of_them_can_be_read_in_the_files_of_the_database(researcher):
     write_about(study, anna)
     assert found_in(_files(), anna) >= {"id", "session", "answer"}
     # What the log had is in the database by now, and would stay in its free places.
-    sqlite_log.empty()
+    erasure.empty()
     erasure.erase(person_in(study, anna), Scope.PARTICIPANT, is_forced=False)
     assert found_in(_files(), anna) == set()
 
@@ -234,7 +234,7 @@ def test_forced_it_is_done_at_once_and_cannot_be_paid_any_more(researcher):
     assert "Nothing says any more who person" in told.content.decode()
     assert payments_of(owner, study) == []
     # A part that nobody can be paid for gives its place back.
-    assert places.held(study, study.config.study).count() == 0
+    assert limits.held(study, study.config.study).count() == 0
     page = owner.get(reverse("console:person", args=[study.pk, number_of(person)])).content.decode()
     assert "Personal data" in page
     assert "Delete this person" not in page
@@ -326,11 +326,11 @@ def test_a_whole_campaign_goes_through_the_same_door(researcher, tmp_path):
     for said in names:
         come(study, said)
         write_about(study, said)
-    before = budget.spent(study)
+    before = limits.spent(study)
     Campaign.objects.filter(pk=study.pk).update(status=Campaign.Status.FINISHED)
     assert erasure.forget(study) == (2, 0)
     assert all(found_in(bytes_of_all(study), said) == set() for said in names)
-    assert budget.spent(study) == before
+    assert limits.spent(study) == before
     said = {"people": 2, "removed": "answers reports reasons parameters ids sessions"}
     assert happened(export_to(study, tmp_path), "erased") == [("erased", said)]
     assert erasure.forget(study) == (0, 0)

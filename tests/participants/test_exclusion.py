@@ -14,7 +14,7 @@ from prefmh_web.annotate.tasks import settle_parts
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Annotator, Campaign, EndReason, Event, Lease, Vote
 from prefmh_web.campaigns.voters import number_of
-from prefmh_web.participants import erasure, exclusion, places
+from prefmh_web.participants import erasure, exclusion, limits
 from prefmh_web.participants.exclusion import Grounds
 from prefmh_web.participants.models import Participation
 from tests.security.world import browser_of
@@ -114,7 +114,7 @@ def test_the_researcher_says_whether_they_are_paid(researcher, is_paid, paid, co
     assert ("ENDED1" in page) is is_paid
     assert ("return your place" in page) is not is_paid
     # A part without pay gives its place back.
-    assert places.held(study, study.config.study).count() == is_paid
+    assert limits.held(study, study.config.study).count() == is_paid
 
 
 def test_a_part_that_had_ended_keeps_its_outcome_code_and_pay(researcher):

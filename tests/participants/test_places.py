@@ -11,7 +11,7 @@ from django.utils import timezone
 from prefmh_web.annotate import presence
 from prefmh_web.annotate.tasks import settle_parts
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Vote
-from prefmh_web.participants import completion, places, way
+from prefmh_web.participants import completion, limits, way
 from prefmh_web.participants.models import Participation
 from tests.participants.test_consent import TEXT, answer, come
 from tests.participants.test_practice import PAIRS, PRACTICE, chosen, read
@@ -147,7 +147,7 @@ def test_with_many_at_once_no_place_is_taken_twice(researcher, protocol):
 
     with ThreadPoolExecutor(12) as pool:
         list(pool.map(open_page, browsers))
-    assert places.held(study, study.config.study).count() == 3
+    assert limits.held(study, study.config.study).count() == 3
     assert sorted(outcomes()) == [""] * 3 + ["full"] * 9
 
 

@@ -5,8 +5,8 @@ from urllib.parse import parse_qs, quote, urlsplit
 import numpy as np
 import pytest
 
-from prefmh_web.participants import arrivals, completion
-from prefmh_web.participants.arrivals import Arrival, NotFromThere
+from prefmh_web.participants import completion, joining
+from prefmh_web.participants.joining import Arrival, NotFromThere
 from prefmh_web.participants.models import LONGEST_ID, Participant, Participation
 from prefmh_web.recruiters import PROLIFIC, RECRUITERS, SONA, recruiter_by
 
@@ -25,7 +25,7 @@ def query_of(platform) -> dict[str, str]:
 
 @each_platform
 def test_a_filled_in_link_names_the_person(platform):
-    arrival = arrivals.read(platform, query_of(platform))
+    arrival = joining.read(platform, query_of(platform))
     assert arrival.external_id == query_of(platform)[platform.person]
     assert arrival.session_id == query_of(platform).get(platform.session, "")
     others = query_of(platform).keys() - {platform.person, platform.session}
@@ -43,7 +43,7 @@ def test_the_link_to_paste_has_a_placeholder_for_each_parameter(platform):
 def test_a_link_that_the_platform_has_not_filled_in_is_refused(platform):
     for value in (platform.parameters[platform.person], f"[{platform.person}]", f"<{platform.person}>"):
         with pytest.raises(NotFromThere, match="in place of your"):
-            arrivals.read(platform, query_of(platform) | {platform.person: value})
+            joining.read(platform, query_of(platform) | {platform.person: value})
 
 
 @pytest.mark.parametrize(
@@ -54,15 +54,15 @@ def test_an_id_that_the_platform_never_gives_is_refused_unless_that_is_switched_
     recruiter = recruiter_by(platform)
     query = query_of(recruiter) | {recruiter.person: value}
     with pytest.raises(NotFromThere, match=f"{value} in the link is no {recruiter.person}"):
-        arrivals.read(recruiter, query)
-    assert arrivals.read(recruiter, query, checks_ids=False).external_id == recruiter.folded(value)
+        joining.read(recruiter, query)
+    assert joining.read(recruiter, query, checks_ids=False).external_id == recruiter.folded(value)
 
 
 def test_the_case_of_a_letter_makes_nobody_else_of_somebody_where_the_platform_has_one_case():
     upper = query_of(PROLIFIC) | {"PROLIFIC_PID": IDS["prolific"].upper()}
-    assert arrivals.read(PROLIFIC, upper).external_id == IDS["prolific"]
+    assert joining.read(PROLIFIC, upper).external_id == IDS["prolific"]
     own = recruiter_by("link", "person")
-    assert arrivals.read(own, {"person": "Ada"}) != arrivals.read(own, {"person": "ada"})
+    assert joining.read(own, {"person": "Ada"}) != joining.read(own, {"person": "ada"})
 
 
 @each_platform
@@ -71,25 +71,25 @@ def test_without_a_usable_id_the_page_names_what_is_missing(platform, value):
     query = query_of(platform) | {platform.person: value}
     query = {name: text for name, text in query.items() if text is not None}
     with pytest.raises(NotFromThere, match=platform.person):
-        arrivals.read(platform, query)
+        joining.read(platform, query)
 
 
 def test_sona_has_one_code_for_the_person_and_the_visit():
-    assert arrivals.read(SONA, {"survey_code": "77"}) == Arrival("77", "77")
+    assert joining.read(SONA, {"survey_code": "77"}) == Arrival("77", "77")
 
 
 def test_other_parameters_are_kept_up_to_a_stated_size():
     query = {"person": "p", "first": "x" * 400, "second": "y" * 400, "third": "z" * 400}
-    assert arrivals.read(recruiter_by("link", "person"), query).parameters.keys() == {"first", "second"}
+    assert joining.read(recruiter_by("link", "person"), query).parameters.keys() == {"first", "second"}
 
 
 def test_an_arrival_is_believed_only_as_signed_for_its_link():
     arrival = Arrival("p", "s", {"STUDY_ID": "x"})
-    text = arrivals.sign(arrival, "token")
-    assert arrivals.signed(text, "token") == arrival
+    text = joining.sign(arrival, "token")
+    assert joining.signed(text, "token") == arrival
     for forged in (text[:-1], "", "nonsense", f"x{text}"):
-        assert arrivals.signed(forged, "token") is None
-    assert arrivals.signed(text, "another") is None
+        assert joining.signed(forged, "token") is None
+    assert joining.signed(text, "another") is None
 
 
 def test_a_signed_arrival_fits_into_a_cookie():
@@ -98,14 +98,14 @@ def test_a_signed_arrival_fits_into_a_cookie():
     text = "".join(map(chr, letters))
     query = {"PROLIFIC_PID": text[:LONGEST_ID], "SESSION_ID": text[-LONGEST_ID:]}
     query |= {f"other{place}": text[10 * place : 10 * place + 10] for place in range(40)}
-    arrival = arrivals.read(PROLIFIC, query, checks_ids=False)
+    arrival = joining.read(PROLIFIC, query, checks_ids=False)
     assert len(arrival.parameters) > 5
-    assert len(arrivals.sign(arrival, "token")) < 4000
+    assert len(joining.sign(arrival, "token")) < 4000
 
 
 @each_platform
 def test_each_name_that_a_way_back_may_have_is_filled_in(platform):
-    arrival = arrivals.read(platform, query_of(platform))
+    arrival = joining.read(platform, query_of(platform))
     participant = Participant(external_id=arrival.external_id)
     visit = {"session_id": arrival.session_id, "parameters": arrival.parameters}
     known = completion.fields_of(Participation(participant=participant, visits=[visit]), platform)
@@ -116,5 +116,5 @@ def test_each_name_that_a_way_back_may_have_is_filled_in(platform):
 
 @pytest.mark.parametrize("pair", [("x", "\x00"), ("\x00", "x"), ("x", "a\nb")])
 def test_what_no_database_stores_is_left_out(pair):
-    arrival = arrivals.read(recruiter_by("link", "person"), {"person": "p", "kept": "1"} | dict([pair]))
+    arrival = joining.read(recruiter_by("link", "person"), {"person": "p", "kept": "1"} | dict([pair]))
     assert arrival.parameters == {"kept": "1"}

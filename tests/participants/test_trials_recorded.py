@@ -17,7 +17,7 @@ from prefmh_web.annotate.screens import response_in, screen_after, screen_for
 from prefmh_web.campaigns.engine import reading
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.participants import consent, way
-from prefmh_web.participants.arrivals import Arrival
+from prefmh_web.participants.joining import Arrival
 from prefmh_web.participants.models import Check
 from sampler import read_record
 from tests.participants.test_consent import TEXT

@@ -15,7 +15,7 @@ from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Comparison, Invitation, Lease, Vote
 from prefmh_web.campaigns.monitoring.progress import progress_of
 from prefmh_web.campaigns.voters import number_of
-from prefmh_web.transport import sessions
+from prefmh_web.transport import sockets
 from tests.annotate.test_socket import lease_in
 from tests.security.world import browser_of
 from tests.support.installations import closing_code, cookies_after_joining, open_socket, send
@@ -195,7 +195,7 @@ def test_the_heartbeat_asks_a_page_whose_session_has_ended_to_connect_again(live
     [key] = [part.split("=")[1] for part in cookies.split("; ") if part.startswith("prefmh_session=")]
     with open_socket(live_site.url, f"/ws{link.get_absolute_url()}", cookies) as socket:
         socket.recv(timeout=10)
-        sessions.stored(key).flush()
+        sockets.stored(key).flush()
         assert closing_code(socket) == 1011
     with open_socket(live_site.url, f"/ws{link.get_absolute_url()}", cookies) as socket:
         assert closing_code(socket) == 4401

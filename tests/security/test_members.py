@@ -7,7 +7,7 @@ from prefmh_web.accounts.roles import is_researcher, make_researcher
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Membership
-from prefmh_web.transport import nudges
+from prefmh_web.transport import sockets
 from tests.security.world import browser_of
 from tests.support.installations import closing_code, open_socket
 
@@ -94,5 +94,5 @@ def test_the_board_of_a_deactivated_account_or_an_old_password_closes(live_site,
         socket.recv(timeout=10)
         type(researcher).objects.filter(pk=researcher.pk).update(**change)
         # Whatever makes the board look again; without a nudge it does so every ten seconds.
-        nudges.nudge(nudges.watchers(campaign.pk))
+        sockets.nudge(sockets.watchers(campaign.pk))
         assert closing_code(socket) == 4401

@@ -5,7 +5,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from prefmh_web.transport.among import among
+from prefmh_web.transport.rate_limits import among
 
 pytestmark = pytest.mark.django_db
 

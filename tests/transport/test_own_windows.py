@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 from limits import parse
 
-from prefmh_web.transport import own_windows
-from prefmh_web.transport.own_windows import OwnWindows
+from prefmh_web.transport import rate_limits
+from prefmh_web.transport.rate_limits import OwnWindows
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def clock(monkeypatch):
     """The seconds that the windows see."""
     now = SimpleNamespace(seconds=1000.0)
     monkeypatch.setattr(
-        own_windows, "time", SimpleNamespace(monotonic=lambda: now.seconds, time=lambda: 5000 + now.seconds)
+        rate_limits, "time", SimpleNamespace(monotonic=lambda: now.seconds, time=lambda: 5000 + now.seconds)
     )
     return now
 

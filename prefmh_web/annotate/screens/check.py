@@ -12,7 +12,7 @@ from django.urls import reverse_lazy
 from prefmh_web.annotate.screens.screen import Response, ResponseError
 from prefmh_web.annotate.visit import Visit
 from prefmh_web.campaigns.started import started_campaign
-from prefmh_web.participants import checks, models
+from prefmh_web.participants import attention, models
 from prefmh_web.participants.options import options_of
 from sampler.judges import shared_context
 
@@ -41,7 +41,7 @@ class Check:
         check, kind = visit.check, started_campaign(visit.campaign).object_kind
         if check is None:
             raise ValueError("no check is due")
-        pair = checks.shown_pair(check, visit.campaign)
+        pair = attention.shown_pair(check, visit.campaign)
         context = shared_context(pair.of_first, pair.of_second)
         options = options_of(
             kind,

@@ -16,7 +16,7 @@ from prefmh_web.annotate.visit import Visit
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Lease, ReportReason, Side, Vote
 from prefmh_web.campaigns.started import context_of, started_campaign
-from prefmh_web.participants import budget, checks
+from prefmh_web.participants import attention, limits
 from prefmh_web.participants.options import options_of
 from sampler.judges import shared_context
 
@@ -112,15 +112,15 @@ class PairResponse:
         Raises:
             Comparison.DoesNotExist: the annotator was never shown this pair.
         """
-        if checks.has(self.lease, annotator):
-            checks.answer(self.lease, annotator, self.choice, self.elapsed_ms)
+        if attention.has(self.lease, annotator):
+            attention.answer(self.lease, annotator, self.choice, self.elapsed_ms)
         elif not self.is_as_sent:
             leases.give_back(self.lease, annotator)
         elif self.choice is None:
             leases.skip(self.lease, annotator)
         else:
             page = {"layout": self.layout, "is_translated": self.is_translated}
-            keeps_late = budget.keeps_late(annotator.campaign)
+            keeps_late = limits.keeps_late(annotator.campaign)
             leases.answer(self.lease, annotator, self.choice, self.elapsed_ms, self.hidden_ms, keeps_late, page)
         if not self.is_shown:
             report(self.lease, annotator, ReportReason.NOT_SHOWN)

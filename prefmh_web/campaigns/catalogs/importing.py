@@ -18,7 +18,7 @@ from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.catalogs.lock import reading_alone
 from prefmh_web.campaigns.models import Campaign, Catalog, State
 from prefmh_web.objects import media
-from prefmh_web.transport import nudges
+from prefmh_web.transport import sockets
 
 MAX_ATTEMPTS = 2
 _PROGRESS_EVERY_S = 0.5
@@ -173,7 +173,7 @@ def _finish(catalog: Catalog, status: Catalog.Status, **fields: object) -> bool:
         status=Catalog.Status.READING,
         campaign__status=Campaign.Status.DRAFT,
     ).update(status=status, **fields)
-    nudges.nudge(nudges.watchers(catalog.campaign_id))
+    sockets.nudge(sockets.watchers(catalog.campaign_id))
     return bool(written)
 
 
@@ -191,4 +191,4 @@ class _Progress:
         Catalog.objects.filter(pk=self._catalog.pk, revision=self._catalog.revision).update(
             rows_read=done, rows_total=total
         )
-        nudges.nudge(nudges.watchers(self._catalog.campaign_id))
+        sockets.nudge(sockets.watchers(self._catalog.campaign_id))

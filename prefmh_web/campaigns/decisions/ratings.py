@@ -5,7 +5,7 @@ from __future__ import annotations
 import sampler
 from prefmh_web.campaigns.models import Campaign, Comparison, State
 from prefmh_web.campaigns.started import started_campaign
-from prefmh_web.campaigns.started.comparisons import asked_in
+from prefmh_web.campaigns.started.plans import asked_in
 
 
 def verdict_at_opening(comparison: Comparison) -> sampler.Verdict:

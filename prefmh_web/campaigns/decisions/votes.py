@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sampler
 from prefmh_web.campaigns.models import Comparison
-from prefmh_web.campaigns.started.comparisons import asked_in
+from prefmh_web.campaigns.started.plans import asked_in
 
 
 def verdict_at_opening(comparison: Comparison) -> sampler.Verdict:

@@ -39,8 +39,8 @@ from prefmh_web.campaigns.engine.transactions import (
     retried_after_conflicts,
 )
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Judge, Lease, Side, Vote
-from prefmh_web.campaigns.started import StartedJudge, cheap, started_campaign
-from prefmh_web.transport import nudges
+from prefmh_web.campaigns.started import StartedJudge, plans, started_campaign
+from prefmh_web.transport import sockets
 
 logger = logging.getLogger(__name__)
 
@@ -105,7 +105,7 @@ def answer(
         Comparison.DoesNotExist: the annotator was never given this lease, or has lost access since.
     """
     # What it decides may open the chain's next comparison; what that takes is read before anything is locked.
-    cheap.prepare(annotator.campaign)
+    plans.prepare(annotator.campaign)
     with locked_lease(key, annotator) as lease:
         if annotator.removed_at:
             raise Comparison.DoesNotExist
@@ -158,7 +158,7 @@ def orphan(annotator: Annotator, grace: timedelta = ORPHAN_GRACE) -> None:
     """A page of this person is gone: their place goes back soon, unless one comes back or is open still."""
     _orphan(Lease.objects.filter(annotator=annotator), grace)
     # Another page of the same person, should there be one, adopts the pair again.
-    nudges.nudge(nudges.voter(annotator.pk))
+    sockets.nudge(sockets.voter(annotator.pk))
 
 
 def adopt(annotator: Annotator) -> None:
@@ -254,7 +254,7 @@ def _lease_on_a_new_chain(annotator: Annotator, most_votes: int | None) -> tuple
         The lease, and whether there is a comparison that somebody else holds at this moment. It is not waited for
         under the campaign's lock, and nothing is opened.
     """
-    cheap.prepare(annotator.campaign)
+    plans.prepare(annotator.campaign)
     with begin():
         if most_votes is not None and not _may_cast_another(annotator, most_votes):
             return None, False

@@ -26,7 +26,7 @@ from django.utils import timezone
 from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.engine import transitions
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, ChainOpening, Comparison, Lease
-from prefmh_web.campaigns.started import cheap, objects, started_campaign
+from prefmh_web.campaigns.started import objects, plans, started_campaign
 
 # Where a chain takes seconds to open, there is a free pair for one in so many of those who are there.
 PEOPLE_FOR_ONE_AHEAD = 4
@@ -52,7 +52,7 @@ def open_for(annotator: Annotator) -> None:
     campaign = annotator.campaign
     opening = ChainOpening.objects.create(campaign=campaign, annotator=annotator)
     place = campaign.chains.count()
-    start = cheap.start(campaign, place)
+    start = plans.start(campaign, place)
     if start is None:
         dispatch.open_chains(campaign)
     else:

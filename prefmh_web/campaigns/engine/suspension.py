@@ -24,7 +24,7 @@ from prefmh_web.campaigns.engine.transactions import retried_after_conflicts
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Chain, Comparison, Event, Lease, ReportReason
 from prefmh_web.campaigns.started import started_campaign
-from prefmh_web.transport import nudges
+from prefmh_web.transport import sockets
 
 
 def after_skip(comparison: Comparison) -> None:
@@ -98,7 +98,7 @@ def end_chain(comparison_id: int, words: str) -> None:
         _demand_suspended(comparison)
         Chain.objects.filter(pk=comparison.chain_id).update(ended_at=timezone.now())
         _note(comparison, Event.Kind.CHAIN_ENDED, words=words)
-        nudges.nudge(nudges.watchers(campaign.pk))
+        sockets.nudge(sockets.watchers(campaign.pk))
         transitions.finish_if_done(campaign)
 
 
@@ -117,7 +117,7 @@ def _suspend(comparison: Comparison, cause: Comparison.Suspended, count: int) ->
     comparison.suspended_at, comparison.suspended_for, comparison.is_askable = timezone.now(), cause, False
     comparison.save(update_fields=["suspended_at", "suspended_for", "is_askable"])
     _note(comparison, Event.Kind.STEP_SUSPENDED, cause=cause, count=count)
-    nudges.nudge(nudges.watchers(comparison.chain.campaign_id))
+    sockets.nudge(sockets.watchers(comparison.chain.campaign_id))
 
 
 def _demand_suspended(comparison: Comparison) -> None:

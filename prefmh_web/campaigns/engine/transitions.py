@@ -34,7 +34,7 @@ from prefmh_web.campaigns.engine.open_comparisons import Ballot, OpenComparison
 from prefmh_web.campaigns.engine.rows import adapted, current, insert
 from prefmh_web.campaigns.engine.statements import Condition
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Lease, Rating, State, Vote
-from prefmh_web.campaigns.started import cheap, started_campaign
+from prefmh_web.campaigns.started import plans, started_campaign
 
 # Identical proposals, and those that no vote can change, are decided as they are opened: after so many a task goes on.
 _MOST_AT_ONCE = 8
@@ -65,7 +65,7 @@ def open_comparison(chain_id: int, drawn: sampler.Comparison[Any], proposal: Sta
 def begin_chain(chain: Chain) -> None:
     """Store a new chain of a locked campaign, and open its first comparison: at once if its kernel is cheap."""
     chain.save(force_insert=True)
-    drawn = cheap.next_one(chain)
+    drawn = plans.next_one(chain)
     first = None if drawn is None else _new_comparison(chain, drawn.comparison, drawn.proposal_id)
     _go_on(chain, first, _MOST_AT_ONCE)
 
@@ -253,7 +253,7 @@ def _make(comparison: Comparison, changes: Changes, most_at_once: int = _MOST_AT
         changes.make()
         return
     chain = comparison.chain
-    drawn = cheap.next_one(chain) if most_at_once and chain.step < chain.length else None
+    drawn = plans.next_one(chain) if most_at_once and chain.step < chain.length else None
     following = None if drawn is None else _new_comparison(chain, drawn.comparison, drawn.proposal_id)
     if following is not None and _verdict_at_opening(following) is sampler.Verdict.UNDECIDED:
         changes.insert_after(following, statements.DECIDE, statements.ADVANCE, found=Campaign.Status.RUNNING.value)

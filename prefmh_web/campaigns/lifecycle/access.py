@@ -22,7 +22,7 @@ from prefmh_web.campaigns import events
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.errors import Deleted, NotPossible
 from prefmh_web.campaigns.models import Annotator, Campaign, Invitation, Membership
-from prefmh_web.transport import nudges
+from prefmh_web.transport import sockets
 
 if TYPE_CHECKING:
     from django_stubs_ext import WithAnnotations
@@ -91,7 +91,7 @@ def remove_member(member: Membership) -> None:
     with transaction.atomic():
         if Membership.objects.filter(pk=member.pk).delete()[0]:
             events.note(member.campaign_id, events.Kind.MEMBER_REMOVED, said={"role": member.role})
-        nudges.nudge(nudges.watchers(member.campaign_id))
+        sockets.nudge(sockets.watchers(member.campaign_id))
 
 
 def invite(campaign: Campaign, *, is_single_use: bool = False) -> Invitation:
@@ -150,6 +150,6 @@ def demand_no_panel(campaign: Campaign) -> None:
 def _withdraw(people: QuerySet[Annotator]) -> None:
     ids = list(people.filter(removed_at__isnull=True).values_list("pk", flat=True))
     people.filter(pk__in=ids).update(removed_at=timezone.now())
-    nudges.nudge(*map(nudges.voter, ids))
+    sockets.nudge(*map(sockets.voter, ids))
     # After the commit: whoever returns a lease locks its comparison, which nobody does while holding an annotator.
     transaction.on_commit(lambda: leases.withdraw(ids), robust=True)

@@ -19,7 +19,7 @@ from prefmh_web.campaigns.errors import Deleted
 from prefmh_web.campaigns.lifecycle import drafts, fixed
 from prefmh_web.campaigns.models import Campaign, columns_of
 from prefmh_web.config import CampaignConfig, Change, changes_between
-from prefmh_web.transport import nudges
+from prefmh_web.transport import sockets
 
 _BUDGET, _CAPS = ("study", "budget"), "caps"
 
@@ -49,7 +49,7 @@ def apply(campaign: Campaign, config: CampaignConfig, by: User | None = None, fi
         fixed.demand_allowed(locked, changed)
         _write(locked, config, changed, by)
     campaign.refresh_from_db()
-    nudges.nudge(nudges.watchers(campaign.pk))
+    sockets.nudge(sockets.watchers(campaign.pk))
 
 
 def rename(campaign: Campaign, name: str, by: User) -> None:

@@ -18,7 +18,7 @@ from prefmh_web.campaigns import dispatch, events
 from prefmh_web.campaigns.errors import Deleted, NotPossible
 from prefmh_web.campaigns.lifecycle import status
 from prefmh_web.campaigns.models import Campaign, Chain
-from prefmh_web.transport import nudges
+from prefmh_web.transport import sockets
 
 
 def extend(campaign: Campaign, steps: int, by: User | None = None) -> None:
@@ -49,7 +49,7 @@ def extend(campaign: Campaign, steps: int, by: User | None = None) -> None:
             _go_on(locked, chains, before)
     # What the caller holds may have been read before somebody else changed it.
     campaign.refresh_from_db()
-    nudges.nudge(nudges.voters(campaign.pk), nudges.watchers(campaign.pk))
+    sockets.nudge(sockets.voters(campaign.pk), sockets.watchers(campaign.pk))
 
 
 def _demand_extensible(campaign: Campaign, chains: list[Chain]) -> int:

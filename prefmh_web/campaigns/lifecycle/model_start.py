@@ -33,7 +33,7 @@ from prefmh_web.endpoints.language_model import ServedModel
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.negotiation import alters_the_law
 from prefmh_web.endpoints.writers import is_run_here
-from prefmh_web.transport import nudges
+from prefmh_web.transport import sockets
 from sampler import judges as model_judges
 
 
@@ -56,7 +56,7 @@ def begin(campaign: Campaign) -> None:
     Campaign.objects.filter(pk=campaign.pk, status=Campaign.Status.DRAFT).update(
         start_trouble="", starting_since=timezone.now(), start_progress="waiting for a worker"
     )
-    nudges.nudge(nudges.watchers(campaign.pk))
+    sockets.nudge(sockets.watchers(campaign.pk))
 
 
 def examined(campaign: Campaign) -> Models:
@@ -350,4 +350,4 @@ def _tell(campaign: Campaign, progress: str) -> None:
     """Show on the page of a draft that is being started how far that is."""
     starting = Campaign.objects.filter(pk=campaign.pk, status=Campaign.Status.DRAFT, starting_since__isnull=False)
     if starting.update(start_progress=progress[:200]):
-        nudges.nudge(nudges.watchers(campaign.pk))
+        sockets.nudge(sockets.watchers(campaign.pk))

@@ -35,7 +35,7 @@ from prefmh_web.campaigns.started import objects, plan_of, started_campaign
 from prefmh_web.endpoints.errors import EndpointError
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.objects import media
-from prefmh_web.transport import nudges
+from prefmh_web.transport import sockets
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ def note_trouble(campaign: Campaign, reason: str) -> None:
     Campaign.objects.filter(pk=campaign.pk, status=Campaign.Status.DRAFT).update(
         start_trouble=reason[:500], starting_since=None, start_progress=""
     )
-    nudges.nudge(nudges.watchers(campaign.pk))
+    sockets.nudge(sockets.watchers(campaign.pk))
 
 
 def start(campaign: Campaign) -> None:
@@ -178,7 +178,7 @@ def pause_at_cap(campaign: Campaign) -> None:
     if not marked.update(status=Campaign.Status.PAUSED):
         return
     logger.info("campaign %s is paused: %s", campaign.pk, campaign.paused_because)
-    nudges.nudge(nudges.voters(campaign.pk), nudges.watchers(campaign.pk))
+    sockets.nudge(sockets.voters(campaign.pk), sockets.watchers(campaign.pk))
 
 
 def resume(campaign: Campaign) -> None:
@@ -307,7 +307,7 @@ def _change(campaign: Campaign, before: Campaign.Status, after: Campaign.Status,
     _reload(campaign)
     if not changed:
         raise _not_from(campaign, before, after)
-    nudges.nudge(nudges.voters(campaign.pk), nudges.watchers(campaign.pk))
+    sockets.nudge(sockets.voters(campaign.pk), sockets.watchers(campaign.pk))
 
 
 def _not_from(campaign: Campaign, before: Campaign.Status, after: Campaign.Status) -> NotPossible:

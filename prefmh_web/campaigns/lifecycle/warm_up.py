@@ -22,8 +22,8 @@ import sampler
 from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import OF_THE_START, Campaign, Chain, Comparison
-from prefmh_web.campaigns.monitoring.walks import late_chains
-from prefmh_web.transport import nudges
+from prefmh_web.campaigns.monitoring.trajectories import late_chains
+from prefmh_web.transport import sockets
 
 
 def over() -> QuerySet[Campaign]:
@@ -65,7 +65,7 @@ def _store(campaign: Campaign, tuning: dict[str, Any]) -> bool:
             return False
         for chain in campaign.chains.filter(step__gte=campaign.warm_up, step__lt=F("length")):
             dispatch.propose(chain)
-        nudges.nudge(nudges.watchers(campaign.pk))
+        sockets.nudge(sockets.watchers(campaign.pk))
     return True
 
 

@@ -30,14 +30,14 @@ from prefmh_web.campaigns.model_judges.kinds import Answers, Asking, JudgeKind, 
 from prefmh_web.campaigns.model_judges.storing import stored_in_the_end
 from prefmh_web.campaigns.model_judges.turn_claims import TurnClaim, kept
 from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Turn
-from prefmh_web.campaigns.started import cheap, numbers, started_campaign
+from prefmh_web.campaigns.started import objects, plans, started_campaign
 from prefmh_web.endpoints import accounting
 from prefmh_web.endpoints.calls import unless_full
 from prefmh_web.endpoints.errors import EndpointError, TryLater
 from prefmh_web.endpoints.identity import Admitted, Identity
 from prefmh_web.endpoints.limits import alike
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.transport import nudges
+from prefmh_web.transport import sockets
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def try_again(campaign: Campaign, *, accepting: bool = False) -> int:
             comparisons.update(Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True))
         for comparison in comparisons:
             dispatch.judge(comparison)
-        nudges.nudge(nudges.watchers(campaign.pk))
+        sockets.nudge(sockets.watchers(campaign.pk))
     return len(turns) + going_on
 
 
@@ -119,7 +119,7 @@ def _claim(comparison_id: int, judge_id: int) -> _Taken | None:
             return None
         judge, endpoint, has_cap = asked
         kind = kind_of(started_campaign(campaign).config, judge.place)
-        if not numbers.may_be_judged(comparison):
+        if not objects.may_be_judged(comparison):
             # Whoever stores the numbers that it is shown gives the hint.
             return None
         asking = kind.wanted(comparison, judge)
@@ -139,7 +139,7 @@ def _claim(comparison_id: int, judge_id: int) -> _Taken | None:
             # On their way when whoever asked for them died.
             spending.note_repeated(campaign.pk, judge.place, before.asked)
         claim = TurnClaim.take(comparison, judge, asking.state, reserved)
-        nudges.nudge(nudges.watchers(campaign.pk))
+        sockets.nudge(sockets.watchers(campaign.pk))
     return _Taken(asking, kind, claim, endpoint)
 
 
@@ -155,7 +155,7 @@ def _is_taken(mine: Turn) -> bool:
 
 def _store(taken: _Taken, answers: Answers, admitted: Admitted, known: Rows, tally: accounting.Tally) -> None:
     # Before anything is locked: these answers may open the chain's next comparison.
-    cheap.prepare(taken.asking.comparison.chain.campaign)
+    plans.prepare(taken.asking.comparison.chain.campaign)
     with locked(taken.asking.comparison.pk) as comparison:
         rows = _rows_of(taken.asking.judge, answers.identities, known)
         taken.kind.store(taken.asking, comparison, answers, rows)
@@ -190,9 +190,9 @@ def _end_turn(taken: _Taken, comparison: Comparison, failure: EndpointError | No
     if comparison.verdict is None and failure is None:
         # People's votes may have come between; and a vote on its way keeps others from being asked.
         dispatch.judge(comparison)
-    nudges.nudge(nudges.voters(campaign.pk), nudges.watchers(campaign.pk))
+    sockets.nudge(sockets.voters(campaign.pk), sockets.watchers(campaign.pk))
 
 
 def _stop(campaign: Campaign, judge: Judge, reason: str) -> None:
     frozen_judges.stop(judge, f"{judge.answered_by}: {reason}")
-    nudges.nudge(nudges.watchers(campaign.pk))
+    sockets.nudge(sockets.watchers(campaign.pk))

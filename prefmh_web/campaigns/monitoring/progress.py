@@ -23,9 +23,8 @@ from prefmh_web.campaigns.models import (
 )
 from prefmh_web.campaigns.monitoring.panel import Wait, waits_in
 from prefmh_web.campaigns.monitoring.sides import Unanswered, unanswered_in
-from prefmh_web.campaigns.monitoring.steps import StepRow, recent_steps
-from prefmh_web.campaigns.monitoring.suspended import SuspendedStep, suspended_in
-from prefmh_web.campaigns.monitoring.walks import WalkStanding, walks_of
+from prefmh_web.campaigns.monitoring.steps import StepRow, SuspendedStep, recent_steps, suspended_in
+from prefmh_web.campaigns.monitoring.trajectories import WalkStanding, walks_of
 from prefmh_web.campaigns.started import objects
 
 Acceptance = sampler.diagnostics.Acceptance

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from django.db.models import Count, F, Q
 
 from prefmh_web.campaigns.models import Judge, Lease, Side, Vote
-from prefmh_web.campaigns.monitoring.judging import Share
+from prefmh_web.campaigns.monitoring.models import Share
 
 if TYPE_CHECKING:
     from prefmh_web.campaigns.monitoring.progress import ChainProgress

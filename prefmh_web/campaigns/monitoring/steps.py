@@ -1,20 +1,28 @@
-"""Steps of a campaign as a researcher reads them: which are wanted, and on what each was decided. Reads only."""
+"""Steps of a campaign as a researcher reads them: which are wanted, and on what each was decided. Reads only.
+
+The steps of a campaign that are suspended now, with their objects. Reads only.
+
+Problems that people report with a pair that they skip. No verdict depends on them; the researcher reads them.
+"""
 
 from __future__ import annotations
 
+import uuid
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Avg, DurationField, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce, Now
 
-from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Rating, Vote
+from prefmh_web.campaigns import events
+from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Event, Judge, Lease, Rating, ReportReason, Vote
 from prefmh_web.campaigns.started import started_campaign
-from prefmh_web.campaigns.started.numbers import scores_of
+from prefmh_web.campaigns.started.objects import scores_of
 from prefmh_web.campaigns.voters import key_of, with_numbers
 
 
@@ -203,3 +211,92 @@ def _scored(campaign: Campaign, steps: Sequence[Comparison], names: Sequence[str
 
 def _objects(steps: Iterable[Comparison]) -> set[int]:
     return {state for step in steps for state in (step.current_id, step.proposal_id)}
+
+
+@dataclass(frozen=True)
+class SuspendedStep:
+    """A step that waits for the researcher.
+
+    Args:
+        count: after how many skips, or after reports of how many people.
+    """
+
+    comparison: Comparison
+    count: int
+
+
+def suspended_in(campaign: Campaign) -> Sequence[SuspendedStep]:
+    """Return the steps that are suspended, the one that has waited longest first."""
+    found = Comparison.objects.filter(chain__campaign=campaign, verdict=None, suspended_at__isnull=False)
+    pairs = found.filter(chain__ended_at=None).select_related("chain", "current", "proposal").order_by("suspended_at")
+    steps = list(pairs.defer("current__code", "proposal__code"))
+    counts: dict[tuple[int, int], int] = {}
+    if steps:
+        # The last one of a step holds.
+        for data in Event.objects.filter(campaign=campaign, kind=Event.Kind.STEP_SUSPENDED).values_list(
+            "data", flat=True
+        ):
+            counts[data["chain_index"], data["step"]] = data["count"]
+    return [SuspendedStep(each, counts[each.chain.place, each.step]) for each in steps]
+
+
+def note(key: uuid.UUID, annotator: Annotator, reason: ReportReason, text: str) -> Lease | None:
+    """Store a problem with a pair that somebody has skipped, or that went to somebody else while they wrote. The first
+    report of a pair holds; one that was answered with a vote is left as it is.
+
+    Args:
+        key: of a pair that this person was shown.
+
+    Returns:
+        The pair's lease if the report is new; None if it is not, or the pair is no question of the campaign.
+    """
+    with transaction.atomic():
+        # Locked: of the same report sent twice, the second one waits here; and who is forgotten in this moment has
+        # written it before, or writes nothing any more.
+        person = Annotator.objects.select_for_update(no_key=True).get(pk=annotator.pk)
+        lease = Lease.objects.select_related("comparison__chain").filter(key=key, annotator=person).first()
+        is_voted = lease is not None and lease.ending == Lease.Ending.VOTED
+        if person.removed_at or is_voted or _reports(person.campaign_id).filter(data__key=str(key)).exists():
+            return None
+        pair = {
+            "chain_index": lease and lease.comparison.chain.place,
+            "step": lease and lease.comparison.step,
+            "proposal_side": lease and lease.proposal_side,
+        }
+        said = {"key": key, "reason": reason, "text": text, **pair}
+        events.note(person.campaign_id, Event.Kind.REPORTED, said=said, voter=person)
+        return lease
+
+
+def remove(annotators: Collection[int]) -> int:
+    """Remove what people have reported, who are forgotten; return how much that was."""
+    return Event.objects.filter(voter__in=annotators, kind=Event.Kind.REPORTED).delete()[0]
+
+
+def problems_in(campaign: Campaign) -> QuerySet[Event]:
+    """Return what has been reported in a campaign, the latest first."""
+    return with_numbers(_reports(campaign.pk), "voter").order_by("-pk")
+
+
+def _reports(campaign_id: int) -> QuerySet[Event]:
+    return Event.objects.filter(campaign=campaign_id, kind=Event.Kind.REPORTED)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A report with the pair that it is about, where that is a question of the campaign."""
+
+    event: Event
+    lease: Lease | None
+
+    @property
+    def reason(self) -> str:
+        """What is wrong, in words."""
+        return str(ReportReason(self.event.data["reason"]).label)
+
+
+def with_pairs(found: Sequence[Event]) -> list[Problem]:
+    """Return reports with their pairs, in one query."""
+    pairs = ("comparison__chain", "comparison__current", "comparison__proposal")
+    leases = Lease.objects.select_related(*pairs).in_bulk([uuid.UUID(each.data["key"]) for each in found])
+    return [Problem(each, leases.get(uuid.UUID(each.data["key"]))) for each in found]

@@ -31,7 +31,7 @@ from prefmh_web.campaigns.started import objects, plan_of, position_of
 from prefmh_web.campaigns.started.plans import space_of, state_of
 from prefmh_web.endpoints.calls import ahead_of_time
 from prefmh_web.endpoints.errors import EndpointError, TryLater
-from prefmh_web.transport import nudges
+from prefmh_web.transport import sockets
 
 logger = logging.getLogger(__name__)
 
@@ -197,7 +197,7 @@ def _rest(campaign: Campaign, which: Q, seconds: float, reason: str) -> None:
     Chain.objects.filter(which, pk__in=unopened_chains().filter(campaign=campaign)).update(
         waits_until=timezone.now() + timedelta(seconds=seconds), waits_because=reason[:300]
     )
-    nudges.nudge(nudges.watchers(campaign.pk))
+    sockets.nudge(sockets.watchers(campaign.pk))
 
 
 def _drawn(campaign: Campaign, positions: Sequence[sampler.Position[Any]]) -> Sequence[sampler.Comparison[Any]]:

@@ -20,7 +20,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Measured, State
 from prefmh_web.campaigns.started import objects
-from prefmh_web.transport import nudges
+from prefmh_web.transport import sockets
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ def _measure_some(campaign: Campaign) -> bool:
         states = unmeasured(campaign).filter(pk__in=waiting[first : first + _AT_ONCE])
         rows = [Measured(state=state, numbers=_numbers(campaign, state)) for state in _with_campaign(states)]
         Measured.objects.bulk_create(rows, ignore_conflicts=True)
-        nudges.nudge(nudges.watchers(campaign.pk))
+        sockets.nudge(sockets.watchers(campaign.pk))
     return len(waiting) == _A_TASK
 
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.engine import reading, transitions
 from prefmh_web.campaigns.models import Campaign, Comparison
-from prefmh_web.campaigns.started import cheap, started_campaign
-from prefmh_web.campaigns.started.numbers import scores_of
+from prefmh_web.campaigns.started import plans, started_campaign
+from prefmh_web.campaigns.started.objects import scores_of
 
 
 def go_on(campaign: Campaign) -> None:
@@ -26,7 +26,7 @@ def go_on(campaign: Campaign) -> None:
             dispatch.judge(comparison)
         return
     if keys:
-        cheap.prepare(campaign)
+        plans.prepare(campaign)
     for key in keys:
         with reading.locked(key) as comparison:
             transitions.decide_by_scores(comparison)

@@ -23,7 +23,7 @@ from prefmh_web.campaigns.models import Campaign, CampaignScorer, Chain, Compari
 from prefmh_web.campaigns.proposals import scored_steps
 from prefmh_web.campaigns.started import objects
 from prefmh_web.scorers import Answer, NoScore, ScorerError, ScorerInterrupted, found_again
-from prefmh_web.transport import nudges
+from prefmh_web.transport import sockets
 
 logger = logging.getLogger(__name__)
 
@@ -100,12 +100,12 @@ def _score_batch(campaign: Campaign, scorer: CampaignScorer) -> bool:
     except ScorerError as error:
         logger.warning("a scorer fails: %s", error, extra={"campaign": campaign.pk})
         CampaignScorer.objects.filter(pk=scorer.pk).update(stopped_because=str(error)[:500])
-        nudges.nudge(nudges.watchers(campaign.pk))
+        sockets.nudge(sockets.watchers(campaign.pk))
         return False
     # Somebody whose claim ran out may have stored the same ones.
     rows = [_row(campaign, state, scorer, answer) for state, answer in zip(states, answers, strict=True)]
     Score.objects.bulk_create(rows, ignore_conflicts=True)
-    nudges.nudge(nudges.watchers(campaign.pk))
+    sockets.nudge(sockets.watchers(campaign.pk))
     return True
 
 

@@ -28,7 +28,7 @@ from prefmh_web.campaigns.models import (
 from prefmh_web.campaigns.record import cells
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.campaigns.started import objects
-from prefmh_web.campaigns.started.numbers import scores_of
+from prefmh_web.campaigns.started.objects import scores_of
 from prefmh_web.campaigns.voters import numbers_in
 from sampler import tables
 

@@ -10,7 +10,7 @@ objects     an object as a row, as the sampler's state, and as what presenters s
 from __future__ import annotations
 
 from prefmh_web.campaigns.started.campaign import StartedCampaign, StartedJudge, started_campaign
-from prefmh_web.campaigns.started.context import context_of, contexts_by_content
+from prefmh_web.campaigns.started.objects import context_of, contexts_by_content
 from prefmh_web.campaigns.started.plans import plan_of, position_of
 
 __all__ = [

@@ -2,18 +2,22 @@
 
 An object that a chain makes is stored once, under the number of the step that proposed it, in the transaction that
 opens the step. It is encoded before that transaction: that may take long, and locks are held for a short time only.
+
+What is shown with an object, as the config says: further columns of its list; of a text that a model wrote, what it
+was to work on, and the number of a scorer.
+
+The numbers that scorers have given objects, where steps wait for these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import sampler
-from prefmh_web.campaigns.models import Campaign, Chain, State
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Score, State
 from prefmh_web.campaigns.started.campaign import started_campaign
-from prefmh_web.campaigns.started.context import context_of
 from prefmh_web.campaigns.started.plans import decoder_of, space_of
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.objects import ObjectKind, StoredObject, media
@@ -136,3 +140,63 @@ def made(campaign: Campaign, chain: int, step: int, code: str, content: str) -> 
         picture=picture,
         media_type="image/png" if picture else "",
     )
+
+
+NO_NUMBER_YET = "0.000"
+"""For a number that will be there before anybody is asked: as long, for whoever counts the tokens of a prompt."""
+
+
+def context_of(row: State, config: sampler.ChainConfig) -> Context:
+    """Return what stands in the columns that a config shows, in their order, empty cells included."""
+    if not config.context:
+        # The columns are not read with a pair: without this each object would take one statement more.
+        return ()
+    if isinstance(config.space, sampler.ServedTextsConfig):
+        cells = _of_a_written_text(row, config, config.space)
+    else:
+        cells = row.columns
+    return tuple(ContextLine(shown.label, cells.get(shown.column, "")) for shown in config.context)
+
+
+def contexts_by_content(campaign: Campaign, config: sampler.ChainConfig, *contents: str) -> tuple[Context, ...]:
+    """Return what is shown with objects that somebody has written down; nothing with one that is not in the list."""
+    if not config.context:
+        return ((),) * len(contents)
+    found = campaign.states.filter(content__in=contents).only("content", "columns", "place")
+    rows = {row.content: row for row in found}
+    return tuple(context_of(rows[content], config) if content in rows else () for content in contents)
+
+
+def _of_a_written_text(row: State, config: sampler.ChainConfig, space: sampler.ServedTextsConfig) -> dict[str, str]:
+    # Its number says whose it is: see `sampler.state_number`.
+    cells = {"source": space.source_of(row.place % config.chains_at_most)}
+    if config.estimate:
+        number = None
+        if row.pk is not None:
+            found = Score.objects.filter(state=row, scorer__name=config.estimate)
+            number = found.values_list("value", flat=True).first()
+        # Three decimals, as the paper's judges of translations see it.
+        cells["estimate"] = NO_NUMBER_YET if number is None else f"{number:.3f}"
+    return cells
+
+
+def scores_of(campaign: Campaign, states: Collection[int]) -> dict[int, Mapping[str, float]]:
+    """Return the numbers of the config's scorers for some objects, by their keys; of each those that it has."""
+    scorers = started_campaign(campaign).config.awaited_scorers
+    found = Score.objects.filter(
+        state__in=states, scorer__campaign=campaign, scorer__name__in=scorers, value__isnull=False
+    )
+    given: dict[int, dict[str, float]] = {key: {} for key in states}
+    for state, scorer, value in found.values_list("state_id", "scorer__name", "value"):
+        if value is not None:
+            given[state][scorer] = value
+    return dict(given)
+
+
+def may_be_judged(comparison: Comparison) -> bool:
+    """Return whether judges may be asked: the estimates that they are shown are there, if they are shown any."""
+    campaign = comparison.chain.campaign
+    if not started_campaign(campaign).config.estimate:
+        return True
+    pair = (comparison.current_id, comparison.proposal_id)
+    return all(scores_of(campaign, pair).values())

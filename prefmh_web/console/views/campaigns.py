@@ -18,7 +18,7 @@ from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, State
-from prefmh_web.campaigns.monitoring.problems import problems_in
+from prefmh_web.campaigns.monitoring.steps import problems_in
 from prefmh_web.campaigns.started import objects
 from prefmh_web.console.board import board_for
 from prefmh_web.console.estimates import asks_models
@@ -26,7 +26,7 @@ from prefmh_web.console.forms.changes import CapFields
 from prefmh_web.console.forms.copies import PilotForm
 from prefmh_web.console.tabs import frame
 from prefmh_web.objects import media
-from prefmh_web.participants.budget import estimate_of, spending_of
+from prefmh_web.participants.limits import estimate_of, spending_of
 from prefmh_web.participants.recruiting import terms_of
 from prefmh_web.setup import apply, copies
 from prefmh_web.transport import rate_limits

@@ -21,7 +21,7 @@ from prefmh_web.console.forms.erasure import ForceForm
 from prefmh_web.console.forms.study_forms import ParticipantsForm, ProtocolForm
 from prefmh_web.console.views.campaigns import campaign_for, posts_by_user, told
 from prefmh_web.participants import answers as answer_table
-from prefmh_web.participants import budget, erasure, own_pairs, payments, places
+from prefmh_web.participants import attention, erasure, limits, payments
 from prefmh_web.participants.models import Participation
 from prefmh_web.recruiters import RECRUITERS
 from prefmh_web.transport.downloads import stream
@@ -48,8 +48,8 @@ def participants(request: SignedInRequest, campaign_id: int) -> HttpResponse:
         "link": invitation and study.platform.link(request.build_absolute_uri(invitation.get_absolute_url())),
         "joined": parts.count(),
         "places": study.places,
-        "placed": places.held(campaign, study).count(),
-        "spending": budget.spending_of(campaign, study),
+        "placed": limits.held(campaign, study).count(),
+        "spending": limits.spending_of(campaign, study),
         "asks_about_person": bool(study.protocol.questions),
         "ended": parts.exclude(outcome="").count(),
         "unpaid": payments.unsettled(campaign),
@@ -68,7 +68,7 @@ def protocol(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     form, protocol = ProtocolForm(campaign, _sent(request)), campaign.config.study.protocol
     if (done := _saved(request, campaign, form, {"start": "campaign"}, "protocol")) is not None:
         return done
-    taught = own_pairs.states_among(protocol, campaign)
+    taught = attention.states_among(protocol, campaign)
     context = {"campaign": campaign, "form": form, "taught": taught, "has_pairs": bool(protocol.own_pairs)}
     return render(request, "console/protocol.html", context)
 

@@ -21,7 +21,7 @@ from prefmh_web.console.forms.erasure import ErasureForm
 from prefmh_web.console.forms.people import BonusForm, ExclusionForm, PeopleForm
 from prefmh_web.console.tabs import frame
 from prefmh_web.console.views.campaigns import campaign_for, posts_by_user
-from prefmh_web.participants import exclusion, gold_agreement, payments, speed
+from prefmh_web.participants import attention, exclusion, payments, speed
 from prefmh_web.participants.people import Person, people_of, person_of
 
 A_PAGE = 100
@@ -39,8 +39,8 @@ def people(request: SignedInRequest, campaign_id: int) -> HttpResponse:
         "panel": campaign.has_panel,
         "all": len(everybody),
         "page": pages.get_page(request.GET.get("page")),
-        "gold": (gold := gold_agreement.answers_in(campaign)),
-        "gold_alike": gold_agreement.share_alike(gold),
+        "gold": (gold := attention.answers_in(campaign)),
+        "gold_alike": attention.share_alike(gold),
         "most_a_minute": speed.most_a_minute(campaign),
     }
     return render(request, "console/people.html", context, status=200 if form.is_valid() else 400)

@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from prefmh_web.campaigns.monitoring import problems as reported
+from prefmh_web.campaigns.monitoring import steps
 from prefmh_web.console.views.campaigns import campaign_for
 
 _A_PAGE = 50
@@ -17,6 +17,6 @@ _A_PAGE = 50
 def problems(request: HttpRequest, campaign_id: int) -> HttpResponse:
     """List the problems that people have reported, the latest first."""
     campaign = campaign_for(request, campaign_id)
-    page = Paginator(reported.problems_in(campaign), _A_PAGE).get_page(request.GET.get("page"))
-    found = reported.with_pairs(list(page))
+    page = Paginator(steps.problems_in(campaign), _A_PAGE).get_page(request.GET.get("page"))
+    found = steps.with_pairs(list(page))
     return render(request, "console/problems.html", {"campaign": campaign, "page": page, "problems": found})

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 
 from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.campaigns.monitoring.costs import costs_of
+from prefmh_web.campaigns.monitoring.models import costs_of
 from prefmh_web.campaigns.monitoring.results import figures_of, samples_in, shown_samples
 from prefmh_web.console import methods
 from prefmh_web.console.spreads import spreads_of

@@ -20,7 +20,7 @@ from prefmh_web.config.misfits import questions_of
 from prefmh_web.console.sandbox import PAIRS, Sandbox, SandboxPair, asks_people, begin, shown
 from prefmh_web.console.unstored import Unstored
 from prefmh_web.console.views.campaigns import campaign_for, posts_by_user
-from prefmh_web.participants import completion, own_pairs
+from prefmh_web.participants import attention, completion
 from prefmh_web.participants.markdown import rendered
 from prefmh_web.participants.models import Stage
 from prefmh_web.participants.options import options_of
@@ -156,7 +156,7 @@ def _practice(walked: Sandbox) -> dict[str, object]:
         "is_screen": True,
         "exercise": exercise,
         "page": Page(page_of(Stage.PRACTICE), PracticeForm(exercise), rendered("")),  # type: ignore[arg-type]  # it is a page
-        "question": own_pairs.question_of(pair, walked.config),
+        "question": attention.question_of(pair, walked.config),
         "options": options_of(kind, pair.first, pair.second, lambda side: sides[side].address, around),
         "context": around.shared,
     }

@@ -14,7 +14,7 @@ from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, Comparison
-from prefmh_web.campaigns.monitoring.suspended import suspended_in
+from prefmh_web.campaigns.monitoring.steps import suspended_in
 from prefmh_web.console.forms.changes import EndForm
 from prefmh_web.console.views.campaigns import campaign_for, posts_by_user
 

@@ -13,7 +13,7 @@ from prefmh_web.campaigns import dispatch, lifecycle, tasks
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import warm_up
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Side
-from prefmh_web.campaigns.monitoring.walks import late_chains
+from prefmh_web.campaigns.monitoring.trajectories import late_chains
 from prefmh_web.campaigns.proposals import drawing
 from tests.support.campaigns import (
     WARM_UP,

@@ -1,4 +1,18 @@
-"""A budget in answers: a campaign starts only if all that it can ask for fits, and no more than that is ever given.
+"""How long somebody has been active: how long pairs stood before them that they answered or skipped, repeats included.
+
+Where the setup says so, a part ends once that comes to a number of minutes. It depends on the clock alone, and on no
+pair's content. Time away costs nobody anything: a pair whose time runs out is not counted.
+
+Places: how many people can take part, in all and for each answer to a question. Taken and lost here only.
+
+Somebody holds a place from the last stage before practice on; without practice, from the last one before the votes. A
+part that ends without pay gives it back, and so does an absence. It is taken under the lock of the study, so
+there is never one too many.
+
+How long somebody has waited for a pair. Where the protocol says so, a part ends after that, paid: waiting costs the
+participant nothing. It depends on the clock and on who else votes, and on no pair's content.
+
+A budget in answers: a campaign starts only if all that it can ask for fits, and no more than that is ever given.
 
 An answer is a vote of a person, one that came too late included, or an answer to a trial that is no vote. A pair that
 is skipped, or whose time runs out, costs nothing.
@@ -19,21 +33,174 @@ because a step is decided early do not add to it, for that would depend on what 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 
-from django.db.models import Count, F, Q, Sum
+from django.db import transaction
+from django.db.models import Count, DurationField, F, Max, Q, QuerySet, Sum
+from django.db.models.fields.json import KeyTransform
+from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.models import Annotator, Campaign, Vote
+from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Vote
 from prefmh_web.campaigns.started import started_campaign
-from prefmh_web.config import Protocol, Study
-from prefmh_web.participants import places
-from prefmh_web.participants.models import Check
-from prefmh_web.participants.recruiting import terms_of
+from prefmh_web.config import Outcome, Pay, Protocol, Study
+from prefmh_web.participants.models import Check, Participation
+from prefmh_web.participants.recruiting import going_on, terms_of
 from sampler.judges import trials_after
+
+
+def minutes_of(annotators: QuerySet[Annotator]) -> Mapping[int, float]:
+    """Return for each annotator how many minutes they were active; 0 for all others."""
+    done = (Lease.Ending.VOTED, Lease.Ending.SKIPPED)
+    asked = Lease.objects.filter(annotator__in=annotators, ending__in=done).order_by()
+    shown = Sum(F("ended_at") - F("issued_at"), output_field=DurationField())
+    repeats = Check.objects.filter(kind=Check.Kind.REPEAT, answered_at__isnull=False).order_by()
+    repeats = repeats.filter(participation__annotator__in=annotators)
+    repeated = Sum(F("answered_at") - F("shown_at"), output_field=DurationField())
+    minutes: defaultdict[int, float] = defaultdict(float)
+    for spent_by in (
+        asked.values_list("annotator").annotate(spent=shown),
+        repeats.values_list("participation__annotator").annotate(spent=repeated),
+    ):
+        for pk, spent in spent_by:
+            minutes[pk] += spent.total_seconds() / 60
+    return minutes
+
+
+def minutes_done(annotator: Annotator) -> float | None:
+    """Return how many minutes somebody was active; None, without a look, where that is not limited."""
+    if terms_of(annotator.campaign).most_active_minutes is None:
+        return None
+    return minutes_of(Annotator.objects.filter(pk=annotator.pk))[annotator.pk]
+
+
+def has_been_active_enough(annotator: Annotator) -> bool:
+    """True if somebody has been active for as long as is asked of them. It costs nothing where there is no limit."""
+    minutes = minutes_done(annotator)
+    return minutes is not None and minutes >= (terms_of(annotator.campaign).most_active_minutes or 0)
+
+
+def active_enough() -> Sequence[int]:
+    """Return the annotators whose parts go on although they have been active for that long."""
+    found: list[int] = []
+    for campaign in going_on():
+        if (most := campaign.config.study.most_active_minutes) is None:
+            continue
+        parts = Participation.objects.filter(campaign=campaign, outcome="")
+        minutes = minutes_of(Annotator.objects.filter(pk__in=parts.values("annotator")))
+        found += [pk for pk, spent in minutes.items() if spent >= most]
+    return found
+
+
+def take(part: Participation, study: Study) -> bool:
+    """Give somebody a place, and return True, if one is free. The caller holds the lock of the study."""
+    if not _is_free(part, study):
+        return False
+    Participation.objects.filter(pk=part.pk).update(placed_at=timezone.now())
+    return True
+
+
+def held(campaign: Campaign, study: Study) -> QuerySet[Participation]:
+    """Return the parts that hold a place."""
+    unpaid, if_voted = ([each for each in Outcome if study.paid(each, votes) is Pay.NOTHING] for votes in (1, 0))
+    has_not_voted = Q(annotator__votes_cast=0)
+    placed = Participation.objects.filter(campaign=campaign, placed_at__isnull=False)
+    as_set_up = placed.exclude(outcome__in=unpaid, pay="").exclude(has_not_voted, outcome__in=if_voted, pay="")
+    return as_set_up.exclude(pay=Pay.NOTHING)
+
+
+def are_all_taken(campaign: Campaign, study: Study) -> bool:
+    """True if nobody new can have a place, whatever they answer."""
+    return study.places is not None and held(campaign, study).count() >= study.places
+
+
+def are_limited(study: Study) -> bool:
+    """True if not everybody can have a place."""
+    return study.places is not None or any(question.places for question in study.protocol.questions)
+
+
+def _is_free(part: Participation, study: Study) -> bool:
+    others = held(part.campaign, study).exclude(pk=part.pk)
+    if study.places is not None and others.count() >= study.places:
+        return False
+    for question in study.protocol.questions:
+        answer = part.answers.get(question.name, {}).get("answer", "")
+        most = question.places.get(answer)
+        # Not by a look-up in words: a question's name may have two underscores.
+        given = KeyTransform("answer", KeyTransform(question.name, "answers"))
+        same = others.alias(given=given).filter(given=answer)
+        if most is not None and same.count() >= most:
+            return False
+    return True
+
+
+def take_from_absent() -> int:
+    """Take the places of people who have been away for too long, where places are limited; return how many."""
+    under_way = [each for each in going_on() if each.is_under_way and are_limited(each.config.study)]
+    return sum(map(_take_from_absent, under_way))
+
+
+def _take_from_absent(campaign: Campaign) -> int:
+    study = campaign.config.study
+    minutes = study.absent_minutes or study.most_minutes
+    if minutes is None:
+        return 0
+    limit = timezone.now() - timedelta(minutes=minutes)
+    here = Participation.objects.filter(campaign=campaign, placed_at__isnull=False, outcome="")
+    # What an open page renews lies in the future, by much less than a minute counts here.
+    away = here.filter(seen_at__lt=limit).filter(
+        Q(annotator__online_until__isnull=True) | Q(annotator__online_until__lt=limit)
+    )
+    asked = away.annotate(asked_at=Max("annotator__leases__issued_at"))
+    gone = asked.filter(Q(asked_at__isnull=True) | Q(asked_at__lt=limit)).values_list("pk", flat=True)
+    with transaction.atomic():
+        # Looked at again under their locks: who comes back in this moment keeps the place.
+        free = Participation.objects.select_for_update(skip_locked=True, no_key=True)
+        still_gone = list(free.filter(pk__in=list(gone), seen_at__lt=limit, outcome="").values_list("pk", flat=True))
+        return Participation.objects.filter(pk__in=still_gone).update(placed_at=None)
+
+
+def note(annotator: Annotator, *, is_waiting: bool) -> None:
+    """Note that somebody has just found no pair, or has one again. It costs nothing where waits end no part."""
+    if terms_of(annotator.campaign).wait_minutes is None:
+        return
+    # After the commit: whoever settles a part locks it before its annotator, and a vote holds the annotator.
+    transaction.on_commit(lambda: _note(annotator.pk, is_waiting=is_waiting))
+
+
+def _note(annotator_id: int, *, is_waiting: bool) -> None:
+    parts = Participation.objects.filter(annotator=annotator_id, outcome="")
+    if is_waiting:
+        parts.filter(waits_since=None).update(waits_since=timezone.now())
+    else:
+        parts.exclude(waits_since=None).update(waits_since=None)
+
+
+def has_waited_enough(annotator: Annotator) -> bool:
+    """True if somebody has waited for as long as the protocol asks of them."""
+    minutes = terms_of(annotator.campaign).wait_minutes
+    if minutes is None:
+        return False
+    limit = timezone.now() - timedelta(minutes=minutes)
+    return Participation.objects.filter(annotator=annotator, waits_since__lte=limit).exists()
+
+
+def has_ended(annotator: Annotator) -> bool:
+    """True if a part has ended where waits can end one: then no further pair is leased."""
+    if terms_of(annotator.campaign).wait_minutes is None:
+        return False
+    return Participation.objects.filter(annotator=annotator).exclude(outcome="").exists()
+
+
+def waiting_too_long() -> Sequence[int]:
+    """Return the parts that go on although their people have waited for too long."""
+    waiting = Participation.objects.filter(outcome="", waits_since__isnull=False).select_related("annotator__campaign")
+    return [part.pk for part in waiting if has_waited_enough(part.annotator)]
 
 
 @dataclass(frozen=True)
@@ -266,7 +433,7 @@ def supply_of(campaign: Campaign, study: Study) -> Supply | None:
     if not asked or not left:
         return None
     estimate = sampler.estimate(1, left, asked)
-    is_full = places.are_all_taken(campaign, study)
+    is_full = are_all_taken(campaign, study)
     return Supply(left, estimate.most_votes, estimate.votes, _can_give(campaign, study), is_full)
 
 
@@ -285,7 +452,7 @@ def _steps_left(campaign: Campaign) -> int:
 def _can_give(campaign: Campaign, study: Study) -> int | None:
     if study.places is None or study.votes_each is None:
         return None
-    holders = places.held(campaign, study)
+    holders = held(campaign, study)
     still = holders.filter(outcome="").aggregate(people=Count("pk"), votes=Sum("annotator__votes_cast", default=0))
     free = max(0, study.places - holders.count())
     owed: int = still["people"] * study.votes_each - still["votes"]

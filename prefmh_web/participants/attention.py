@@ -6,12 +6,23 @@
 
 A trial comes while the person holds no lease; its answer is never a vote. Too many failed ones end the part, where the
 protocol says so: then no further pair is leased, and what was voted stays.
+
+Which of a person's own earlier pairs can be shown once more: a repeat describes them, and is never a vote.
+
+Only decided pairs that are open in no chain: a pair that somebody may still vote on is not asked in any other way
+(rule E3 of `docs/exactness.md`).
+
+The researcher's own pairs beside the campaign's objects and questions: do they fit, and which objects are states.
+
+What people answered to the gold pairs, which everybody of a campaign meets in one order: how far they agree.
+
+These answers are no votes. Of somebody who has met a pair several times, the first answer counts.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,14 +32,16 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
+import sampler
 from prefmh_web.campaigns.engine import reading
 from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Side, State
+from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side, State
 from prefmh_web.campaigns.started import context_of, contexts_by_content, objects, started_campaign
 from prefmh_web.campaigns.voters import number_of
-from prefmh_web.config import Outcome
+from prefmh_web.config import Outcome, OwnPair, Protocol
+from prefmh_web.config.misfits import questions_of
 from prefmh_web.objects import StoredObject
-from prefmh_web.participants import budget, completion, own_pairs, repeats
+from prefmh_web.participants import completion, limits
 from prefmh_web.participants.models import Check, Participation, Stage
 from prefmh_web.participants.recruiting import terms_of
 from sampler.judges import Context, Trial, check_after
@@ -91,7 +104,7 @@ def _check(annotator: Annotator, votes: int, trial: Trial) -> Check | None:
     if terms_of(annotator.campaign).budget is None:
         return _given(part, votes, found)
     with transaction.atomic():
-        return _given(part, votes, found) if budget.takes_one_more(annotator.campaign) else None
+        return _given(part, votes, found) if limits.takes_one_more(annotator.campaign) else None
 
 
 def _given(part: Participation, votes: int, fields: dict[str, Any]) -> Check:
@@ -114,7 +127,7 @@ def _gold(annotator: Annotator, trial: Trial) -> dict[str, Any]:
 
 
 def _repeat(annotator: Annotator, trial: Trial) -> dict[str, Any] | None:
-    lease = repeats.choose(annotator, trial.which)
+    lease = choose(annotator, trial.which)
     return None if lease is None else {"lease_id": lease, "is_swapped": trial.side == "second"}
 
 
@@ -138,7 +151,7 @@ def shown_pair(check: Check, campaign: Campaign) -> ShownPair:
 def _pair(check: Check, campaign: Campaign) -> ShownPair:
     if check.lease is None:
         gold = terms_of(campaign).gold[check.gold or 0]
-        question = own_pairs.question_of(gold, campaign.config)
+        question = question_of(gold, campaign.config)
         contexts = contexts_by_content(campaign, started_campaign(campaign).config, gold.first, gold.second)
         return ShownPair(question, StoredObject(gold.first), StoredObject(gold.second), *contexts)
     if check.kind == Check.Kind.REPEAT:
@@ -193,3 +206,114 @@ def _show_out(part: Participation, annotator: Annotator) -> None:
     Participation.objects.filter(pk=part.pk).update(stage=Stage.END)
     completion.end_of(annotator, annotator.campaign, Outcome.CHECKS_FAILED)
     access.remove(annotator)
+
+
+Pair = frozenset[str]
+"""The contents of two objects: two chains may make the same object under two numbers."""
+
+
+def choose(annotator: Annotator, which: float) -> uuid.UUID | None:
+    """Return the lease of the pair to repeat; None if there is none.
+
+    Args:
+        which: uniform on [0, 1): the place among those that can be repeated.
+    """
+    found = possible(annotator)
+    return found[int(which * len(found))] if found else None
+
+
+def possible(annotator: Annotator) -> Sequence[uuid.UUID]:
+    """Return the leases of pairs that can be repeated, in the order of the answers: each pair once, and not the one
+    that the person has just answered.
+    """
+    voted = Lease.objects.filter(annotator=annotator, ending=Lease.Ending.VOTED).order_by("ended_at", "key")
+    pairs = voted.values_list(
+        "key", "comparison__verdict", "comparison__current__content", "comparison__proposal__content"
+    )
+    repeats = Check.objects.filter(participation__annotator=annotator, kind=Check.Kind.REPEAT)
+    repeated, undecided = set(repeats.values_list("lease", flat=True)), open_pairs(annotator.campaign_id)
+    return [
+        key
+        for key, verdict, *pair in list(pairs)[:-1]
+        if verdict and key not in repeated and frozenset(pair) not in undecided
+    ]
+
+
+def open_pairs(campaign_id: int) -> set[Pair]:
+    """Return the pairs that somebody may still vote on."""
+    asked = Comparison.objects.filter(chain__campaign=campaign_id, verdict=None)
+    return {frozenset(pair) for pair in asked.values_list("current__content", "proposal__content")}
+
+
+def question_of(pair: OwnPair, config: sampler.ChainConfig) -> str:
+    """Return the question that stands above a pair."""
+    return questions_of(config)[pair.question - 1]
+
+
+def states_among(protocol: Protocol, campaign: Campaign) -> Sequence[str] | None:
+    """Return the states of the campaign's space that look like an object of the protocol's pairs: feedback on them
+    teaches the judge. None where that is not known, because the chains make their objects.
+    """
+    if campaign.config.generates:
+        return None
+    contents = {sampler.shown_alike(content) for pair in protocol.own_pairs for content in (pair.first, pair.second)}
+    states = campaign.states.values_list("content", flat=True) if contents else ()
+    return sorted(content for content in states if sampler.shown_alike(content) in contents)
+
+
+@dataclass(frozen=True)
+class GoldAnswers:
+    """What was answered to one gold pair.
+
+    Args:
+        number: of the pair in the protocol, from 0.
+        question: that stands above it.
+        first, second: how many people chose each object, by its order in the protocol.
+    """
+
+    number: int
+    question: str
+    pair: OwnPair
+    first: int
+    second: int
+
+    @property
+    def people(self) -> int:
+        """How many people answered."""
+        return self.first + self.second
+
+    @property
+    def first_percent(self) -> float | None:
+        """How often the first object was chosen; None without an answer."""
+        return 100 * self.first / self.people if self.people else None
+
+    @property
+    def second_percent(self) -> float | None:
+        """How often the second object was chosen; None without an answer."""
+        return 100 * self.second / self.people if self.people else None
+
+
+def answers_in(campaign: Campaign) -> list[GoldAnswers]:
+    """Return what was answered to each gold pair of a campaign, in the protocol's order."""
+    pairs, config = terms_of(campaign).gold, campaign.config
+    chose_first: dict[tuple[int, int], bool] = {}
+    answered = Check.objects.filter(participation__campaign=campaign, kind=Check.Kind.GOLD).exclude(chosen_side="")
+    columns = ("participation", "gold", "chosen_side", "is_swapped")
+    for part, gold, side, is_swapped in answered.order_by("after_votes").values_list(*columns):
+        chose_first.setdefault((part, gold), (side == Side.FIRST) != is_swapped)
+    found = []
+    for number, pair in enumerate(pairs):
+        said = [is_first for (_, gold), is_first in chose_first.items() if gold == number]
+        question = question_of(pair, config)
+        found.append(GoldAnswers(number, question, pair, sum(said), len(said) - sum(said)))
+    return found
+
+
+def share_alike(answers: Iterable[GoldAnswers]) -> float | None:
+    """Return how often two people who answered the same pair chose the same object; None if no two did. People who flip
+    coins do so half of the time.
+    """
+    found = list(answers)
+    alike = sum(each.first * (each.first - 1) + each.second * (each.second - 1) for each in found)
+    pairs = sum(each.people * (each.people - 1) for each in found)
+    return alike / pairs if pairs else None

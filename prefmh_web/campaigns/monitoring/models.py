@@ -1,0 +1,254 @@
+"""What asking models has come to in a campaign, beside its caps. Reads only.
+
+How each model of a campaign votes: mean p, lean to what stands first, whether people agree. Reads only.
+
+Agreement is of votes that stand in the record anyway, on pairs that are decided, where it and people have answered
+the same question. Nobody is asked for it, so no step can depend on it.
+
+How the scorers of a campaign are getting on. Reads only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import Avg, Count, F, Q
+
+import sampler
+from prefmh_web.campaigns.models import Campaign, CampaignScorer, Judge, ModelUsage, Score, Side, Vote
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What the models of a campaign have taken, each judge for itself and the writing of proposals."""
+
+    campaign: Campaign
+    rows: list[ModelCost]
+
+    @property
+    def requests(self) -> int:
+        return sum(row.usage.requests for row in self.rows)
+
+    @property
+    def cost(self) -> float:
+        return sum(row.usage.cost for row in self.rows)
+
+    @property
+    def price(self) -> str:
+        """The cost of all, as `price_of` words it."""
+        return price_of(self.cost, sum(row.usage.unpriced for row in self.rows))
+
+
+@dataclass(frozen=True)
+class ModelCost:
+    """One judge, or the writing of proposals."""
+
+    usage: ModelUsage
+    question: str
+    """What the judge answers; empty where texts are written."""
+    cap: tuple[float | None, int | None]
+    """The campaign's, in money and in requests."""
+    wasted: Wasted | None = None
+    """Of a judge who is asked for all votes at once."""
+
+    @property
+    def price(self) -> str:
+        return price_of(self.usage.cost, self.usage.unpriced)
+
+    @property
+    def share_percent(self) -> int | None:
+        """How much of the cap it has taken: of the one in money, if there are both. None where there is none."""
+        cost, requests = self.cap
+        if cost is not None:
+            return round(100 * self.usage.cost / cost) if cost else None
+        return round(100 * self.usage.requests / requests) if requests else None
+
+    @property
+    def mean_seconds(self) -> float | None:
+        """Of an answered request."""
+        return self.usage.seconds / self.usage.answered if self.usage.answered else None
+
+
+@dataclass(frozen=True)
+class Wasted:
+    """Votes that came after the outcome of their step was settled, of so many votes in all."""
+
+    votes: int
+    of: int
+
+    @property
+    def percent(self) -> int:
+        return round(100 * self.votes / self.of) if self.of else 0
+
+
+def costs_of(campaign: Campaign) -> Costs | None:
+    """Return what the models of a campaign have taken; None where none has been asked since that is counted."""
+    usage = list(campaign.model_usage.all())
+    if not usage:
+        return None
+    # Read anew: the caps of a running campaign change.
+    cost, requests = Campaign.objects.values_list("cost_cap", "request_cap").get(pk=campaign.pk)
+    cap = None if cost is None else float(cost), requests
+    judges = campaign.config.judges
+    questions = {place: judge.question for place, judge in enumerate(judges)}
+    wasted = _wasted(campaign, [place for place, judge in enumerate(judges) if _is_asked_at_once(judge)])
+    rows = [ModelCost(each, questions.get(each.place, ""), cap, wasted.get(each.place)) for each in usage]
+    return Costs(campaign, rows)
+
+
+def _wasted(campaign: Campaign, places: list[int]) -> dict[int, Wasted]:
+    """Return what some judges have answered in vain. Only these judges' votes are counted: others have next to none."""
+    if not places:
+        return {}
+    votes = Vote.objects.filter(judge__campaign=campaign, judge__place__in=places).values("judge__place").order_by()
+    counts = votes.annotate(of=Count("pk"), wasted=Count("pk", filter=Q(number__isnull=True)))
+    return {row["judge__place"]: Wasted(row["wasted"], row["of"]) for row in counts}
+
+
+def _is_asked_at_once(judge: sampler.JudgeConfig) -> bool:
+    return isinstance(judge.source, sampler.ModelSource) and judge.source.all_at_once
+
+
+def price_of(cost: float, unpriced: int) -> str:
+    """Return a cost in words: it is not known where requests had no price."""
+    if not unpriced:
+        return money(cost)
+    return f"at least {money(cost)}" if cost else "price unknown"
+
+
+def money(cost: float) -> str:
+    """Return an amount without a currency; small ones to a hundredth of a cent."""
+    return f"{cost:,.2f}" if cost >= 1 or not cost else f"{cost:.4f}"
+
+
+# Of more pairs, the last ones are enough to see whether people agree.
+MOST_PAIRS = 2_000
+# Of the standard normal distribution: 95 % lie between minus and plus this.
+_Z = 1.959963984540054
+
+
+@dataclass(frozen=True)
+class Share:
+    """How many of some, with Wilson's score interval at 95 % (JASA 22, 1927)."""
+
+    count: int
+    of: int
+
+    @property
+    def percent(self) -> float:
+        return 100 * self.count / self.of
+
+    @property
+    def interval_percent(self) -> tuple[float, float]:
+        share, n = self.count / self.of, self.of
+        middle = share + _Z**2 / (2 * n)
+        half = _Z * math.sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2))
+        low, high = (middle - half) / (1 + _Z**2 / n), (middle + half) / (1 + _Z**2 / n)
+        return 100 * max(low, 0.0), 100 * min(high, 1.0)
+
+    def __str__(self) -> str:
+        low, high = self.interval_percent
+        return f"{self.count} of {self.of} ({self.percent:.0f} %, 95 % interval {low:.0f} to {high:.0f} %)"
+
+
+@dataclass(frozen=True)
+class Judging:
+    """One judge that is a model.
+
+    Args:
+        mean_p: of a vote for the proposal, over the votes that were drawn from p; None where none was.
+        drawn: how many these are.
+        first_shown: votes for the object that stood first.
+        with_people: pairs on which the majority of its votes is that of people's; None where there are no such pairs.
+    """
+
+    judge: Judge
+    mean_p: float | None
+    drawn: int
+    first_shown: Share
+    with_people: Share | None
+
+
+def judging_of(judges: Sequence[Judge]) -> list[Judging]:
+    """Return how the models among a campaign's judges vote; empty where none has voted."""
+    models = [judge for judge in judges if judge.is_model]
+    counted = Vote.objects.filter(judge__in=models, number__isnull=False).order_by().values("judge")
+    sums = counted.annotate(
+        n=Count("pk"),
+        first=Count("pk", filter=Q(chosen_side=Side.FIRST)),
+        p=Avg("preference"),
+        drawn=Count("preference"),
+    )
+    found = {row["judge"]: row for row in sums}
+    return [
+        Judging(judge, row["p"], row["drawn"], Share(row["first"], row["n"]), _with_people(judge, judges))
+        for judge in models
+        if (row := found.get(judge.pk))
+    ]
+
+
+def _with_people(one: Judge, judges: Sequence[Judge]) -> Share | None:
+    people = [judge for judge in judges if judge.is_of_people and judge.question == one.question]
+    if not people:
+        return None
+    theirs = _majorities(people)
+    mine = _majorities([one], among=list(theirs))
+    both = [theirs[pair] == choice for pair, choice in mine.items()]
+    return Share(sum(both), len(both)) if both else None
+
+
+def _majorities(judges: Sequence[Judge], among: Sequence[int] | None = None) -> dict[int, bool]:
+    """Return of decided pairs whether most votes are for the proposal; pairs with as many for each are left out."""
+    votes = Vote.objects.filter(judge__in=judges, number__isnull=False, comparison__verdict__isnull=False)
+    if among is not None:
+        votes = votes.filter(comparison__in=among)
+    counted = votes.order_by("-comparison").values("comparison")
+    tallies = counted.annotate(n=Count("pk"), agreed=Count("pk", filter=Q(chosen_side=F("proposal_side"))))
+    margins: defaultdict[int, int] = defaultdict(int)
+    for row in tallies[:MOST_PAIRS]:
+        margins[row["comparison"]] += 2 * row["agreed"] - row["n"]
+    return {pair: margin > 0 for pair, margin in margins.items() if margin}
+
+
+_REASONS_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class ScorerStanding:
+    """One scorer.
+
+    Args:
+        mean_now: of its numbers for the objects where the chains stand now, one of each chain; None without any.
+        chains_counted: how many of the chains that mean is over.
+        reasons: why objects have no number, the most frequent first, each with how many they are.
+    """
+
+    scorer: CampaignScorer
+    scored: int
+    without: int
+    mean_now: float | None
+    chains_counted: int
+    reasons: list[tuple[str, int]]
+
+
+def standing_of(campaign: Campaign) -> list[ScorerStanding]:
+    """Return how each scorer of a campaign is getting on; nothing where there is none."""
+    if not campaign.config.all_scorers:
+        # Most have none, and the page asks the database little.
+        return []
+    return [_standing(scorer) for scorer in campaign.scorers.select_related("campaign")]
+
+
+def _standing(scorer: CampaignScorer) -> ScorerStanding:
+    counts = scorer.scores.aggregate(
+        scored=Count("pk", filter=Q(value__isnull=False)), without=Count("pk", filter=Q(value__isnull=True))
+    )
+    # Each chain once, though several may stand at one object.
+    heads = scorer.campaign.chains.filter(head__scores__scorer=scorer, head__scores__value__isnull=False)
+    now = heads.aggregate(mean=Avg("head__scores__value"), chains=Count("pk"))
+    failed = Score.objects.filter(scorer=scorer, value__isnull=True).values_list("reason")
+    reasons = failed.annotate(count=Count("pk")).order_by("-count", "reason")[:_REASONS_SHOWN]
+    return ScorerStanding(scorer, counts["scored"], counts["without"], now["mean"], now["chains"], list(reasons))
