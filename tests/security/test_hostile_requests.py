@@ -231,10 +231,11 @@ BODIES = {
 @pytest.mark.parametrize("path", POSTS)
 def test_a_body_no_page_sends_changes_nothing(world, path, body):
     client = world.voter if path.startswith("/join/") else browser_of(world.victim)
+    address = path.format(world.campaign.pk, world.token, number_of(world.pair.annotator))
     media_type, content = BODIES[body]
     answer = client.generic(
         "POST",
-        path.format(world.campaign.pk, world.token, number_of(world.pair.annotator)),
+        address,
         content,
         content_type=media_type,
     )
