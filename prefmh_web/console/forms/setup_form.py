@@ -37,7 +37,7 @@ from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.objects import OBJECT_KINDS
 from prefmh_web.scorers import offered
 from prefmh_web.setup.fitting import of_owner
-from sampler.declared import ui, ui_of
+from sampler.declared import JUDGED_BY, ui, ui_of
 from sampler.judges import PRESETS
 from sampler.judges.config import ORDERS
 
@@ -215,7 +215,9 @@ class SetupForm(SchemaForm):
 
     def extra_fields(self, group: Group) -> Iterator[tuple[str, FieldInfo]]:
         if group.path == "":
-            about = ui(fold="A panel of people whom you name, instead of a crowd", fixed="", when={"rule": ("n-vote",)})
+            about = ui(
+                fold="A panel of people whom you name, instead of a crowd", fixed=JUDGED_BY, when={"rule": ("n-vote",)}
+            )
             title, none = "People of the panel, one name per line", ()
             yield (
                 "panel",
