@@ -111,6 +111,10 @@ def test_the_page_shows_what_is_fixed(owner, study):
     assert "“Practice” cannot change after the start: " in answer.content.decode().replace("&#x27;", "'")
     page = owner.get(path_of("edit", study)).content.decode()
     assert "Fixed since the start" in page
+    setup = owner.get(path_of("edit", study) + "?all")
+    free = {name for name, leaf in setup.context["form"].leaves.items() if not leaf.why_fixed}
+    assert free == {"name", "caps.cost", "caps.requests"}
+    assert "“Chains at the start” cannot change after the start: " in setup.content.decode()
 
 
 def test_a_budget_is_neither_given_later_nor_raised_after_the_end(owner, researcher, study):

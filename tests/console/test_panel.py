@@ -78,7 +78,7 @@ def test_a_draft_that_becomes_a_crowds_names_nobody(signed_in, idle_tasks):
 def test_a_panel_is_not_sent_by_a_platform_and_has_no_limit(researcher):
     draft = make_draft(researcher, config=make_config(judges=panel_judges(2)))
     for fields, message in (
-        ({"recruiter": "prolific"}, "cannot send its people"),
+        ({"recruiter": "prolific", "codes": {"completed": "C"}}, "cannot send its people"),
         ({"recruiter": "anybody", "votes_each": 5}, "Remove the limit"),
     ):
         set_study(draft, fields, ())
@@ -89,7 +89,7 @@ def test_a_panel_is_not_sent_by_a_platform_and_has_no_limit(researcher):
 def test_nobody_joins_leaves_or_is_removed_after_the_start(researcher, signed_in):
     campaign = panel_campaign(researcher, 2)
     person = sit_down(campaign, 1)
-    with pytest.raises(lifecycle.NotPossible, match="another law"):
+    with pytest.raises(lifecycle.NotPossible, match="another distribution"):
         access.invite(campaign)
     for path, fields in (
         (reverse("console:end-part", args=[campaign.pk, number_of(person)]), {"reason": "other", "text": "away"}),
@@ -97,7 +97,7 @@ def test_nobody_joins_leaves_or_is_removed_after_the_start(researcher, signed_in
         (reverse("console:revoke", args=[campaign.pk, link_of(campaign, 1).pk]), {}),
     ):
         page = signed_in.post(path, fields, follow=True)
-        assert "another law" in page.content.decode()
+        assert "another distribution" in page.content.decode()
     assert page.redirect_chain == [(reverse("console:edit", args=[campaign.pk]), 302)]
     person.refresh_from_db()
     assert person.removed_at is None

@@ -154,7 +154,7 @@ def test_answers_are_downloaded_by_the_numbers_of_the_record(owner, researcher):
     answer = owner.get(reverse("console:answers", args=[study.pk]))
     assert "answers.csv" in answer["Content-Disposition"]
     text = content_of(answer).decode()
-    assert text.startswith("\ufeffannotator,question,answer,answered_at")
+    assert text.startswith("\ufeffvoter,question,answer,answered_at")
     assert ",mood,3," in text
     assert "anna" not in text
 
@@ -209,7 +209,7 @@ def test_pairs_of_molecules_are_read_as_smiles_and_images_have_none(owner, resea
         page = save(owner, draft, gold=[PAIR | {"first": "OCC", "second": "CCCC"}], gold_share="5")
         protocol = Campaign.objects.get(pk=draft.pk).config.study.protocol
         if objects == "images":
-            assert protocol.is_empty
+            assert not protocol.own_pairs
             assert "this campaign can have neither" in page
         else:
             assert protocol.gold[0].first == "CCO"

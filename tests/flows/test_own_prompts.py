@@ -109,7 +109,7 @@ def test_the_preview_shows_both_orders_the_version_and_no_key(researcher, endpoi
 @pytest.mark.parametrize(
     ("changes", "field", "words"),
     [
-        ({"user": ""}, "user", "This field is required"),
+        ({"user": ""}, "user", "required"),
         ({"user": "<script>alert(1)</script>{{question.__class__}}"}, "user", "knows no {{question.__class__}}"),
         ({"completion": "on"}, "system", "must be empty where the model completes"),
         ({"completion": "on", "system": ""}, "completion", "takes chats only"),

@@ -438,6 +438,8 @@ class SchemaForm(forms.Form):
     """
 
     use_required_attribute = False
+    value: dict[str, Any]
+    """What was sent of the whole, right or wrong, once it is looked at."""
     is_filling = False
     """True while the fields of one more row are made, of which nobody has sent anything."""
     only: ClassVar[Collection[str]] = ()
@@ -488,7 +490,8 @@ class SchemaForm(forms.Form):
         used = {leaf.name for leaf in self.root.in_use()}
         for name in self.errors.keys() - used:
             del self.errors[name]
-        self.show([*self.problems_of(self.root.value())])
+        self.value = self.root.value()
+        self.show([*self.problems_of(self.value)])
         return self.cleaned_data
 
     def problems_of(self, value: dict[str, Any]) -> Iterator[ConfigProblem]:

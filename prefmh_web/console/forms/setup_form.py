@@ -29,7 +29,7 @@ from prefmh_web.config import CampaignConfig, misfits
 from prefmh_web.console.forms.fields import MISSING, Choices
 from prefmh_web.console.forms.kept_files import KeptFileInput, KeptFiles
 from prefmh_web.console.forms.moves import UsualMoves, usual_kernel, usual_of
-from prefmh_web.console.forms.schema_form import Fold, Group, Part, SchemaForm
+from prefmh_web.console.forms.schema_form import Fold, Group, Part, Rows, SchemaForm
 from prefmh_web.console.unstored import OF_NOISE, Sample, Unstored
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.local.models import image_model_names, latent_dimension, model_names
@@ -37,7 +37,7 @@ from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.objects import OBJECT_KINDS
 from prefmh_web.scorers import offered
 from prefmh_web.setup.fitting import of_owner
-from sampler.declared import ui, ui_of
+from sampler.declared import JUDGED_BY, ui, ui_of
 from sampler.judges import PRESETS
 from sampler.judges.config import ORDERS
 
@@ -186,11 +186,14 @@ class SetupForm(SchemaForm):
             name: of a part of the question.
         """
         self.full_clean()
-        row = self.parts.get(".".join(name.split(".")[:2]))
-        if row is None:
+        rows = self.root.inner["judges"]
+        assert isinstance(rows, Rows)
+        meant = [row.name for row in rows.rows if rows.is_meant(row)]
+        if (start := ".".join(name.split(".")[:2])) not in meant:
             return None
-        value = self.root.value()
-        return {"space": value["space"], "rule": value["rule"], "judge": _judges_of(row.value(), [])[0]}
+        value = self.value
+        judge = _judges_of(value["judges"][meant.index(start)], [])[0]
+        return {"space": value["space"], "rule": value["rule"], "judge": judge}
 
     def choices_of(self, name: str) -> Choices:
         match name:
@@ -212,7 +215,9 @@ class SetupForm(SchemaForm):
 
     def extra_fields(self, group: Group) -> Iterator[tuple[str, FieldInfo]]:
         if group.path == "":
-            about = ui(fold="A panel of people whom you name, instead of a crowd", fixed="", when={"rule": ("n-vote",)})
+            about = ui(
+                fold="A panel of people whom you name, instead of a crowd", fixed=JUDGED_BY, when={"rule": ("n-vote",)}
+            )
             title, none = "People of the panel, one name per line", ()
             yield (
                 "panel",

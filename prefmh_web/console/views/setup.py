@@ -75,9 +75,10 @@ def estimate(request: HttpRequest) -> HttpResponse:
 def edit(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     """Change the setup of a draft. Of a started campaign: show it, with all that can still change."""
     campaign = campaign_for(request, campaign_id)
-    if not campaign.is_draft and request.method != "POST":
+    is_owner = access.right_in(campaign, request.user) >= Right.OWN
+    if not campaign.is_draft and request.method != "POST" and not ("all" in request.GET and is_owner):
         return _fixed(request, campaign)
-    if access.right_in(campaign, request.user) < Right.OWN:
+    if not is_owner:
         raise Http404
     form = form_of(request, campaign)
     if form.is_bound and form.is_valid() and form.config:
