@@ -52,14 +52,6 @@ def test_a_file_is_kept_past_an_error_and_used_by_the_next_save(signed_in, idle_
     assert kept.all_names() == []
 
 
-def test_another_file_takes_the_place_of_the_kept_one(signed_in, idle_tasks):
-    ticket = ticket_in(refused(signed_in, **{"catalog-file": csv()}))
-    other = csv("other.csv", "text\nOne.\nTwo.\n")
-    signed_in.post(reverse("console:create"), form(**{"catalog-file": other, "kept-catalog-file": ticket}))
-    idle_tasks()
-    assert Campaign.objects.get().catalog.filename == "other.csv"
-
-
 def test_nobody_else_can_use_it(signed_in, client, django_user_model):
     ticket = ticket_in(refused(signed_in, **{"catalog-file": csv()}))
     stranger = django_user_model.objects.create_user("stranger")
@@ -70,12 +62,6 @@ def test_nobody_else_can_use_it(signed_in, client, django_user_model):
         assert "This field is required" in page.content.decode()
         assert "people.csv" not in page.content.decode()
     assert not Campaign.objects.exists()
-
-
-def test_a_file_that_is_refused_itself_is_not_kept(signed_in):
-    page = refused(signed_in, **{"catalog-file": SimpleUploadedFile("empty.csv", b"")})
-    assert "empty" in page
-    assert kept.all_names() == []
 
 
 def test_only_a_few_are_kept_and_none_for_long(signed_in):
@@ -91,17 +77,3 @@ def test_only_a_few_are_kept_and_none_for_long(signed_in):
         reverse("console:create"), form(**{"catalog-file": "", "kept-catalog-file": ticket_in(page)})
     ).content.decode()
     assert "This field is required" in page
-
-
-def test_own_fragments_are_kept_too(signed_in, idle_tasks):
-    fields = {"space": "molecules", "molecules-start": "CC", "molecules-add": "0.5", "molecules-convention": "exact"}
-    arms = SimpleUploadedFile("arms.tsv", b"# mine\n*O\t5\n*N\t3\n")
-    page = refused(signed_in, **fields, **{"molecules-fragments": arms})
-    assert "<strong>arms.tsv</strong>, kept." in page
-    ticket = re.search(r'name="kept-molecules-fragments" value="([^"]+)"', page)[1]
-    sizes = SimpleUploadedFile("sizes.tsv", b"1\t0\n2\t0\n3\t0\n4\t-1.5\n")
-    signed_in.post(
-        reverse("console:create"), form(**fields, **{"kept-molecules-fragments": ticket, "molecules-sizes": sizes})
-    )
-    space = Campaign.objects.get().config_data["space"]
-    assert (space["vocabulary"], space["size_log_weights"]) == (["*O", "*N"], [0, 0, 0, -1.5])

@@ -11,11 +11,10 @@ from django.utils import timezone
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Event, Membership, Vote
 from prefmh_web.campaigns.voters import number_of
-from prefmh_web.participants import exclusion, speed
+from prefmh_web.participants import speed
 from prefmh_web.participants.models import Check, Participant, Participation
 from prefmh_web.participants.people import people_of
 from tests.participants.test_checks import OFTEN
-from tests.participants.test_exclusion import GROUNDS
 from tests.security.world import browser_of
 from tests.support.campaigns import (
     answer_check,
@@ -23,7 +22,6 @@ from tests.support.campaigns import (
     export_to,
     invitation_path,
     pair_of,
-    payments_of,
     prolific,
     recruited_campaign,
     table,
@@ -110,24 +108,6 @@ def test_managers_see_numbers_only_and_nobody_else_sees_anything(study, manager,
     assert not Event.objects.filter(kind="participation-ended").exists()
 
 
-def test_people_are_sorted_and_filtered_by_the_address(owner, study):
-    browsers = [arrive(study, prolific(f"person-{number}")) for number in range(3)]
-    vote(browsers[1], study, times=2)
-    vote(browsers[2], study)
-    first, second, third = Annotator.objects.order_by("pk").values_list("pk", flat=True)
-    assert numbers(owner, study) == [first, second, third]
-    assert numbers(owner, study, sort="-votes") == [second, third, first]
-    # Whoever has no such figure comes last either way.
-    assert numbers(owner, study, sort="first")[-1] == numbers(owner, study, sort="-first")[-1] == first
-    exclusion.exclude(Annotator.objects.get(pk=third), study.owner, GROUNDS, is_paid=False)
-    assert numbers(owner, study, outcome="ended") == [third]
-    assert numbers(owner, study, outcome="going-on") == [first, second]
-    assert numbers(owner, study, outcome="going-on", stage="votes") == [second]
-    assert numbers(owner, study, stage="questions") == []
-    assert numbers(owner, study, number=str(second)) == [second]
-    assert people_page(owner, study, sort="shoe-size").status_code == 400
-
-
 @pytest.mark.parametrize("campaign_kind", ["sent", "by link"])
 def test_many_people_cost_no_more_statements_than_few(owner, researcher, campaign, campaign_kind):
     shown = recruited_campaign(researcher) if campaign_kind == "sent" else campaign
@@ -183,17 +163,3 @@ def test_votes_faster_than_the_threshold_are_a_flag_and_nothing_else(owner, rese
     assert pair_of(anna, study)
     rows = table(export_to(study, tmp_path), "voters.csv")
     assert [(row["most_a_minute"], row["fast_votes"]) for row in rows] == [("3", "2"), ("3", "0")]
-
-
-def test_a_bonus_is_paid_also_after_the_end_and_must_be_an_amount(owner, researcher):
-    study = recruited_campaign(researcher, votes_each=1)
-    anna = arrive(study, prolific("anna"))
-    vote(anna, study)
-    anna.get(f"{invitation_path(study)}vote/")
-    for wrong in ("much", "-1", "1.234", "=1", "NaN"):
-        assert "errorlist" in owner.post(at("bonus", study), {"bonus": wrong}).content.decode()
-    owner.post(at("bonus", study), {"bonus": "1.5"})
-    [row] = payments_of(owner, study)
-    assert (row["outcome"], row["bonus"], row["reason"]) == ("completed", "1.50", "")
-    owner.post(at("bonus", study), {"bonus": ""})
-    assert [each["bonus"] for each in payments_of(owner, study)] == [""]
