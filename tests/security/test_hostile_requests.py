@@ -243,7 +243,6 @@ NUMBER_FIELDS = [
     "chains", "steps", "lease_seconds", "seed", "catalog-fresh_share", "catalog-neighbours",
     "questions-0-budget", "questions-TOTAL_FORMS",
 ]  # fmt: skip
-WRONG_CHOICES = ["", "songs", "__class__", "../texts", "texts\x00", "' OR 1=1"]
 
 
 @pytest.mark.parametrize("field", NUMBER_FIELDS)
@@ -257,21 +256,6 @@ def test_no_wrong_number_makes_a_campaign(world, field):
 def test_no_number_of_questions_makes_a_page_without_end(world):
     answer = browser_of(world.victim).post("/campaigns/new/", form(**{"questions-TOTAL_FORMS": "100000"}))
     assert answer.content.count(b'name="questions-') < 1000
-
-
-@pytest.mark.parametrize("field", ["space", "catalog-objects", "catalog-move"])
-def test_no_wrong_choice_makes_a_campaign(world, field):
-    for value in WRONG_CHOICES:
-        answer = browser_of(world.victim).post("/campaigns/new/", form(**{field: value}))
-        assert answer.status_code == 200, value
-
-
-@pytest.mark.parametrize(("field", "longest"), [("name", 120), ("instructions", 4000), ("questions-0-question", 300)])
-@pytest.mark.parametrize("text", ["{}", "\x00{}", "<script>{}"], ids=["long", "NUL", "script"])
-def test_no_text_beyond_its_bound_makes_a_campaign(world, field, longest, text):
-    answer = browser_of(world.victim).post("/campaigns/new/", form(**{field: text.format("x" * (longest + 1))}))
-    assert answer.status_code == 200
-    assert b"<script>x" not in answer.content
 
 
 @pytest.mark.parametrize("role", ["admin", "owner", "superuser", "", "manager ", "viewer,manager"])
