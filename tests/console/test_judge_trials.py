@@ -120,6 +120,28 @@ def test_tries_count_against_the_sites_cap_and_are_refused_at_it(researcher, end
     assert (trial.requests, trial.pairs) == (16, [])
 
 
+@pytest.mark.parametrize("fields", [{"pairs": 21}, {"replies": 6}])
+def test_a_try_is_bounded(researcher, endpoint, script, idle_tasks, fields):
+    page = browser_of(researcher).post(
+        reverse("console:try", args=[draft(researcher, by_model()).pk, 0]), {"pairs": 3, "replies": 1} | fields
+    )
+    assert "errorlist" in page.content.decode()
+    assert not JudgeTrial.objects.exists()
+
+
+def test_a_started_campaign_is_tried_no_more(researcher, endpoint, script, idle_tasks):
+    campaign = draft(researcher, by_model())
+    url = reverse("console:try", args=[campaign.pk, 0])
+    desk = browser_of(researcher)
+    assert desk.get(reverse("console:try", args=[campaign.pk, 5])).status_code == 404
+    try_it(desk, campaign, idle_tasks)
+    lifecycle.start(campaign)
+    idle_tasks()
+    refused = desk.post(url, {"pairs": 1, "replies": 1}, follow=True)
+    assert "The campaign has started" in refused.content.decode()
+    assert JudgeTrial.objects.count() == 1
+
+
 def test_the_live_page_says_how_the_model_votes_and_whether_people_agree(researcher, endpoint, script, idle_tasks):
     people = {"question": QUESTION, "votes": 1}
     campaign = draft(researcher, by_model(budget=1, votes="log-probabilities"), people)

@@ -22,6 +22,7 @@ from tests.support.campaigns import (
     export_to,
     invitation_path,
     pair_of,
+    payments_of,
     prolific,
     recruited_campaign,
     table,
@@ -163,3 +164,17 @@ def test_votes_faster_than_the_threshold_are_a_flag_and_nothing_else(owner, rese
     assert pair_of(anna, study)
     rows = table(export_to(study, tmp_path), "voters.csv")
     assert [(row["most_a_minute"], row["fast_votes"]) for row in rows] == [("3", "2"), ("3", "0")]
+
+
+def test_a_bonus_is_paid_also_after_the_end_and_must_be_an_amount(owner, researcher):
+    study = recruited_campaign(researcher, votes_each=1)
+    anna = arrive(study, prolific("anna"))
+    vote(anna, study)
+    anna.get(f"{invitation_path(study)}vote/")
+    for wrong in ("much", "-1", "1.234", "=1", "NaN"):
+        assert "errorlist" in owner.post(at("bonus", study), {"bonus": wrong}).content.decode()
+    owner.post(at("bonus", study), {"bonus": "1.5"})
+    [row] = payments_of(owner, study)
+    assert (row["outcome"], row["bonus"], row["reason"]) == ("completed", "1.50", "")
+    owner.post(at("bonus", study), {"bonus": ""})
+    assert [each["bonus"] for each in payments_of(owner, study)] == [""]

@@ -148,6 +148,17 @@ class TestSlots:
             with pytest.raises(Busy), slots.held(scripted, 1, patience_s=0):
                 pass
 
+    def test_a_holder_that_works_longer_keeps_its_slot(self, scripted) -> None:
+        scripted.concurrency = 1
+        with slots.held(scripted, 1) as holder:
+            soon = timezone.now() + timedelta(seconds=1)
+            Slot.objects.update(until=soon)
+            holder._until = soon
+            holder.renew()
+            assert Slot.objects.get().until > soon + timedelta(seconds=slots.LEASE_S / 2)
+        with slots.held(scripted, 1, patience_s=0):
+            pass
+
     def test_work_ahead_of_time_leaves_room_for_what_somebody_waits_for(self, scripted) -> None:
         scripted.concurrency = 8
         with slots.held(scripted, 8, is_ahead=True) as ahead:

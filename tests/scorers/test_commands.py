@@ -88,6 +88,12 @@ def test_one_that_always_fails_is_given_up_after_a_bounded_number_of_tries(decla
     assert len(starts.read_text()) == commands.MOST_FAILURES
 
 
+def test_a_program_that_is_not_there_is_named(declare, settings):
+    settings.SCORERS = {"missing": ("/nowhere/scorer",)}
+    [answer] = scores("a", name="missing")
+    assert "cannot be started" in answer.reason
+
+
 def test_a_late_answer_is_never_taken_for_another_objects(declare):
     # The slow object is answered long after its time, when the next ones have been asked about.
     declare(

@@ -15,6 +15,7 @@ from prefmh_web.annotate import consumer
 from prefmh_web.campaigns.models import Annotator, Vote
 from prefmh_web.transport import rate_limits
 from tests.annotate.test_socket import lease_in
+from tests.security.world import browser_of
 from tests.support.campaigns import invitation_path
 from tests.support.installations import closing_code, cookies_after_joining, open_socket, send
 
@@ -216,6 +217,14 @@ def test_pages_that_connect_again_and_again_are_told_to_wait(live_site, campaign
             socket.recv(timeout=10)
     with open_socket(live_site.url, f"/ws{link}", cookies) as socket:
         assert closing_code(socket) == consumer.TOO_OFTEN
+
+
+def test_a_researchers_forms_are_counted(researcher, campaign, rates):
+    rates(forms="2/minute")
+    owner = browser_of(researcher)
+    answers = [owner.post(f"/campaigns/{campaign.pk}/invitations/").status_code for _ in range(3)]
+    assert answers == [302, 302, 429]
+    assert owner.get(campaign.get_absolute_url()).status_code == 200
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,19 @@ def test_reports_of_as_many_people_as_declared_suspend_it(researcher, idle_tasks
     assert not Vote.objects.exists()
 
 
+def test_one_person_who_reports_twice_is_one_person(researcher, idle_tasks):
+    campaign = campaign_of(researcher)
+    lease = report(campaign)
+    # Shown to them again, after a while.
+    again = Lease.objects.create(
+        comparison=lease.comparison, judge=lease.judge, annotator=lease.annotator, proposal_side="first",
+        issued_at=lease.issued_at, expires_at=lease.expires_at, ended_at=lease.issued_at, ending="skipped",
+    )  # fmt: skip
+    reporting.report(again.key, lease.annotator, ReportReason.NOT_SHOWN, "")
+    assert Event.objects.filter(kind="reported").count() == 2
+    assert not suspensions()
+
+
 def test_the_campaign_finishes_once_the_chain_of_a_suspended_step_is_ended(researcher, idle_tasks, tmp_path):
     campaign = campaign_of(researcher, chains=2, steps=3, judges=[{"question": "Which?", "votes": 1}])
     Campaign.objects.filter(pk=campaign.pk).update(suspend_after_skips=1)
