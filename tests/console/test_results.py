@@ -21,6 +21,7 @@ from prefmh_web.campaigns.monitoring.results import figures_of, samples_in, show
 from prefmh_web.campaigns.proposals import measuring
 from prefmh_web.campaigns.record import export
 from prefmh_web.console import methods
+from prefmh_web.console.spreads import spreads_of
 from sampler.diagnostics.properties import followed
 from sampler.diagnostics.report import diagnose
 from tests.support.campaigns import create_draft, export_to, make_campaign, make_config, voted_to_the_end
@@ -169,6 +170,27 @@ def test_page_report_record_and_api_give_the_same_figures(signed_in, researcher,
         f"3 people gave {counted}. Another 1 vote came after",
     ]
     assert [each for each in written if each not in methods.paragraph(half_way, figures_of(half_way))] == []
+
+
+def test_properties_are_spread_beside_draws_from_the_base_distribution(signed_in, finished):
+    found = spreads_of(finished)
+    assert (found.measured, found.drawn) == (16, 400)
+    words = next(plot for plot in found.plots if plot.title == "words")
+    assert [mark.label for mark in words.legend] == ["samples", "base distribution"]
+    page = signed_in.get(reverse("console:properties", args=[finished.pk])).content.decode()
+    assert "16 samples, evenly over all, beside 400 draws from the base distribution p0" in page
+
+
+def test_where_the_base_distribution_cannot_be_drawn_the_page_says_so(researcher, idle_tasks):
+    config = make_config(space={"kind": "molecules"}, kernel={"kind": "fragments"}, chains=2, steps=3)
+    campaign = create_draft(owner=researcher, name="Made", config=config)
+    lifecycle.start(campaign)
+    idle_tasks()
+    voted_to_the_end(campaign)
+    found = spreads_of(campaign)
+    assert found.drawn == 0
+    assert "nothing is drawn from it" in found.not_drawn
+    assert found.measured == 6
 
 
 def test_a_finished_campaign_leads_to_its_results_and_shows_no_link_any_more(signed_in, finished):
