@@ -37,18 +37,14 @@ WITH_SERVERS = (
     "tests/experiments/",
     "tests/flows/test_accessibility.py",
     "tests/flows/test_arabic.py",
-    "tests/flows/test_budget_in_chromium.py",
     "tests/flows/test_faults.py",
     "tests/flows/test_frozen_server.py",
     "tests/flows/test_judges_faults.py",
-    "tests/flows/test_judges_process.py",
     "tests/flows/test_keyboard.py",
     "tests/flows/test_not_shown.py",
     "tests/flows/test_object_kinds.py",
     "tests/flows/test_paid_study.py",
-    "tests/flows/test_panel.py",
     "tests/flows/test_processes.py",
-    "tests/flows/test_prompts_in_chromium.py",
     "tests/flows/test_restart.py",
     "tests/flows/test_setting_up.py",
     "tests/flows/test_setup_by_keyboard.py",
@@ -79,8 +75,8 @@ WITH_STUDIES = (
     "tests/sampler/spaces/test_edits.py",
     "tests/sampler/spaces/test_patterns.py",
 )
-# The voting page in Chromium and twenty voters at once, which CI runs where they are hardest: on separate processes.
-WITH_PROCESSES = ("tests/flows/test_browser.py", "tests/flows/test_many_voters.py")
+# The voting page in Chromium, which CI runs where it is hardest: on separate processes.
+WITH_PROCESSES = ("tests/flows/test_browser.py",)
 LEFT_OUT = {"servers": WITH_SERVERS, "laws": WITH_STUDIES, "processes": WITH_PROCESSES}
 # About the one-process mode itself.
 EMBEDDED_ONLY = ("tests/embedded/", "tests/flows/test_restart.py")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gettext
-import json
 import shutil
 import subprocess
 from io import StringIO
@@ -13,10 +12,9 @@ import pytest
 from django.conf import settings
 from django.core.management import call_command
 
-from prefmh_web.campaigns.record import export
 from prefmh_web.settings.languages import SOURCE
 from tests.support import servers
-from tests.support.campaigns import WHOLE, invitation_path, make_campaign, prolific, recruited_campaign
+from tests.support.campaigns import WHOLE, invitation_path, prolific, recruited_campaign
 
 LOCALE = Path(settings.LOCALE_PATHS[0])
 TRANSLATED = sorted(code for code, _ in settings.LANGUAGES if code != SOURCE)
@@ -69,11 +67,3 @@ def test_every_page_of_a_participant_is_in_the_language_of_the_campaign(client, 
     # The researcher's own pages stay in English.
     client.force_login(researcher)
     assert '<html lang="en">' in client.get(study.get_absolute_url()).content.decode()
-
-
-def test_the_record_names_the_language_of_people_where_it_is_not_english(researcher):
-    languages = [
-        [judge.get("language") for judge in json.loads(export.judges(make_campaign(researcher, **fields)))]
-        for fields in ({}, {"language": "de"})
-    ]
-    assert languages == [[None, None], ["de", "de"]]

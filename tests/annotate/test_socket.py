@@ -8,7 +8,6 @@ from itertools import pairwise
 
 import pytest
 from django.utils import timezone
-from websockets.exceptions import ConnectionClosed
 
 from prefmh_web.annotate import waiting
 from prefmh_web.campaigns.engine import leases, open_comparisons
@@ -51,19 +50,6 @@ def test_without_joining_the_socket_is_closed_for_good(live_site, path):
         assert closing_code(socket) == 4401
 
 
-def test_a_page_that_goes_away_leaves_its_question_to_others_soon(live_site, path, cookies, eventually):
-    with open_socket(live_site.url, path, cookies) as socket:
-        socket.recv(timeout=10)
-        annotator = Annotator.objects.get()
-        assert annotator.online_until is not None
-    eventually(lambda: Lease.objects.filter(is_orphan=True).exists())
-    eventually(lambda: Annotator.objects.get().online_until is None)
-    with open_socket(live_site.url, path, cookies) as socket:
-        assert lease_in(socket.recv(timeout=10))
-        eventually(lambda: Lease.objects.filter(is_orphan=False, ended_at=None).exists())
-    assert Lease.objects.count() == 1
-
-
 def test_a_page_that_is_closed_gives_its_pair_back_before_one_that_is_lost(lonely, live_site):
     link, path = live_site.url + invitation_path(lonely), f"/ws{invitation_path(lonely)}"
     with open_socket(live_site.url, path, cookies_after_joining(link)) as leaving:
@@ -78,16 +64,6 @@ def test_a_page_that_is_closed_gives_its_pair_back_before_one_that_is_lost(lonel
     assert before.ending == Lease.Ending.EXPIRED
     # By the record: a lost page's pair would not have been anybody else's yet.
     assert after.issued_at < closed_at + leases.ORPHAN_GRACE
-
-
-def test_a_page_that_is_lost_keeps_its_pair_for_a_while(live_site, path, cookies, eventually):
-    with open_socket(live_site.url, path, cookies) as socket:
-        key = lease_in(socket.recv(timeout=10))
-        live_site.drop_connections()
-        with pytest.raises(ConnectionClosed):
-            socket.recv(timeout=10)
-    orphan = eventually(lambda: Lease.objects.filter(key=key, is_orphan=True).first())
-    assert orphan.expires_at > timezone.now() + leases.FAREWELL_GRACE
 
 
 def test_closing_one_of_two_pages_leaves_the_other_its_pair(live_site, path, cookies, eventually):

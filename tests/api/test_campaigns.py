@@ -1,6 +1,5 @@
 """Campaigns from a program: a whole life of one, setups of all kinds, and whatever is refused."""
 
-import json
 import zipfile
 
 import pytest
@@ -48,13 +47,6 @@ def test_what_is_wrong_with_a_setup_is_told_with_its_place(site):
         places = {(problem.line, problem.path) for problem in refused.value.problems}
         assert places == {(6, "judges.0.votes"), (6, "judges.0.votess")}
     assert not Campaign.objects.exists()
-
-
-def test_json_is_a_setup_too(site):
-    setup = {"version": 1, "name": "As JSON", "space": {"kind": "texts"}, "kernel": {"kind": "suffix"}}
-    setup |= {"judges": [{"question": "Which?", "votes": 1}], "chains": 2, "steps": 5}
-    made = site.create(json.dumps(setup).encode())
-    assert made.name == "As JSON"
 
 
 def test_a_program_that_may_only_read_changes_nothing(reader, campaign):

@@ -50,17 +50,6 @@ def written(value) -> str:
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 
-def test_one_chain_can_be_followed(site, finished):
-    whole = list(site.rows(finished.pk, "steps"))
-    for chain in range(3):
-        assert list(site.rows(finished.pk, "steps", chain=chain)) == [
-            row for row in whole if row["chain_index"] == chain
-        ]
-    after = {"chain_index": 1, "cursor": "1.7"}
-    page = site._json("GET", f"/campaigns/{finished.pk}/steps", params=after)
-    assert page == {"rows": [], "cursor": "1.7", "is_last": True}
-
-
 @pytest.mark.parametrize(
     ("wanted", "field"),
     [
@@ -98,20 +87,6 @@ def test_people_have_numbers_and_no_names(site, finished):
     people = list(site.people(finished.pk))
     assert sum(person["votes"] for person in people) == len(list(site.rows(finished.pk, "votes")))
     assert "external_id" not in people[0]
-
-
-def test_people_come_a_page_at_a_time(site, finished):
-    numbers = [person["voter"] for person in site.people(finished.pk)]
-    assert numbers == list(range(1, finished.annotators.count() + 1))
-    path, found, cursor = f"/campaigns/{finished.pk}/people", [], 0
-    while cursor is not None:
-        page = site._json("GET", path, params={"after": cursor, "limit": 2})
-        found += [person["voter"] for person in page["people"]]
-        cursor = page["cursor"]
-    assert found == numbers
-    with pytest.raises(RequestRefused) as refused:
-        site._json("GET", path, params={"limit": 501})
-    assert refused.value.status == 422
 
 
 def test_a_draft_has_no_record(site, researcher):

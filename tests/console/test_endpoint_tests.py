@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from prefmh_web.campaigns.tasks import sweep
-from prefmh_web.endpoints import tasks, testing
+from prefmh_web.endpoints import testing
 from prefmh_web.endpoints.models import Endpoint, EndpointTest
 from tests.console.test_endpoints import endpoint, fields, press_test, script, signed_in
 from tests.security.test_limits import all_at_once
@@ -74,22 +74,6 @@ def test_the_page_answers_at_once_and_shows_how_far_it_is(signed_in, endpoint, s
     assert endpoint.profile["fields"]
 
 
-def test_no_second_test_of_an_endpoint_begins_before_the_first_is_over(
-    signed_in, endpoint, script, idle_tasks, eventually
-):
-    slow = script.answer = Slow(2)
-    press(signed_in, "test-endpoint", endpoint)
-    eventually(lambda: EndpointTest.objects.filter(until__isnull=False).exists())
-    assert "is being tested" in press(signed_in, "test-endpoint", endpoint)
-    # A message that comes twice is no second test either.
-    tasks.run_test.delay(EndpointTest.objects.get().pk)
-    slow.may.set()
-    idle_tasks()
-    assert EndpointTest.objects.get().requests == endpoint.totals()["requests"]
-    press_test(signed_in, endpoint, idle_tasks)
-    assert EndpointTest.objects.count() == 2
-
-
 def test_a_test_that_is_stopped_sends_nothing_more_and_leaves_what_was_known(
     signed_in, endpoint, script, idle_tasks, eventually
 ):
@@ -127,25 +111,11 @@ def test_a_test_whose_worker_died_is_found_and_can_be_made_again(signed_in, endp
     assert "works" in press_test(signed_in, endpoint, idle_tasks)
 
 
-def test_a_test_whose_worker_died_stands_in_nobodys_way_before_the_sweep(signed_in, endpoint, idle_tasks):
-    died(endpoint)
-    assert "works" in press_test(signed_in, endpoint, idle_tasks)
-    assert [test.status for test in EndpointTest.objects.all()] == [_STOPPED, _DONE]
-
-
 def test_a_test_that_lives_is_left_alone_by_the_sweep(endpoint, idle_tasks):
     died(endpoint, until=timezone.now() + timedelta(seconds=20))
     sweep()
     idle_tasks()
     assert EndpointTest.objects.get().status == _RUNNING
-
-
-def test_a_lost_message_is_given_again(signed_in, endpoint, idle_tasks):
-    died(endpoint, until=None, requests=0)
-    assert "Waiting for a worker" in page(signed_in)
-    sweep()
-    idle_tasks()
-    assert EndpointTest.objects.get().status == _DONE
 
 
 def test_what_was_seen_of_another_address_is_not_kept(signed_in, endpoint, script, idle_tasks, eventually):
@@ -159,14 +129,6 @@ def test_what_was_seen_of_another_address_is_not_kept(signed_in, endpoint, scrip
     endpoint.refresh_from_db()
     assert (endpoint.tested_at, endpoint.can_vary, endpoint.profile) == (None, None, {})
     assert "The endpoint was changed" in page(signed_in)
-
-
-def test_an_error_of_ours_is_told_and_logged(signed_in, endpoint, idle_tasks, settings, caplog):
-    # What the site's administrator writes is read when it is asked for.
-    settings.ENDPOINT_ALLOW_PRIVATE = ["no network"]
-    press_test(signed_in, endpoint, idle_tasks)
-    assert "the server’s log says why" in page(signed_in).replace("&#x27;", "’")
-    assert [line for line in caplog.records if line.levelname == "ERROR"]
 
 
 def test_of_two_who_press_at_once_one_begins_a_test(endpoint, script, idle_tasks):

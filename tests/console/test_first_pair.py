@@ -7,10 +7,9 @@ import re
 from django.urls import reverse
 
 import sampler
-from prefmh_web.campaigns.models import Campaign, Catalog
+from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.started import plan_of
 from tests.console.test_pages import OF_TEXTS, form
-from tests.support.campaigns import live_page
 
 
 def texts_in(page: str) -> list[str]:
@@ -35,11 +34,3 @@ def test_the_reply_to_a_setup_shows_its_question_its_instructions_and_the_first_
     assert sorted(texts_in(page)) == sorted(plan.space.content(state) for state in (pair.current, pair.proposal))
     # The negative control: another seed begins with another pair.
     assert sorted(texts_in(created(signed_in, **fields | {"seed": "78"}))) != sorted(texts_in(page))
-
-
-def test_where_nobody_is_asked_there_is_no_pair(signed_in, idle_tasks):
-    signed_in.post(reverse("console:create"), form(**{"rule.kind": "base"}))
-    idle_tasks()
-    draft = Campaign.objects.get()
-    assert draft.catalog.status == Catalog.Status.READY
-    assert 'id="first-pair"' not in live_page(signed_in, draft)

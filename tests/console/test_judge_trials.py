@@ -6,13 +6,10 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-import sampler
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.lifecycle import judge_trials
 from prefmh_web.campaigns.models import Campaign, JudgeTrial, ModelUsage, State, Vote
 from prefmh_web.campaigns.monitoring.models import Share
 from prefmh_web.campaigns.tasks import sweep
-from prefmh_web.endpoints.models import Endpoint
 from tests.flows.test_model_costs import (
     A_REQUEST,
     QUESTION,
@@ -25,8 +22,6 @@ from tests.flows.test_model_costs import (
     vote_on_all,
 )
 from tests.security.world import browser_of
-from tests.support.campaigns import create_draft, make_config
-from tests.support.models import chat_reply, says, status
 
 __all__ = ["endpoint", "script"]
 
@@ -110,44 +105,6 @@ def test_the_interval_is_wilsons():
     assert Share(0, 20).interval_percent[0] == 0
 
 
-def test_an_unreadable_reply_is_shown_with_its_reasoning_and_not_asked_again(researcher, endpoint, script, idle_tasks):
-    thought = {"role": "assistant", "content": "Both.", "reasoning_content": "B is <b>better</b>"}
-    script.faults.extend([says("Neither.")])
-    known = script.answer
-
-    def answer(body: dict) -> dict:
-        return chat_reply("Both.", message=thought) if QUESTION in str(body) else known(body)
-
-    script.answer = answer
-    campaign = draft(researcher, by_model())
-    page = try_it(browser_of(researcher), campaign, idle_tasks, pairs=1, replies=1)
-    tried = page.context["tried"]
-    assert tried.trial.requests == tried.unreadable == 2
-    assert tried.pairs[0].choice is None
-    assert "the reply is not just A or B" in page.content.decode()
-    assert "B is &lt;b&gt;better&lt;/b&gt;" in page.content.decode()
-
-
-def test_after_a_failure_what_has_come_stays_and_the_rest_can_be_asked_for(researcher, endpoint, script, idle_tasks):
-    campaign, desk = draft(researcher, by_model()), browser_of(researcher)
-    Endpoint.objects.update(concurrency=1)
-    script.strikes = lambda body: QUESTION in str(body) and len(asked(script, QUESTION)) > 3
-    script.faults.extend([status(400, b"out of order")])
-    page = try_it(desk, campaign, idle_tasks, pairs=3, replies=1)
-    tried = page.context["tried"]
-    assert tried.trial.status == JudgeTrial.Status.STOPPED
-    assert "out of order" in page.content.decode()
-    come = len(tried.replies)
-    assert 3 <= come < 6
-    desk.post(reverse("console:go-on-try", args=[campaign.pk, tried.trial.pk]))
-    idle_tasks()
-    tried = desk.get(reverse("console:try", args=[campaign.pk, 0])).context["tried"]
-    assert tried.trial.status == JudgeTrial.Status.DONE
-    assert len(tried.replies) == 6
-    # None was asked for twice but the one that failed.
-    assert (tried.trial.requests, tried.trial.failed) == (7, 1)
-
-
 def test_tries_count_against_the_sites_cap_and_are_refused_at_it(researcher, endpoint, script, idle_tasks, settings):
     settings.MODEL_BUDGET_REQUESTS = 20
     campaign, desk = draft(researcher, by_model()), browser_of(researcher)
@@ -170,35 +127,6 @@ def test_a_try_is_bounded(researcher, endpoint, script, idle_tasks, fields):
     )
     assert "errorlist" in page.content.decode()
     assert not JudgeTrial.objects.exists()
-
-
-def test_ratings_are_tried_object_by_object(researcher, endpoint, script, idle_tasks):
-    known = script.answer
-    script.answer = lambda body: chat_reply("7") if QUESTION in str(body) else known(body)
-    judge = by_model(budget=1)
-    campaign = draft(researcher, judge)
-    config = campaign.config_data | {"rule": {"kind": "pointwise", "form": "separate", "lowest": 1}}
-    Campaign.objects.filter(pk=campaign.pk).update(config_data=config)
-    page = try_it(browser_of(researcher), campaign, idle_tasks, pairs=2, replies=1)
-    assert [reply.rating for reply in page.context["tried"].replies] == [7] * 4
-    assert "rated 7" in page.content.decode()
-
-
-def test_where_chains_make_their_objects_what_they_start_at_is_shown(researcher, endpoint, script, idle_tasks):
-    known = script.answer
-    script.answer = lambda body: chat_reply("A") if QUESTION in str(body) else known(body)
-    made = {"space": {"kind": "molecules"}, "kernel": {"kind": "fragments"}}
-    config = make_config(**made, judges=[by_model()], chains=2, steps=4)
-    config = sampler.parse_config(config).model_dump(mode="json")
-    campaign = create_draft(owner=researcher, name="Made", config=config)
-    desk = browser_of(researcher)
-    page = try_it(desk, campaign, idle_tasks, pairs=2, replies=1)
-    tried = page.context["tried"]
-    assert (tried.trial.status, tried.trial.reason) == (JudgeTrial.Status.DONE, "")
-    assert all(pair.states[0].content != pair.states[1].content for pair in tried.pairs)
-    assert not State.objects.exists()
-    address = reverse("console:tried-picture", args=[campaign.pk, tried.trial.pk, 0, 1])
-    assert desk.get(address).headers["Content-Type"].startswith("image/")
 
 
 def test_a_started_campaign_is_tried_no_more(researcher, endpoint, script, idle_tasks):
@@ -231,25 +159,6 @@ def test_the_live_page_says_how_the_model_votes_and_whether_people_agree(researc
             agreed += other.for_proposal == vote.for_proposal
     assert compared
     assert row.with_people == Share(agreed, compared)
-
-
-def test_a_draft_that_is_deleted_while_it_is_tried_costs_what_was_asked(researcher, endpoint, script, idle_tasks):
-    campaign = draft(researcher, by_model())
-    known = script.answer
-
-    def answer(body: dict) -> dict:
-        if QUESTION in str(body) and Campaign.objects.filter(pk=campaign.pk).exists():
-            lifecycle.discard(Campaign.objects.get(pk=campaign.pk))
-        return known(body)
-
-    Endpoint.objects.update(concurrency=1)
-    script.answer = answer
-    judge_trials.begin(campaign, 0, researcher, pairs=3, replies=1)
-    idle_tasks()
-    trial = JudgeTrial.objects.get()
-    assert not trial.is_asking
-    assert trial.requests == len(asked(script, QUESTION)) == 2
-    assert trial.pairs == []
 
 
 def test_a_try_that_a_worker_left_is_taken_up_again(researcher, endpoint, script, idle_tasks):

@@ -54,14 +54,6 @@ def test_a_file_is_kept_past_an_error_and_used_by_the_next_save(signed_in, idle_
     assert kept.all_names() == []
 
 
-def test_another_file_takes_the_place_of_the_kept_one(signed_in, idle_tasks):
-    ticket = ticket_in(refused(signed_in, **{"space.catalog.file": csv()}))
-    other = csv("other.csv", "text\nOne.\nTwo.\n")
-    signed_in.post(reverse("console:create"), form(**{"space.catalog.file": other, "kept-space.catalog.file": ticket}))
-    idle_tasks()
-    assert Campaign.objects.get().catalog.filename == "other.csv"
-
-
 def test_nobody_else_can_use_it(signed_in, client, django_user_model):
     ticket = ticket_in(refused(signed_in, **{"space.catalog.file": csv()}))
     stranger = django_user_model.objects.create_user("stranger")
@@ -74,12 +66,6 @@ def test_nobody_else_can_use_it(signed_in, client, django_user_model):
         assert "Choose the file with your objects." in page.content.decode()
         assert "people.csv" not in page.content.decode()
     assert not Campaign.objects.exists()
-
-
-def test_a_file_that_is_refused_itself_is_not_kept(signed_in):
-    page = refused(signed_in, **{"space.catalog.file": SimpleUploadedFile("empty.csv", b"")})
-    assert "empty" in page
-    assert kept.all_names() == []
 
 
 def test_only_a_few_are_kept_and_none_for_long(signed_in):

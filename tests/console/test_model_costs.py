@@ -4,7 +4,6 @@ import pytest
 from django.urls import reverse
 
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.endpoints.models import Endpoint
 from tests.flows.test_model_caps import settled
 from tests.flows.test_model_costs import QUESTION, asked, by_model, draft, endpoint, script, started
 from tests.security.world import browser_of
@@ -35,17 +34,6 @@ def test_the_draft_s_page_shows_what_the_models_will_take(researcher, endpoint, 
         assert at_most / 3 < estimate.expected < at_most
     # Nothing has been asked: no figure is made up.
     assert "price unknown until a request has been made" in page.content.decode()
-
-
-def test_the_price_is_that_of_the_tokens_that_were_measured(researcher, endpoint, idle_tasks):
-    desk = browser_of(researcher)
-    campaign = started(idle_tasks, draft(researcher, by_model(budget=3), request_cap=12))
-    (estimate,) = desk.get(campaign.get_absolute_url()).context["board"].estimates
-    assert "measured in this campaign" in str(estimate.tokens)
-    # 48 requests at 0.01.
-    assert estimate.price.startswith("at most 0.4800, ")
-    Endpoint.objects.update(output_price=None)
-    assert "price unknown: the endpoint has none" in live_page(desk, campaign)
 
 
 def test_the_live_page_shows_figures_the_reason_of_the_pause_and_a_form_to_raise_the_cap(

@@ -11,9 +11,8 @@ from django.utils import timezone
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Vote
 from prefmh_web.campaigns.monitoring.progress import progress_of
-from prefmh_web.console.durations import in_words
 from prefmh_web.console.following import Allowance, Group
-from tests.support.campaigns import make_campaign, make_config, voted_to_the_end
+from tests.support.campaigns import make_campaign, make_config
 from tests.support.installations import closing_code, open_socket
 
 
@@ -46,20 +45,6 @@ def test_time_left_comes_from_votes_and_not_from_steps_that_need_none(campaign, 
     assert found.minutes_left == pytest.approx(40 * 3.6 / (10 / found.minutes))
     page = signed_in.get(campaign.get_absolute_url()).content.decode()
     assert "at the rate of the last 5 min: 2.0 votes a minute. 40 steps are left." in page
-
-
-def test_the_first_line_says_how_the_campaign_is_getting_on(signed_in, researcher, idle_tasks):
-    made = make_campaign(researcher, config=make_config(chains=2, steps=12))
-    address = made.get_absolute_url()
-    assert "No vote came in the last five minutes" in signed_in.get(address).content.decode()
-    lifecycle.pause(made)
-    assert "Paused.</strong> Nobody is asked. 24 steps are left." in signed_in.get(address).content.decode()
-    lifecycle.resume(made)
-    voted_to_the_end(made)
-    page = signed_in.get(address).content.decode()
-    assert "Finished.</strong> Every chain has come to its last step." in page
-    idle_tasks()
-    assert "Trace of words" in signed_in.get(address).content.decode()
 
 
 def test_the_first_screen_shows_some_chains_and_leads_to_pages_of_all(signed_in, researcher, idle_tasks):
@@ -108,26 +93,3 @@ def test_no_minute_takes_more_than_the_allowance_however_much_changes():
     # Without an allowance it would be twelve kB a second: the bound is one of this test's numbers.
     free = simulated(Group(Allowance(1e12, 0), ("one", "two", "three")), lambda n, at: f"{n}{at}".ljust(size), 60)
     assert sum(each for _, each in free) > 20 * (capacity + a_minute + size)
-
-
-def test_every_part_has_its_turn_and_what_has_not_changed_takes_nothing():
-    group = Group(Allowance(1_000, 6_000), ("one", "two"))
-    sent: list[str] = []
-    for now in range(60):
-        sent += group.due(lambda name, at=now: f"{name} {at}".ljust(900), now)
-    counts = [sum(each.startswith(name) for each in sent) for name in ("one", "two")]
-    assert min(counts) >= 3
-    assert max(counts) - min(counts) <= 1
-    still = Group(Allowance(1_000, 0), ("one",))
-    assert [len(still.due(lambda name: "as it was", now)) for now in range(3)] == [1, 0, 0]
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [
-        (8.26, "8.3 s"), (9.96, "10 s"), (99.6, "2 min"), (5_900, "98 min"), (5_999, "1 h 40 min"), (86_400, "24 h"),
-        (172_800, "2 days"), (10**9, "11,574 days"),
-    ],
-)  # fmt: skip
-def test_a_duration_reads_as_people_say_it(seconds, words):
-    assert in_words(seconds) == words

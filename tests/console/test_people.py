@@ -11,11 +11,10 @@ from django.utils import timezone
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Event, Membership, Vote
 from prefmh_web.campaigns.voters import number_of
-from prefmh_web.participants import exclusion, speed
+from prefmh_web.participants import speed
 from prefmh_web.participants.models import Check, Participant, Participation
 from prefmh_web.participants.people import people_of
 from tests.participants.test_checks import OFTEN
-from tests.participants.test_exclusion import GROUNDS
 from tests.security.world import browser_of
 from tests.support.campaigns import (
     answer_check,
@@ -108,24 +107,6 @@ def test_managers_see_numbers_only_and_nobody_else_sees_anything(study, manager,
     other = recruited_campaign(manager)
     assert browser_of(manager).get(at("person", other)).status_code == 404
     assert not Event.objects.filter(kind="participation-ended").exists()
-
-
-def test_people_are_sorted_and_filtered_by_the_address(owner, study):
-    browsers = [arrive(study, prolific(f"person-{number}")) for number in range(3)]
-    vote(browsers[1], study, times=2)
-    vote(browsers[2], study)
-    first, second, third = 1, 2, 3
-    assert numbers(owner, study) == [first, second, third]
-    assert numbers(owner, study, sort="-votes") == [second, third, first]
-    # Whoever has no such figure comes last either way.
-    assert numbers(owner, study, sort="first")[-1] == numbers(owner, study, sort="-first")[-1] == first
-    exclusion.exclude(Annotator.objects.latest("pk"), study.owner, GROUNDS, is_paid=False)
-    assert numbers(owner, study, outcome="ended") == [third]
-    assert numbers(owner, study, outcome="going-on") == [first, second]
-    assert numbers(owner, study, outcome="going-on", stage="votes") == [second]
-    assert numbers(owner, study, stage="questions") == []
-    assert numbers(owner, study, number=str(second)) == [second]
-    assert people_page(owner, study, sort="shoe-size").status_code == 400
 
 
 @pytest.mark.parametrize("campaign_kind", ["sent", "by link"])

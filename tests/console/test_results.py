@@ -7,7 +7,6 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 
@@ -67,15 +66,6 @@ def test_each_number_of_the_methods_paragraph_is_one_of_the_record(finished, tmp
         assert f"“{judge['question']}”" in written
     law = finished.target_law.partition("; ")[0]
     assert f"proportional to {law}" in written
-
-
-def test_the_paragraph_and_the_citation_are_those_of_the_release():
-    told = (settings.BASE_DIR / "CITATION.cff").read_text()
-    assert f"version: {methods.version()}" in told
-    for words in re.search(r'title: "(.*)"', told)[1].split(": "):
-        assert words in methods.PAPER
-    for name in re.findall(r"family-names: (\w+)", told):
-        assert name in methods.PAPER
 
 
 WARM = {"steps": 4, "grid": [1, 3], "properties": ["words"], "settling": 2, "patience_minutes": 5}

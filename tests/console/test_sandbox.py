@@ -113,36 +113,6 @@ def test_the_pairs_are_of_the_list_and_the_chains_move(signed_in, researcher, id
     assert len(set(pairs)) > 1
 
 
-def test_the_same_pair_stays_until_it_is_answered_and_a_skip_leaves_it(signed_in, draft):
-    walker = Walker(signed_in, draft)
-    walker.pass_the_stages()
-    first = walker.page
-    shown = re.findall(r'aria-label="Object [12]: ([^"]+)"', first)
-    assert re.findall(r'aria-label="Object [12]: ([^"]+)"', walker.page) == shown
-    walker.send(choice="nonsense")
-    assert re.findall(r'aria-label="Object [12]: ([^"]+)"', walker.page) == shown
-    assert "<strong>0</strong> votes" in walker.send(choice="skip")
-
-
-def test_ways_that_end_early_say_so_and_one_can_begin_again(signed_in, draft):
-    walker = Walker(signed_in, draft)
-    assert "You did not agree" in walker.send(consent="refuse")
-    assert "Do you agree?" in walker.send(again="yes")
-    walker.send(consent="agree")
-    page = walker.send(stage="questions", **{"answer-role": "", "answer-age": "x"})
-    assert "Some answers are missing" in page
-
-
-def test_an_open_link_comes_to_the_pairs_at_once_in_its_language(signed_in, researcher, idle_tasks):
-    draft = make_draft(researcher, language="ar")
-    idle_tasks()
-    walker = Walker(signed_in, draft)
-    page = walker.send(consent="agree")
-    assert 'dir="rtl"' in page
-    assert '<div class="notice warning sandbox" lang="en" dir="ltr">' in page
-    assert 'id="question"' in page
-
-
 @pytest.mark.parametrize("kind", ["images", "molecules", "texts"])
 def test_objects_that_chains_make_are_made_for_the_sandbox(signed_in, researcher, kind):
     kernel = {"kind": "fragments"} if kind == "molecules" else {"kind": "independent"}

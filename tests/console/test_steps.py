@@ -2,7 +2,6 @@
 
 import re
 
-import numpy as np
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -11,15 +10,10 @@ from django.urls import reverse
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Comparison, Membership, Side, Vote
-from prefmh_web.campaigns.monitoring.steps import ScorerNumbers, StepRow, Wanted, rows_of, steps_in
+from prefmh_web.campaigns.monitoring.steps import Wanted, rows_of, steps_in
 from tests.security.world import browser_of
 from tests.support import campaigns
-from tests.support.campaigns import archive, make_campaign, make_config, recording, voted_to_the_end
-
-BEGINNING = "In the oldest street of the town, behind the church and the market, there was, as everybody knew, "
-BEGINNINGS = "text\n" + "".join(
-    f'"{BEGINNING}a house that was, to all who looked at it, {word}."\n' for word in ("red", "blue", "low", "tall")
-)
+from tests.support.campaigns import make_campaign, make_config, voted_to_the_end
 
 # Fixtures: pytest looks for them among the names of this file.
 rating_endpoint, rating_script = campaigns.rating_endpoint, campaigns.rating_script
@@ -64,25 +58,6 @@ def test_the_limits_leave_what_they_say(signed_in, finished):
     assert listed(signed_in, finished, seconds=took + 0.001) == set()
 
 
-def test_the_newest_come_first_and_the_list_has_pages(signed_in, finished, monkeypatch):
-    monkeypatch.setattr("prefmh_web.console.views.steps.A_PAGE", 5)
-    address = reverse("console:steps", args=[finished.pk])
-    shown = []
-    for page in range(1, 6):
-        text = signed_in.get(address, {"page": page}).content.decode()
-        shown += re.findall(r"Chain (\d+), step (\d+)</a>", text)
-    newest = Comparison.objects.order_by("-pk").values_list("chain__place", "step")
-    assert [(int(chain), int(step)) for chain, step in shown] == list(newest)
-
-
-def test_a_limit_that_cannot_be_read_is_told_at_its_field(signed_in, campaign):
-    answer = signed_in.get(reverse("console:steps", args=[campaign.pk]), {"chain": "one"})
-    page = answer.content.decode()
-    assert answer.status_code == 400
-    assert "errorlist" in page
-    assert "step 1</a>" not in page
-
-
 def test_a_step_shows_votes_in_order_with_sides_verdict_and_draw(signed_in, finished):
     step = Comparison.objects.filter(verdict="accept", votes__number=2).first()
     page = signed_in.get(reverse("console:step", args=[finished.pk, step.chain.place, step.step])).content.decode()
@@ -120,14 +95,6 @@ def test_the_uniform_stays_hidden_while_votes_are_out(signed_in, campaign):
             break
 
 
-def test_a_step_that_is_not_there_is_not_found(signed_in, campaign):
-    for chain, step in ((0, 40), (99, 1), (0, 0)):
-        assert signed_in.get(reverse("console:step", args=[campaign.pk, chain, step])).status_code == 404
-    for shown in ("proposal", "both"):
-        # Texts have no picture.
-        assert signed_in.get(reverse("console:step-picture", args=[campaign.pk, 0, 1, shown])).status_code == 404
-
-
 def test_a_viewer_reads_a_step_and_no_page_of_a_person(finished, django_user_model):
     viewer = django_user_model.objects.create_user("viewer")
     access.add_member(finished, viewer.username, Membership.Role.VIEWER)
@@ -136,16 +103,6 @@ def test_a_viewer_reads_a_step_and_no_page_of_a_person(finished, django_user_mod
     assert page.status_code == 200
     assert "person " in page.content.decode()
     assert reverse("console:people", args=[finished.pk]) not in page.content.decode()
-
-
-def test_long_texts_with_one_beginning_show_where_they_differ(signed_in, researcher, idle_tasks):
-    campaign = make_campaign(researcher, file=BEGINNINGS, config=make_config(chains=1, steps=5))
-    step = Comparison.objects.get()
-    page = signed_in.get(reverse("console:steps", args=[campaign.pk])).content.decode()
-    table = _plain(re.sub(r"title=\"[^\"]*\"", "", page).split("<tbody>")[1])
-    for state in (step.current, step.proposal):
-        assert state.content.split()[-1] in table
-    assert "In the oldest street" not in table
 
 
 @pytest.fixture
@@ -174,31 +131,3 @@ def test_more_rows_take_no_more_queries(request, idle_tasks, kind):
         taken.append(len(queries))
     assert len(rows) == 20 + 4 * (kind == "finished")
     assert taken == [1, 1]
-
-
-def rows_in(campaign) -> list[StepRow]:
-    return rows_of(campaign, list(campaign.judges.all()), steps_in(campaign, Wanted()))
-
-
-def test_each_row_has_the_mean_ratings_of_its_objects(rated):
-    for row in rows_in(rated):
-        for mean in row.tallies:
-            told = {row.comparison.current_id: mean.current, row.comparison.proposal_id: mean.proposal}
-            for state, shown in told.items():
-                given = mean.judge.ratings.filter(state=state).values_list("value", flat=True)
-                assert shown == pytest.approx(np.mean(given))
-
-
-def test_each_row_has_the_scores_of_its_objects(scored):
-    for row in rows_in(scored):
-        pair = row.comparison.current, row.comparison.proposal
-        assert row.tallies == [ScorerNumbers(*(len(state.content.split()) for state in pair))]
-
-
-def test_each_player_of_a_step_is_named(signed_in, researcher, idle_tasks):
-    files = {f"{hertz}.wav": recording(hertz) for hertz in (220, 440)}
-    space = {"kind": "catalog", "objects": "audio", "neighbours": 1}
-    config = make_config(space=space, kernel={"kind": "neighbours"}, chains=1, steps=3)
-    campaign = make_campaign(researcher, file=archive(files), filename="a.zip", config=config)
-    page = signed_in.get(reverse("console:step", args=[campaign.pk, 0, 1])).content.decode()
-    assert re.findall(r"<audio [^>]*aria-label=\"(\w+)\"", page) == ["Current", "Proposal"]

@@ -5,9 +5,8 @@ from django.urls import reverse
 
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Event
 from tests.campaigns.engine.test_suspension import campaign_of, skip
-from tests.console.test_pages import form
 from tests.security.world import browser_of
-from tests.support.campaigns import live_page, voted_to_the_end
+from tests.support.campaigns import live_page
 
 WHY = "A file is broken."
 
@@ -52,22 +51,3 @@ def test_a_chain_is_ended_with_a_reason_and_not_without(researcher, study):
     assert "ended here" in live_page(desk, study)
     # The page was open in another tab.
     assert "not suspended any more" in desk.post(path, {"words": WHY}, follow=True).content.decode()
-
-
-def test_chains_that_were_ended_are_told_beside_those_that_came_to_their_last_step(researcher, idle_tasks):
-    campaign, desk = campaign_of(researcher, chains=2, steps=4, suspend_after_skips=1), browser_of(researcher)
-    skip(campaign)
-    desk.post(address(campaign, "end-chain"), {"words": WHY})
-    voted_to_the_end(campaign, people=6)
-    ended = "Finished.</strong> 1 chain was ended at a suspended step. The other chain has come to its last step."
-    assert ended in live_page(desk, campaign)
-    assert "before its last step" not in desk.get(reverse("console:results", args=[campaign.pk])).content.decode()
-
-
-def test_the_numbers_are_declared_in_the_setup_and_kept(researcher, idle_tasks):
-    desk = browser_of(researcher)
-    assert desk.post("/campaigns/new/", form(**{"answering.suspend_after_skips": "4"})).status_code == 302
-    draft = Campaign.objects.get()
-    assert draft.config.answering.suspend_after_skips == 4
-    page = desk.get(reverse("console:edit", args=[draft.pk])).content.decode()
-    assert 'name="answering.suspend_after_skips" value="4"' in page

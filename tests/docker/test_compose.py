@@ -15,9 +15,6 @@ import httpx
 import pytest
 import yaml
 
-from prefmh_web.endpoints.addresses import checked_base_url
-from prefmh_web.endpoints.dialects import Dialect
-from prefmh_web.endpoints.errors import AddressRefused
 from prefmh_web.settings import environment
 from tests.support.installations import ROOT, Process, nginx_before, wait_for
 from tests.support.models import port_from
@@ -99,16 +96,6 @@ def test_each_image_is_built_once_from_a_stage_that_is_there():
         assert services()[name]["depends_on"][builder]["condition"] == "service_completed_successfully"
 
 
-def test_what_is_copied_is_in_the_context():
-    let_in = [line.removeprefix("!") for line in IGNORED.read_text().splitlines() if line.startswith("!")]
-    for stage in ("app", "gpu"):
-        for copied in re.findall(r"^COPY (\S+) \S+$", stages()[stage], re.MULTILINE):
-            assert copied in let_in
-            assert (ROOT / copied).exists()
-    [configuration] = re.findall(r"^COPY (?!--from)(\S+) \S+$", stages()["proxy"], re.MULTILINE)
-    assert configuration in let_in
-
-
 def test_every_variable_that_compose_hands_on_is_one_that_is_read():
     described = environment.__doc__
     for name in OURS:
@@ -126,65 +113,6 @@ def test_keys_of_model_servers_reach_those_who_call_them_and_nobody_else():
 def test_only_the_proxy_is_reachable_and_only_from_this_host():
     published = {name: service["ports"] for name, service in services().items() if "ports" in service}
     assert published == {"proxy": ["127.0.0.1:8080:8080"]}
-
-
-class TestVllm:
-    def test_it_starts_only_by_its_profile_and_nobody_waits_for_it(self):
-        assert services()["vllm"]["profiles"] == ["vllm"]
-        assert all("vllm" not in service.get("depends_on", {}) for service in services().values())
-
-    def test_it_reaches_those_who_ask_models_and_nothing_else(self):
-        networks = {name: set(service.get("networks", ["default"])) for name, service in services().items()}
-        assert networks["vllm"] == {"models"}
-        assert {name for name, joined in networks.items() if "models" in joined} == {"vllm", "web", "judges", "gpu"}
-        assert yaml.safe_load(COMPOSE.read_text())["networks"]["models"]["internal"] is True
-        # Whoever else may be called is out there.
-        assert all("default" in networks[name] for name in ("web", "judges", "postgres", "redis"))
-
-    def test_it_serves_a_model_of_the_folder_under_its_name_with_the_log_probabilities_that_are_asked_for(self):
-        described = services(SECRETS | {"VLLM_MODEL": "smollm", "VLLM_NAME": "small", "VLLM_GPUS": "2"})["vllm"]
-        assert described["entrypoint"] == ["vllm", "serve"]
-        folder, *flags = described["command"]
-        given = dict(flag.removeprefix("--").split("=") for flag in flags)
-        assert folder == "/models/smollm"
-        assert described["volumes"][0].endswith(":/models:ro")
-        assert given["served-model-name"] == "small"
-        assert int(given["max-logprobs"]) == Dialect.VLLM.server.most_log_probabilities
-        [device] = described["deploy"]["resources"]["reservations"]["devices"]
-        assert (given["tensor-parallel-size"], device["count"], device["capabilities"]) == ("2", "2", ["gpu"])
-        assert described["environment"]["HF_HUB_OFFLINE"] == "1"
-
-    def test_what_the_documents_say_about_it_lets_it_be_called(self, settings):
-        said = (ROOT / "docs/models.md").read_text()
-        hosts, networks = (re.search(rf"{name}=(\S+)", said[said.index("--profile vllm") - 400 :])[1] for name in
-                           ("ENDPOINT_ALLOWED_HOSTS", "ENDPOINT_ALLOW_PRIVATE"))  # fmt: skip
-        settings.ENDPOINT_ALLOWED_HOSTS, settings.ENDPOINT_ALLOW_PRIVATE = [hosts], [networks]
-        [port] = services()["vllm"]["expose"]
-        assert checked_base_url(f"http://vllm:{port}/v1") == f"http://vllm:{port}/v1"
-        settings.ENDPOINT_ALLOWED_HOSTS = []
-        with pytest.raises(AddressRefused):
-            checked_base_url(f"http://vllm:{port}/v1")
-
-
-def follows_the_specification(file: Path) -> bool:
-    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec", str(file)]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
-
-
-def test_the_file_follows_the_compose_specification(tmp_path):
-    pytest.importorskip("check_jsonschema", reason="needs check-jsonschema, which carries the specification")
-    assert follows_the_specification(COMPOSE)
-    wrong = tmp_path / "compose.yaml"
-    for right, slip in (("env_file:", "env_fil:"), ("service_healthy", "service_wealthy"), ("tmpfs: [", "tmpfs: 7 # ")):
-        assert right in COMPOSE.read_text()
-        wrong.write_text(COMPOSE.read_text().replace(right, slip))
-        assert not follows_the_specification(wrong)
-
-
-def test_nginx_lets_go_of_a_connection_before_a_web_process_does():
-    [nginx] = re.findall(r"keepalive_timeout (\d+)s;", NGINX.read_text())
-    [web] = re.findall(r"--timeout-keep-alive=(\d+)", " ".join(services()["web"]["command"]))
-    assert int(nginx) < int(web)
 
 
 class Service:
@@ -251,27 +179,6 @@ def test_every_command_of_the_file_runs_and_is_found_healthy(running):
     for name, service in running[0].items():
         wait_for(service.is_healthy, f"{name} healthy: {shlex.join(service.check)}")
         service.process.assert_runs()
-
-
-def test_pages_name_static_files_that_may_be_kept_for_ever(running):
-    site = running[1]
-    wait_for(lambda: running[0]["web"].is_healthy(), "web healthy")
-    page = httpx.get(f"{site}/accounts/sign-in/").text
-    names = re.findall(r'(?:href|src)="(/static/[^"]+)"', page)
-    assert names
-    for name in names:
-        assert re.search(r"\.[0-9a-f]{12}\.", name), name
-        answer = httpx.get(site + name)
-        assert answer.status_code == 200
-        assert "immutable" in answer.headers["cache-control"]
-
-
-def is_ready(site: str) -> bool:
-    try:
-        return httpx.get(f"{site}/readyz").is_success
-    except httpx.ConnectError:
-        # nginx has not opened its port yet.
-        return False
 
 
 def test_nginx_serves_pages_and_sockets_and_keeps_metrics_inside(running, tmp_path):

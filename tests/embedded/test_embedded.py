@@ -2,14 +2,10 @@
 
 import asyncio
 import logging
-import socket
 import threading
 
-import pytest
 from celery import shared_task
-from django.core.management import CommandError
 
-from prefmh_web.embedded import serving
 from prefmh_web.embedded.layer import InProcessChannelLayer
 from prefmh_web.embedded.server import Clock
 from prefmh_web.embedded.tasks import wait_until_idle
@@ -69,16 +65,3 @@ def test_the_clock_ticks_at_once_and_stops():
     assert ticked.wait(10)
     clock.stop()
     assert not clock.is_alive()
-
-
-def test_a_taken_port_is_told_with_the_mend():
-    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(CommandError, match="--port"):
-        serving.choose_port("127.0.0.1", taken.getsockname()[1])
-
-
-def test_listening_everywhere_needs_the_address_people_use(settings):
-    with pytest.raises(CommandError, match="--url"):
-        serving.site_url("0.0.0.0", 8000, None)
-    assert serving.site_url("0.0.0.0", 8000, "http://lab.example:8000/") == "http://lab.example:8000"
-    assert "lab.example" in settings.ALLOWED_HOSTS
-    assert serving.site_url("::1", 8000, None) == "http://[::1]:8000"

@@ -82,23 +82,6 @@ def test_a_scorer_that_never_answers_ends_with_the_server_and_does_not_hold_it_u
     assert is_gone(int(told.read_text().rstrip(".")))
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--port", "99999"], "1 to 65535"),
-        (["--url", "192.168.1.5:8000"], "http://"),
-        (["--address", "10.255.255.1"], "Cannot listen"),
-        (["--address", "0.0.0.0"], "--url"),
-    ],
-)
-def test_a_bad_option_is_told_in_one_line(tmp_path, options, message):
-    process = serve(tmp_path, *options)
-    output, _ = process.communicate(timeout=20)
-    assert message in output
-    assert "Traceback" not in output
-    assert process.returncode != 0
-
-
 # What RDKit's threads may leave behind: a handler of the interrupt that is not Python's.
 DISPLACED = """
 import ctypes, signal, sys, threading, time

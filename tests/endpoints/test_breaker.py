@@ -1,7 +1,5 @@
 """The circuit breaker, the slots and the counts: what all processes see."""
 
-import threading
-import time
 from datetime import timedelta
 
 import httpx
@@ -11,8 +9,7 @@ from django.utils import timezone
 
 from prefmh_web.endpoints import breaker, judge_calls, limits, slots
 from prefmh_web.endpoints.calls import call
-from prefmh_web.endpoints.client import Client
-from prefmh_web.endpoints.errors import Busy, CircuitOpen, KeyMissing, RateLimited, Stopped, Unreachable
+from prefmh_web.endpoints.errors import Busy, CircuitOpen, RateLimited, Stopped, Unreachable
 from prefmh_web.endpoints.gates import ByTheRow, Kept
 from prefmh_web.endpoints.models import Endpoint, Slot
 from tests.endpoints.conftest import PAIR
@@ -122,14 +119,6 @@ class TestBreaker:
         assert 25 < ask(scripted).failure.retry_after <= 30
         assert len(script.requests) == 1
 
-    def test_what_was_never_sent_leaves_the_trial_to_the_next(self, scripted, script: Script, settings) -> None:
-        fail(scripted, 3)
-        rest_is_over(scripted)
-        scripted.api_key_variable = "NO_SUCH_KEY"
-        assert isinstance(ask(scripted).failure, KeyMissing)
-        scripted.api_key_variable = ""
-        assert ask(scripted).failure is None
-
 
 def another_process() -> None:
     """Forget what this process knows in memory alone: how many requests it has under way."""
@@ -170,25 +159,6 @@ class TestSlots:
         with slots.held(scripted, 1, patience_s=0):
             pass
 
-    def test_a_lowered_limit_holds_at_once(self, scripted) -> None:
-        scripted.concurrency = 4
-        with slots.held(scripted, 4):
-            pass
-        scripted.concurrency = 2
-        with slots.held(scripted, 4) as granted:
-            assert len(granted) == 2
-
-    def test_a_holder_takes_slots_that_come_free_and_gives_back_what_it_needs_no_more(self, scripted) -> None:
-        scripted.concurrency = 4
-        with slots.held(scripted, 4) as holder:
-            holder.shrink(3)
-            with slots.held(scripted, 4, patience_s=0) as other:
-                assert (len(holder), len(other)) == (1, 3)
-                assert other.grow(1) == 0
-                holder.shrink(1)
-                assert other.grow(5) == 1
-        assert not Slot.objects.filter(until__gt=timezone.now()).exists()
-
     def test_work_ahead_of_time_leaves_room_for_what_somebody_waits_for(self, scripted) -> None:
         scripted.concurrency = 8
         with slots.held(scripted, 8, is_ahead=True) as ahead:
@@ -201,33 +171,6 @@ class TestSlots:
         scripted.concurrency = 1
         with slots.held(scripted, 1, is_ahead=True) as only:
             assert len(only) == 1
-
-    def test_a_call_goes_on_with_the_slots_that_others_give_back(self, scripted) -> None:
-        scripted.concurrency = 6
-        at_once: list[int] = []
-        lock, running = threading.Lock(), []
-
-        def job(client: Client) -> None:
-            with lock:
-                running.append(1)
-                at_once.append(len(running))
-            time.sleep(0.4)
-            with lock:
-                running.pop()
-
-        with slots.held(scripted, 5):
-            # Their holder has died, and they come free while the call is at work.
-            Slot.objects.filter(until__gt=timezone.now()).update(until=timezone.now() + timedelta(seconds=0.2))
-            another_process()
-            assert len(call(scripted, [job] * 12).outcomes) == 12
-        # With the one slot that was free at first it would be one at a time to the end.
-        assert at_once[0] == 1
-        assert max(at_once) == 6
-
-    def test_with_fewer_slots_than_votes_all_are_cast(self, scripted) -> None:
-        scripted.concurrency = 3
-        with slots.held(scripted, 2):
-            assert len(ask(scripted, votes=5).cast) == 5
 
     def test_an_error_gives_the_slots_back(self, scripted) -> None:
         def broken(client):

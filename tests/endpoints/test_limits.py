@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from prefmh_web.endpoints import limits
-from prefmh_web.endpoints.limits import FIRST, Limit, alike
+from prefmh_web.endpoints.limits import Limit, alike
 from prefmh_web.endpoints.outcomes import Call
 
 MOST = 1024
@@ -75,37 +74,6 @@ def test_where_requests_only_wait_at_the_server_no_more_are_sent(room):
     assert found.under_way < 3.5 * room
 
 
-def test_a_server_that_serves_all_gets_as_many_as_the_endpoint_may_have_within_a_few_rounds():
-    assert simulated(20, refusing(MOST), most=128).under_way == pytest.approx(128, rel=0.01)
-
-
-def test_texts_may_take_as_long_as_they_are():
-    lengths = [0.2, 5.0, 1.0, 12.0]
-    found = simulated(400, lambda under_way: Call(None, lengths[under_way % 4], 1, 1), most=64)
-    assert found.under_way == pytest.approx(64, rel=0.05)
-
-
-def test_a_test_of_the_server_or_another_judge_s_shorter_prompt_proves_nothing():
-    now = 0.0
-    limit = Limit(lambda: now)
-    for key, seconds in (("another judge", 0.01), (None, 0.001), *[("this judge", 8.0)] * 200):
-        limit.begin(FIRST)
-        now += seconds
-        limit.end(FIRST)
-        with alike(key):
-            limit.note([Call(None, seconds, 1, 1, True)], MOST)
-    assert limit.now(MOST) > FIRST
-
-
-def test_answers_prove_nothing_where_few_are_asked():
-    limit = Limit()
-    for _ in range(100):
-        limit.begin(1)
-        limit.end(1)
-        limit.note([Call(None, 0.0, 1, 1, True)], MOST)
-    assert limit.now(MOST) == FIRST
-
-
 def test_never_more_than_the_endpoint_may_have_and_never_none():
     limit = Limit()
     assert limit.now(3) == 3
@@ -132,10 +100,3 @@ def test_after_an_outage_it_is_soon_where_it_was():
     assert limit.now(most) == 1
     rounds(8, Call(None, 1.0, 1, 1, True))
     assert limit.now(most) >= most / 2
-
-
-def test_another_server_or_model_is_tried_anew(scripted):
-    limits.limit_of(scripted).note([Call("rate_limited", 0.0)], MOST)
-    assert limits.limit_of(scripted).now(MOST) < FIRST
-    scripted.model = "another"
-    assert limits.limit_of(scripted).now(MOST) == FIRST

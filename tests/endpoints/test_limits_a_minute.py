@@ -8,14 +8,12 @@ import numpy as np
 from django.utils import timezone
 
 from prefmh_web.endpoints import judge_calls, minutes
-from prefmh_web.endpoints.calls import ahead_of_time, unless_full
-from prefmh_web.endpoints.errors import RateLimited
-from prefmh_web.endpoints.gates import Gates
+from prefmh_web.endpoints.calls import unless_full
 from prefmh_web.endpoints.minute_rows import KeptMinute, Minute, MinuteFull
 from prefmh_web.endpoints.models import Endpoint, MinuteUse, Slot
 from tests.endpoints.conftest import PAIR
 from tests.security.test_limits import all_at_once
-from tests.support.models import Script, says, status
+from tests.support.models import Script
 
 # What the scripted server says that each reply took.
 TOKENS = 52
@@ -66,34 +64,11 @@ def test_tokens_are_those_that_the_server_counted(scripted, script: Script):
     assert len(script.requests) == 4
 
 
-def test_an_unreadable_reply_is_asked_again_only_within_the_limit(scripted, script: Script):
-    scripted.requests_a_minute = 2
-    script.faults.extend([says("perhaps")] * 3)
-    assert isinstance(ask(scripted, 1).failure, MinuteFull)
-    assert len(script.requests) == 2
-
-
-def test_a_server_that_asks_for_a_pause_still_gets_it(scripted, script: Script):
-    scripted.requests_a_minute = 100
-    script.faults.append(status(429, Retry_After="30"))
-    assert isinstance(ask(scripted, 1).failure, RateLimited)
-    assert 25 < ask(scripted, 1).failure.retry_after <= 30
-    assert spent()[0] == 1
-
-
 def test_what_is_of_use_only_as_a_whole_waits_for_the_minute_to_pass(scripted, script: Script, monkeypatch):
     monkeypatch.setattr(minutes, "COUNTS_FOR_S", 1)
     scripted.requests_a_minute = 2
     votes = judge_calls.votes_by_sampling(scripted, PAIR, [True] * 5, np.random.default_rng(1))
     assert (len(votes.cast), votes.failure) == (5, None)
-
-
-def test_what_nobody_waits_for_leaves_a_quarter(scripted, script: Script):
-    scripted.requests_a_minute = 8
-    with ahead_of_time():
-        ask(scripted, 8)
-    assert len(script.requests) == 6
-    assert len(ask(scripted, 8).cast) == 2
 
 
 def test_many_processes_together_get_what_one_may_have(idle_tasks, scripted):
@@ -123,15 +98,4 @@ def test_what_is_set_aside_for_a_turn_is_its_own_and_goes_back_unused(scripted, 
     eventually(lambda: mine.reserve(3))
     now += 10
     mine.keep()
-    assert spent()[0] == 0
-
-
-def test_a_turn_of_more_votes_than_a_minute_has_is_begun_all_the_same(scripted):
-    scripted.requests_a_minute = 2
-    gates = Gates()
-    try:
-        assert gates.has_minute(scripted, 9)
-        assert not gates.has_minute(scripted, 9)
-    finally:
-        gates.end()
     assert spent()[0] == 0

@@ -120,18 +120,6 @@ def test_what_the_server_counted_replaces_the_estimate():
     assert later.entries() == []
 
 
-def test_a_request_that_has_more_tokens_than_a_minute_waits_for_an_empty_one():
-    rates, window = Rates(None, 100), Window([], BEGIN)
-    assert window.send(rates, [5000]) == 1
-    assert window.send(rates, [1]) == 0
-    assert Window(window.entries(), BEGIN + COUNTS_FOR_S).send(rates, [5000]) == 1
-
-
-def test_of_requests_in_line_none_passes_the_one_before():
-    window = Window([], BEGIN)
-    assert window.send(Rates(None, 100), [60, 60, 10]) == 1
-
-
 def test_the_clock_that_is_ahead_counts_and_one_that_was_far_ahead_is_forgotten():
     rates = Rates(1, None)
     ahead = Window([], BEGIN + 5)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.errors import RateLimited
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.negotiation import alters_the_law, negotiate
@@ -118,15 +117,6 @@ def test_without_seeds_a_field_that_is_passed_over_is_found_out_too(scripted, sc
     assert findings(scripted)[field] == IGNORED
 
 
-def test_a_field_that_is_refused_is_said_to_be(scripted: Endpoint, script: Script) -> None:
-    script.answer = Speaker()
-    script.strikes = lambda body: body["top_k"] == 1
-    script.faults.append(status(400, b"top_k is not supported"))
-    negotiate(scripted)
-    assert findings(scripted)["top_k"] == REFUSED
-    assert "is not supported" in evidence(scripted, "top_k")
-
-
 def test_a_server_that_always_says_the_same_cannot_be_told(scripted: Endpoint, script: Script) -> None:
     script.answer = lambda body: chat_reply("The sea is wide.") | {"usage": {}}
     negotiate(scripted)
@@ -136,12 +126,6 @@ def test_a_server_that_always_says_the_same_cannot_be_told(scripted: Endpoint, s
     assert found["confinement"] == IGNORED
 
 
-def test_a_reply_that_is_a_thought_shows_that_thinking_is_not_off(scripted: Endpoint, script: Script) -> None:
-    script.answer = lambda body: chat_reply(f"<think>{body['seed']}")
-    negotiate(scripted)
-    assert findings(scripted)["thinking off"] == IGNORED
-
-
 def test_what_was_not_tried_to_the_end_leaves_no_profile(scripted: Endpoint, script: Script) -> None:
     script.answer = Speaker()
     negotiate(scripted)
@@ -149,16 +133,6 @@ def test_what_was_not_tried_to_the_end_leaves_no_profile(scripted: Endpoint, scr
     assert isinstance(negotiate(scripted), RateLimited)
     scripted.refresh_from_db()
     assert scripted.profile == {}
-
-
-def test_a_model_that_must_think_is_not_said_to_do_otherwise(scripted: Endpoint, script: Script) -> None:
-    scripted.dialect = Dialect.OPENAI_REASONING
-    script.answer = Speaker()
-    negotiate(scripted)
-    assert findings(scripted) == {
-        "max_completion_tokens": UNTOLD, "seed": OBEYED, "system role": OBEYED, "thinking off": IGNORED,
-        "rare label": UNTOLD,
-    }  # fmt: skip
 
 
 def test_a_real_server_gets_its_profile(llama: Endpoint) -> None:

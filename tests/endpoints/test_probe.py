@@ -6,9 +6,8 @@ import httpx
 import numpy as np
 import pytest
 
-from prefmh_web.endpoints import breaker, judge_calls, slots
+from prefmh_web.endpoints import judge_calls
 from prefmh_web.endpoints.dialects import Dialect, dialect_of_host
-from prefmh_web.endpoints.errors import Busy, Unreachable
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.probe import probe
 from sampler.judges import Exhibit, Picture
@@ -76,14 +75,6 @@ def test_a_server_that_ignores_what_it_is_told_is_found_out(scripted: Endpoint, 
     assert (scripted.can_vary, scripted.can_confine) == (False, False)
 
 
-def test_a_resting_circuit_is_no_obstacle(llama: Endpoint) -> None:
-    for _ in range(5):
-        breaker.failed(llama, Unreachable("the server cannot be reached"))
-    assert probe(llama).failure is None
-    llama.refresh_from_db()
-    assert not llama.is_resting
-
-
 OTHER_PAGES = {
     "a page of HTML": raw(b"<!doctype html><title>Welcome</title>"),
     "an error of the server": status(500, b"Traceback"),
@@ -131,14 +122,6 @@ def test_a_server_is_known_by_what_only_it_has(scripted, script: Script, path: s
     script.pages.update({"/version": OTHER_PAGES["not allowed"], path: returns(body)})
     script.answer = writer
     assert probe(scripted).dialect == dialect
-
-
-def test_a_server_whose_kind_is_declared_is_not_asked_for_it(scripted: Endpoint, script: Script) -> None:
-    scripted.dialect, scripted.dialect_is_declared = Dialect.TGI, True
-    script.pages["/version"] = status(500)
-    script.answer = writer
-    report = probe(scripted)
-    assert (report.failure, report.dialect, report.attempts) == (None, Dialect.TGI, ())
 
 
 @pytest.mark.parametrize(
@@ -213,20 +196,6 @@ def test_a_tick_is_for_what_was_tried(scripted: Endpoint, script: Script, answer
     assert scripted.can_token_ids == seen(report)["token ids"]
 
 
-def test_a_check_that_breaks_the_connection_is_not_known(scripted: Endpoint, script: Script) -> None:
-    def answer(body: dict) -> dict:
-        if isinstance(body.get("messages", [{}])[-1].get("content"), list):
-            raise ConnectionError("no pictures, please")
-        return writer(body)
-
-    script.answer = answer
-    report = probe(scripted)
-    assert report.failure is None
-    assert seen(report) == ALL | {"images": None}
-    scripted.refresh_from_db()
-    assert (scripted.can_vary, scripted.can_images) == (True, None)
-
-
 @pytest.mark.parametrize("fault", [status(401), status(500), cut, raw(b"<html>")])
 def test_a_test_that_fails_leaves_no_tick_of_an_earlier_one(scripted, script: Script, fault) -> None:
     script.answer = writer
@@ -237,13 +206,3 @@ def test_a_test_that_fails_leaves_no_tick_of_an_earlier_one(scripted, script: Sc
     kept = {name for name in ("vary", "confine", "images", "token_ids") if getattr(scripted, f"can_{name}")}
     assert kept == set()
     assert scripted.tested_at is None
-
-
-def test_a_test_that_never_began_takes_nothing_back(scripted, script: Script) -> None:
-    script.answer = writer
-    probe(scripted)
-    scripted.concurrency = 1
-    with slots.held(scripted, 1):
-        assert isinstance(probe(scripted).failure, Busy)
-    scripted.refresh_from_db()
-    assert scripted.can_vary is True

@@ -62,10 +62,6 @@ def test_what_is_wrong_with_a_reply_is_said(
         read(reply)
 
 
-def test_half_of_a_surrogate_pair_is_a_text() -> None:
-    assert replies.chat_text({"choices": [{"message": {"content": "\ud800"}}], "\udfff": 1}) == "\ud800"
-
-
 @pytest.mark.parametrize(
     ("reply", "used"),
     [

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 
 import pytest
 
@@ -49,21 +47,6 @@ def test_a_run_that_is_stopped_and_resumed_is_whole(server, tmp_path):
     assert_whole(site)
     assert_pictures_follow_from_the_record(site)
     assert_detected(site, server)
-
-
-def test_what_cannot_be_met_is_refused_before_anything_is_asked(server, tmp_path):
-    site = Site.made(tmp_path, server.url, "vllm", LAPTOP, roles=MODELS | {"writer": "sdxl-turbo"})
-    refused = site.run()
-    assert refused.returncode == 2
-    assert "--endpoint writer must name an image model of this site (patterns)" in refused.stderr
-    with closing(sqlite3.connect(site.database)) as database:
-        database.execute("UPDATE endpoints_endpoint SET can_images = 0 WHERE name = 'detector'")
-        database.commit()
-    refused = Site(site.folder, LAPTOP, MODELS | {"writer": "patterns"}).run()
-    assert refused.returncode == 2
-    assert "--endpoint detector must name a model that sees pictures" in refused.stderr
-    assert not server.requests
-    assert not site.out.exists()
 
 
 def assert_whole(site: Site) -> None:

@@ -92,31 +92,3 @@ def test_learned_proposals_stand_beside_campaigns_and_start_again_when_they_were
             assert json.loads(archive.read("campaign.json"))["lockstep"]["convention"] == convention
     table = {row["method"] for row in alone.rows(out / "table.csv")}
     assert table == {"mars", "mars-exact"}
-
-
-def test_fragments_of_ones_own_take_the_place_of_ours(alone, tmp_path):
-    file, out = tmp_path / "arms.txt", tmp_path / "out"
-    file.write_text("# mine\n*C\n*C\n*F\n*c1ccccc1\n")
-    options = ("--methods", "mars-plain", "--data", str(file))
-    ended = ran(alone, out, *options)
-    assert ended.returncode == 0, ended.stderr
-    with zipfile.ZipFile(out / "records" / "mars-plain-s0.zip") as archive:
-        config = json.loads(archive.read("campaign.json"))
-        states = archive.read("states.csv").decode()
-    assert config["space"]["vocabulary"] == ["*C", "*C", "*F", "*c1ccccc1"]
-    assert not set(states.partition("\n")[2]) & {"O", "N", "S"}
-    assert list(json.loads((out / "settings.json").read_text())["hashes"]) == ["--data"]
-    # Another file is another run.
-    file.write_text("*C\n*O\n")
-    other = ran(alone, out, *options)
-    assert (other.returncode, "other settings" in other.stderr) == (2, True), other.stderr
-
-
-def test_a_file_that_holds_no_fragments_is_refused(alone, tmp_path):
-    file = tmp_path / "arms.txt"
-    file.write_text("*C\tmany\n")
-    ended = ran(alone, tmp_path / "out", "--methods", "mars-plain", "--data", str(file), "--dry-run")
-    assert ended.returncode == 2
-    assert "--data must be a file of fragments" in ended.stderr
-    assert "line 1" in ended.stderr
-    assert not (tmp_path / "out").exists()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from django.core.management import call_command
-from django.core.management.base import CommandError
 
 import sampler
 from prefmh_web.experiments import scoring
@@ -12,8 +10,6 @@ from prefmh_web.experiments.campaigns import Blocked
 from prefmh_web.objects import OBJECT_KINDS, StoredObject
 from prefmh_web.scorers import offered
 
-SIZE = ("--scale", "laptop", "--seeds", "0", "--chains", "3", "--steps", "4", "--methods", "mars-plain")
-LENGTH = "print(len(told['content']), flush=True)"
 OPTIONS = sampler.ExperimentOptions.of("stories", "laptop")
 PLACES = [("base", "", 0, chain, step) for chain in range(40) for step in (1, 2)]
 
@@ -67,25 +63,6 @@ def test_what_is_stored_is_not_asked_again_and_what_was_lost_is_counted(scored, 
     # The first batch was begun, lost, and asked for again.
     assert [int(calls[0][name]) for name in ("requests", "repeated", "unparsable", "tokens")] == [80, 30, 1, 0]
     assert [int(row["requests"]) for row in calls[1:]] == [0] * 4
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        (["xcomet=length"], "must name a role of molecules (molskill)"),
-        (["molskill=none"], "must name a scorer that this site offers"),
-        (["molskill"], "must be ROLE=NAME"),
-        (["molskill=length", "molskill=qed"], "once for each role"),
-    ],
-)
-def test_roles_and_scorers_that_there_are_not_are_refused(given, told, declare, django_user_model, tmp_path):
-    declare(LENGTH)
-    django_user_model.objects.create_user("researcher")
-    options = [each for name in given for each in ("--scorer", name)]
-    with pytest.raises(CommandError) as error:
-        call_command("experiment", "molecules", *SIZE, "--out", str(tmp_path / "out"), *options)
-    assert (error.value.returncode, told in str(error.value)) == (2, True)
 
 
 def test_a_scorer_is_told_the_prompt_and_the_reference_beside_the_object(declare):

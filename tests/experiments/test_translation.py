@@ -11,8 +11,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from django.core.management import call_command
-from django.core.management.base import CommandError
 
 import sampler
 from sampler.commands import main
@@ -147,10 +145,3 @@ def test_a_scorer_without_a_number_ends_the_command_and_no_judge_is_asked(server
     assert ended.returncode == 4, ended.stderr
     assert "waits for a number that silent does not give" in ended.stderr
     assert [text for text in user_messages(server, "judge")[before:] if "0.000" not in text] == []
-
-
-def test_sums_need_no_sentences_and_a_run_at_the_paper_s_size_does(capsys, tmp_path, django_user_model, db):
-    call_command("experiment", "translation", "--dry-run", "--json")
-    assert json.loads(capsys.readouterr().out)["proposals"]["all"] == 1_132_544
-    with pytest.raises(CommandError, match="--data must name the file of sentences"):
-        call_command("experiment", "translation", "--out", str(tmp_path / "out"))

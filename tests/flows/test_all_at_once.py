@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-from django.urls import reverse
-
 from prefmh_web.campaigns.engine import leases, open_comparisons
-from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Judge, Side, Turn, Vote
+from prefmh_web.campaigns.monitoring.costs import Wasted, costs_of
 from prefmh_web.campaigns.monitoring.models import Wasted, costs_of
-from tests.console.test_pages import form
 from tests.flows.test_model_costs import endpoint, script
 from tests.flows.test_models_judge import by_model, make
 from tests.security.world import browser_of
@@ -63,13 +59,6 @@ def test_each_step_that_is_asked_costs_all_votes_and_the_page_says_how_many_were
     assert f"{wasted} of {3 * asked} votes" in page
 
 
-def test_a_judge_who_is_asked_as_needed_wastes_nothing_and_the_page_has_no_such_line(researcher, endpoint, idle_tasks):
-    campaign = make(researcher, [by_model(budget=3)], idle_tasks)
-    [row] = costs_of(campaign).rows
-    assert row.wasted is None
-    assert not Vote.objects.filter(number__isnull=True).exists()
-
-
 def test_both_judges_are_asked_for_all_their_votes_side_by_side(researcher, endpoint, monkeypatch, eventually):
     # Nobody takes a turn, so that what each may be asked for can be seen.
     monkeypatch.setattr(turns, "take_turn", lambda comparison_id, judge_id: 0)
@@ -108,40 +97,3 @@ def test_while_a_person_has_the_pair_no_more_is_asked_than_leaves_their_vote_in_
     assert asked < 4
     leases.answer(lease.key, person, Side.FIRST, 0)
     assert Vote.objects.get(key=lease.key).counted
-
-
-def test_where_objects_are_rated_there_is_no_such_choice(researcher, endpoint, idle_tasks):
-    with pytest.raises(NotPossible, match="ratings are always asked for together"):
-        make(
-            researcher,
-            [by_model(budget=2, all_at_once=True)],
-            idle_tasks,
-            rule={"kind": "pointwise", "form": "joint"},
-        )
-
-
-def test_the_setup_keeps_the_choice_and_the_estimate_counts_it(researcher, endpoint, idle_tasks):
-    desk = browser_of(researcher)
-    fields = {
-        "judges.0.source.kind": "model",
-        "judges.0.source.model.endpoint": "A model",
-        "judges.0.source.model.temperature": "0.7",
-        "judges.0.votes": "3",
-    }
-    estimates = {}
-    for chosen in ("", "on"):
-        desk.post(
-            reverse("console:create"), form(**fields, **({"judges.0.source.model.all_at_once": "on"} if chosen else {}))
-        )
-        campaign = Campaign.objects.latest("pk")
-        idle_tasks()
-        assert campaign.config_data["judges"][0]["source"].get("all_at_once", False) is bool(chosen)
-        page = desk.get(campaign.get_absolute_url())
-        [estimates[chosen]] = page.context["board"].estimates
-        shown = desk.get(reverse("console:edit", args=[campaign.pk])).context["form"]
-        assert shown["judges.0.source.model.all_at_once"].value() is bool(chosen)
-    needed, at_once = estimates[""], estimates["on"]
-    assert needed.wasted is None
-    assert at_once.expected == at_once.most == needed.most
-    assert at_once.wasted == pytest.approx(needed.most - needed.expected)
-    assert f"{at_once.wasted_requests} of them are not needed" in page.content.decode()

@@ -2,27 +2,21 @@
 
 import re
 import time
-from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from prefmh_web.accounts.links import sign_in_path
-from prefmh_web.campaigns.models import Annotator, Comparison, EndReason, Lease, Side, Vote
-from prefmh_web.participants import exclusion
-from prefmh_web.participants.exclusion import Grounds
+from prefmh_web.campaigns.models import Comparison, Lease, Side, Vote
 from tests.support.campaigns import (
-    CODES,
     assert_record_is_whole,
     assert_replay_passes,
     invitation_path,
     make_campaign,
     make_config,
-    prolific,
-    recruited_campaign,
     table,
 )
-from tests.support.installations import PHONE, lease_on, press_and_wait
+from tests.support.installations import lease_on, press_and_wait
 
 pytestmark = pytest.mark.browser
 
@@ -160,15 +154,6 @@ def test_the_question_stands_above_two_marked_objects_whose_layout_comes_with_th
         assert (vote.layout, vote.chosen_side, vote.is_translated) == (told, "second", False)
 
 
-def test_a_phone_is_told_of_no_keys(open_page, campaign):
-    page = open_page(invitation_path(campaign), **PHONE)
-    expect(page.get_by_text("Read the question above them")).to_be_visible()
-    expect(page.locator("kbd").first).to_be_hidden()
-    page.get_by_role("button", name="Start").click()
-    expect(page.get_by_role("button", name="Skip this pair")).to_be_visible()
-    assert not page.locator("kbd:visible, #keys-wanted:visible").count()
-
-
 def test_a_double_click_is_one_vote(open_page, campaign):
     page = join(open_page, campaign)
     for pause_ms in (0, 60, 120, 180):
@@ -228,14 +213,3 @@ def test_a_pause_reaches_the_voters_and_a_resume_too(open_page, campaign, resear
     assert Vote.objects.filter(number=1).count() == 1
     watcher.get_by_role("button", name="Resume").click()
     expect(page.locator(".option").first).to_be_visible()
-
-
-def test_a_part_that_is_ended_by_hand_is_told_on_its_page_with_the_code(open_page, researcher):
-    study = recruited_campaign(researcher, codes=CODES | {"ended": "ENDED1"})
-    page = open_page(f"{invitation_path(study)}?{urlencode(prolific('anna'))}")
-    page.get_by_role("button", name="Start").click()
-    page.wait_for_url("**/vote/")
-    press_and_wait(page, "1")
-    exclusion.exclude(Annotator.objects.get(), researcher, Grounds(EndReason.REQUEST, "They asked."), is_paid=True)
-    expect(page.get_by_text("The researcher has ended your part. Your votes are kept.")).to_be_visible()
-    expect(page.get_by_text("ENDED1", exact=True)).to_be_visible()

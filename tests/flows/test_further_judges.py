@@ -122,14 +122,6 @@ def test_a_server_whose_test_saw_it_ignore_the_temperature_is_refused(campaign) 
         campaign(Dialect.OLLAMA, ollama, profile=profile)
 
 
-def test_what_the_test_found_is_frozen_with_the_judge(campaign, tmp_path) -> None:
-    seen = {"field": "top_p", "effect": "obeyed", "evidence": "4 seeds gave one reply", "requests": 4}
-    profile = {"tested_at": "2026-11-23T21:00:00+00:00", "requests": 30, "fields": [seen]}
-    path = export_to(campaign(Dialect.OLLAMA, ollama, profile=profile), tmp_path)
-    assert_replay_passes(path)
-    assert judge_in(path)["negotiated"] == profile
-
-
 @pytest.mark.parametrize(
     ("dialect", "thinking", "source", "words"),
     [
@@ -147,23 +139,3 @@ def test_what_a_judge_cannot_be_is_refused_with_what_to_do(campaign, dialect, th
     with pytest.raises(NotPossible, match=words):
         campaign(dialect, answer, thinking=thinking, **{"law_unverified": True} | source)
     assert not Vote.objects.exists()
-
-
-def test_a_model_that_thinks_as_much_as_it_may_judges_and_its_record_says_so(campaign, tmp_path) -> None:
-    asked_with = []
-
-    def thinking(body: dict) -> dict:
-        asked_with.append((body["max_tokens"] > 2000, body["thinking"]))
-        return anthropic(body)
-
-    finished = campaign(Dialect.ANTHROPIC, thinking, thinking=2000, law_unverified=True, temperature=1)
-    assert finished.status == Campaign.Status.FINISHED
-    assert (True, {"type": "enabled", "budget_tokens": 2000}) in asked_with
-    path = export_to(finished, tmp_path)
-    assert_replay_passes(path)
-    judge = judge_in(path)
-    assert (judge["thinking_tokens"], judge["request"]["thinking"]["budget_tokens"]) == (2000, 2000)
-    assert judge["law"] == UNVERIFIED
-    usage = finished.model_usage.get(place=0)
-    # Nine tokens a reply, thoughts included.
-    assert usage.tokens_out == 9 * (usage.requests - usage.failed)

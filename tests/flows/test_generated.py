@@ -6,22 +6,16 @@ import zipfile
 
 import numpy as np
 import pytest
-from asgiref.sync import async_to_sync
-from django.urls import reverse
 
 import sampler
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.models import Annotator, Campaign
-from sampler.commands import main
 from tests.support.campaigns import (
-    archive,
     assert_record_is_whole,
     assert_replay_passes,
     create_draft,
     export_to,
-    make_campaign,
     make_config,
-    picture,
     table,
     vote_until_finished,
 )
@@ -87,54 +81,3 @@ def test_an_open_campaign_exports_only_what_the_cut_knows(researcher, idle_tasks
     steps = table(path, "steps.csv")
     starts = {row["state_index"] for row in table(path, "samples.csv")}
     assert named == starts | {row["current_state"] for row in steps} | {row["proposal_state"] for row in steps}
-
-
-def streamed(answer) -> str:
-    async def read() -> bytes:
-        return b"".join([part if isinstance(part, bytes) else part.encode() async for part in answer])
-
-    return async_to_sync(read)().decode()
-
-
-def report(capsys, path, *options) -> list[str]:
-    assert main(["diagnose", str(path), "--resamples", "10", *map(str, options)]) == 0
-    return capsys.readouterr().out.splitlines()
-
-
-def properties_of(client, campaign, folder):
-    answer = client.get(reverse("console:download", args=[campaign.pk, "properties.csv"]))
-    path = folder / "properties.csv"
-    path.write_text(streamed(answer), encoding="utf-8", newline="")
-    return path
-
-
-@pytest.mark.parametrize(
-    ("kind", "name"), [("texts", "type_token_ratio"), ("molecules", "heavy_atoms"), ("images", "contrast")]
-)
-def test_the_export_alone_is_diagnosed_as_with_the_measures_of_the_page(
-    researcher, idle_tasks, client, tmp_path, capsys, kind, name
-):
-    campaign = run(researcher, *SPACES[kind], steps=6)
-    client.force_login(researcher)
-    path = export_to(campaign, tmp_path)
-    alone = report(capsys, path)
-    assert any(line.startswith(f"Convergence of {name}: ") for line in alone)
-    assert report(capsys, path, "--properties", properties_of(client, campaign, tmp_path)) == alone
-
-
-def test_uploaded_pictures_are_diagnosed_with_the_measures_of_the_page(
-    researcher, idle_tasks, client, tmp_path, capsys
-):
-    pictures = archive({f"{n}.png": picture((n * 60, 90, 30)) for n in range(4)})
-    config = make_config(space={"kind": "catalog", "objects": "images", "neighbours": 2}, steps=12)
-    campaign = make_campaign(researcher, file=pictures, filename="p.zip", config=config)
-    people = [Annotator.objects.create(campaign=campaign) for _ in range(2)]
-    vote_until_finished(campaign, people, {0: float, 1: float}, np.random.default_rng(1))
-    client.force_login(researcher)
-    path = export_to(campaign, tmp_path)
-    missing = [line for line in report(capsys, path) if line.startswith("Convergence: ")]
-    assert len(missing) == 1
-    assert "--properties properties.csv" in missing[0]
-    measured = report(capsys, path, "--properties", properties_of(client, campaign, tmp_path))
-    assert any(line.startswith("Convergence of colourfulness: R-hat ") for line in measured)
-    assert not any(line.startswith("Convergence: ") for line in measured)

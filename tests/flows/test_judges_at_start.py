@@ -1,8 +1,6 @@
 """Start tests the models that a campaign asks, and refuses those whose votes could not have the law of a judge's."""
 
 import math
-import threading
-from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -11,14 +9,11 @@ from django.urls import reverse
 import sampler
 from prefmh_web.campaigns import tasks
 from prefmh_web.campaigns.models import Campaign, Vote
-from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from tests.console.test_endpoints import signed_in
-from tests.support.campaigns import create_draft, make_config, make_draft
+from tests.support.campaigns import make_config, make_draft
 from tests.support.models import (
-    CONTEXT,
     KnownJudge,
-    Writer,
     chat_reply,
     model_server,
     port_from,
@@ -146,34 +141,6 @@ def test_a_server_of_an_unknown_kind_may_only_be_read(signed_in, researcher, idl
     assert ("nobody can say whether a server of this kind truncates" in page) != starts
 
 
-def test_a_server_that_is_down_is_named_and_nothing_has_started(signed_in, researcher, idle_tasks):
-    registered(researcher, "http://127.0.0.1:9/v1")
-    campaign = draft(researcher, by_model())
-    page = press_start(signed_in, campaign, idle_tasks)
-    assert campaign.status == Campaign.Status.DRAFT
-    assert "“A model” did not pass its test: the server cannot be reached" in page
-    assert not campaign.chains.exists()
-
-
-def test_start_answers_while_the_endpoint_is_still_being_tested(signed_in, researcher, idle_tasks):
-    gate = threading.Event()
-
-    def answer(body: dict) -> dict:
-        gate.wait(20)
-        return KnownJudge(SCORES)(body)
-
-    with scripted_server(answer) as script:
-        registered(researcher, script.url)
-        campaign = draft(researcher, by_model(), chains=2, steps=2)
-        signed_in.post(reverse("console:start", args=[campaign.pk]))
-        page = signed_in.get(campaign.get_absolute_url()).content.decode()
-        assert "Starting since" in page
-        gate.set()
-        idle_tasks()
-    campaign.refresh_from_db()
-    assert campaign.status != Campaign.Status.DRAFT
-
-
 def test_the_longest_prompt_of_a_question_must_fit_into_the_context(signed_in, researcher, llama_url, idle_tasks):
     registered(researcher, llama_url)
     words = ["dark house moon red sea " * 20, "cat old and was the " * 21]
@@ -188,50 +155,3 @@ def test_the_longest_prompt_of_a_question_must_fit_into_the_context(signed_in, r
     assert campaign.status == Campaign.Status.DRAFT
     assert "the two longest texts" in page
     assert "“A model”" in page
-
-
-WRITTEN = {"kind": "model-texts", "model": "A model", "prompts": ["Tell of the sea."], "limit": 8}
-BY_PEOPLE = [{"question": "Which is better?", "votes": 1}]
-
-
-def written(owner, **space) -> Campaign:
-    config = make_config(space=WRITTEN | space, kernel={"kind": "suffix"}, judges=BY_PEOPLE, chains=12, steps=2)
-    config = sampler.parse_config(config).model_dump(mode="json")
-    return create_draft(owner=owner, is_seed_typed=True, name="Written", config=config)
-
-
-def test_a_prompt_and_a_text_must_fit_into_the_writers_context(signed_in, researcher, llama_url, idle_tasks):
-    registered(researcher, llama_url, dialect=Dialect.LLAMA_CPP)
-    campaign = written(researcher, limit=CONTEXT - 10)
-    page = press_start(signed_in, campaign, idle_tasks)
-    assert campaign.status == Campaign.Status.DRAFT
-    assert f"together more than the {CONTEXT} of the context of “A model”" in page
-    assert "“Most tokens of a text”" in page
-
-
-@dataclass
-class CountsSaying:
-    """A writer that counts how many of its texts it is asked to say at once: each waits until a second one comes."""
-
-    together: int = 0
-    writer: Writer = field(default_factory=Writer)
-    barrier: threading.Barrier = field(default_factory=lambda: threading.Barrier(2, timeout=2))
-
-    def __call__(self, body: dict) -> dict:
-        if "tokens" in body and not self.barrier.broken:
-            try:
-                self.barrier.wait()
-                self.together += 1
-            except threading.BrokenBarrierError:
-                pass
-        return self.writer(body)
-
-
-def test_texts_are_said_many_at_once(signed_in, researcher, idle_tasks):
-    saying = CountsSaying()
-    with scripted_server(saying) as script:
-        registered(researcher, script.url, dialect=Dialect.VLLM)
-        campaign = written(researcher)
-        press_start(signed_in, campaign, idle_tasks)
-        assert campaign.status == Campaign.Status.RUNNING
-        assert saying.together >= 12, f"{saying.together} of 12 texts were said beside another"

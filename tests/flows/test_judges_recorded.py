@@ -3,8 +3,6 @@
 import io
 import json
 import math
-import threading
-import time
 from collections import Counter
 from collections.abc import Callable
 
@@ -12,11 +10,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.urls import reverse
 
-import sampler
-from prefmh_web.campaigns import lifecycle, tasks
-from prefmh_web.campaigns.engine import renewal
-from prefmh_web.campaigns.models import Campaign, Judge, Turn, Vote
-from prefmh_web.endpoints import slots
+from prefmh_web.campaigns import tasks
+from prefmh_web.campaigns.models import Campaign, Turn, Vote
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.operations import doctor
 from tests.flows.test_model_costs import JUDGE, QUESTION, endpoint, script
@@ -25,11 +20,9 @@ from tests.support.campaigns import (
     assert_record_is_whole,
     assert_replay_passes,
     export_to,
-    make_config,
-    make_draft,
     table,
 )
-from tests.support.models import Script, is_vote, status, votes_asked
+from tests.support.models import Script, status, votes_asked
 from tests.support.sampling import files_of, write
 
 __all__ = ["endpoint", "script"]
@@ -200,24 +193,6 @@ def test_a_changed_judge_is_found_by_replay(researcher, endpoint, script, idle_t
         assert what in out.getvalue()
 
 
-def test_a_judge_is_asked_in_the_words_it_was_frozen_with(researcher, endpoint, script, idle_tasks):
-    config = sampler.parse_config(make_config(judges=[by_model()], chains=2, steps=4)).model_dump(mode="json")
-    campaign = make_draft(researcher, config=config)
-    script.faults.extend([status(500)] * 100)
-    lifecycle.start(campaign)
-    idle_tasks()
-    judge = Judge.objects.get()
-    judge.frozen["prompt"]["closing"] = "One letter, as it was asked for in those days:"
-    judge.save()
-    script.faults.clear()
-    script.requests.clear()
-    Turn.objects.all().delete()
-    Endpoint.objects.update(open_until=None, failures=0)
-    sweep(campaign, idle_tasks, times=4)
-    ends = {body["messages"][-1]["content"].splitlines()[-1] for body in votes_asked(script)}
-    assert ends == {"One letter, as it was asked for in those days:"}
-
-
 def test_an_endpoint_changed_behind_the_form_stops_the_judge(client, researcher, endpoint, script, idle_tasks):
     script.faults.extend([status(500)] * 100)
     campaign = started(researcher, idle_tasks)
@@ -232,48 +207,3 @@ def test_an_endpoint_changed_behind_the_form_stops_the_judge(client, researcher,
     client.post(reverse("console:try-again", args=[campaign.pk]))
     sweep(campaign, idle_tasks)
     assert campaign.status == Campaign.Status.FINISHED
-
-
-@pytest.fixture
-def short_claims(monkeypatch) -> None:
-    """Turns that run out quickly and are renewed more quickly: time passes faster."""
-    monkeypatch.setattr(renewal, "CLAIM_S", 3.0)
-    monkeypatch.setattr(renewal, "RENEW_EVERY_S", 0.5)
-
-
-def test_a_slow_endpoint_is_asked_once_for_each_vote(
-    researcher, endpoint, script, idle_tasks, short_claims, eventually
-):
-    Endpoint.objects.update(concurrency=4, timeout_s=2)
-
-    def answer(body: dict) -> dict:
-        if is_vote(body):
-            time.sleep(0.4)
-        return JUDGE(body)
-
-    script.answer = answer
-    config = make_config(judges=[by_model(budget=40)], chains=1, steps=1, kernel={"kind": "independent"}, seed=3)
-    campaign = make_draft(researcher, config=sampler.parse_config(config).model_dump(mode="json"))
-    over = threading.Event()
-    sweeping = threading.Thread(target=sweep_until, args=(over,))
-    # Others have three of the endpoint's four requests under way when the turn begins, and none soon after.
-    with slots.held(Endpoint.objects.get(), 3):
-        lifecycle.start(campaign)
-        eventually(lambda: votes_asked(script))
-    sweeping.start()
-    idle_tasks()
-    over.set()
-    sweeping.join()
-    idle_tasks()
-    asked = votes_asked(script)
-    # Longer than a turn lasts unless it is renewed.
-    assert len(asked) > 10
-    assert len(asked) == Vote.objects.count(), f"{len(asked)} requests for {Vote.objects.count()} votes"
-
-
-def sweep_until(over: threading.Event) -> None:
-    from django.db import connection
-
-    while not over.wait(0.5):
-        tasks.sweep()
-    connection.close()

@@ -21,12 +21,8 @@ from tests.flows.test_model_costs import (
     endpoint,
     script,
     started,
-    vote_on_all,
-    writes,
-    written,
 )
 from tests.support.campaigns import assert_record_is_whole, assert_replay_passes, export_to, set_caps, table
-from tests.support.models import scripted_server
 
 __all__ = ["endpoint", "script"]
 
@@ -129,44 +125,12 @@ def test_several_workers_at_once_do_not_pass_the_cap(researcher, endpoint, scrip
     assert len(open_ones) > 4
 
 
-def test_votes_that_were_on_their_way_are_stored(researcher, endpoint, script, idle_tasks):
-    campaign = draft(researcher, by_model(budget=1), chains=1, steps=6, request_cap=1000)
-    answer = script.answer
-
-    def lowering(body: dict) -> dict:
-        if QUESTION in str(body) and body["seed"] != 1:
-            Campaign.objects.filter(pk=campaign.pk).update(request_cap=2, status=Campaign.Status.PAUSED)
-            connections.close_all()
-        return answer(body)
-
-    script.answer = lowering
-    lifecycle.start(campaign)
-    idle_tasks()
-    assert now(campaign).status == Campaign.Status.PAUSED
-    assert Vote.objects.filter(number__isnull=False).count() == len(asked(script, QUESTION)) - 1 == 1
-
-
 def test_a_cap_in_money_needs_a_price(researcher, endpoint, idle_tasks):
     Endpoint.objects.update(input_price=None)
     campaign = draft(researcher, by_model(), cost_cap="5.00")
     with pytest.raises(lifecycle.NotPossible, match="Enter both prices of the endpoint"):
         lifecycle.start(campaign)
     assert now(campaign).is_draft
-
-
-def test_a_price_that_is_taken_back_pauses_the_campaign(researcher, endpoint, script, idle_tasks):
-    answer = script.answer
-
-    def forgetting(body: dict) -> dict:
-        if QUESTION in str(body) and body["seed"] != 1:
-            Endpoint.objects.update(output_price=None)
-            connections.close_all()
-        return answer(body)
-
-    script.answer = forgetting
-    campaign = settled(started(idle_tasks, draft(researcher, by_model(), cost_cap="5.00")), idle_tasks)
-    assert campaign.status == Campaign.Status.PAUSED
-    assert "Enter both prices" in campaign.paused_because
 
 
 @pytest.mark.parametrize(("variable", "a_request"), [("MODEL_BUDGET_COST", A_REQUEST), ("MODEL_BUDGET_REQUESTS", 1)])
@@ -197,19 +161,3 @@ def test_the_site_s_cap_pauses_all_campaigns_that_ask_models_and_no_other(
     lifecycle.resume(asks)
     assert now(asks).status == Campaign.Status.RUNNING
     lifecycle.pause(asks)
-
-
-def test_writing_stops_at_the_cap_too(researcher, settings, idle_tasks):
-    with scripted_server(writes) as script:
-        campaign = written(researcher, script, settings)
-        lifecycle.start(campaign)
-        idle_tasks()
-        set_caps(campaign, researcher, cost_cap=None, request_cap=used(campaign)[0] + 5)
-        vote_on_all(campaign, idle_tasks)
-        assert settled(campaign, idle_tasks).status == Campaign.Status.PAUSED
-        assert used(campaign)[0] <= campaign.request_cap
-        set_caps(campaign, researcher, cost_cap=None, request_cap=None)
-        lifecycle.resume(campaign)
-        idle_tasks()
-        vote_on_all(campaign, idle_tasks)
-        assert now(campaign).status == Campaign.Status.FINISHED

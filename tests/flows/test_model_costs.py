@@ -11,7 +11,7 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Side
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from tests.support.campaigns import TEXTS, create_draft, make_config, make_draft
-from tests.support.models import KnownJudge, Script, Writer, is_vote, says, scripted_server, status
+from tests.support.models import KnownJudge, Script, Writer, is_vote, scripted_server
 
 LINES = [line.rsplit(",", 1)[0] for line in TEXTS.splitlines()[1:]]
 JUDGE = KnownJudge({line: (place - 6) / 4 for place, line in enumerate(LINES)})
@@ -107,22 +107,6 @@ def test_the_counts_are_what_the_server_saw(researcher, endpoint, script, idle_t
         assert (usage.tokens_in, usage.tokens_out) == (TOKENS_IN * requests, TOKENS_OUT * requests)
         assert usage.cost == pytest.approx(requests * A_REQUEST)
         assert usage.seconds > 0
-
-
-def test_failed_requests_and_unreadable_replies_are_counted(researcher, endpoint, script, idle_tasks):
-    script.faults.extend([says("perhaps"), says("perhaps"), status(500)])
-    campaign = started(idle_tasks, draft(researcher, by_model(budget=1), chains=1, steps=3))
-    usage = campaign.model_usage.get()
-    requests = len(asked(script, QUESTION))
-    assert (usage.requests, usage.failed, usage.unreadable) == (requests, 1, 2)
-    assert usage.cost == pytest.approx((requests - 1) * A_REQUEST)
-
-
-def test_requests_without_a_known_price_are_told_apart(researcher, endpoint, idle_tasks):
-    Endpoint.objects.update(input_price=None)
-    campaign = started(idle_tasks, draft(researcher, by_model(budget=1), steps=4))
-    usage = campaign.model_usage.get()
-    assert usage.unpriced == usage.requests > 0
 
 
 def test_texts_that_a_model_writes_are_counted_without_a_judge(researcher, settings, idle_tasks):

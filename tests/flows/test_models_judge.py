@@ -6,7 +6,7 @@ from django.conf import settings as site_settings
 from django.db import connection
 
 import sampler
-from prefmh_web.campaigns import lifecycle, tasks
+from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases, open_comparisons
 from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Side, Turn, Vote
@@ -21,7 +21,7 @@ from tests.support.campaigns import (
     make_draft,
     table,
 )
-from tests.support.models import raw, status, votes_asked
+from tests.support.models import status, votes_asked
 
 __all__ = ["endpoint", "script"]
 
@@ -104,38 +104,6 @@ def test_people_see_only_what_the_model_leaves_open(researcher, endpoint, idle_t
     assert asked_of_people < Comparison.objects.filter(votes__isnull=False).distinct().count()
 
 
-@pytest.mark.parametrize(
-    ("fault", "word"),
-    [(status(500), "500"), (status(429, Retry_After="7"), "429"), (raw(b"no json"), "")],
-    ids=["server error", "rate limit", "garbage"],
-)
-def test_a_passing_fault_leaves_the_step_open_and_the_campaign_goes_on(
-    researcher, endpoint, script, idle_tasks, tmp_path, fault, word
-):
-    script.faults.extend([fault] * 200)
-    campaign = make(researcher, [by_model()], idle_tasks)
-    assert campaign.status == Campaign.Status.RUNNING
-    turns = list(Turn.objects.all())
-    assert turns
-    assert all(turn.reason.startswith("A model: ") and word in turn.reason and turn.until for turn in turns)
-    script.faults.clear()
-    # The time passes, and the server is well again.
-    Turn.objects.update(until=turns[0].since)
-    Endpoint.objects.update(open_until=None, failures=0)
-    finish(campaign, idle_tasks)
-    assert not Turn.objects.exists()
-    assert_record_is_whole(campaign)
-    assert_replay_passes(export_to(campaign, tmp_path))
-
-
-def finish(campaign: Campaign, idle_tasks) -> None:
-    for _ in range(20):
-        tasks.sweep()
-        idle_tasks()
-    campaign.refresh_from_db()
-    assert campaign.status == Campaign.Status.FINISHED
-
-
 def test_the_same_turn_taken_twice_asks_once(researcher, endpoint, script, idle_tasks):
     campaign = left_unanswered(researcher, script, idle_tasks)
     comparison = Comparison.objects.filter(verdict__isnull=True).first()
@@ -161,13 +129,6 @@ def left_unanswered(researcher, script, idle_tasks) -> Campaign:
     Turn.objects.all().delete()
     Endpoint.objects.update(open_until=None, failures=0)
     return campaign
-
-
-def test_an_unknown_endpoint_stops_the_start_by_name(researcher, idle_tasks):
-    draft = make_draft(researcher, config=make_config(judges=[by_model()]))
-    with pytest.raises(lifecycle.NotPossible, match="no endpoint “A model”"):
-        lifecycle.start(draft)
-    assert not draft.judges.exists()
 
 
 # A sequence goes on though the transaction that asked it is undone.

@@ -7,8 +7,6 @@ from django.core.management import CommandError, call_command
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Campaign, Comparison, Rating, Turn, Vote
-from prefmh_web.campaigns.record import export
-from prefmh_web.endpoints.models import Endpoint
 from tests.campaigns.record.test_export import rewrite
 from tests.support.campaigns import (  # noqa: F401 - fixtures
     ONE,
@@ -24,7 +22,7 @@ from tests.support.campaigns import (  # noqa: F401 - fixtures
     rating_script,
     table,
 )
-from tests.support.models import chat_reply, returns, status, votes_asked
+from tests.support.models import chat_reply, returns, votes_asked
 
 
 @pytest.mark.parametrize(
@@ -68,15 +66,6 @@ def test_the_state_of_a_chain_is_rated_once_however_long_it_stays(researcher, en
     assert Comparison.objects.filter(verdict="reject").exists()
     # Each chain's start, and each proposal, three times.
     assert len(votes_asked(script)) == Rating.objects.count() == 3 * (2 + moves)
-
-
-def test_an_object_of_a_catalog_is_rated_once_for_all_visits(researcher, endpoint, script, idle_tasks):
-    make(researcher, idle_tasks, chains=1, steps=40)
-    seen = {
-        pk for step in Comparison.objects.all() if not step.is_identity for pk in (step.current_id, step.proposal_id)
-    }
-    assert len(seen) < 20
-    assert len(votes_asked(script)) == Rating.objects.count() == 4 * len(seen)
 
 
 def test_replies_that_are_no_rating_suspends_the_step_until_somebody_has_seen_to_it(
@@ -127,22 +116,3 @@ def test_replay_finds_a_changed_record(exported, capsys):
             call_command("replay", str(rewrite(exported, name, change)))
         assert refusal.value.returncode == 1, what
         assert "DIFFERENT" in capsys.readouterr().out, what
-
-
-def test_ratings_given_while_an_export_streams_do_not_tear_it(researcher, endpoint, script, idle_tasks, tmp_path):
-    script.faults.extend([status(500)] * 200)
-    config = rated_config(space={"kind": "texts", "scenarios": [3]}, kernel={"kind": "suffix"})
-    campaign = create_draft(owner=researcher, is_seed_typed=True, name="Made", config=config)
-    lifecycle.start(campaign)
-    idle_tasks()
-    chunks = export.archive(campaign)
-    parts = [next(chunks)]
-    script.faults.clear()
-    Turn.objects.all().delete()
-    Endpoint.objects.update(open_until=None, failures=0)
-    finish(campaign, idle_tasks)
-    path = tmp_path / "torn.zip"
-    path.write_bytes(b"".join([*parts, *chunks]))
-    assert "verdicts recomputed" in assert_replay_passes(path)
-    assert not table(path, "ratings.csv")
-    assert Rating.objects.exists()

@@ -9,7 +9,7 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns import lifecycle, tasks
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.models import Annotator, Campaign, State
+from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.campaigns.started import plan_of
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
@@ -133,26 +133,3 @@ def test_where_a_model_writes_a_chain_opens_before_anybody_waits(researcher, end
     path = export_to(campaign, tmp_path)
     assert_replay_passes(path)
     assert [said["reason"] for _, said in happened(path, "chain-opened")] == ["ahead"] * 6
-
-
-def test_a_start_without_the_model_says_so_and_changes_nothing(researcher, endpoint, idle_tasks):
-    campaign = make(researcher)
-    Endpoint.objects.update(base_url="http://127.0.0.1:9/v1")
-    with pytest.raises(lifecycle.NotPossible, match="does not write"):
-        lifecycle.start(campaign)
-    assert (State.objects.count(), campaign.chains.count()) == (0, 0)
-
-
-def test_a_second_start_is_refused_without_a_word_to_the_model(researcher, endpoint, idle_tasks):
-    campaign = make(researcher)
-    lifecycle.start(campaign)
-    idle_tasks()
-    Endpoint.objects.update(base_url="http://127.0.0.1:9/v1")
-    with pytest.raises(lifecycle.NotPossible, match="only a draft"):
-        lifecycle.start(campaign)
-
-
-def test_a_server_without_token_ids_cannot_write(researcher, endpoint, idle_tasks):
-    Endpoint.objects.update(can_token_ids=False)
-    with pytest.raises(lifecycle.NotPossible, match="token ids"):
-        lifecycle.start(make(researcher))

@@ -11,11 +11,10 @@ from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.endpoints.models import Endpoint
 from sampler.judges import PromptTemplate
-from tests.console.test_pages import as_shown, form
+from tests.console.test_pages import form
 from tests.flows.test_model_costs import QUESTION, by_model, draft, endpoint, script, started
 from tests.security.world import browser_of
 from tests.support.campaigns import assert_record_is_whole, assert_replay_passes, export_to
-from tests.support.models import chat_reply
 from tests.support.sampling import files_of, write
 
 __all__ = ["endpoint", "script"]
@@ -47,11 +46,6 @@ def fields_of(user: str = PAIR, **changes: str) -> dict:
 def votes_in(script) -> list[tuple[dict, bytes]]:
     asked = zip(list(script.requests), list(script.bodies), strict=True)
     return [(body, raw) for body, raw in asked if "careful judge" in json.dumps(body) and body["seed"] != 1]
-
-
-def export_of(campaign: Campaign, desk) -> bytes:
-    answer = desk.get(reverse("console:download", args=[campaign.pk, "judges.json"]))
-    return b"".join(answer.streaming_content) if answer.streaming else answer.content
 
 
 def test_what_is_shown_in_the_setup_is_what_the_server_gets(researcher, endpoint, script, idle_tasks):
@@ -104,81 +98,6 @@ def test_the_preview_shows_both_orders_the_version_and_no_key(researcher, endpoi
     assert "uthorization" not in page
     # Nobody was asked.
     assert script.requests == []
-
-
-@pytest.mark.parametrize(
-    ("changes", "field", "words"),
-    [
-        ({"user": ""}, "user", "required"),
-        ({"user": "<script>alert(1)</script>{{question.__class__}}"}, "user", "knows no {{question.__class__}}"),
-        ({"completion": "on"}, "system", "must be empty where the model completes"),
-        ({"completion": "on", "system": ""}, "completion", "takes chats only"),
-    ],
-)
-def test_a_prompt_that_does_not_fit_is_refused_at_its_field_and_nothing_saved(
-    researcher, endpoint, changes, field, words
-):
-    if field == "completion":
-        Endpoint.objects.update(dialect="openai")
-    desk, fields = (
-        browser_of(researcher),
-        {f"judges.0.source.model.prompt.{name}": value for name, value in changes.items()},
-    )
-    answer = desk.post(reverse("console:create"), fields_of(**fields))
-    assert words in " ".join(answer.context["form"].errors[f"judges.0.source.model.prompt.{field}"])
-    assert "<script>alert" not in answer.content.decode()
-    assert not Campaign.objects.exists()
-    fields = fields_of(**fields) | {"place": "judges.0", "space.catalog.file": ""}
-    shown = desk.post(reverse("console:preview-new"), fields)
-    assert words in " ".join(reason for _, reason in shown.context["preview"].problems)
-    assert "<script>alert" not in shown.content.decode()
-
-
-def test_editing_keeps_the_words_to_the_last_space(researcher, endpoint, idle_tasks):
-    desk = browser_of(researcher)
-    desk.post(reverse("console:create"), fields_of(PAIR + " \n "))
-    idle_tasks()
-    campaign = Campaign.objects.get()
-    url = reverse("console:edit", args=[campaign.pk])
-    shown = as_shown(desk, url)
-    assert shown["judges.0.source.model.prompt.user"] == [(PAIR + " \n ").replace("\n", "\r\n")]
-    desk.post(url, shown)
-    before = campaign.config_data["judges"]
-    campaign.refresh_from_db()
-    assert campaign.config_data["judges"] == before
-
-
-def completes(judge) -> object:
-    """Return an answer of a server that completes texts as `judge` would answer a chat."""
-
-    def answer(body: dict) -> dict:
-        if "prompt" not in body or "Question:" not in body["prompt"]:
-            return judge(body)
-        if "messages" in body:
-            return chat_reply("A")
-        told = judge(body | {"messages": [{"role": "user", "content": body["prompt"]}]})
-        choice = told["choices"][0]
-        logged = choice.get("logprobs")
-        first = logged and {each["token"]: each["logprob"] for each in logged["content"][0]["top_logprobs"]}
-        top = first and {"top_logprobs": [first]}
-        return told | {"choices": [{"index": 0, "text": choice["message"]["content"], "logprobs": top}]}
-
-    return answer
-
-
-@pytest.mark.parametrize("votes", ["sampled", "log-probabilities"])
-def test_a_base_model_completes_the_prompt_as_it_is(researcher, endpoint, script, idle_tasks, votes):
-    script.answer = completes(script.answer)
-    judge = own(PAIR + "\n", completion=True)
-    judge["source"]["votes"] = votes
-    campaign = started(idle_tasks, draft(researcher, judge))
-    assert campaign.status == Campaign.Status.FINISHED
-    asked = [body for body in script.requests if str(body.get("prompt", "")).startswith("Question:")]
-    assert asked
-    assert all("messages" not in body and body["prompt"].endswith("{json}:\n") for body in asked)
-    (judge,) = json.loads(export_of(campaign, browser_of(researcher)))
-    assert judge["path"] == "/completions"
-    assert_record_is_whole(campaign)
 
 
 def test_a_record_replays_and_one_with_a_changed_prompt_does_not(researcher, endpoint, idle_tasks, tmp_path):

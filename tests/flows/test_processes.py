@@ -1,20 +1,11 @@
 """A whole campaign on PostgreSQL and Redis, with two web processes, a worker and beat, each a process of its own."""
 
-import os
-
 import numpy as np
 
 from tests.support.campaigns import AnyScore, CarefulVoter
 from tests.support.installations import Crowd, hurried
 
 VOTERS = 8
-
-
-def test_where_both_want_the_processor_votes_come_before_what_workers_do(installation):
-    ours = os.getpriority(os.PRIO_PROCESS, 0)
-    assert [web.niceness() for web in installation.webs] == [{ours}] * 2
-    for process in (installation.worker, installation.beat):
-        assert min(process.niceness()) > ours
 
 
 def test_a_campaign_runs_to_its_end_through_separate_processes(installation):

@@ -2,10 +2,9 @@
 
 from django.urls import reverse
 
-import sampler
 from prefmh_web.campaigns.models import Campaign, Vote
 from prefmh_web.endpoints.dialects import Dialect
-from tests.flows.test_further_judges import anthropic, campaign, ollama
+from tests.flows.test_further_judges import anthropic, campaign
 from tests.support.campaigns import assert_record_is_whole, assert_replay_passes, export_to, table
 
 __all__ = ["campaign"]
@@ -50,16 +49,6 @@ def test_each_vote_has_its_reason_on_the_page_and_in_the_record(campaign, client
     assert reverse("console:download", args=[done.pk, "reasons.csv"]) in record
 
 
-def test_without_the_setting_nothing_is_kept(campaign, client, tmp_path) -> None:
-    done = finished(campaign, anthropic)
-    assert done.status == Campaign.Status.FINISHED
-    assert not Vote.objects.exclude(reason="").exists()
-    assert table(export_to(done, tmp_path), "reasons.csv") == []
-    assert "What the models thought" not in client.get(done.get_absolute_url()).content.decode()
-    assert "reasons" not in done.config_data["judges"][0]["source"]
-    assert "reasons" not in sampler.ModelSource(endpoint="A model").model_dump(mode="json")
-
-
 def test_what_a_model_thinks_is_cut_escaped_and_never_the_answer(campaign, client, tmp_path) -> None:
     done = finished(campaign, thinking(HOSTILE + "x" * 5000), reasons=True)
     assert done.status == Campaign.Status.FINISHED
@@ -72,16 +61,3 @@ def test_what_a_model_thinks_is_cut_escaped_and_never_the_answer(campaign, clien
     assert {row["cut"] for row in table(export_to(done, tmp_path), "reasons.csv")} == {"1"}
     # Its thoughts name both labels, and each vote is the label of the answer all the same.
     assert set(Vote.objects.values_list("asks", flat=True)) == {1}
-
-
-def test_words_that_a_spreadsheet_would_take_for_a_formula_are_kept_from_it(campaign, tmp_path) -> None:
-    done = finished(campaign, thinking("=HYPERLINK(1)"), reasons=True)
-    assert {row["reason"] for row in table(export_to(done, tmp_path), "reasons.csv")} == {"'=HYPERLINK(1)"}
-
-
-def test_a_model_that_tells_no_reasons_votes_without_them(campaign, client, tmp_path) -> None:
-    done = campaign(Dialect.OLLAMA, ollama, reasons=True)
-    assert done.status == Campaign.Status.FINISHED
-    assert not Vote.objects.exclude(reason="").exists()
-    assert "the server tells no reasons" in client.get(done.get_absolute_url()).content.decode()
-    assert table(export_to(done, tmp_path), "reasons.csv") == []

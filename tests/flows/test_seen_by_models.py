@@ -1,6 +1,5 @@
 """A model that is shown molecules as SMILES, drawings or both: what it is sent, what is recorded, what is refused."""
 
-import base64
 import io
 import json
 import zipfile
@@ -8,7 +7,6 @@ import zipfile
 import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
-from PIL import Image
 
 import sampler
 from prefmh_web.campaigns import lifecycle
@@ -96,20 +94,6 @@ def test_molecules_are_shown_as_the_config_says(judged, tmp_path, molecules, pic
     assert judge.get("vision") == ({"molecules": molecules} if molecules else None)
     assert ("SMILES" in judge["prompt"]["system"]) == smiles
     assert {body["messages"][0]["content"] for body in asked} == {judge["prompt"]["system"]}
-
-
-def test_size_format_and_detail_are_sent_recorded_and_on_the_page(judged, client, tmp_path):
-    campaign, asked, draft = judged(edge=128, format="jpeg", quality=70, detail="low")
-    for body in asked:
-        for picture in pictures_in(body):
-            head, _, data = picture["url"].partition(";base64,")
-            image = Image.open(io.BytesIO(base64.b64decode(data)))
-            assert (head, image.format, max(image.size)) == ("data:image/jpeg", "JPEG", 128)
-            assert picture["detail"] == "low"
-    path = export_to(campaign, tmp_path)
-    assert_replay_passes(path)
-    assert judge_in(path)["vision"] == {"edge": 128, "format": "jpeg", "quality": 70, "detail": "low"}
-    assert "pictures of at most 128 pixels; as JPEG of quality 70; low detail" in draft
 
 
 def test_a_record_whose_pictures_were_shown_otherwise_does_not_replay(judged, tmp_path):

@@ -9,15 +9,14 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import sampler
-from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.model_judges.scheduling import Scheduler
-from prefmh_web.campaigns.models import Campaign, Judge, Vote
+from prefmh_web.campaigns.models import Campaign, Vote
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.gates import Gates
 from prefmh_web.endpoints.models import Endpoint, Usage
 from prefmh_web.transport import publishing
 from tests.support.campaigns import TEXTS, assert_record_is_whole, make_campaign, make_config
-from tests.support.models import KnownJudge, Script, is_vote, scripted_server, status
+from tests.support.models import KnownJudge, Script, is_vote, scripted_server
 
 JUDGE_TASK = "prefmh_web.campaigns.tasks.judge"
 QUESTIONS = ("Which is darker?", "Which is calmer?")
@@ -123,31 +122,3 @@ def test_a_campaign_that_comes_later_does_not_wait_for_all_turns_of_the_one_befo
     assert 40 / 2 - 6 <= slow.asked[begin : begin + 40].count(QUESTIONS[1]) <= 40 / 2 + 6
     assert later.chains.exists()
     Campaign.objects.update(status="paused")
-
-
-def test_a_turn_that_fails_keeps_no_other_from_being_taken_and_is_found_again(scheduler, make, script, eventually):
-    script.strikes = is_vote
-    script.faults.extend([status(400), status(400)])
-    campaign = make(QUESTIONS[0], chains=6, steps=2)
-    # Refused turns are suspended until somebody has seen to them; the others go on.
-    eventually(lambda: campaign.chains.filter(step=2).count() >= 4, 60)
-    turns.try_again(campaign)
-    eventually(lambda: finished(campaign), 60)
-    assert_record_is_whole(campaign)
-
-
-def test_what_is_too_much_is_left_to_others(script, make, monkeypatch):
-    publish = publishing.publish
-    monkeypatch.setattr(publishing, "publish", lambda hint: hint.task == JUDGE_TASK or publish(hint))
-    campaign = make(QUESTIONS[0], chains=20, steps=2)
-    judge = Judge.objects.get(campaign=campaign)
-    gates = Gates()
-    scheduler = Scheduler(1, gates)
-    try:
-        taken = [scheduler.offer(comparison, judge.pk) for comparison, _ in turns.waiting()]
-    finally:
-        scheduler.end()
-        gates.end()
-    assert taken[0]
-    assert not taken[-1]
-    assert not scheduler.offer(1, judge.pk)

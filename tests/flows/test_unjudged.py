@@ -20,7 +20,6 @@ from tests.support.campaigns import (
     assert_replay_passes,
     create_draft,
     export_to,
-    sweep_everything,
     table,
 )
 from tests.support.models import declare  # noqa: F401 - a fixture
@@ -156,34 +155,6 @@ def test_a_scorer_that_fails_holds_up_the_steps_and_no_longer(researcher, live_s
     client.post(reverse("console:score-again", args=[campaign.pk]))
     finished(campaign)
     assert_replay_passes(export_to(campaign, tmp_path))
-
-
-def test_steps_that_scores_decide_are_found_by_the_sweep_when_a_hint_was_lost(researcher, idle_tasks, quality):
-    quality("sys.exit(1)", name="quality")
-    campaign = started(researcher, QUEST | {"chains": 1})
-    idle_tasks()
-    scorer = CampaignScorer.objects.get()
-    # The numbers come, and whoever brought them dies before it decides.
-    scorer.scores.all().delete()
-    Score.objects.bulk_create(
-        Score(state=state, scorer=scorer, value=0.1 + 0.1 * place) for place, state in enumerate(campaign.states.all())
-    )
-    decided = Comparison.objects.filter(verdict__isnull=False).count()
-    sweep_everything()
-    idle_tasks()
-    assert Comparison.objects.filter(verdict__isnull=False).count() > decided
-
-
-def test_a_number_that_the_rule_cannot_use_is_no_score_and_the_page_says_why(researcher, idle_tasks, quality, client):
-    quality("print(-1, flush=True)", name="quality")
-    rule = {"kind": "score", "form": "power", "scorers": ["quality"], "beta": 2}
-    campaign = started(researcher, QUEST | {"rule": rule})
-    idle_tasks()
-    assert set(Score.objects.values_list("value", flat=True)) == {None}
-    client.force_login(researcher)
-    page = client.get(campaign.get_absolute_url()).content.decode()
-    assert "it wrote -1; form &#x27;power&#x27; needs a number of 0 or more" in page
-    assert "wait until you try the scorers again" in page
 
 
 TAMPERINGS = {

@@ -18,7 +18,7 @@ from tests.flows.test_browser import open_page as open_page
 from tests.flows.test_context import config_of
 from tests.support import campaigns
 from tests.support.campaigns import create_draft, invitation_path, make_campaign, make_config, wait_until_idle
-from tests.support.installations import MS_TO_JUDGE, lease_on, press_and_wait
+from tests.support.installations import lease_on, press_and_wait
 
 pytestmark = pytest.mark.browser
 ONE_VOTE = [{"question": "Which is calmer?", "votes": 1}]
@@ -113,46 +113,6 @@ def test_texts_start_at_the_top_and_scroll_together_by_the_same_share(open_page,
     assert Vote.objects.count() == 1
 
 
-def test_unlinked_each_text_scrolls_by_itself_and_the_tab_remembers(open_page, texts):
-    page = settled(join(open_page, texts))
-    page.get_by_label("Scroll both together").uncheck()
-    page.locator(".option").first.hover()
-    page.mouse.wheel(0, 400)
-    first, second = (place[0] for place in places(page))
-    assert first > 0
-    assert second == 0
-    page.locator("button.option").last.focus()
-    page.keyboard.press("ArrowDown")
-    assert places(page)[1][0] > 0
-    page.get_by_label("Vote with single keys").uncheck()
-    page.reload()
-    settled(page)
-    expect(page.get_by_label("Scroll both together")).not_to_be_checked()
-    expect(page.get_by_label("Vote with single keys")).not_to_be_checked()
-    # Linked again, the second follows at once.
-    page.keyboard.press("PageDown")
-    page.get_by_label("Scroll both together").check()
-    first, second = (place[0] for place in places(page))
-    assert first == pytest.approx(second, abs=0.002)
-
-
-def test_on_a_phone_a_button_scrolls_both_texts_to_where_they_differ(open_page, researcher):
-    same = "The rain fell on the old house. " * 60
-    table = campaigns.spreadsheet([["text"], *([f"{same}{word} {same}{word}."] for word in WORDS[:2])])
-    campaign = make_campaign(researcher, file=table, config=make_config(judges=ONE_VOTE, chains=1, steps=9))
-    page = settled(join(open_page, campaign, viewport=PHONE))
-    seen = """() => [...document.querySelectorAll('.reading')].map((box) => {
-      const [view, marks] = [box.getBoundingClientRect(), [...box.querySelectorAll('.changed')]];
-      const places = marks.map((each) => each.getBoundingClientRect());
-      return places.map(({ top, bottom }) => top >= view.top && bottom <= view.bottom);
-    })"""
-    for expected in ([False, False], [True, False], [False, True], [True, False]):
-        assert page.evaluate(seen) == [expected, expected]
-        page.get_by_role("button", name="Next difference").click()
-        page.wait_for_timeout(200)
-    assert not Vote.objects.exists()
-
-
 @pytest.mark.parametrize("kind", ["molecules", "images"])
 def test_pictures_are_enlarged_and_moved_together_and_the_next_pair_is_whole(open_page, request, kind):
     page = settled(join(open_page, request.getfixturevalue(kind)))
@@ -187,22 +147,6 @@ def test_pictures_are_enlarged_and_moved_together_and_the_next_pair_is_whole(ope
     settled(page)
     expect(page.locator("#zoom-level")).to_have_text("100 %")
     assert [place[2] for place in places(page)] == pytest.approx([0, 0], abs=1)
-    assert Vote.objects.count() == 1
-
-
-@pytest.mark.parametrize("end", ["touchEnd", "touchCancel"])
-def test_the_key_after_a_drag_by_finger_is_a_vote(open_page, molecules, end):
-    page = settled(join(open_page, molecules, has_touch=True))
-    page.keyboard.press("+")
-    box, finger = page.locator(".zoomable").first.bounding_box(), page.context.new_cdp_session(page)
-    for kind, moved in (("touchStart", 0), ("touchMove", 20), ("touchMove", 60), (end, None)):
-        points = [] if moved is None else [{"x": box["x"] + 100 - moved, "y": box["y"] + 100 - moved}]
-        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
-    assert places(page)[0][0] > 0.5
-    lease = lease_on(page)
-    page.wait_for_timeout(MS_TO_JUDGE)
-    page.keyboard.press("ArrowLeft")
-    page.wait_for_function("key => document.querySelector('input[name=lease]')?.value !== key", arg=lease)
     assert Vote.objects.count() == 1
 
 

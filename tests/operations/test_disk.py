@@ -13,10 +13,8 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
-from django.db import connection
 
 from prefmh_web.campaigns.tasks import sweep
-from tests.setup.documents import LEAST
 from tests.support.campaigns import make_draft, wait_until_idle
 from tests.support.installations import wait_for
 from tests.support.models import port_from
@@ -122,43 +120,9 @@ def test_an_upload_that_no_campaign_has_goes_and_every_other_stays(researcher, i
     assert kept.exists()
 
 
-@embedded_only
-@pytest.mark.django_db
-def test_a_form_that_cannot_be_saved_is_told_so_in_one_line(researcher, client, caplog):
-    client.force_login(researcher)
-    connection.cursor().execute("PRAGMA query_only = ON")
-    try:
-        answer = client.post("/tokens/", {"name": "mine", "scope": "read"})
-        told = client.post("/api/nothing", headers={"Authorization": "Bearer prefmh_none"})
-    finally:
-        connection.cursor().execute("PRAGMA query_only = OFF")
-    assert answer.status_code == 507
-    assert answer.content.decode().startswith("Nothing was saved: the database cannot be written.")
-    assert told.status_code == 404
-    assert not any(record.exc_info or record.exc_text for record in caplog.records)
-
-
 @pytest.mark.django_db
 def test_no_page_is_kept_by_browsers_and_proxies(researcher, client):
     assert client.get("/accounts/sign-in/")["Cache-Control"].count("no-store")
     client.force_login(researcher)
     for path in ("/", "/campaigns/new/", "/tokens/"):
         assert "no-store" in client.get(path)["Cache-Control"], path
-
-
-@embedded_only
-def test_commands_in_a_new_folder_say_what_to_run(tmp_path):
-    def run(*command: str) -> tuple[int, str]:
-        done = subprocess.run(
-            [sys.executable, "manage.py", *command],
-            cwd=ROOT, env={**os.environ, "PREFMH_DATA": str(tmp_path / "new")}, capture_output=True, text=True,
-        )  # fmt: skip
-        return done.returncode, done.stdout + done.stderr
-
-    (tmp_path / "campaign.yaml").write_text(LEAST)
-    assert run("campaign", "check", str(tmp_path / "campaign.yaml")) == (
-        0,
-        f"{tmp_path}/campaign.yaml: nothing is wrong.\n",
-    )
-    code, told = run("campaign", "start", "1")
-    assert (code, told) == (1, "The database is not made, or older than this program. Run: manage.py migrate\n")

@@ -47,13 +47,6 @@ def test_a_full_set_is_the_server_mode(read):
     assert site.hsts > 0
 
 
-def test_a_pool_keeps_the_connections_or_django_does(read):
-    pooled = read(environment.Engines, SERVER | {"DATABASE_POOL_SIZE": "7"}).database
-    assert (pooled["OPTIONS"]["pool"]["max_size"], pooled["CONN_MAX_AGE"]) == (7, 0)
-    alone = read(environment.Engines, SERVER).database
-    assert ("pool" in alone.get("OPTIONS", {}), alone["CONN_MAX_AGE"]) == (False, None)
-
-
 @pytest.mark.parametrize(
     ("group", "changes", "message"),
     [
@@ -92,25 +85,6 @@ def test_other_values_are_refused_by_name(read):
         read(environment.Process, {"METRICS_ALLOW": "10.0.0.0/8, everybody"})
     with pytest.raises(ImproperlyConfigured, match="ENDPOINT_ALLOW_PRIVATE must hold"):
         read(environment.Models, {"ENDPOINT_ALLOW_PRIVATE": "True"})
-
-
-@pytest.mark.parametrize("name", ["LOCAL_MODELS", "LOCAL_IMAGE_MODELS"])
-@pytest.mark.parametrize("given", ["turbo", "turbo=", "=folder", "a=x,a=y"])
-def test_folders_of_models_that_cannot_be_read_are_refused_by_name(read, name, given):
-    with pytest.raises(ImproperlyConfigured, match=f"{name} must"):
-        read(environment.Models, {name: given})
-
-
-@pytest.mark.parametrize(("name", "given"), [("COST", "-1"), ("COST", "$50"), ("COST", "nan"), ("REQUESTS", "1.5")])
-def test_a_budget_that_is_no_amount_is_refused_by_name(read, name, given):
-    with pytest.raises(ImproperlyConfigured, match=f"MODEL_BUDGET_{name} must be a"):
-        read(environment.Models, {f"MODEL_BUDGET_{name}": given})
-
-
-def test_rates_are_replaced_by_name(read):
-    given = {"RATE_LIMITS": "join=5000/minute, forms=20/10 second"}
-    assert read(environment.Site, given).rate_limits == {"join": "5000/minute", "forms": "20/10 second"}
-    assert read(environment.Site, {}).rate_limits == {}
 
 
 @pytest.mark.parametrize(

@@ -21,12 +21,6 @@ def line(message: str, **extra) -> dict:
     return json.loads(logs.JsonFormatter().format(record))
 
 
-def test_a_line_is_an_object_with_time_level_logger_and_message():
-    found = line("hello", campaign=3)
-    assert {"level": "INFO", "logger": "prefmh_web.test", "message": "hello", "campaign": 3}.items() <= found.items()
-    assert found["time"].endswith("+00:00")
-
-
 def test_what_stands_around_a_message_is_added_unless_it_says_so_itself():
     with logs.context(campaign=1, task="propose"):
         with logs.context(chain=2):

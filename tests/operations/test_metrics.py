@@ -34,11 +34,6 @@ def assert_exact() -> None:
         assert page[f'prefmh_verdicts_total{{verdict="{verdict}"}}'] == count
 
 
-def test_nothing_yet(db):
-    assert told()['prefmh_votes_total{counted="yes"}'] == 0
-    assert told()['prefmh_verdicts_total{verdict="accept"}'] == 0
-
-
 def test_votes_and_verdicts_are_told_exactly(researcher):
     finished = make_campaign(researcher, config=make_config(steps=20))
     going_on = make_campaign(researcher, config=make_config(judges=[{"question": "Which?", "votes": 9}]))

@@ -10,7 +10,6 @@ from PIL import Image
 from pydantic import TypeAdapter
 
 from prefmh_web.objects import OBJECT_KINDS, StoredObject
-from prefmh_web.objects.kind import Look
 from prefmh_web.scorers import NoScore, ScorerError, ScorerInterrupted, offered
 from prefmh_web.scorers.kinds import commands
 from prefmh_web.settings.values import Commands
@@ -35,12 +34,6 @@ def test_one_child_is_kept_for_all_batches(declare):
     assert len({*scores("a", "b"), *scores("c")}) == 1
 
 
-def test_it_is_told_the_kind_and_the_content(declare, tmp_path):
-    declare(f"open({str(tmp_path / 'told')!r}, 'a').write(line); print(1, flush=True)")
-    scores("a text")
-    assert (tmp_path / "told").read_text() == '{"kind": "texts", "content": "a text"}\n'
-
-
 def test_a_picture_comes_as_base64(declare, tmp_path):
     declare(
         f"import base64\nopen({str(tmp_path / 'told')!r}, 'wb').write(base64.b64decode(told['picture']))\n"
@@ -51,16 +44,6 @@ def test_a_picture_comes_as_base64(declare, tmp_path):
     shown = StoredObject("an image", pixels=lambda: pixels)
     assert offered("images")["length"].scores(OBJECT_KINDS["images"], [shown]) == [1]
     assert Image.open(io.BytesIO((tmp_path / "told").read_bytes())).size == (9, 8)
-
-
-def test_a_recording_comes_as_base64(declare, tmp_path):
-    declare(
-        f"import base64\nopen({str(tmp_path / 'told')!r}, 'wb').write(base64.b64decode(told['sound']))\n"
-        "print(len(told['media_type']), flush=True)"
-    )
-    kind = OBJECT_KINDS["audio"]
-    assert offered("audio")["length"].scores(kind, kind.samples[:1]) == [len("audio/wav")]
-    assert (tmp_path / "told").read_bytes() == kind.media(kind.samples[0], Look()).body
 
 
 def test_what_is_not_finite_is_no_score_and_the_others_stand(declare):
@@ -148,12 +131,6 @@ def test_two_lines_for_one_object_refuse_the_whole_batch(declare, content):
         scores("a", "b", "c")
 
 
-def test_a_second_line_that_comes_later_refuses_the_whole_batch(declare):
-    declare("print(1, flush=True)\ntime.sleep(.03)\nprint(1, flush=True)")
-    with pytest.raises(ScorerError, match="one line for each object"):
-        scores(*"abcdef")
-
-
 def test_an_answer_without_a_question_is_refused(declare):
     declare("import sys, time\nprint('Welcome', flush=True)\nfor line in sys.stdin: print(1, flush=True)\n", whole=True)
     with pytest.raises(ScorerError):
@@ -173,11 +150,6 @@ def test_an_object_of_megabytes_passes_through_a_pipe_and_a_larger_one_is_not_se
     small, refused = scores("x", "x" * (commands.MOST_OBJECT_BYTES + 1))
     assert small == 1
     assert "bytes to send" in refused.reason
-
-
-def test_one_that_writes_much_to_its_error_output_is_not_held_up(declare):
-    declare("sys.stderr.write('warning ' * 100_000)\nsys.stderr.flush()\nprint(1, flush=True)")
-    assert scores("a", "b") == [1, 1]
 
 
 def test_our_secrets_are_not_in_its_environment(declare, monkeypatch, tmp_path):

@@ -248,7 +248,6 @@ NUMBER_FIELDS = [
     "chains", "steps", "answering.seconds", "seed", "space.catalog.neighbours", "judges.0.votes",
     "kernel.usual.length",
 ]  # fmt: skip
-WRONG_CHOICES = ["songs", "__class__", "../texts", "texts\x00", "' OR 1=1"]
 
 
 @pytest.mark.parametrize("field", NUMBER_FIELDS)
@@ -263,21 +262,6 @@ def test_no_number_of_questions_makes_a_page_without_end(world):
         "/campaigns/new/", form(**{"judges.9999.votes": "x", f"judges.{'9' * 5000}.votes": "1"})
     )
     assert answer.content.count(b'name="judges.') < 1000
-
-
-@pytest.mark.parametrize("field", ["space.kind", "space.catalog.objects", "kernel.kind", "rule.kind"])
-def test_no_wrong_choice_makes_a_campaign(world, field):
-    for value in WRONG_CHOICES:
-        answer = browser_of(world.victim).post("/campaigns/new/", form(**{field: value}))
-        assert answer.status_code == 200, value
-
-
-@pytest.mark.parametrize(("field", "longest"), [("name", 120), ("instructions", 4000), ("judges.0.question", 300)])
-@pytest.mark.parametrize("text", ["{}", "\x00{}", "<script>{}"], ids=["long", "NUL", "script"])
-def test_no_text_beyond_its_bound_makes_a_campaign(world, field, longest, text):
-    answer = browser_of(world.victim).post("/campaigns/new/", form(**{field: text.format("x" * (longest + 1))}))
-    assert answer.status_code == 200
-    assert b"<script>x" not in answer.content
 
 
 @pytest.mark.parametrize("role", ["admin", "owner", "superuser", "", "manager ", "viewer,manager"])

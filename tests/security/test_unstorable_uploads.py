@@ -80,41 +80,6 @@ def test_a_row_that_cannot_be_kept_is_refused_by_row_and_column(
     assert "NUL" in reason
 
 
-def renamed(content: bytes, old: bytes, new: bytes) -> bytes:
-    """Return an archive in which a name stands that no program would write, in the list and before the file."""
-    assert len(old) == len(new)
-    assert content.count(old) == 2
-    return content.replace(old, new)
-
-
-def test_a_file_name_that_cannot_be_kept_is_refused_and_the_others_are_read(researcher, idle_tasks):
-    pictures = {f"{colour}.png": campaigns.picture(colour) for colour in ("red", "blue", "green")}
-    draft = uploaded(researcher, "images", renamed(campaigns.archive(pictures), b"blue.png", b"bl\x00e.png"))
-    assert sorted(draft.states.values_list("content", flat=True)) == ["green.png", "red.png"]
-    [(source, reason)] = draft.catalog.refusals
-    assert source == "bl\\u0000e.png"
-    assert "NUL" in reason
-
-
-def test_a_weight_or_a_name_in_weights_csv_that_cannot_be_kept_is_named(researcher, idle_tasks):
-    pictures = {f"{colour}.png": campaigns.picture(colour) for colour in ("red", "blue", "green", "black")}
-    weights = b"file,weight\nred.png,1\nblue.png,\x002\ngreen.png,1\nbl\x00ack.png,1\nwh\x00ite.png,3\n"
-    draft = uploaded(researcher, "images", campaigns.archive(pictures | {"weights.csv": weights}))
-    assert sorted(draft.states.values_list("content", flat=True)) == ["green.png", "red.png"]
-    told = dict(draft.catalog.refusals)
-    assert "“weight” holds a NUL" in told["weights.csv, row 3"]
-    assert "“file” holds a NUL" in told["weights.csv, row 5"]
-    assert "“file” holds a NUL" in told["weights.csv, row 6"]
-    assert "does not name it" in told["blue.png"]
-
-
-def test_an_archive_whose_names_are_no_text_says_so(researcher, idle_tasks):
-    content = bytearray(campaigns.archive({"blü.png": campaigns.picture("blue"), "red.png": campaigns.picture("red")}))
-    draft = uploaded(researcher, "images", bytes(content).replace("blü".encode(), b"bl\xff\xfe"))
-    assert draft.catalog.status == Catalog.Status.REFUSED
-    assert "names a file in a way that cannot be read" in draft.catalog.error
-
-
 def test_every_other_character_is_kept_as_it_came(researcher, idle_tasks, tmp_path):
     """Controls, line ends of every kind, what is no character, both ends of Unicode: into the record and back."""
     odd = [

@@ -1043,28 +1043,6 @@ def _add_sample(record: Record, chain: int, step: int, state: int) -> None:
     record["samples"].append(row_of(tables.SAMPLES, **cells, phase=tables.SAMPLING))
 
 
-def renumbered(record: Record, seed: int = 1) -> Record:
-    """Return the same record with other numbers of states, and states.csv in the order of the new numbers."""
-    old = [row["state_index"] for row in record["states"]]
-    new = [str(number) for number in range(len(old))]
-    random.Random(seed).shuffle(new)
-    number = dict(zip(old, new, strict=True))
-    states = [
-        row
-        | {
-            "state_index": number[row["state_index"]],
-            "neighbours": " ".join(number[each] for each in row["neighbours"].split()),
-        }
-        for row in record["states"]
-    ]
-    named = ("current_state", "proposal_state")
-    return record.but(
-        states=sorted(states, key=lambda row: int(row["state_index"])),
-        steps=[row | {name: number[row[name]] for name in named} for row in record["steps"]],
-        samples=[row | {"state_index": number[row["state_index"]]} for row in record["samples"]],
-    )
-
-
 def rows_in_file(path: Path) -> list[dict[str, str]]:
     """Return the rows of a CSV file."""
     with path.open(newline="", encoding="utf-8") as file:

@@ -50,15 +50,6 @@ def test_what_a_campaign_has_used_counts_for_itself_and_for_the_site(capped, fre
     assert "MODEL_BUDGET_REQUESTS" in caps.why_reached(free, 0, endpoint, 2)
 
 
-def test_tries_of_drafts_count_for_the_site_alone(capped, free, endpoint, settings):
-    tried(capped, status=JudgeTrial.Status.DONE, requests=TAKEN)
-    assert room_for(capped, endpoint) == 3
-    assert caps.why_reached(capped, 0, endpoint, CAP) == ""
-    settings.MODEL_BUDGET_REQUESTS = CAP
-    assert room_for(free, endpoint) == 1
-    assert "site" in caps.why_reached(capped, 0, endpoint, 2)
-
-
 def test_what_a_try_under_way_may_come_to_counts_for_the_site_alone(capped, free, endpoint, settings):
     tried(capped, status=JudgeTrial.Status.ASKING, reserved_requests=TAKEN)
     assert room_for(capped, endpoint) == 3

@@ -44,18 +44,6 @@ def test_nobody_is_asked_the_same_question_on_one_comparison_twice(person):
     assert max(Counter(asked).values()) == 1
 
 
-def test_leases_out_never_exceed_the_votes_a_comparison_can_use(researcher, idle_tasks):
-    campaign = make_campaign(researcher, config=make_config(**ONE_CHAIN))
-    given = [leases.take(person) for person in people(campaign, 8)]
-    out = [lease for lease in given if lease]
-    assert 1 <= len(out) <= 4
-    for lease in out:
-        leases.answer(lease.key, lease.annotator, Side(lease.proposal_side), None)
-    idle_tasks()
-    assert not Vote.objects.filter(number__isnull=True).exists()
-    assert_record_is_whole(campaign)
-
-
 def test_a_place_that_comes_back_between_a_look_and_its_lease_goes_to_somebody(researcher, idle_tasks):
     campaign = make_campaign(researcher, config=make_config(**ONE_CHAIN))
     # Two votes for the proposal accept it, three against reject it: two people can be asked at once.
@@ -89,17 +77,6 @@ def test_a_place_left_behind_goes_back_when_its_grace_is_over(researcher, idle_t
         leases.release(person)
     assert Lease.objects.get(annotator=gone).ending == Lease.Ending.EXPIRED
     assert Lease.objects.get(annotator=here).ended_at is None
-
-
-def test_a_skip_returns_the_question_and_others_are_asked_first(campaign, person):
-    skipped = leases.take(person)
-    leases.skip(skipped.key, person)
-    other = leases.take(Annotator.objects.create(campaign=campaign))
-    assert (other.comparison_id, other.judge_id) == (skipped.comparison_id, skipped.judge_id)
-    following = leases.take(person)
-    assert (following.comparison_id, following.judge_id) != (skipped.comparison_id, skipped.judge_id)
-    assert leases.answer(skipped.key, person, Side.FIRST, None) is None
-    assert not Vote.objects.exists()
 
 
 def test_an_expired_question_goes_to_somebody_else_and_its_person_rests(campaign, person):
@@ -140,14 +117,6 @@ def test_a_late_vote_that_did_not_count_bars_nobody_from_the_question(researcher
     assert again.comparison_id == lease.comparison_id
     assert leases.answer(again.key, late, Side.FIRST, None).counted
     assert_record_is_whole(campaign)
-
-
-def test_a_question_everybody_skipped_is_asked_again_before_other_chains_run_ahead(campaign, monkeypatch):
-    monkeypatch.setattr(open_comparisons, "SKIP_REST", timedelta(0))
-    one = Annotator.objects.create(campaign=campaign)
-    skipped = leases.take(one)
-    leases.skip(skipped.key, one)
-    assert leases.take(one).comparison_id == skipped.comparison_id
 
 
 def test_the_chain_furthest_behind_is_asked_about_first(campaign, idle_tasks):

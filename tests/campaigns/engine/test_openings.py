@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -14,11 +13,8 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 import sampler
-from prefmh_web.annotate import visit
-from prefmh_web.annotate.screens import screen_after, screen_for
-from prefmh_web.annotate.screens.pair import PairResponse
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.engine import leases, openings, reading
+from prefmh_web.campaigns.engine import leases, openings
 from prefmh_web.campaigns.models import Annotator, Campaign, ChainOpening, Lease, Side
 from tests.campaigns.record.test_export import rewrite
 from tests.support.campaigns import (
@@ -77,22 +73,6 @@ def all_at_once(work: Callable[[Annotator], Lease | None], people: list[Annotato
         return list(pool.map(on_a_connection, people))
 
 
-def test_ten_people_on_a_new_campaign_have_a_pair_at_once_and_keep_having_one(researcher, idle_tasks):
-    campaign = elastic(researcher, steps=40)
-    people = people_of(campaign, 10)
-    held = {person.pk: leases.take(person) for person in people}
-    # One chain is there from the start; with N = 1 each of the others needs one of their own.
-    assert all(held.values())
-    assert places(campaign) == list(range(10))
-    assert [opening.annotator for opening in campaign.openings.order_by("pk")] == people[1:]
-    for person in people * 2:
-        leases.answer(held[person.pk].key, person, Side.FIRST, 900)
-        held[person.pk] = leases.take(person)
-        assert held[person.pk]
-    assert places(campaign) == list(range(10))
-    assert visit.visit_of(people[0].pk).steps == 10 * 40
-
-
 @pytest.mark.parametrize(("most", "opened"), [(3, 3), (None, 1)])
 def test_no_more_chains_open_than_the_config_allows(researcher, idle_tasks, most, opened):
     campaign = elastic(researcher, max_chains=most)
@@ -137,27 +117,6 @@ def test_fifty_people_at_once_open_as_many_chains_as_they_need(researcher, idle_
     assert sum(lease is not None for lease in found) == 30
     assert places(campaign) == list(range(30))
     assert_record_is_whole(campaign)
-
-
-def test_people_who_vote_at_once_finish_every_chain_and_never_too_many(researcher, idle_tasks, tmp_path):
-    campaign = elastic(researcher, judges=TWO_VOTES, max_chains=6, steps=5)
-
-    def vote(person: Annotator) -> None:
-        rng, shown = np.random.default_rng(person.pk), screen_for(person.pk)
-        while shown.visit.campaign.status == Campaign.Status.RUNNING:
-            if shown.visit.lease is None:
-                time.sleep(0.02)
-                shown = screen_for(person.pk)
-            else:
-                side = Side.FIRST if rng.random() < 0.5 else Side.SECOND
-                shown = screen_after(PairResponse(shown.visit.lease.key, side, 700), reading.person(person.pk))
-
-    all_at_once(vote, people_of(campaign, 6))
-    idle_tasks()
-    assert 1 < len(places(campaign)) <= 6
-    assert set(campaign.chains.values_list("step", flat=True)) == {5}
-    assert_record_is_whole(campaign)
-    assert_replay_passes(export_to(campaign, tmp_path))
 
 
 def test_where_a_task_draws_the_start_the_page_has_its_pair_once_it_is_drawn(researcher, idle_tasks):

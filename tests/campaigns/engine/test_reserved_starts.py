@@ -27,7 +27,7 @@ from tests.support.campaigns import (
     sweep_everything,
     wait_until_idle,
 )
-from tests.support.models import Script, Writer, scripted_server, status
+from tests.support.models import Script, Writer, scripted_server
 
 SPACE = {"kind": "model-texts", "model": "writer", "prompts": ["Write about the sea."], "limit": 8}
 
@@ -121,23 +121,3 @@ def test_the_number_of_a_worker_that_died_is_drawn_again_and_what_it_had_drawn_i
     wait_until_idle()
     assert places(campaign) == [0, 1, 2]
     assert [opening.chain.place for opening in campaign.openings.order_by("pk")] == [1, 2]
-
-
-def test_a_start_that_the_model_did_not_make_is_asked_for_again(campaign, writer):
-    wanted_by(campaign, 3)
-    writer.faults.extend([status(400)] * 3)
-    open_on_threads(campaign, 1)
-    assert places(campaign) == [0]
-    open_on_threads(campaign, 1)
-    assert places(campaign) == [0, 1, 2, 3]
-
-
-def test_what_is_being_drawn_is_opened_although_nobody_waits_for_it_any_more(campaign):
-    [opening] = wanted_by(campaign, 1)
-    with reserved_starts.reserved(campaign, 1) as held:
-        assert leases.take(opening.annotator)
-        openings.forget_needless()
-        store_drawn(campaign, 1, held[1])
-    sweep_everything()
-    wait_until_idle()
-    assert places(campaign) == [0, 1]

@@ -2,7 +2,6 @@
 
 import copy
 import json
-import uuid
 
 import pytest
 from django.db import connection
@@ -77,28 +76,6 @@ def test_after_the_declared_number_of_skips_nobody_new_is_asked(researcher, idle
     assert [(each["cause"], each["count"]) for each in suspensions()] == [("skips", 3)]
 
 
-def test_without_a_declared_number_nothing_is_suspended(researcher, idle_tasks):
-    campaign = campaign_of(researcher)
-    assert skip(campaign, 8).suspended_at is None
-
-
-def test_a_pair_taken_back_from_somebody_removed_is_no_skip(researcher, idle_tasks):
-    campaign = campaign_of(researcher, suspend_after_skips=1)
-    lease = leases.take(newcomer(campaign))
-    Annotator.objects.filter(pk=lease.annotator_id).update(removed_at=lease.issued_at)
-    leases.withdraw([lease.annotator_id])
-    assert Lease.objects.get(pk=lease.pk).ending == "skipped"
-    assert not suspensions()
-    assert leases.take(newcomer(campaign))
-
-
-def test_other_chains_go_on(researcher, idle_tasks):
-    campaign = campaign_of(researcher, chains=2, suspend_after_skips=1)
-    first = skip(campaign)
-    other = leases.take(newcomer(campaign))
-    assert other.comparison_id != first.pk
-
-
 def test_a_pair_on_the_screen_may_still_be_answered_and_decide_the_step(researcher, idle_tasks, tmp_path):
     campaign = campaign_of(researcher, suspend_after_skips=1, suspend_after_reports=1)
     # Two votes for the proposal accept it: two people can be asked at once.
@@ -156,14 +133,6 @@ def test_one_person_who_reports_twice_is_one_person(researcher, idle_tasks):
     reporting.report(again.key, lease.annotator, ReportReason.NOT_SHOWN, "")
     assert Event.objects.filter(kind="reported").count() == 2
     assert not suspensions()
-
-
-def test_a_suspended_step_is_not_among_those_with_room_until_it_is_tried_again(researcher, idle_tasks):
-    campaign = campaign_of(researcher, suspend_after_skips=1)
-    step = skip(campaign)
-    assert not Comparison.objects.filter(pk=step.pk, is_askable=True).exists()
-    suspension.try_again(step.pk)
-    assert Comparison.objects.get(pk=step.pk).is_askable
 
 
 def test_the_campaign_finishes_once_the_chain_of_a_suspended_step_is_ended(researcher, idle_tasks, tmp_path):
@@ -287,9 +256,3 @@ def test_replay_refuses_an_end_that_the_record_does_not_tell(researcher, idle_ta
 
 def differences(record):
     return sampler.replay(record).differences
-
-
-def test_a_key_that_is_no_lease_suspends_nothing(researcher, idle_tasks):
-    campaign = campaign_of(researcher, suspend_after_reports=1)
-    reporting.report(uuid.uuid4(), newcomer(campaign), ReportReason.NOT_SHOWN, "")
-    assert not suspensions()

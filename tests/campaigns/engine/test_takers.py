@@ -3,7 +3,7 @@
 import pytest
 
 from prefmh_web.campaigns.engine import leases, open_comparisons
-from prefmh_web.campaigns.models import Annotator, Campaign, Side
+from prefmh_web.campaigns.models import Annotator, Campaign
 from tests.support.campaigns import make_campaign, make_config
 
 
@@ -29,23 +29,6 @@ def test_who_has_answered_or_just_skipped_is_passed_over(researcher, idle_tasks)
     first = Annotator.objects.get(pk=people[0])
     leases.skip(leases.take(first).key, first)
     assert takers(campaign, people) == {people[1]}
-
-
-def test_nobody_looks_again_where_all_votes_are_promised(researcher, idle_tasks):
-    judges = [{"question": "Which?", "votes": 1}]
-    campaign, people = waiting(researcher, 3, chains=1, judges=judges)
-    lease = leases.take(Annotator.objects.get(pk=people[0]))
-    assert takers(campaign, people[1:]) == set()
-    leases.answer(lease.key, lease.annotator, Side.FIRST, None)
-    idle_tasks()
-    assert takers(campaign, people[1:]) == {people[1]}
-
-
-def test_pages_that_show_another_status_look_again_beside_them(researcher, idle_tasks):
-    judges = [{"question": "Which?", "votes": 1}]
-    campaign, people = waiting(researcher, 4, chains=1, judges=judges)
-    shown = [(people[0], Campaign.Status.RUNNING), *((person, Campaign.Status.PAUSED) for person in people[2:])]
-    assert open_comparisons.takers(campaign, shown) == {people[0], *people[2:]}
 
 
 def takers(campaign: Campaign, people: list[int]) -> set[int]:

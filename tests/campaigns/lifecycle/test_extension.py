@@ -15,7 +15,6 @@ from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import extension
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Membership, Side
-from prefmh_web.campaigns.started import started_campaign
 from prefmh_web.recruiters import ANYBODY
 from sampler import Record, read_record
 from sampler.diagnostics.report import diagnose
@@ -111,23 +110,6 @@ def test_a_running_campaign_goes_on_where_its_chains_stand(short, tmp_path):
     assert_replay_passes(export_to(short, tmp_path))
 
 
-def test_other_processes_and_chains_that_open_later_know_the_new_length(short):
-    assert started_campaign(short).config.steps == STEPS
-    extension.extend(Campaign.objects.get(pk=short.pk), FURTHER)
-    found = Campaign.objects.get(pk=short.pk)
-    assert started_campaign(found).config.steps == STEPS + FURTHER
-
-
-def test_an_ended_chain_stays_where_it_is(short):
-    ended = short.chains.order_by("place")[0]
-    short.chains.filter(pk=ended.pk).update(ended_at=short.started_at)
-    extension.extend(short, FURTHER)
-    assert list(short.chains.order_by("place").values_list("length", flat=True)) == [STEPS, STEPS + FURTHER]
-    short.chains.update(ended_at=short.started_at)
-    with pytest.raises(NotPossible, match="none can go on"):
-        extension.extend(short, FURTHER)
-
-
 @pytest.mark.parametrize(
     ("steps", "told"), [(0, "at least 1"), (-2, "at least 1"), (10**6, "cannot get 1000004 steps")]
 )
@@ -138,11 +120,6 @@ def test_a_number_that_cannot_be_is_refused_and_changes_nothing(short, steps, to
     assert short.config_data["steps"] == STEPS
     assert not short.events.filter(kind="extended").exists()
     assert {chain.length for chain in short.chains.all()} == {STEPS}
-
-
-def test_a_draft_is_not_extended(researcher, idle_tasks):
-    with pytest.raises(NotPossible, match="has not started"):
-        extension.extend(make_draft(researcher), 1)
 
 
 def test_a_budget_must_cover_the_longer_chains(researcher, idle_tasks):

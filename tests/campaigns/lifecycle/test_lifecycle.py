@@ -50,14 +50,6 @@ def test_a_paused_campaign_resumes_its_steps_under_the_same_uniform(campaign, id
     assert set(Comparison.objects.values_list("chain", "step", "uniform")) == before
 
 
-@pytest.mark.parametrize("change", [lifecycle.pause, lifecycle.resume])
-def test_a_draft_can_be_neither_paused_nor_resumed(researcher, idle_tasks, change):
-    draft = make_draft(researcher)
-    with pytest.raises(lifecycle.NotPossible):
-        change(draft)
-    assert Campaign.objects.get().status == "draft"
-
-
 def test_a_file_that_gives_no_catalog_cannot_be_started_and_can_be_replaced(researcher, idle_tasks):
     draft = make_draft(researcher, file="title\nHello\n")
     assert draft.catalog.status == Catalog.Status.REFUSED
@@ -71,25 +63,6 @@ def test_a_file_that_gives_no_catalog_cannot_be_started_and_can_be_replaced(rese
     assert State.objects.filter(campaign=draft).count() == 4
     lifecycle.start(Campaign.objects.get())
     assert Campaign.objects.get().is_running
-
-
-def test_a_neighbours_kernel_on_a_disconnected_catalog_is_refused(researcher, idle_tasks):
-    texts = "text\n" + "".join(f"{word} {word} {n}\n" for word in ("apple", "zebra") for n in range(4))
-    config = make_config(kernel={"kind": "neighbours"})
-    config["space"]["neighbours"] = 1
-    draft = make_draft(researcher, file=texts, config=config)
-    with pytest.raises(lifecycle.NotPossible, match="parts that no move connects"):
-        lifecycle.start(draft)
-
-
-def test_changing_the_neighbours_reads_the_file_again(researcher, idle_tasks):
-    draft = make_draft(researcher)
-    degree = [len(state.neighbours) for state in draft.states.all()]
-    config = make_config()
-    config["space"]["neighbours"] = 7
-    drafts.change(draft, whole_config(config, filename="texts.csv"))
-    idle_tasks()
-    assert sum(len(state.neighbours) for state in draft.states.all()) > sum(degree)
 
 
 def test_a_reading_overtaken_by_a_newer_file_writes_nothing(researcher, idle_tasks):
@@ -152,18 +125,6 @@ def test_a_draft_deleted_while_its_file_is_read_leaves_nothing(
     assert not State.objects.exists()
     assert not [path for path in data_folder.glob("media/**/*") if path.is_file()]
     assert "Traceback" not in caplog.text
-
-
-def test_a_start_that_fails_in_a_way_nobody_thought_of_says_where_to_look(researcher, idle_tasks):
-    draft = make_draft(researcher)
-    idle_tasks()
-    # Behind the application's back.
-    State.objects.all().delete()
-    with pytest.raises(ValueError, match="at least two items"):
-        tasks.start(draft.pk)
-    draft.refresh_from_db()
-    assert draft.is_draft
-    assert draft.start_trouble == "It could not be started; the server's log says why."
 
 
 def test_a_campaign_is_finished_before_its_last_step_and_its_record_replays(campaign, signed_in, idle_tasks, tmp_path):

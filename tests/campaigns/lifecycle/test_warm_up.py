@@ -105,16 +105,6 @@ def test_what_no_hint_has_told_is_found_by_the_sweep(paused_at_its_end, idle_tas
     assert Comparison.objects.filter(chain__campaign=paused_at_its_end, step=W + 1).count() == 3
 
 
-def test_a_choice_that_is_not_made_in_time_can_be_replaced(paused_at_its_end, idle_tasks):
-    late(paused_at_its_end)
-    with pytest.raises(lifecycle.NotPossible, match="of a running campaign"):
-        warm_up.end_warm_up(paused_at_its_end)
-    lifecycle.resume(paused_at_its_end)
-    assert late_chains(paused_at_its_end).count() == 3
-    warm_up.end_warm_up(paused_at_its_end)
-    assert reread(paused_at_its_end).walk_length == 5
-
-
 def test_the_choice_is_made_once(researcher, idle_tasks):
     campaign = warming_campaign(researcher)
     decide(campaign)
@@ -154,14 +144,6 @@ def test_every_export_replays_in_the_warm_up_and_after_it(researcher, idle_tasks
     assert phases == ["warm-up"] * (W + 1) + ["settling"] * 2 + ["sampling"] * 4
 
 
-def test_the_chains_count_the_votes_for_the_proposal(researcher, idle_tasks):
-    campaign = warming_campaign(researcher)
-    decide(campaign)
-    for chain in campaign.chains.all():
-        votes = [vote for step in chain.comparisons.filter(verdict__isnull=False) for vote in step.votes.all()]
-        assert (chain.votes, chain.votes_for) == (len(votes), sum(vote.for_proposal for vote in votes))
-
-
 def late(campaign: Campaign) -> None:
     """Let the campaign's past lie an hour further back."""
     hour = timedelta(hours=1)
@@ -191,13 +173,6 @@ def test_a_warm_up_that_nobody_finishes_can_be_ended(researcher, idle_tasks, tmp
     tuning = record.documents["tuning.json"]
     assert (tuning["length"], tuning["because"]) == (5, "the warm-up was ended early")
     assert all((row["part_index"] != "") == (int(row["step"]) <= W) for row in record["steps"])
-
-
-def test_a_warm_up_that_goes_on_is_not_late(researcher, idle_tasks):
-    campaign = warming_campaign(researcher)
-    late(campaign)
-    decide(campaign, only=1)
-    assert [chain.place for chain in late_chains(campaign)] == [0, 2]
 
 
 def test_chains_that_open_later_wait_for_the_choice_and_have_no_part_in_it(researcher, idle_tasks, tmp_path):

@@ -15,13 +15,11 @@ from prefmh_web.endpoints.models import Endpoint
 from tests.flows.test_model_costs import registered
 from tests.support.campaigns import (
     assert_record_is_whole,
-    assert_replay_passes,
     create_draft,
-    export_to,
     make_config,
     vote_until_finished,
 )
-from tests.support.models import Writer, scripted_server, status, texts_written
+from tests.support.models import Writer, scripted_server, texts_written
 
 STEPS = 6
 
@@ -94,14 +92,6 @@ def test_what_is_being_written_is_not_asked_for_a_second_time(writing_ahead, scr
     assert chain.comparisons.filter(step=3).exists()
 
 
-def test_a_failure_ahead_of_time_is_told_once_somebody_waits(writing_ahead, script, paper, idle_tasks, eventually):
-    script.faults.extend([status(500)] * 50)
-    vote(writing_ahead)
-    assert Chain.objects.get().waits_because == ""
-    paper.release(2)
-    eventually(lambda: "500" in Chain.objects.get().waits_because)
-
-
 def test_a_slow_model_keeps_its_claim_and_somebody_who_waits_keeps_theirs(
     renewed_often, writing_ahead, script, paper, eventually
 ):
@@ -168,21 +158,6 @@ def test_a_proposal_that_cannot_be_stored_is_tried_again_after_a_rest_that_says_
     chain.refresh_from_db()
     assert (chain.waits_until, chain.waits_because, chain.prefetched) == (None, "", 1)
     assert chain.comparisons.filter(step=2).exists()
-
-
-@pytest.mark.parametrize("chains", [1, 4])
-def test_each_text_is_written_once(endpoint, script, paper, idle_tasks, tmp_path, chains):
-    paper.release(1000)
-    campaign = make(endpoint, chains)
-    lifecycle.start(campaign)
-    people = [Annotator.objects.create(campaign=campaign) for _ in range(2)]
-    vote_until_finished(campaign, people, {0: lambda place: 0.0}, np.random.default_rng(2))
-    assert_record_is_whole(campaign)
-    # Whichever way a vote went, the text that was there is the one that the kernel would have drawn then.
-    assert_replay_passes(export_to(campaign, tmp_path))
-    # Each chain's start and first proposal, and two for each step that follows another.
-    assert texts_written(script) == chains * (2 + 2 * (STEPS - 1))
-    assert sum(chain.prefetched for chain in Chain.objects.all()) == chains * (STEPS - 1)
 
 
 def test_nothing_is_drawn_ahead_past_the_end_of_a_warm_up(endpoint, script, paper, idle_tasks):

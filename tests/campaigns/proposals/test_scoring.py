@@ -3,7 +3,6 @@
 import threading
 from datetime import timedelta
 
-import numpy as np
 from django.db import connection
 from django.utils import timezone
 
@@ -11,7 +10,7 @@ from prefmh_web.campaigns import tasks
 from prefmh_web.campaigns.lifecycle import scorers
 from prefmh_web.campaigns.models import Campaign, CampaignScorer, Chain, Comparison, Score
 from prefmh_web.campaigns.monitoring.models import standing_of
-from prefmh_web.campaigns.monitoring.trajectories import trajectories_of
+from prefmh_web.campaigns.monitoring.scores import standing_of
 from prefmh_web.campaigns.proposals import scoring
 from prefmh_web.scorers.kinds import commands
 from tests.support.campaigns import make_campaign, make_config, sweep_everything, voted_to_the_end
@@ -63,35 +62,6 @@ def test_a_failing_scorer_stops_no_chain_and_is_asked_again_when_somebody_says_s
     assert (length.scored, length.scorer.stopped_because) == (len(visited(campaign)), "")
 
 
-def test_an_object_without_a_score_keeps_the_reason_and_is_tried_again_on_request(researcher, idle_tasks, declare):
-    declare("print('nan' if 'dog' in told['content'] else 1, flush=True)")
-    campaign = make_campaign(researcher, config=CONFIG, scorer_names="length")
-    voted_to_the_end(campaign)
-    sweep_everything()
-    idle_tasks()
-    [standing] = standing_of(campaign)
-    [(reason, count)] = standing.reasons
-    assert "“nan”" in reason
-    assert count == standing.without == Score.objects.filter(state__content__contains="dog").count() > 0
-    assert standing.scored + standing.without == len(visited(campaign))
-    assert standing.mean_now in (1, None)
-    commands.close_all()
-    assert scorers.try_again(campaign) == count
-    idle_tasks()
-    assert Score.objects.count() == len(visited(campaign))
-
-
-def test_a_score_that_comes_later_is_followed(researcher, idle_tasks, declare):
-    declare("print('nan' if 'dog' in told['content'] else 1, flush=True)")
-    campaign = make_campaign(researcher, config=CONFIG, scorer_names="length")
-    voted_to_the_end(campaign)
-    sweep_everything()
-    idle_tasks()
-    assert any(np.isnan(along).any() for along in trajectories_of(campaign).along("length").values())
-    assert Score.objects.filter(value=None).update(value=2.0, reason="") > 0
-    assert not any(np.isnan(along).any() for along in trajectories_of(campaign).along("length").values())
-
-
 def test_what_a_dead_worker_had_claimed_is_found_by_the_sweep(researcher, idle_tasks, declare):
     campaign = make_campaign(researcher, config=CONFIG, scorer_names="words")
     Score.objects.all().delete()
@@ -128,9 +98,3 @@ def test_a_claim_that_ran_out_stores_nothing_twice(researcher, idle_tasks, decla
     slow.join()
     idle_tasks()
     assert set(Score.objects.values_list("value", flat=True)) == {-1}
-
-
-def test_a_campaign_without_scorers_is_never_looked_at(researcher, idle_tasks, django_assert_num_queries):
-    make_campaign(researcher, config=CONFIG)
-    with django_assert_num_queries(1):
-        assert scoring.waiting() == []

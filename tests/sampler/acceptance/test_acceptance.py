@@ -82,18 +82,6 @@ def test_marginal_acceptance_is_the_binomial_average_in_rational_arithmetic():
     assert mean == pytest.approx(float(expected), rel=1e-14)
 
 
-def test_marginal_acceptance_of_a_judge_who_never_doubts():
-    assert marginal_acceptance(math.log(0.25), [1.0], (2,)) == pytest.approx(0.5, rel=1e-14)
-    assert marginal_acceptance(math.log(0.25), [0.0], (2,)) == 0.0
-
-
-def test_marginal_acceptance_broadcasts_over_leading_axes():
-    log_r0, preference = np.array([[-1.0], [0.5]]), np.array([[0.2, 0.9], [0.5, 0.5], [0.7, 0.1]])
-    table = marginal_acceptance(log_r0, preference, (2, 1))
-    assert table.shape == (2, 3)
-    assert table[1, 2] == pytest.approx(marginal_acceptance(0.5, [0.7, 0.1], (2, 1)), rel=1e-14)
-
-
 @pytest.mark.parametrize(
     ("uniform", "votes_for", "votes_cast", "expected"),
     [

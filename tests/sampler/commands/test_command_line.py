@@ -95,17 +95,6 @@ def test_synthetic_writes_tables_and_figures(tmp_path):
     assert "100%" in done.stderr
 
 
-def test_a_folder_that_cannot_be_made_is_named(tmp_path, capsys):
-    (tmp_path / "taken").write_text("a file")
-    assert f"{tmp_path / 'taken'}" in refused(["synthetic", "--out", str(tmp_path / "taken")], capsys)
-
-
-def test_a_missing_library_is_named(tmp_path, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "tqdm", None)
-    assert "tqdm is not installed" in refused(["synthetic", "--out", str(tmp_path / "new")], capsys)
-    assert not (tmp_path / "new").exists()
-
-
 def test_diagnose_reports_a_record(export, record, capsys):
     assert main(["diagnose", str(export()), "--resamples", "50"]) == 0
     lines = said(capsys).splitlines()
@@ -146,13 +135,6 @@ def test_a_table_that_is_no_table_of_properties_is_refused(content, message, exp
     if content is not None:
         path.write_bytes(content)
     assert message in refused(["diagnose", str(export()), "--properties", str(path)], capsys)
-
-
-def test_diagnose_takes_other_clusters(export, capsys):
-    assert main(["diagnose", str(export()), "--cluster", "step", "--resamples", "10"]) == 0
-    assert " clusters: steps)" in said(capsys)
-    assert "cluster cannot be prompt" in refused(["diagnose", str(export()), "--cluster", "prompt"], capsys)
-    assert "--cluster: invalid choice: 'vote'" in refused(["diagnose", str(export()), "--cluster", "vote"], capsys)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from sampler import Record, parse_config
 from sampler.diagnostics.report import diagnose
-from tests.support.sampling import CATALOG, WORDS, Voters, exported, model, renumbered, run_campaign, twins
+from tests.support.sampling import CATALOG, WORDS, Voters, exported, model, run_campaign, twins
 
 SCORES = (1.5, 0.5, 0.0, -0.5, -1.5)
 LEAN = re.compile(r"^Lean.*: log-odds ([+-]\d+\.\d+)")
@@ -151,28 +151,9 @@ def test_two_judges_on_objects_that_hardly_meet_twice_tell_no_lean():
 # Convergence: of what objects are, not of what they are called.
 
 
-def test_another_numbering_of_the_states_gives_the_same_report():
-    voters = [*twins(SCORES, 0.5), Voters(SCORES, 0.2, source=model("tiny"))]
-    # Two that read alike, told apart without their numbers.
-    record = exported(voters, ("ash", "the birch", "ash", "an old elm", "fir"), chains=16, steps=12)
-    told = report(record)
-    assert [report(renumbered(record, seed)) for seed in (1, 2)] == [told, told]
-    assert sum("ash (" in line for line in told) == 4
-
-
 def converged(lines):
     """Return what is said of each property by its name."""
     return {found[1]: found[2] for found in (re.match(r"Convergence of (\w+): (.*)", line) for line in lines) if found}
-
-
-def test_every_numeric_property_is_followed_and_named():
-    record = exported([Voters(SCORES)], chains=4, steps=30)
-    found = converged(report(record))
-    assert list(found) == ["words", "sentences", "readability", "dialogue", "type_token_ratio", "weight"]
-    assert found["words"].startswith("R-hat ")
-    assert found["words"].endswith("from 4 chains of 30 draws")
-    for name, value in (("sentences", "1"), ("dialogue", "0"), ("weight", "1")):
-        assert found[name] == f"not measured; it has one value; every draw is {value}"
 
 
 def test_chains_of_different_prompts_are_not_compared():
@@ -220,30 +201,6 @@ def test_pictures_are_followed_by_the_measures_of_the_downloaded_table():
     assert found["colourfulness"].startswith("R-hat ")
     assert found["tint"].startswith("not measured; it has one value")
     assert not any(line.startswith("Convergence: ") for line in lines)
-
-
-@pytest.mark.parametrize(
-    ("column", "reason"),
-    [
-        ("state_index", "numbers of states, which are arbitrary"),
-        ("chain_index", "numbers of chains"),
-        ("step", "numbers of steps"),
-        ("neighbours", "numbers of states, which are arbitrary"),
-        ("picture_id", "it holds ids"),
-        ("copied", "it holds ids"),
-        ("tint", "it has one value; every draw is 2"),
-        ("mood", "20 of 20 draws have no number there, the first ones 'c' (chain 0, step 1)"),
-        ("beauty", "no column of numbers 'beauty'; there are colourfulness, "),
-    ],
-)
-def test_what_is_no_property_is_refused_with_the_reason(column, reason):
-    record = pictures()
-    table = measured(
-        record, colourfulness=(3.5, 10, 33, 59, 82), picture_id=(7, 3, 9, 4, 5), copied=range(5), tint=(2,) * 5,
-        mood=("a", "b", "c", "d", "e"),
-    )  # fmt: skip
-    with pytest.raises(ValueError, match=re.escape(reason)):
-        report(record.but(properties=table), column=column)
 
 
 def test_a_campaign_without_a_decided_step_has_a_report():

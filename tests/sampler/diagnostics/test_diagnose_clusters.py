@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from sampler import Record, tables
-from tests.sampler.diagnostics.test_diagnose import SCORE, report, texts_of
-from tests.support.sampling import CATALOG, WORDS, Voters, row_of
+from tests.sampler.diagnostics.test_diagnose import SCORE, report
+from tests.support.sampling import CATALOG, WORDS, row_of
 
 
 def votes_with_effects(rng, clusters, votes=20, effect=1.0, difference=0.5):
@@ -39,16 +39,3 @@ def test_below_fifteen_clusters_no_interval_is_given():
     assert len(shown) == 2
     assert not any(found[2] for found in shown)
     assert not any("95 % interval" in line for line in lines if line.startswith("Lean"))
-
-
-def test_prompts_are_the_clusters_where_there_are_prompts():
-    record = texts_of([Voters(lambda text: 0.0)], chains=20, steps=10, seed=13)
-    lean = {
-        cluster: next(line for line in report(record, cluster=cluster, resamples=50) if line.startswith("Lean"))
-        for cluster in (None, "prompt", "chain", "voter")
-    }
-    assert lean[None] == lean["prompt"]
-    assert "one from 3 clusters (prompts) is not to be trusted" in lean["prompt"]
-    assert "95 % interval" in lean["chain"]
-    assert "clusters: chains)" in lean["chain"]
-    assert "clusters (voters)" in lean["voter"]

@@ -9,7 +9,6 @@ import pytest
 
 from sampler import (
     EXPERIMENTS,
-    ExperimentInput,
     ExperimentOptions,
     changed_settings,
     options_of,
@@ -48,16 +47,6 @@ def test_a_change_is_named_with_both_values():
         "options.steps is 300 in this folder, and 200 now",
     ]
     assert settings_hash(stored) != settings_hash(wanted)
-
-
-def test_other_words_of_a_prompt_and_another_reference_are_changes():
-    options = ExperimentOptions.of("translation", "laptop")
-    given = {"de-en": [ExperimentInput("Guten Tag.", "Good day.")]}
-    stored = document(options, inputs=given)
-    wanted = document(options, inputs={"de-en": [ExperimentInput("Guten Tag.", "Hello.")]})
-    wanted["prompts"]["translation"]["system"] = "Judge."
-    changed = changed_settings(stored, wanted)
-    assert [each.split(" is ")[0] for each in changed] == ["inputs.de-en.0.reference", "prompts.translation.system"]
 
 
 def test_rows_come_back_and_a_row_that_was_cut_off_does_not(tmp_path):

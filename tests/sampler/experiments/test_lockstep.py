@@ -8,12 +8,10 @@ import io
 import itertools
 import json
 import math
-import sys
 
 import pytest
 
 from sampler import Purpose, stream
-from sampler.commands import main
 from sampler.experiments.editor.learning import ImprovingEdit, LearningSettings, Memory
 from sampler.experiments.lockstep import LockstepSettings, run_lockstep
 from sampler.experiments.lockstep_record import LockstepWriter, replay_lockstep
@@ -191,11 +189,6 @@ def test_other_settings_do_not_fit(copy):
         replay_lockstep(copy)
 
 
-def test_a_record_is_never_written_over(recorded):
-    with pytest.raises(FileExistsError):
-        LockstepWriter(recorded[0], SETTINGS)
-
-
 def test_the_memory_is_cut_to_the_newest_and_batches_shrink_with_size():
     memory = Memory(LearningSettings(most_updates=3, most_kept=10, kept_then=4, batch_atoms=6))
     memory.add([ImprovingEdit("CC", Addition(0, arm)) for arm in range(10)])
@@ -205,45 +198,6 @@ def test_the_memory_is_cut_to_the_newest_and_batches_shrink_with_size():
     assert (len(memory), memory.batch_size) == (4, 2)
     kept = [each.edit.arm for batch in memory.batches(stream(0, 0, 1, Purpose.EDITOR)) for each in batch]
     assert sorted(kept) == [7, 8, 9, 10]
-
-
-def test_the_command_replays_a_record(copy, capsys):
-    assert main(["mars", "--replay", str(copy)]) == 0
-    assert "all 150 decisions follow from the record" in capsys.readouterr().out
-    (copy / "editor.csv").write_text("step\n")
-    assert main(["mars", "--replay", str(copy)]) == 2
-    assert "columns must be" in capsys.readouterr().err
-
-
-def test_several_seeds_are_summed_up(tmp_path, capsys):
-    out = tmp_path / "mars.csv"
-    assert main(["mars", "--chains", "2", "--steps", "5", "--seeds", "2", "--processes", "1", "--out", str(out)]) == 0
-    assert "over 2 seeds" in capsys.readouterr().out
-    assert [row["seed"] for row in rows_in_file(out)] == ["0", "0", "1", "1"]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--against-plain"], "--against-plain is for --proposal learned"),
-        (["--record", "somewhere"], "--record is for --proposal learned"),
-        (["--learning-steps", "0"], "--learning-steps is for --proposal learned"),
-        (["--novelty", "--seeds", "2"], "--novelty is for one seed"),
-    ],
-)
-def test_options_that_do_not_go_together_are_refused(options, message, tmp_path, capsys):
-    out = tmp_path / "mars.csv"
-    assert main(["mars", *options, "--out", str(out)]) == 2
-    assert message in capsys.readouterr().err
-    assert not out.exists()
-
-
-def test_without_pytorch_the_learned_proposal_says_what_to_install(tmp_path, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)
-    out = tmp_path / "mars.csv"
-    assert main(["mars", "--proposal", "learned", "--out", str(out)]) == 2
-    assert "torch is not installed; it comes with the extra [gpu]" in capsys.readouterr().err
-    assert not out.exists()
 
 
 def _size(state: str) -> int:

@@ -12,7 +12,6 @@ from sampler import (
     OptionError,
     kept_steps,
     planned_sums,
-    scorer_passes,
     tournament_schedule,
     tournament_votes,
 )
@@ -32,24 +31,6 @@ def test_the_paper_s_sizes_give_the_sums_of_the_notes(experiment):
     for part in sums.values():
         assert part["all"] == sum(count for name, count in part.items() if name != "all")
         assert set(part) == {"all", *EXPERIMENTS[experiment].default_methods}
-
-
-def test_exact_rows_are_counted_only_when_they_are_named():
-    sums = planned_sums(ExperimentOptions.of("molecules", exact=True))
-    assert sums["proposals"]["all"] == 8_000_000
-    assert sums["judge_requests"]["all"] == 2 * 16_008_000
-    assert sums["judge_requests"]["pref-exact"] == 8_000_000
-    plain = planned_sums(ExperimentOptions.of("molecules", methods=["mars-plain"], exact=True))
-    assert plain["proposals"] == {"all": 2_000_000, "mars-plain": 1_000_000, "mars-plain-exact": 1_000_000}
-
-
-def test_scorers_get_what_the_notes_say():
-    assert scorer_passes(ExperimentOptions.of("images")) == {"aesthetic": 9_000}
-    assert scorer_passes(ExperimentOptions.of("translation")) == {"quality": 1_141_392, "xcomet": 141_568}
-    # The notes count the three methods of the paper's table; `mars-plain` is a fourth.
-    assert scorer_passes(ExperimentOptions.of("molecules", methods=["mars", "pointwise", "pref"])) == {
-        "molskill": 3_000
-    }
 
 
 SMALL = {
@@ -141,23 +122,6 @@ def test_what_cannot_be_met_is_refused_by_its_option(experiment, named, option):
     with pytest.raises(OptionError) as refused:
         ExperimentOptions.of(experiment, **named)
     assert refused.value.option == option
-
-
-def test_unnamed_options_follow_those_that_are_named():
-    options = ExperimentOptions.of("stories", steps=20)
-    assert (options.burn_in, options.keep, options.matches) == (0, 20, 10)
-    assert ExperimentOptions.of("images", steps=40, burn_in=10).keep == 30
-
-
-def test_kept_states_are_the_paper_s():
-    of = ExperimentOptions.of
-    stories, translation = of("stories"), of("translation")
-    assert kept_steps(stories, stories.chosen[-1]) == tuple(range(251, 301))
-    assert kept_steps(stories, stories.chosen[0]) == tuple(range(1, 51))
-    assert kept_steps(translation, translation.chosen[-1]) == tuple(range(38, 129, 6))
-    images, molecules = of("images"), of("molecules")
-    assert kept_steps(images, images.chosen[-1]) == tuple(range(1, 3_001))
-    assert kept_steps(molecules, molecules.chosen[-1]) == (1_000,)
 
 
 @given(st.integers(1, 60), st.integers(0, 40), st.integers(1, 30))

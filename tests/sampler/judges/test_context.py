@@ -5,10 +5,7 @@ from __future__ import annotations
 from sampler.judges import (
     ContextLine,
     Exhibit,
-    Picture,
-    RatingScale,
     pairwise_prompt,
-    rating_prompt,
     shared_context,
 )
 
@@ -25,12 +22,6 @@ def test_what_is_common_is_told_once_and_what_differs_with_each_object():
     found = shared_context(lines(Source="Hallo", Score="1"), lines(Source="Hallo", Score="2"))
     assert found.shared == lines(Source="Hallo")
     assert found.own == (lines(Score="1"), lines(Score="2"))
-
-
-def test_empty_cells_are_not_shown():
-    found = shared_context(lines(Source=" ", Score=""), lines(Source=" ", Score="2"))
-    assert (found.shared, found.own) == ((), ((), lines(Score="2")))
-    assert not shared_context(lines(Source=""), lines(Source=""))
 
 
 def test_a_model_reads_the_context_above_the_pair_and_properties_with_their_object():
@@ -61,20 +52,3 @@ def test_no_cell_can_end_its_quotation_or_the_turn():
     text = user(prompt.messages(Exhibit("one", context=hostile), Exhibit("two", context=hostile)))
     assert '""""\n"""\nAnswer B.' in text
     assert "<|im_end|>" not in text
-
-
-def test_an_object_that_is_rated_alone_has_all_its_columns_above_it():
-    prompt = rating_prompt("texts", "How gothic?", RatingScale(), has_context=True)
-    text = user(prompt.messages(Exhibit("one", context=lines(Score="1"))))
-    assert text.index("Context:") < text.index("Score:") < text.index("Text:")
-
-
-def test_pictures_keep_their_context_between_them():
-    prompt = pairwise_prompt("images", "Which?", has_context=True)
-    picture = Picture("image/png", b"x")
-    sent = prompt.messages(
-        Exhibit(picture=picture, context=lines(Prompt="a sea")),
-        Exhibit(picture=picture, context=lines(Prompt="a lake")),
-    )
-    kinds = [part.get("text", part["type"]) for part in sent[1]["content"]]
-    assert kinds[1:7] == ["Image A:", "image_url", "Image A, Prompt:", '"""\na sea\n"""', "Image B:", "image_url"]

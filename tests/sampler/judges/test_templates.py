@@ -6,7 +6,6 @@ from pydantic import ValidationError
 import sampler
 from sampler.judges import (
     LONGEST_TEMPLATE,
-    PRESETS,
     ContextLine,
     Exhibit,
     Fitting,
@@ -14,10 +13,7 @@ from sampler.judges import (
     Picture,
     PromptTemplate,
     known_places,
-    pairwise_prompt,
-    prompt_version,
     raw_text,
-    stored_prompt,
     template_problems,
 )
 from tests.support.campaigns import make_config
@@ -56,21 +52,6 @@ def user_text(template: PromptTemplate, *exhibits: Exhibit, question: str = "Whi
 )
 def test_what_cannot_be_filled_or_is_missing_is_said_with_its_field(user, fields, field, words):
     assert any(found == field and words in reason for found, reason in problems(user, **fields))
-
-
-@pytest.mark.parametrize(
-    "user",
-    [
-        PAIR,
-        "{{ question }}\nA: {{first}}\nB: {{ second }}",
-        PAIR + ' {"answer": "A"} {question} {0} {question.__class__} %s ${x} {% if %}',
-        PAIR + "\t“ünïcödé” 🙂",
-    ],
-)
-def test_braces_and_formats_of_other_languages_are_plain_words(user):
-    assert problems(user) == []
-    shown = user_text(PromptTemplate(user=user), Exhibit("night"), Exhibit("day"))
-    assert shown.replace('"""\nnight\n"""', "{{first}}").endswith(user.rpartition("}}")[2])
 
 
 def test_columns_have_to_be_shown_somewhere():
@@ -113,15 +94,6 @@ def test_what_is_known_of_single_objects_stands_where_it_is_named():
         user_text(template, second, first)
 
 
-def test_pictures_stand_where_the_objects_stand():
-    content = user_text(
-        PromptTemplate(user=PAIR), *(Exhibit(picture=Picture("image/png", name)) for name in (b"1", b"2"))
-    )
-    kinds = [part["type"] for part in content]
-    assert kinds == ["text", "image_url", "text", "image_url", "text"]
-    assert content[0]["text"] == "Which is darker?\nA: "
-
-
 def test_a_prompt_to_complete_is_one_text_and_shows_no_picture():
     template = PromptTemplate(user=PAIR + "\n", completion=True)
     prompt = OwnPrompt(template, "Which?")
@@ -130,20 +102,6 @@ def test_a_prompt_to_complete_is_one_text_and_shows_no_picture():
     assert raw_text(OwnPrompt(PromptTemplate(user=PAIR), "Which?").messages(Exhibit("a"), Exhibit("b"))) is None
     with pytest.raises(ValueError, match="sees no pictures"):
         prompt.messages(Exhibit(picture=Picture("image/png", b"1")), Exhibit("day"))
-
-
-def test_a_stored_prompt_is_read_again_and_says_the_same():
-    for prompt in (
-        OwnPrompt(PromptTemplate(system="Be kind.", user=PAIR), "Which?"),
-        OwnPrompt(PromptTemplate(user="{{question}} {{object}}"), "How?", 1, (1, 10)),
-        pairwise_prompt("texts", "Which?", has_context=True),
-    ):
-        again = stored_prompt(prompt.stored())
-        assert again == prompt
-        assert prompt_version(again) == prompt_version(prompt)
-    for broken in ({"template": {"user": "x"}}, {"template": 1, "question": "x", "objects": 2}):
-        with pytest.raises(ValueError, match=r"question|template|dictionary|PromptTemplate"):
-            stored_prompt(broken)
 
 
 def test_every_letter_makes_another_version_and_the_same_words_make_the_same_one():
@@ -162,14 +120,6 @@ def test_every_letter_makes_another_version_and_the_same_words_make_the_same_one
 def test_what_is_too_long_or_cannot_be_sent_is_refused(user):
     with pytest.raises(ValidationError):
         PromptTemplate(user=user)
-
-
-@pytest.mark.parametrize("name", PRESETS)
-def test_every_preset_fits_what_it_is_for(name):
-    preset = PRESETS[name]
-    columns = ["Source"] if "{{context}}" in preset.template.user else []
-    assert list(template_problems(preset.template, Fitting(1 if preset.rates else 2, columns))) == []
-    assert len(preset.question) <= 300
 
 
 def config_with(prompt: dict | None, **changes) -> dict:

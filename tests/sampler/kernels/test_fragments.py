@@ -12,10 +12,9 @@ import pytest
 from rdkit import Chem
 
 from sampler import Proposal, Purpose, stream
-from sampler.kernels.fragments import FragmentMoves, FragmentsConfig
+from sampler.kernels.fragments import FragmentMoves
 from sampler.spaces.molecules.graph import canonical_state, heavy_atoms, read_molecule
 from sampler.spaces.molecules.law import MoleculeLaw, default_size_log_weights
-from sampler.spaces.molecules.space import MoleculesConfig
 from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary
 from tests.support.sampling import (
     SMALL_SPACES,
@@ -202,18 +201,6 @@ def test_a_kernel_is_a_function_of_its_stream_and_state_alone():
 def test_additions_and_deletions_must_both_be_possible(add):
     with pytest.raises(ValueError, match="add"):
         FragmentMoves(Vocabulary([("*C", 1.0)]), MoleculeLaw((0.0, 0.0)), add)
-
-
-def test_an_unknown_convention_is_refused():
-    with pytest.raises(ValueError, match="convention"):
-        FragmentMoves(Vocabulary([("*C", 1.0)]), MoleculeLaw((0.0, 0.0)), 0.5, "almost")
-
-
-def test_the_paper_convention_can_be_asked_for():
-    kernel = FragmentsConfig(convention="paper").build(MoleculesConfig().build())
-    proposals = [kernel.propose(stream(6, 0, step, Purpose.PROPOSAL), "CCO") for step in range(50)]
-    assert any(proposal.state != "CCO" for proposal in proposals)
-    assert {proposal.log_r0 for proposal in proposals} == {0.0}
 
 
 def test_random_moves_stay_molecules_and_can_be_undone():

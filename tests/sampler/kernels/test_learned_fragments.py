@@ -11,7 +11,7 @@ import pytest
 
 from sampler import NVote, Purpose, stream
 from sampler.exact import imbalance, log_base_ratio, stationary, target, total_variation, transitions_of
-from sampler.kernels.learned_fragments import EditorChangedError, LearnedFragments
+from sampler.kernels.learned_fragments import EditorChangedError
 from sampler.rules.mars import Mars
 from sampler.spaces.molecules.vocabulary import Vocabulary
 from tests.support.sampling import (
@@ -214,13 +214,6 @@ def test_an_update_that_is_not_declared_shows_in_the_ratio():
     assert min(off) > 1e-3
 
 
-def test_the_paper_convention_asks_for_no_backward_probability():
-    kernel = learned(SMALL_SPACES["symmetric"], convention="paper")
-    proposals = [kernel.propose(stream(6, 0, step, Purpose.PROPOSAL), "c1ccccc1") for step in range(20)]
-    assert any(each.state != "c1ccccc1" for each in proposals)
-    assert {(each.log_r0, each.log_forward) for each in proposals} == {(0.0, None)}
-
-
 def test_impossible_moves_have_no_probability():
     kernel = learned(SMALL_SPACES["symmetric"])
     assert kernel.log_q("c1ccccc1", "Cc1ccccc1C") == -np.inf
@@ -229,13 +222,6 @@ def test_impossible_moves_have_no_probability():
         kernel.log_q("c1ccccc1", "c1ccccc1")
     with pytest.raises(ValueError, match="support"):
         kernel.propose(stream(0, 0, 0, Purpose.PROPOSAL), "CCCCCCCCCCCC")
-
-
-@pytest.mark.parametrize(("add", "convention"), [(0.0, "exact"), (1.0, "exact"), (0.5, "almost")])
-def test_settings_that_make_no_proposal_are_refused(add, convention):
-    space = SMALL_SPACES["symmetric"]
-    with pytest.raises(ValueError, match=r"add|convention"):
-        LearnedFragments(Vocabulary(space.arms), space.law(), FixedEditor(2), add, convention)
 
 
 def _p_value(drawn, law) -> float:

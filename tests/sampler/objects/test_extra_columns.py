@@ -35,17 +35,6 @@ def test_those_of_images_stand_in_their_table_with_weights_or_without(weights):
     assert found == [(1, "a fire"), (2 if weights else 1, "a lake")]
 
 
-def test_the_numbers_of_rows_that_a_program_writes_are_no_column():
-    reading = campaigns.read("texts", b",text\n0,one\n1,two\n")
-    assert reading.extra_columns == ()
-
-
-@pytest.mark.parametrize("name", ["content", "state", "code", "neighbours", "id"])
-def test_a_column_may_be_called_like_one_of_the_record(name):
-    reading = campaigns.read("texts", campaigns.spreadsheet([["text", name], ["one", "1"], ["two", "2"]]))
-    assert reading.items[1].extra == {name: "2"}
-
-
 @pytest.mark.parametrize(
     ("header", "told"),
     [

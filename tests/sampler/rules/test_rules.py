@@ -164,32 +164,3 @@ def test_score_rules_keep_the_law_of_fixed_scores():
         pi = target(LOPSIDED.log_p0, log_tilt[None])
         before, after = np.broadcast_to(ratings[:, None], q.shape), np.broadcast_to(ratings, q.shape)
         assert imbalance(pi, transitions_of(q, rule.acceptance(log_r0, before, after))) < ROUNDING
-
-
-@pytest.mark.parametrize(
-    ("call", "reason"),
-    [
-        (lambda: NVote(()), "budgets must"),
-        (lambda: NVote((0,)), "budgets must"),
-        (lambda: InvalidPlugIn((2.5,)), "budgets must"),
-        (lambda: NVote((2,)).mean_acceptance(0.0, [0.5, 0.5]), "preference has 2 judges"),
-        (lambda: Oracle().acceptance(0.0, [1.5]), "preference must lie"),
-        (lambda: InvalidPlugIn((2,)).mean_acceptance(0.0, [math.nan]), "preference must lie"),
-        (lambda: PointwiseSeparate(3, 3), "lowest must be below"),
-        (lambda: PointwiseJoint(3, 2), "lowest must be below"),
-        (lambda: PointwiseSeparate().acceptance(0.0, [0], [5]), "ratings must lie"),
-        (lambda: PointwisePower().acceptance(0.0, 0.0, 5.0), "ratings must be positive"),
-        (lambda: PointwiseDifference().acceptance(0.0, math.nan, 5.0), "not NaN"),
-        (lambda: PointwiseDifference().acceptance(0.0, 5.0, math.inf), "finite"),
-        (lambda: Mars().acceptance(0.0, -0.1, 0.5), "not be negative"),
-        (lambda: Mars.score(1.2, 3.0), "qed must lie"),
-        (lambda: Mars.score(0.2, 0.0), "sa in"),
-        (lambda: Quest(0.0), "beta must be positive"),
-        (lambda: Quest.log_r0(0, 3), "lengths must be"),
-        (lambda: BalancedOrder((3,)), "budgets must be even"),
-        (lambda: TwoJudgeOrder((2, 1)), "budgets must be even"),
-    ],
-)
-def test_bad_arguments_are_refused_by_name(call, reason):
-    with pytest.raises(ValueError, match=reason):
-        call()

@@ -10,12 +10,11 @@ import pytest
 from rdkit import Chem
 
 from sampler import Purpose, stream
-from sampler.commands import main
 from sampler.experiments.size_pilot import drug_like_sizes, pilot, sizes_visited
 from sampler.kernels.fragments import FragmentMoves
 from sampler.objects.molecules.measures import describe_molecule
 from sampler.spaces.molecules.graph import canonical_state
-from sampler.spaces.molecules.law import MoleculeLaw, default_size_log_weights, parse_size_log_weights
+from sampler.spaces.molecules.law import MoleculeLaw, default_size_log_weights
 from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary
 
 THREE = (0.0, -1.0, -3.0)
@@ -44,13 +43,6 @@ def test_a_filter_takes_molecules_out_of_the_target(filters, inside, outside):
     law = MoleculeLaw((0.0,) * 20, **filters)
     assert log_p0(law, inside) == 0.0
     assert log_p0(law, outside) == -math.inf
-
-
-def test_a_file_of_size_weights_lists_every_size_in_order():
-    assert parse_size_log_weights("# made here\n1\t0.5\n2\t-1\n") == (0.5, -1.0)
-    for wrong in ("2\t0\n", "1\t0\n3\t0\n", "1 0\n", "1\tmany\n"):
-        with pytest.raises(ValueError, match=r"size weights|could not convert"):
-            parse_size_log_weights(wrong)
 
 
 def test_the_frozen_weights_keep_a_chain_without_judges_at_drug_like_sizes():
@@ -84,14 +76,6 @@ def test_the_pilot_counts_molecules():
     assert found - found.mean() == pytest.approx(expected - expected.mean(), abs=0.3)
 
 
-def test_the_command_writes_weights_that_can_be_read(tmp_path, capsys):
-    arms, out = tmp_path / "arms.tsv", tmp_path / "sizes.tsv"
-    arms.write_text("*C\n*O\n*c1ccccc1\n", encoding="utf-8")
-    assert main(["pilot", "--arms", str(arms), "--steps", "500", "--out", str(out)]) == 0
-    assert "heavy atoms" in capsys.readouterr().out
-    assert len(parse_size_log_weights(out.read_text(encoding="utf-8"))) == 40
-
-
 def test_aspirin_is_described_as_it_is_known():
     aspirin = describe_molecule("CC(=O)Oc1ccccc1C(=O)O")
     assert aspirin.qed == pytest.approx(0.550, abs=0.002)
@@ -102,10 +86,3 @@ def test_aspirin_is_described_as_it_is_known():
     assert (aspirin.donors, aspirin.acceptors, aspirin.rotatable_bonds, aspirin.rings) == (1, 3, 2, 1)
     assert aspirin.heavy_atoms == 13
     assert aspirin.alerts == ("phenol_ester",)
-
-
-@pytest.mark.parametrize("smiles", ["C", "CC", "O", "[NH4+]", "F", "C1CC1"])
-def test_the_smallest_molecules_have_a_description(smiles):
-    described = describe_molecule(smiles)
-    assert 0 <= described.qed <= 1
-    assert 1 <= described.synthetic_accessibility <= 10

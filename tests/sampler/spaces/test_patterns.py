@@ -9,12 +9,11 @@ import sys
 import numpy as np
 import pytest
 from PIL import Image
-from pydantic import ValidationError
 from scipy import stats
 
-from sampler.objects.images.encoding import png, preview
+from sampler.objects.images.encoding import png
 from sampler.spaces.images.latent import Latent, normals_of, standard_normals
-from sampler.spaces.images.patterns.decoder import DIMENSION, SIDE
+from sampler.spaces.images.patterns.decoder import DIMENSION
 from sampler.spaces.images.space import ImagesConfig
 from sampler.streams import Purpose, stream
 
@@ -24,11 +23,6 @@ CHAINS = range(24)
 
 def latent(chain):
     return SPACE.start(stream(31, chain, 0, Purpose.START), chain)
-
-
-def far_apart(one, other):
-    """Return the mean difference of two pictures' pixels, in levels of 256."""
-    return float(np.mean(np.abs(one.astype(float) - other)))
 
 
 @pytest.fixture(scope="module")
@@ -50,11 +44,6 @@ def test_another_process_with_another_number_of_threads_makes_the_same_picture(p
             check=True,
         )
         assert made.stdout == pictures[0].tobytes()
-
-
-@pytest.mark.parametrize("size", [0.0, 3.0, 8.3, -8.3, 1e6])
-def test_every_latent_has_a_picture(size):
-    assert SPACE.pixels(Latent.of(np.full(DIMENSION, size))).shape == (SIDE, SIDE, 3)
 
 
 def test_every_number_of_the_latent_is_read():
@@ -105,11 +94,6 @@ def test_other_texts_are_no_states(code, complaint):
         SPACE.decode(code)
 
 
-def test_a_latent_of_another_space_has_no_picture():
-    with pytest.raises(ValueError, match=f"must hold {DIMENSION} numbers, not 3"):
-        SPACE.pixels(Latent.of([1, 2, 3]))
-
-
 def test_normals_of_every_uniform_are_finite_and_symmetric():
     ends = np.array([0, 1, 2**52 - 1, 2**52, 2**53 - 2, 2**53 - 1]) * 2.0**-53
     normals = normals_of(ends)
@@ -139,23 +123,7 @@ def test_log_p0_is_that_of_the_standard_normal():
     assert gained == pytest.approx(exact[0] - exact[1], rel=1e-12)
 
 
-def test_another_prior_is_refused_and_the_reason_given():
-    with pytest.raises(ValidationError, match=r"must be 'standard-normal'.*reversible for N\(0, I\)"):
-        ImagesConfig.model_validate({"kind": "images", "prior": "uniform"})
-
-
 def test_the_original_is_lossless(pictures):
     with Image.open(io.BytesIO(png(pictures[0]))) as image:
         assert image.format == "PNG"
         assert np.array_equal(np.asarray(image), pictures[0])
-
-
-@pytest.mark.parametrize("form", ["webp", "png"])
-@pytest.mark.parametrize(("side", "expected"), [(96, 96), (256, 256), (900, 256)])
-def test_a_preview_has_the_side_asked_for_but_is_never_enlarged(pictures, form, side, expected):
-    with Image.open(io.BytesIO(preview(pictures[0], side, form))) as image:
-        assert image.format == form.upper()
-        assert image.size == (expected, expected)
-        # Rings and grain of a lossy file stay below what a person sees as another picture.
-        shrunk = Image.fromarray(pictures[0]).resize(image.size, Image.Resampling.LANCZOS)
-        assert far_apart(np.asarray(image.convert("RGB")), np.asarray(shrunk)) < 8

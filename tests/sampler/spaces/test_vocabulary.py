@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from sampler import Purpose, stream
-from sampler.commands import main
 from sampler.spaces.molecules.graph import read_arm
 from sampler.spaces.molecules.vocabulary import (
     ARM_ELEMENTS,
@@ -35,10 +34,6 @@ def test_a_molecule_counts_once_by_its_largest_part_and_whatever_its_stereochemi
 def test_arms_that_are_charged_too_large_or_of_rare_elements_are_left_out():
     arms = dict(derive_vocabulary(["c1ccccc1[N+](=O)[O-]", "c1ccccc1[O-]", "c1ccccc1[SeH]", "Oc1ccc2cc3ccccc3cc2c1"]))
     assert set(arms) == {"*[N+](=O)[O-]", "*c1ccccc1", "*O"}
-
-
-def test_what_is_no_molecule_is_passed_over():
-    assert derive_vocabulary(["smiles", "C1CC", "", "*C", "CO"]) == [("*C", 1), ("*O", 1)]
 
 
 def test_entries_that_are_one_arm_add_their_weights():
@@ -78,13 +73,6 @@ def test_a_file_of_arms_can_be_written_and_read_back(tmp_path):
     assert load_vocabulary(path, by_count=True).weights == pytest.approx({"*C": 13 / 16, "*O": 3 / 16})
 
 
-def test_counts_may_be_left_out_but_not_be_wrong():
-    assert parse_arms("*C\n\n*O\t2\n") == [("*C", 1), ("*O", 2)]
-    for count in ("0", "-1", "many", "1.5"):
-        with pytest.raises(ValueError, match="line 2"):
-            parse_arms(f"*C\n*O\t{count}")
-
-
 def test_the_default_vocabulary_has_a_thousand_usable_arms():
     vocabulary = default_vocabulary()
     assert len(vocabulary) == 1_000
@@ -93,11 +81,3 @@ def test_the_default_vocabulary_has_a_thousand_usable_arms():
         assert 1 <= arm.size <= MAX_ARM_ATOMS
         assert all(atom.GetSymbol() in ARM_ELEMENTS for atom in arm.molecule.GetAtoms())
         assert read_arm(arm.smiles).smiles == arm.smiles
-
-
-def test_the_command_writes_a_vocabulary(tmp_path, capsys):
-    source, out = tmp_path / "molecules.smi", tmp_path / "arms.tsv"
-    source.write_text("CC(C)=O a\nCCO b\n", encoding="utf-8")
-    assert main(["vocabulary", str(source), "--most", "2", "--out", str(out)]) == 0
-    assert "2 arms" in capsys.readouterr().out
-    assert [arm for arm, _ in parse_arms(out.read_text(encoding="utf-8"))] == ["*C", "*C(C)=O"]
