@@ -3,6 +3,7 @@
 import pytest
 from django.urls import reverse
 
+from prefmh_web.campaigns.models import Campaign
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from tests.console.test_pages import OF_MOLECULES, as_shown, form

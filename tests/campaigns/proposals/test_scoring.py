@@ -10,7 +10,6 @@ from prefmh_web.campaigns import tasks
 from prefmh_web.campaigns.lifecycle import scorers
 from prefmh_web.campaigns.models import Campaign, CampaignScorer, Chain, Comparison, Score
 from prefmh_web.campaigns.monitoring.models import standing_of
-from prefmh_web.campaigns.monitoring.scores import standing_of
 from prefmh_web.campaigns.proposals import scoring
 from prefmh_web.scorers.kinds import commands
 from tests.support.campaigns import make_campaign, make_config, sweep_everything, voted_to_the_end
