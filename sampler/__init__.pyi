@@ -73,7 +73,7 @@ from .experiments.tournament import TournamentSlot as TournamentSlot
 from .experiments.tournament import tournament_matches as tournament_matches
 from .experiments.tournament import tournament_schedule as tournament_schedule
 from .judges.bradley_terry import BradleyTerry as BradleyTerry
-from .judges.config import ORDERS as ORDERS
+from .judges.config import ORDER_LABELS as ORDER_LABELS
 from .judges.config import JudgeConfig as JudgeConfig
 from .judges.panels import best_acceptance as best_acceptance
 from .judges.panels import unnamed as unnamed

@@ -1,6 +1,6 @@
 """Which object is A and which is B.
 
-A is the object that stands first. Where the proposal stands is drawn for each vote by one of `sampler.ORDERS`, before
+A is the object that stands first. Where the proposal stands is drawn for each vote by one of `sampler.ORDER_LABELS`, before
 anybody is asked, and kept by the caller with the vote.
 """
 

@@ -264,7 +264,7 @@ class SetupForm(SchemaForm):
             link = format_html(_REGISTER, reverse("console:endpoints"))
             return _other(info, description="" if self._endpoints else link, shown={"start": True})
         if path == "judges.*.order" and self.is_folded:
-            labels = {name: sampler.ORDERS[name] for name in ("random", "balanced")} | {"both": _BOTH}
+            labels = {name: sampler.ORDER_LABELS[name] for name in ("random", "balanced")} | {"both": _BOTH}
             order = Literal["random", "balanced", "both"]
             return _other(info, annotation=order, description=_ORDER_HELP, shown={"labels": labels})
         return info
