@@ -72,7 +72,6 @@ from .experiments.tournament import TournamentMatch as TournamentMatch
 from .experiments.tournament import TournamentSlot as TournamentSlot
 from .experiments.tournament import tournament_matches as tournament_matches
 from .experiments.tournament import tournament_schedule as tournament_schedule
-from .judges.bradley_terry import BradleyTerry as BradleyTerry
 from .judges.config import ORDER_LABELS as ORDER_LABELS
 from .judges.config import JudgeConfig as JudgeConfig
 from .judges.panels import best_acceptance as best_acceptance
@@ -81,6 +80,7 @@ from .judges.panels import unnamed_config as unnamed_config
 from .judges.presentations import draws_of as draws_of
 from .judges.presentations import presentations_of as presentations_of
 from .judges.presentations import shows_proposal_first as shows_proposal_first
+from .judges.simulate import BradleyTerry as BradleyTerry
 from .judges.simulate import simulate as simulate
 from .judges.sources import ModelSource as ModelSource
 from .judges.sources import PanelistSource as PanelistSource
@@ -187,12 +187,12 @@ from .rules.order import RandomOrder as RandomOrder
 from .rules.order import TwoJudgeOrder as TwoJudgeOrder
 from .rules.ratings import mean_ratings as mean_ratings
 from .rules.ratings import tell_by_ratings as tell_by_ratings
+from .rules.scored import BaseConfig as BaseConfig
 from .rules.scored import QuestConfig as QuestConfig
 from .rules.scored import ScoreConfig as ScoreConfig
 from .rules.scored import ScoredConfig as ScoredConfig
 from .rules.scored import numbers_of as numbers_of
-from .rules.scores import tell_by_scores as tell_by_scores
-from .rules.unjudged import BaseConfig as BaseConfig
+from .rules.scored import tell_by_scores as tell_by_scores
 from .spaces import Catalog as Catalog
 from .spaces import CatalogConfig as CatalogConfig
 from .spaces import ServedImagesConfig as ServedImagesConfig

@@ -208,7 +208,7 @@ def votes_by_log_probabilities(
 ) -> Votes:
     """Ask for p once under each presentation that occurs, and draw the votes from it.
 
-    The votes have the law of `votes_by_sampling` (`sampler.judges.log_probabilities` says under which
+    The votes have the law of `votes_by_sampling` (`sampler.judges.replies` says under which
     assumptions), so a caller may turn to that when p cannot be had: whether it can depends on the pair alone.
     `untold` says for which presentations that is so.
 

@@ -2,7 +2,7 @@
 
 All chains take step t under one frozen editor: it answers once for their states and once for their proposals, and every
 forward and backward probability of the step is its own. Then it learns, from the edits drawn in this step that raised
-the score, accepted or not; step t + 1 knows the result. The rule is MARS's, on its score (`sampler.rules.mars`).
+the score, accepted or not; step t + 1 knows the result. The rule is MARS's, on its score (`sampler.rules.scored`).
 
 Each step is a Metropolis-Hastings step of an exact kernel, but which kernel depends on what the chains have seen.
 `learning_steps` ends that: from the step after it on the chains are ordinary ones with the target p0(x) s(x)^30, under
@@ -24,7 +24,7 @@ from sampler.experiments.editor.learning import ImprovingEdit, Update
 from sampler.experiments.mars import CHAINS, STEPS, FinalMolecule, score_of
 from sampler.kernels.learned_fragments import EditLogits, EditProposal, LearnedFragments
 from sampler.objects.molecules.measures import rate_molecule
-from sampler.rules.mars import Mars
+from sampler.rules.scored import Mars
 from sampler.spaces.molecules.space import MoleculesConfig
 from sampler.streams import Purpose, stream
 

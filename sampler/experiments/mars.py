@@ -3,7 +3,7 @@
     s(x) = (min(QED(x), 0.7) + min((10 - SA(x)) / 9, 0.7)) / 2
     accept with probability min(1, r0 (s(x') / s(x))^30)
 
-as in MARS (Xie et al., ICLR 2021) and the rule `sampler.rules.mars`. No judge is asked. The moves are those of
+as in MARS (Xie et al., ICLR 2021) and the rule `sampler.rules.scored`. No judge is asked. The moves are those of
 `sampler.kernels.fragments` with our own arms; `lockstep.py` has the same chains with MARS's learned proposals. With
 the convention "exact" the chains target p0(x) s(x)^30; with "paper", r0 = 1 as published, a law that nobody wrote
 down.
@@ -28,7 +28,7 @@ import numpy as np
 from sampler.kernels.fragments import Convention, FragmentsConfig
 from sampler.objects.molecules.diversity import diversity, novelty, uniqueness
 from sampler.objects.molecules.measures import rate_molecule
-from sampler.rules.mars import Mars
+from sampler.rules.scored import Mars
 from sampler.spaces.molecules.graph import heavy_atoms
 from sampler.spaces.molecules.space import MoleculesConfig
 from sampler.streams import Purpose, stream

@@ -21,45 +21,51 @@ And judges that are simulated: `bradley_terry`, and `simulate` for whole chains 
 """
 
 from sampler.judges.attention import Shares, Trial, check_after, trials_after
-from sampler.judges.context import Context, ContextLine, SharedContext, shared_context
-from sampler.judges.detection import detection_prompt
-from sampler.judges.labels import in_order, label_is_for_proposal, preference_for_proposal
-from sampler.judges.log_probabilities import (
-    LOWEST_TEMPERATURE,
-    LabelPreference,
-    NoPreferenceError,
-    checked_temperature,
-    drawn_vote,
-    label_preference,
-)
 from sampler.judges.own_prompts import (
+    PRESETS,
     RAW_ROLE,
     AnyPrompt,
     OwnPrompt,
+    Preset,
+    detection_prompt,
     named_in,
+    presets_for,
     prompt_version,
     raw_text,
     stored_prompt,
 )
-from sampler.judges.presets import PRESETS, Preset, presets_for
 from sampler.judges.prompts import (
+    Context,
+    ContextLine,
     Exhibit,
     Messages,
     Picture,
     Prompt,
+    SharedContext,
     pairwise_messages,
     pairwise_prompt,
     rating_messages,
     rating_prompt,
+    shared_context,
 )
-from sampler.judges.rating_scale import RatingScale, mean_rating
 from sampler.judges.replies import (
     LABELS,
+    LOWEST_TEMPERATURE,
     YES_OR_NO,
+    LabelPreference,
+    NoPreferenceError,
+    RatingScale,
     UnparsableReplyError,
+    checked_temperature,
+    drawn_vote,
+    in_order,
+    label_is_for_proposal,
+    label_preference,
+    mean_rating,
     parse_label,
     parse_rating,
     parse_yes_or_no,
+    preference_for_proposal,
 )
 from sampler.judges.templates import (
     LONGEST_TEMPLATE,

@@ -1,4 +1,20 @@
-"""What a model judge is shown: chat messages as plain data, in the form that OpenAI-compatible servers take.
+"""What a list's further columns say of objects, and how that is shown with them, to people and to models alike.
+
+What all the objects that are shown together have in common stands once, above them. What differs is a property of each
+object and stands with it. Neither depends on which of them is the proposal.
+
+Special tokens, made harmless: what a text must not say to a model that judges it.
+
+A chat reaches a model as one sequence of tokens, in which special tokens say where a turn ends and whose the next one
+is. Many servers write the chat out as a text first and then read special tokens wherever they stand, in a judged text
+too: a text that holds <|im_end|> would end the question it is shown in, and could put words into the judge's mouth.
+
+Nobody here knows the judge's vocabulary, so the forms are taken that such tokens have in use: <|im_end|>, </s>,
+<end_of_turn>, <｜User｜>, <<SYS>>; [INST], [/INST], [TOOL_CALLS], [gMASK], [unused1], [|user|]; ]~b] and [e~[. A space
+after the opening bracket makes other tokens of them and leaves the words to be read. Each text always gets the same
+spaces, whichever of the two objects it is. SMILES get none: no atom and no arrow of a dative bond has such a form.
+
+What a model judge is shown: chat messages as plain data, in the form that OpenAI-compatible servers take.
 
 One criterion a judge, and nothing about what the chain does: not which object is the proposal, not the tally, not
 what other judges are asked. The two objects get the same words, so that only the objects and their order differ. No
@@ -9,13 +25,73 @@ a list are shown with the objects, what these have in common stands before them,
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from sampler.judges.context import Context, shared_context
-from sampler.judges.rating_scale import RatingScale
-from sampler.judges.special_tokens import without_special_tokens
+from sampler.judges.replies import RatingScale
+
+
+@dataclass(frozen=True)
+class ContextLine:
+    """What stands in one column for an object, and what the researcher calls the column."""
+
+    label: str
+    text: str
+
+
+Context = tuple[ContextLine, ...]
+"""Of one object: a line for each column that is shown, in their order; empty cells included."""
+
+
+@dataclass(frozen=True)
+class SharedContext:
+    """The context of objects that are shown together, without empty cells.
+
+    Args:
+        shared: what they have in common.
+        own: what each has of its own, in the order of the objects.
+    """
+
+    shared: Context
+    own: tuple[Context, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.shared) or any(self.own)
+
+
+def shared_context(*contexts: Sequence[ContextLine]) -> SharedContext:
+    """Return what the objects with these contexts have in common, and what each has of its own.
+
+    Args:
+        contexts: one an object, of the same columns; of an object that has none, as one of the researcher's own pairs,
+            empty.
+    """
+    columns = dict.fromkeys(line.label for context in contexts for line in context)
+    cells = [{line.label: line for line in context} for context in contexts]
+    together = {label for label in columns if len({found.get(label) for found in cells}) == 1}
+    shared = tuple(cells[0][label] for label in columns if label in together)
+    own = tuple(tuple(found[label] for label in columns if label in found.keys() - together) for found in cells)
+    return SharedContext(_filled(shared), tuple(map(_filled, own)))
+
+
+def _filled(lines: Context) -> Context:
+    return tuple(line for line in lines if line.text.strip())
+
+
+# Full-width and small forms, too: some tokenisers turn them into the plain ones.
+_ANGLE: Final = r"[<＜﹤](?![- \n]|\Z)"
+_SQUARE: Final = (
+    r"[\[［](?=[|｜/／]|[a-z]?[A-Z][A-Z_]{2,}[0-9]*[\]］]|[a-z]{3,}_?[0-9]+[\]］]|[a-z]~\[)|\](?=~!?b[\[\]]|![a-z]~\[)"
+)
+_OPENING: Final = re.compile(f"{_ANGLE}|{_SQUARE}")
+
+
+def without_special_tokens(text: str) -> str:
+    """Return a text that holds no special token of the usual forms: the same one, but for spaces."""
+    return _OPENING.sub(r"\g<0> ", text)
+
 
 Messages = list[dict[str, Any]]
 

@@ -1,13 +1,39 @@
-"""Whole chains with simulated judges, no web: the same `ask` and `tell` in a loop."""
+"""A simulated judge with hidden scores (equation 5 of the paper).
+
+Whole chains with simulated judges, no web: the same `ask` and `tell` in a loop.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Generic
+
+import numpy as np
+from scipy.special import expit
 
 from sampler.acceptance import Verdict
 from sampler.chain import Plan, Position, State, Tally, advance, ask, begin, tell
-from sampler.judges.bradley_terry import BradleyTerry
 from sampler.streams import Purpose, stream
+
+
+@dataclass(frozen=True)
+class BradleyTerry(Generic[State]):
+    """Prefers y to x with probability sigma(s(y) - s(x)).
+
+    Args:
+        score: s, in nats of log-odds.
+    """
+
+    score: Callable[[State], float]
+
+    def preference(self, current: State, proposal: State) -> float:
+        """Return the probability that this judge prefers `proposal` to `current`."""
+        return float(expit(self.score(proposal) - self.score(current)))
+
+    def vote(self, rng: np.random.Generator, current: State, proposal: State) -> bool:
+        """Draw one vote: True for the proposal."""
+        return bool(rng.random() < self.preference(current, proposal))
 
 
 def simulate(

@@ -18,8 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from sampler.judges.log_probabilities import NoPreferenceError, label_preference
-from sampler.judges.replies import LABELS
+from sampler.judges.replies import LABELS, NoPreferenceError, label_preference
 
 Told = Literal["plain", "sharper", "flatter"]
 

@@ -25,8 +25,7 @@ from sampler.record.record import Record
 from sampler.record.tuning_record import chosen_in
 from sampler.rules.config import PointwiseConfig
 from sampler.rules.ratings import Ratings, mean_ratings, tell_by_ratings
-from sampler.rules.scored import ScoredConfig, numbers_of
-from sampler.rules.scores import tell_by_scores
+from sampler.rules.scored import ScoredConfig, numbers_of, tell_by_scores
 
 Numbers = Mapping[tuple[str, str], tuple[float, float]]
 """Of a step, the numbers of the current object and of the proposal, by the judge's index and the scorer's name; one of

@@ -5,13 +5,12 @@ To add one: copy the file whose shape it has (`shape.py` names the two), and add
 
 from __future__ import annotations
 
+from sampler.rules.ballots import InvalidPlugIn
 from sampler.rules.config import NVoteConfig, PointwiseConfig, RuleConfig
-from sampler.rules.mars import Mars
 from sampler.rules.n_vote import NVote
 from sampler.rules.oracle import Oracle
-from sampler.rules.plug_in import InvalidPlugIn
 from sampler.rules.pointwise import PointwiseDifference, PointwiseJoint, PointwisePower, PointwiseSeparate
-from sampler.rules.quest import Quest
+from sampler.rules.scored import Mars, Quest
 from sampler.rules.shape import JudgeRule, ScoreRule
 
 # Rules that ask judges to compare two states, by name. Two are exact for p0 exp(sum s_i).

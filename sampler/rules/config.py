@@ -24,11 +24,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from sampler.declared import Declared, ui
 from sampler.judges.config import JudgeConfig, without_twins
 from sampler.judges.panels import panel_misfits
-from sampler.judges.rating_scale import RatingScale
+from sampler.judges.replies import RatingScale
 from sampler.judges.sources import ModelSource
 from sampler.rules.pointwise import PointwiseDifference, PointwiseJoint, PointwisePower, PointwiseSeparate
-from sampler.rules.scored import QuestConfig, ScoreConfig
-from sampler.rules.unjudged import BaseConfig
+from sampler.rules.scored import BaseConfig, QuestConfig, ScoreConfig
 
 PAPER_BETA = 30.0
 _FORMS = {

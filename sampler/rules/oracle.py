@@ -12,8 +12,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from sampler.rules.odds import log_odds
-from sampler.rules.shape import FloatArray
+from sampler.rules.shape import FloatArray, log_odds
 
 
 @dataclass(frozen=True)

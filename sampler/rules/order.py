@@ -16,8 +16,7 @@ from scipy.special import expit
 
 from sampler.acceptance import acceptance_probability, marginal_acceptance
 from sampler.rules.ballots import average_over_votes, checked_budgets, draw_votes, judges_last
-from sampler.rules.odds import log_odds
-from sampler.rules.shape import FloatArray
+from sampler.rules.shape import FloatArray, log_odds
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]

@@ -19,8 +19,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from sampler.rules.shape import FloatArray
-from sampler.rules.tilt import accept_by_weight
+from sampler.rules.shape import FloatArray, accept_by_weight
 
 
 @dataclass(frozen=True)

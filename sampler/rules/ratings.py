@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from sampler.acceptance import Verdict
 from sampler.chain import Comparison, State
-from sampler.judges.rating_scale import mean_rating
+from sampler.judges.replies import mean_rating
 from sampler.rules.config import PointwiseConfig
 
 Ratings = Sequence[Sequence[int]]

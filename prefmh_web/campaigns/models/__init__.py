@@ -9,13 +9,10 @@ What must never happen stands as a constraint here.
 from prefmh_web.campaigns.models.campaign import Campaign, Judge, ReplyIdentity, backend_of_space, columns_of, draw_seed
 from prefmh_web.campaigns.models.events import EndReason, Event, ReportReason
 from prefmh_web.campaigns.models.judge_trials import JudgeTrial, TrialPair
-from prefmh_web.campaigns.models.leases import Lease
+from prefmh_web.campaigns.models.leases import OF_THE_START, ChainOpening, Lease, PrefetchedProposal, Turn
 from prefmh_web.campaigns.models.objects import Catalog, Measured, State
-from prefmh_web.campaigns.models.openings import OF_THE_START, ChainOpening
-from prefmh_web.campaigns.models.pending import PrefetchedProposal, Turn
 from prefmh_web.campaigns.models.people import Annotator, Invitation, Membership, new_invitation_token
-from prefmh_web.campaigns.models.scores import CampaignScorer, Score
-from prefmh_web.campaigns.models.spending import ModelUsage
+from prefmh_web.campaigns.models.scores import CampaignScorer, ModelUsage, Score
 from prefmh_web.campaigns.models.steps import Chain, Comparison, Rating, Side, Vote
 
 __all__ = [

@@ -8,7 +8,7 @@ from django.template.defaultfilters import pluralize
 from django.views.decorators.http import require_POST
 
 from prefmh_web.accounts.roles import SignedInRequest
-from prefmh_web.campaigns.lifecycle import acceptance
+from prefmh_web.campaigns.lifecycle import scorers
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.console.views.campaigns import campaign_for, posts_by_user
@@ -34,6 +34,6 @@ def try_again(request: HttpRequest, campaign_id: int) -> HttpResponse:
 def accept(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     """Let the model that a judge's server has turned to count as that judge from now on."""
     campaign = campaign_for(request, campaign_id, Right.RUN)
-    acceptance.accept(campaign, request.user)
+    scorers.accept(campaign, request.user)
     messages.info(request, "The new model is used from now on. The export shows which votes it cast.")
     return redirect(campaign)

@@ -12,7 +12,7 @@ import pytest
 from sampler import NVote, Purpose, stream
 from sampler.exact import imbalance, log_base_ratio, stationary, target, total_variation, transitions_of
 from sampler.kernels.learned_fragments import EditorChangedError
-from sampler.rules.mars import Mars
+from sampler.rules.scored import Mars
 from sampler.spaces.molecules.vocabulary import Vocabulary
 from tests.support.sampling import (
     SMALL_SPACES,

@@ -24,7 +24,7 @@ from sampler import (
     transition_matrix,
 )
 from sampler.exact import log_base_ratio, transitions_of
-from sampler.rules.quest import PUBLISHED_BETAS
+from sampler.rules.scored import PUBLISHED_BETAS
 from tests.support.sampling import (
     LOPSIDED,
     averaged,
