@@ -52,9 +52,10 @@ def test_a_prompt_is_written_seen_and_tried(chromium, live_site, researcher, end
 
     # A question that is added has a prompt and a preview of its own.
     desk.get_by_role("button", name="Add a question").click()
+    desk.locator("[name='judges.1.question']").wait_for()
     added = desk.locator(".question-block").last
     added.get_by_label("Question").fill("Which is older?")
-    added.get_by_label("A model").check()
+    added.get_by_label("A model", exact=True).check()
     added.locator("details:has(> .columns > .group > .own-prompt) > summary").click()
     added.locator("pre", has_text="Which is older?").first.wait_for()
 
