@@ -73,6 +73,7 @@ from .experiments.tournament import TournamentSlot as TournamentSlot
 from .experiments.tournament import tournament_matches as tournament_matches
 from .experiments.tournament import tournament_schedule as tournament_schedule
 from .judges.bradley_terry import BradleyTerry as BradleyTerry
+from .judges.config import ORDER_LABELS as ORDER_LABELS
 from .judges.config import JudgeConfig as JudgeConfig
 from .judges.panels import best_acceptance as best_acceptance
 from .judges.panels import unnamed as unnamed
@@ -125,6 +126,7 @@ from .objects.molecules.measures import MoleculeDescription as MoleculeDescripti
 from .objects.molecules.measures import describe_molecule as describe_molecule
 from .objects.properties import MAIN_PROPERTIES as MAIN_PROPERTIES
 from .objects.properties import properties_of_kind as properties_of_kind
+from .objects.properties import property_names as property_names
 from .objects.prose import TextDescription as TextDescription
 from .objects.prose import describe_text as describe_text
 from .objects.shown import shown_as as shown_as

@@ -17,7 +17,7 @@ from sampler.judges.sources import (
 )
 
 Question = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
-ORDERS = {
+ORDER_LABELS = {
     "random": "Random for each vote",
     "balanced": "Each order for half of the votes (models only)",
     "proposal-first": "The new object first",
@@ -47,7 +47,7 @@ class JudgeConfig(Declared):
     order: Order = Field(
         default="random",
         title="Which object is shown first?",
-        json_schema_extra=ui(fixed=JUDGED_BY, fold="Which object stands first", labels=ORDERS),
+        json_schema_extra=ui(fixed=JUDGED_BY, fold="Which object stands first", labels=ORDER_LABELS),
     )
     source: Source = Field(default=PeopleSource(), title="Who answers?", json_schema_extra=ui(fixed=JUDGED_BY))
 

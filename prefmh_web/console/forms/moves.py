@@ -11,8 +11,6 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 import sampler
 from sampler.declared import Declared, ui
-from sampler.kernels import WalkConfig
-from sampler.objects.properties import property_names
 
 _FRESH_IN_LISTS, _FRESH_TEXTS = 0.3, 0.1
 _KERNEL: TypeAdapter[sampler.KernelConfig] = TypeAdapter(sampler.KernelConfig)
@@ -68,7 +66,7 @@ def usual_kernel(moves: UsualMoves, config: Mapping[str, Any]) -> dict[str, Any]
 def usual_of(config: sampler.ChainConfig) -> UsualMoves | None:
     """Return the usual moves that come to the kernel of a configuration; None where none do."""
     described, length = config.model_dump(mode="json"), 1
-    if isinstance(config.kernel, WalkConfig):
+    if config.kernel.kind == "walk":
         length = max(each.length for each in config.kernel.length)
     fixed = UsualMoves(distance="fixed", length=length)
     candidates = (UsualMoves(), UsualMoves(length=length), fixed)
@@ -99,7 +97,7 @@ def _mixed(fresh: float, other: str) -> dict[str, Any]:
 
 def _warm_up(space: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return a warm-up; None where nothing is measured of the objects, a panel judges, or there are too few steps."""
-    names = sampler.MAIN_PROPERTIES[sampler.objects_of(space)] if property_names(space) else []
+    names = sampler.MAIN_PROPERTIES[sampler.objects_of(space)] if sampler.property_names(space) else []
     has_panel = any(judge.get("source", {}).get("kind") == "panelist" for judge in config.get("judges", ()))
     chains, steps = config.get("chains"), config.get("steps")
     if not names or has_panel or not (isinstance(chains, int) and isinstance(steps, int)) or min(chains, steps) < 1:

@@ -39,7 +39,6 @@ from prefmh_web.scorers import offered
 from prefmh_web.setup.fitting import of_owner
 from sampler.declared import JUDGED_BY, ui, ui_of
 from sampler.judges import PRESETS
-from sampler.judges.config import ORDERS
 
 MAX_UPLOAD_BYTES = 512 * 2**20
 MAX_LIST_BYTES = 2**20
@@ -265,7 +264,7 @@ class SetupForm(SchemaForm):
             link = format_html(_REGISTER, reverse("console:endpoints"))
             return _other(info, description="" if self._endpoints else link, shown={"start": True})
         if path == "judges.*.order" and self.is_folded:
-            labels = {name: ORDERS[name] for name in ("random", "balanced")} | {"both": _BOTH}
+            labels = {name: sampler.ORDER_LABELS[name] for name in ("random", "balanced")} | {"both": _BOTH}
             order = Literal["random", "balanced", "both"]
             return _other(info, annotation=order, description=_ORDER_HELP, shown={"labels": labels})
         return info
