@@ -10,7 +10,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from sampler.commands.report.run_files import RunFiles, StateKey
-from sampler.commands.report.table import Estimate, over_samples
+from sampler.commands.report.estimates import Estimate, over_samples
 from sampler.experiments.settings import ExperimentMethod
 
 
