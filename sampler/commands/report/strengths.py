@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sampler.commands.report.run_files import RunFiles
 from sampler.commands.report.estimates import Estimate
+from sampler.commands.report.run_files import RunFiles
 from sampler.diagnostics.bradley_terry import NoFit, Scores, bradley_terry_intervals
 from sampler.diagnostics.choices import Choices, Vote
 from sampler.experiments import outputs

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sampler.commands.report.estimates import Estimate
 from sampler.commands.report.metrics import images, molecules, stories, translation
 from sampler.commands.report.run_files import RunFiles
-from sampler.commands.report.estimates import Estimate
 
 Cells = dict[tuple[str, str], Estimate]
 """By method and column; a column of an experiment with directions is COLUMN_DIRECTION."""

@@ -9,8 +9,8 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from sampler.commands.report.run_files import RunFiles, StateKey
 from sampler.commands.report.estimates import Estimate, over_samples
+from sampler.commands.report.run_files import RunFiles, StateKey
 from sampler.experiments.settings import ExperimentMethod
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sampler.commands.report.run_files import RunFiles
 from sampler.commands.report.estimates import Estimate, over_runs
+from sampler.commands.report.run_files import RunFiles
 from sampler.experiments.final_molecules import measures_of
 from sampler.experiments.settings import ExperimentMethod
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sampler.commands.report.run_files import RunFiles
 from sampler.commands.report.estimates import Estimate, over_samples
+from sampler.commands.report.run_files import RunFiles
 
 HIGHEST = 10
 """Of the ratings; a score is the rating divided by it."""

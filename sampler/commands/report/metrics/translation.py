@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from sampler.commands.report.run_files import RunFiles, StateKey
 from sampler.commands.report.estimates import LEVEL, Estimate, over_samples
+from sampler.commands.report.run_files import RunFiles, StateKey
 from sampler.diagnostics.bootstrap import RESAMPLES, paired_bootstrap
 from sampler.diagnostics.extras import analysis_library
 from sampler.experiments.outputs import OutputError
