@@ -1,7 +1,7 @@
 """Servers that are frozen, or whose answers are lost on the way: nothing is refused, and nothing comes back.
 
 A vote needs the database and nothing else. While Redis or the broker stands still, people vote, join and load pages;
-probes say what is wrong; and afterwards every chain goes on. `tests/benchmarks/stall.py` measures the same for longer.
+probes say what is wrong; and afterwards every chain goes on.
 """
 
 import re
