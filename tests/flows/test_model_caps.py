@@ -78,8 +78,8 @@ def test_a_campaign_pauses_at_its_cap_and_goes_on_when_it_is_raised(
     assert now(campaign).status == Campaign.Status.FINISHED
     assert Vote.objects.count() > votes == requests - 1
     assert Vote.objects.count() == len(asked(script, QUESTION)) - 1
-    changes = Event.objects.filter(kind="caps")
-    assert [(each.by, each.data["cost_cap"]) for each in changes] == [(researcher, None)]
+    changes = Event.objects.filter(kind="config-changed")
+    assert {(each.by, each.data["new"]) for each in changes} == {(researcher, None)}
     assert_record_is_whole(campaign)
     path = export_to(campaign, tmp_path)
     assert_replay_passes(path)
