@@ -149,6 +149,8 @@ class Campaign(models.Model):
         config = public(self.config, is_over=self.status == self.Status.FINISHED)
         if self.is_draft:
             return {name: value for name, value in config.items() if name != "seed"}
+        # For whoever reads the record: it follows from the rest.
+        config["target"] = self.config.law
         if self.hides_seed:
             return sampler.sealed_config(config, self.seed_hash, was_typed=self.is_seed_typed)
         opened = config | {"seed": self.seed}
