@@ -39,7 +39,7 @@ def test_a_request_that_is_sent_again_creates_no_second_campaign(site, tmp_path)
 
 
 def test_what_is_wrong_with_a_setup_is_told_with_its_place(site):
-    bad = SETUP.replace("budget: 1", "budgets: 1")
+    bad = SETUP.replace("votes: 1", "votess: 1")
     for send in (site.create, site.check):
         with pytest.raises(RequestRefused) as refused:
             send(bad.encode())

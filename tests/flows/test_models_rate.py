@@ -91,14 +91,14 @@ TAMPERINGS = {
     "a rating": ("ratings.csv", lambda rows: rows[0].update(rating=str(int(rows[0]["rating"]) % 10 + 1))),
     "a missing rating": ("ratings.csv", lambda rows: rows.pop(0)),
     "all ratings": ("ratings.csv", lambda rows: rows.clear()),
-    "a mean": ("steps.csv", lambda rows: moved(rows).update(proposal_ratings="9.5 9.5")),
+    "a mean": ("evidence.csv", lambda rows: rows[0].update(proposal_number="9.5")),
     "a verdict": ("steps.csv", lambda rows: flip(moved(rows))),
     "a forgotten verdict": ("steps.csv", lambda rows: rows[-1].update(verdict="")),
 }
 
 
 def moved(rows: list[dict]) -> dict:
-    return next(row for row in rows if row["current_ratings"])
+    return next(row for row in rows if row["verdict"] and row["current_state"] != row["proposal_state"])
 
 
 def flip(row: dict) -> None:

@@ -49,7 +49,7 @@ def test_the_same_turn_taken_twice_rates_nothing_twice(waiting, script):
     rate(claimed)
     first = dict(Rating.objects.filter(state=state, judge=judge).values_list("slot", "value"))
     rate(claimed)
-    assert len(first) == judge.votes
+    assert len(first) == judge.max_votes
     assert dict(Rating.objects.filter(state=state, judge=judge).values_list("slot", "value")) == first
 
 
@@ -80,7 +80,7 @@ def test_an_object_whose_ratings_come_between_two_statements_is_not_rated_again(
         ):
             brought.extend(
                 Rating(state_id=waiting.current_id, judge=judge, slot=slot, value=5, asks=1)
-                for slot in range(judge.votes)
+                for slot in range(judge.max_votes)
             )
             Rating.objects.bulk_create(brought)
         return execute(sql, *arguments)
@@ -104,7 +104,7 @@ def test_a_step_whose_last_rating_another_chain_brought_is_decided_by_the_sweep(
     for state in (waiting.current, waiting.proposal):
         for judge in judges:
             Rating.objects.bulk_create(
-                Rating(state=state, judge=judge, slot=slot, value=5, asks=1) for slot in range(judge.votes)
+                Rating(state=state, judge=judge, slot=slot, value=5, asks=1) for slot in range(judge.max_votes)
             )
     # Seen from outside in that moment, it is open, and no difference.
     assert waiting.verdict is None

@@ -206,7 +206,7 @@ def test_what_is_exported_drawn_again_is_what_the_voter_saw(kind, researcher, id
         leases.answer(lease.key, lease.annotator, Side.FIRST, 0)
         campaigns.wait_until_idle()
     path = campaigns.export_to(campaign, tmp_path)
-    contents = {int(row["state_index"]): row["content"] for row in sampler.read_record(path).states}
+    contents = {int(row["state_index"]): row["content"] for row in sampler.read_record(path)["states"]}
     with zipfile.ZipFile(path) as archive:
         files = {name.split("/")[1].split(".")[0]: archive.read(name) for name in archive.namelist() if "/" in name}
     for places, (page, found) in seen.items():

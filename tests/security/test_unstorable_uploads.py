@@ -92,7 +92,7 @@ def test_every_other_character_is_kept_as_it_came(researcher, idle_tasks, tmp_pa
     assert campaign.catalog.refusals == []
     assert list(campaign.states.values_list("content", flat=True)) == kept
     path = export_to(campaign, tmp_path)
-    assert [row["content"] for row in read_record(path).states] == kept
+    assert [row["content"] for row in read_record(path)["states"]] == kept
     assert_replay_passes(path)
 
 
