@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, StringConstraints
 
 import sampler
-from prefmh_web.config.study import Money, Study
+from prefmh_web.config.study import LONGEST_NAME, Money, Study
 from sampler.declared import JUDGED_BY, TARGET, Declared, ui
 
 _VOTERS = "The language, the layout, the time to answer, and pairs that nobody answers"
@@ -24,7 +24,6 @@ _LAYOUTS = {
     "by-screen": "Side by side where there is room, else one above the other",
     "stacked": "One above the other on every screen",
 }
-LONGEST_NAME = 120
 LARGEST_SEED = 2**53 - 1
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_NAME)]
 Language = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}(-[a-zA-Z0-9]{2,8})?$")]

@@ -29,6 +29,8 @@ _ELIGIBLE = "Who can take part"
 _OFTEN = "How often, and gold pairs of your own"
 _WAITING = "When no pair is free"
 
+LONGEST_NAME = 120
+"""Of a campaign, in characters."""
 MOST_TRIALS = 0.5
 LONGEST_ANSWER = 2000
 LONGEST_CONTENT = 20_000

@@ -54,7 +54,7 @@ def test_a_downloaded_setup_is_imported_and_is_the_same_file(signed_in, research
 
 
 def test_of_a_bad_file_every_problem_is_listed_with_its_place_and_nothing_is_saved(signed_in):
-    wrong = LEAST.replace("chains: 2", "chains: 0").replace("budget: 1", "budget: <b>")
+    wrong = LEAST.replace("chains: 2", "chains: 0").replace("votes: 1", "votes: <b>")
     problems = told(send(signed_in, wrong))
     assert len(problems) == 2
     assert problems[1].startswith("line 11, column 1: chains: ")

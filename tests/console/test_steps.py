@@ -11,6 +11,7 @@ from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Comparison, Membership, Side, Vote
 from prefmh_web.campaigns.monitoring.steps import Wanted, rows_of, steps_in
+from prefmh_web.campaigns.voters import number_of
 from tests.security.world import browser_of
 from tests.support import campaigns
 from tests.support.campaigns import make_campaign, make_config, voted_to_the_end
@@ -47,8 +48,10 @@ def test_the_limits_leave_what_they_say(signed_in, finished):
         found = listed(signed_in, finished, judge=place)
         assert found == placed(steps.filter(votes__judge__place=place, votes__number__isnull=False)) != set()
     person = Annotator.objects.first()
-    assert listed(signed_in, finished, person=person.pk) == placed(steps.filter(votes__annotator=person)) != set()
-    assert listed(signed_in, finished, person=person.pk + 1_000) == set()
+    assert (
+        listed(signed_in, finished, person=number_of(person)) == placed(steps.filter(votes__annotator=person)) != set()
+    )
+    assert listed(signed_in, finished, person=1_000) == set()
     slow = steps.filter(verdict__isnull=False).first()
     Comparison.objects.filter(pk=slow.pk).update(
         opened_at=slow.decided_at - 2 * (slow.decided_at - slow.opened_at) * 10**4
@@ -67,7 +70,9 @@ def test_a_step_shows_votes_in_order_with_sides_verdict_and_draw(signed_in, fini
     assert f"log r0 = {step.log_r0}" in page
     table = page.split("<h3>Votes</h3>")[1]
     rows = re.findall(r"<tr>.*?</tr>", table.split("<tbody>")[1], flags=re.DOTALL)
-    told = [(f"<td>{vote.number}</td>", vote.chosen_side, f"person {vote.annotator_id}") for vote in _votes(step)]
+    told = [
+        (f"<td>{vote.number}</td>", vote.chosen_side, f"person {number_of(vote.annotator)}") for vote in _votes(step)
+    ]
     assert len(rows) == len(told) >= 2
     for row, words in zip(rows, told, strict=True):
         assert all(word in row for word in words)

@@ -38,7 +38,7 @@ from tests.support.campaigns import (
 ONE_JUDGE = [{"question": "Which is darker?", "votes": 1}]
 MODEL = {
     "question": "Which is darker?",
-    "budget": 5,
+    "votes": 5,
     "source": {"kind": "model", "endpoint": "local", "votes": "sampled"},
 }
 

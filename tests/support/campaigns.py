@@ -1307,7 +1307,6 @@ def write_record(run: RunFiles, name: str, contents: Callable[[int, int], str], 
 IN_EVERY_ARCHIVE = {
     "campaign.json",
     "judges.json",
-    "campaign.yaml",
     *export.TABLES,
     "preferences.jsonl",
     "codebook.csv",

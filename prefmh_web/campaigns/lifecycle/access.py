@@ -143,7 +143,7 @@ def demand_no_panel(campaign: Campaign) -> None:
     if campaign.has_panel:
         raise NotPossible(
             "Nobody joins a panel, leaves it for somebody else or is removed from it after the start: the chains would "
-            "then sample another law. If somebody has left for good, end the campaign on the panel's page."
+            "then sample another distribution. If somebody has left for good, end the campaign on the panel's page."
         )
 
 

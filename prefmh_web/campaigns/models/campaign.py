@@ -13,20 +13,21 @@ from django.db.models import Q
 from django.urls import reverse
 
 import sampler
-from prefmh_web.config import LARGEST_SEED, LONGEST_NAME, CampaignConfig, public
+from prefmh_web import config as configs
+from prefmh_web.config.study import LONGEST_NAME
 from prefmh_web.endpoints.local.models import model_names
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.objects import OBJECT_KINDS, ObjectKind
 
 
 @lru_cache(maxsize=64)
-def _parsed(stored: str) -> CampaignConfig:
-    return CampaignConfig.model_validate_json(stored)
+def _parsed(stored: str) -> configs.CampaignConfig:
+    return configs.CampaignConfig.model_validate_json(stored)
 
 
 def draw_seed() -> int:
     """Return a seed that nobody has seen."""
-    return secrets.randbelow(LARGEST_SEED + 1)
+    return secrets.randbelow(configs.LARGEST_SEED + 1)
 
 
 def backend_of_space(space: sampler.SpaceConfig) -> str:
@@ -87,7 +88,7 @@ class Campaign(models.Model):
     walk_length = models.PositiveIntegerField(null=True)
     tuning = models.JSONField(null=True)
     # The configuration that was parsed last, and what it was parsed from.
-    _kept: tuple[tuple[Any, ...], CampaignConfig] | None = None
+    _kept: tuple[tuple[Any, ...], configs.CampaignConfig] | None = None
 
     class Meta:
         ordering = ("-created_at", "-pk")
@@ -146,7 +147,7 @@ class Campaign(models.Model):
         """The configuration as others may see it, in plain data: see `prefmh_web.config.public`. Its seed has its hash
         in its place until it is told; of a draft it is left out.
         """
-        config = public(self.config, is_over=self.status == self.Status.FINISHED)
+        config = configs.public(self.config, is_over=self.status == self.Status.FINISHED)
         if self.is_draft:
             return {name: value for name, value in config.items() if name != "seed"}
         # For whoever reads the record: it follows from the rest.
@@ -157,7 +158,7 @@ class Campaign(models.Model):
         return sampler.opened_config(opened, self.seed_hash, self.seed_salt, was_typed=self.is_seed_typed)
 
     @property
-    def config(self) -> CampaignConfig:
+    def config(self) -> configs.CampaignConfig:
         """The configuration, under the seed that the chains have whether it was typed or drawn. Whoever changes it sets
         `columns_of` another one.
         """
@@ -169,7 +170,7 @@ class Campaign(models.Model):
         return self._kept[1]
 
     @property
-    def typed_config(self) -> CampaignConfig:
+    def typed_config(self) -> configs.CampaignConfig:
         """The configuration as its owner has it: with a seed only where one was typed."""
         return self.config.model_copy(update={"seed": self.config_data.get("seed")})
 
@@ -189,7 +190,7 @@ class Campaign(models.Model):
         return OBJECT_KINDS[self.config.space.objects]
 
 
-def columns_of(config: CampaignConfig) -> dict[str, Any]:
+def columns_of(config: configs.CampaignConfig) -> dict[str, Any]:
     """Return the columns of a campaign with a configuration as its owner has it."""
     stored = config.model_dump(mode="json", exclude_none=True, exclude={"name", "caps", "target"})
     columns = {

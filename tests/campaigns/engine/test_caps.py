@@ -82,7 +82,7 @@ def test_starts_that_are_being_written_count(researcher, endpoint, others, fit):
     space = {"kind": "model-texts", "model": "A model", "prompts": ["Write about the sea."], "limit": 8}
     campaign = draft(researcher, {"question": "Which is darker?", "votes": 1})
     config = campaign.config_data | {"space": space, "kernel": {"kind": "independent"}}
-    Campaign.objects.filter(pk=campaign.pk).update(config=config, request_cap=3)
+    Campaign.objects.filter(pk=campaign.pk).update(config_data=config, request_cap=3)
     campaign = Campaign.objects.get(pk=campaign.pk)
     claimed = timezone.now() + timedelta(minutes=1)
     for place in range(1 + others):

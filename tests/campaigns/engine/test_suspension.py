@@ -136,9 +136,8 @@ def test_one_person_who_reports_twice_is_one_person(researcher, idle_tasks):
 
 
 def test_the_campaign_finishes_once_the_chain_of_a_suspended_step_is_ended(researcher, idle_tasks, tmp_path):
-    campaign = campaign_of(researcher, chains=2, steps=3, judges=[{"question": "Which?", "votes": 1}])
-    Campaign.objects.filter(pk=campaign.pk).update(suspend_after_skips=1)
-    campaign.refresh_from_db()
+    judges = [{"question": "Which?", "votes": 1}]
+    campaign = campaign_of(researcher, chains=2, steps=3, judges=judges, suspend_after_skips=1)
     voter = newcomer(campaign)
     step = skip(campaign)
     while lease := leases.take(voter):
