@@ -53,7 +53,7 @@ def test_a_model_may_answer_another_question():
 @pytest.mark.parametrize(
     ("config", "path", "message"),
     [
-        (with_judge(0, budget=2), "judges.0.votes", "must be 1 for a panelist"),
+        (with_judge(0, votes=2), "judges.0.votes", "must be 1 for a panelist"),
         (with_judge(1, order="proposal-first"), "judges.1.order", "the same pair twice"),
         (with_judge(2, source={"kind": "people"}), "judges.2.source", "nobody else votes"),
         (with_judge(2, source={"kind": "panelist", "name": "Ada"}), "judges", "asked of each of the 2 panelists, once"),
