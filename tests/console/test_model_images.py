@@ -109,7 +109,7 @@ def painted_elsewhere(campaign: Campaign, seen: list[bytes]) -> None:
     plan = plan_of(campaign)
     Campaign.objects.filter(pk=campaign.pk).update(status=Campaign.Status.RUNNING, started_at=timezone.now())
     campaign.refresh_from_db()
-    Judge.objects.create(campaign=campaign, place=0, question="Which is rounder?", votes=1)
+    Judge.objects.create(campaign=campaign, place=0, question="Which is rounder?", max_votes=1)
     Invitation.objects.create(campaign=campaign)
     [position] = sampler.begin_many(plan, [0])
     paint(position.state)

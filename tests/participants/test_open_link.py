@@ -113,7 +113,7 @@ def test_an_open_link_is_set_up_with_a_protocol_and_without_ids(researcher):
     wrong = owner.post(path, fields | {"way_back": "https://x.org/?id={external_id}"}).content.decode()
     assert "{external_id} is not known. Use {code}." in wrong
     assert "Not saved: some fields need to be corrected." in wrong
-    right = {"way_back": "https://x.org/?c={code}", "code_completed": "C"}
+    right = {"way_back": "https://x.org/?c={code}", "codes.completed": "C"}
     assert "Saved" in owner.post(path, fields | right, follow=True).content.decode()
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sampler import PAPER_MIXTURE, ConfigError, CrankNicolson, parse_config, replay
+from sampler import PAPER_MIXTURE, ConfigError, CrankNicolson, Record, parse_config, replay
 from sampler.chain import Proposal
 from sampler.spaces.images.latent import Latent, standard_normals
 from sampler.spaces.images.latent_space import LatentSpace
@@ -129,21 +129,22 @@ def test_many_moves_on_the_grid_keep_the_standard_normal():
 
 
 def record(dimension=64):
-    """Return what an export holds of a campaign, as `replay` takes it."""
+    """Return the record of a campaign."""
     described = config(space=SPACE | {"dimension": dimension})
     judges = [Voters(lambda state: 0.0, budget=1, question="Which is rounder?")]
     found = run_campaign(described.build(), {}, judges, chains=2, steps=6, seed=12)
-    return described.model_dump(mode="json"), found.states, found.steps, found.votes, found.samples
+    return Record(found.documents | {"campaign.json": described.model_dump(mode="json")}, found.tables)
 
 
 def test_a_record_replays_without_the_model():
-    found = replay(*record())
+    found = replay(record())
     assert found.differences == ()
     assert (found.verdicts, found.votes) == (12, 12)
 
 
 def test_a_record_of_a_machine_that_rounds_otherwise_replays_and_a_tampered_one_does_not():
-    described, states, *rest = record()
+    whole = record()
+    states = whole["states"]
     here = space(64)
     for by, agrees in ((np.float32(2.0**-24), True), (np.float32(1e-3), False)):
         vector = here.decode(states[-1]["code"]).vector.astype(np.float32)
@@ -151,6 +152,7 @@ def test_a_record_of_a_machine_that_rounds_otherwise_replays_and_a_tampered_one_
         moved = Latent.of(vector, "<f4")
         # Its name follows from the code, also where another machine has rounded.
         last = states[-1] | {"code": here.encode(moved), "content": here.content(moved)}
-        samples = [row | ({"content": last["content"]} if row["state"] == last["state"] else {}) for row in rest[2]]
-        found = replay(described, [*states[:-1], last], *rest[:2], samples)
+        renamed = {last["state_index"]: {"content": last["content"]}}
+        samples = [row | renamed.get(row["state_index"], {}) for row in whole["samples"]]
+        found = replay(whole.but(states=[*states[:-1], last], samples=samples))
         assert (found.differences == ()) == agrees
