@@ -12,7 +12,8 @@ from django.contrib.auth import get_user_model
 from django.db import connection, transaction
 
 import sampler
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Judge, State
+from prefmh_web import config as configs
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Judge, State, columns_of
 
 OBJECTS, CHAINS, PEOPLE = 1000, 10, 40
 # Seconds between two votes.
@@ -51,8 +52,7 @@ _STEPS = """
 """
 _VOTES = """
     INSERT INTO campaigns_vote
-        (key, comparison_id, judge_id, annotator_id, number, proposal_side, chosen_side, elapsed_ms, layout, reason,
-            cast_at)
+        (key, comparison_id, judge_id, annotator_id, number, proposal_side, chosen_side, elapsed_ms, layout, reason, cast_at)
     WITH RECURSIVE numbers(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM numbers WHERE i + 1 < %(votes)s)
     SELECT {key}, %(first)s + i / %(budget)s, %(judge)s, %(person)s + (i * 7) %% %(people)s, 1 + i %% %(budget)s,
         {side}, {side}, 400 + i %% 20011 * 7919 %% 20011, '', '', {cast}
@@ -78,7 +78,7 @@ def make_record(votes: int, budget: int) -> Campaign:
 def _make_campaign(steps: int, budget: int) -> Campaign:
     length = -(-steps // CHAINS)
     config = {
-        "version": 1,
+        "name": "Large",
         "space": {"kind": "catalog", "objects": "texts", "neighbours": 3},
         "kernel": {"kind": "neighbours"},
         "judges": [{"question": "Which is darker?", "votes": budget}],
@@ -88,19 +88,18 @@ def _make_campaign(steps: int, budget: int) -> Campaign:
         "seed": 20261121,
     }
     now = datetime.now(UTC)
+    columns = columns_of(configs.CampaignConfig.model_validate(config))
     owner = get_user_model().objects.create_user(f"ada-{Campaign.objects.count()}")
     campaign = Campaign.objects.create(
+        **columns,
         owner=owner,
-        name="Large",
-        config=config,
         status="finished",
         started_at=now,
         finished_at=now,
-        is_seed_typed=True,
-        seed_hash=sampler.hash_of_seed(config["seed"], _SALT),
+        seed_hash=sampler.hash_of_seed(columns["seed"], _SALT),
         seed_salt=_SALT,
     )
-    Judge.objects.create(campaign=campaign, place=0, question="Which is darker?", budget=budget)
+    Judge.objects.create(campaign=campaign, place=0, question="Which is darker?", max_votes=budget)
     states = State.objects.bulk_create(_state(campaign, place) for place in range(OBJECTS))
     Chain.objects.bulk_create(_chain(campaign, states, place, steps, length) for place in range(CHAINS))
     Annotator.objects.bulk_create(Annotator(campaign=campaign) for _ in range(PEOPLE))
