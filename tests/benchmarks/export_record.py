@@ -52,7 +52,8 @@ _STEPS = """
 """
 _VOTES = """
     INSERT INTO campaigns_vote
-        (key, comparison_id, judge_id, annotator_id, number, proposal_side, chosen_side, elapsed_ms, layout, reason, cast_at)
+        (key, comparison_id, judge_id, annotator_id, number, proposal_side, chosen_side, elapsed_ms, layout, reason,
+            cast_at)
     WITH RECURSIVE numbers(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM numbers WHERE i + 1 < %(votes)s)
     SELECT {key}, %(first)s + i / %(budget)s, %(judge)s, %(person)s + (i * 7) %% %(people)s, 1 + i %% %(budget)s,
         {side}, {side}, 400 + i %% 20011 * 7919 %% 20011, '', '', {cast}
