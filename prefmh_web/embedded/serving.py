@@ -15,7 +15,7 @@ from prefmh_web.accounts.links import sign_in_path
 from prefmh_web.embedded.server import CannotListen, free_port, server
 from prefmh_web.embedded.working import at_work
 from prefmh_web.participants import erasure
-from prefmh_web.scorers.kinds import commands
+from prefmh_web.scorers import commands
 
 _held: list[sqlite3.Connection] = []
 

@@ -17,7 +17,7 @@ from prefmh_web.embedded.tasks import run_here
 from prefmh_web.endpoints import lending
 from prefmh_web.endpoints.calls import many_at_once
 from prefmh_web.loading import load_everything
-from prefmh_web.scorers.kinds import commands
+from prefmh_web.scorers import commands
 
 # Voters' sockets, tasks and pages share one interpreter; a shorter switch keeps a long task from holding the rest.
 _SWITCH_INTERVAL_S = 0.0005

@@ -1,7 +1,7 @@
 """What every kind of object offers to the pages, to models and to tables. Plain values in, plain values out.
 
-To add a kind: write a folder like the ones here, with a class that has what `ObjectKind` says; list it in
-`OBJECT_KINDS`; put two templates into `templates/objects/<name>/`:
+To add a kind: write a file like the ones here, with a subclass of `ObjectKind`; list it in `OBJECT_KINDS`; put two
+templates into `templates/objects/<name>/`:
 
     option.html      one of the two objects to choose from: `option`, as `options` returned it, and `address`; on the
                      page of a step also `label`, which says which it is
@@ -18,10 +18,12 @@ The setup shows a kind by the first of its `samples`, drawn by `card.html` or `t
 the preview until a campaign has objects of its own.
 """
 
+import logging
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +37,7 @@ Medium: TypeAlias = Literal["words", "picture", "sound"]
 Measures = Mapping[str, float | int | str | None]
 """What can be measured of an object, by name; None where it has no value."""
 
+logger = logging.getLogger(__name__)
 _NAMED = re.compile(r"\{(\w+)")
 
 
@@ -77,51 +80,40 @@ class Media:
     media_type: str
 
 
-class ObjectKind(Protocol):
-    """A kind of object."""
+class ObjectKind(ABC):
+    """A kind of object. As it stands here, it is shown by its content alone, or by what `media` returns."""
 
-    @property
-    def name(self) -> str:
-        """What configs call the kind; the folder of its templates, and a CSS class."""
+    name: str
+    """What configs call the kind; the folder of its templates, and a CSS class."""
+    noun: str
+    """One such object, in a sentence."""
+    nouns: str
+    """Several of them."""
+    source: str
+    """What gives one object in an uploaded file: a row, or a file."""
+    samples: tuple[StoredObject, StoredObject]
+    """Two short objects that show what the kind is like; without files, and with different contents."""
+    has_differences = False
+    """True when a pair can be shown with what differs marked."""
+    medium: Medium = "words"
+    """How the object is judged: as words; as a picture, which a model must see; or as sound, which no model hears.
 
-    @property
-    def noun(self) -> str:
-        """One such object, in a sentence."""
+    A molecule is words, its SMILES, though people are shown a drawing.
+    """
+    is_a_button = True
+    """True when a press anywhere on an object chooses it. False for what is read in parts, with lists and tables, or
+    has buttons of its own: then the button to choose it stands below.
+    """
+    in_line: tuple[str, ...]
+    """What `line` says, each part with the name of its measure in braces."""
 
-    @property
-    def nouns(self) -> str:
-        """Several of them."""
+    def options(self, left: str, right: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what `option.html` shows of either object of a pair, by their contents, beside its address."""
+        return {}, {}
 
-    @property
-    def source(self) -> str:
-        """What gives one object in an uploaded file: a row, or a file."""
-
-    @property
-    def samples(self) -> tuple[StoredObject, StoredObject]:
-        """Two short objects that show what the kind is like; without files, and with different contents."""
-
-    @property
-    def has_differences(self) -> bool:
-        """True when a pair can be shown with what differs marked."""
-
-    @property
-    def medium(self) -> Medium:
-        """How the object is judged: as words; as a picture, which a model must see; or as sound, which no model hears.
-
-        A molecule is words, its SMILES, though people are shown a drawing.
-        """
-
-    @property
-    def is_a_button(self) -> bool:
-        """True when a press anywhere on an object chooses it. False for what is read in parts, with lists and tables,
-        or has buttons of its own: then the button to choose it stands below.
-        """
-
-    def options(self, left: str, right: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """Return what `option.html` shows of either object of a pair, by their contents."""
-
-    def excerpts(self, left: str, right: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    def excerpts(self, left: str, right: str) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what `thumbnail.html` shows of either object of a pair: the part that differs, where both are long."""
+        return {}, {}
 
     def exhibit(self, shown: StoredObject, sees_pictures: bool) -> Exhibit:
         """Return the object as a model gets it.
@@ -130,6 +122,7 @@ class ObjectKind(Protocol):
             OSError: the file of its picture cannot be read.
             ValueError: the object is sound.
         """
+        return Exhibit(text=shown.content)
 
     def media(self, shown: StoredObject, look: Look, beside: StoredObject | None = None) -> Media | None:
         """Return the object's picture or recording; None for a kind without.
@@ -140,7 +133,9 @@ class ObjectKind(Protocol):
         Raises:
             OSError: the file of its picture cannot be read.
         """
+        return None
 
+    @abstractmethod
     def measures(self, shown: StoredObject) -> Measures:
         """Return every measure by name; `sampler`'s descriptions say in which units.
 
@@ -150,6 +145,13 @@ class ObjectKind(Protocol):
 
     def line(self, shown: StoredObject) -> str:
         """Return the measures that matter most, in one line; those without a value are left out."""
+        try:
+            return in_one_line(self.in_line, self.measures(shown))
+        except OSError:
+            # A lost file is for whoever runs the server to mend, and no reason to show nothing of a whole campaign.
+            what = "recording" if self.medium == "sound" else "picture"
+            logger.exception("the %s %s cannot be read", what, shown.picture)
+            return f"its {what} cannot be read"
 
 
 def in_one_line(parts: tuple[str, ...], measures: Measures) -> str:

@@ -1,7 +1,10 @@
 """Pictures and recordings of a campaign: where they lie, removing what no row names any more, and sending them to
-browsers.
+browsers, whole or in part.
 """
 
+from __future__ import annotations
+
+import re
 from collections.abc import Container, Iterable
 from hashlib import sha256
 
@@ -11,8 +14,9 @@ from django.core.files.storage import default_storage
 from django.http import Http404, HttpRequest, HttpResponse
 
 from prefmh_web.objects.kind import Look, ObjectKind, Pixels, StoredObject
-from prefmh_web.objects.ranges import in_part
 
+# A browser plays and seeks in recordings by asking for parts of them (RFC 9110, section 14).
+_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 # An object never changes once its campaign has started, so a browser may keep its picture.
 _KEEP = "private, max-age=86400, immutable"
 _PICTURES = "pictures"
@@ -50,7 +54,7 @@ def response(
     if found is None:
         raise Http404("This object has no picture and no recording.")
     headers = {"Cache-Control": _KEEP, "X-Content-Type-Options": "nosniff"}
-    return in_part(request, HttpResponse(found.body, content_type=found.media_type, headers=headers))
+    return _in_part(request, HttpResponse(found.body, content_type=found.media_type, headers=headers))
 
 
 def ending_of(media_type: str) -> str:
@@ -130,3 +134,36 @@ def _remove_folder(folder: str) -> None:
     for name in default_storage.listdir(folder)[1]:
         default_storage.delete(f"{folder}/{name}")
     default_storage.delete(folder)
+
+
+def _in_part(request: HttpRequest, whole: HttpResponse) -> HttpResponse:
+    """Return the part of a response's body that a request asks for; all of it where it asks for none, or for several.
+
+    What the body is of an address never changes, so `If-Range` needs no look.
+    """
+    whole["Accept-Ranges"] = "bytes"
+    found = _RANGE.fullmatch(request.headers.get("Range", "").strip())
+    if found is None or not _is_valid(found[1], found[2]):
+        return whole
+    size = len(whole.content)
+    first, last = _bounds(found[1], found[2], size)
+    if first > last:
+        return _changed(whole, b"", 416, f"bytes */{size}")
+    return _changed(whole, whole.content[first : last + 1], 206, f"bytes {first}-{last}/{size}")
+
+
+def _is_valid(first: str, last: str) -> bool:
+    return int(first) <= int(last) if first and last else bool(first or last)
+
+
+def _bounds(first: str, last: str, size: int) -> tuple[int, int]:
+    """Return the places of the first and the last byte; where there is no such part, the first comes after the last."""
+    if not first:
+        return max(size - int(last), 0) if int(last) else size, size - 1
+    return int(first), min(int(last), size - 1) if last else size - 1
+
+
+def _changed(whole: HttpResponse, content: bytes, status: int, content_range: str) -> HttpResponse:
+    part = HttpResponse(content, status=status, headers=dict(whole.headers))
+    part["Content-Range"] = content_range
+    return part

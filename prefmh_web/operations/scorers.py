@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from prefmh_web.campaigns.models import CampaignScorer
 from prefmh_web.objects import OBJECT_KINDS
-from prefmh_web.scorers import NoScore, ScorerError, clashing_names, offered
-from prefmh_web.scorers.kinds import commands
+from prefmh_web.scorers import NoScore, ScorerError, clashing_names, commands, offered
 
 # Markdown is a text to a program.
 _TRIED = ("texts", "molecules", "images", "audio")

@@ -1,19 +1,17 @@
 """Models that give an object a number: a quality estimate, an aesthetic predictor, a reward model, RDKit's QED.
 
 scorer      what each of them offers, and how it says that it has no number
-kinds/      a file for each kind: what is measured in this process, and commands that the site declares
-child       a program that is kept running: a line in, a line out
+measured    what is measured in this process
+commands    programs that the site declares
+child       one of them that is kept running: a line in, a line out
 
 A score decides nothing. It is stored with its object and exported, so that whoever reads a record needs no scorer.
 """
 
 from collections.abc import Mapping
 
-from prefmh_web.scorers.kinds import commands, measured
-from prefmh_web.scorers.scorer import Answer, NoScore, Scorer, ScorerError, ScorerInterrupted, ScorerKind
-
-SCORER_KINDS: dict[str, ScorerKind] = {"command": commands, "measured": measured}
-"""By the name under which records have them. Of two with one name the last one holds: see `clashing_names`."""
+from prefmh_web.scorers import commands, measured
+from prefmh_web.scorers.scorer import Answer, NoScore, Scorer, ScorerError, ScorerInterrupted
 
 
 def offered(objects: str) -> dict[str, Scorer]:
@@ -22,7 +20,9 @@ def offered(objects: str) -> dict[str, Scorer]:
     Args:
         objects: a name of `OBJECT_KINDS`.
     """
-    return {scorer.name: scorer for kind in SCORER_KINDS.values() for scorer in kind.offered(objects)}
+    found: list[Scorer] = [*commands.offered(objects), *measured.offered(objects)]
+    # Of two with one name the last one holds: see `clashing_names`.
+    return {scorer.name: scorer for scorer in found}
 
 
 def found_again(objects: str, frozen: Mapping[str, str]) -> Scorer:
@@ -51,7 +51,6 @@ def clashing_names() -> list[str]:
 
 
 __all__ = [
-    "SCORER_KINDS",
     "Answer",
     "NoScore",
     "Scorer",

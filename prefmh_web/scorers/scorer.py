@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -44,10 +44,3 @@ class Scorer(Protocol):
             ScorerError: it gives no numbers, or nobody can say which object those are for.
             ScorerInterrupted: this process ends.
         """
-
-
-class ScorerKind(Protocol):
-    """A module of `kinds`."""
-
-    def offered(self, objects: str) -> Iterable[Scorer]:
-        """Yield its scorers for a kind of object, which is a name of `OBJECT_KINDS`."""

@@ -10,8 +10,7 @@ from PIL import Image
 from pydantic import TypeAdapter
 
 from prefmh_web.objects import OBJECT_KINDS, StoredObject
-from prefmh_web.scorers import NoScore, ScorerError, ScorerInterrupted, offered
-from prefmh_web.scorers.kinds import commands
+from prefmh_web.scorers import NoScore, ScorerError, ScorerInterrupted, commands, offered
 from prefmh_web.settings.values import Commands
 from tests.support.models import is_gone
 

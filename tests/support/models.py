@@ -31,7 +31,7 @@ from PIL import Image
 
 from prefmh_web.embedded.server import free_port
 from prefmh_web.endpoints.dialects import Dialect
-from prefmh_web.scorers.kinds import commands
+from prefmh_web.scorers import commands
 
 # Free ports for servers of the tests: each process looks in a range of its own, so that two do not take the same.
 

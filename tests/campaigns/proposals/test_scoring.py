@@ -11,7 +11,7 @@ from prefmh_web.campaigns.lifecycle import scorers
 from prefmh_web.campaigns.models import Campaign, CampaignScorer, Chain, Comparison, Score
 from prefmh_web.campaigns.monitoring.models import standing_of
 from prefmh_web.campaigns.proposals import scoring
-from prefmh_web.scorers.kinds import commands
+from prefmh_web.scorers import commands
 from tests.support.campaigns import make_campaign, make_config, sweep_everything, voted_to_the_end
 
 LENGTH = "print(len(told['content']), flush=True)"

@@ -3,18 +3,16 @@
 import threading
 from dataclasses import asdict
 from functools import lru_cache
-from typing import Any
 
 import sampler
-from prefmh_web.objects.kind import Look, Measures, Media, Medium, StoredObject, in_one_line
+from prefmh_web.objects.kind import Look, Measures, Media, ObjectKind, StoredObject
 from sampler.judges import Exhibit, Picture
 
 # A browser asks for both drawings of a pair at once: one of the requests makes them.
 _drawing_a_pair = threading.Lock()
-_LINE = ("QED {qed:.2f}", "SA {synthetic_accessibility:.1f}", "{weight:.0f} Da", "logP {log_p:.1f}")
 
 
-class Molecules:
+class Molecules(ObjectKind):
     """Molecules; their content is a canonical SMILES."""
 
     name = "molecules"
@@ -24,16 +22,7 @@ class Molecules:
     # Aspirin and paracetamol.
     samples = (StoredObject("CC(=O)Oc1ccccc1C(=O)O"), StoredObject("CC(=O)Nc1ccc(O)cc1"))
     has_differences = True
-    medium: Medium = "words"
-    is_a_button = True
-
-    def options(self, left: str, right: str) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return nothing: the drawing, which has an address, shows everything."""
-        return {}, {}
-
-    def excerpts(self, left: str, right: str) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return nothing: a small drawing shows the whole object."""
-        return {}, {}
+    in_line = ("QED {qed:.2f}", "SA {synthetic_accessibility:.1f}", "{weight:.0f} Da", "logP {log_p:.1f}")
 
     def exhibit(self, shown: StoredObject, sees_pictures: bool) -> Exhibit:
         """Return the SMILES, and a drawing for a model that sees pictures."""
@@ -51,10 +40,6 @@ class Molecules:
     def measures(self, shown: StoredObject) -> Measures:
         """Return what is measured of a molecule; the names of its alerts in one cell."""
         return _measures(shown.content)
-
-    def line(self, shown: StoredObject) -> str:
-        """Return drug-likeness, synthetic accessibility, weight and logP."""
-        return in_one_line(_LINE, self.measures(shown))
 
 
 def _drawing(smiles: str, beside: str | None, look: Look) -> str:

@@ -1,22 +1,26 @@
-"""Recordings, from their files."""
+"""Recordings, from their files; and tones that stand for them where there are none yet."""
 
-import logging
+from __future__ import annotations
+
+import io
+import wave
 from dataclasses import asdict
 from functools import lru_cache
-from typing import Any
+
+import numpy as np
 
 import sampler
 from prefmh_web.objects import media
-from prefmh_web.objects.audio.samples import FALLING, RISING, tone
-from prefmh_web.objects.kind import Look, Measures, Media, Medium, StoredObject, in_one_line
+from prefmh_web.objects.kind import Look, Measures, Media, Medium, ObjectKind, StoredObject
 from sampler.judges import Exhibit
 
-logger = logging.getLogger(__name__)
+RISING, FALLING = "a rising tone", "a falling tone"
+_RATE, _SECONDS = 16_000, 1.0
+_FROM_HZ, _TO_HZ = 220.0, 440.0
+_LOUDNESS = 0.3
 
-_LINE = ("{seconds:.1f} s", "level {level:.0f} dB", "brightness {brightness:,.0f} Hz")
 
-
-class Audio:
+class Audio(ObjectKind):
     """Recordings; their content is the name of a file. People play them with the browser's own controls."""
 
     name = "audio"
@@ -24,18 +28,10 @@ class Audio:
     nouns = "recordings"
     source = "file"
     samples = (StoredObject(RISING), StoredObject(FALLING))
-    has_differences = False
     medium: Medium = "sound"
     # A press on the controls plays, and must not choose.
     is_a_button = False
-
-    def options(self, left: str, right: str) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return nothing: the recording, which has an address, is everything."""
-        return {}, {}
-
-    def excerpts(self, left: str, right: str) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return nothing: what differs is heard."""
-        return {}, {}
+    in_line = ("{seconds:.1f} s", "level {level:.0f} dB", "brightness {brightness:,.0f} Hz")
 
     def exhibit(self, shown: StoredObject, sees_pictures: bool) -> Exhibit:
         """Refuse: no prompt holds a recording.
@@ -63,17 +59,32 @@ class Audio:
         """
         return _measures(shown)
 
-    def line(self, shown: StoredObject) -> str:
-        """Return its length, level and brightness, or that it cannot be read."""
-        try:
-            return in_one_line(_LINE, self.measures(shown))
-        except OSError:
-            # A lost file is for whoever runs the server to mend, and no reason to show nothing of a whole campaign.
-            logger.exception("the recording %s cannot be read", shown.picture)
-            return "its recording cannot be read"
-
 
 @lru_cache(maxsize=2048)
 def _measures(shown: StoredObject) -> Measures:
     data = media.stored(shown.picture) if shown.picture else tone(shown.content)
     return asdict(sampler.describe_audio(data))
+
+
+@lru_cache
+def tone(content: str) -> bytes:
+    """Return a tone as WAV.
+
+    Raises:
+        FileNotFoundError: there is no tone of this name.
+    """
+    if content not in (RISING, FALLING):
+        raise FileNotFoundError(f"the recording {content[:80]!r} has no file")
+    time = np.arange(int(_RATE * _SECONDS)) / _RATE
+    ends = (_FROM_HZ, _TO_HZ) if content == RISING else (_TO_HZ, _FROM_HZ)
+    phase = 2 * np.pi * np.cumsum(np.geomspace(*ends, len(time))) / _RATE
+    # Without the envelope a tone would begin and end with a click.
+    envelope = np.sin(np.pi * time / _SECONDS) ** 2
+    samples = (32767 * _LOUDNESS * envelope * np.sin(phase)).astype("<i2")
+    file = io.BytesIO()
+    with wave.open(file, "wb") as written:
+        written.setnchannels(1)
+        written.setsampwidth(2)
+        written.setframerate(_RATE)
+        written.writeframes(samples.tobytes())
+    return file.getvalue()

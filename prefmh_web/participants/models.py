@@ -1,5 +1,9 @@
-"""Who takes part in a campaign, what they agreed to and answered, their trials, and what a researcher noted about
-them.
+"""Who people are, apart from their votes. Nothing in `campaigns` refers to these rows, so they can be deleted while the
+record stays whole.
+
+    Participant      a person, as a platform names them to one owner of campaigns
+    Participation    a participant in one campaign, and the annotator that they are there
+    Check            a trial between their pairs that is no vote
 """
 
 from __future__ import annotations

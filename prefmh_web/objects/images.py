@@ -1,23 +1,39 @@
-"""Images, from their files or made on the spot."""
+"""Images, from their files or made on the spot; and patterns of this program's own where there are none yet."""
 
-import logging
-from dataclasses import asdict
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any
 
 import sampler
 from prefmh_web.objects import media
-from prefmh_web.objects.images.samples import Pattern
-from prefmh_web.objects.kind import Look, Measures, Media, Medium, Pixels, StoredObject, in_one_line
+from prefmh_web.objects.kind import Look, Measures, Media, Medium, ObjectKind, Pixels, StoredObject
 from sampler.judges import Exhibit, Picture
 
-logger = logging.getLogger(__name__)
-
-_LINE = ("colourfulness {colourfulness:.0f}", "contrast {contrast:.2f}", "symmetry {symmetry:.2f}")
 _PREVIEW_SIDE = 160
+_CONFIG = {
+    "version": 1,
+    "space": {"kind": "images"},
+    "kernel": {"kind": "independent"},
+    "judges": [{"question": "Which?", "votes": 1}],
+    "chains": 2,
+    "steps": 1,
+    "seed": 5,
+}
 
 
-class Images:
+@dataclass(frozen=True)
+class Pattern:
+    """Makes the pattern of this number, 0 or 1."""
+
+    number: int
+
+    def __call__(self) -> Pixels:
+        return _drawn(self.number)
+
+
+class Images(ObjectKind):
     """Images; their content is the name of a file, or one that is made of a code."""
 
     name = "images"
@@ -25,17 +41,8 @@ class Images:
     nouns = "images"
     source = "file"
     samples = (StoredObject("a pattern", pixels=Pattern(0)), StoredObject("another pattern", pixels=Pattern(1)))
-    has_differences = False
     medium: Medium = "picture"
-    is_a_button = True
-
-    def options(self, left: str, right: str) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return nothing: the picture, which has an address, shows everything."""
-        return {}, {}
-
-    def excerpts(self, left: str, right: str) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return nothing: a small picture shows the whole object."""
-        return {}, {}
+    in_line = ("colourfulness {colourfulness:.0f}", "contrast {contrast:.2f}", "symmetry {symmetry:.2f}")
 
     def exhibit(self, shown: StoredObject, sees_pictures: bool) -> Exhibit:
         """Return the picture, without a name that could tell anything."""
@@ -60,15 +67,6 @@ class Images:
         """
         return _measures(shown)
 
-    def line(self, shown: StoredObject) -> str:
-        """Return colourfulness, contrast and symmetry, or that the picture cannot be read."""
-        try:
-            return in_one_line(_LINE, self.measures(shown))
-        except OSError:
-            # A lost file is for whoever runs the server to mend, and no reason to show nothing of a whole campaign.
-            logger.exception("the picture %s cannot be read", shown.picture)
-            return "its picture cannot be read"
-
 
 @lru_cache(maxsize=256)
 def _encoded(shown: StoredObject, small: bool) -> bytes:
@@ -84,3 +82,10 @@ def _pixels(shown: StoredObject) -> Pixels:
     if shown.pixels is not None:
         return shown.pixels()
     return media.pixels_in(shown.picture)
+
+
+@lru_cache
+def _drawn(number: int) -> Pixels:
+    plan: Any = sampler.parse_config(_CONFIG).build()
+    pixels: Pixels = plan.space.pixels(sampler.begin(plan, number).state)
+    return pixels

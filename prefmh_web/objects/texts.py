@@ -1,0 +1,148 @@
+"""Texts, as words; and texts in Markdown, as their headings, lists, tables and code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from functools import lru_cache
+from html import escape
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import sampler
+from prefmh_web.objects.kind import Measures, ObjectKind, StoredObject
+from sampler.judges import Exhibit
+
+Pieces = Sequence[tuple[str, str]]
+
+# In a table: so many words at most, and characters where there are no spaces; so many words before what differs.
+_MOST_WORDS = 16
+_MOST_CHARACTERS = 240
+_WORDS_BEFORE = 4
+_WORD = re.compile(r"\s*\S+\s*")
+
+
+class Texts(ObjectKind):
+    """Texts, shown as they are."""
+
+    name = "texts"
+    noun = "text"
+    nouns = "texts"
+    source = "row"
+    samples = (
+        StoredObject(
+            "There is a kind of hunger that knows us by name, and it was watching when the peddler reached an inn that "
+            "had no other guests."
+        ),
+        StoredObject(
+            "It was a little past sunset when the schoolteacher got off the train at the wrong station, and the world "
+            "seemed to be in a generous mood."
+        ),
+    )
+    has_differences = True
+    in_line = ("{words} words", "reading ease {readability:.0f}", "{dialogue:.0%} dialogue")
+
+    def options(self, left: str, right: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return each text's HTML. Its words are of a class: "common" to both beginnings, the "same", or "changed"."""
+        first, second = sampler.compare_texts(left, right)
+        return {"html": _html_of(first)}, {"html": _html_of(second)}
+
+    def excerpts(self, left: str, right: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return some words of each text, from shortly before the first ones that differ, as pieces of one class."""
+        first, second = _excerpts_of(left, right)
+        return {"pieces": first}, {"pieces": second}
+
+    def exhibit(self, shown: StoredObject, sees_pictures: bool) -> Exhibit:
+        """Return the text; a model may write the empty one."""
+        return Exhibit(text=shown.content if shown.content.strip() else "(an empty text)")
+
+    def measures(self, shown: StoredObject) -> Measures:
+        """Return what is measured of a text."""
+        return _measures(shown.content)
+
+
+class Markdown(ObjectKind):
+    """Texts in Markdown, rendered for people; models read the Markdown itself."""
+
+    name = "markdown"
+    noun = "text"
+    nouns = "texts in Markdown"
+    source = "row"
+    samples = (
+        StoredObject("## Tea for two\n\n1. Boil **half a litre** of water.\n2. Wait *three minutes*.\n3. Pour."),
+        StoredObject("Boil water, wait, pour. For two cups:\n\n| water | tea |\n|---|---:|\n| 0.5 l | 6 g |"),
+    )
+    is_a_button = False
+    in_line = ("{words} words", "reading ease {readability:.0f}", "{list_items} list items")
+
+    def options(self, left: str, right: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return each text as cleaned HTML."""
+        return {"html": _html(left)}, {"html": _html(right)}
+
+    def excerpts(self, left: str, right: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return some words of each source, from shortly before the first ones that differ, as pieces."""
+        first, second = _excerpts_of(left, right)
+        return {"pieces": first}, {"pieces": second}
+
+    def measures(self, shown: StoredObject) -> Measures:
+        """Return what is measured of a text in Markdown."""
+        return _measures_of_markdown(shown.content)
+
+
+@lru_cache(maxsize=512)
+def _excerpts_of(left: str, right: str) -> tuple[Pieces, Pieces]:
+    """Return some words of each text, from shortly before the first ones that differ, as pieces like those of
+    `sampler.compare_texts`.
+    """
+    # Long texts take milliseconds, and a table that is followed live shows the same pairs again.
+    first, second = sampler.compare_texts(left, right)
+    return _excerpt(first), _excerpt(second)
+
+
+def _excerpt(pieces: Pieces) -> Pieces:
+    words = [(word, kind) for text, kind in pieces for word in _WORD.findall(text)]
+    # Only what the texts begin with alike is "common", so the first difference comes right after it.
+    shared = sum(kind == "common" for _, kind in words)
+    first = max(0, min(shared - _WORDS_BEFORE, len(words) - _MOST_WORDS))
+    shown = words[first : first + _MOST_WORDS]
+    merged = [("".join(word for word, _ in group), kind) for kind, group in groupby(shown, key=itemgetter(1))]
+    before = [("… ", "common")] if first else []
+    return before + _shortened(merged, is_cut=first + _MOST_WORDS < len(words))
+
+
+def _shortened(pieces: Pieces, is_cut: bool) -> list[tuple[str, str]]:
+    """Return pieces of `_MOST_CHARACTERS` in all, with a mark where the text goes on."""
+    shown: list[tuple[str, str]] = []
+    left = _MOST_CHARACTERS
+    for text, kind in pieces:
+        if left <= 0:
+            break
+        shown.append((text[:left], kind))
+        is_cut, left = is_cut or len(text) > left, left - len(text)
+    return [*shown, (" …", "common")] if is_cut or len(shown) < len(pieces) else shown
+
+
+def _html_of(pieces: Iterable[tuple[str, str]]) -> str:
+    # Not a loop in the template: it took nearly a tenth of what a vote on two texts takes.
+    return "".join(f'<span class="{kind}">{_lines(text)}</span>' for text, kind in pieces)
+
+
+def _lines(text: str) -> str:
+    return "<br>".join(escape(text, quote=True).replace("\r\n", "\n").replace("\r", "\n").split("\n"))
+
+
+@lru_cache(maxsize=512)
+def _html(text: str) -> str:
+    return sampler.object_html(text)
+
+
+@lru_cache(maxsize=2048)
+def _measures(text: str) -> Measures:
+    return asdict(sampler.describe_text(text))
+
+
+@lru_cache(maxsize=2048)
+def _measures_of_markdown(text: str) -> Measures:
+    return asdict(sampler.describe_markdown(text))

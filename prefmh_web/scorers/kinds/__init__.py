@@ -1,1 +1,0 @@
-"""Kinds of scorers, a file for each; `SCORER_KINDS` lists them."""
