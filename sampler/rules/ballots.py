@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from sampler.acceptance.binomial import law_of_tallies
+from sampler.acceptance import law_of_tallies
 from sampler.rules.shape import FloatArray
 
 IntArray = npt.NDArray[np.int64]

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sampler.acceptance.binomial import binomial_law, law_of_tallies
+from sampler.acceptance import binomial_law, law_of_tallies
 
 
 def exact(votes: int, budget: int, chance: Fraction) -> float:

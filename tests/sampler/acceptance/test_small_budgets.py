@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sampler import Tally, Verdict, acceptance_probability, askable, tell, verdict
-from sampler.acceptance.small_budgets import Bounds, bounds, table_for
+from sampler.acceptance import Bounds, bounds, table_for
 from sampler.chain import Comparison
 
 BUDGETS = [(1,), (2,), (3,), (5,), (8,), (89,), (1, 1), (2, 1), (1, 3), (8, 8), (2, 3, 2), (1,) * 5, (1, 2, 2, 2, 2)]
