@@ -14,9 +14,8 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from sampler.acceptance import acceptance_probability
-from sampler.rules.ballots import IntArray, average_over_votes, checked_budgets, judges_last
-from sampler.rules.n_vote import NVote
-from sampler.rules.shape import JudgeRule
+from sampler.rules.base import JudgeRule
+from sampler.rules.n_vote import IntArray, NVote, average_over_votes, checked_budgets, judges_last
 
 Matrix = npt.NDArray[np.float64]
 

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from sampler.exact import mean_votes
-from sampler.rules.ballots import checked_budgets
+from sampler.rules.n_vote import checked_budgets
 
 SECONDS_A_VOTE: Final = 10.0
 """Of somebody in the middle, who compares two short objects: a round number, to be replaced by what a pilot takes."""

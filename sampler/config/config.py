@@ -22,8 +22,7 @@ from sampler.kernels import (
     components_of,
 )
 from sampler.objects.properties import property_names
-from sampler.rules.config import NVoteConfig, RuleConfig
-from sampler.rules.targets import target_law
+from sampler.rules import NVoteConfig, RuleConfig, target_law
 from sampler.spaces import Generated, SpaceConfig
 from sampler.spaces.catalog import Catalog, CatalogConfig, ContextColumn
 from sampler.spaces.texts.language_model import LanguageModel
@@ -46,7 +45,7 @@ class ChainConfig(Declared):
 
     With `max_chains` the campaign starts with `chains` and opens further ones while people would wait, up to so many.
     `burn_in` is how many of the first steps are left out of the samples to analyse. `target` says in plain text which
-    law the chains sample (`sampler.rules.targets`), for whoever reads the record; it follows from the rest, and where
+    law the chains sample (`sampler.rules`), for whoever reads the record; it follows from the rest, and where
     it is given it must be right.
     """
 

@@ -24,11 +24,9 @@ from sampler.experiments.editor.learning import ImprovingEdit, Update
 from sampler.experiments.mars import CHAINS, STEPS, FinalMolecule, score_of
 from sampler.kernels.learned_fragments import EditLogits, EditProposal, LearnedFragments
 from sampler.objects.molecules.measures import rate_molecule
-from sampler.rules.scored import Mars
+from sampler.rules.scored import accept_by_power
 from sampler.spaces.molecules.space import MoleculesConfig
 from sampler.streams import Purpose, stream
-
-_RULE = Mars()
 
 
 class LockstepSettings(BaseModel):
@@ -145,7 +143,7 @@ def run_lockstep(
 def verdict(seed: int, step: int, chain: int, log_r0: float, before: float, after: float) -> tuple[float, bool]:
     """Return U and whether the step is accepted, from the two scores."""
     uniform = float(stream(seed, chain, step, Purpose.UNIFORM).random())
-    return uniform, bool(uniform < _RULE.acceptance(log_r0, before, after))
+    return uniform, bool(uniform < accept_by_power(log_r0, before, after))
 
 
 def _decide(seed: int, step: int, chain: int, state: str, proposal: EditProposal) -> Draw:

@@ -28,13 +28,12 @@ import numpy as np
 from sampler.kernels.fragments import Convention, FragmentsConfig
 from sampler.objects.molecules.diversity import diversity, novelty, uniqueness
 from sampler.objects.molecules.measures import rate_molecule
-from sampler.rules.scored import Mars
+from sampler.rules.scored import accept_by_power, mars_score
 from sampler.spaces.molecules.graph import heavy_atoms
 from sampler.spaces.molecules.space import MoleculesConfig
 from sampler.streams import Purpose, stream
 
 CHAINS, STEPS = 200, 1_000
-_RULE = Mars()
 _REMEMBERED_SCORES = 10_000
 COLUMNS = ("chain", "smiles", "qed", "sa", "score", "heavy_atoms", "proposed", "moved")
 
@@ -70,7 +69,7 @@ class FinalMolecule:
     @property
     def score(self) -> float:
         """The score of MARS, at most 0.7."""
-        return float(Mars.score(self.qed, self.sa))
+        return float(mars_score(self.qed, self.sa))
 
 
 def run_chain(run: MarsRun, chain: int) -> FinalMolecule:
@@ -85,7 +84,7 @@ def run_chain(run: MarsRun, chain: int) -> FinalMolecule:
             continue
         proposed += 1
         uniform = stream(run.seed, chain, step, Purpose.UNIFORM).random()
-        if uniform < _RULE.acceptance(proposal.log_r0, score_of(state), score_of(proposal.state)):
+        if uniform < accept_by_power(proposal.log_r0, score_of(state), score_of(proposal.state)):
             state = proposal.state
             moved += 1
     return FinalMolecule(chain, state, *rate_molecule(state), proposed, moved)
@@ -189,4 +188,4 @@ def forget(run: MarsRun) -> None:
 @lru_cache(maxsize=_REMEMBERED_SCORES)
 def score_of(state: str) -> float:
     """Return the score of MARS of a molecule, at most 0.7."""
-    return float(Mars.score(*rate_molecule(state)))
+    return float(mars_score(*rate_molecule(state)))

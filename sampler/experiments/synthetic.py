@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from sampler import exact
 from sampler.exact import total_variation
-from sampler.rules import InvalidPlugIn, NVote, Oracle
+from sampler.rules.n_vote import InvalidPlugIn, NVote, Oracle
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

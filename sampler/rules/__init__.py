@@ -1,42 +1,41 @@
-"""Acceptance rules, one file each: the N-vote rule of the paper, the oracle, and what they are compared with.
+"""Acceptance rules: the N-vote rule of the paper, and what it is compared with; each file holds rules and their
+configs.
 
-To add one: copy the file whose shape it has (`shape.py` names the two), and add its class to its registry.
+To add one: a config in the file whose evidence it has, and its name in `RuleConfig`.
+
+The law that a config's chains sample, in plain text (`target_law`):
+
+    p0(x) * exp(2*s1(x) + s2(x)); s1: “Which is darker?”, people; s2: “Which is better?”, people
+
+s_i is the hidden score of a question: its voters prefer y to x with log-odds s_i(y) - s_i(x). Each judge multiplies the
+law by exp(s_i) once, so that a question asked in both orders by two judges, one for each, counts twice. Ratings are
+part of the law as they were drawn: an object keeps those it got.
 """
 
 from __future__ import annotations
 
-from sampler.rules.ballots import InvalidPlugIn
-from sampler.rules.config import NVoteConfig, PointwiseConfig, RuleConfig
-from sampler.rules.n_vote import NVote
-from sampler.rules.oracle import Oracle
-from sampler.rules.pointwise import PointwiseDifference, PointwiseJoint, PointwisePower, PointwiseSeparate
-from sampler.rules.scored import Mars, Quest
-from sampler.rules.shape import JudgeRule, ScoreRule
+from collections.abc import Iterable, Sequence
+from typing import Annotated
 
-# Rules that ask judges to compare two states, by name. Two are exact for p0 exp(sum s_i).
-JUDGE_RULES: dict[str, type[NVote] | type[Oracle] | type[InvalidPlugIn]] = {
-    rule.name: rule for rule in (NVote, Oracle, InvalidPlugIn)
-}
-# Rules on numbers each state was given alone, by name.
-SCORE_RULES: dict[str, type[ScoreRule]] = {
-    rule.name: rule for rule in (PointwiseSeparate, PointwiseJoint, PointwiseDifference, PointwisePower, Mars, Quest)
-}
+from pydantic import BaseModel, Field
 
-__all__ = [
-    "JUDGE_RULES",
-    "SCORE_RULES",
-    "InvalidPlugIn",
-    "JudgeRule",
-    "Mars",
-    "NVote",
-    "NVoteConfig",
-    "Oracle",
-    "PointwiseConfig",
-    "PointwiseDifference",
-    "PointwiseJoint",
-    "PointwisePower",
-    "PointwiseSeparate",
-    "Quest",
-    "RuleConfig",
-    "ScoreRule",
+from sampler.judges.config import JudgeConfig
+from sampler.rules.n_vote import NVoteConfig
+from sampler.rules.pointwise import PointwiseConfig
+from sampler.rules.scored import BaseConfig, QuestConfig, ScoreConfig
+
+RuleConfig = Annotated[
+    NVoteConfig | PointwiseConfig | BaseConfig | ScoreConfig | QuestConfig, Field(discriminator="kind")
 ]
+UNKNOWN = "not known: the kernel takes the base ratio for 1 (convention 'paper')"
+
+
+def target_law(judges: Sequence[JudgeConfig], rule: RuleConfig, kernels: Iterable[BaseModel]) -> str:
+    """Return the law up to a constant factor, with what its letters stand for; or that and why it is not known.
+
+    Args:
+        kernels: of a mixture, its parts.
+    """
+    if any(getattr(kernel, "convention", "exact") != "exact" for kernel in kernels):
+        return UNKNOWN
+    return rule.law(judges)

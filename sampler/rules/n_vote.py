@@ -1,20 +1,63 @@
-"""The N-vote rule: min(1, r0 prod_i K_i / (N_i - K_i + 1)); equation 8 for one judge, equation 12 for several.
+"""Rules that go by votes: the N-vote rule of the paper, the oracle that it comes near, and the invalid plug-in rule.
 
-Exact for pi(x) ∝ p0(x) exp(sum_i s_i(x)) with every N_i >= 1, which may differ by judge, and no exact rule on the
-same votes accepts more (the paper's optimality theorem). The votes of one pair must be independent.
+The N-vote rule, min(1, r0 prod_i K_i / (N_i - K_i + 1)): equation 8 for one judge, equation 12 for several. Exact for
+pi(x) ∝ p0(x) exp(sum_i s_i(x)) with every N_i >= 1, which may differ by judge, and no exact rule on the same votes
+accepts more (the paper's optimality theorem). The votes of one pair must be independent.
+
+Oracle MH, min(1, r0 prod_i p_i / (1 - p_i)): equation 7, with the ratio of equation 11 for several judges. Exact for
+the same law, but it must know each judge's preference p_i: no rule on finitely many votes has this acceptance law (the
+paper's impossibility theorem). It is the limit of the N-vote rule.
+
+The plug-in rule, INVALID: min(1, r0 prod_i K_i / (N_i - K_i)), the odds estimated by the share of votes. Exact for
+nothing: its chain has another law, by a total-variation distance of 0.52, 0.37 and 0.22 on the paper's synthetic target
+with 1, 2 and 4 votes. It is kept as the negative control that every test of exactness must catch.
 """
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import ConfigDict
 
-from sampler.acceptance import acceptance_probability, marginal_acceptance
-from sampler.rules.ballots import checked_budgets, draw_votes
-from sampler.rules.shape import FloatArray
+from sampler.acceptance import FloatArray, IntArray, acceptance_probability, law_of_tallies, marginal_acceptance
+from sampler.judges.config import JudgeConfig, without_twins
+from sampler.judges.panels import panel_misfits
+from sampler.rules.base import RuleDeclared, log_odds
+
+
+class NVoteConfig(RuleDeclared):
+    """Judges compare, and the N-vote rule decides: exact for p0 exp(sum_i s_i)."""
+
+    model_config = ConfigDict(title="People or models vote: exact")
+
+    evidence: ClassVar[str] = "votes"
+    """What decides a step."""
+    scorers: ClassVar[tuple[str, ...]] = ()
+    """Whose numbers decide a step."""
+    objects_shown: ClassVar[int] = 2
+    kind: Literal["n-vote"] = "n-vote"
+
+    def law(self, judges: Sequence[JudgeConfig]) -> str:
+        """Return the law up to a constant factor, with what its letters stand for."""
+        times = Counter((judge.question, judge.voters) for judge in judges)
+        terms = [f"s{i}(x)" if count == 1 else f"{count}*s{i}(x)" for i, count in enumerate(times.values(), start=1)]
+        names = [f"s{i}: “{question}”, {voters}" for i, (question, voters) in enumerate(times, start=1)]
+        return "; ".join([f"p0(x) * exp({' + '.join(terms)})", *names])
+
+    def misfits(self, judges: Sequence[JudgeConfig]) -> Iterator[tuple[str, str]]:
+        """Yield the field and the reason of what a panel cannot be. Crowds and models can vote, in any order."""
+        yield from panel_misfits(judges)
+
+    def unbalanced(self, judges: Sequence[JudgeConfig]) -> Iterator[tuple[str, str]]:
+        """Yield the field and the reason of each judge of one order that has no twin to go with it."""
+        for place, field, message in without_twins(judges):
+            yield f"judges.{place}.{field}", message
 
 
 @dataclass(frozen=True)
@@ -45,3 +88,124 @@ class NVote:
     def draw_acceptance(self, rng: np.random.Generator, log_r0: npt.ArrayLike, preference: npt.ArrayLike) -> FloatArray:
         """Draw the votes of each pair; return the acceptance probability they give."""
         return self.acceptance(log_r0, draw_votes(rng, preference, self.budgets))
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """The rule of Metropolis and Hastings with the odds known."""
+
+    name: ClassVar[str] = "oracle"
+
+    def acceptance(self, log_r0: npt.ArrayLike, preference: npt.ArrayLike) -> FloatArray:
+        """Return min(1, r0 prod_i p_i / (1 - p_i)); p_i of shape (..., m). A p_i of 0 rejects."""
+        gaps = log_odds(np.atleast_1d(np.asarray(preference, dtype=np.float64)))
+        ratio = np.asarray(log_r0, dtype=np.float64)
+        impossible = np.any(np.isneginf(gaps), axis=-1) | np.isneginf(ratio)
+        total = np.sum(np.where(np.isneginf(gaps), 0.0, gaps), axis=-1) + np.where(impossible, 0.0, ratio)
+        return np.where(impossible, 0.0, np.exp(np.minimum(0.0, total)))
+
+    def mean_acceptance(self, log_r0: npt.ArrayLike, preference: npt.ArrayLike) -> FloatArray:
+        """Return the acceptance probability: there is no vote to average over."""
+        return self.acceptance(log_r0, preference)
+
+    def draw_acceptance(self, rng: np.random.Generator, log_r0: npt.ArrayLike, preference: npt.ArrayLike) -> FloatArray:
+        """Return the acceptance probability: there is no vote to draw."""
+        return self.acceptance(log_r0, preference)
+
+
+@dataclass(frozen=True)
+class InvalidPlugIn:
+    """A wrong rule. A judge without a vote for x' rejects; else a judge with no vote against accepts.
+
+    Args:
+        budgets: N_i, length m.
+
+    Raises:
+        ValueError: a budget is not a whole number of at least 1.
+    """
+
+    budgets: tuple[int, ...]
+    name: ClassVar[str] = "invalid_plug_in"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "budgets", checked_budgets(self.budgets))
+
+    def acceptance(self, log_r0: npt.ArrayLike, votes_for: npt.ArrayLike) -> FloatArray:
+        """Return min(1, r0 prod_i K_i / (N_i - K_i)); K_i of shape (..., m)."""
+        votes: IntArray = np.atleast_1d(np.asarray(votes_for))
+        ratio = np.asarray(log_r0, dtype=np.float64)
+        impossible = np.any(votes == 0, axis=-1) | np.isneginf(ratio)
+        with np.errstate(divide="ignore"):
+            gaps = np.log(np.maximum(votes, 1)) - np.log(np.array(self.budgets) - votes)
+        total = np.sum(gaps, axis=-1) + np.where(impossible, 0.0, ratio)
+        return np.where(impossible, 0.0, np.exp(np.minimum(0.0, total)))
+
+    def mean_acceptance(self, log_r0: npt.ArrayLike, preference: npt.ArrayLike) -> FloatArray:
+        """Return the average over K_i ~ Binomial(N_i, p_i); p_i of shape (..., m)."""
+        return average_over_votes(lambda votes: self.acceptance(log_r0, votes), preference, self.budgets)
+
+    def draw_acceptance(self, rng: np.random.Generator, log_r0: npt.ArrayLike, preference: npt.ArrayLike) -> FloatArray:
+        """Draw the votes of each pair; return the acceptance probability they give."""
+        return self.acceptance(log_r0, draw_votes(rng, preference, self.budgets))
+
+
+def draw_votes(rng: np.random.Generator, preference: npt.ArrayLike, budgets: tuple[int, ...]) -> IntArray:
+    """Draw K_i, one uniform a vote.
+
+    Args:
+        preference: p_i, shape (..., m).
+        budgets: N_i, length m.
+
+    Returns:
+        Votes for the proposal, shape (..., m).
+    """
+    chance = judges_last(preference, budgets)
+    votes: IntArray = np.zeros(chance.shape, dtype=np.int64)
+    for judge, budget in enumerate(budgets):
+        for _ in range(budget):
+            votes[..., judge] += rng.random(chance.shape[:-1]) < chance[..., judge]
+    return votes
+
+
+def average_over_votes(
+    acceptance: Callable[[IntArray], FloatArray | np.float64], preference: npt.ArrayLike, budgets: tuple[int, ...]
+) -> FloatArray:
+    """Return the sum over all tallies K of prod_i C(N_i, K_i) p_i^K_i (1 - p_i)^(N_i - K_i) times acceptance(K).
+
+    Args:
+        acceptance: takes one tally, shape (m,); returns shape (...).
+        preference: p_i, shape (..., m).
+        budgets: N_i, length m.
+    """
+    chance = judges_last(preference, budgets)
+    law = law_of_tallies(chance, budgets)
+    mean: FloatArray = np.zeros(chance.shape[:-1])
+    for tally in itertools.product(*(range(budget + 1) for budget in budgets)):
+        votes = np.array(tally, dtype=np.int64)
+        mean = mean + law(tally) * acceptance(votes)
+    return mean
+
+
+def judges_last(preference: npt.ArrayLike, budgets: tuple[int, ...]) -> FloatArray:
+    """Return `preference` as an array whose last axis has one entry for each budget.
+
+    Raises:
+        ValueError: it has another length, or an entry outside [0, 1].
+    """
+    chance = np.atleast_1d(np.asarray(preference, dtype=np.float64))
+    if chance.shape[-1] != len(budgets):
+        raise ValueError(f"preference has {chance.shape[-1]} judges, budgets has {len(budgets)}")
+    if not np.all((chance >= 0) & (chance <= 1)):
+        raise ValueError("preference must lie in [0, 1]")
+    return chance
+
+
+def checked_budgets(budgets: tuple[int, ...]) -> tuple[int, ...]:
+    """Return N_i as plain integers.
+
+    Raises:
+        ValueError: there is none, or one is not a whole number of at least 1.
+    """
+    if not budgets or any(budget != int(budget) or budget < 1 for budget in budgets):
+        raise ValueError(f"budgets must be whole numbers of at least 1, one for each judge, not {budgets}")
+    return tuple(int(budget) for budget in budgets)

@@ -1,8 +1,8 @@
 """Which object stands first, vote by vote, and what each way is exact for when voters lean to one side.
 
 The voter model: a lean of b adds b to the log-odds of whatever stands first, so judge i prefers x' to x with
-probability sigma(g_i + b) when x' stands first and sigma(g_i - b) when it stands second, g_i = s_i(x') - s_i(x).
-Each order below is a rule that asks judges (`sampler.rules`), its law given for any lean.
+probability sigma(g_i + b) when x' stands first and sigma(g_i - b) when it stands second, g_i = s_i(x') - s_i(x). Each
+order below is a rule that asks judges (`sampler.rules`), its law given for any lean.
 """
 
 from __future__ import annotations
@@ -14,12 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from sampler.acceptance import acceptance_probability, marginal_acceptance
-from sampler.rules.ballots import average_over_votes, checked_budgets, draw_votes, judges_last
-from sampler.rules.shape import FloatArray, log_odds
-
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
+from sampler.acceptance import FloatArray, acceptance_probability, marginal_acceptance
+from sampler.rules.base import log_odds
+from sampler.rules.n_vote import average_over_votes, checked_budgets, draw_votes, judges_last
 
 
 @dataclass(frozen=True)
@@ -40,10 +37,6 @@ class RandomOrder:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "budgets", checked_budgets(self.budgets))
-
-    def proposal_first(self, rng: np.random.Generator) -> tuple[BoolArray, ...]:
-        """Draw, for each judge, which of its N_i votes show x' first."""
-        return tuple(rng.random(budget) < 0.5 for budget in self.budgets)
 
     def mean_acceptance(self, log_r0: npt.ArrayLike, preference: npt.ArrayLike) -> FloatArray:
         """Return the acceptance averaged over sides and votes; `preference` without the lean, shape (..., m)."""
@@ -80,10 +73,6 @@ class BalancedOrder:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "budgets", _even(self.budgets))
-
-    def proposal_first(self, rng: np.random.Generator) -> tuple[BoolArray, ...]:
-        """Draw, for each judge, which of its N_i votes show x' first: a random half."""
-        return tuple(_half_first(rng, budget) for budget in self.budgets)
 
     def mean_acceptance(self, log_r0: npt.ArrayLike, preference: npt.ArrayLike) -> FloatArray:
         """Return the acceptance averaged over votes; `preference` without the lean, shape (..., m)."""
@@ -129,10 +118,6 @@ class TwoJudgeOrder:
         """The budget of each factor, length 2 m: judge 1 with x' first, with x' second, judge 2 with x' first, ..."""
         return _halves(self.budgets)
 
-    def proposal_first(self, rng: np.random.Generator) -> tuple[BoolArray, ...]:
-        """Draw, for each judge, which of its N_i votes show x' first: a random half."""
-        return tuple(_half_first(rng, budget) for budget in self.budgets)
-
     def mean_acceptance(self, log_r0: npt.ArrayLike, preference: npt.ArrayLike) -> FloatArray:
         """Return the acceptance averaged over votes; `preference` without the lean, shape (..., m)."""
         both = _both_orders(preference, self.budgets, self.lean)
@@ -142,9 +127,6 @@ class TwoJudgeOrder:
         """Draw the votes; return the acceptance probability they give."""
         votes = draw_votes(rng, _both_orders(preference, self.budgets, self.lean), self.factors)
         return np.asarray(acceptance_probability(log_r0, votes, self.factors))
-
-
-ORDERS = {order.name: order for order in (RandomOrder, BalancedOrder, TwoJudgeOrder)}
 
 
 def leaning(preference: npt.ArrayLike, lean: float) -> tuple[FloatArray, FloatArray]:
@@ -161,11 +143,6 @@ def _both_orders(preference: npt.ArrayLike, budgets: tuple[int, ...], lean: floa
 
 def _halves(budgets: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(budget // 2 for budget in budgets for _ in range(2))
-
-
-def _half_first(rng: np.random.Generator, budget: int) -> BoolArray:
-    # Drawn with random() alone, whose stream NumPy keeps between releases.
-    return np.argsort(rng.random(budget), kind="stable") < budget // 2
 
 
 def _even(budgets: tuple[int, ...]) -> tuple[int, ...]:

@@ -1,31 +1,17 @@
-"""QUEST: min(1, (n / n') exp((r(y') - r(y)) / beta)), r = logit(clip(QE, 1e-3, 1 - 1e-3)).
-
-Exact for p0(y) exp(r(y) / beta): the quality estimate QE (CometKiwi) becomes a log density, whatever people prefer.
-The suffix of a translation of n tokens is drawn again from a cut chosen uniformly, so r0 = n / n'.
-(Appendix, machine translation.)
-
-MARS: min(1, r0 (s(x') / s(x))^30), s = (min(QED, 0.7) + min((10 - SA) / 9, 0.7)) / 2.
-
-Exact for p0(x) s(x)^30, a target made of two computed properties and no judge; with r0 = 1, as the released
-MARS and the paper's molecular experiment take it, p0 and q are left out of the balance. (Appendix, de novo
-molecular design.)
-
-Rules that ask no judge: Base, which accepts every draw from p0, and what all such rules share.
-
-A campaign of such a rule has no questions and takes no votes. The paper's method Base is independent draws from p0
-without acceptance (section 1.1 of its stories, L1120).
-
-Rules that numbers decide which scorers give each object: MARS's, QUEST's, and powers and exponentials of any score.
+"""Rules that ask no judge: scorers' numbers decide (MARS, QUEST, any score), or nothing does (Base).
 
     score, form mars          min(1, r0 (s(x') / s(x))^beta)     s = (min(QED, 0.7) + min((10 - SA) / 9, 0.7)) / 2
     score, form power         min(1, r0 (s(x') / s(x))^beta)     s the scorer's number, 0 or more
     score, form exponential   min(1, r0 exp(beta (s(x') - s(x))))
     quest                     min(1, r0 exp((r(x') - r(x)) / beta))     r = logit(clip(s, 1e-3, 1 - 1e-3))
+    base                      1: independent draws from p0, the paper's method Base (section 1.1 of its stories, L1120)
 
-An object keeps its numbers, so each is exact for p0 times the factor of s. `mars.py` and `quest.py` say where the paper
-has them. A step waits until its two objects have their numbers (`tell_by_scores`); no judge is asked.
+An object keeps its numbers, so each is exact for p0 times the factor of s. With r0 = 1, as the released MARS and the
+paper's molecular experiment take it, p0 and q are left out of the balance (appendix, de novo molecular design). QUEST
+draws the suffix of a translation of n tokens again from a cut chosen uniformly, so r0 = n / n' (appendix, machine
+translation). A campaign of such a rule has no questions and takes no votes.
 
-The second half of a step whose rule goes by scorers' numbers: what `tell` is to votes.
+The second half of a step, what `tell` is to votes:
 
     ask(plan, position)                                   as ever (`chain.py`): log r0 is kept and U drawn, before
     tell_by_scores(rule, comparison, current, proposal)   ACCEPT iff U < the rule's acceptance, once all numbers are in
@@ -37,110 +23,72 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from sampler.acceptance import Verdict
+from sampler.acceptance import FloatArray, Verdict
 from sampler.chain import Comparison, State
-from sampler.declared import Declared, ui
+from sampler.declared import ui
 from sampler.judges.config import JudgeConfig
-from sampler.rules.shape import FloatArray, accept_by_weight, log_odds
+from sampler.rules.base import RuleDeclared, accept_by_weight, log_odds, verdict_by_numbers
 
-# The temperatures the paper compares.
-PUBLISHED_BETAS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+Scorer = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$", max_length=40)]
+Scores = Mapping[str, float]
+"""An object's numbers, by scorer."""
+MARS_SCORERS = ("qed", "synthetic_accessibility")
+"""QED and SA, as this program measures molecules."""
+MARS_BETA, QUEST_BETA = 30.0, 0.1
+_FORMS = {
+    "mars": "MARS: s = ½[min(QED, 0.7) + min((10 − SA)/9, 0.7)], the law is p0·s to the power β",
+    "power": "Power: the law is p0·s to the power β, for scores of 0 or more",
+    "exponential": "Exponential: the law is p0·exp(β·s)",
+}
 CLIP = 1e-3
+"""QUEST keeps quality estimates so far from 0 and 1."""
 
 
-@dataclass(frozen=True)
-class Quest:
-    """The rule of QUEST on `Quest.reward`.
+def mars_score(qed: npt.ArrayLike, sa: npt.ArrayLike) -> FloatArray:
+    """Return s, at most 0.7.
 
     Args:
-        beta: temperature; the paper compares `PUBLISHED_BETAS`.
+        qed: drug-likeness from 0 to 1, any shape.
+        sa: synthetic accessibility from 1 (easy) to 10 (hard), the same shape.
 
     Raises:
-        ValueError: beta is not positive.
+        ValueError: a property is out of its range.
     """
-
-    beta: float = 0.1
-    name: ClassVar[str] = "quest"
-
-    def __post_init__(self) -> None:
-        if not self.beta > 0:
-            raise ValueError(f"beta must be positive, not {self.beta}")
-
-    @staticmethod
-    def reward(quality: npt.ArrayLike) -> FloatArray:
-        """Return r = logit(clip(QE, 1e-3, 1 - 1e-3)), any shape."""
-        return log_odds(np.clip(np.asarray(quality, dtype=np.float64), CLIP, 1 - CLIP))
-
-    @staticmethod
-    def log_r0(length: npt.ArrayLike, proposed_length: npt.ArrayLike) -> FloatArray:
-        """Return log(n / n'), n and n' the tokens of y and y', any shape.
-
-        Raises:
-            ValueError: a length is less than 1.
-        """
-        before, after = np.asarray(length, dtype=np.float64), np.asarray(proposed_length, dtype=np.float64)
-        if not (np.all(before >= 1) and np.all(after >= 1)):
-            raise ValueError("lengths must be at least 1")
-        return np.asarray(np.log(before) - np.log(after))
-
-    def acceptance(self, log_r0: npt.ArrayLike, current: npt.ArrayLike, proposal: npt.ArrayLike) -> FloatArray:
-        """Return the acceptance probability for rewards r(y) and r(y'), all of one shape."""
-        before, after = np.asarray(current, dtype=np.float64), np.asarray(proposal, dtype=np.float64)
-        return accept_by_weight(log_r0, before / self.beta, after / self.beta)
+    likeness, hardness = np.asarray(qed, dtype=np.float64), np.asarray(sa, dtype=np.float64)
+    if not np.all((likeness >= 0) & (likeness <= 1)) or not np.all((hardness >= 1) & (hardness <= 10)):
+        raise ValueError("qed must lie in [0, 1] and sa in [1, 10]")
+    return np.asarray((np.minimum(likeness, 0.7) + np.minimum((10 - hardness) / 9, 0.7)) / 2)
 
 
-@dataclass(frozen=True)
-class Mars:
-    """The rule of MARS on `Mars.score`.
+def accept_by_power(
+    log_r0: npt.ArrayLike, current: npt.ArrayLike, proposal: npt.ArrayLike, beta: float = MARS_BETA
+) -> FloatArray:
+    """Return min(1, r0 (s(x') / s(x))^beta), the rule of MARS, for scores of 0 or more, all of one shape.
 
-    Args:
-        beta: the default of MARS is 30.
+    Raises:
+        ValueError: a score is negative.
     """
-
-    beta: float = 30.0
-    name: ClassVar[str] = "mars"
-
-    @staticmethod
-    def score(qed: npt.ArrayLike, sa: npt.ArrayLike) -> FloatArray:
-        """Return s, at most 0.7.
-
-        Args:
-            qed: drug-likeness from 0 to 1, any shape.
-            sa: synthetic accessibility from 1 (easy) to 10 (hard), the same shape.
-
-        Raises:
-            ValueError: a property is out of its range.
-        """
-        likeness, hardness = np.asarray(qed, dtype=np.float64), np.asarray(sa, dtype=np.float64)
-        if not np.all((likeness >= 0) & (likeness <= 1)) or not np.all((hardness >= 1) & (hardness <= 10)):
-            raise ValueError("qed must lie in [0, 1] and sa in [1, 10]")
-        return np.asarray((np.minimum(likeness, 0.7) + np.minimum((10 - hardness) / 9, 0.7)) / 2)
-
-    def acceptance(self, log_r0: npt.ArrayLike, current: npt.ArrayLike, proposal: npt.ArrayLike) -> FloatArray:
-        """Return the acceptance probability for scores s(x) and s(x'), all of one shape.
-
-        Raises:
-            ValueError: a score is negative.
-        """
-        before, after = np.asarray(current, dtype=np.float64), np.asarray(proposal, dtype=np.float64)
-        if not (np.all(before >= 0) and np.all(after >= 0)):
-            raise ValueError("scores must not be negative")
-        with np.errstate(divide="ignore"):
-            return accept_by_weight(log_r0, self.beta * np.log(before), self.beta * np.log(after))
+    before, after = np.asarray(current, dtype=np.float64), np.asarray(proposal, dtype=np.float64)
+    if not (np.all(before >= 0) and np.all(after >= 0)):
+        raise ValueError("scores must not be negative")
+    with np.errstate(divide="ignore"):
+        return accept_by_weight(log_r0, beta * np.log(before), beta * np.log(after))
 
 
-class UnjudgedConfig(Declared):
+def quest_reward(quality: npt.ArrayLike) -> FloatArray:
+    """Return r = logit(clip(QE, 1e-3, 1 - 1e-3)) of quality estimates, any shape."""
+    return log_odds(np.clip(np.asarray(quality, dtype=np.float64), CLIP, 1 - CLIP))
+
+
+class UnjudgedConfig(RuleDeclared):
     """What rules without judges have in common."""
 
-    objects_shown: ClassVar[int] = 0
-    """How many objects a judge sees at a time: there is no judge."""
     asks_judges: ClassVar[bool] = False
     """Whether somebody answers questions."""
 
@@ -148,14 +96,6 @@ class UnjudgedConfig(Declared):
         """Yield that there must be no judge, if there is one."""
         if judges:
             yield "judges", "must be empty, []: this rule asks nobody"
-
-    def unbalanced(self, judges: Sequence[JudgeConfig]) -> Iterator[tuple[str, str]]:
-        """Yield nothing: nobody sees two objects in an order."""
-        yield from ()
-
-    def kernel_misfits(self, kernel: BaseModel) -> Iterator[tuple[str, str]]:
-        """Yield the field and the reason of a kernel that does not go with the rule."""
-        yield from ()
 
 
 class BaseConfig(UnjudgedConfig):
@@ -183,19 +123,6 @@ class BaseConfig(UnjudgedConfig):
         """Yield that the kernel must be independent draws: anything else that is always accepted leaves p0."""
         if getattr(kernel, "kind", None) != "independent":
             yield "kernel", "must be 'independent' under rule 'base': only fresh draws from p0 may all be accepted"
-
-
-Scorer = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$", max_length=40)]
-Scores = Mapping[str, float]
-"""An object's numbers, by scorer."""
-MARS_SCORERS = ("qed", "synthetic_accessibility")
-"""QED and SA, as this program measures molecules."""
-MARS_BETA, QUEST_BETA = 30.0, 0.1
-_FORMS = {
-    "mars": "MARS: s = ½[min(QED, 0.7) + min((10 − SA)/9, 0.7)], the law is p0·s to the power β",
-    "power": "Power: the law is p0·s to the power β, for scores of 0 or more",
-    "exponential": "Exponential: the law is p0·exp(β·s)",
-}
 
 
 class ScoreConfig(UnjudgedConfig):
@@ -244,11 +171,11 @@ class ScoreConfig(UnjudgedConfig):
             ValueError: a number is out of its range: see `unusable`.
         """
         if self.form == "mars":
-            before, after = (Mars.score(*numbers) for numbers in (current, proposal))
-            return float(Mars(self.beta).acceptance(log_r0, before, after))
+            before, after = (mars_score(*numbers) for numbers in (current, proposal))
+            return float(accept_by_power(log_r0, before, after, self.beta))
         (one,), (other,) = current, proposal
         if self.form == "power":
-            return float(Mars(self.beta).acceptance(log_r0, one, other))
+            return float(accept_by_power(log_r0, one, other, self.beta))
         return float(accept_by_weight(log_r0, self.beta * one, self.beta * other))
 
     def unusable(self, scorer: str, number: float) -> str:
@@ -302,9 +229,8 @@ class QuestConfig(UnjudgedConfig):
 
     def acceptance(self, log_r0: float, current: Sequence[float], proposal: Sequence[float]) -> float:
         """Return the acceptance probability for the quality estimates of x and of x'."""
-        rule = Quest(self.beta)
-        before, after = (rule.reward(quality) for (quality,) in (current, proposal))
-        return float(rule.acceptance(log_r0, before, after))
+        before, after = (quest_reward(quality) / self.beta for (quality,) in (current, proposal))
+        return float(accept_by_weight(log_r0, before, after))
 
     def unusable(self, scorer: str, number: float) -> str:
         """Return nothing: whatever the number, it is clipped."""
@@ -347,10 +273,5 @@ def tell_by_scores(rule: ScoredConfig, comparison: Comparison[State], current: S
     Raises:
         ValueError: as `numbers_of`.
     """
-    if comparison.is_identity:
-        return Verdict.ACCEPT
     before, after = (numbers_of(rule, given) for given in (current, proposal))
-    if before is None or after is None:
-        return Verdict.UNDECIDED
-    accepted = comparison.uniform < rule.acceptance(comparison.log_r0, before, after)
-    return Verdict.ACCEPT if accepted else Verdict.REJECT
+    return verdict_by_numbers(rule, comparison, before, after)

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sampler import Verdict, acceptance_probability, askable, marginal_acceptance, verdict
-from sampler.rules import InvalidPlugIn, NVote
+from sampler.rules.n_vote import InvalidPlugIn, NVote
 from sampler.rules.order import RandomOrder, TwoJudgeOrder
 
 decimal.getcontext().prec = 60

@@ -12,7 +12,7 @@ import pytest
 from sampler import NVote, Purpose, stream
 from sampler.exact import imbalance, log_base_ratio, stationary, target, total_variation, transitions_of
 from sampler.kernels.learned_fragments import EditorChangedError
-from sampler.rules.scored import Mars
+from sampler.rules.scored import accept_by_power
 from sampler.spaces.molecules.vocabulary import Vocabulary
 from tests.support.sampling import (
     SMALL_SPACES,
@@ -98,7 +98,7 @@ def test_the_rule_of_mars_keeps_detailed_balance_with_its_own_target(name):
     states, log_p0, q = solved(name)
     score = np.random.default_rng(8).uniform(0.3, 0.7, len(states))
     ratio = claimed_ratios(learned(SMALL_SPACES[name]), states, q)
-    chain = transitions_of(q, Mars().acceptance(ratio, score[:, None], score[None, :]))
+    chain = transitions_of(q, accept_by_power(ratio, score[:, None], score[None, :]))
     law = target(log_p0, 30 * np.log(score)[None])
     assert imbalance(law, chain) < TOLERANCE
 

@@ -73,6 +73,7 @@ def test_what_does_not_fit_is_refused_with_the_reason(changes, path, reason):
     [
         # Means 4 and 5 on 1 to 10, then 3 and 1.5: the sum of the gaps in tenths.
         ("separate", (2, 1), [[3, 5], [5]], [[2, 4], [5]], 0.8 * math.exp(-0.1)),
+        ("separate", (1, 1, 1), [[10], [1], [7]], [[1], [4], [7]], 0.8 * math.exp(-0.6)),
         ("joint", (2,), [[7, 8]], [[4, 5]], 0.8 * math.exp(-0.3)),
         ("difference", (2,), [[7, 8]], [[7, 7]], 0.8 * math.exp(-0.5)),
         ("power", (1,), [[10]], [[9]], 0.8 * 0.9**30),

@@ -10,21 +10,16 @@ import pytest
 from sampler import (
     BalancedOrder,
     InvalidPlugIn,
-    Mars,
     NVote,
     Oracle,
-    PointwiseDifference,
-    PointwiseJoint,
-    PointwisePower,
-    PointwiseSeparate,
-    Quest,
+    PointwiseConfig,
     RandomOrder,
     TwoJudgeOrder,
     target,
     transition_matrix,
 )
 from sampler.exact import log_base_ratio, transitions_of
-from sampler.rules.scored import PUBLISHED_BETAS
+from sampler.rules.scored import QuestConfig, accept_by_power, mars_score
 from tests.support.sampling import (
     LOPSIDED,
     averaged,
@@ -109,58 +104,41 @@ def test_drawn_acceptance_has_the_mean_that_the_rule_claims(rule):
     assert abs(drawn.mean() - rule.mean_acceptance(-0.3, preference)) <= 4 * drawn.std() / math.sqrt(draws) + ROUNDING
 
 
-def test_separate_ratings_are_divided_by_the_highest_and_summed():
-    rule = PointwiseSeparate()
-    # (1 - 10) / 10 + (4 - 1) / 10 + 0 = -6/10, on both scales
-    assert rule.acceptance(0.0, [10, 1, 7], [1, 4, 7]) == close(math.exp(-0.6))
-    assert PointwiseSeparate(lowest=0).acceptance(0.0, [10, 1, 7], [1, 4, 7]) == close(math.exp(-0.6))
-    assert rule.acceptance(math.log(0.5), [1, 1, 1], [10, 10, 10]) == 1.0
-    images = PointwiseSeparate(lowest=0, highest=10)
-    assert images.acceptance(0.0, [5, 5, 5], [5, 0, 5]) == close(math.exp(-0.5))
-    assert rule.acceptance(np.zeros(4), np.full((4, 3), 5), np.full((4, 3), 4)).shape == (4,)
-
-
 def test_mars_caps_each_property_at_seven_tenths():
-    assert Mars.score(0.9, 1.0) == close(0.7)
-    assert Mars.score(0.5, 5.5) == close((0.5 + 0.5) / 2)
-    assert Mars.score(0.0, 10.0) == 0.0
-    assert Mars().acceptance(0.0, Mars.score(0.5, 5.5), Mars.score(0.48, 5.5)) == close(0.98**30)
+    assert mars_score(0.9, 1.0) == close(0.7)
+    assert mars_score(0.5, 5.5) == close((0.5 + 0.5) / 2)
+    assert mars_score(0.0, 10.0) == 0.0
+    assert accept_by_power(0.0, mars_score(0.5, 5.5), mars_score(0.48, 5.5)) == close(0.98**30)
 
 
 def test_mars_leaves_a_state_of_score_zero_and_never_enters_one():
-    assert Mars().acceptance(-50.0, 0.0, 0.01) == 1.0
-    assert Mars().acceptance(-math.inf, 0.0, 0.3) == 0.0
-    assert Mars().acceptance(0.0, 0.3, 0.0) == 0.0
+    assert accept_by_power(-50.0, 0.0, 0.01) == 1.0
+    assert accept_by_power(-math.inf, 0.0, 0.3) == 0.0
+    assert accept_by_power(0.0, 0.3, 0.0) == 0.0
 
 
-def test_quest_is_a_gibbs_law_of_the_logit():
-    assert Quest.reward(0.8) == close(math.log(4))
-    assert Quest.reward([0.0, 1.0]) == close([math.log(1 / 999), math.log(999)])
-    assert Quest.log_r0(12, 18) == close(math.log(12 / 18))
-    assert Quest.log_r0(1, 1) == 0.0
+def test_quest_is_a_gibbs_law_of_the_logit_that_overflows_at_no_published_temperature():
     # (12 / 18) exp(log(4 / 9) / 0.5), with rewards log 9 and log 4
-    value = Quest(0.5).acceptance(Quest.log_r0(12, 18), Quest.reward(0.9), Quest.reward(0.8))
+    value = QuestConfig(scorer="qe", beta=0.5).acceptance(math.log(12 / 18), [0.9], [0.8])
     assert value == close(12 / 18 * (4 / 9) ** 2)
+    for beta in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5):
+        rule = QuestConfig(scorer="qe", beta=beta)
+        assert rule.acceptance(0.0, [0.0], [1.0]) == 1.0
+        assert rule.acceptance(0.0, [1.0], [0.0]) == pytest.approx(999.0 ** (-2 / beta), rel=1e-9, abs=1e-300)
 
 
-@pytest.mark.parametrize("beta", PUBLISHED_BETAS)
-def test_quest_does_not_overflow_at_any_published_temperature(beta):
-    worst, best = Quest.reward([0.0, 1.0])
-    assert Quest(beta).acceptance(0.0, worst, best) == 1.0
-    assert Quest(beta).acceptance(0.0, best, worst) == pytest.approx(999.0 ** (-2 / beta), rel=1e-9, abs=1e-300)
-
-
-def test_score_rules_keep_the_law_of_fixed_scores():
-    ratings = np.array([3.0, 7.5, 5.0, 9.0, 1.0])
-    q = neighbours_law(LOPSIDED)
-    laws = {
-        PointwiseJoint(): ratings / 10,
-        PointwiseDifference(): ratings,
-        PointwisePower(5): 5 * np.log(ratings),
-        Quest(3.0): ratings / 3,
-    }
-    log_r0 = log_base_ratio(LOPSIDED.log_p0, q)
-    for rule, log_tilt in laws.items():
-        pi = target(LOPSIDED.log_p0, log_tilt[None])
-        before, after = np.broadcast_to(ratings[:, None], q.shape), np.broadcast_to(ratings, q.shape)
-        assert imbalance(pi, transitions_of(q, rule.acceptance(log_r0, before, after))) < ROUNDING
+@pytest.mark.parametrize(
+    ("form", "log_tilt"),
+    [
+        ("joint", lambda ratings: ratings / 10),
+        ("difference", lambda ratings: ratings),
+        ("power", lambda ratings: 30 * np.log(ratings)),
+    ],
+)
+def test_rules_that_rate_keep_the_law_of_fixed_ratings(form, log_tilt):
+    ratings, q = np.array([3.0, 7.5, 5.0, 9.0, 1.0]), neighbours_law(LOPSIDED)
+    rule, log_r0 = PointwiseConfig(form=form), log_base_ratio(LOPSIDED.log_p0, q)
+    acceptance = [
+        [rule.acceptance(log_r0[x, y], ratings[[x]], ratings[[y]]) for y in range(len(q))] for x in range(len(q))
+    ]
+    assert imbalance(target(LOPSIDED.log_p0, log_tilt(ratings)[None]), transitions_of(q, acceptance)) < ROUNDING
