@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from prefmh_web.accounts.links import sign_in_path
 from prefmh_web.campaigns.models import Annotator
-from prefmh_web.console.tabs import TABS
+from prefmh_web.console.views.common import TABS
 from tests.flows.test_browser import open_page as open_page
 from tests.flows.test_keyboard import Keyboard
 from tests.support.campaigns import make_campaign, make_config, vote_until_finished

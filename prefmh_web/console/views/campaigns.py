@@ -1,78 +1,58 @@
-"""The researcher's pages: list, watch, and change a campaign's state."""
+"""A campaign's own page, the list of them, and each change that a button of theirs makes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
+from typing import Any
 
+from django import forms
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_POST, require_safe
+from django.template.defaultfilters import pluralize
 
 import sampler
 from prefmh_web.accounts.roles import SignedInRequest, is_researcher
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.lifecycle import access
+from prefmh_web.campaigns.lifecycle import access, changes, deletion, extension, scorers
 from prefmh_web.campaigns.lifecycle.access import Right
+from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Campaign, State
 from prefmh_web.campaigns.monitoring.steps import problems_in
 from prefmh_web.campaigns.started import objects
 from prefmh_web.console.board import board_for
 from prefmh_web.console.estimates import asks_models
-from prefmh_web.console.forms.changes import CapFields
+from prefmh_web.console.forms.changes import CapFields, ExtensionFields, NameForm
 from prefmh_web.console.forms.copies import PilotForm
-from prefmh_web.console.tabs import frame
+from prefmh_web.console.views.common import (
+    back_to_setup,
+    campaign_action,
+    campaign_for,
+    frame,
+    get_page,
+    told,
+)
 from prefmh_web.objects import media
 from prefmh_web.participants.limits import estimate_of, spending_of
 from prefmh_web.participants.recruiting import terms_of
 from prefmh_web.setup import apply, copies
-from prefmh_web.transport import rate_limits
 
-A_PAGE = 50
-posts_by_user = rate_limits.posts("forms", rate_limits.by_user)
+_A_PAGE = 50
 
 
-def campaign_for(request: HttpRequest, campaign_id: int, right: Right = Right.WATCH) -> access.SeenCampaign:
-    """Return a campaign in which the signed-in person has this right; 404 for everybody else."""
-    found = access.campaigns_for(request.user, right).select_related("catalog", "owner")
-    return get_object_or_404(found, pk=campaign_id)
-
-
-def told(request: HttpRequest, campaign: Campaign, reason: lifecycle.NotPossible) -> HttpResponse:
-    """Show on the campaign's page, or on the list where the campaign is no more, why a change was not possible."""
-    messages.error(request, str(reason))
-    return redirect("console:campaigns") if isinstance(reason, lifecycle.Deleted) else redirect(campaign)
-
-
-def told_at_setup(request: HttpRequest, campaign: Campaign, reason: lifecycle.NotPossible) -> HttpResponse:
-    """Show on the page with the setup, where the form stands that asked for it, why a change was not possible."""
-    if isinstance(reason, lifecycle.Deleted):
-        return told(request, campaign, reason)
-    messages.error(request, str(reason))
-    return back_to_setup(campaign)
-
-
-def back_to_setup(campaign: Campaign) -> HttpResponse:
-    """Go to the page that shows a campaign's setup, links and members: of a draft, its only one."""
-    return redirect(campaign) if campaign.is_draft else redirect("console:edit", campaign.pk)
-
-
-@login_required
-@require_safe
+@get_page
 def campaigns(request: HttpRequest) -> HttpResponse:
     """List the campaigns that the signed-in person may see: those that are archived, or the others."""
     is_archived = "archived" in request.GET
     found = access.campaigns_for(request.user).filter(archived_at__isnull=not is_archived)
-    page = Paginator(found, A_PAGE).get_page(request.GET.get("page"))
+    page = Paginator(found, _A_PAGE).get_page(request.GET.get("page"))
     context = {"page": page, "is_archived": is_archived, "may_create": is_researcher(request.user)}
     return render(request, "console/campaigns.html", context)
 
 
-@login_required
-@require_safe
+@get_page
 def campaign(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     """Show a campaign live: a draft, or the first tab of one that has started."""
     found = campaign_for(request, campaign_id)
@@ -112,37 +92,107 @@ def _invited(request: HttpRequest, campaign: Campaign) -> dict[str, object]:
     return {"invitation": invitation, "platform": platform, "link": link}
 
 
-@login_required
-@require_POST
-@posts_by_user
-def transition(request: HttpRequest, campaign_id: int, change: Callable[[Campaign], None]) -> HttpResponse:
+@campaign_action(Right.RUN, told)
+def transition(request: HttpRequest, campaign: Campaign, change: Callable[[Campaign], None]) -> HttpResponse:
     """Start, pause or resume a campaign, or end its warm-up."""
-    campaign = campaign_for(request, campaign_id, Right.RUN)
-    try:
-        change(campaign)
-    except lifecycle.NotPossible as reason:
-        return told(request, campaign, reason)
+    change(campaign)
     return redirect(campaign)
 
 
-@login_required
-@require_POST
-@posts_by_user
-def discard(request: HttpRequest, campaign_id: int) -> HttpResponse:
+@campaign_action(Right.OWN, told)
+def discard(request: HttpRequest, campaign: Campaign) -> HttpResponse:
     """Delete a draft."""
-    campaign = campaign_for(request, campaign_id, Right.OWN)
-    try:
-        lifecycle.discard(campaign)
-    except lifecycle.NotPossible as reason:
-        return told(request, campaign, reason)
+    lifecycle.discard(campaign)
     messages.info(request, f"“{campaign.name}” has been deleted.")
     return redirect("console:campaigns")
 
 
-@login_required
-@require_safe
+@get_page
 def picture(request: HttpRequest, state_id: int) -> HttpResponse:
     """Send an object's picture to those who may see its campaign."""
     visible = State.objects.filter(campaign__in=access.campaigns_for(request.user).values("pk"))
     state = get_object_or_404(visible.select_related("campaign"), pk=state_id)
     return media.response(request, state.campaign.object_kind, objects.stored(state))
+
+
+@campaign_action(Right.OWN)
+def rename(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
+    """Give a campaign another name."""
+    if fields := _read(request, NameForm):
+        changes.rename(campaign, fields["name"], request.user)
+        messages.info(request, "The campaign has its new name.")
+    return back_to_setup(campaign)
+
+
+@campaign_action(Right.OWN)
+def change_caps(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
+    """Change what a started campaign's models may take."""
+    if fields := _read(request, CapFields):
+        caps = campaign.config.caps.model_copy(update={"cost": fields["cost_cap"], "requests": fields["request_cap"]})
+        changes.apply(campaign, campaign.typed_config.model_copy(update={"caps": caps}), request.user)
+        messages.info(request, f"The caps are changed.{_how_to_go_on(campaign)}")
+    return back_to_setup(campaign)
+
+
+@campaign_action(Right.OWN)
+def extend(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
+    """Let each chain of a started campaign walk further steps."""
+    if fields := _read(request, ExtensionFields):
+        extension.extend(campaign, fields["steps"], request.user)
+        messages.info(request, f"Each chain walks {campaign.config.steps} steps now.{_how_to_go_on(campaign)}")
+    return back_to_setup(campaign)
+
+
+def _read(request: HttpRequest, kind: type[forms.Form]) -> dict[str, Any] | None:
+    """Return what was sent of a form; None where something is wrong with it, which is told."""
+    form = kind(request.POST)
+    for name, problems in form.errors.items():
+        messages.error(request, f"{form.fields[name].label}: {' '.join(map(str, problems))} Nothing was changed.")
+    return form.cleaned_data if form.is_valid() else None
+
+
+def _how_to_go_on(campaign: Campaign) -> str:
+    return " Press Resume to go on." if campaign.status == campaign.Status.PAUSED else ""
+
+
+@campaign_action(Right.OWN)
+def archive(request: SignedInRequest, campaign: Campaign, is_archived: bool) -> HttpResponse:
+    """Take a campaign off the list, or put it back."""
+    deletion.archive(campaign, is_archived, request.user)
+    messages.info(request, "The campaign is archived." if is_archived else "The campaign is on the list again.")
+    return redirect(campaign)
+
+
+@campaign_action(Right.OWN)
+def delete(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
+    """Delete a campaign that has started, with all its data."""
+    deletion.request(campaign, request.POST.get("name", ""))
+    messages.info(request, f"“{campaign.name}” is being deleted, with its votes and its people.")
+    return redirect("console:campaigns")
+
+
+@campaign_action(Right.RUN)
+def ask_judges_again(request: HttpRequest, campaign: Campaign) -> HttpResponse:
+    """Take up the turns, and the model judges, that waited for somebody to see to what was wrong."""
+    if not campaign.is_under_way:
+        messages.error(request, f"Nothing is asked again: the campaign is {campaign.get_status_display().lower()}.")
+        return redirect(campaign)
+    taken = turns.try_again(campaign)
+    messages.info(request, f"{taken} question{pluralize(taken)} asked again.")
+    return redirect(campaign)
+
+
+@campaign_action(Right.RUN)
+def accept(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
+    """Let the model that a judge's server has turned to count as that judge from now on."""
+    scorers.accept(campaign, request.user)
+    messages.info(request, "The new model is used from now on. The export shows which votes it cast.")
+    return redirect(campaign)
+
+
+@campaign_action(Right.RUN)
+def ask_scorers_again(request: HttpRequest, campaign: Campaign) -> HttpResponse:
+    """Ask the scorers again that have stopped, and about the objects without a score."""
+    scorers.try_again(campaign)
+    messages.info(request, "The scorers are asked again.")
+    return redirect(campaign)

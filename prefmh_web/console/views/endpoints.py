@@ -1,18 +1,21 @@
-"""The researcher's model endpoints: register, test with one click, see how they are doing."""
+"""A researcher's model endpoints (registered, tested, with what they have done), and the tokens of their programs."""
+
+from __future__ import annotations
 
 from typing import ClassVar
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.db import IntegrityError
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.cache import never_cache
 
-from prefmh_web.accounts.roles import SignedInRequest, is_researcher
+from prefmh_web.accounts import tokens as kept
+from prefmh_web.accounts.models import ApiToken
+from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.model_judges.frozen_judges import using
-from prefmh_web.console.views.campaigns import posts_by_user
+from prefmh_web.console.views.common import for_researchers, form_page, get_page, post_action
 from prefmh_web.endpoints import testing
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
@@ -88,23 +91,18 @@ class EndpointForm(forms.ModelForm):
         return name
 
 
-@login_required
-@require_safe
+@get_page
+@for_researchers
 def endpoints(request: SignedInRequest) -> HttpResponse:
     """List the researcher's endpoints with what they have done and cost."""
-    if not is_researcher(request.user):
-        return render(request, "console/researchers_only.html", status=403)
     mine = list(Endpoint.objects.filter(owner=request.user))
     return render(request, "console/endpoints.html", {"endpoints": [_card(each) for each in mine]})
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
-@posts_by_user
+@form_page
+@for_researchers
 def edit(request: SignedInRequest, endpoint_id: int | None = None) -> HttpResponse:
     """Register an endpoint, or change one."""
-    if not is_researcher(request.user):
-        return render(request, "console/researchers_only.html", status=403)
     endpoint = Endpoint(owner=request.user) if endpoint_id is None else _mine(request, endpoint_id)
     form = EndpointForm(request.POST or None, instance=endpoint)
     if request.method == "POST" and form.is_valid():
@@ -116,9 +114,7 @@ def edit(request: SignedInRequest, endpoint_id: int | None = None) -> HttpRespon
     return render(request, "console/endpoint.html", {"form": form, "endpoint": endpoint})
 
 
-@login_required
-@require_POST
-@posts_by_user
+@post_action
 def test(request: SignedInRequest, endpoint_id: int) -> HttpResponse:
     """Begin a test of an endpoint; its card shows how far it is, and what it saw."""
     endpoint = _mine(request, endpoint_id)
@@ -131,25 +127,20 @@ def test(request: SignedInRequest, endpoint_id: int) -> HttpResponse:
     return redirect("console:endpoints")
 
 
-@login_required
-@require_safe
+@get_page
 def progress(request: SignedInRequest, endpoint_id: int) -> HttpResponse:
     """Show an endpoint's card as it is now."""
     return render(request, "console/_endpoint.html", _card(_mine(request, endpoint_id)))
 
 
-@login_required
-@require_POST
-@posts_by_user
+@post_action
 def stop(request: SignedInRequest, endpoint_id: int) -> HttpResponse:
     """Stop a test."""
     testing.stop(_mine(request, endpoint_id))
     return redirect("console:endpoints")
 
 
-@login_required
-@require_POST
-@posts_by_user
+@post_action
 def remove(request: SignedInRequest, endpoint_id: int) -> HttpResponse:
     """Remove an endpoint that no campaign has used."""
     endpoint = _mine(request, endpoint_id)
@@ -173,3 +164,40 @@ def _figures(endpoint: Endpoint) -> dict[str, float | None]:
     totals = endpoint.totals()
     latency = totals["seconds"] / totals["answered"] if totals["answered"] else None
     return totals | {"errors": totals["requests"] - totals["answered"], "latency": latency}
+
+
+class TokenForm(forms.Form):
+    """What a token is called, and what it may do."""
+
+    name = forms.CharField(
+        max_length=60, label="Name", help_text="For you: which program has it, such as “analysis notebook”."
+    )
+    scope = forms.ChoiceField(
+        choices=ApiToken.Scope.choices, widget=forms.RadioSelect, initial=ApiToken.Scope.READ, label="It may"
+    )
+
+
+@form_page
+@never_cache
+def tokens(request: SignedInRequest) -> HttpResponse:
+    """List the tokens, and create one, which this answer alone shows."""
+    form = TokenForm(request.POST if request.method == "POST" else None)
+    plain = ""
+    if form.is_bound and form.is_valid():
+        try:
+            scope = ApiToken.Scope(form.cleaned_data["scope"])
+            _, plain = kept.make(request.user, form.cleaned_data["name"], scope)
+            form = TokenForm()
+        except kept.TokenLimitError as reason:
+            form.add_error(None, str(reason))
+    context = {"form": form, "tokens": kept.live_tokens(request.user), "plain": plain}
+    return render(request, "console/tokens.html", context, status=400 if form.errors else 200)
+
+
+@post_action
+def withdraw(request: SignedInRequest, token_id: int) -> HttpResponse:
+    """Let no program in by a token any more."""
+    token = get_object_or_404(ApiToken, pk=token_id, owner=request.user)
+    kept.withdraw(token)
+    messages.info(request, f"The token “{token.name}” is withdrawn. Programs that use it are refused from now on.")
+    return redirect("console:tokens")

@@ -1,39 +1,58 @@
-"""The people of a campaign, for its owner and managers. Only the owner sees how platforms name them."""
+"""The people of a campaign: how they come and what they are asked, who they are, their pay, and forgetting them.
+
+Managers see who takes part; only the owner sees how platforms name them, and changes what is asked and paid.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import chain
+from types import ModuleType
+
+from asgiref.sync import sync_to_async
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_POST, require_safe
+from django.template.defaultfilters import pluralize
 
 from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.lifecycle import access
+from prefmh_web.campaigns.lifecycle import access, changes
 from prefmh_web.campaigns.lifecycle.access import Right
-from prefmh_web.campaigns.models import Annotator, Invitation
+from prefmh_web.campaigns.models import Annotator, Campaign, Invitation
+from prefmh_web.campaigns.record import export
 from prefmh_web.campaigns.voters import key_of
 from prefmh_web.config import Outcome
-from prefmh_web.console.forms.erasure import ErasureForm
+from prefmh_web.console.forms.erasure import ErasureForm, ForceForm
 from prefmh_web.console.forms.people import BonusForm, ExclusionForm, PeopleForm
-from prefmh_web.console.tabs import frame
-from prefmh_web.console.views.campaigns import campaign_for, posts_by_user
-from prefmh_web.participants import attention, exclusion, payments, speed
+from prefmh_web.console.forms.study_forms import ParticipantsForm, ProtocolForm
+from prefmh_web.console.views.common import (
+    attachment,
+    campaign_action,
+    campaign_for,
+    form_page,
+    frame,
+    get_page,
+    told,
+)
+from prefmh_web.participants import answers as answer_table
+from prefmh_web.participants import attention, erasure, exclusion, limits, payments, speed
+from prefmh_web.participants.models import Participation
 from prefmh_web.participants.people import Person, people_of, person_of
+from prefmh_web.recruiters import RECRUITERS
+from prefmh_web.transport.downloads import stream
 
-A_PAGE = 100
+_A_PAGE = 100
 
 
-@login_required
-@require_safe
+@get_page
 def people(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     """Show who takes part, in the order and with the limits of the address."""
     campaign = campaign_for(request, campaign_id, Right.RUN)
     form, everybody = PeopleForm(request.GET), people_of(campaign)
-    pages = Paginator(form.shown(everybody), A_PAGE)
+    pages = Paginator(form.shown(everybody), _A_PAGE)
     context = frame(request, campaign) | {
         "form": form,
         "panel": campaign.has_panel,
@@ -46,65 +65,50 @@ def people(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     return render(request, "console/people.html", context, status=200 if form.is_valid() else 400)
 
 
-@login_required
-@require_safe
+@get_page
 def person(request: SignedInRequest, campaign_id: int, voter: int) -> HttpResponse:
     """Show one of them."""
-    campaign, annotator = _found(request, campaign_id, voter)
-    return shown(request, campaign, annotator)
+    campaign = campaign_for(request, campaign_id, Right.RUN)
+    return _shown(request, campaign, _annotator(campaign, voter))
 
 
-@login_required
-@require_POST
-@posts_by_user
-def end(request: SignedInRequest, campaign_id: int, voter: int) -> HttpResponse:
+def _told_at_person(request: HttpRequest, campaign: Campaign, reason: NotPossible) -> HttpResponse:
+    messages.error(request, str(reason))
+    assert request.resolver_match is not None
+    return redirect("console:person", campaign.pk, request.resolver_match.kwargs["voter"])
+
+
+@campaign_action(Right.RUN, _told_at_person)
+def end(request: SignedInRequest, campaign: access.SeenCampaign, voter: int) -> HttpResponse:
     """End somebody's part."""
-    campaign, annotator = _found(request, campaign_id, voter)
+    annotator = _annotator(campaign, voter)
     form = ExclusionForm(request.POST, person=person_of(annotator))
     if not form.is_valid():
-        return shown(request, campaign, annotator, end=form)
-    try:
-        if form.cleaned_data.get("with_link") and annotator.invitation:
-            # First: nobody comes back in between.
-            access.revoke(annotator.invitation)
-        exclusion.exclude(annotator, request.user, form.grounds, is_paid=form.pays)
-    except NotPossible as reason:
-        messages.error(request, str(reason))
-    else:
-        _tell(request, person_of(annotator))
+        return _shown(request, campaign, annotator, end=form)
+    if form.cleaned_data.get("with_link") and annotator.invitation:
+        # First: nobody comes back in between.
+        access.revoke(annotator.invitation)
+    exclusion.exclude(annotator, request.user, form.grounds, is_paid=form.pays)
+    _tell(request, person_of(annotator))
     return redirect("console:person", campaign.pk, voter)
 
 
-@login_required
-@require_POST
-@posts_by_user
-def bonus(request: SignedInRequest, campaign_id: int, voter: int) -> HttpResponse:
+@campaign_action(Right.OWN, _told_at_person)
+def bonus(request: SignedInRequest, campaign: access.SeenCampaign, voter: int) -> HttpResponse:
     """Store what somebody is paid beside the pay."""
-    campaign, annotator = found_by_owner(request, campaign_id, voter)
-    form = BonusForm(request.POST)
+    annotator, form = _annotator(campaign, voter), BonusForm(request.POST)
     if not form.is_valid():
-        return shown(request, campaign, annotator, bonus=form)
-    try:
-        payments.set_bonus(annotator, form.cleaned_data["bonus"], by=request.user)
-        messages.info(request, "Saved.")
-    except NotPossible as reason:
-        messages.error(request, str(reason))
+        return _shown(request, campaign, annotator, bonus=form)
+    payments.set_bonus(annotator, form.cleaned_data["bonus"], by=request.user)
+    messages.info(request, "Saved.")
     return redirect("console:person", campaign.pk, voter)
 
 
-def found_by_owner(request: HttpRequest, campaign_id: int, voter: int) -> tuple[access.SeenCampaign, Annotator]:
-    """Return a campaign and one of its people to its owner; 404 for everybody else."""
-    return _found(request, campaign_id, voter, Right.OWN)
+def _annotator(campaign: Campaign, voter: int) -> Annotator:
+    return get_object_or_404(campaign.annotators.select_related("invitation"), pk=key_of(campaign, voter))
 
 
-def _found(
-    request: HttpRequest, campaign_id: int, voter: int, right: Right = Right.RUN
-) -> tuple[access.SeenCampaign, Annotator]:
-    campaign = campaign_for(request, campaign_id, right)
-    return campaign, get_object_or_404(campaign.annotators.select_related("invitation"), pk=key_of(campaign, voter))
-
-
-def shown(
+def _shown(
     request: SignedInRequest, campaign: access.SeenCampaign, annotator: Annotator, **wrong: forms.Form
 ) -> HttpResponse:
     """Show one person; `wrong` are forms that could not be read, by their names."""
@@ -141,3 +145,130 @@ def _tell(request: HttpRequest, ended: Person) -> None:
             "The link that they used is still open, so they can join again from another browser. You can close it "
             "on the campaign's page “Setup”, under “Links for voters”.",
         )
+
+
+@form_page
+def participants(request: SignedInRequest, campaign_id: int) -> HttpResponse:
+    """Set up how people come, and show how many have."""
+    campaign = campaign_for(request, campaign_id, Right.OWN)
+    form, study = ParticipantsForm(campaign, _sent(request)), campaign.config.study
+    if (done := _saved(request, campaign, form, {"protocol": "protocol"}, "participants")) is not None:
+        return done
+    parts = Participation.objects.filter(campaign=campaign)
+    invitation = campaign.invitations.filter(revoked_at=None, is_single_use=False).first()
+    context = {
+        "campaign": campaign,
+        "form": form,
+        "recruiters": [each for each in RECRUITERS.values() if each.help],
+        "platform": study.platform,
+        "link": invitation and study.platform.link(request.build_absolute_uri(invitation.get_absolute_url())),
+        "joined": parts.count(),
+        "places": study.places,
+        "placed": limits.held(campaign, study).count(),
+        "spending": limits.spending_of(campaign, study),
+        "asks_about_person": bool(study.protocol.questions),
+        "ended": parts.exclude(outcome="").count(),
+        "unpaid": payments.unsettled(campaign),
+        "waiting": erasure.waiting_in(campaign),
+        "force": ForceForm(),
+    }
+    return render(request, "console/participants.html", context)
+
+
+@form_page
+def protocol(request: SignedInRequest, campaign_id: int) -> HttpResponse:
+    """Set up what is asked of people beside their votes."""
+    campaign = campaign_for(request, campaign_id, Right.OWN)
+    form, protocol = ProtocolForm(campaign, _sent(request)), campaign.config.study.protocol
+    if (done := _saved(request, campaign, form, {"start": "campaign"}, "protocol")) is not None:
+        return done
+    taught = attention.states_among(protocol, campaign)
+    context = {"campaign": campaign, "form": form, "taught": taught, "has_pairs": bool(protocol.own_pairs)}
+    return render(request, "console/protocol.html", context)
+
+
+def _sent(request: HttpRequest) -> QueryDict | None:
+    return request.POST if request.method == "POST" else None
+
+
+def _saved(
+    request: SignedInRequest,
+    campaign: Campaign,
+    form: ParticipantsForm | ProtocolForm,
+    following: Mapping[str, str],
+    here: str,
+) -> HttpResponse | None:
+    """Save what was sent, and go to the page that follows; None where nothing was, or something is wrong with it."""
+    if not (form.is_bound and form.is_valid() and form.config):
+        return None
+    try:
+        changes.apply(campaign, form.config, request.user)
+    except NotPossible as reason:
+        return told(request, campaign, reason)
+    messages.info(request, "Saved.")
+    page = following.get(request.POST.get("next", ""), here)
+    return redirect(f"console:{page}", campaign_id=campaign.pk)
+
+
+@get_page
+async def pay(request: HttpRequest, campaign_id: int) -> HttpResponse | StreamingHttpResponse:
+    """Send payments.csv."""
+    return await _table(request, campaign_id, payments)
+
+
+@get_page
+async def answers(request: HttpRequest, campaign_id: int) -> HttpResponse | StreamingHttpResponse:
+    """Send answers.csv."""
+    return await _table(request, campaign_id, answer_table)
+
+
+async def _table(request: HttpRequest, campaign_id: int, table: ModuleType) -> HttpResponse | StreamingHttpResponse:
+    campaign = await sync_to_async(campaign_for)(request, campaign_id, Right.OWN)
+    # Spreadsheets take a file without the mark for one in their own country's encoding.
+    response = stream(lambda: chain(("\ufeff",), export.as_csv(table.rows(campaign))), "text/csv; charset=utf-8")
+    return attachment(request, response, f"campaign-{campaign.pk}-{table.NAME}")
+
+
+@campaign_action(Right.OWN, _told_at_person)
+def erase(request: SignedInRequest, campaign: access.SeenCampaign, voter: int) -> HttpResponse:
+    """Forget somebody."""
+    annotator = _annotator(campaign, voter)
+    form = ErasureForm(request.POST, has_id=person_of(annotator).has_id)
+    if not form.is_valid():
+        return _shown(request, campaign, annotator, erase=form)
+    if erasure.erase(annotator, form.scope_chosen, is_forced=form.cleaned_data.get("is_forced", False)):
+        said = f"Nothing says any more who person {voter} is. Their votes are kept."
+    else:
+        said = f"The part of person {voter} is over. Their data are deleted as soon as you say that they are paid."
+    messages.info(request, said)
+    return redirect("console:person", campaign.pk, voter)
+
+
+@campaign_action(Right.OWN, told)
+def forget(request: HttpRequest, campaign: Campaign) -> HttpResponse:
+    """Forget the people of a finished campaign."""
+    form = ForceForm(request.POST)
+    form.full_clean()
+    gone, waiting = erasure.forget(campaign, is_forced=form.cleaned_data["is_forced"])
+    messages.info(request, f"The data of {gone} participant{pluralize(gone)} are deleted. The votes are kept.")
+    if waiting:
+        messages.warning(request, f"{waiting} more wait until you say that they are paid.")
+    return redirect("console:participants", campaign_id=campaign.pk)
+
+
+@campaign_action(Right.OWN)
+def settle(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
+    """Note that everybody whose part has ended is paid."""
+    count = payments.settle(campaign, by=request.user)
+    messages.info(request, f"{count} more {pluralize(count, 'person is,people are')} noted as paid.")
+    return redirect("console:participants", campaign_id=campaign.pk)
+
+
+@campaign_action(Right.OWN)
+def settle_one(request: SignedInRequest, campaign: Campaign, voter: int) -> HttpResponse:
+    """Note that somebody is paid."""
+    if payments.settle(campaign, _annotator(campaign, voter), by=request.user):
+        messages.info(request, "Noted as paid.")
+    else:
+        messages.error(request, "Nothing was noted: their part goes on, or they were noted as paid before.")
+    return redirect("console:person", campaign.pk, voter)

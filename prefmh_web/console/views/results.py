@@ -1,33 +1,36 @@
-"""What a campaign has brought: its samples, how their properties are spread, and how to describe the study."""
+"""What a campaign has brought: samples, how they are spread and converge, reported problems, and the record's files."""
 
 from __future__ import annotations
 
-from django.contrib.auth.decorators import login_required
+from asgiref.sync import sync_to_async
 from django.core.paginator import Paginator
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_safe
 
 from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.models import Campaign
+from prefmh_web.campaigns.monitoring import steps
 from prefmh_web.campaigns.monitoring.models import costs_of
 from prefmh_web.campaigns.monitoring.results import figures_of, samples_in, shown_samples
+from prefmh_web.campaigns.record import export, rows
+from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.console import methods
+from prefmh_web.console.convergence import convergence_for
 from prefmh_web.console.spreads import spreads_of
-from prefmh_web.console.tabs import frame
-from prefmh_web.console.views.campaigns import campaign_for
+from prefmh_web.console.views.common import attachment, campaign_for, frame, get_page, prefix_of
+from prefmh_web.transport.downloads import stream
+from sampler import tables
 
-A_PAGE = 12
+_SAMPLES_A_PAGE, _PROBLEMS_A_PAGE = 12, 50
 
 
-@login_required
-@require_safe
+@get_page
 def results(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     """Show the results of a campaign, or those so far."""
     campaign = campaign_for(request, campaign_id)
     if campaign.is_draft:
         return redirect(campaign)
-    page = Paginator(samples_in(campaign), A_PAGE).get_page(request.GET.get("page"))
+    page = Paginator(samples_in(campaign), _SAMPLES_A_PAGE).get_page(request.GET.get("page"))
     figures = figures_of(campaign)
     is_finished = campaign.status == Campaign.Status.FINISHED
     context = frame(request, campaign) | {
@@ -44,11 +47,63 @@ def results(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     return render(request, "console/results.html", context)
 
 
-@login_required
-@require_safe
+@get_page
 def properties(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     """Show how the properties of the samples are spread: a part of the page that it loads after itself."""
     campaign = campaign_for(request, campaign_id)
     if campaign.is_draft:
         raise Http404("There are no samples yet.")
     return render(request, "console/_spreads.html", {"spreads": spreads_of(campaign)})
+
+
+@get_page
+def convergence(request: SignedInRequest, campaign_id: int) -> HttpResponse:
+    """Show R-hat, effective sample sizes, traces and ranks of the properties that the address names."""
+    campaign = campaign_for(request, campaign_id)
+    if campaign.is_draft:
+        return redirect(campaign)
+    found = convergence_for(campaign, request.GET)
+    context = frame(request, campaign) | {"convergence": found, "asked": request.GET.urlencode()}
+    return render(request, "console/convergence.html", context, status=200 if found.form.is_valid() else 400)
+
+
+@get_page
+def record(request: SignedInRequest, campaign_id: int) -> HttpResponse:
+    """Show what can be downloaded of a started campaign."""
+    campaign = campaign_for(request, campaign_id)
+    if campaign.is_draft:
+        return redirect(campaign)
+    files = [*export.documents(campaign, campaign.tuning), *export.TABLES]
+    context = {"files": [(name, *tables.ABOUT[name]) for name in files], "prefix": prefix_of(campaign)}
+    return render(request, "console/record.html", frame(request, campaign) | context)
+
+
+@get_page
+async def download(request: SignedInRequest, campaign_id: int, filename: str) -> HttpResponse | StreamingHttpResponse:
+    """Send one file of the record, or all of them as export.zip."""
+    campaign = await sync_to_async(campaign_for)(request, campaign_id)
+    if campaign.is_draft and filename != tables.CONFIG:
+        raise Http404("A draft has no record yet.")
+    response: HttpResponse | StreamingHttpResponse
+    if filename == tables.CONFIG:
+        response = HttpResponse(export.config(campaign), content_type="application/json")
+    elif filename in export.TABLES:
+        response = stream(lambda: export.csv_text(Snapshot.now(campaign), filename), "text/csv; charset=utf-8")
+    elif filename == tables.PROPERTIES.file:
+        response = stream(lambda: export.as_csv(rows.properties(Snapshot.now(campaign))), "text/csv; charset=utf-8")
+    elif filename in (documents := await sync_to_async(export.documents)(campaign, campaign.tuning)):
+        response = HttpResponse(documents[filename], content_type="application/json")
+    elif filename == "export.zip":
+        response = stream(lambda: export.archive(campaign), "application/zip")
+    else:
+        raise Http404("There is no such file.")
+    return attachment(request, response, f"{prefix_of(campaign)}-{filename}")
+
+
+@get_page
+def problems(request: HttpRequest, campaign_id: int) -> HttpResponse:
+    """List the problems that people have reported, the latest first."""
+    campaign = campaign_for(request, campaign_id)
+    page = Paginator(steps.problems_in(campaign), _PROBLEMS_A_PAGE).get_page(request.GET.get("page"))
+    found = steps.with_pairs(list(page))
+    return render(request, "console/problems.html", {"campaign": campaign, "page": page, "problems": found})

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import translation
-from django.views.decorators.http import require_http_methods
 
 from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.lifecycle.access import Right
@@ -19,7 +17,7 @@ from prefmh_web.config import Outcome
 from prefmh_web.config.misfits import questions_of
 from prefmh_web.console.sandbox import PAIRS, Sandbox, SandboxPair, asks_people, begin, shown
 from prefmh_web.console.unstored import Unstored
-from prefmh_web.console.views.campaigns import campaign_for, posts_by_user
+from prefmh_web.console.views.common import campaign_for, form_page
 from prefmh_web.participants import attention, completion
 from prefmh_web.participants.markdown import rendered
 from prefmh_web.participants.models import Stage
@@ -30,9 +28,7 @@ from prefmh_web.participants.way import Page
 from sampler.judges import shared_context
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
-@posts_by_user
+@form_page
 def sandbox(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     """Show the stage at which the researcher stands, and take the answer. Nothing is written but to the session."""
     campaign = campaign_for(request, campaign_id, Right.OWN)

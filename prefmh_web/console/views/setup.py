@@ -1,37 +1,59 @@
-"""The setup: of a new campaign, of a draft, and what can still change of a started one."""
+"""The setup: of a new campaign, a draft, a started one; as a file, copied, and previews of what it comes to."""
 
 from __future__ import annotations
 
+from asgiref.sync import sync_to_async
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.core.files.base import File
+from django.core.signing import BadSignature
 from django.db.models import Count
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_POST
 
 from prefmh_web.accounts.roles import SignedInRequest, is_researcher
 from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import access, changes, drafts
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, Catalog, Membership
+from prefmh_web.console import unstored
 from prefmh_web.console.board import board_of_setup
 from prefmh_web.console.estimates import asks_models
 from prefmh_web.console.forms.changes import CapFields, ExtensionFields, NameForm
+from prefmh_web.console.forms.copies import PilotForm, SetupFileForm
 from prefmh_web.console.forms.estimate import estimate_shown
 from prefmh_web.console.forms.kept_files import KeptFiles
 from prefmh_web.console.forms.setup_form import SetupForm
-from prefmh_web.console.previews import presets_as_json
-from prefmh_web.console.tabs import frame
-from prefmh_web.console.views.campaigns import campaign_for, posts_by_user, told
+from prefmh_web.console.previews import presets_as_json, preview_of
+from prefmh_web.console.views.common import (
+    attachment,
+    back_to_setup,
+    campaign_action,
+    campaign_for,
+    for_researchers,
+    form_page,
+    frame,
+    get_page,
+    prefix_of,
+    told,
+    told_at_setup,
+)
+from prefmh_web.objects import OBJECT_KINDS, media
+from prefmh_web.setup import apply, copies, files
+from prefmh_web.setup.problems import Problem, SetupError
+from prefmh_web.transport import rate_limits
+from prefmh_web.transport.downloads import stream
+
+_TYPES = {".yaml": "application/yaml; charset=utf-8", ".zip": "application/zip"}
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
-@posts_by_user
+@form_page
+@for_researchers
 def create(request: SignedInRequest) -> HttpResponse:
     """Set up a new campaign."""
-    if not is_researcher(request.user):
-        return render(request, "console/researchers_only.html", status=403)
     form = form_of(request)
     if form.is_bound and form.is_valid() and form.config:
         campaign = drafts.create(owner=request.user, config=form.config, file=form.upload)
@@ -62,16 +84,13 @@ def form_of(request: SignedInRequest, campaign: Campaign | None = None) -> Setup
     return form
 
 
-@login_required
-@require_safe
+@get_page
 def estimate(request: HttpRequest) -> HttpResponse:
     """Show what the votes come to of the setup that is being typed."""
     return render(request, "console/_votes_estimate.html", {"estimate": estimate_shown(request.GET)})
 
 
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
-@posts_by_user
+@form_page
 def edit(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     """Change the setup of a draft. Of a started campaign: show it, with all that can still change."""
     campaign = campaign_for(request, campaign_id)
@@ -137,3 +156,94 @@ def _shown(form: SetupForm, campaign: Campaign | None = None) -> dict[str, objec
         "presets": presets_as_json(),
         "estimate": estimate_shown(values),
     }
+
+
+@get_page
+async def download(request: HttpRequest, campaign_id: int) -> HttpResponse | StreamingHttpResponse:
+    """Send campaign.yaml, or the ZIP with it and the uploaded file. It has codes and answers: it is the owner's."""
+    campaign = await sync_to_async(campaign_for)(request, campaign_id, Right.OWN)
+    try:
+        ending, pieces = await sync_to_async(files.write)(campaign)
+    except NotPossible as reason:
+        return await sync_to_async(told_at_setup)(request, campaign, reason)
+    response = stream(lambda: pieces, _TYPES[ending])
+    return attachment(request, response, f"{prefix_of(campaign)}-campaign{ending}")
+
+
+@form_page
+@for_researchers
+def import_setup(request: SignedInRequest) -> HttpResponse:
+    """Make a draft from a setup's file; of one that makes none, show every reason."""
+    posted = request.method == "POST"
+    form = SetupFileForm(*((request.POST, request.FILES) if posted else ()))
+    problems: list[Problem] = []
+    if posted and form.is_valid():
+        try:
+            return redirect(_imported(request, form))
+        except SetupError as error:
+            problems = error.problems
+        except NotPossible as reason:
+            problems = [Problem(str(reason))]
+    return render(request, "console/import.html", {"form": form, "problems": problems})
+
+
+def _imported(request: SignedInRequest, form: SetupFileForm) -> Campaign:
+    with files.opened(form.cleaned_data["file"].file, owner=request.user) as (setup, uploaded):
+        # The draft's page tells of another campaign under its seed, as long as there is one.
+        twin = apply.warning_of_seed(setup.seed, request.user)
+        warnings = [each for each in apply.warnings(setup, request.user) if each != twin]
+        campaign = apply.create(setup, request.user, None if uploaded is None else File(uploaded))
+    messages.info(request, f"“{campaign.name}” is imported as a draft. Look through it before you start it.")
+    for warning in warnings:
+        messages.warning(request, warning)
+    return campaign
+
+
+@campaign_action(Right.OWN)
+@for_researchers
+def duplicated(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
+    """Make a draft of the same setup."""
+    copy = copies.duplicate(campaign, request.user)
+    messages.info(request, f"This is a copy of “{campaign.name}”, a draft with a seed of its own.{_panelists(copy)}")
+    return redirect(copy)
+
+
+@campaign_action(Right.OWN)
+@for_researchers
+def run_pilot(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
+    """Make a pilot."""
+    form = PilotForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, f"{form.errors.as_text()} No pilot was made.")
+        return back_to_setup(campaign)
+    made = copies.pilot(campaign, request.user, **form.cleaned_data)
+    messages.info(request, f"“{made.name}” is a draft. Start it and send its link to a few people.")
+    return redirect(made)
+
+
+def _panelists(copy: Campaign) -> str:
+    return " Enter the names of its panel in the setup." if copy.config.panelists else ""
+
+
+@login_required
+@require_POST
+@rate_limits.posts("previews", rate_limits.by_user)
+def preview(request: SignedInRequest, campaign_id: int | None = None) -> HttpResponse:
+    """Show the exact request of one question, as the fields of the setup stand. Nothing is stored, and nobody asked."""
+    campaign = None if campaign_id is None else campaign_for(request, campaign_id, Right.OWN)
+    if campaign is None and not is_researcher(request.user):
+        return render(request, "console/researchers_only.html", status=403)
+    form = form_of(request, campaign)
+    shown = preview_of(form.asked_at(request.POST.get("place", "")), form.owner, campaign)
+    return render(request, "console/_prompt_preview.html", {"preview": shown})
+
+
+@get_page
+def unstored_picture(request: HttpRequest, signed: str) -> HttpResponse:
+    """Send the picture of an object whose address a page of ours has made."""
+    try:
+        found = unstored.read(signed)
+    except BadSignature as error:
+        raise Http404("There is no such picture.") from error
+    kind = OBJECT_KINDS[found.kind]
+    return media.response(request, kind, found.stored, found.stored_beside)

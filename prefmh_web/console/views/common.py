@@ -1,0 +1,152 @@
+"""What the console's views share: who may come and how often, the tabs of a campaign, and how a refusal is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.text import slugify
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from prefmh_web.accounts.roles import SignedInRequest, is_researcher
+from prefmh_web.campaigns.errors import Deleted, NotPossible
+from prefmh_web.campaigns.lifecycle import access
+from prefmh_web.campaigns.lifecycle.access import Right
+from prefmh_web.campaigns.models import Campaign
+from prefmh_web.transport import rate_limits
+
+View = Callable[..., Any]
+Refusal = Callable[[HttpRequest, Campaign, NotPossible], HttpResponse]
+_posts_by_user = rate_limits.posts("forms", rate_limits.by_user)
+
+
+def get_page(view: View) -> View:
+    """Decorate a view that only shows something, to people who are signed in."""
+    return login_required(require_safe(view))
+
+
+def post_action(view: View) -> View:
+    """Decorate a view that only takes form posts, of people who are signed in, as many as one may send."""
+    return login_required(require_POST(_posts_by_user(view)))
+
+
+def form_page(view: View) -> View:
+    """Decorate a view that shows a form and takes it, from people who are signed in, as often as one may send it."""
+    return login_required(require_http_methods(["GET", "HEAD", "POST"])(_posts_by_user(view)))
+
+
+def for_researchers(view: View) -> View:
+    """Decorate a view of people who are signed in, so that only those see it who may make campaigns."""
+
+    @wraps(view)
+    def seen(request: HttpRequest, *arguments: Any, **further: Any) -> HttpResponse:
+        if not is_researcher(request.user):
+            return render(request, "console/researchers_only.html", status=403)
+        return view(request, *arguments, **further)
+
+    return seen
+
+
+def campaign_for(request: HttpRequest, campaign_id: int, right: Right = Right.WATCH) -> access.SeenCampaign:
+    """Return a campaign in which the signed-in person has this right; 404 for everybody else."""
+    found = access.campaigns_for(request.user, right).select_related("catalog", "owner")
+    return get_object_or_404(found, pk=campaign_id)
+
+
+def told(request: HttpRequest, campaign: Campaign, reason: NotPossible) -> HttpResponse:
+    """Show on the campaign's page, or on the list where the campaign is no more, why a change was not possible."""
+    messages.error(request, str(reason))
+    return redirect("console:campaigns") if isinstance(reason, Deleted) else redirect(campaign)
+
+
+def told_at_setup(request: HttpRequest, campaign: Campaign, reason: NotPossible) -> HttpResponse:
+    """Show on the page with the setup, where the form stands that asked for it, why a change was not possible."""
+    if isinstance(reason, Deleted):
+        return told(request, campaign, reason)
+    messages.error(request, str(reason))
+    return back_to_setup(campaign)
+
+
+def back_to_setup(campaign: Campaign) -> HttpResponse:
+    """Go to the page that shows a campaign's setup, links and members: of a draft, its only one."""
+    return redirect(campaign) if campaign.is_draft else redirect("console:edit", campaign.pk)
+
+
+def campaign_action(right: Right, refuse: Refusal = told_at_setup) -> Callable[[View], View]:
+    """Decorate a view that takes form posts about a campaign, which it gets in place of the campaign's number.
+
+    Args:
+        right: what one needs in the campaign; 404 for everybody else.
+        refuse: answers where the view raises `NotPossible`.
+    """
+
+    def decorate(view: View) -> View:
+        @post_action
+        @wraps(view)
+        def action(request: HttpRequest, campaign_id: int, **further: Any) -> HttpResponse:
+            campaign = campaign_for(request, campaign_id, right)
+            try:
+                return view(request, campaign, **further)
+            except NotPossible as reason:
+                return refuse(request, campaign, reason)
+
+        return action
+
+    return decorate
+
+
+@dataclass(frozen=True)
+class Tab:
+    """One page of a started campaign: its label, the name of its address, and the right that it takes."""
+
+    label: str
+    address: str
+    right: Right = Right.WATCH
+
+
+TABS = (
+    Tab("Overview", "console:campaign"),
+    Tab("Steps", "console:steps"),
+    Tab("People", "console:people", Right.RUN),
+    Tab("Convergence", "console:convergence"),
+    Tab("Results", "console:results"),
+    Tab("Setup", "console:edit"),
+    Tab("Record", "console:record"),
+)
+
+
+def frame(request: SignedInRequest, campaign: access.SeenCampaign) -> dict[str, Any]:
+    """Return what `console/campaign_base.html` needs: the campaign, the reader's rights and the tabs that they may see.
+
+    A draft has no tabs.
+    """
+    right = access.right_in(campaign, request.user)
+    return {
+        "campaign": campaign,
+        "may_run": right >= Right.RUN,
+        "may_own": right >= Right.OWN,
+        "tabs": [] if campaign.is_draft else [tab for tab in TABS if tab.right <= right],
+    }
+
+
+def prefix_of(campaign: Campaign) -> str:
+    """Return how the name of a campaign's files begins."""
+    return slugify(campaign.name)[:60] or f"campaign-{campaign.pk}"
+
+
+def attachment(
+    request: HttpRequest, response: HttpResponse | StreamingHttpResponse, filename: str
+) -> HttpResponse | StreamingHttpResponse:
+    """Return an answer as a download of this name; the content is left out where only the headers are asked for."""
+    if request.method == "HEAD":
+        response = HttpResponse(content_type=response["Content-Type"])
+    # Nothing on the way may keep what this person may read, for another who may not.
+    response["Cache-Control"] = "no-store"
+    response["Content-Disposition"] = f'attachment; filename="{filename}"'
+    return response
