@@ -1,13 +1,17 @@
-"""The campaigns of a run: found again or made, started, waited for, and exported.
+"""The campaigns of a run (found again or made, started, waited for, exported) and its folder.
 
 A campaign is found by its owner, the hash of settings.json, its method, direction and seed. So the same command, run
-again, goes on where it was killed; what chains have done is in the database.
+again, goes on where it was killed; what chains have done is in the database. The folder's settings.json must be that of
+the run.
 """
 
 from __future__ import annotations
 
+import csv
+import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +20,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q
 
+import sampler
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import spending
 from prefmh_web.campaigns.lifecycle import caps, changes, drafts
@@ -25,7 +30,9 @@ from prefmh_web.config import CampaignConfig
 from prefmh_web.experiments.configs import Part
 from prefmh_web.experiments.models import ExperimentCampaign
 
+Row = Sequence[str | int | float | None]
 _LOOK_EVERY_S = 0.5
+_FINISHED = Campaign.Status.FINISHED
 
 
 class Blocked(Exception):  # noqa: N818 - reads as the sentence it starts
@@ -34,6 +41,10 @@ class Blocked(Exception):  # noqa: N818 - reads as the sentence it starts
 
 class LimitReached(Exception):  # noqa: N818 - reads as the sentence it starts
     """So many requests as were allowed have been made."""
+
+
+class OtherSettings(Exception):  # noqa: N818 - reads as the sentence it starts
+    """The folder holds another run; the message says what differs."""
 
 
 def ensure(owner: User, settings: str, part: Part, config: dict[str, Any]) -> Campaign:
@@ -88,14 +99,8 @@ def requests_of(campaign: Campaign) -> int:
 
 def save_record(campaign: Campaign, path: Path) -> None:
     """Write a campaign's export, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_suffix(".part")
-    with unfinished.open("wb") as file:
+    with replaced(path) as unfinished, unfinished.open("wb") as file:
         file.writelines(export.archive(campaign))
-    unfinished.replace(path)
-
-
-_FINISHED = Campaign.Status.FINISHED
 
 
 def _allow(campaign: Campaign, owner: User, most_requests: int | None) -> None:
@@ -177,3 +182,52 @@ def _missing_number(campaign: Campaign) -> Score | None:
 def usage_of(campaign: Campaign) -> list[ModelUsage]:
     """Return what each judge and the writing of texts has taken."""
     return list(campaign.model_usage.order_by("place"))
+
+
+def settle(folder: Path, document: dict[str, Any]) -> None:
+    """Write settings.json, or check that the folder's is of this run.
+
+    Raises:
+        OtherSettings: it is not.
+    """
+    path = folder / sampler.outputs.SETTINGS
+    if not path.exists():
+        with replaced(path) as unfinished:
+            unfinished.write_text(sampler.settings_text(document), encoding="utf-8")
+        return
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise OtherSettings(f"{path} cannot be read ({error}); choose another folder, or remove it") from error
+    if changed := sampler.changed_settings(stored, document):
+        listed = "".join(f"\n  {each}" for each in changed)
+        raise OtherSettings(
+            f"{folder} holds a run with other settings; choose another --out, or the same ones:{listed}"
+        )
+
+
+def write_table(folder: Path, table: Any, rows: Iterable[Row]) -> None:
+    """Write one of the tables of `outputs`, whole or not at all."""
+    path = sampler.outputs.table_path(folder, table)
+    with replaced(path) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(table.header)
+        writer.writerows(rows)
+
+
+def rows_of(folder: Path, table: Any) -> Sequence[Row]:
+    """Return the rows of a table as they stand in its file; none where there is no file."""
+    path = sampler.outputs.table_path(folder, table)
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        return [*csv.reader(file)][1:]
+
+
+@contextmanager
+def replaced(path: Path) -> Iterator[Path]:
+    """Yield where to write a file that takes its place only once it is whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(".part")
+    yield unfinished
+    unfinished.replace(path)

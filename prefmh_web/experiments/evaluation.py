@@ -1,7 +1,12 @@
-"""What an evaluator is asked about the states of a run: ratings of each, and which of two it prefers.
+"""What models are asked about the states of a run: ratings of each, which of two they prefer, what a detector sees.
 
 Everything to be asked follows from the options and the records. Each answer is a row, made before its request and
 filled when the reply comes: a run that was killed asks for what is missing, and counts what it asks for again.
+
+A vote is sampled, or drawn from the probability that the server tells; either way it has the same law. A drawn vote's
+number follows from the run and the slot, so that the same command gives the same vote for the same probability. One
+request tells the probability of a pair in one order: where the same two objects meet again, as kept states of a chain
+that stays where it is do, nothing is asked.
 """
 
 from __future__ import annotations
@@ -11,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from hashlib import sha256
 from itertools import islice
 from typing import Any
 
@@ -21,14 +27,13 @@ from django.db.models import F, Sum
 
 import sampler
 from prefmh_web.endpoints import accounting, judge_calls
+from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.errors import EndpointError, TryLater
 from prefmh_web.endpoints.lending import lent, working
+from prefmh_web.endpoints.mixed_votes import votes_by_either
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.experiments import detecting
-from prefmh_web.experiments.campaigns import Blocked, LimitReached
-from prefmh_web.experiments.folder import Row
+from prefmh_web.experiments.campaigns import Blocked, LimitReached, Row
 from prefmh_web.experiments.models import EvaluationAnswer
-from prefmh_web.experiments.voting import Voting
 from sampler import judges
 
 SCALE = judges.RatingScale(1, 10)
@@ -144,7 +149,7 @@ def ratings(evaluation: Evaluation) -> Iterator[Wanted]:
     """Yield what is asked about each kept state one by one."""
     options = evaluation.options
     for asked in options.of_experiment.rated:
-        if asked.role == detecting.ROLE:
+        if asked.role == DETECTOR:
             yield from _detections(evaluation, asked)
             continue
         words = judges.OwnPrompt(_template(asked), asked.question, 1, (SCALE.lowest, SCALE.highest))
@@ -158,7 +163,7 @@ def ratings(evaluation: Evaluation) -> Iterator[Wanted]:
 def _detections(evaluation: Evaluation, asked: sampler.Asked) -> Iterator[Wanted]:
     detector = evaluation.detector or evaluation.evaluator
     for place, _ in _kept(evaluation):
-        ask = detecting.asks(detector, asked.question, partial(evaluation.shown, place))
+        ask = detection(detector, asked.question, partial(evaluation.shown, place))
         key = (*map(str, place), asked.name)
         yield Wanted(EvaluationAnswer.Kind.SCORE, key, place[0], ask, detector.name)
 
@@ -327,3 +332,106 @@ def pair_rows(options: sampler.ExperimentOptions) -> Iterator[Row]:
             other_chain=match.other_state.chain,
             other_step=match.other_state.step,
         )
+
+
+DRAWN: sampler.VoteSource = "log-probabilities"
+_BITS = 53
+Ask = Callable[[], tuple[float, int] | EndpointError]
+"""What asks for a vote: 1 if it is for the pair's proposal and the replies that it took, or why there is none."""
+
+
+@dataclass(frozen=True)
+class Voting:
+    """Who votes and how.
+
+    Args:
+        endpoint: who.
+        source: "sampled" or "log-probabilities".
+        settings: the hash of settings.json.
+    """
+
+    endpoint: Endpoint
+    source: sampler.VoteSource
+    settings: str
+    # By question, the two objects and which of them is shown first. Of two that ask at once, either may be kept.
+    _known: dict[Any, float] = field(default_factory=dict, repr=False, compare=False)
+
+    def asks(self, pair: judge_calls.Pair, first: bool, name: str) -> Ask:
+        """Return what asks for one vote.
+
+        Args:
+            first: whether the pair's proposal is shown first.
+            name: of the slot, which its number follows from.
+        """
+        if self.source == DRAWN:
+            return lambda: self._drawn(pair, first, number_of(self.settings, name))
+        return lambda: _came(judge_calls.votes_by_sampling(self.endpoint, pair, [first], np.random.default_rng()))
+
+    def _drawn(self, pair: judge_calls.Pair, first: bool, number: float) -> tuple[float, int] | EndpointError:
+        key = pair.criterion, pair.current, pair.proposal, first
+        known = {first: self._known[key]} if key in self._known else {}
+        if self.endpoint.samples_plainly:
+            votes = votes_by_either(
+                self.endpoint, pair, [first], [number], np.random.default_rng(), known=known, sampled=()
+            )
+        else:
+            votes = judge_calls.votes_by_log_probabilities(self.endpoint, pair, [first], [number], known)
+        if votes.cast and votes.cast[0].preference is not None:
+            self._known[key] = votes.cast[0].preference
+        return _came(votes)
+
+
+def check_votes(endpoint: Endpoint, source: sampler.VoteSource) -> None:
+    """Check that an endpoint can vote so.
+
+    Raises:
+        OptionError: its server tells no probabilities.
+    """
+    if source == DRAWN and endpoint.can_log_probabilities is False:
+        raise sampler.OptionError(
+            "--evaluator-votes", f"must be sampled: the test of {endpoint.name!r} has found no log-probabilities"
+        )
+
+
+def number_of(settings: str, name: str) -> float:
+    """Return the number on [0, 1) that a slot's vote is drawn with."""
+    drawn = int.from_bytes(sha256(f"{settings}|{name}".encode()).digest()[:8], "big")
+    return float((drawn >> (64 - _BITS)) / 2**_BITS)
+
+
+def _came(votes: judge_calls.Votes) -> tuple[float, int] | EndpointError:
+    return votes.failure if votes.failure is not None else (float(votes.cast[0].for_proposal), votes.cast[0].asks)
+
+
+DETECTOR = "detector"
+
+
+def detection(
+    endpoint: Endpoint, question: str, exhibit: Callable[[], judges.Exhibit]
+) -> Callable[[], tuple[float, int] | EndpointError]:
+    """Return what asks once: 1 for yes and 0 for no, and how many replies it took, or an error.
+
+    Args:
+        exhibit: called when it is asked about, since pictures are large.
+    """
+
+    def ask() -> tuple[float, int] | EndpointError:
+        found = judge_calls.detection(endpoint, question, exhibit(), np.random.default_rng())
+        return found.failure if found.failure is not None else (float(found.given[0]), found.asks[0])
+
+    return ask
+
+
+def check_detector(endpoint: Endpoint) -> None:
+    """Check before anything is asked that an endpoint may detect.
+
+    Raises:
+        OptionError: its test found that it sees no pictures, or its models take no temperature but 1.
+    """
+    why = ""
+    if endpoint.can_images is False:
+        why = f"must name a model that sees pictures; the test of {endpoint.name!r} has found that it does not"
+    elif not Dialect(endpoint.dialect).server.sets_temperature:
+        why = f"must name a model that can be asked at temperature 0, and {endpoint.name!r} takes no temperature but 1"
+    if why:
+        raise sampler.OptionError("--endpoint detector", why)

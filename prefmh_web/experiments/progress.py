@@ -1,4 +1,4 @@
-"""How far a run is, at what rate it goes, and a line that says so.
+"""How far a run is, at what rate it goes, and how long the whole will take at a measured rate.
 
 Nothing here reads a clock or a database: who shows progress gives times and counts.
 """
@@ -6,8 +6,10 @@ Nothing here reads a clock or a database: who shows progress gives times and cou
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import sampler
 
 WINDOW_S = 120.0
 """Rates are those of the last two minutes."""
@@ -181,3 +183,61 @@ def duration(seconds: float) -> str:
     if not hours:
         return f"{minutes} min"
     return f"{hours:,} h {rest} min" if rest and hours < 24 else f"{hours:,} h"
+
+
+def requests_in_all(options: sampler.ExperimentOptions) -> int:
+    """Return how many requests are planned for a run: its writer's, its judges' and its evaluation's."""
+    sums = sampler.planned_sums(options)
+    written = sums["proposals"]["all"] if is_written(options) else 0
+    return written + sums["judge_requests"]["all"] + sums["evaluation_requests"]["all"]
+
+
+def is_written(options: sampler.ExperimentOptions) -> bool:
+    """Say whether a proposal takes a request: texts are written by a model; noise and molecules are drawn here."""
+    return options.of_experiment.objects == "texts"
+
+
+def saved_by_probabilities(options: sampler.ExperimentOptions) -> int:
+    """Return how many requests votes drawn from log-probabilities would save at most; 0 where they are."""
+    return requests_in_all(options) - requests_in_all(replace(options, votes="log-probabilities"))
+
+
+def saved_by_half_the_votes(options: sampler.ExperimentOptions) -> int:
+    """Return how many requests half as many votes a judge, rounded down, would save; at least one is left."""
+    if options.votes != "sampled":
+        return 0
+    sums = sampler.planned_sums(options)["judge_requests"]
+    voted = [method for method in options.chosen if method.rule == "n-vote"]
+    # What a method asks is a multiple of its N.
+    return sum(sums[method.name] // method.asks * (method.asks - fewer(method.asks)) for method in voted)
+
+
+def fewer(votes: int) -> int:
+    """Return half of N, rounded down, and 1 at least."""
+    return max(1, votes // 2)
+
+
+def lines(options: sampler.ExperimentOptions, rate: float) -> Iterator[str]:
+    """Yield what to expect of a run; nothing where no model is asked.
+
+    Args:
+        rate: planned requests that are done a second, above 0. What a text takes beside the request that writes it,
+            and what early stopping saves, is in the measured rate.
+    """
+    every = requests_in_all(options)
+    if not every:
+        return
+    yield (
+        f"at {rate:,.1f} planned requests a second, as measured, the whole run's {every:,} take about "
+        f"{duration(every / rate)}"
+    )
+    if saved := saved_by_probabilities(options):
+        yield f"  --votes log-probabilities: {_less(saved, rate)}"
+    if saved := saved_by_half_the_votes(options):
+        asked = sorted({method.asks for method in options.chosen if method.rule == "n-vote" and method.asks > 1})
+        halves = ", ".join(f"{fewer(votes)} in place of {votes}" for votes in asked)
+        yield f"  half the votes of each judge (N = {halves}): {_less(saved, rate)}"
+
+
+def _less(saved: int, rate: float) -> str:
+    return f"{saved:,} requests and about {duration(saved / rate)} less"

@@ -23,18 +23,8 @@ import sampler
 from prefmh_web.embedded.serving import prepare_database
 from prefmh_web.embedded.working import at_work
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.experiments import (
-    campaigns,
-    detecting,
-    folder,
-    forecast,
-    progress,
-    run,
-    scoring,
-    voting,
-)
-from prefmh_web.experiments.configs import CONFIGS, images
-from prefmh_web.experiments.configs.molecules import vocabulary_in
+from prefmh_web.experiments import campaigns, configs, evaluation, progress, run, scoring
+from prefmh_web.experiments.configs import CONFIGS, vocabulary_in
 from prefmh_web.scorers import Scorer
 from sampler import judges
 
@@ -100,16 +90,16 @@ class Command(BaseCommand):
         owner = _owner(given["owner"])
         named = _named(options, given["endpoint"])
         endpoints = {role: _endpoint(owner, name) for role, name in named.items() if not _is_made_here(role, options)}
-        if detecting.ROLE in endpoints:
-            detecting.check(endpoints[detecting.ROLE])
+        if evaluation.DETECTOR in endpoints:
+            evaluation.check_detector(endpoints[evaluation.DETECTOR])
         if "evaluator" in endpoints:
-            voting.check(endpoints["evaluator"], options.evaluator_votes)
+            evaluation.check_votes(endpoints["evaluator"], options.evaluator_votes)
         scorers = _scorers(options, given["scorer"])
         document = sampler.settings_document(
             options,
             {name: judges.PRESETS[name].template.model_dump(mode="json") for name in sampler.preset_names(options)},
             inputs=inputs,
-            models={role: images.described(name) for role, name in named.items() if role not in endpoints}
+            models={role: configs.described_image_model(name) for role, name in named.items() if role not in endpoints}
             | {role: f"{each.name}: {each.model}" for role, each in endpoints.items()}
             | {role: scoring.described(each) for role, each in scorers.items()},
             hashes=hashes,
@@ -121,8 +111,8 @@ class Command(BaseCommand):
         found = run.Run(options, owner, given["out"], settings_hash, named, prompts, most, scorers, arms)
         for part in found.parts():
             run.check(part)
-        folder.settle(given["out"], document)
-        with _at_work(), self._display(partial(forecast.lines, options)) as display:
+        campaigns.settle(given["out"], document)
+        with _at_work(), self._display(partial(progress.lines, options)) as display:
             for stage, work in (("run", run.sample), ("evaluate", run.evaluate), ("report", run.report)):
                 if given["stage"] in (None, stage):
                     work(found, display)
@@ -310,7 +300,7 @@ def _reported() -> Iterator[None]:
         yield
     except run.RecordDiffers as error:
         raise CommandError(str(error), returncode=_DIFFERS) from error
-    except (sampler.OptionError, sampler.MissingExtra, folder.OtherSettings, OSError, ValueError) as error:
+    except (sampler.OptionError, sampler.MissingExtra, campaigns.OtherSettings, OSError, ValueError) as error:
         raise CommandError(str(error), returncode=_UNUSABLE) from error
     except campaigns.LimitReached as error:
         raise CommandError(
