@@ -15,8 +15,8 @@ from django.urls import path
 from prefmh_web.annotate.consumer import VotingConsumer
 from prefmh_web.console.consumer import BoardConsumer, ConvergenceConsumer
 from prefmh_web.loading import load_everything
-from prefmh_web.operations.latency import Latency
-from prefmh_web.transport.body_limit import BoundedHandler
+from prefmh_web.operations.metrics import Latency
+from prefmh_web.transport.bodies import BoundedHandler
 from prefmh_web.transport.sockets import SameOriginValidator
 
 load_everything()

@@ -1,9 +1,14 @@
-"""Who may make campaigns. An admin is a superuser; a researcher is in one group; who may see which campaign is
-`campaigns/lifecycle/access.py`'s.
+"""Who may make campaigns: a researcher is in one group, an admin is a superuser; and the link that signs one in.
+
+Who may see which campaign is `campaigns/lifecycle/access.py`'s.
 """
+
+from __future__ import annotations
 
 from django.contrib.auth.models import Group, User
 from django.http import HttpRequest
+from django.urls import reverse
+from sesame.utils import get_query_string
 
 RESEARCHERS = "researchers"
 
@@ -27,3 +32,8 @@ def make_researcher(user) -> None:
 def is_researcher(user) -> bool:
     """True for researchers and admins."""
     return user.is_active and (user.is_superuser or user.groups.filter(name=RESEARCHERS).exists())
+
+
+def sign_in_path(user) -> str:
+    """Return the path of a link that signs `user` in, valid for a day."""
+    return reverse("accounts:sign-in-by-link") + get_query_string(user)

@@ -2,8 +2,7 @@
 
 from ninja import NinjaAPI, Swagger
 
-from prefmh_web.api.authentication import Bearer, for_whoever_may_ask
-from prefmh_web.api.problems import tell_on
+from prefmh_web.api.access import Bearer, for_whoever_may_ask, tell_on
 from prefmh_web.api.routes import campaigns, records
 
 api = NinjaAPI(

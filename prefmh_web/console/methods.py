@@ -19,8 +19,8 @@ import sampler
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.monitoring.results import Figures
 from prefmh_web.campaigns.started import started_campaign
-from prefmh_web.console.described import in_words
-from prefmh_web.console.outlook import CUT_SHORT
+from prefmh_web.console.board import CUT_SHORT
+from prefmh_web.console.words import in_words
 
 PAPER = (
     "A. Smogorghevski, N. Rosenfeld and Y. Romano. When Metropolis and Hastings Meet Bradley and Terry: Exact MCMC "

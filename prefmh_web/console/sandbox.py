@@ -16,8 +16,7 @@ import numpy as np
 import sampler
 from prefmh_web.campaigns.models import Campaign, Side
 from prefmh_web.config import Outcome, Protocol
-from prefmh_web.console.rehearsal import NotComputable, Rehearsal, Seen
-from prefmh_web.console.unstored import NOISE, pair_of
+from prefmh_web.console.unstored import NOISE, NotComputable, Rehearsal, Seen, pair_of
 from prefmh_web.objects import ObjectKind
 from prefmh_web.participants import attention
 from prefmh_web.participants.models import Participation, Stage

@@ -11,7 +11,7 @@ from prefmh_web.campaigns.lifecycle import drafts
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.started.plans import decoder_of
 from prefmh_web.config import CampaignConfig
-from prefmh_web.demo import tastes
+from prefmh_web.demo import voters
 from prefmh_web.demo.voters import Score
 from prefmh_web.objects.kind import Pixels
 
@@ -51,8 +51,8 @@ DEMO_CAMPAIGNS = (
         },
         200,
         (
-            DemoJudge("Which opening is more gothic?", 2, tastes.gothic_mood),
-            DemoJudge("Which opening is better written?", 1, tastes.good_writing),
+            DemoJudge("Which opening is more gothic?", 2, voters.gothic_mood),
+            DemoJudge("Which opening is better written?", 1, voters.good_writing),
         ),
     ),
     DemoCampaign(
@@ -62,7 +62,7 @@ DEMO_CAMPAIGNS = (
         {"kind": "fragments"},
         # Of its proposals about one in ten is worth a vote; p0 rejects the others by itself.
         3_000,
-        (DemoJudge("Which molecule would you rather follow up?", 1, tastes.drug_likeness),),
+        (DemoJudge("Which molecule would you rather follow up?", 1, voters.drug_likeness),),
     ),
     DemoCampaign(
         "Patterns",
@@ -70,7 +70,7 @@ DEMO_CAMPAIGNS = (
         {"kind": "images"},
         sampler.PAPER_MIXTURE,
         200,
-        (DemoJudge("Which picture would you rather hang on your wall?", 2, tastes.colourfulness),),
+        (DemoJudge("Which picture would you rather hang on your wall?", 2, voters.colourfulness),),
     ),
 )
 _CHAINS = 6

@@ -1,21 +1,180 @@
-"""What `serve` and `demo` share: options, the database brought up to date, the links, and serving itself."""
+"""The embedded server: pages, sockets, tasks and the clock that sweeps, in this one process.
 
+`serve` and `demo` serve people meanwhile; `experiment` waits for its campaigns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
 import signal
+import socket
 import sqlite3
+import sys
+import threading
 from argparse import ArgumentParser, ArgumentTypeError
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
+import uvicorn
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 from django.core.management.base import OutputWrapper
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from prefmh_web.accounts.links import sign_in_path
-from prefmh_web.embedded.server import CannotListen, free_port, server
-from prefmh_web.embedded.working import at_work
+from prefmh_web.accounts.roles import sign_in_path
+from prefmh_web.annotate.tasks import settle_parts, sweep_leases
+from prefmh_web.campaigns.model_judges import scheduling
+from prefmh_web.campaigns.tasks import sweep
+from prefmh_web.embedded.tasks import run_here
+from prefmh_web.endpoints import lending
+from prefmh_web.endpoints.calls import many_at_once
+from prefmh_web.loading import load_everything
 from prefmh_web.participants import erasure
 from prefmh_web.scorers import commands
+
+SWEEP_EVERY_S = 5
+
+
+def free_port(address: str, wanted: int | None, first: int = 8000, tries: int = 20) -> int:
+    """Return `wanted`, or the first free port from `first` on when none is wanted.
+
+    Raises:
+        CommandError: there is none, or the address is not this computer's.
+    """
+    for port in [wanted] if wanted else range(first, first + tries):
+        with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((address, port))
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise CommandError(f"Cannot listen on {address} port {port}: {error.strerror}.") from error
+                continue
+            return port
+    taken = f"Port {wanted}" if wanted else f"Every port from {first} to {first + tries - 1}"
+    raise CommandError(f"{taken} is already in use on {address}. Choose another one with --port.")
+
+
+class Clock(threading.Thread):
+    """Calls `tick` at once and then every few seconds, until stopped."""
+
+    def __init__(self, tick: Callable[[], None], every_s: float = SWEEP_EVERY_S) -> None:
+        super().__init__(name="clock", daemon=True)
+        self._tick, self._every_s, self._stopped = tick, every_s, threading.Event()
+
+    def run(self) -> None:
+        self._tick()
+        while not self._stopped.wait(self._every_s):
+            self._tick()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self.join()
+
+
+class EmbeddedServer(uvicorn.Server):
+    """Says when it listens, and stops at Ctrl-C, whatever libraries do.
+
+    While RDKit looks for a substructure it handles the interrupt itself, and puts back what it found; of two threads
+    that do so at once the second finds the first one's handler, and that is what stays.
+    """
+
+    def __init__(self, config: uvicorn.Config, on_listening: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_listening = on_listening
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._on_listening()
+
+    async def on_tick(self, counter: int) -> bool:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, self.handle_exit)
+        return await super().on_tick(counter)
+
+
+def server(address: str, port: int, on_listening: Callable[[], None] = lambda: None) -> uvicorn.Server:
+    """Return the configured server. `run()` serves until interrupted; `on_listening` is called once it listens."""
+    config = uvicorn.Config(
+        "prefmh_web.asgi:application",
+        host=address,
+        port=port,
+        http=PatientProtocol,
+        lifespan="off",
+        # `LOGGING` says it all: uvicorn's own handlers would write what ours keep out of the log.
+        log_config=None,
+        ws_max_size=64 * 1024,
+        timeout_graceful_shutdown=3,
+    )
+    return EmbeddedServer(config, on_listening)
+
+
+HEAD_WITHIN_S = 30
+
+
+class PatientProtocol(AutoHTTPProtocol):  # type: ignore[valid-type, misc]  # one of two classes: uvicorn chooses
+    """Closes connections on which no new request has begun for a while, and none is being answered.
+
+    Uvicorn waits for ever for the rest of a request's head, and who opens connections enough, each with half a head,
+    leaves none to others. In front of several processes nginx sees to that; embedded, nothing else does.
+    """
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        super().connection_made(transport)
+        self._look_later()
+
+    def _look_later(self) -> None:
+        self.loop.call_later(HEAD_WITHIN_S, self._look, self.cycle)
+
+    def _look(self, before) -> None:
+        # A socket has a protocol of its own from its handshake on.
+        if self.transport.is_closing() or self.transport.get_protocol() is not self:
+            return
+        is_idle = self.cycle is None or self.cycle.response_complete
+        if is_idle and self.cycle is before:
+            self.transport.close()
+        else:
+            self._look_later()
+
+
+# Voters' sockets, tasks and pages share one interpreter; a shorter switch keeps a long task from holding the rest.
+_SWITCH_INTERVAL_S = 0.0005
+# Turns of models that judge, each of which mostly waits for a server; so many of them work on the record at a time.
+_TURNS = 64
+_WORKING = 2
+
+
+@contextmanager
+def at_work() -> Iterator[None]:
+    """Do whatever there is to do on threads of this process until the block ends."""
+    sys.setswitchinterval(_SWITCH_INTERVAL_S)
+    # Before the clock's thread starts: two threads that load the same packages for the first time may clash.
+    load_everything()
+    lending.share(_WORKING)
+    gates = many_at_once()
+    turns = scheduling.begin(_TURNS, gates)
+    clock = Clock(sweep_everything)
+    clock.start()
+    try:
+        yield
+    finally:
+        clock.stop()
+        # Python waits for the threads of tasks, and one of these may wait for a program's answer.
+        commands.end()
+        turns.end()
+        gates.end()
+
+
+def sweep_everything() -> None:
+    """Find whatever waits: chains without a question, files to read, leases whose time is over."""
+    # On the clock's own thread: a sweep that takes long delays the next one, instead of queueing up behind it.
+    run_here(sweep)
+    run_here(sweep_leases)
+    run_here(settle_parts)
+
 
 _held: list[sqlite3.Connection] = []
 
@@ -46,18 +205,6 @@ def site_url(address: str, port: int, url: str | None) -> str:
         settings.CSRF_TRUSTED_ORIGINS.append(site)
         settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = True
     return site
-
-
-def choose_port(address: str, wanted: int | None) -> int:
-    """Return the port to listen on.
-
-    Raises:
-        CommandError: it is taken, or the address is not this computer's.
-    """
-    try:
-        return free_port(address, wanted)
-    except CannotListen as reason:
-        raise CommandError(str(reason)) from reason
 
 
 def prepare_database() -> None:

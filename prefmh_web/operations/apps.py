@@ -5,6 +5,6 @@ class OperationsConfig(AppConfig):
     name = "prefmh_web.operations"
 
     def ready(self):
-        from prefmh_web.operations import secrecy
+        from prefmh_web.operations import logs
 
-        secrecy.install()
+        logs.install()

@@ -1,4 +1,6 @@
-"""What is stuck, why, and what mends it. Looks only; changes nothing."""
+"""What is stuck, why, and what mends it. Looks only, and tries the programs in SCORERS; changes nothing."""
+
+from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -9,10 +11,12 @@ from django.conf import settings
 from django.db.models import Count, F, Max, Q, QuerySet
 from django.utils import timezone
 
-from prefmh_web.campaigns.models import Campaign, Catalog, Chain, Comparison, Judge, Lease, Turn
+from prefmh_web.campaigns.models import Campaign, CampaignScorer, Catalog, Chain, Comparison, Judge, Lease, Turn
 from prefmh_web.campaigns.proposals import claims
 from prefmh_web.campaigns.proposals.drawing import unopened_chains, waiting_chains
-from prefmh_web.operations import queues, readiness, scorers
+from prefmh_web.objects import OBJECT_KINDS
+from prefmh_web.operations import queues, readiness
+from prefmh_web.scorers import NoScore, ScorerError, clashing_names, commands, offered
 
 # Two dozen sweeps: what waits longer waits for something that does not come by itself.
 PATIENCE = timedelta(minutes=2)
@@ -149,14 +153,14 @@ def _models() -> Iterator[Finding]:
 
 def _scorers() -> Iterator[Finding]:
     """Find programs in SCORERS that give no number, and scorers of campaigns that are asked no more."""
-    for name in scorers.clashing_names():
+    for name in clashing_names():
         yield Finding(f"SCORERS names a program “{name}”, which prefmh measures itself.", "Give it another name.")
-    for name, reasons in scorers.failing():
+    for name, reasons in _failing():
         yield Finding(
             f"The scorer “{name}” gave no number for an object. {reasons}.",
             "Run its command by hand with one line of JSON on its input: it must answer with one line, a number.",
         )
-    for scorer in scorers.stopped():
+    for scorer in CampaignScorer.objects.exclude(stopped_because="").select_related("campaign"):
         yield Finding(
             f"“{scorer.campaign}”: the scorer {scorer} is no longer asked. {scorer.stopped_because}.",
             "Fix the cause, then press “Try the scorers again” on the campaign's page. The chains go on without it.",
@@ -245,3 +249,35 @@ def _minutes(since) -> str:
 _CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     _queues, _chains, _models, _people, _leases, _catalogs, _finishing, _disk, _scorers
 )  # fmt: skip
+
+
+# Markdown is a text to a program.
+_TRIED = ("texts", "molecules", "images", "audio")
+
+
+def _failing() -> Iterator[tuple[str, str]]:
+    """Try each program on a text, then a molecule, an image and a recording, until it gives a number; yield the name
+    and the reasons of those that give none. Each is started for this, and ended again.
+    """
+    try:
+        for name in commands.names():
+            if reasons := _no_number(name):
+                yield name, "; ".join(reasons)
+    finally:
+        commands.close_all()
+
+
+def _no_number(program: str) -> list[str]:
+    reasons: list[str] = []
+    for kind in map(OBJECT_KINDS.__getitem__, _TRIED):
+        try:
+            [answer] = offered(kind.name)[program].scores(kind, kind.samples[:1])
+        except ScorerError as error:
+            return [*reasons, str(error)]
+        if not isinstance(answer, NoScore):
+            return []
+        reasons.append(f"{kind.noun}: {answer.reason}")
+        # A program that reads one kind only may end on each of the others, and must not be given up for that.
+        commands.close_all()
+        commands.forget()
+    return reasons

@@ -1,9 +1,19 @@
-"""Structured logs: one JSON object a line, with the campaign, chain and step that a message is about.
+"""Structured logs: one JSON object a line, with the campaign, chain and step that a message is about, without secrets.
 
 A message names them itself (`extra={"campaign": 3}`), or stands below a `context`, as everything a task says does.
+
+Invitations, who is sent to them, links that sign in, cookies and bearer tokens must stand in no log: whoever reads it
+could otherwise vote in a campaign, or be its researcher for a day. Two nets, so that neither a logger nor a handler of
+somebody else's gets by:
+
+    SafeRecord   every log record of this process: message, arguments, traceback and stack (`install`)
+    redacted     once more over each finished line, by both formatters: extra fields, whatever else
 """
 
+from __future__ import annotations
+
 import logging
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -11,7 +21,7 @@ from types import MappingProxyType
 
 from pythonjsonlogger.json import JsonFormatter as _JsonFormatter
 
-from prefmh_web.operations.secrecy import redacted
+from prefmh_web.transport import refusals
 
 _context: ContextVar[Mapping[str, object]] = ContextVar("log_context", default=MappingProxyType({}))
 
@@ -64,3 +74,66 @@ class JsonFormatter(_JsonFormatter):
 
 def _reserved() -> list[str]:
     return [*logging.makeLogRecord({}).__dict__, "message", "asctime", "taskName"]
+
+
+REDACTED = "[redacted]"
+# What was taken out already stays as it is, however often a text comes by.
+_STILL_THERE = rf"(?!{re.escape(REDACTED)})"
+# Where a value in an address, a header, a repr or a line of JSON ends.
+_VALUE = r"(?![\[(])(?:(?!%2f|%26)[^/?#&;,\s\"'<>\\)\]}])+"
+_NAMED = re.compile(
+    # The path of an invitation, also inside another address: /join/TOKEN/vote/, next=%2Fjoin%2FTOKEN%2F
+    rf"(?P<before>(?:/|%2f)join(?:/|%2f)+"
+    # What is called by a telling name: sesame=..., {'sesame': ['...']}, "prefmh_session": "..."
+    r"|\b(?:sesame|prefmh_session|prefmh_csrf|prefmh_arrival|csrfmiddlewaretoken|sessionid|token)(?:=|%3d|[\"']?\s*:\s*)"
+    rf"{_STILL_THERE}[\[(]?(?:b?[\"'])?"
+    rf"|\bbearer\s+){_VALUE}",
+    re.IGNORECASE,
+)
+# What a platform's link says of the person whom it sends: /join/TOKEN/?PROLIFIC_PID=..., also inside another address;
+# and as a server takes an address apart, {'query_string': b'PROLIFIC_PID=...'}.
+_SENT = re.compile(
+    r"(?P<before>(?:/|%2f)join(?:/|%2f)[^\s?\"'<>]{0,200}?(?:\?|%3f)|query_string[\"']?\s*[:=]\s*b?[\"']?)[^\s\"'<>]+",
+    re.IGNORECASE,
+)
+# An invitation standing alone: 16 bytes in base64url, whose last letter holds two bits. A word that happens to look
+# like one is no loss.
+_ALONE = re.compile(r"(?<![\w-])(?=[\w-]*[A-Z])(?=[\w-]*[a-z])[\w-]{21}[AQgw](?![\w-])", re.ASCII)
+
+
+def redacted(text: str) -> str:
+    """Return a text without what lets somebody in."""
+    return _ALONE.sub(REDACTED, _NAMED.sub(rf"\g<before>{REDACTED}", _SENT.sub(rf"\g<before>{REDACTED}", text)))
+
+
+class SafeRecord(logging.LogRecord):
+    """A log record that tells no secret, whichever handler and formatter it meets."""
+
+    def __init__(self, *args, **kwargs) -> None:
+        super().__init__(*args, **kwargs)
+        # Uvicorn's access log takes the arguments one by one.
+        if isinstance(self.args, tuple):
+            self.args = tuple(map(_safe, self.args))
+        elif isinstance(self.args, dict):
+            self.args = {name: _safe(value) for name, value in self.args.items()}
+        if self.exc_info and self.exc_info[1] and (trouble := refusals.disk_trouble(self.exc_info[1])):
+            # It comes again with each sweep and each page, and a traceback tells nothing more.
+            self.msg, self.exc_info = f"{self.msg}: {trouble}", None
+        if self.exc_info and self.exc_info[0]:
+            # Formatters write no traceback of their own where there is one.
+            self.exc_text = redacted(logging.Formatter().formatException(self.exc_info))
+        if self.stack_info:
+            self.stack_info = redacted(self.stack_info)
+
+    def getMessage(self) -> str:  # noqa: N802 - the standard library's name
+        """Return the whole message, without secrets."""
+        return redacted(super().getMessage())
+
+
+def install() -> None:
+    """Make every record of this process a safe one from now on."""
+    logging.setLogRecordFactory(SafeRecord)
+
+
+def _safe(value: object) -> object:
+    return redacted(value) if isinstance(value, str) else value

@@ -1,6 +1,7 @@
 """A setup as a file: `campaign.yaml` alone, or a ZIP of it with the uploaded file under its hash.
 
-The same setup is always the same bytes: a ZIP has no dates in it.
+A file is read to its configuration, or to every reason why it is none, each with its line and column. The same setup is
+always the same bytes: a ZIP has no dates in it.
 """
 
 from __future__ import annotations
@@ -10,21 +11,90 @@ import io
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from difflib import get_close_matches
+from functools import cache, partial
 from pathlib import PurePath
 from tempfile import TemporaryFile
-from typing import IO, BinaryIO, Final
+from typing import IO, Any, BinaryIO, Final
 
 from django.conf import settings
 from django.contrib.auth.models import User
+from pydantic import ValidationError
 
 import sampler
+from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Campaign, Catalog
-from prefmh_web.config import CampaignConfig, UploadedFile
-from prefmh_web.setup import export
-from prefmh_web.setup.problems import Problem, SetupError, refused
-from prefmh_web.setup.reading import Tell, config_in
-from prefmh_web.transport.disk import is_no_room
+from prefmh_web.config import HIDDEN, CampaignConfig, UploadedFile, json_schema, misfits
+from prefmh_web.setup import fitting, yaml_text
+from prefmh_web.setup.fitting import Problem, SetupError, refused
+from prefmh_web.transport.refusals import is_no_room
+
+_MENDS = {
+    "Field required": "is missing; add it",
+    "Input should be a valid string": "must be text; put it in quotes",
+}
+_UNKNOWN = "Extra inputs are not permitted"
+Tell = Callable[[Problem], None]
+
+
+def config_in(content: bytes | str, tell: Tell | None = None, owner: User | None = None) -> CampaignConfig:
+    """Return the configuration that `campaign.yaml` describes.
+
+    Args:
+        owner: whom it must fit; None to leave that to `apply.create`, which knows no lines.
+        tell: is told of each value that a record's copy has left out, where it can be done without.
+
+    Raises:
+        SetupError: with every problem found.
+    """
+    document = yaml_text.read(content if isinstance(content, str) else _decoded(content))
+    if not isinstance(document.data, dict):
+        raise SetupError([document.problem("", "The setup must be keys with values, such as “name: My campaign”.")])
+    left_out = [*_left_out(document)]
+    try:
+        config = CampaignConfig.model_validate(document.data)
+    except ValidationError as error:
+        found = sampler.problems_in(error, document.data)
+        raise SetupError([_told(document, each.path, each.message) for each in found]) from error
+    wrong = [*misfits(config), *(fitting.of_owner(config, owner) if owner else fitting.of_scorers(config))]
+    if wrong:
+        raise SetupError([document.problem(path, message) for path, message in wrong])
+    for each in left_out:
+        if tell:
+            tell(each)
+    return config
+
+
+def _left_out(document: yaml_text.Document) -> Iterator[Problem]:
+    """Take the list of what a record's copy leaves out from a document, and yield each."""
+    paths = document.data.pop(HIDDEN, ())
+    for path in paths if isinstance(paths, list) else ():
+        yield Problem("is left out of a record; enter it where it is needed", str(path)[:300])
+
+
+def _decoded(content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise refused(f"The file is no text in UTF-8: line {line} has another byte. Save it as UTF-8.") from error
+
+
+def _told(document: yaml_text.Document, path: str, message: str) -> Problem:
+    if message == _UNKNOWN:
+        key = path.rpartition(".")[2]
+        near = get_close_matches(key, _keys(), n=1)
+        message = "is no key of this part; " + (f"do you mean “{near[0]}”?" if near else "remove it")
+    return document.problem(path[:300], _MENDS.get(message, message))
+
+
+@cache
+def _keys() -> list[str]:
+    """Return the names of all keys of all parts."""
+    schema: dict[str, Any] = json_schema()
+    parts = [schema, *schema["$defs"].values()]
+    return sorted({key for part in parts for key in part.get("properties", ())})
+
 
 NAME: Final = "campaign.yaml"
 MAX_YAML_BYTES: Final = 8 * 2**20
@@ -45,10 +115,10 @@ def write(campaign: Campaign) -> tuple[str, Iterator[bytes]]:
     """Return the ending of a campaign's file, “.yaml” or “.zip”, and its bytes, a piece at a time.
 
     Raises:
-        NotPossible: as `export.config_of` does.
+        NotPossible: as `config_of` does.
     """
-    setup = export.config_of(campaign)
-    text = export.text_of(setup).encode()
+    setup = config_of(campaign)
+    text = text_of(setup).encode()
     if setup.file is None:
         return ".yaml", iter([text])
     return ".zip", _archive(text, setup.file, campaign.catalog)
@@ -59,7 +129,7 @@ def _archive(text: bytes, uploaded: UploadedFile, catalog: Catalog) -> Iterator[
         with zipfile.ZipFile(made, "w") as archive:
             archive.writestr(_entry(NAME), text)
             with archive.open(_entry(_stored_as(uploaded)), "w", force_zip64=True) as member:
-                for piece in export.file_of(catalog):
+                for piece in file_of(catalog):
                     member.write(piece)
         made.seek(0)
         while piece := made.read(_PIECE):
@@ -192,3 +262,49 @@ def _archive_in(file: BinaryIO) -> zipfile.ZipFile:
         ) from error
     except sampler.ArchiveError as error:
         raise refused(str(error)) from error
+
+
+def config_of(campaign: Campaign) -> CampaignConfig:
+    """Return the configuration of a campaign as its owner has it; of one that was extended, as it stands now.
+
+    Raises:
+        NotPossible: its uploaded file is gone.
+    """
+    config = campaign.typed_config
+    if config.file is not None:
+        catalog = Catalog.objects.filter(campaign=campaign).first()
+        if catalog is None:
+            raise NotPossible("The campaign has no uploaded file.")
+        if not catalog.file.storage.exists(str(catalog.file.name)):
+            raise NotPossible("The uploaded file of the campaign is gone from the server's disk.")
+    # Nobody sees a seed before the end.
+    return config.model_copy(update={"seed": None}) if campaign.hides_seed else config
+
+
+def text_of(config: CampaignConfig | dict[str, Any]) -> str:
+    """Return `campaign.yaml`. What is empty, or is not given, is left out; all else is written, so that nothing changes
+    should a later version have other defaults.
+
+    Args:
+        config: as the model, or as the plain data that it dumps.
+    """
+    data = config.model_dump(mode="json") if isinstance(config, CampaignConfig) else config
+    return yaml_text.write(_without_empty(data))
+
+
+def file_of(catalog: Catalog) -> Iterator[bytes]:
+    """Yield the bytes of an uploaded file, a piece at a time.
+
+    Raises:
+        FileNotFoundError: it is gone.
+    """
+    with catalog.file.open("rb") as file:
+        while piece := file.read(_PIECE):
+            yield piece
+
+
+def _without_empty(value: Any) -> Any:
+    if isinstance(value, dict):
+        kept = {key: _without_empty(each) for key, each in value.items()}
+        return {key: each for key, each in kept.items() if each not in (None, "", [], {})}
+    return [_without_empty(each) for each in value] if isinstance(value, list) else value

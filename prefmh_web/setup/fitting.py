@@ -1,8 +1,9 @@
-"""Does a setup fit this site and its owner? The form and a file are refused by the same rules."""
+"""What is wrong with a setup, and whether it fits this site and its owner: the same rules for a form and a file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from django.contrib.auth.models import User
 
@@ -16,6 +17,40 @@ from prefmh_web.scorers import offered
 
 Misfit = tuple[str, str]
 """Where in a setup, and why."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong with a file.
+
+    Args:
+        message: what is wrong and what would be accepted.
+        path: where in the setup, such as judges.0.votes; empty for the file as a whole.
+        line: in campaign.yaml, from 1; None where no line is meant.
+        column: in that line, from 1.
+    """
+
+    message: str
+    path: str = ""
+    line: int | None = None
+    column: int | None = None
+
+    def __str__(self) -> str:
+        where = "" if self.line is None else f"line {self.line}, column {self.column}: "
+        return where + (f"{self.path}: " if self.path else "") + self.message
+
+
+class SetupError(ValueError):
+    """A file that makes no campaign; `problems` lists every reason, in the order of the lines."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = sorted(problems, key=lambda each: (each.line or 0, each.column or 0))
+        super().__init__("; ".join(map(str, self.problems)))
+
+
+def refused(message: str) -> SetupError:
+    """Return the error of a file that is wrong as a whole."""
+    return SetupError([Problem(message)])
 
 
 def misfit_scorer(names: Iterable[str], objects: str) -> str:

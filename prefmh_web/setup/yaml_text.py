@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import yaml
 
-from prefmh_web.setup.problems import Problem, SetupError
+from prefmh_web.setup.fitting import Problem, SetupError
 
 MAX_CHARACTERS: Final = 8_000_000
 _DEEPEST: Final = 30

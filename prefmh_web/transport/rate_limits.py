@@ -6,21 +6,9 @@ rates are counted by each process for itself (`settings.rates.PER_PROCESS`).
     limits.check_each(("votes", 1), ("forms", 2))     the same, without counting
     @limits.posts("join", limits.by_address)     answers a form post beyond the rate with 429
 
-A rate bounds every window of its length (`limits.strategies.MovingWindowRateLimiter`; in memory, `own_windows.py`).
-`settings/rates.py` holds them, and `settings.RATE_LIMITS` replaces single ones by name. `settings.TRUSTED_PROXIES`
-holds the networks of our own proxies; nobody else's X-Forwarded-For is believed.
-
-Rates counted in the memory of one process.
-
-`limits.storage.MemoryStorage` does the same, and starts a thread for nearly every use that looks at all keys for what
-has run out: with five hundred people a vote paid for all of them. Here a key's old uses go when it is used again, and
-keys that nobody uses any more go when the number of keys has doubled. So what a use costs depends on no other key.
-
-Rows of several keys, by one statement however many they are.
-
-`IN` with its values is another statement for each number of them, and for each mixture of their sizes. What asks so all
-the time fills what a connection keeps prepared, and the memory of PostgreSQL's process, with statements that hardly
-ever come again. Here all values are one parameter.
+A rate bounds every window of its length (`limits.strategies.MovingWindowRateLimiter`). `settings/rates.py` holds them,
+and `settings.RATE_LIMITS` replaces single ones by name. `settings.TRUSTED_PROXIES` holds the networks of our own
+proxies; nobody else's X-Forwarded-For is believed.
 """
 
 from __future__ import annotations
@@ -256,6 +244,11 @@ class OwnWindows:
     """Moving windows in memory, with what `rate_limits` asks of `limits.strategies.MovingWindowRateLimiter`.
 
     A rate bounds the uses of each key in every window of its length.
+
+    `limits.storage.MemoryStorage` does the same, and starts a thread for nearly every use that looks at all keys for
+    what has run out: with five hundred people a vote paid for all of them. Here a key's old uses go when it is used
+    again, and keys that nobody uses any more go when the number of keys has doubled. So what a use costs depends on no
+    other key.
     """
 
     def __init__(self) -> None:
@@ -315,7 +308,12 @@ def among(field: str, values: Collection[int] | Collection[str]) -> Among:
 
 
 class Among(Lookup):
-    """`in`, with one parameter."""
+    """`in`, with all values as one parameter.
+
+    `IN` with its values is another statement for each number of them, and for each mixture of their sizes. What asks so
+    all the time fills what a connection keeps prepared, and the memory of PostgreSQL's process, with statements that
+    hardly ever come again.
+    """
 
     lookup_name = "among"
     prepare_rhs = False

@@ -5,7 +5,7 @@ voting. The pages of this process hear a message at once; those of the others he
 message may be lost, as with any layer: pages look again by themselves.
 
 All of an installation's messages go over one Redis channel, one subscription a process: a nudge is short, many within
-a moment are sent as one (`transport/nudges.py`), and most processes have a page that it is for.
+a moment are sent as one (`transport/sockets.py`), and most processes have a page that it is for.
 """
 
 import asyncio

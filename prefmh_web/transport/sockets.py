@@ -1,20 +1,12 @@
-"""What the application's sockets share: work in the background that never dies unseen.
+"""What the application's sockets share: background work that never dies unseen, the sessions behind them, and nudges.
 
-A socket may be opened only by a page of this very site: same host, same port.
+A socket may be opened only by a page of this very site: same host, same port. An open socket holds the session that it
+was opened with, which may have ended since; so who is signed in is asked again.
 
-Sessions in the database, asked for only by keys that this site could have given.
-
-A cookie is whatever a stranger writes: a key of another form is no session, and reaches no database. PostgreSQL, for
-one, fails on a NUL in it.
-
-Sessions as they are now. An open socket holds the one it was opened with, which may have ended since.
-
-Nudges to open pages. A message says "look again", never what there is to see: losing one loses nothing.
-
-Pages join their group first and then read the database, so nothing falls between the two.
-
-A busy campaign stores a hundred votes a second and each of them nudges. From one process a group hears the first at
-once, and those of the next moment together: what pages do in answer grows with time then, and not with votes.
+A nudge says "look again", never what there is to see: losing one loses nothing. Pages join their group first and then
+read the database, so nothing falls between the two. A busy campaign stores a hundred votes a second and each of them
+nudges. From one process a group hears the first at once, and those of the next moment together: what pages do in answer
+grows with time then, and not with votes.
 """
 
 from __future__ import annotations
@@ -139,9 +131,6 @@ class SameOriginValidator(OriginValidator):
         if is_ours and origin in (f"http://{host}", f"https://{host}"):
             return await self.application(scope, receive, send)
         return await WebsocketDenier()(scope, receive, send)
-
-
-# As Django makes them: 32 small letters and digits.
 
 
 _AT_ONCE = 500

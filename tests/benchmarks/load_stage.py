@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psycopg
 
-from prefmh_web.embedded.server import free_port
+from prefmh_web.embedded.serving import free_port
 from tests.benchmarks import load_campaign
 from tests.benchmarks.load_crowd import Seat
 from tests.benchmarks.load_meters import Tree

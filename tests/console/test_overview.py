@@ -11,7 +11,7 @@ from django.utils import timezone
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Vote
 from prefmh_web.campaigns.monitoring.progress import progress_of
-from prefmh_web.console.following import Allowance, Group
+from prefmh_web.console.consumer import Allowance, Group
 from tests.support.campaigns import make_campaign, make_config
 from tests.support.installations import closing_code, open_socket
 

@@ -7,7 +7,7 @@ import threading
 from celery import shared_task
 
 from prefmh_web.embedded.layer import InProcessChannelLayer
-from prefmh_web.embedded.server import Clock
+from prefmh_web.embedded.serving import Clock
 from prefmh_web.embedded.tasks import wait_until_idle
 
 seen = []

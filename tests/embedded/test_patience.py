@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from prefmh_web.embedded import patience
 from tests.support.campaigns import LiveServer, invitation_path
 from tests.support.installations import cookies_after_joining, open_socket, send
 
@@ -18,7 +17,7 @@ PATIENCE_S = 0.4
 
 @pytest.fixture
 def site(idle_tasks, monkeypatch) -> Iterator[LiveServer]:
-    monkeypatch.setattr(patience, "HEAD_WITHIN_S", PATIENCE_S)
+    monkeypatch.setattr("prefmh_web.embedded.serving.HEAD_WITHIN_S", PATIENCE_S)
     site = LiveServer()
     site.start()
     yield site

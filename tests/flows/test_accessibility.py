@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from prefmh_web.accounts.links import sign_in_path
+from prefmh_web.accounts.roles import sign_in_path
 from prefmh_web.campaigns.models import Annotator
 from tests.campaigns.engine.test_suspension import skip
 from tests.console.test_sandbox import STUDY

@@ -6,7 +6,7 @@ import time
 import pytest
 from playwright.sync_api import Page, expect
 
-from prefmh_web.accounts.links import sign_in_path
+from prefmh_web.accounts.roles import sign_in_path
 from prefmh_web.campaigns.models import Comparison, Lease, Side, Vote
 from tests.support.campaigns import (
     assert_record_is_whole,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from prefmh_web.accounts.links import sign_in_path
+from prefmh_web.accounts.roles import sign_in_path
 from prefmh_web.campaigns.models import Campaign
 from tests.console.test_sandbox import STUDY
 from tests.flows.test_browser import open_page as open_page

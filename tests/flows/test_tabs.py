@@ -7,7 +7,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.urls import reverse
 
-from prefmh_web.accounts.links import sign_in_path
+from prefmh_web.accounts.roles import sign_in_path
 from prefmh_web.campaigns.models import Annotator
 from prefmh_web.console.views.common import TABS
 from tests.flows.test_browser import open_page as open_page

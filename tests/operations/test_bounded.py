@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from prefmh_web.operations.bounded import begin, within
+from prefmh_web.operations.queues import begin, within
 
 
 @pytest.fixture

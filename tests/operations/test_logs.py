@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Comparison, Side
 from prefmh_web.operations import logs
-from prefmh_web.operations.secrecy import redacted
+from prefmh_web.operations.logs import redacted
 
 
 def line(message: str, **extra) -> dict:

@@ -12,7 +12,7 @@ from django.db import transaction
 
 from prefmh_web.accounts import tokens
 from prefmh_web.accounts.models import ApiToken
-from prefmh_web.transport.body_limit import DEFAULT_BYTES
+from prefmh_web.transport.bodies import DEFAULT_BYTES
 from tests.security.addresses import all_addresses
 from tests.security.world import browser_of
 from tests.setup.documents import LEAST

@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from prefmh_web.accounts.links import sign_in_path
+from prefmh_web.accounts.roles import sign_in_path
 
 PASSWORD = "correct horse battery staple"
 KEY = "prefmh_session"

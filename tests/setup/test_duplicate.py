@@ -7,9 +7,9 @@ import sampler
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.setup import copies
-from prefmh_web.setup.copies import duplicate
-from prefmh_web.setup.export import config_of, file_of
+from prefmh_web.setup import apply
+from prefmh_web.setup.apply import duplicate
+from prefmh_web.setup.files import config_of, file_of
 from tests.support.campaigns import SETUPS, make_draft, wait_until_idle
 
 
@@ -60,7 +60,7 @@ def test_of_a_file_that_is_gone_nothing_is_made(researcher):
 @pytest.mark.parametrize("name", ["texts", "listed", "images", "prolific"])
 def test_a_pilot_has_the_config_of_its_campaign_but_for_its_size(name, researcher):
     campaign = SETUPS[name](researcher)
-    made = copies.pilot(campaign, researcher, 4, 12)
+    made = apply.pilot(campaign, researcher, 4, 12)
     wait_until_idle()
     found = Campaign.objects.get(pk=made.pk)
     assert found.is_draft
@@ -81,7 +81,7 @@ def test_a_pilot_has_the_config_of_its_campaign_but_for_its_size(name, researche
 def test_no_pilot_is_made_where_no_crowd_votes(name, researcher, client):
     campaign = SETUPS[name](researcher)
     with pytest.raises(NotPossible, match="No crowd votes"):
-        copies.pilot(campaign, researcher, 5, 30)
+        apply.pilot(campaign, researcher, 5, 30)
     client.force_login(researcher)
     assert "Run a pilot" not in client.get(campaign.get_absolute_url()).content.decode()
 

@@ -10,9 +10,8 @@ from prefmh_web.accounts.models import ApiToken
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Campaign, Membership
 from prefmh_web.config import CampaignConfig, public
-from prefmh_web.setup import apply, export
-from prefmh_web.setup.files import NAME
-from prefmh_web.setup.reading import config_in
+from prefmh_web.setup import apply, files
+from prefmh_web.setup.files import NAME, config_in
 from tests.setup.configs import configs
 from tests.support.campaigns import SETUPS, everything_in, export_to, imported, recruited_campaign, written_file
 
@@ -28,9 +27,9 @@ COMPREHENSION = {"text": "Which?", "options": ["first one", "SECRET-4"], "right"
 @any_config
 @given(configs())
 def test_a_configuration_comes_back_from_its_file(config):
-    assert config_in(export.text_of(config)) == config
+    assert config_in(files.text_of(config)) == config
     # The control: another one is another file.
-    assert config_in(export.text_of(config.model_copy(update={"steps": config.steps + 1}))) != config
+    assert config_in(files.text_of(config.model_copy(update={"steps": config.steps + 1}))) != config
 
 
 @any_config
@@ -63,7 +62,7 @@ def test_the_owner_reads_and_changes_the_whole_by_the_api_and_a_viewer_sees_what
     campaign = SETUPS[name](researcher)
     address, whole = f"/api/campaigns/{campaign.pk}/config", {"Authorization": f"Bearer {token_of(researcher)}"}
     told = client.get(address, headers=whole).json()
-    assert CampaignConfig.model_validate(told) == export.config_of(campaign)
+    assert CampaignConfig.model_validate(told) == files.config_of(campaign)
     sent = client.put(address, json.dumps(told | {"name": "Other"}), content_type="application/json", headers=whole)
     assert (sent.status_code, sent.json().get("name")) == (200, "Other"), sent.content
     wrong = client.put(address, json.dumps(told | {"chains": 0}), content_type="application/json", headers=whole)
@@ -107,6 +106,6 @@ def test_two_campaigns_of_one_file_draw_their_own_seeds(researcher):
 
 def test_the_owners_file_names_a_panel(researcher):
     panel = SETUPS["panel"](researcher)
-    assert "name: Ada Lovelace" in export.text_of(export.config_of(panel))
+    assert "name: Ada Lovelace" in files.text_of(files.config_of(panel))
     assert NAME == "campaign.yaml"
     assert [*apply.warnings(panel.typed_config, researcher)] == []

@@ -68,8 +68,8 @@ from prefmh_web.campaigns.tasks import sweep
 from prefmh_web.celery import app as celery_app
 from prefmh_web.config import CampaignConfig, Caps, Protocol, Study
 from prefmh_web.demo.voters import Voter
-from prefmh_web.embedded import tasks, working
-from prefmh_web.embedded.server import Clock, server
+from prefmh_web.embedded import serving, tasks
+from prefmh_web.embedded.serving import Clock, server
 from prefmh_web.embedded.tasks import THREADS
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
@@ -443,7 +443,7 @@ def wait_until_idle(timeout: float = 120) -> None:
 def sweep_everything() -> None:
     """Sweep once, as the embedded clock does or as beat does."""
     if settings.EMBEDDED:
-        working.sweep_everything()
+        serving.sweep_everything()
     else:
         sweep.delay()
         sweep_leases.delay()

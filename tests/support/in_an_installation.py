@@ -75,7 +75,7 @@ def _start(campaign: int) -> None:
 def _sign_in_path() -> str:
     from django.contrib.auth import get_user_model
 
-    from prefmh_web.accounts.links import sign_in_path
+    from prefmh_web.accounts.roles import sign_in_path
 
     return sign_in_path(get_user_model().objects.get(username="ada"))
 

@@ -29,7 +29,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from prefmh_web.embedded.server import free_port
+from prefmh_web.embedded.serving import free_port
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.scorers import commands
 

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 import pytest
 
 from prefmh_web.asgi import application
-from prefmh_web.transport import body_limit
 
 
 def post(site_url: str, headers: str, body: bytes) -> bytes:
@@ -41,7 +40,7 @@ def test_an_ordinary_body_reaches_the_application(live_site, size):
 
 
 def test_a_body_that_stops_to_come_is_waited_for_no_longer(live_site, monkeypatch):
-    monkeypatch.setattr(body_limit, "PIECE_WITHIN_S", 0.2)
+    monkeypatch.setattr("prefmh_web.transport.bodies.PIECE_WITHIN_S", 0.2)
     assert b"408" in post(live_site.url, "Content-Length: 1000", b"x" * 10).splitlines()[0]
 
 

@@ -16,19 +16,17 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from ninja import Field, Query, Router, Schema, Status
 
 from prefmh_web.accounts.roles import is_researcher
-from prefmh_web.api.authentication import Bearer
-from prefmh_web.api.found import campaign_for
-from prefmh_web.api.problems import REFUSALS, Refused
+from prefmh_web.api.access import REFUSALS, Bearer, Refused, campaign_for
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import access, changes, extension
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.monitoring.results import figures_of
 from prefmh_web.config import CampaignConfig, UploadedFile, json_schema
-from prefmh_web.setup import apply, export, files
-from prefmh_web.setup.problems import Problem
-from prefmh_web.setup.reading import Tell
-from prefmh_web.transport.downloads import stream
+from prefmh_web.setup import apply, files
+from prefmh_web.setup.files import Tell
+from prefmh_web.setup.fitting import Problem
+from prefmh_web.transport.bodies import stream
 
 router = Router(tags=["campaigns"])
 _runs = Bearer(may_run=True)
@@ -179,7 +177,7 @@ def config(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
     found = campaign_for(request, campaign_id)
     if access.right_in(found, _user(request)) < Right.OWN:
         return found.public_config
-    return export.config_of(found).model_dump(mode="json", exclude_none=True)
+    return files.config_of(found).model_dump(mode="json", exclude_none=True)
 
 
 @router.put(

@@ -26,8 +26,7 @@ from pydantic.fields import FieldInfo
 
 import sampler
 from prefmh_web.config import CampaignConfig, misfits
-from prefmh_web.console.forms.fields import MISSING, Choices
-from prefmh_web.console.forms.kept_files import KeptFileInput, KeptFiles
+from prefmh_web.console.forms.fields import MISSING, Choices, KeptFileInput, KeptFiles
 from prefmh_web.console.forms.moves import UsualMoves, usual_kernel, usual_of
 from prefmh_web.console.forms.schema_form import Fold, Group, Part, Rows, SchemaForm
 from prefmh_web.console.unstored import OF_NOISE, Sample, Unstored

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import re
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -17,7 +18,6 @@ import sampler
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.config import CampaignConfig, Protocol, Study
 from prefmh_web.config.misfits import questions_of
-from prefmh_web.console.forms.consent_template import CONSENT, left_open_in
 from prefmh_web.console.forms.fields import Choices, Several
 from prefmh_web.console.forms.schema_form import Fold, Part, SchemaForm
 from prefmh_web.console.forms.setup_form import problems_on_page
@@ -159,3 +159,30 @@ class ProtocolForm(_StudyForm):
         if path not in ("practice", "gold", "gold_share") or self.takes_pairs or self.typed.study.protocol.own_pairs:
             return info
         return None
+
+
+CONSENT = """\
+# Taking part in this study
+
+**What it is about.** [what you study, in one sentence]
+
+**What you do.** You see two things at a time and choose one of them. It takes about [minutes] minutes. There is no
+right or wrong answer.
+
+**It is your choice.** You can stop at any time with the link “Withdraw from this study”, and you need not say why.
+Choices that you have made by then stay in the record, because later steps stand on them.
+
+**What is recorded.** Your choices, how long each took, whether the two stood side by side on your screen, whether your
+browser translated the page, and what you answer about yourself. The ids under which you were sent, yours, the study's
+and those of your visits, are kept apart from your choices, only to pay you, and are deleted afterwards.
+
+**Who is responsible.** [your name and institution]. Questions: [your e-mail address].
+
+If you are at least 18 years old, have read this and want to take part, press “I agree”.
+"""
+_PLACES = re.findall(r"\[[^\]]+\]", CONSENT)
+
+
+def left_open_in(text: str) -> list[str]:
+    """Return the places of the template that nobody has filled in."""
+    return [place for place in _PLACES if place in text]

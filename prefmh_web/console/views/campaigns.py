@@ -24,8 +24,7 @@ from prefmh_web.campaigns.monitoring.steps import problems_in
 from prefmh_web.campaigns.started import objects
 from prefmh_web.console.board import board_for
 from prefmh_web.console.estimates import asks_models
-from prefmh_web.console.forms.changes import CapFields, ExtensionFields, NameForm
-from prefmh_web.console.forms.copies import PilotForm
+from prefmh_web.console.forms.pages import CapFields, ExtensionFields, NameForm, PilotForm
 from prefmh_web.console.views.common import (
     back_to_setup,
     campaign_action,
@@ -37,7 +36,7 @@ from prefmh_web.console.views.common import (
 from prefmh_web.objects import media
 from prefmh_web.participants.limits import estimate_of, spending_of
 from prefmh_web.participants.recruiting import terms_of
-from prefmh_web.setup import apply, copies
+from prefmh_web.setup import apply
 
 _A_PAGE = 50
 
@@ -79,7 +78,7 @@ def _of_draft(campaign: Campaign) -> dict[str, object]:
         "seconds_a_vote": sampler.SECONDS_A_VOTE,
         "votes_each": study.votes_each,
         "money": study.priced(money),
-        "pilot_form": PilotForm(auto_id="pilot_%s") if copies.can_have_one(campaign) else None,
+        "pilot_form": PilotForm(auto_id="pilot_%s") if apply.can_have_one(campaign) else None,
     }
 
 

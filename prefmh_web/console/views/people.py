@@ -25,8 +25,7 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Invitation
 from prefmh_web.campaigns.record import export
 from prefmh_web.campaigns.voters import key_of
 from prefmh_web.config import Outcome
-from prefmh_web.console.forms.erasure import ErasureForm, ForceForm
-from prefmh_web.console.forms.people import BonusForm, ExclusionForm, PeopleForm
+from prefmh_web.console.forms.people import BonusForm, ErasureForm, ExclusionForm, ForceForm, PeopleForm
 from prefmh_web.console.forms.study_forms import ParticipantsForm, ProtocolForm
 from prefmh_web.console.views.common import (
     attachment,
@@ -42,7 +41,7 @@ from prefmh_web.participants import attention, erasure, exclusion, limits, payme
 from prefmh_web.participants.models import Participation
 from prefmh_web.participants.people import Person, people_of, person_of
 from prefmh_web.recruiters import RECRUITERS
-from prefmh_web.transport.downloads import stream
+from prefmh_web.transport.bodies import stream
 
 _A_PAGE = 100
 

@@ -18,7 +18,7 @@ from prefmh_web.console import methods
 from prefmh_web.console.convergence import convergence_for
 from prefmh_web.console.spreads import spreads_of
 from prefmh_web.console.views.common import attachment, campaign_for, frame, get_page, prefix_of
-from prefmh_web.transport.downloads import stream
+from prefmh_web.transport.bodies import stream
 from sampler import tables
 
 _SAMPLES_A_PAGE, _PROBLEMS_A_PAGE = 12, 50

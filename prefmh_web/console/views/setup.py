@@ -22,10 +22,15 @@ from prefmh_web.campaigns.models import Campaign, Catalog, Membership
 from prefmh_web.console import unstored
 from prefmh_web.console.board import board_of_setup
 from prefmh_web.console.estimates import asks_models
-from prefmh_web.console.forms.changes import CapFields, ExtensionFields, NameForm
-from prefmh_web.console.forms.copies import PilotForm, SetupFileForm
-from prefmh_web.console.forms.estimate import estimate_shown
-from prefmh_web.console.forms.kept_files import KeptFiles
+from prefmh_web.console.forms.fields import KeptFiles
+from prefmh_web.console.forms.pages import (
+    CapFields,
+    ExtensionFields,
+    NameForm,
+    PilotForm,
+    SetupFileForm,
+    estimate_shown,
+)
 from prefmh_web.console.forms.setup_form import SetupForm
 from prefmh_web.console.previews import presets_as_json, preview_of
 from prefmh_web.console.views.common import (
@@ -42,10 +47,10 @@ from prefmh_web.console.views.common import (
     told_at_setup,
 )
 from prefmh_web.objects import OBJECT_KINDS, media
-from prefmh_web.setup import apply, copies, files
-from prefmh_web.setup.problems import Problem, SetupError
+from prefmh_web.setup import apply, files
+from prefmh_web.setup.fitting import Problem, SetupError
 from prefmh_web.transport import rate_limits
-from prefmh_web.transport.downloads import stream
+from prefmh_web.transport.bodies import stream
 
 _TYPES = {".yaml": "application/yaml; charset=utf-8", ".zip": "application/zip"}
 
@@ -203,7 +208,7 @@ def _imported(request: SignedInRequest, form: SetupFileForm) -> Campaign:
 @for_researchers
 def duplicated(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
     """Make a draft of the same setup."""
-    copy = copies.duplicate(campaign, request.user)
+    copy = apply.duplicate(campaign, request.user)
     messages.info(request, f"This is a copy of “{campaign.name}”, a draft with a seed of its own.{_panelists(copy)}")
     return redirect(copy)
 
@@ -216,7 +221,7 @@ def run_pilot(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
     if not form.is_valid():
         messages.error(request, f"{form.errors.as_text()} No pilot was made.")
         return back_to_setup(campaign)
-    made = copies.pilot(campaign, request.user, **form.cleaned_data)
+    made = apply.pilot(campaign, request.user, **form.cleaned_data)
     messages.info(request, f"“{made.name}” is a draft. Start it and send its link to a few people.")
     return redirect(made)
 

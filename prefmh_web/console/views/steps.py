@@ -26,11 +26,9 @@ from prefmh_web.campaigns.models import Campaign, Comparison
 from prefmh_web.campaigns.monitoring.progress import chains_of, heads_of
 from prefmh_web.campaigns.monitoring.steps import Wanted, rows_of, step_at, steps_in, suspended_in, votes_on
 from prefmh_web.campaigns.started import objects, started_campaign
-from prefmh_web.console.answers import ANSWERS
-from prefmh_web.console.durations import in_words
-from prefmh_web.console.forms.changes import EndForm
-from prefmh_web.console.forms.steps import StepsForm
+from prefmh_web.console.forms.pages import EndForm, StepsForm
 from prefmh_web.console.views.common import campaign_action, campaign_for, frame, get_page
+from prefmh_web.console.words import ANSWERS, duration
 from prefmh_web.objects import media
 
 _STEPS_A_PAGE, _CHAINS_A_PAGE = 50, 24
@@ -65,7 +63,7 @@ def step(request: SignedInRequest, campaign_id: int, chain: int, step: int) -> H
         "step": context["steps"][0],
         "sides": _sides(campaign, comparison),
         "votes": votes_on(comparison),
-        "took": comparison.decided_at and in_words((comparison.decided_at - comparison.opened_at).total_seconds()),
+        "took": comparison.decided_at and duration((comparison.decided_at - comparison.opened_at).total_seconds()),
         "r0": _ratio(comparison.log_r0),
         # While votes are out, nobody may know how many of them the proposal needs.
         "uniform": None if comparison.takes_votes else comparison.uniform,

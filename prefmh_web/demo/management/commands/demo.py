@@ -33,7 +33,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args, address, port, url, simulate, **options):
-        port = serving.choose_port(address, port)
+        port = serving.free_port(address, port)
         site = serving.site_url(address, port, url)
         self.stdout.write("Preparing the database and three campaigns ...")
         serving.prepare_database()

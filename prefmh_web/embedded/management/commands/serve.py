@@ -21,7 +21,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args, address, port, url, researcher, **options):
-        port = serving.choose_port(address, port)
+        port = serving.free_port(address, port)
         site = serving.site_url(address, port, url)
         serving.prepare_database()
         user, _ = get_user_model().objects.get_or_create(username=researcher)

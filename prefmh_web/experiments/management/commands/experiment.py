@@ -20,8 +20,7 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 
 import sampler
-from prefmh_web.embedded.serving import prepare_database
-from prefmh_web.embedded.working import at_work
+from prefmh_web.embedded.serving import at_work, prepare_database
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.experiments import campaigns, configs, evaluation, progress, run, scoring
 from prefmh_web.experiments.configs import CONFIGS, vocabulary_in

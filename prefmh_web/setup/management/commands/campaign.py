@@ -19,9 +19,9 @@ from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import extension
 from prefmh_web.campaigns.models import Campaign, Catalog
 from prefmh_web.config import CampaignConfig, json_schema, settings_page
-from prefmh_web.setup import apply, export, files
-from prefmh_web.setup.problems import Problem, SetupError
-from prefmh_web.setup.reading import Tell
+from prefmh_web.setup import apply, files
+from prefmh_web.setup.files import Tell
+from prefmh_web.setup.fitting import Problem, SetupError
 
 _REFUSED, _UNUSABLE = 1, 2
 _LOOK_EVERY_S = 0.2
@@ -127,7 +127,7 @@ class Command(BaseCommand):
     def _export(self, given: dict[str, Any]) -> dict[str, Any]:
         campaign, out = _campaign(given), given["out"]
         if out is None:
-            self.stdout.write(export.text_of(export.config_of(campaign)), ending="")
+            self.stdout.write(files.text_of(files.config_of(campaign)), ending="")
             return {}
         ending, pieces = files.write(campaign)
         if out.suffix != ending:

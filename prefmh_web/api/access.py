@@ -1,18 +1,30 @@
-"""What a program is told when something was wrong: always an object with a list of problems."""
+"""Who a program acts for, by the token in its header `Authorization: Bearer prefmh_…`, and how it is refused.
+
+Whatever was wrong, it is told so in one shape: an object with a list of problems.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Annotated, Any
 
+from asgiref.sync import sync_to_async
+from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.request import RawPostDataException
+from django.shortcuts import get_object_or_404
 from ninja import NinjaAPI, Schema
 from ninja.errors import AuthenticationError, HttpError, ValidationError
+from ninja.security import HttpBearer
 from pydantic import Field
 
+from prefmh_web.accounts import tokens
+from prefmh_web.accounts.models import ApiToken
 from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.setup.problems import SetupError
+from prefmh_web.campaigns.lifecycle import access
+from prefmh_web.campaigns.lifecycle.access import Right
+from prefmh_web.setup.fitting import SetupError
 from prefmh_web.transport import rate_limits
 
 _UNREADABLE = "This version of prefmh cannot read the campaign’s setup. Its page says why."
@@ -98,3 +110,62 @@ def tell_on(api: NinjaAPI) -> None:
         response = answer(request, [ProblemOut(message=message)], 429)
         response["Retry-After"] = str(reason.retry_after)
         return response
+
+
+_SCHEME = "Bearer "
+
+
+class Bearer(HttpBearer):
+    """Lets a program in by a token, and counts its requests.
+
+    Args:
+        may_run: whether the token must be one that may change campaigns.
+    """
+
+    def __init__(self, *, may_run: bool = False) -> None:
+        super().__init__()
+        self._may_run = may_run
+
+    def authenticate(self, request: HttpRequest, token: str) -> ApiToken | None:
+        """Return the token; None if it lets nobody in.
+
+        Raises:
+            Refused: it may not do this.
+            TooMany: it was used too often.
+        """
+        found = tokens.token_shown(token)
+        if found is None:
+            rate_limits.spend("api-refused", rate_limits.by_address(request))
+            return None
+        rate_limits.spend("api", found.pk)
+        if self._may_run and not found.may_run:
+            raise Refused(403, "This token may only read. Create one with the scope “run” for changes.")
+        request.user = found.owner
+        return found
+
+
+def for_whoever_may_ask(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Let a view be seen by people who are signed in, and by programs with a token of any scope."""
+    for_people = login_required(view)
+
+    @wraps(view, assigned=())
+    def seen(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        shown = request.headers.get("Authorization", "")
+        is_let_in = shown.startswith(_SCHEME) and tokens.token_shown(shown.removeprefix(_SCHEME))
+        return view(request, *args, **kwargs) if is_let_in else for_people(request, *args, **kwargs)
+
+    return seen
+
+
+async def may_upload(headers: dict[bytes, bytes]) -> bool:
+    """Say whether a request with these headers may have the body of an uploaded setup."""
+    shown = headers.get(b"authorization", b"").decode("latin1")
+    if not shown.startswith(_SCHEME):
+        return False
+    found: Any = await sync_to_async(tokens.token_shown)(shown.removeprefix(_SCHEME))
+    return found is not None and found.may_run
+
+
+def campaign_for(request: HttpRequest, number: int, right: Right = Right.WATCH) -> access.SeenCampaign:
+    """Return a campaign in which the token's owner has this right; 404 for everybody else."""
+    return get_object_or_404(access.campaigns_for(request.user, right).select_related("owner"), pk=number)

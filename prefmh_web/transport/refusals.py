@@ -1,18 +1,19 @@
-"""Requests that no page sends and that cannot be read: refused before any view, with the reason.
+"""Requests that cannot be read, or for which the disk has no room: refused before any view, with the reason.
 
 Browsers send UTF-8. A request may name any of Python's codecs instead, and some of them make, of plain bytes, what no
 database and no page can hold (half a surrogate pair, say), or fail in ways of their own. So may the headers inside a
 form of several parts.
 """
 
+from __future__ import annotations
+
 import codecs
 import errno
 import logging
 from collections.abc import Callable
 
+from django.db import Error as DatabaseError
 from django.http import HttpRequest, HttpResponse, JsonResponse, UnreadablePostError
-
-from prefmh_web.transport import disk
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +41,7 @@ class Legible:
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         """Answer 507 where the disk takes no data."""
-        if not (trouble := disk.trouble(error)):
+        if not (trouble := disk_trouble(error)):
             return None
         logger.error("a request was not carried out: %s", trouble, extra={"path": request.path})
         told = f"Nothing was saved: {trouble}. Tell whoever runs this site, and try again then."
@@ -86,10 +87,35 @@ def _illegible(request: HttpRequest) -> HttpResponse | None:
         logger.warning("a form cannot be read", exc_info=True)
         return refusal(request.path, "This form cannot be read.", 400)
     except OSError as error:
-        if disk.is_no_room(error):
+        if is_no_room(error):
             logger.exception("no room for an upload")
             return no_room(request.path)
         if error.errno == errno.ENAMETOOLONG:
             return refusal(request.path, "The file's name is too long. Rename it and upload it again.", 400)
         raise
     return None
+
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+# As SQLite and PostgreSQL say it.
+_SAID = {
+    "disk is full": "the disk is full",
+    "No space left on device": "the disk is full",
+    "disk I/O error": "the disk cannot be read or written",
+    "readonly database": "the database cannot be written",
+    "unable to open database file": "the database's file cannot be opened",
+}
+
+
+def is_no_room(error: OSError) -> bool:
+    """True for what is raised when a disk, or somebody's share of it, is full."""
+    return error.errno in _NO_ROOM
+
+
+def disk_trouble(error: BaseException) -> str:
+    """Return what an error says of the disk, in a few words; empty where it is about something else."""
+    if isinstance(error, OSError):
+        return "the disk is full" if is_no_room(error) else ""
+    if not isinstance(error, DatabaseError):
+        return ""
+    return next((told for said, told in _SAID.items() if said in str(error)), "")

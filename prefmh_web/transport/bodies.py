@@ -1,19 +1,26 @@
-"""Django's ASGI handler, with bounds on request bodies, kept while they arrive: Django looks at an upload's size, and
-at who sends it, only once it is all there."""
+"""What is sent and answered, bounded: request bodies while they arrive, downloads piece by piece while people vote.
+
+Django looks at an upload's size, and at who sends it, only once it is all there.
+"""
+
+from __future__ import annotations
 
 import asyncio
 import logging
 import re
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from tempfile import SpooledTemporaryFile
 
 from django.conf import settings
 from django.core.exceptions import RequestAborted
 from django.core.handlers.asgi import ASGIHandler
-from django.http import HttpResponse, parse_cookie
+from django.db import connections
+from django.http import HttpResponse, StreamingHttpResponse, parse_cookie
 from django.utils.module_loading import import_string
 
 from prefmh_web import hooks
-from prefmh_web.transport import disk, legible, sockets
+from prefmh_web.transport import refusals, sockets
 
 logger = logging.getLogger(__name__)
 
@@ -50,10 +57,10 @@ class BoundedHandler(ASGIHandler):
             except _TooSlow:
                 await self.send_response(_refusal(scope, "The request was not received completely in time.", 408), send)
             except OSError as error:
-                if not disk.is_no_room(error):
+                if not refusals.is_no_room(error):
                     raise
                 logger.exception("no room for a request")
-                await self.send_response(_closing(legible.no_room(scope["path"])), send)
+                await self.send_response(_closing(refusals.no_room(scope["path"])), send)
 
     async def read_body(self, receive):
         return await receive.read()
@@ -61,9 +68,9 @@ class BoundedHandler(ASGIHandler):
     def create_request(self, scope, body_file):
         try:
             return super().create_request(scope, body_file)
-        except legible.UNREADABLE:
+        except refusals.UNREADABLE:
             logger.warning("a request cannot be read", exc_info=True)
-            return None, legible.refusal(scope["path"], "The headers of this request cannot be read.", 400)
+            return None, refusals.refusal(scope["path"], "The headers of this request cannot be read.", 400)
 
 
 class _TooLarge(Exception):  # noqa: N818 - reads as the sentence it starts
@@ -126,9 +133,30 @@ async def _limit(scope, headers: dict[bytes, bytes]) -> int:
 
 
 def _refusal(scope, reason: str, status: int) -> HttpResponse:
-    return _closing(legible.refusal(scope["path"], reason, status))
+    return _closing(refusals.refusal(scope["path"], reason, status))
 
 
 def _closing(answer: HttpResponse) -> HttpResponse:
     answer["Connection"] = "close"
     return answer
+
+
+def stream(make: Callable[[], Iterator[str | bytes]], content_type: str) -> StreamingHttpResponse:
+    """Return a download of what `make()` yields, drawn out of the way of people who vote."""
+    return StreamingHttpResponse(_in_own_thread(make), content_type=content_type)
+
+
+async def _in_own_thread(make: Callable[[], Iterator[str | bytes]]) -> AsyncIterator[str | bytes]:
+    """Yield what `make()` yields, drawn on a thread and a database connection of its own.
+
+    On the connection that all votes of this process share, a cursor left open between two chunks would hold an
+    old snapshot, and the next vote could not write over it.
+    """
+    loop = asyncio.get_running_loop()
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="export") as thread:
+        try:
+            chunks = await loop.run_in_executor(thread, make)
+            while (chunk := await loop.run_in_executor(thread, next, chunks, None)) is not None:
+                yield chunk
+        finally:
+            await loop.run_in_executor(thread, connections.close_all)

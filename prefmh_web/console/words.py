@@ -1,0 +1,99 @@
+"""How pages word things: what decides the steps of a campaign, how long something takes, a part of a configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from sampler.declared import ui, ui_of
+
+
+@dataclass(frozen=True)
+class AnswerWords:
+    """One kind of evidence. How a page shows it of a chain and of a step: `templates/decisions/<evidence>`.
+
+    Args:
+        evidence: what the config's rule calls it.
+        noun: one of it; empty where there is nothing to count.
+        asked_again: why some needed more than one reply of a model.
+        warning: what a page says above everything else; empty for nothing.
+        table: the file of the export that holds it, where that is not the one that every export has.
+    """
+
+    evidence: str
+    noun: str
+    asked_again: str
+    warning: str = ""
+    table: str = ""
+
+
+ANSWERS = {
+    answers.evidence: answers
+    for answers in (
+        AnswerWords("votes", "vote", "needed more than one reply, because a reply could not be read"),
+        AnswerWords(
+            "ratings",
+            "rating",
+            "needed more than one reply, or may have, because a reply in the same batch could not be read",
+            "Rating baseline: a model rates each object alone. The chains sample from another distribution than votes "
+            "on the same questions would.",
+            "ratings.csv",
+        ),
+        AnswerWords("scores", "score", ""),
+        AnswerWords("none", "", ""),
+    )
+}
+
+
+_MINUTE, _DAY = 60, 86_400
+
+
+def duration(seconds: float) -> str:
+    """Return a duration with one unit, or with two where the larger one alone would be coarse: 8 s, 12 min, 3 h 20 min,
+    5 days.
+    """
+    if seconds < 99.5:
+        return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
+    minutes = round(seconds / _MINUTE)
+    if minutes < 100:
+        return f"{minutes} min"
+    if seconds < 2 * _DAY:
+        # Tens of minutes are enough beside hours.
+        hours, rest = divmod(round(seconds / 600) * 10, 60)
+        return f"{hours} h {rest} min" if rest else f"{hours} h"
+    return f"{round(seconds / _DAY):,} days"
+
+
+_MOST_NAMED = 40
+
+
+def in_words(part: BaseModel) -> str:
+    """Return what a part is called, and then each of its fields that is not as usual."""
+    said = [str(part.model_config.get("title") or ""), *_fields(part)]
+    return "; ".join(each for each in said if each)
+
+
+def _fields(part: BaseModel) -> Iterator[str]:
+    for name, info in type(part).model_fields.items():
+        value, shown = getattr(part, name), ui_of(info)
+        is_usual = not info.is_required() and value == info.get_default()
+        if not (is_usual or value is None or shown.hidden or shown.widget == "none" or info.title is None):
+            yield f"{info.title}: {_value(value, info, shown)}"
+
+
+def _value(value: Any, info: FieldInfo, shown: ui) -> str:
+    if isinstance(value, BaseModel):
+        return in_words(value)
+    if isinstance(value, tuple):
+        if len(value) > _MOST_NAMED:
+            return f"{len(value)} of them"
+        return ", ".join(_value(each, info, shown) for each in value) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{100 * value:g} %" if shown.unit == "percent" else f"{value:g}"
+    return str(shown.labels.get(str(value), value))
