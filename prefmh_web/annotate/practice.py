@@ -7,8 +7,9 @@ from django.urls import reverse_lazy
 from django.views.decorators.http import require_safe
 
 from prefmh_web.annotate import admission
+from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Annotator, Side
-from prefmh_web.campaigns.started import contexts_by_content, started_campaign
+from prefmh_web.campaigns.objects import contexts_by_content
 from prefmh_web.objects import StoredObject, media
 from prefmh_web.participants import attention
 from prefmh_web.participants.options import options_of

@@ -12,10 +12,11 @@ from prefmh_web.annotate import admission, arriving, practice, reporting
 from prefmh_web.annotate.language import spoken_by_link
 from prefmh_web.annotate.screens import ResponseError, response_in, screen_for
 from prefmh_web.annotate.screens.pair import PairResponse
+from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.engine import leases
+from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Invitation, Lease, Side
 from prefmh_web.campaigns.monitoring.panel import waits_in
-from prefmh_web.campaigns.started import objects, started_campaign
 from prefmh_web.objects import StoredObject, media
 from prefmh_web.participants import attention, completion, consent, erasure, payments, way
 from prefmh_web.participants.erasure import Scope

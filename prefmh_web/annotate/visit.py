@@ -7,8 +7,8 @@ from datetime import datetime
 from django.db.models import Sum
 
 from prefmh_web.campaigns.engine import leases, reading
+from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease
-from prefmh_web.campaigns.started import started_campaign
 from prefmh_web.config import Outcome
 from prefmh_web.participants import attention, limits
 from prefmh_web.participants.completion import is_time_over, outcome_due

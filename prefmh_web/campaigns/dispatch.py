@@ -9,8 +9,8 @@ import logging
 
 from django.db import transaction
 
+from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, JudgeTrial, Vote
-from prefmh_web.campaigns.started import started_campaign
 from prefmh_web.transport import publishing, sockets
 
 logger = logging.getLogger(__name__)

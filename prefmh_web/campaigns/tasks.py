@@ -6,21 +6,20 @@ does nothing more.
 
 from celery import shared_task
 
-from prefmh_web.campaigns import dispatch, lifecycle
-from prefmh_web.campaigns.catalogs import importing, leftovers
-from prefmh_web.campaigns.catalogs.lock import being_read
-from prefmh_web.campaigns.engine import caps, openings, transitions
+from prefmh_web.campaigns import catalogs, dispatch, lifecycle
+from prefmh_web.campaigns.catalogs import being_read
+from prefmh_web.campaigns.engine import openings, transitions, usage
 from prefmh_web.campaigns.lifecycle import deletion, judge_trials, warm_up
 from prefmh_web.campaigns.model_judges import scheduling, turns
 from prefmh_web.campaigns.models import Campaign, Catalog, JudgeTrial
-from prefmh_web.campaigns.proposals import drawing, measuring, scoring, starts
+from prefmh_web.campaigns.proposals import drawing, measuring, scoring
 from prefmh_web.endpoints import testing
 
 
 @shared_task
 def read_catalog(catalog_id: int, revision: int) -> None:
     """Read an uploaded file into states."""
-    importing.read(catalog_id, revision)
+    catalogs.read(catalog_id, revision)
 
 
 @shared_task
@@ -38,7 +37,7 @@ def choose_length(campaign_id: int) -> None:
 @shared_task
 def open_chains(campaign_id: int) -> None:
     """Open the chains that people of a campaign wait for."""
-    starts.open_wanted(campaign_id)
+    drawing.open_wanted(campaign_id)
 
 
 @shared_task
@@ -96,7 +95,7 @@ def judge_trial(trial_id: int) -> None:
 @shared_task
 def pause_at_cap(campaign_id: int) -> None:
     """Pause a campaign that has come to a cap on what models may take."""
-    for campaign in caps.stopped().filter(pk=campaign_id):
+    for campaign in usage.stopped().filter(pk=campaign_id):
         lifecycle.pause_at_cap(campaign)
 
 
@@ -119,11 +118,11 @@ def sweep() -> None:
     waits to be read and every campaign that is being deleted; pause what has come to a cap; finish what is done; remove
     files that were left on their way.
     """
-    for campaign in caps.stopped():
+    for campaign in usage.stopped():
         lifecycle.pause_at_cap(campaign)
     for chain in drawing.chains_to_hint():
         dispatch.propose(chain)
-    starts.look_ahead()
+    drawing.look_ahead()
     for campaign in Campaign.objects.filter(pk__in=openings.wanted().values("campaign")):
         dispatch.open_chains(campaign)
     for campaign in warm_up.over():
@@ -143,4 +142,4 @@ def sweep() -> None:
         transitions.finish_if_done(campaign)
     for campaign in deletion.waiting():
         dispatch.delete(campaign)
-    leftovers.remove()
+    catalogs.remove_leftovers()

@@ -3,7 +3,6 @@
 campaign    the configuration of a campaign
 study       the part of it about people
 misfits     where its parts do not fit together, though each is what it should be
-changes     what differs between two, and what is fixed after the start
 public      what of it others may see
 
 Each name is loaded on its first use: Django's start waits for no space of the sampler.

@@ -6,10 +6,6 @@ from .campaign import Language as Language
 from .campaign import Name as Name
 from .campaign import UploadedFile as UploadedFile
 from .campaign import json_schema as json_schema
-from .changes import Change as Change
-from .changes import Fixed as Fixed
-from .changes import changes_between as changes_between
-from .changes import fixed_at as fixed_at
 from .misfits import misfits as misfits
 from .public import HIDDEN as HIDDEN
 from .public import public as public

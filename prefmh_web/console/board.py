@@ -13,11 +13,10 @@ import sampler
 from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.model_judges.frozen_judges import prompt_of
 from prefmh_web.campaigns.models import Campaign, Catalog, Judge, State, Vote
-from prefmh_web.campaigns.monitoring.convergence import follow, main_property
-from prefmh_web.campaigns.monitoring.models import Costs, Judging, ScorerStanding, costs_of, judging_of, standing_of
+from prefmh_web.campaigns.monitoring.judging import Costs, Judging, ScorerStanding, costs_of, judging_of, standing_of
 from prefmh_web.campaigns.monitoring.panel import PanelPrice, price_of
 from prefmh_web.campaigns.monitoring.progress import ChainHead, Progress, heads_of, progress_of
-from prefmh_web.campaigns.monitoring.results import is_cut_short
+from prefmh_web.campaigns.monitoring.results import follow, is_cut_short, main_property
 from prefmh_web.campaigns.monitoring.steps import last_reasoned
 from prefmh_web.campaigns.monitoring.trajectories import Trajectories, trajectories_of
 from prefmh_web.config.campaign import LAYOUTS

@@ -19,7 +19,7 @@ from django.template.loader import render_to_string
 import sampler
 from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.models import Campaign, Chain
-from prefmh_web.campaigns.monitoring.convergence import (
+from prefmh_web.campaigns.monitoring.results import (
     AIM_ESS,
     AIM_R_HAT,
     MOST_DRAWS,

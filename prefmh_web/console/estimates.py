@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import sampler
+from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.models import Campaign, ModelUsage
-from prefmh_web.campaigns.monitoring.models import money
-from prefmh_web.campaigns.started import objects
+from prefmh_web.campaigns.monitoring.judging import money
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.picture_tokens import PictureTokens, estimated
 

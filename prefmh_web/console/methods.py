@@ -16,9 +16,9 @@ import numpy as np
 from django.conf import settings
 
 import sampler
+from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.monitoring.results import Figures
-from prefmh_web.campaigns.started import started_campaign
 from prefmh_web.console.board import CUT_SHORT
 from prefmh_web.console.words import in_words
 

@@ -14,10 +14,10 @@ from PIL import Image
 from pydantic import ValidationError
 
 import sampler
+from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.model_judges import freezing
 from prefmh_web.campaigns.model_judges.kinds import KINDS
 from prefmh_web.campaigns.models import Campaign, State
-from prefmh_web.campaigns.started import objects
 from prefmh_web.endpoints.client import LABEL_TOKENS
 from prefmh_web.endpoints.dialects import Question
 from prefmh_web.endpoints.errors import EndpointError

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 import sampler
+from prefmh_web.campaigns import objects
+from prefmh_web.campaigns.frozen import plan_of, started_campaign
 from prefmh_web.campaigns.models import Campaign, State
 from prefmh_web.campaigns.monitoring.results import samples_in, shown_samples
-from prefmh_web.campaigns.started import objects, plan_of, started_campaign
 from prefmh_web.console.plots import Plot, histogram
 from prefmh_web.console.unstored import Unstored
 from prefmh_web.objects import ObjectKind, StoredObject

@@ -18,9 +18,9 @@ from django.core import signing
 from django.urls import reverse
 
 import sampler
+from prefmh_web.campaigns.frozen import catalog_of
 from prefmh_web.campaigns.models import Campaign, State
-from prefmh_web.campaigns.started import context_of
-from prefmh_web.campaigns.started.plans import catalog_of
+from prefmh_web.campaigns.objects import context_of
 from prefmh_web.objects import OBJECT_KINDS, StoredObject
 from prefmh_web.objects.kind import Pixels
 from sampler.judges import Context

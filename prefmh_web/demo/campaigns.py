@@ -7,9 +7,9 @@ from typing import Any
 
 import sampler
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.lifecycle import drafts
+from prefmh_web.campaigns.frozen import decoder_of
+from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.campaigns.started.plans import decoder_of
 from prefmh_web.config import CampaignConfig
 from prefmh_web.demo import voters
 from prefmh_web.demo.voters import Score
@@ -119,6 +119,6 @@ def _make(owner, demo: DemoCampaign) -> Campaign:
         "chains": _CHAINS,
         "steps": demo.steps,
     }
-    campaign = drafts.create(owner=owner, config=CampaignConfig.model_validate(described))
+    campaign = changes.create(owner=owner, config=CampaignConfig.model_validate(described))
     lifecycle.start(campaign)
     return campaign

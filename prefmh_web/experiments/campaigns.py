@@ -22,8 +22,8 @@ from django.db.models import Exists, F, OuterRef, Q
 
 import sampler
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.engine import spending
-from prefmh_web.campaigns.lifecycle import caps, changes, drafts
+from prefmh_web.campaigns.engine import usage
+from prefmh_web.campaigns.lifecycle import changes, model_start
 from prefmh_web.campaigns.models import Campaign, Comparison, ModelUsage, Score, Turn
 from prefmh_web.campaigns.record import export
 from prefmh_web.config import CampaignConfig
@@ -58,7 +58,7 @@ def ensure(owner: User, settings: str, part: Part, config: dict[str, Any]) -> Ca
         if found is not None:
             return found.campaign
         name = f"{part.options.of_experiment.title}: {part.name}"[:120]
-        campaign = drafts.create(owner=owner, config=CampaignConfig.model_validate(config | {"name": name}))
+        campaign = changes.create(owner=owner, config=CampaignConfig.model_validate(config | {"name": name}))
         ExperimentCampaign.objects.create(**key, seed=part.seed, experiment=experiment, campaign=campaign)
     return campaign
 
@@ -81,7 +81,7 @@ def run(campaign: Campaign, owner: User, most_requests: int | None, show: Callab
     if campaign.is_draft:
         if settings.EMBEDDED and campaign.starting_since is not None:
             # An earlier command was killed in it: starts are made by the command itself here.
-            spending.note_repeated_start(campaign)
+            usage.note_repeated_start(campaign)
         lifecycle.request_start(campaign)
     elif campaign.status == Campaign.Status.PAUSED:
         _resume(campaign, most_requests)
@@ -149,7 +149,7 @@ def _check(campaign: Campaign, most_requests: int | None) -> None:
 def _is_at_a_cap(campaign: Campaign) -> bool:
     """Say whether one of its models may not be asked once more."""
     try:
-        caps.demand_room(campaign)
+        model_start.demand_room(campaign)
     except lifecycle.NotPossible:
         return True
     return False

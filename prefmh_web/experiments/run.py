@@ -15,8 +15,8 @@ from typing import Any, Literal
 from django.contrib.auth.models import User
 
 import sampler
+from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.campaigns.started import objects
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.experiments import campaigns, evaluation, scoring, usage
 from prefmh_web.experiments.configs import CONFIGS, Part

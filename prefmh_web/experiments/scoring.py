@@ -21,8 +21,8 @@ from django.contrib.auth.models import User
 from django.db.models import F, QuerySet
 
 import sampler
+from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.models import Campaign, Score, State
-from prefmh_web.campaigns.started import objects
 from prefmh_web.experiments.campaigns import Blocked, Row
 from prefmh_web.experiments.models import EvaluationAnswer, ExperimentCampaign
 from prefmh_web.objects import OBJECT_KINDS, StoredObject

@@ -12,7 +12,7 @@ from django.db.models import Count, F, Max, Q, QuerySet
 from django.utils import timezone
 
 from prefmh_web.campaigns.models import Campaign, CampaignScorer, Catalog, Chain, Comparison, Judge, Lease, Turn
-from prefmh_web.campaigns.proposals import claims
+from prefmh_web.campaigns.proposals import drawing
 from prefmh_web.campaigns.proposals.drawing import unopened_chains, waiting_chains
 from prefmh_web.objects import OBJECT_KINDS
 from prefmh_web.operations import queues, readiness
@@ -107,7 +107,7 @@ def _chains() -> Iterator[Finding]:
         yield Finding(
             f"{wait}: {chain.waits_because}.", "prefmh tries again automatically. Fix the cause that is named."
         )
-    for _, wait in _without_question(unopened_chains().filter(claims.are_claimed()), _MUCH_PATIENCE):
+    for _, wait in _without_question(unopened_chains().filter(drawing.are_claimed()), _MUCH_PATIENCE):
         yield Finding(
             f"{wait}; a model is computing it.",
             "If the model is only slow, wait. If it hangs, restart its worker or its server.",

@@ -33,10 +33,12 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 import sampler
+from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.engine import reading
+from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side, State
-from prefmh_web.campaigns.started import context_of, contexts_by_content, objects, started_campaign
+from prefmh_web.campaigns.objects import context_of, contexts_by_content
 from prefmh_web.campaigns.voters import number_of
 from prefmh_web.config import Outcome, OwnPair, Protocol
 from prefmh_web.config.misfits import questions_of

@@ -35,7 +35,7 @@ from prefmh_web.campaigns import events
 from prefmh_web.campaigns.engine import reading
 from prefmh_web.campaigns.engine.transactions import lock_people, retried_after_conflicts
 from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.lifecycle import access, panels
+from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Campaign, Vote
 from prefmh_web.campaigns.monitoring import steps
 from prefmh_web.config import Outcome, Pay
@@ -207,7 +207,7 @@ def remove(campaign: Campaign, annotators: Collection[int]) -> list[str]:
 
 def _unname(campaign: Campaign, annotators: Collection[int]) -> int:
     numbers = Annotator.objects.filter(pk__in=annotators, panelist__isnull=False).values_list("panelist", flat=True)
-    return panels.forget_names(campaign, [number for number in numbers if number is not None])
+    return access.forget_names(campaign, [number for number in numbers if number is not None])
 
 
 def _forget_pages(annotators: Collection[int]) -> int:

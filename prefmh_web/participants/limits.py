@@ -46,8 +46,8 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns.errors import NotPossible
+from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Vote
-from prefmh_web.campaigns.started import started_campaign
 from prefmh_web.config import Outcome, Pay, Protocol, Study
 from prefmh_web.participants.models import Check, Participation
 from prefmh_web.participants.recruiting import going_on, terms_of

@@ -13,7 +13,7 @@ from django.db.models import Q
 
 import sampler
 from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.lifecycle import drafts
+from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.config import LONGEST_NAME, CampaignConfig
 from prefmh_web.endpoints.local.models import model_names
@@ -46,7 +46,7 @@ def create(config: CampaignConfig, owner: User, file: File[Any] | None = None, *
             User.objects.select_for_update().get(pk=owner.pk)
             if found := Campaign.objects.filter(owner=owner, creation_key=key).first():
                 return found
-        return drafts.create(owner=owner, config=config, file=file, key=key)
+        return changes.create(owner=owner, config=config, file=file, key=key)
 
 
 def warnings(config: CampaignConfig, owner: User) -> Iterator[str]:

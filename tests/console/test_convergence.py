@@ -5,7 +5,7 @@ from django.urls import reverse
 
 import sampler
 from prefmh_web.campaigns.models import Comparison, Measured
-from prefmh_web.campaigns.monitoring.convergence import follow
+from prefmh_web.campaigns.monitoring.results import follow
 from prefmh_web.campaigns.monitoring.trajectories import trajectories_of
 from prefmh_web.campaigns.proposals import measuring
 from tests.console.test_overview import cookies_of

@@ -7,8 +7,8 @@ import re
 from django.urls import reverse
 
 import sampler
+from prefmh_web.campaigns.frozen import plan_of
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.campaigns.started import plan_of
 from tests.console.test_pages import OF_TEXTS, form
 
 

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.models import Campaign, JudgeTrial, ModelUsage, State, Vote
-from prefmh_web.campaigns.monitoring.models import Share
+from prefmh_web.campaigns.monitoring.judging import Share
 from prefmh_web.campaigns.tasks import sweep
 from tests.flows.test_model_costs import (
     A_REQUEST,

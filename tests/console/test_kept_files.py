@@ -12,7 +12,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
 from prefmh_web.accounts.roles import make_researcher
-from prefmh_web.campaigns.catalogs import kept, leftovers
+from prefmh_web.campaigns import catalogs
 from prefmh_web.campaigns.models import Campaign
 from tests.console.test_pages import form
 from tests.support.campaigns import TEXTS
@@ -22,7 +22,7 @@ _TICKET = re.compile(r'name="kept-space\.catalog\.file" value="([^"]+)"')
 
 @pytest.fixture(autouse=True)
 def nothing_kept():
-    for name in kept.all_names():
+    for name in catalogs.all_names():
         default_storage.delete(name)
 
 
@@ -44,14 +44,14 @@ def test_a_file_is_kept_past_an_error_and_used_by_the_next_save(signed_in, idle_
     # A second error changes nothing.
     page = refused(signed_in, **{"space.catalog.file": "", "kept-space.catalog.file": ticket_in(page)})
     assert "<strong>people.csv</strong>, kept." in page
-    assert len(kept.all_names()) == 1
+    assert len(catalogs.all_names()) == 1
     signed_in.post(
         reverse("console:create"), form(**{"space.catalog.file": "", "kept-space.catalog.file": ticket_in(page)})
     )
     idle_tasks()
     campaign = Campaign.objects.get()
     assert (campaign.catalog.filename, campaign.states.count()) == ("people.csv", 12)
-    assert kept.all_names() == []
+    assert catalogs.all_names() == []
 
 
 def test_nobody_else_can_use_it(signed_in, client, django_user_model):
@@ -69,14 +69,14 @@ def test_nobody_else_can_use_it(signed_in, client, django_user_model):
 
 
 def test_only_a_few_are_kept_and_none_for_long(signed_in):
-    for number in range(kept.MOST_FILES + 2):
+    for number in range(catalogs.MOST_FILES + 2):
         page = refused(signed_in, **{"space.catalog.file": csv(f"{number}.csv")})
-    assert len(kept.all_names()) == kept.MOST_FILES
-    for name in kept.all_names():
-        long_ago = time.time() - kept.KEPT_FOR_S - 60
+    assert len(catalogs.all_names()) == catalogs.MOST_FILES
+    for name in catalogs.all_names():
+        long_ago = time.time() - catalogs.KEPT_FOR_S - 60
         os.utime(default_storage.path(name), (long_ago, long_ago))
-    leftovers.remove()
-    assert kept.all_names() == []
+    catalogs.remove_leftovers()
+    assert catalogs.all_names() == []
     page = signed_in.post(
         reverse("console:create"), form(**{"space.catalog.file": "", "kept-space.catalog.file": ticket_in(page)})
     ).content.decode()

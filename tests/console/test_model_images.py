@@ -6,9 +6,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 import sampler
+from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.engine import transitions
+from prefmh_web.campaigns.frozen import plan_of
 from prefmh_web.campaigns.models import Campaign, Chain, Invitation, Judge, Lease, State
-from prefmh_web.campaigns.started import objects, plan_of
 from prefmh_web.objects import media
 from tests.console.test_pages import as_shown, form
 from tests.endpoints.test_local_models import pipeline_folder, without_the_extra

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.lifecycle import access, panels
+from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Lease, Membership, Side
 from prefmh_web.campaigns.voters import number_of
 from tests.console.test_pages import form
@@ -168,7 +168,7 @@ def test_a_panel_that_was_ended_early_says_so(researcher, signed_in):
 def test_the_page_of_a_panel_that_is_over_has_no_link_to_send(researcher, signed_in):
     campaign = panel_campaign(researcher, 2)
     Comparison.objects.update(opened_at=timezone.now() - timedelta(hours=2))
-    panels.remind(campaign, 1)
+    access.remind(campaign, 1)
     path, links = (
         reverse("console:panel", args=[campaign.pk]),
         [link_of(campaign, panelist).token for panelist in (1, 2)],

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 
 import sampler
-from prefmh_web.campaigns.engine import spending
+from prefmh_web.campaigns.engine import usage
 from prefmh_web.campaigns.models import ModelUsage
 from prefmh_web.experiments import campaigns, run
 from prefmh_web.experiments.configs import CONFIGS, Part
@@ -62,9 +62,9 @@ def test_texts_prompts_and_trials_are_counted_once_for_each_start_that_died(meth
     campaign = campaigns.ensure(django_user_model.objects.create_user("researcher"), "hash", part, run.config_of(part))
     assert (campaign.seed, campaign.is_seed_typed) == (part.seed, True)
     for deaths in (1, 2):
-        spending.note_repeated_start(campaign)
+        usage.note_repeated_start(campaign)
         counted = dict(ModelUsage.objects.filter(campaign=campaign).values_list("place", "repeated"))
         # Four requests a text at most, its prompt's among them; pref-sep has three judges, and base none.
         texts = deaths * 4 * PROMPTS * CHAINS
         judges = range(3 if method == "pref-sep" else 0)
-        assert counted == {spending.PROPOSALS: texts, **dict.fromkeys(judges, deaths)}
+        assert counted == {usage.PROPOSALS: texts, **dict.fromkeys(judges, deaths)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from prefmh_web.campaigns.engine import leases, open_comparisons
 from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Judge, Side, Turn, Vote
-from prefmh_web.campaigns.monitoring.models import Wasted, costs_of
+from prefmh_web.campaigns.monitoring.judging import Wasted, costs_of
 from tests.flows.test_model_costs import endpoint, script
 from tests.flows.test_models_judge import by_model, make
 from tests.security.world import browser_of

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import sampler
+from prefmh_web.campaigns.frozen import plan_of
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison
-from prefmh_web.campaigns.started import plan_of
 from sampler import exact
 from tests.sampler.kernels.test_walk import WithoutRatio
 from tests.support.campaigns import make_campaign, make_config, vote_until_finished

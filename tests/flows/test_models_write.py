@@ -9,8 +9,8 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns import lifecycle, tasks
 from prefmh_web.campaigns.engine import leases
+from prefmh_web.campaigns.frozen import plan_of
 from prefmh_web.campaigns.models import Annotator, Campaign
-from prefmh_web.campaigns.started import plan_of
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from tests.support.campaigns import (

@@ -7,12 +7,12 @@ from django.db import connection
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns import lifecycle, objects
 from prefmh_web.campaigns.engine import transitions
+from prefmh_web.campaigns.frozen import plan_of, position_of
 from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.model_judges.frozen_judges import asked_endpoint, endpoint_now
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Rating, State, Turn
-from prefmh_web.campaigns.started import objects, plan_of, position_of
 from prefmh_web.endpoints.accounting import tallied
 from prefmh_web.endpoints.identity import Admitted
 from tests.support.campaigns import make_draft, rated_config, rating_endpoint, rating_script  # noqa: F401 - fixtures

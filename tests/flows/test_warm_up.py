@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 import sampler
+from prefmh_web.campaigns.frozen import plan_of
 from prefmh_web.campaigns.models import Campaign, Comparison
-from prefmh_web.campaigns.started import plan_of
 from prefmh_web.demo.voters import Voter
 from sampler import exact
 from tests.sampler.kernels.test_walk import WithoutRatio

@@ -6,8 +6,8 @@ import pytest
 
 import sampler
 from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.frozen import plan_of
 from prefmh_web.campaigns.models import Annotator, Campaign
-from prefmh_web.campaigns.started import plan_of
 from tests.gpu.small_models import TEMPLATE, llama, tokenizer_of
 from tests.support import servers
 from tests.support.campaigns import (

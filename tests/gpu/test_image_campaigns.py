@@ -16,12 +16,12 @@ from tests.support.campaigns import create_draft
 pytest.importorskip("diffusers", reason="needs the extra [gpu]")
 
 import sampler
-from prefmh_web.campaigns import lifecycle, tasks
+from prefmh_web.campaigns import lifecycle, objects, tasks
 from prefmh_web.campaigns.engine import leases
+from prefmh_web.campaigns.frozen import plan_of
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, PrefetchedProposal, State
 from prefmh_web.campaigns.proposals import drawing
 from prefmh_web.campaigns.proposals.backends import backend_of
-from prefmh_web.campaigns.started import objects, plan_of
 from prefmh_web.endpoints.errors import Unable
 from prefmh_web.endpoints.local.models import local_decoder
 from prefmh_web.endpoints.models import Endpoint

@@ -60,7 +60,7 @@ from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases, transitions
 from prefmh_web.campaigns.engine.open_comparisons import Ballot
 from prefmh_web.campaigns.engine.reading import locked
-from prefmh_web.campaigns.lifecycle import changes, drafts, extension
+from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, EndReason, Invitation, Judge, Lease, Side, Vote
 from prefmh_web.campaigns.monitoring import trajectories
 from prefmh_web.campaigns.record import export
@@ -481,7 +481,7 @@ def whole_config(config, *, name: str = "Made", is_seed_typed: bool = True, file
 def create_draft(*, owner, config, file=None, filename: str = "", **fields) -> Campaign:
     """Return a draft; see `whole_config`."""
     given = whole_config(config, filename=filename, **fields)
-    return drafts.create(owner=owner, config=given, file=file)
+    return changes.create(owner=owner, config=given, file=file)
 
 
 def set_study(campaign, fields, excluded=(), by=None) -> None:
@@ -1024,7 +1024,7 @@ def started(owner) -> Campaign:
     made = _draft(owner, make_config(), TEXTS.encode(), "texts.csv", name="An earlier one")
     lifecycle.start(made)
     wait_until_idle()
-    extension.extend(made, 25)
+    changes.extend(made, 25)
     wait_until_idle()
     return made
 

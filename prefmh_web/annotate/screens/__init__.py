@@ -18,8 +18,8 @@ from prefmh_web.annotate.screens.pair import Pair
 from prefmh_web.annotate.screens.screen import Response, ResponseError, Screen
 from prefmh_web.annotate.visit import Visit, visit_by, visit_of
 from prefmh_web.campaigns.engine.transactions import together
+from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Annotator
-from prefmh_web.campaigns.started import started_campaign
 
 SCREENS: tuple[Screen, ...] = (Pair(), Check(), Done(), Idle())
 

@@ -11,7 +11,7 @@ from django.urls import reverse_lazy
 
 from prefmh_web.annotate.screens.screen import Response, ResponseError
 from prefmh_web.annotate.visit import Visit
-from prefmh_web.campaigns.started import started_campaign
+from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.participants import attention, models
 from prefmh_web.participants.options import options_of
 from sampler.judges import shared_context

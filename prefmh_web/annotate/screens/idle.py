@@ -8,9 +8,9 @@ from typing import Any
 
 from prefmh_web.annotate.visit import Visit
 from prefmh_web.campaigns.engine import leases, reading
+from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.campaigns.proposals import drawing
-from prefmh_web.campaigns.started import started_campaign
 from prefmh_web.participants.recruiting import terms_of
 
 # Whether the making of pairs is held up is the same for all pages of a campaign, and asked once in this time.

@@ -14,8 +14,9 @@ from prefmh_web.annotate.reporting import report
 from prefmh_web.annotate.screens.screen import ResponseError
 from prefmh_web.annotate.visit import Visit
 from prefmh_web.campaigns.engine import leases
+from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Annotator, Lease, ReportReason, Side, Vote
-from prefmh_web.campaigns.started import context_of, started_campaign
+from prefmh_web.campaigns.objects import context_of
 from prefmh_web.participants import attention, limits
 from prefmh_web.participants.options import options_of
 from sampler.judges import shared_context

@@ -18,7 +18,7 @@ from ninja import Field, Query, Router, Schema, Status
 from prefmh_web.accounts.roles import is_researcher
 from prefmh_web.api.access import REFUSALS, Bearer, Refused, campaign_for
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.lifecycle import access, changes, extension
+from prefmh_web.campaigns.lifecycle import access, changes
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.monitoring.results import figures_of
@@ -218,7 +218,7 @@ def act(request: HttpRequest, campaign_id: int, wanted: ActionIn) -> dict[str, A
     needs_owner = wanted.action in ("start", "extend")
     found = campaign_for(request, campaign_id, Right.OWN if needs_owner else Right.RUN)
     if wanted.action == "extend":
-        extension.extend(found, wanted.steps, _researcher(request))
+        changes.extend(found, wanted.steps, _researcher(request))
     else:
         {"start": lifecycle.request_start, "pause": lifecycle.pause, "resume": lifecycle.resume}[wanted.action](found)
     return _afterwards(found)

@@ -18,7 +18,7 @@ A vote counts once, and a step is decided once, because of three things, in one 
   stands is read by a second statement, once the lock is there (`open_comparisons.on`). A lease may also be given as
   the comparison was seen before the lock, if nothing has changed since (`is_as_seen`).
 * A vote's key is its lease's key, and unique. Sent again, it finds the vote that is stored.
-* A chain's head moves only from the step before (`statements.ADVANCE`), and a chain has each step once.
+* A chain's head moves only from the step before (`sql.ADVANCE`), and a chain has each step once.
 
 Locks come in one order: the comparison or the chain, its leases, the annotator, the campaign. Whoever looks for a pair
 passes over those that others hold. What follows from a vote outside of the database is sent after the commit
@@ -28,12 +28,11 @@ The files, in the order in which a vote meets them
 --------------------------------------------------
     leases               take, answer, skip, expire: the life of a lease
     transactions         begin, join and retry a transaction
-    statements           each SQL statement by its name, with its locks and its index; turn_statements for models
-    rows, reading        rows as instances; a comparison under its lock
+    sql                  each statement by its name, rows as instances, what a vote changes as one statement
+    reading              a comparison under its lock, and the person who votes
     open_comparisons     how a comparison stands, room for more votes, the next pair for somebody
     transitions          the only module that writes comparisons, votes, ratings and chain heads
-    changes              what a vote changes, as one statement
-    suspension              steps that are put aside after many skips or reports
-    openings, reserved_starts    chains that open while people wait
-    caps, spending, renewal      what asking models may cost, has cost, and whose turn it is
+    suspension           steps that are put aside after many skips or reports
+    openings             chains that open while people wait
+    usage, claims        what asking models may cost and has cost; what somebody works on, held meanwhile
 """

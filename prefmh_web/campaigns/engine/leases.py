@@ -26,11 +26,11 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import dispatch
+from prefmh_web.campaigns import dispatch, frozen
 from prefmh_web.campaigns.engine import open_comparisons, openings, suspension, transitions
-from prefmh_web.campaigns.engine.changes import Changes
 from prefmh_web.campaigns.engine.open_comparisons import Ballot, OpenComparison
 from prefmh_web.campaigns.engine.reading import locked, locked_lease, locked_pair
+from prefmh_web.campaigns.engine.sql import Changes
 from prefmh_web.campaigns.engine.transactions import (
     ATTEMPTS,
     begin,
@@ -38,8 +38,8 @@ from prefmh_web.campaigns.engine.transactions import (
     pass_over,
     retried_after_conflicts,
 )
+from prefmh_web.campaigns.frozen import StartedJudge, started_campaign
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Judge, Lease, Side, Vote
-from prefmh_web.campaigns.started import StartedJudge, plans, started_campaign
 from prefmh_web.transport import sockets
 
 logger = logging.getLogger(__name__)
@@ -105,7 +105,7 @@ def answer(
         Comparison.DoesNotExist: the annotator was never given this lease, or has lost access since.
     """
     # What it decides may open the chain's next comparison; what that takes is read before anything is locked.
-    plans.prepare(annotator.campaign)
+    frozen.prepare(annotator.campaign)
     with locked_lease(key, annotator) as lease:
         if annotator.removed_at:
             raise Comparison.DoesNotExist
@@ -254,7 +254,7 @@ def _lease_on_a_new_chain(annotator: Annotator, most_votes: int | None) -> tuple
         The lease, and whether there is a comparison that somebody else holds at this moment. It is not waited for
         under the campaign's lock, and nothing is opened.
     """
-    plans.prepare(annotator.campaign)
+    frozen.prepare(annotator.campaign)
     with begin():
         if most_votes is not None and not _may_cast_another(annotator, most_votes):
             return None, False

@@ -21,10 +21,10 @@ from functools import cached_property, lru_cache
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns.engine import statements
-from prefmh_web.campaigns.engine.statements import Condition
+from prefmh_web.campaigns.engine import sql
+from prefmh_web.campaigns.engine.sql import Condition
+from prefmh_web.campaigns.frozen import StartedCampaign, StartedJudge, started_campaign
 from prefmh_web.campaigns.models import Annotator, Campaign, ReplyIdentity, Side
-from prefmh_web.campaigns.started import StartedCampaign, StartedJudge, started_campaign
 
 # How long a skipped comparison is kept from the person who skipped it, so that others come first.
 SKIP_REST = timedelta(seconds=20)
@@ -124,7 +124,7 @@ class OpenComparison:
         """
         if len(self.campaign.judges) > 1 or self.campaign.uses_models:
             return None
-        return statements.is_as_seen(self.pk, self.leases, self._live.total(), self.counted)
+        return sql.is_as_seen(self.pk, self.leases, self._live.total(), self.counted)
 
     def asked(self, judge: StartedJudge) -> int:
         """Return how many votes a judge has counted or promised."""
@@ -214,7 +214,7 @@ _askable = lru_cache(maxsize=10_000)(sampler.askable)
 
 def on(comparison_id: int, campaign: Campaign) -> OpenComparison | None:
     """Return how a comparison stands now; None once it is decided."""
-    return next(iter(_read(started_campaign(campaign), statements.ONE_OPEN, comparison_id)), None)
+    return next(iter(_read(started_campaign(campaign), sql.ONE_OPEN, comparison_id)), None)
 
 
 def wanted_by(annotator: Annotator) -> Iterator[tuple[OpenComparison, StartedJudge]]:
@@ -239,7 +239,7 @@ def takers(campaign: Campaign, waiting: Sequence[tuple[int, str]]) -> set[int]:
     Args:
         waiting: those who wait, in the order in which they came, each with the status that their page shows.
     """
-    [(status_now, is_wanted)] = statements.WANTED.rows(campaign.pk)
+    [(status_now, is_wanted)] = sql.WANTED.rows(campaign.pk)
     found = {annotator_id for annotator_id, status in waiting if status != status_now}
     annotator_ids = [annotator_id for annotator_id, status in waiting if status == status_now]
     outdated, started = len(found), started_campaign(campaign)
@@ -270,20 +270,20 @@ def _panelists_of(annotator_ids: Sequence[int]) -> dict[int, int | None]:
 def _askable_in(campaign: StartedCampaign) -> Iterator[OpenComparison]:
     """Yield the comparisons that have room for somebody, the chain furthest behind first; few in the first look."""
     after, size = (-1, -1), _FIRST_LOOK
-    while found := _read(campaign, statements.NEXT_OPEN, campaign.pk, *after, size):
+    while found := _read(campaign, sql.NEXT_OPEN, campaign.pk, *after, size):
         yield from found
         if len(found) < size:
             return
         after, size = (found[-1].step, found[-1].place), min(size * _LOOKS_GROW, _LONGEST_LOOK)
 
 
-def _read(campaign: StartedCampaign, which: statements.Standing, *values: int) -> list[OpenComparison]:
+def _read(campaign: StartedCampaign, which: str, *values: int) -> list[OpenComparison]:
     """Return the open comparisons that a statement finds, in its order."""
     found: dict[int, OpenComparison] = {}
     now = timezone.now()
     moments = [now - SKIP_REST]
     moments += [now] if campaign.uses_models else []
-    statement = which.statement(with_turns=campaign.uses_models)
+    statement = sql.standing(which, with_turns=campaign.uses_models)
     for pk, step, place, log_r0, uniform, *what in statement.rows(*values, *moments):
         if pk not in found:
             found[pk] = OpenComparison(campaign, pk, step, place, log_r0, uniform)

@@ -5,7 +5,9 @@
     open_for         opens one for a person: at once where a file has the objects, else once a task has drawn its start
     look_ahead       wants some for people who are there, before they would wait: where a model takes seconds
     wanted           what such a task has to do; forget_needless takes from it what nobody waits for any more
-    open_drawn       opens those whose starts are drawn
+    reserved         gives out numbers of chains whose starts are to be drawn, each to one worker at a time; store_start
+                     keeps what was drawn
+    open_drawn       opens those whose starts are drawn, in the order of their numbers, whichever is drawn first
     seekers          for whom of those that wait a chain may open now
 
 When a chain opens may depend on who is there and who waits, and on nothing else: its start, its steps and its uniforms
@@ -16,17 +18,19 @@ waits for nobody.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from datetime import timedelta
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from prefmh_web.campaigns import dispatch
+from prefmh_web.campaigns import dispatch, frozen, objects
 from prefmh_web.campaigns.engine import transitions
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, ChainOpening, Comparison, Lease
-from prefmh_web.campaigns.started import objects, plans, started_campaign
+from prefmh_web.campaigns.engine.claims import claim_end, held
+from prefmh_web.campaigns.frozen import started_campaign
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain, ChainOpening, Comparison, Lease, State
 
 # Where a chain takes seconds to open, there is a free pair for one in so many of those who are there.
 PEOPLE_FOR_ONE_AHEAD = 4
@@ -52,7 +56,7 @@ def open_for(annotator: Annotator) -> None:
     campaign = annotator.campaign
     opening = ChainOpening.objects.create(campaign=campaign, annotator=annotator)
     place = campaign.chains.count()
-    start = plans.start(campaign, place)
+    start = frozen.start(campaign, place)
     if start is None:
         dispatch.open_chains(campaign)
     else:
@@ -88,6 +92,26 @@ def forget_needless() -> None:
     wanted().filter(needless, place=None).delete()
 
 
+@contextmanager
+def reserved(campaign: Campaign, most: int) -> Iterator[Mapping[int, ChainOpening]]:
+    """Claim up to so many openings whose starts are to be drawn; yield them by their numbers, and free them after.
+
+    A model takes seconds over a start, and may be paid for it, so no two workers draw the same one. A number stays with
+    its opening: if the worker dies or the model fails, the next one draws for the same number.
+    """
+    until = claim_end()
+    mine = _claimed(campaign, most, until)
+    with held(ChainOpening, [each.pk for each in mine.values()], "claimed_until", until):
+        yield mine
+
+
+def store_start(opening: ChainOpening, start: State) -> None:
+    """Keep what was drawn for an opening, unless another worker has done so after this one was given up."""
+    ChainOpening.objects.filter(pk=opening.pk, chain__isnull=True, start_code="").update(
+        start_code=start.code, start_content=start.content
+    )
+
+
 def open_drawn(campaign: Campaign) -> None:
     """Open the chains whose starts are drawn, in the order of their numbers, up to the first that is not."""
     with transaction.atomic():
@@ -110,6 +134,25 @@ def seekers(campaign: Campaign, annotator_ids: Sequence[int]) -> set[int]:
         return set()
     provided = set(_on_their_way().filter(campaign=campaign).values_list("annotator", flat=True))
     return set([pk for pk in annotator_ids if pk not in provided][:room])
+
+
+def _claimed(campaign: Campaign, most: int, until: datetime) -> dict[int, ChainOpening]:
+    with transaction.atomic():
+        # Two workers would give the same number twice.
+        Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)
+        waiting = wanted().filter(campaign=campaign)
+        following = campaign.chains.count() + waiting.filter(place__isnull=False).count()
+        is_free = Q(claimed_until=None) | Q(claimed_until__lte=timezone.now())
+        # Numbers that were given out come first: no later chain opens before them.
+        first = waiting.filter(is_free, start_code="").order_by(F("place").asc(nulls_last=True), "pk")[:most]
+        found: dict[int, ChainOpening] = {}
+        for opening in first:
+            if opening.place is None:
+                opening.place, following = following, following + 1
+            opening.claimed_until = until
+            found[opening.place] = opening
+        ChainOpening.objects.bulk_update(found.values(), ["place", "claimed_until"])
+    return found
 
 
 def _room(campaign: Campaign) -> int:

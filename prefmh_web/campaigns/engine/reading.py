@@ -10,21 +10,10 @@ refresh          the same, into an annotator that was read before
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
-from prefmh_web.campaigns.engine import statements
-from prefmh_web.campaigns.engine.rows import read_all
-from prefmh_web.campaigns.engine.statements import (
-    OF_ANNOTATOR,
-    OF_CAMPAIGN,
-    OF_CHAIN,
-    OF_COMPARISON,
-    OF_CURRENT,
-    OF_LEASE,
-    OF_PROPOSAL,
-)
+from prefmh_web.campaigns.engine import sql
 from prefmh_web.campaigns.engine.transactions import begin
 from prefmh_web.campaigns.models import Annotator, Comparison, Lease
 
@@ -37,7 +26,12 @@ def locked(pk: int) -> Iterator[Comparison]:
         Comparison.DoesNotExist: there is none.
     """
     with begin():
-        yield _with_its_chain(statements.COMPARISON.row(pk))
+        row = sql.COMPARISON.row(pk)
+        if row is None:
+            raise Comparison.DoesNotExist
+        comparison, chain, campaign = sql.read_all((sql.OF_COMPARISON, sql.OF_CHAIN, sql.OF_CAMPAIGN), row)
+        chain.campaign, comparison.chain = campaign, chain
+        yield comparison
 
 
 @contextmanager
@@ -51,14 +45,14 @@ def locked_lease(key: uuid.UUID, annotator: Annotator) -> Iterator[Lease]:
         Comparison.DoesNotExist: the annotator was never given this lease.
     """
     with begin():
-        row = statements.COMPARISON_OF_LEASE.row(key, annotator.pk)
+        row = sql.COMPARISON_OF_LEASE.row(key, annotator.pk)
         if row is None:
             raise Comparison.DoesNotExist
-        of_comparison = len(OF_COMPARISON) + len(OF_CHAIN) + len(OF_CAMPAIGN)
-        lease, now, holds_another = read_all((OF_LEASE, OF_ANNOTATOR), row[of_comparison:])
-        lease.comparison, lease.annotator = _with_its_chain(row[:of_comparison]), annotator
+        columns = (sql.OF_COMPARISON, sql.OF_CHAIN, sql.OF_CAMPAIGN, sql.OF_LEASE, sql.OF_ANNOTATOR)
+        comparison, chain, campaign, lease, now, holds_another = sql.read_all(columns, row)
+        chain.campaign, comparison.chain, lease.comparison, lease.annotator = campaign, chain, comparison, annotator
         vars(annotator).update(vars(now))
-        annotator.campaign = lease.comparison.chain.campaign
+        annotator.campaign = campaign
         # Once this one has ended, which every caller sees to.
         annotator.holds_a_lease = bool(holds_another)
         yield lease
@@ -70,24 +64,13 @@ def locked_pair(pk: int, *, patient: bool) -> Iterator[Comparison | None]:
     patient.
     """
     with begin():
-        row = (statements.PAIR_ONCE_FREE if patient else statements.PAIR).row(pk)
-        yield None if row is None else _with_its_pair(row)
-
-
-def _with_its_pair(row: Sequence[Any]) -> Comparison:
-    comparison: Comparison
-    comparison, current, proposal = read_all((OF_COMPARISON, OF_CURRENT, OF_PROPOSAL), row)
-    comparison.current, comparison.proposal = current, proposal
-    return comparison
-
-
-def _with_its_chain(row: Sequence[Any] | None) -> Comparison:
-    if row is None:
-        raise Comparison.DoesNotExist
-    comparison: Comparison
-    comparison, chain, campaign = read_all((OF_COMPARISON, OF_CHAIN, OF_CAMPAIGN), row)
-    chain.campaign, comparison.chain = campaign, chain
-    return comparison
+        row = (sql.PAIR_ONCE_FREE if patient else sql.PAIR).row(pk)
+        if row is None:
+            yield None
+            return
+        comparison, current, proposal = sql.read_all((sql.OF_COMPARISON, sql.OF_CURRENT, sql.OF_PROPOSAL), row)
+        comparison.current, comparison.proposal = current, proposal
+        yield comparison
 
 
 def person(annotator_id: int) -> Annotator:
@@ -97,17 +80,15 @@ def person(annotator_id: int) -> Annotator:
     Raises:
         Annotator.DoesNotExist: there is none.
     """
-    row = statements.PERSON.row(annotator_id)
+    row = sql.PERSON.row(annotator_id)
     if row is None:
         raise Annotator.DoesNotExist
     annotator: Annotator
-    annotator, campaign, holds_a_lease = read_all((OF_ANNOTATOR, OF_CAMPAIGN), row)
+    annotator, campaign, holds_a_lease = sql.read_all((sql.OF_ANNOTATOR, sql.OF_CAMPAIGN), row)
     annotator.campaign, annotator.holds_a_lease = campaign, bool(holds_a_lease)
     return annotator
 
 
 def refresh(annotator: Annotator) -> None:
     """Bring an annotator that was read before up to date, as `person` reads them."""
-    now = person(annotator.pk)
-    annotator.campaign, annotator.votes_cast = now.campaign, now.votes_cast
-    annotator.holds_a_lease, annotator.removed_at = now.holds_a_lease, now.removed_at
+    vars(annotator).update(vars(person(annotator.pk)))

@@ -26,15 +26,12 @@ from django.db.models import F
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import dispatch
-from prefmh_web.campaigns.decisions import decision_of, ratings, scores, votes
-from prefmh_web.campaigns.engine import open_comparisons, statements
-from prefmh_web.campaigns.engine.changes import Changes
+from prefmh_web.campaigns import decisions, dispatch, frozen
+from prefmh_web.campaigns.engine import open_comparisons, sql
 from prefmh_web.campaigns.engine.open_comparisons import Ballot, OpenComparison
-from prefmh_web.campaigns.engine.rows import adapted, current, insert
-from prefmh_web.campaigns.engine.statements import Condition
+from prefmh_web.campaigns.engine.sql import Changes, Condition, adapted, current, insert
+from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Lease, Rating, State, Vote
-from prefmh_web.campaigns.started import plans, started_campaign
 
 # Identical proposals, and those that no vote can change, are decided as they are opened: after so many a task goes on.
 _MOST_AT_ONCE = 8
@@ -65,7 +62,7 @@ def open_comparison(chain_id: int, drawn: sampler.Comparison[Any], proposal: Sta
 def begin_chain(chain: Chain) -> None:
     """Store a new chain of a locked campaign, and open its first comparison: at once if its kernel is cheap."""
     chain.save(force_insert=True)
-    drawn = plans.next_one(chain)
+    drawn = frozen.next_one(chain)
     first = None if drawn is None else _new_comparison(chain, drawn.comparison, drawn.proposal_id)
     _go_on(chain, first, _MOST_AT_ONCE)
 
@@ -89,14 +86,10 @@ def _open(comparison: Comparison, most_at_once: int = _MOST_AT_ONCE) -> None:
     insert(comparison)
     dispatch.step_opened(comparison)
     changes = Changes()
-    _settle(comparison, _verdict_at_opening(comparison), _NO_VOTES, changes)
+    _settle(comparison, decisions.verdict_at_opening(comparison), _NO_VOTES, changes)
     _make(comparison, changes, most_at_once)
     if comparison.verdict is None:
         dispatch.answers_wanted(comparison)
-
-
-def _verdict_at_opening(comparison: Comparison) -> sampler.Verdict:
-    return decision_of(comparison.chain.campaign).verdict_at_opening(comparison)
 
 
 def cast_vote(comparison: Comparison, ballot: Ballot, lease: Lease) -> Vote:
@@ -113,15 +106,15 @@ def cast_vote(comparison: Comparison, ballot: Ballot, lease: Lease) -> Vote:
     opened = _standing(comparison)
     may_count = _may_count(opened, ballot, lease)
     changes = Changes()
-    changes.change(statements.COUNT_VOTE, lease.annotator_id)
-    changes.change(statements.END_LEASE, timezone.now(), Lease.Ending.VOTED, lease.pk)
+    changes.change(sql.COUNT_VOTE, lease.annotator_id)
+    changes.change(sql.END_LEASE, timezone.now(), Lease.Ending.VOTED, lease.pk)
     vote = _store(comparison, opened, ballot, may_count, changes)
     if comparison.verdict is None and opened is not None:
         if lease.is_live:
             opened.note_ended(lease.judge_id)
         note_room(comparison, opened, changes)
     _make(comparison, changes)
-    lease.annotator.votes_cast = changes.found(statements.COUNT_VOTE)
+    lease.annotator.votes_cast = changes.found(sql.COUNT_VOTE)
     if comparison.verdict is None and vote.counted:
         dispatch.judge(comparison)
     return vote
@@ -141,7 +134,7 @@ def cast_votes(comparison: Comparison, ballots: Sequence[Ballot]) -> None:
     """Store a model's votes on a locked comparison, as `cast_vote` does; those that are stored already stay as they
     are.
     """
-    stored = {key for [key] in statements.VOTES_OF_MODELS.rows(comparison.pk)}
+    stored = {key for [key] in sql.VOTES_OF_MODELS.rows(comparison.pk)}
     opened = _standing(comparison)
     for ballot in ballots:
         if adapted(ballot.key, current()) not in stored:
@@ -165,7 +158,7 @@ def _store(
     dispatch.vote_stored(comparison, vote)
     if counting is not None:
         counting.note("for" if vote.for_proposal else "against", ballot.judge_id, ballot.annotator_id)
-        _settle(comparison, votes.verdict(comparison, counting.tally), counting.tally, changes)
+        _settle(comparison, decisions.by_votes(comparison, counting.tally), counting.tally, changes)
     return vote
 
 
@@ -203,7 +196,7 @@ def note_room(
         return
     is_askable = comparison.suspended_at is None and opened.has_room_for_somebody()
     if comparison.is_askable != is_askable:
-        changes.change(statements.MARK_ASKABLE, is_askable, comparison.pk, only_if=only_if)
+        changes.change(sql.MARK_ASKABLE, is_askable, comparison.pk, only_if=only_if)
 
 
 def store_ratings(comparison: Comparison, given: Iterable[Rating]) -> None:
@@ -216,7 +209,7 @@ def store_ratings(comparison: Comparison, given: Iterable[Rating]) -> None:
     Rating.objects.bulk_create(in_order, ignore_conflicts=True)
     if comparison.verdict is None:
         changes = Changes()
-        _settle(comparison, ratings.verdict(comparison), _NO_VOTES, changes)
+        _settle(comparison, decisions.by_ratings(comparison), _NO_VOTES, changes)
         _make(comparison, changes)
     dispatch.ratings_stored(comparison)
 
@@ -225,7 +218,7 @@ def decide_by_scores(comparison: Comparison) -> None:
     """Decide the step of a locked comparison if the scores of its objects settle it."""
     if comparison.verdict is None:
         changes = Changes()
-        _settle(comparison, scores.verdict(comparison), _NO_VOTES, changes)
+        _settle(comparison, decisions.by_scores(comparison), _NO_VOTES, changes)
         _make(comparison, changes)
 
 
@@ -236,29 +229,27 @@ def _settle(comparison: Comparison, verdict: sampler.Verdict, tally: sampler.Tal
     chain = comparison.chain
     comparison.verdict = Comparison.Verdict(verdict.value)
     comparison.decided_at = timezone.now()
-    changes.change(statements.DECIDE, comparison.verdict, comparison.decided_at, comparison.pk)
+    changes.change(sql.DECIDE, comparison.verdict, comparison.decided_at, comparison.pk)
     chain.head_id = comparison.proposal_id if verdict is sampler.Verdict.ACCEPT else comparison.current_id
     moves = int(not comparison.is_identity)
     accepted = int(verdict is sampler.Verdict.ACCEPT) * moves
     votes = sum(tally.votes_cast), sum(tally.votes_for)
-    changes.change(
-        statements.ADVANCE, chain.head_id, comparison.step, moves, accepted, *votes, chain.pk, comparison.step - 1
-    )
+    changes.change(sql.ADVANCE, chain.head_id, comparison.step, moves, accepted, *votes, chain.pk, comparison.step - 1)
     chain.step = comparison.step
 
 
 def _make(comparison: Comparison, changes: Changes, most_at_once: int = _MOST_AT_ONCE) -> None:
     """Make changes to a locked comparison. If they decide it, its chain goes on: at once if its kernel is cheap."""
-    if statements.ADVANCE not in changes:
+    if sql.ADVANCE not in changes:
         changes.make()
         return
     chain = comparison.chain
-    drawn = plans.next_one(chain) if most_at_once and chain.step < chain.length else None
+    drawn = frozen.next_one(chain) if most_at_once and chain.step < chain.length else None
     following = None if drawn is None else _new_comparison(chain, drawn.comparison, drawn.proposal_id)
-    if following is not None and _verdict_at_opening(following) is sampler.Verdict.UNDECIDED:
-        changes.insert_after(following, statements.DECIDE, statements.ADVANCE, found=Campaign.Status.RUNNING.value)
+    if following is not None and decisions.verdict_at_opening(following) is sampler.Verdict.UNDECIDED:
+        changes.insert_after(following, sql.DECIDE, sql.ADVANCE, found=Campaign.Status.RUNNING.value)
     changes.make()
-    status = changes.found(statements.ADVANCE)
+    status = changes.found(sql.ADVANCE)
     if status is None:
         # Cannot happen while the comparison is locked; if it does, the whole transaction must go.
         raise RuntimeError(f"{chain} has moved past step {comparison.step} already")

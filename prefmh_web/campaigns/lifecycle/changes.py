@@ -1,27 +1,51 @@
-"""What changes in a campaign's configuration: the one door, for drafts and for what has started.
+"""A campaign's configuration: the one door through which it is created, changed and lengthened.
 
-Of a started campaign nothing changes that fixes its chains or decides who votes; each change is an event with its path,
-the old value and the new one.
+Of a draft everything can change, and the file that it speaks of is read. Of a started campaign nothing changes that
+fixes its chains or decides who votes, but that all chains can walk further; each change is an event with its path, the
+old value and the new one.
 """
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.files.base import File
 from django.db import transaction
+from django.db.models import F
+from pydantic import BaseModel
 
+import sampler
 from prefmh_web import hooks
-from prefmh_web.campaigns import events
+from prefmh_web.campaigns import catalogs, dispatch, events
 from prefmh_web.campaigns.engine.transactions import lock_people
-from prefmh_web.campaigns.errors import Deleted
-from prefmh_web.campaigns.lifecycle import drafts, fixed
-from prefmh_web.campaigns.models import Campaign, columns_of
-from prefmh_web.config import CampaignConfig, Change, changes_between
+from prefmh_web.campaigns.errors import Deleted, NotPossible
+from prefmh_web.campaigns.lifecycle import status
+from prefmh_web.campaigns.models import Campaign, Chain, columns_of
+from prefmh_web.config import CampaignConfig, UploadedFile
 from prefmh_web.transport import sockets
+from sampler.declared import ui_of
 
 _BUDGET, _CAPS = ("study", "budget"), "caps"
+_LONGEST_TOLD = 200
+
+
+def create(*, owner: User, config: CampaignConfig, file: File[Any] | None = None, key: str = "") -> Campaign:
+    """Create a draft from a checked configuration; queue the reading of its file, if it has one.
+
+    Args:
+        config: as its owner has it: with a seed only where one was typed.
+        file: under the name that the configuration gives it.
+        key: by which a program finds the campaign again.
+    """
+    with transaction.atomic():
+        campaign = Campaign.objects.create(owner=owner, creation_key=key, **columns_of(_with_hash(config, file)))
+        if file is not None and config.file is not None:
+            catalogs.upload(campaign, file, config.file.name)
+    return campaign
 
 
 def apply(campaign: Campaign, config: CampaignConfig, by: User | None = None, file: File[Any] | None = None) -> None:
@@ -37,7 +61,7 @@ def apply(campaign: Campaign, config: CampaignConfig, by: User | None = None, fi
             names it, and says why.
     """
     if campaign.is_draft and Campaign.objects.filter(pk=campaign.pk, status=Campaign.Status.DRAFT).exists():
-        drafts.change(campaign, config, file)
+        _change_draft(campaign, config, file)
         return
     with transaction.atomic():
         # People who join read what is asked of them under this lock.
@@ -45,8 +69,8 @@ def apply(campaign: Campaign, config: CampaignConfig, by: User | None = None, fi
         locked = Campaign.objects.select_for_update(no_key=True).filter(pk=campaign.pk).first()
         if locked is None or locked.status == Campaign.Status.DELETING:
             raise Deleted
-        changed = [*changes_between(locked.typed_config, config)]
-        fixed.demand_allowed(locked, changed)
+        changed = [*_changes_between(locked.typed_config, config)]
+        _demand_allowed(locked, changed)
         _write(locked, config, changed, by)
     campaign.refresh_from_db()
     sockets.nudge(sockets.watchers(campaign.pk))
@@ -62,7 +86,161 @@ def rename(campaign: Campaign, name: str, by: User) -> None:
     apply(campaign, campaign.typed_config.model_copy(update={"name": name}), by)
 
 
-def _write(campaign: Campaign, config: CampaignConfig, changed: list[Change], by: User | None) -> None:
+def extend(campaign: Campaign, steps: int, by: User | None = None) -> None:
+    """Let every chain that was not ended walk so many steps more. A finished campaign is paused until it is resumed.
+
+    The chains go on from where they stand, each step under the stream of its number, as if the config had declared so
+    many steps from the start. The config says how many there are now, and each extension is an event.
+
+    Args:
+        steps: of each chain.
+        by: who has decided it; None on the command line.
+
+    Raises:
+        NotPossible: it is a draft; its budget does not cover them; all of its chains were ended; or the
+            chains would get longer than a config allows.
+    """
+    if steps < 1:
+        raise NotPossible("A campaign is extended by at least 1 step.")
+    with transaction.atomic():
+        # Chains first: the campaign is the last of all locks, and whoever decides a last step holds its chain.
+        chains = list(campaign.chains.select_for_update(no_key=True).order_by("pk"))
+        locked = Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)
+        if locked.chains.count() > len(chains):
+            raise NotPossible("A chain opened in this very moment. Try again.")
+        before = _demand_extensible(locked, chains)
+        locked.config_data = _longer(locked, before + steps)
+        for demand in hooks.load(hooks.EXTENSION_DEMANDS):
+            demand(locked)
+        _lengthen(locked, before, steps, by)
+        if locked.is_running:
+            _go_on(locked, chains, before)
+    # What the caller holds may have been read before somebody else changed it.
+    campaign.refresh_from_db()
+    sockets.nudge(sockets.voters(campaign.pk), sockets.watchers(campaign.pk))
+
+
+def _change_draft(campaign: Campaign, config: CampaignConfig, file: File[Any] | None) -> None:
+    """Give a draft another configuration; read its file again if the file or the space changed.
+
+    A file that the configuration has no more use for goes, with what was read from it.
+
+    Raises:
+        NotPossible: the campaign has started, or is deleted, or the configuration asks for what cannot be.
+    """
+    with transaction.atomic():
+        locked = status.lock_draft(campaign.pk)
+        before = locked.config
+        Campaign.objects.filter(pk=campaign.pk).update(**columns_of(_with_hash(config, file)))
+        campaign.refresh_from_db()
+        for demand in hooks.load(hooks.CHANGES):
+            demand(campaign)
+        if config.file is None:
+            catalogs.remove(campaign)
+        elif file is not None:
+            catalogs.upload(campaign, file, config.file.name)
+        elif config.space != before.space:
+            catalogs.read_again(campaign.catalog)
+
+
+def _with_hash(config: CampaignConfig, file: File[Any] | None) -> CampaignConfig:
+    if file is None or config.file is None:
+        return config
+    digest = hashlib.sha256()
+    for piece in file.chunks():
+        digest.update(piece)
+    file.seek(0)
+    return config.model_copy(update={"file": UploadedFile(name=config.file.name, sha256=digest.hexdigest())})
+
+
+@dataclass(frozen=True)
+class _Change:
+    """One field that has another value.
+
+    Args:
+        path: from the whole configuration.
+        old, new: its values, as plain data.
+        is_hidden: others may not see them.
+    """
+
+    path: tuple[str, ...]
+    old: Any
+    new: Any
+    is_hidden: bool
+
+    def told(self) -> dict[str, Any]:
+        """Return what the event of the change says: of a long text its hash, of what is hidden nothing."""
+        values = (None, None) if self.is_hidden else (_short(self.old), _short(self.new))
+        return {"path": ".".join(self.path), "old": values[0], "new": values[1]}
+
+
+def _changes_between(before: BaseModel, after: BaseModel, path: tuple[str, ...] = ()) -> Iterator[_Change]:
+    """Yield each field whose value differs; of a part of another kind, and of a list, the whole."""
+    for name, info in type(before).model_fields.items():
+        old, new = getattr(before, name), getattr(after, name)
+        if isinstance(old, BaseModel) and type(old) is type(new):
+            yield from _changes_between(old, new, (*path, name))
+        elif old != new:
+            was, now = (each.model_dump(mode="json", include={name}).get(name) for each in (before, after))
+            yield _Change((*path, name), was, now, is_hidden=bool(ui_of(info).hidden))
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, str) and len(value) > _LONGEST_TOLD:
+        return f"sha256 {hashlib.sha256(value.encode()).hexdigest()[:16]}"
+    return value
+
+
+def _demand_allowed(campaign: Campaign, changed: Iterable[_Change]) -> None:
+    """Demand that whatever is fixed once a campaign has started stays as it was.
+
+    Raises:
+        NotPossible: something does not; the message names it, and says why.
+    """
+    for change in changed:
+        if reason := _why_not(campaign, change):
+            raise NotPossible(f"{reason} Nothing was saved.")
+
+
+def _why_not(campaign: Campaign, change: _Change) -> str:
+    """Return why a change of a started campaign is not possible; nothing where it is."""
+    if change.path == _BUDGET:
+        return _why_not_raised(campaign, change)
+    if change.path[0] == _CAPS and not campaign.is_under_way:
+        return "Only the caps of a running or paused campaign can be changed."
+    return _why_fixed(CampaignConfig, change.path)
+
+
+def _why_fixed(model: type[BaseModel], path: tuple[str, ...]) -> str:
+    """Return why a field is fixed, or a part that it stands in; nothing where it may change."""
+    name, *rest = path
+    info = model.model_fields[name]
+    if why := ui_of(info).fixed:
+        return _cannot_change(info.title or name, why)
+    inner: Any = info.annotation
+    is_part = isinstance(inner, type) and issubclass(inner, BaseModel)
+    return _why_fixed(inner, tuple(rest)) if is_part and rest else ""
+
+
+def _cannot_change(label: str, why: str) -> str:
+    return f"“{label}” cannot change after the start: {why}."
+
+
+def _why_not_raised(campaign: Campaign, change: _Change) -> str:
+    """A budget is only raised, and while the campaign goes on: what is left decides whether it ends, and a replay would
+    find that it could have gone on.
+    """
+    label = "Budget, in answers"
+    if change.old is None or change.new is None or change.new < change.old:
+        now = "none" if change.old is None else change.old
+        why = "votes of all steps are set aside from it, so it can only be raised"
+        return f"{_cannot_change(label, why)} It is {now}."
+    if campaign.status == Campaign.Status.FINISHED:
+        return f"“{label}” cannot be raised: the campaign is finished."
+    return ""
+
+
+def _write(campaign: Campaign, config: CampaignConfig, changed: list[_Change], by: User | None) -> None:
     columns = columns_of(config)
     if any(each.path[0] == _CAPS for each in changed):
         # Whether the new cap is reached as well, the next turn finds, or Resume.
@@ -73,3 +251,42 @@ def _write(campaign: Campaign, config: CampaignConfig, changed: list[Change], by
         demand(campaign)
     for each in changed:
         events.note(campaign.pk, events.Kind.CONFIG_CHANGED, by, each.told())
+
+
+def _demand_extensible(campaign: Campaign, chains: list[Chain]) -> int:
+    """Return how many steps each chain walks now."""
+    if campaign.is_draft:
+        raise NotPossible("The campaign has not started. Change the steps in its setup.")
+    if campaign.status == Campaign.Status.DELETING:
+        raise Deleted
+    if campaign.status == Campaign.Status.FINISHED and any(c.step < c.length and not c.ended_at for c in chains):
+        raise NotPossible("The campaign was ended before its last step, and stays so.")
+    if all(chain.ended_at for chain in chains):
+        raise NotPossible("All chains were ended, so none can go on.")
+    return campaign.config.steps
+
+
+def _longer(campaign: Campaign, steps: int) -> dict[str, Any]:
+    if steps > sampler.LONGEST_CHAIN:
+        raise NotPossible(f"The chains cannot get {steps} steps long: they have at most {sampler.LONGEST_CHAIN:,}.")
+    try:
+        sampler.demand_sound(campaign.config.model_copy(update={"steps": steps}))
+    except sampler.ConfigError as error:
+        raise NotPossible(f"The chains cannot get {steps} steps long: {error}.") from error
+    return {**campaign.config_data, "steps": steps}
+
+
+def _lengthen(campaign: Campaign, before: int, steps: int, by: User | None) -> None:
+    campaign.steps_added += steps
+    campaign.save(update_fields=["config_data", "steps_added"])
+    campaign.chains.filter(ended_at__isnull=True).update(length=F("length") + steps)
+    events.note(campaign.pk, events.Kind.EXTENDED, by, {"steps_before": before, "steps_after": before + steps})
+    status.reopen(campaign)
+
+
+def _go_on(campaign: Campaign, chains: list[Chain], before: int) -> None:
+    """Let the chains that had walked all their steps go on; the others do so by themselves."""
+    for chain in chains:
+        if chain.step == before and not chain.ended_at:
+            chain.campaign = campaign
+            dispatch.propose(chain)

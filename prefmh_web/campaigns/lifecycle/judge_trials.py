@@ -22,14 +22,14 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import dispatch
-from prefmh_web.campaigns.engine import caps
+from prefmh_web.campaigns import dispatch, objects
+from prefmh_web.campaigns.engine import usage
 from prefmh_web.campaigns.errors import NotPossible
+from prefmh_web.campaigns.frozen import plan_of
 from prefmh_web.campaigns.lifecycle.status import lock_draft
 from prefmh_web.campaigns.model_judges import freezing, tried
 from prefmh_web.campaigns.models import Campaign, Catalog, JudgeTrial, State, TrialPair
 from prefmh_web.campaigns.proposals.backends import backend_of
-from prefmh_web.campaigns.started import objects, plan_of
 from prefmh_web.endpoints import accounting
 from prefmh_web.endpoints.errors import EndpointError
 from prefmh_web.endpoints.models import Endpoint
@@ -183,8 +183,8 @@ def _set_aside(trial: JudgeTrial, campaign: Campaign, way: tried.Way, endpoint: 
     asked = sum(len(pair["replies"]) for pair in trial.pairs)
     requests = trial.wanted * len(way.slots(trial.replies)) - asked
     if campaign.backend == "served-texts" and not trial.pairs:
-        requests += trial.wanted * _TEXTS_A_PAIR * caps.REQUESTS_A_TEXT
-    reserved, reason = caps.reserve_for_trial(campaign, trial.place, endpoint, requests)
+        requests += trial.wanted * _TEXTS_A_PAIR * usage.REQUESTS_A_TEXT
+    reserved, reason = usage.reserve_for_trial(campaign, trial.place, endpoint, requests)
     if reason:
         raise NotPossible(reason)
     trial.reserved_requests, trial.reserved_cost = reserved.requests, reserved.cost or 0.0

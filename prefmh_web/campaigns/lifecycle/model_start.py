@@ -1,29 +1,32 @@
-"""What Start makes sure of where models judge or write: that they can be asked, and what they are asked is fixed.
+"""What Start makes sure of where models judge, write or score: that they can be asked, and what they are asked.
 
     examined          every endpoint is tested, and refused where its votes could not have the law that they should
     check_prompts     prompt and text fit into the context of the server that writes, which tells what the rule needs
     check_questions   each question with the largest objects fits into the context of the server that answers it
-    freeze            the judges as they are from now on
+    demand_room       no cap on what models may take is reached; asked when a campaign is resumed, too
+    freeze            the judges as they are from now on; freeze_scorers the scorers
 
-All but `freeze` take requests, so they run before the transaction that starts the campaign, and out of the web request.
+The first three take requests, so they run before the transaction that starts the campaign, and out of the web request.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns.engine import spending
+from prefmh_web.campaigns import dispatch, objects
+from prefmh_web.campaigns.engine import usage
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.model_judges import freezing, frozen_judges
-from prefmh_web.campaigns.models import Campaign, Judge, State
+from prefmh_web.campaigns.model_judges.kinds import kind_of
+from prefmh_web.campaigns.models import Campaign, CampaignScorer, Judge, ModelUsage, State
+from prefmh_web.campaigns.objects import context_of
 from prefmh_web.campaigns.proposals.backends import backend_of
-from prefmh_web.campaigns.started import context_of, objects
 from prefmh_web.endpoints.client import LABEL_TOKENS, Client
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.errors import EndpointError
@@ -33,6 +36,7 @@ from prefmh_web.endpoints.language_model import ServedModel
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.negotiation import alters_the_law
 from prefmh_web.endpoints.writers import is_run_here
+from prefmh_web.scorers import Scorer, offered
 from prefmh_web.transport import sockets
 from sampler import judges as model_judges
 
@@ -88,7 +92,7 @@ def check_prompts(campaign: Campaign, plan: sampler.Plan[Any]) -> None:
     endpoint = _endpoint(campaign, _writer(campaign))
     context = None if endpoint is None else endpoint.context_tokens
     try:
-        with spending.counted(campaign.pk, spending.PROPOSALS):
+        with usage.counted(campaign.pk, usage.PROPOSALS):
             place, tokens = model.longest_prompt()
     except EndpointError as error:
         raise NotPossible(f"The model does not write: {error.reason}.") from error
@@ -126,6 +130,17 @@ def check_questions(campaign: Campaign, models: Models, starts: Sequence[sampler
             )
 
 
+def demand_room(campaign: Campaign) -> None:
+    """Demand that each model of a campaign may be asked once more.
+
+    Raises:
+        NotPossible: a cap is reached, or it is not known what asking costs; the sentence says what to do.
+    """
+    for place, endpoint, requests in _askers(campaign):
+        if reason := usage.why_reached(campaign, place, endpoint, requests):
+            raise NotPossible(reason)
+
+
 def freeze(campaign: Campaign, models: Models) -> None:
     """Fix what the judges of a campaign are, in the transaction that starts it."""
     for judge in Judge.objects.filter(campaign=campaign, endpoint__isnull=False):
@@ -136,6 +151,37 @@ def freeze(campaign: Campaign, models: Models) -> None:
         frozen = freezing.frozen_as(campaign, judge.place, endpoint)
         Judge.objects.filter(pk=judge.pk).update(frozen=frozen)
         frozen_judges.accept_at_start(judge, models.identities[name])
+
+
+def chosen_scorers(campaign: Campaign) -> list[Scorer]:
+    """Return the scorers that a setup names: those that steps wait for first, if there are such.
+
+    Raises:
+        NotPossible: this site does not offer one of them for these objects.
+    """
+    names = campaign.config.all_scorers
+    found = offered(campaign.object_kind.name) if names else {}
+    if missing := [name for name in names if name not in found]:
+        raise NotPossible(
+            f"The scorer “{missing[0]}” is not offered for {campaign.object_kind.nouns} here. Declare it in SCORERS, "
+            "or choose another in the setup."
+        )
+    return [found[name] for name in names]
+
+
+def freeze_scorers(campaign: Campaign) -> None:
+    """Keep what the scorers of a setup say of themselves now. In the transaction of the start.
+
+    Raises:
+        NotPossible: as `chosen_scorers` does.
+    """
+    rows = [
+        CampaignScorer(campaign=campaign, place=place, name=scorer.name, frozen=scorer.description())
+        for place, scorer in enumerate(chosen_scorers(campaign))
+    ]
+    if rows:
+        CampaignScorer.objects.bulk_create(rows)
+        dispatch.score(campaign)
 
 
 def _is_as_examined(endpoint: Endpoint) -> bool:
@@ -160,6 +206,22 @@ def _writer(campaign: Campaign) -> str:
     """Return the name of the endpoint that writes a campaign's texts; empty if none does."""
     space = campaign.config.space
     return space.model if isinstance(space, sampler.ServedTextsConfig) and not is_run_here(space) else ""
+
+
+def _askers(campaign: Campaign) -> Iterator[tuple[int, Endpoint, int]]:
+    """Yield who may be asked: the place, the endpoint, and how many requests the least takes at most."""
+    config = campaign.config
+    if (writer := usage.writer_of(campaign)) is not None:
+        yield ModelUsage.PROPOSALS, writer, usage.REQUESTS_A_TEXT
+    endpoints = dict(campaign.judges.filter(endpoint__isnull=False).values_list("place", "endpoint"))
+    for place, judge in enumerate(config.judges):
+        if not isinstance(judge.source, sampler.ModelSource):
+            continue
+        found = Endpoint.objects.filter(owner=campaign.owner_id, name=judge.source.endpoint)
+        if place in endpoints:
+            found = Endpoint.objects.filter(pk=endpoints[place])
+        if (endpoint := found.first()) is not None:
+            yield place, endpoint, kind_of(config, place).most_requests(1, endpoint)
 
 
 def _check_writer(campaign: Campaign) -> None:
@@ -299,7 +361,7 @@ def _read(campaign: Campaign, place: int, endpoint: Endpoint, exhibits: Sequence
     """Return how many tokens a question with these objects has, as the server counts them."""
     config = campaign.config
     messages = freezing.prompt_as_of_now(campaign, config, place).messages(*exhibits)
-    with spending.counted(campaign.pk, place):
+    with usage.counted(campaign.pk, place):
         called = patiently(endpoint, [_counting(messages)])
     if called.failure is not None:
         question = f"question {place + 1}, “{config.judges[place].question}”, with {_which(campaign)}"

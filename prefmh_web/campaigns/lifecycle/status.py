@@ -11,17 +11,21 @@ of pairs; votes that are out already still count, and a step once opened is fini
 from __future__ import annotations
 
 import logging
+import secrets
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 import sampler
 from prefmh_web import hooks
-from prefmh_web.campaigns import dispatch, events
-from prefmh_web.campaigns.engine import spending
+from prefmh_web.campaigns import dispatch, events, objects
+from prefmh_web.campaigns.engine import usage
 from prefmh_web.campaigns.errors import Deleted, NotPossible
-from prefmh_web.campaigns.lifecycle import caps, model_start, scorers, sealing
+from prefmh_web.campaigns.frozen import plan_of, started_campaign
+from prefmh_web.campaigns.lifecycle import model_start
+from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import (
     Campaign,
     Catalog,
@@ -29,9 +33,10 @@ from prefmh_web.campaigns.models import (
     Comparison,
     Invitation,
     Judge,
+    Score,
+    draw_seed,
 )
 from prefmh_web.campaigns.proposals.backends import backend_of
-from prefmh_web.campaigns.started import objects, plan_of, started_campaign
 from prefmh_web.endpoints.errors import EndpointError
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.objects import media
@@ -73,16 +78,16 @@ def start(campaign: Campaign) -> None:
         # Told now: the plan may take a model that only the worker of its queue should load.
         raise _not_from(campaign, Campaign.Status.DRAFT, Campaign.Status.RUNNING)
     stored = campaign.config_data
-    campaign.seed = sealing.seed_at_start(campaign)
+    campaign.seed = campaign.seed if campaign.is_seed_typed else draw_seed()
     for demand in hooks.load(hooks.START_DEMANDS):
         demand(campaign)
-    scorers.chosen(campaign)
+    model_start.chosen_scorers(campaign)
     models = model_start.examined(campaign)
     revision, plan = _checked_plan(campaign)
     model_start.check_prompts(campaign, plan)
     starts = _drawn_starts(campaign, plan)
     model_start.check_questions(campaign, models, starts)
-    caps.demand_room(campaign)
+    model_start.demand_room(campaign)
     try:
         _begin(campaign, stored, revision, starts, models)
     except IntegrityError as error:
@@ -115,11 +120,13 @@ def _begin(
             demand(campaign)
         warm_up = campaign.config.warm_up
         campaign.warm_up = 0 if warm_up is None else warm_up.steps
-        sealing.seal(campaign)
+        # Shown until the end, when the seed is told (`Campaign.public_config`).
+        campaign.seed_salt = secrets.token_hex(sampler.SALT_BYTES)
+        campaign.seed_hash = sampler.hash_of_seed(seed, campaign.seed_salt)
         campaign.save(update_fields=["seed", "warm_up", "seed_hash", "seed_salt"])
         _create_judges(campaign)
         model_start.freeze(campaign, models)
-        scorers.freeze(campaign)
+        model_start.freeze_scorers(campaign)
         for chain in _create_chains(campaign, starts):
             dispatch.propose(chain)
         backend_of(campaign).clean_up(campaign)
@@ -188,7 +195,7 @@ def resume(campaign: Campaign) -> None:
         NotPossible: the campaign is not paused, or its models have come to a cap.
     """
     if campaign.status == Campaign.Status.PAUSED:
-        caps.demand_room(campaign)
+        model_start.demand_room(campaign)
     with transaction.atomic():
         _change(campaign, Campaign.Status.PAUSED, Campaign.Status.RUNNING, paused_because="")
         events.note(campaign.pk, events.Kind.RESUMED)
@@ -197,6 +204,32 @@ def resume(campaign: Campaign) -> None:
         if started_campaign(campaign).uses_models:
             for comparison in Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True):
                 dispatch.judge(comparison)
+
+
+def ask_scorers_again(campaign: Campaign) -> int:
+    """Ask the scorers again that have stopped, and about the objects that have none of their numbers; return how many
+    objects these are.
+    """
+    with transaction.atomic():
+        without, _ = Score.objects.filter(scorer__campaign=campaign, value__isnull=True).delete()
+        campaign.scorers.update(stopped_because="", is_complete=False)
+        events.note(campaign.pk, events.Kind.SCORERS_ASKED)
+        dispatch.score(campaign)
+    return without
+
+
+def accept_models(campaign: Campaign, by: User) -> None:
+    """Accept the models whose replies have been dropped, and ask the stopped judges again. What a judge's server has
+    turned to counts as that judge from now on.
+    """
+    stopped = campaign.judges.exclude(stopped_because="")
+    with transaction.atomic():
+        new = stopped.filter(identities__accepted_at=None, identities__isnull=False)
+        places = list(new.values_list("place", flat=True))
+        turns.try_again(campaign, accepting=True)
+        if places:
+            judges = " ".join(map(str, sorted(set(places))))
+            events.note(campaign.pk, events.Kind.MODEL_ACCEPTED, by, {"judges": judges})
 
 
 def finish_now(campaign: Campaign) -> None:
@@ -279,7 +312,7 @@ def _reload(campaign: Campaign) -> None:
 def _drawn_starts(campaign: Campaign, plan: sampler.Plan[Any]) -> list[sampler.Position[Any]]:
     """Return where every chain starts. Outside the transaction: a model may have to write it, or its picture."""
     try:
-        with spending.counted(campaign.pk, spending.PROPOSALS):
+        with usage.counted(campaign.pk, usage.PROPOSALS):
             starts = sampler.begin_many(plan, range(campaign.config.chains))
     except EndpointError as error:
         raise NotPossible(f"The model does not write: {error.reason}.") from error

@@ -13,6 +13,7 @@ from typing import Any
 from django.utils import timezone
 
 import sampler
+from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.model_judges.frozen_judges import (
     PROFILE,
     WHERE,
@@ -22,7 +23,6 @@ from prefmh_web.campaigns.model_judges.frozen_judges import (
 )
 from prefmh_web.campaigns.model_judges.kinds import kind_of
 from prefmh_web.campaigns.models import Campaign, Judge
-from prefmh_web.campaigns.started import started_campaign
 from prefmh_web.endpoints.client import LABEL_TOKENS
 from prefmh_web.endpoints.dialects import Dialect, Question, Server
 from prefmh_web.endpoints.errors import Unable

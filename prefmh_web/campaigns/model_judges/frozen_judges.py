@@ -18,10 +18,10 @@ from django.db.models import Q
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns.engine import turn_statements
-from prefmh_web.campaigns.engine.rows import read_all
+from prefmh_web.campaigns.engine import sql
+from prefmh_web.campaigns.engine.sql import read_all
+from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Campaign, Judge, ReplyIdentity
-from prefmh_web.campaigns.started import started_campaign
 from prefmh_web.endpoints.identity import Identity
 from prefmh_web.endpoints.models import Endpoint
 from sampler import judges as model_judges
@@ -62,10 +62,10 @@ def to_be_asked(campaign: Campaign, judge_id: int) -> tuple[Judge, Endpoint, boo
     """Return a model of a campaign, its endpoint as its row is now, and whether the campaign has a cap on what models
     take; None if it is not to be asked.
     """
-    row = turn_statements.JUDGE.row(judge_id, campaign.pk)
+    row = sql.JUDGE.row(judge_id, campaign.pk)
     if row is None:
         return None
-    judge, endpoint, has_cap = read_all((turn_statements.OF_JUDGE, turn_statements.OF_ENDPOINT), row)
+    judge, endpoint, has_cap = read_all((sql.OF_JUDGE, sql.OF_ENDPOINT), row)
     return judge, endpoint, bool(has_cap)
 
 
@@ -123,7 +123,7 @@ def using(endpoint: Endpoint, name: str) -> list[Campaign]:
 
 def accepted_rows(judge: Judge) -> dict[Identity, ReplyIdentity]:
     """Return whose replies count, with their rows; empty while no reply has come, and the first decides."""
-    found = [turn_statements.OF_IDENTITY.read(row) for row in turn_statements.IDENTITIES.rows(judge.pk)]
+    found = [sql.OF_IDENTITY.read(row) for row in sql.IDENTITIES.rows(judge.pk)]
     return {Identity(row.model, row.system_fingerprint): row for row in found}
 
 

@@ -1,6 +1,6 @@
 """A model's turn while it is taken: renewed by whoever takes it, so that nobody else asks for the same meanwhile.
 
-As with `proposals/claims.py`: however slow the endpoint is, one request is on its way for each vote; a process that
+As with `engine/claims.py`: however slow the endpoint is, one request is on its way for each vote; a process that
 dies keeps its turn from the others for `CLAIM_S` and no longer.
 """
 
@@ -11,9 +11,9 @@ from datetime import datetime
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from prefmh_web.campaigns.engine import turn_statements
-from prefmh_web.campaigns.engine.caps import Reserved
-from prefmh_web.campaigns.engine.renewal import claim_end, renewed
+from prefmh_web.campaigns.engine import sql
+from prefmh_web.campaigns.engine.claims import claim_end, renewed
+from prefmh_web.campaigns.engine.usage import Reserved
 from prefmh_web.campaigns.models import Comparison, Judge, State, Turn
 
 
@@ -32,7 +32,7 @@ class TurnClaim:
         until, state_id = claim_end(), None if state is None else state.pk
         claimed = reserved.count, state_id, until, "", timezone.now(), reserved.requests, reserved.cost
         # The comparison is locked, so nobody else takes it now.
-        [[turn]] = turn_statements.TAKE.rows(comparison.pk, judge.pk, *claimed)
+        [[turn]] = sql.TAKE.rows(comparison.pk, judge.pk, *claimed)
         return cls(turn, until)
 
     def renew(self) -> None:
@@ -46,7 +46,7 @@ class TurnClaim:
         if outcome:
             self._mine().update(asked=0, state=None, **outcome)
         else:
-            turn_statements.GIVE_UP.change(self._turn, self._until)
+            sql.GIVE_UP.change(self._turn, self._until)
 
     def _mine(self) -> QuerySet[Turn]:
         return Turn.objects.filter(pk=self._turn, until=self._until, asked__gt=0)

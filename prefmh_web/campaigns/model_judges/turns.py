@@ -22,15 +22,15 @@ from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q
 from django.utils import timezone
 
-from prefmh_web.campaigns import dispatch
-from prefmh_web.campaigns.engine import caps, spending, turn_statements
+from prefmh_web.campaigns import dispatch, frozen, objects
+from prefmh_web.campaigns.engine import sql, usage
 from prefmh_web.campaigns.engine.reading import locked
+from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.model_judges import freezing, frozen_judges
 from prefmh_web.campaigns.model_judges.kinds import Answers, Asking, JudgeKind, Rows, kind_of
 from prefmh_web.campaigns.model_judges.storing import stored_in_the_end
 from prefmh_web.campaigns.model_judges.turn_claims import TurnClaim, kept
 from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Turn
-from prefmh_web.campaigns.started import objects, plans, started_campaign
 from prefmh_web.endpoints import accounting
 from prefmh_web.endpoints.calls import unless_full
 from prefmh_web.endpoints.errors import EndpointError, TryLater
@@ -130,22 +130,22 @@ def _claim(comparison_id: int, judge_id: int) -> _Taken | None:
             Turn.objects.filter(comparison=comparison, judge=judge).delete()
             return None
         most_requests = partial(kind.most_requests, endpoint=endpoint)
-        reserved = caps.reserve(campaign, judge.place, endpoint, len(asking.slots), most_requests, has_cap=has_cap)
+        reserved = usage.reserve(campaign, judge.place, endpoint, len(asking.slots), most_requests, has_cap=has_cap)
         if reserved is None:
             # At the cap, or what is under way may come to it: the sweep looks again.
             return None
         asking = replace(asking, slots=asking.slots[: reserved.count])
         if before is not None:
             # On their way when whoever asked for them died.
-            spending.note_repeated(campaign.pk, judge.place, before.asked)
+            usage.note_repeated(campaign.pk, judge.place, before.asked)
         claim = TurnClaim.take(comparison, judge, asking.state, reserved)
         sockets.nudge(sockets.watchers(campaign.pk))
     return _Taken(asking, kind, claim, endpoint)
 
 
 def _turn_of(comparison: Comparison, judge_id: int) -> Turn | None:
-    row = turn_statements.TURN.row(comparison.pk, judge_id)
-    return None if row is None else turn_statements.OF_TURN.read(row)
+    row = sql.TURN.row(comparison.pk, judge_id)
+    return None if row is None else sql.OF_TURN.read(row)
 
 
 def _is_taken(mine: Turn) -> bool:
@@ -155,13 +155,13 @@ def _is_taken(mine: Turn) -> bool:
 
 def _store(taken: _Taken, answers: Answers, admitted: Admitted, known: Rows, tally: accounting.Tally) -> None:
     # Before anything is locked: these answers may open the chain's next comparison.
-    plans.prepare(taken.asking.comparison.chain.campaign)
+    frozen.prepare(taken.asking.comparison.chain.campaign)
     with locked(taken.asking.comparison.pk) as comparison:
         rows = _rows_of(taken.asking.judge, answers.identities, known)
         taken.kind.store(taken.asking, comparison, answers, rows)
         _end_turn(taken, comparison, answers.failure, admitted)
         # Last: whoever stores another outcome of this judge waits for this row until the end of the transaction.
-        spending.record(comparison.chain.campaign_id, taken.asking.judge.place, tally)
+        usage.record(comparison.chain.campaign_id, taken.asking.judge.place, tally)
 
 
 def _rows_of(judge: Judge, identities: Sequence[Identity | None], known: Rows) -> Rows:

@@ -6,14 +6,21 @@ ratings and the chains' steps, `engine/leases.py` for leases, `engine/suspension
 What must never happen stands as a constraint here.
 """
 
-from prefmh_web.campaigns.models.campaign import Campaign, Judge, ReplyIdentity, backend_of_space, columns_of, draw_seed
-from prefmh_web.campaigns.models.events import EndReason, Event, ReportReason
-from prefmh_web.campaigns.models.judge_trials import JudgeTrial, TrialPair
+from prefmh_web.campaigns.models.campaign import (
+    Campaign,
+    Catalog,
+    Judge,
+    Measured,
+    ReplyIdentity,
+    State,
+    backend_of_space,
+    columns_of,
+    draw_seed,
+)
 from prefmh_web.campaigns.models.leases import OF_THE_START, ChainOpening, Lease, PrefetchedProposal, Turn
-from prefmh_web.campaigns.models.objects import Catalog, Measured, State
+from prefmh_web.campaigns.models.log import EndReason, Event, JudgeTrial, ModelUsage, ReportReason, TrialPair
 from prefmh_web.campaigns.models.people import Annotator, Invitation, Membership, new_invitation_token
-from prefmh_web.campaigns.models.scores import CampaignScorer, ModelUsage, Score
-from prefmh_web.campaigns.models.steps import Chain, Comparison, Rating, Side, Vote
+from prefmh_web.campaigns.models.steps import CampaignScorer, Chain, Comparison, Rating, Score, Side, Vote
 
 __all__ = [
     "OF_THE_START",

@@ -1,4 +1,4 @@
-"""A campaign and its judges."""
+"""A campaign and its judges; the file that its objects come from, the objects, and what was measured of them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
+from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.urls import reverse
@@ -57,7 +58,7 @@ class Campaign(models.Model):
     request_cap = models.PositiveBigIntegerField(null=True)
     config_data = models.JSONField()
     # Of the random numbers: the one that was typed, which the configuration has, or the one that the start draws
-    # (`lifecycle/sealing.py`).
+    # (`lifecycle/status.py`).
     seed = models.BigIntegerField(default=draw_seed)
     # Of a started campaign: the hash of its seed, the random bits that are hashed with it, and since when both are
     # told, where a campaign was extended after its end.
@@ -80,7 +81,7 @@ class Campaign(models.Model):
     finished_at = models.DateTimeField(null=True)
     # Since when it is not on the list; null while it is.
     archived_at = models.DateTimeField(null=True)
-    # How many steps extensions have added (`lifecycle/extension.py`): configs in memory go by it.
+    # How many steps extensions have added (`lifecycle/changes.py`): configs in memory go by it.
     steps_added = models.PositiveIntegerField(default=0)
     # The steps of each chain's warm-up, 0 for none; how far the steps after it walk, null until that is chosen; and by
     # what it was chosen. See `lifecycle/warm_up.py`.
@@ -270,3 +271,71 @@ class ReplyIdentity(models.Model):
 
     def __str__(self) -> str:
         return f"{self.model} {self.system_fingerprint}".strip()
+
+
+class Catalog(models.Model):
+    """The file a campaign's objects come from, and how far its reading is."""
+
+    class Status(models.TextChoices):
+        READING = "reading"
+        READY = "ready"
+        REFUSED = "refused"
+
+    campaign = models.OneToOneField(Campaign, models.CASCADE, related_name="catalog")
+    file = models.FileField(upload_to="uploads/")
+    filename = models.CharField(max_length=255)
+    status = models.CharField(max_length=8, choices=Status, default=Status.READING)
+    # A new file or a new neighbour count raises it, so that a reading begun before can tell that it is stale.
+    revision = models.PositiveIntegerField(default=1)
+    # A file whose reading takes the process down must not do so at every start.
+    attempts = models.PositiveSmallIntegerField(default=0)
+    rows_read = models.PositiveIntegerField(default=0)
+    rows_total = models.PositiveIntegerField(null=True)
+    error = models.TextField(blank=True)
+    # [[where, reason], ...]; beyond what is kept, [words, words, how many more]
+    refusals = models.JSONField(default=list)
+    # The names of the further columns that were kept, in the order of the file.
+    columns = models.JSONField(default=list)
+
+    def __str__(self) -> str:
+        return self.filename
+
+
+class State(models.Model):
+    """One object of a campaign's space, by its number: the place in the catalog, or `sampler.state_number`."""
+
+    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="states")
+    place = models.PositiveIntegerField()
+    content = models.TextField()
+    # Of an object that a chain has made: what the space decodes the state from.
+    code = models.TextField(blank=True)
+    # Of a catalog's objects only.
+    weight = models.FloatField(null=True, validators=[MinValueValidator(0)])
+    neighbours = models.JSONField(default=list)
+    # Of a catalog's objects: what the file has in its further columns, by their names.
+    columns = models.JSONField(default=dict)
+    # Of images, unless they are quickly made from their code.
+    picture = models.FileField(upload_to="pictures/", blank=True)
+    media_type = models.CharField(max_length=40, blank=True)
+
+    class Meta:
+        ordering = ("place",)
+        constraints = (
+            models.UniqueConstraint(fields=("campaign", "place"), name="state_once_per_place"),
+            models.CheckConstraint(name="state_weight_positive", condition=Q(weight__gt=0)),
+        )
+
+    def __str__(self) -> str:
+        return self.content[:80]
+
+
+class Measured(models.Model):
+    """The numbers that were measured of one object, by name; none where it could not be measured. Written by
+    `proposals/measuring.py`. Not part of the record: anybody can measure the objects again.
+    """
+
+    state = models.OneToOneField(State, models.CASCADE, primary_key=True, related_name="measured")
+    numbers = models.JSONField()
+
+    def __str__(self) -> str:
+        return f"measures of state {self.state_id}"

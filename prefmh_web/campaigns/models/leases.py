@@ -1,9 +1,4 @@
-"""Leases: votes promised to people, written only by `engine/leases.py`.
-
-Chains that open while a campaign runs. Written only by `engine/openings.py`.
-
-What models have under way: votes asked of them, and proposals drawn ahead.
-"""
+"""What is under way: leases of people, turns of models, chains that are to open, and proposals drawn ahead."""
 
 from __future__ import annotations
 
@@ -13,8 +8,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from prefmh_web.campaigns.models.campaign import Campaign, Judge
-from prefmh_web.campaigns.models.objects import State
+from prefmh_web.campaigns.models.campaign import Campaign, Judge, State
 from prefmh_web.campaigns.models.people import Annotator
 from prefmh_web.campaigns.models.steps import Chain, Comparison, Side
 
@@ -87,7 +81,7 @@ OF_THE_START = Q(opening__isnull=True)
 
 class ChainOpening(models.Model):
     """Why a chain opened after the start: for this person, who would have waited, or soon would. Without a chain, it is
-    still to be opened.
+    still to be opened. Written only by `engine/openings.py`.
     """
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="openings")

@@ -1,5 +1,7 @@
 """Who takes part: researchers beside the owner, links, and the people who vote."""
 
+from __future__ import annotations
+
 import secrets
 
 from django.conf import settings

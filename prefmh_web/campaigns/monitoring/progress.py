@@ -9,6 +9,7 @@ from django.db.models import Count, F, Q, Sum
 from django.utils import timezone
 
 import sampler
+from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.models import (
     Campaign,
     Chain,
@@ -21,11 +22,10 @@ from prefmh_web.campaigns.models import (
     Turn,
     Vote,
 )
+from prefmh_web.campaigns.monitoring.judging import Unanswered, unanswered_in
 from prefmh_web.campaigns.monitoring.panel import Wait, waits_in
-from prefmh_web.campaigns.monitoring.sides import Unanswered, unanswered_in
 from prefmh_web.campaigns.monitoring.steps import StepRow, SuspendedStep, recent_steps, suspended_in
 from prefmh_web.campaigns.monitoring.trajectories import WalkStanding, walks_of
-from prefmh_web.campaigns.started import objects
 
 Acceptance = sampler.diagnostics.Acceptance
 RECENT_STEPS = 10

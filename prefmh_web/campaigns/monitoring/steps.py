@@ -20,9 +20,9 @@ from django.db.models import Avg, DurationField, Exists, ExpressionWrapper, F, O
 from django.db.models.functions import Coalesce, Now
 
 from prefmh_web.campaigns import events
+from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Event, Judge, Lease, Rating, ReportReason, Vote
-from prefmh_web.campaigns.started import started_campaign
-from prefmh_web.campaigns.started.objects import scores_of
+from prefmh_web.campaigns.objects import scores_of
 from prefmh_web.campaigns.voters import key_of, with_numbers
 
 

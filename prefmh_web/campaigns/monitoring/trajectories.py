@@ -24,7 +24,7 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns.models import OF_THE_START, Campaign, Chain, Comparison, Measured, Score
-from prefmh_web.campaigns.monitoring.models import Share
+from prefmh_web.campaigns.monitoring.judging import Share
 
 if TYPE_CHECKING:
     from prefmh_web.campaigns.monitoring.progress import ChainProgress

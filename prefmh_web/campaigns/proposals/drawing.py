@@ -6,29 +6,29 @@
     prefetch        the two proposals each open step may lead to, drawn while people vote on it
 
 Kernels run outside any transaction, and new objects are encoded there. A chain that a model is writing for is claimed
-(`claims.py`), and nobody else writes for it meanwhile; one that it failed is marked with the reason, and tried again
+(`claimed`), and nobody else writes for it meanwhile; one that it failed is marked with the reason, and tried again
 later.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
-from datetime import timedelta
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any, Literal
 
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import dispatch
-from prefmh_web.campaigns.engine import caps, spending, transitions
-from prefmh_web.campaigns.models import Campaign, Chain, Comparison, PrefetchedProposal, State
-from prefmh_web.campaigns.proposals import claims
+from prefmh_web.campaigns import dispatch, objects
+from prefmh_web.campaigns.engine import openings, transitions, usage
+from prefmh_web.campaigns.engine.claims import claim_end, held
+from prefmh_web.campaigns.frozen import plan_of, position_of, space_of, state_of
+from prefmh_web.campaigns.models import Campaign, Chain, ChainOpening, Comparison, PrefetchedProposal, State
 from prefmh_web.campaigns.proposals.backends import backend_of
-from prefmh_web.campaigns.started import objects, plan_of, position_of
-from prefmh_web.campaigns.started.plans import space_of, state_of
 from prefmh_web.endpoints.calls import ahead_of_time
 from prefmh_web.endpoints.errors import EndpointError, TryLater
 from prefmh_web.transport import sockets
@@ -38,6 +38,7 @@ logger = logging.getLogger(__name__)
 # The sweep comes every five seconds, and a proposal is quick.
 OVERDUE = timedelta(seconds=8)
 _ATTENTION_PAUSE_S = 60
+Purpose = Literal["waits_until", "prefetches_until"]
 
 
 def propose(chain_id: int) -> None:
@@ -57,7 +58,7 @@ def write(campaign_id: int) -> None:
     if not campaign.is_running:
         return
     backend = backend_of(campaign)
-    with claims.held("waits_until", _waiting_in(campaign)[: backend.batch_size]) as mine:
+    with claimed("waits_until", _waiting_in(campaign)[: backend.batch_size]) as mine:
         _open_next(campaign, mine)
     # Whoever waits for a picture gets it once it is made; other campaigns' come in between, and those ahead last.
     if backend.is_one_by_one and _waiting_in(campaign).exists():
@@ -70,9 +71,9 @@ def prefetch(campaign_id: int) -> None:
     backend = backend_of(campaign)
     if not campaign.is_running or (backend.is_one_by_one and _waiting_in(campaign).exists()):
         return
-    missing = _not_prefetched(campaign.chains.filter(claims.are_free()))
+    missing = _not_prefetched(campaign.chains.filter(are_free()))
     chains = {comparison.chain for comparison, _ in missing[: backend.batch_size]}
-    with claims.held("prefetches_until", chains) as mine:
+    with claimed("prefetches_until", chains) as mine:
         is_drawn = _draw_ahead(campaign, _not_prefetched(Chain.objects.filter(pk__in=mine))[: backend.batch_size])
     is_more_to_draw = backend.is_one_by_one and is_drawn and len(missing) > backend.batch_size
     # Steps may have been decided meanwhile, and their chains have waited for what is there now.
@@ -82,7 +83,7 @@ def prefetch(campaign_id: int) -> None:
 
 def _draw_ahead(campaign: Campaign, missing: Sequence[tuple[Comparison, int]]) -> bool:
     """Draw them, as far as a cap lets them be drawn; return whether there is something new."""
-    missing = missing[: caps.texts_that_fit(campaign, len(missing), is_ahead=True)]
+    missing = missing[: usage.texts_that_fit(campaign, len(missing), is_ahead=True)]
     if not missing:
         return False
     # After they were looked for: it may have been chosen just then how far they walk.
@@ -134,7 +135,7 @@ def _walks_are_known(campaign: str) -> Q:
 
 def waiting_chains() -> QuerySet[Chain]:
     """Those of them that nobody is seeing to."""
-    return unopened_chains().filter(claims.are_free())
+    return unopened_chains().filter(are_free())
 
 
 def is_overdue(campaign: Campaign) -> bool:
@@ -145,7 +146,7 @@ def is_overdue(campaign: Campaign) -> bool:
     since = timezone.now() - OVERDUE
     decided = Comparison.objects.filter(chain=OuterRef("pk"), step=OuterRef("step"), decided_at__lt=since)
     waits_for_long = Exists(decided) | Q(step=0, campaign__started_at__lt=since)
-    return unopened_chains().filter(~claims.are_claimed(), waits_for_long, campaign=campaign).exists()
+    return unopened_chains().filter(~are_claimed(), waits_for_long, campaign=campaign).exists()
 
 
 def chains_to_hint() -> Iterator[Chain]:
@@ -155,7 +156,7 @@ def chains_to_hint() -> Iterator[Chain]:
     model that is slower than the sweep would find more and more of them.
     """
     campaigns: set[int] = set()
-    at_work = set(Chain.objects.filter(claims.are_claimed()).values_list("campaign", flat=True))
+    at_work = set(Chain.objects.filter(are_claimed()).values_list("campaign", flat=True))
     for chain in waiting_chains().select_related("campaign").defer("campaign__tuning"):
         backend = backend_of(chain.campaign)
         if backend.is_slow:
@@ -179,14 +180,14 @@ def _open_next(campaign: Campaign, keys: Sequence[int]) -> None:
         chain.campaign = campaign
     try:
         left = [chain for chain in chains if not _open_prefetched(chain)]
-        left = left[: caps.texts_that_fit(campaign, len(left))]
+        left = left[: usage.texts_that_fit(campaign, len(left))]
         drawn = _drawn(campaign, [position_of(chain) for chain in left])
         for chain, comparison in zip(left, drawn, strict=True):
             _open(chain, comparison)
     except EndpointError as failure:
         seconds = failure.retry_after if isinstance(failure, TryLater) else _ATTENTION_PAUSE_S
         # Those that are next in turn would fare no better.
-        _rest(campaign, Q(pk__in=keys) | claims.are_free(), seconds, failure.reason)
+        _rest(campaign, Q(pk__in=keys) | are_free(), seconds, failure.reason)
     except Exception:
         _rest(campaign, Q(pk__in=keys), _ATTENTION_PAUSE_S, "the proposal came to nothing; the server's log says why")
         raise
@@ -208,7 +209,7 @@ def _drawn(campaign: Campaign, positions: Sequence[sampler.Position[Any]]) -> Se
     """
     if not positions:
         return ()
-    with spending.counted(campaign.pk, spending.PROPOSALS):
+    with usage.counted(campaign.pk, usage.PROPOSALS):
         drawn = sampler.ask_many(plan_of(campaign), positions)
         backend_of(campaign).prepare(campaign, [asked.proposal for asked in drawn])
     return drawn
@@ -257,3 +258,94 @@ def _not_prefetched(chains: QuerySet[Chain]) -> list[tuple[Comparison, int]]:
         for state in (comparison.current_id, comparison.proposal_id)
         if (comparison.chain_id, comparison.step + 1, state) not in there
     ]
+
+
+def open_wanted(campaign_id: int) -> None:
+    """Open the chains of a campaign that are still wanted: as many at once as one call of its model serves."""
+    openings.forget_needless()
+    campaign = Campaign.objects.get(pk=campaign_id)
+    # Drawn by a worker that died before it could open them.
+    openings.open_drawn(campaign)
+    is_more_wanted = True
+    while is_more_wanted:
+        with openings.reserved(campaign, backend_of(campaign).batch_size) as mine:
+            is_more_wanted = bool(mine) and _starts_are_drawn(campaign, mine)
+        openings.open_drawn(campaign)
+
+
+def _starts_are_drawn(campaign: Campaign, wanted: Mapping[int, ChainOpening]) -> bool:
+    """Draw the starts of chains, outside any transaction, and store them; False if the model does not make them."""
+    fit = usage.texts_that_fit(campaign, len(wanted))
+    # The lowest numbers first: no later chain opens before them.
+    wanted = {place: wanted[place] for place in sorted(wanted)[:fit]}
+    if not wanted:
+        return False
+    try:
+        with usage.counted(campaign.pk, usage.PROPOSALS):
+            drawn = sampler.begin_many(plan_of(campaign), tuple(wanted))
+            backend_of(campaign).prepare(campaign, [position.state for position in drawn])
+            rows = [objects.starting(campaign, position.chain, position.state) for position in drawn]
+        for position, row in zip(drawn, rows, strict=True):
+            openings.store_start(wanted[position.chain], row)
+    except EndpointError as failure:
+        # Wanted still: the sweep tries again.
+        logger.warning("campaign %s opens no chain now, the model makes no start: %s", campaign.pk, failure)
+        return False
+    return True
+
+
+def look_ahead() -> None:
+    """Want chains ahead of time in running campaigns where a model makes the objects, and takes seconds over it."""
+    for campaign in Campaign.objects.filter(status=Campaign.Status.RUNNING).defer("tuning"):
+        if campaign.config.is_elastic and backend_of(campaign).is_slow:
+            openings.look_ahead(campaign)
+
+
+def are_free() -> Q:
+    """What holds for chains that nobody is at work for, and that do not rest."""
+    return _is_past("waits_until") & _is_past("prefetches_until")
+
+
+def are_claimed() -> Q:
+    """What holds for chains that somebody is at work for."""
+    now = timezone.now()
+    return Q(waits_until__gt=now, waits_because="") | Q(prefetches_until__gt=now)
+
+
+@contextmanager
+def claimed(purpose: Purpose, chains: Iterable[Chain]) -> Iterator[list[int]]:
+    """Claim those of the chains that are free and have not moved; yield their keys, and free them at the end.
+
+    What is to be done for them is read once they are claimed: somebody may have done it just before.
+    """
+    until = claim_end()
+    mine = [chain.pk for chain in chains if _take(chain, purpose, until)]
+    with held(Chain, mine, purpose, until):
+        yield mine
+
+
+def _take(chain: Chain, purpose: Purpose, until: datetime) -> bool:
+    # A guarded update: of two processes that see the same chain free, one gets it.
+    found = Chain.objects.filter(are_free(), pk=chain.pk, step=chain.step)
+    if lost := _texts_lost(chain):
+        with transaction.atomic():
+            as_seen = {name: getattr(chain, name) for name in ("waits_until", "waits_because", "prefetches_until")}
+            cleared = {"waits_until": None, "prefetches_until": None, "waits_because": ""}
+            if found.filter(**as_seen).update(**{**cleared, purpose: until}):
+                usage.note_repeated(chain.campaign_id, usage.PROPOSALS, lost * usage.REQUESTS_OF_A_FIRST_TEXT)
+                return True
+    return bool(found.update(**{purpose: until}, waits_because=""))
+
+
+def _texts_lost(chain: Chain) -> int:
+    """Return how many texts whoever claimed a chain and did not end the claim may have had under way: one for a chain
+    that waits, two ahead of time.
+    """
+    was_at_work = chain.waits_until is not None and not chain.waits_because
+    lost = was_at_work + 2 * (chain.prefetches_until is not None)
+    # Pictures are made here, and take no requests.
+    return lost if lost and usage.writer_of(chain.campaign) is not None else 0
+
+
+def _is_past(moment: str) -> Q:
+    return Q(**{f"{moment}__isnull": True}) | Q(**{f"{moment}__lte": timezone.now()})

@@ -17,9 +17,8 @@ from contextlib import contextmanager
 
 from django.db.models import Exists, OuterRef, QuerySet
 
-from prefmh_web.campaigns import dispatch
+from prefmh_web.campaigns import dispatch, objects
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Measured, State
-from prefmh_web.campaigns.started import objects
 from prefmh_web.transport import sockets
 
 logger = logging.getLogger(__name__)

@@ -3,25 +3,28 @@
 The sweep looks for objects without one, so nothing on a vote's path knows of scores, and a batch that was lost with its
 worker is asked again. While a scorer is asked, no lock is held and no transaction is open: a claim in its row, renewed
 meanwhile, keeps others from asking the same. A scorer that fails stops no chain, unless its numbers decide: then the
-steps that lack them wait until somebody has seen to it (`scored_steps.py`).
+steps that lack them wait until somebody has seen to it.
+
+Numbers come to objects and not to steps, and one object may be in the steps of many chains. So whoever has stored
+numbers, or has nothing to ask any more, looks through the open steps of the campaign: at most one a chain.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import dispatch
-from prefmh_web.campaigns.engine.renewal import claim_end, renewed
+from prefmh_web.campaigns import dispatch, frozen, objects
+from prefmh_web.campaigns.engine import reading, transitions
+from prefmh_web.campaigns.engine.claims import claim_end, held
+from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Campaign, CampaignScorer, Chain, Comparison, Score, State
-from prefmh_web.campaigns.proposals import scored_steps
-from prefmh_web.campaigns.started import objects
+from prefmh_web.campaigns.objects import scores_of
 from prefmh_web.scorers import Answer, NoScore, ScorerError, ScorerInterrupted, found_again
 from prefmh_web.transport import sockets
 
@@ -38,11 +41,14 @@ def score(campaign_id: int) -> None:
     campaign = Campaign.objects.get(pk=campaign_id)
     is_more = False
     for scorer in _to_ask().filter(campaign=campaign):
-        with _held(scorer) as is_mine:
-            has_scored = is_mine and _score_batch(campaign, scorer)
+        until = claim_end()
+        if not _take(scorer, until):
+            continue
+        with held(CampaignScorer, [scorer.pk], "claimed_until", until):
+            has_scored = _score_batch(campaign, scorer)
         # Once it is free: whoever brought an object while it was held has gone away again.
         is_more |= has_scored and unscored(campaign, scorer).exists()
-    scored_steps.go_on(campaign)
+    _go_on(campaign)
     if is_more:
         dispatch.score(campaign)
 
@@ -54,7 +60,7 @@ def waiting() -> list[Campaign]:
         campaign = scorer.campaign
         if campaign.pk in found:
             continue
-        if _has_work(campaign, scorer) or scored_steps.are_ready(campaign):
+        if _has_work(campaign, scorer) or _are_steps_ready(campaign):
             found[campaign.pk] = campaign
     return list(found.values())
 
@@ -119,43 +125,45 @@ def _row(campaign: Campaign, state: State, scorer: CampaignScorer, answer: Answe
     return Score(state=state, scorer=scorer, value=answer)
 
 
-@contextmanager
-def _held(scorer: CampaignScorer) -> Iterator[bool]:
-    """Claim a scorer of a campaign, if it is free, and free it at the end; yield whether it is ours."""
-    claim = _Claim(scorer.pk, claim_end())
-    if not claim.take():
-        yield False
-        return
-    try:
-        with renewed(claim):
-            yield True
-    finally:
-        claim.free()
-
-
-class _Claim:
-    def __init__(self, scorer: int, until: datetime) -> None:
-        self._scorer, self._until = scorer, until
-
-    def __str__(self) -> str:
-        return f"scorer {self._scorer}"
-
-    def take(self) -> bool:
-        # A guarded update: of two processes that see it free, one gets it.
-        free = CampaignScorer.objects.filter(_is_free(), pk=self._scorer, stopped_because="")
-        return bool(free.update(claimed_until=self._until))
-
-    def renew(self) -> None:
-        until = claim_end()
-        self._mine().update(claimed_until=until)
-        self._until = until
-
-    def free(self) -> None:
-        self._mine().update(claimed_until=None)
-
-    def _mine(self) -> QuerySet[CampaignScorer]:
-        return CampaignScorer.objects.filter(pk=self._scorer, claimed_until=self._until)
+def _take(scorer: CampaignScorer, until: datetime) -> bool:
+    # A guarded update: of two processes that see it free, one gets it.
+    free = CampaignScorer.objects.filter(_is_free(), pk=scorer.pk, stopped_because="")
+    return bool(free.update(claimed_until=until))
 
 
 def _is_free() -> Q:
     return Q(claimed_until__isnull=True) | Q(claimed_until__lte=timezone.now())
+
+
+def _go_on(campaign: Campaign) -> None:
+    """Decide every open step of a campaign whose objects have all their numbers, or have it judged where numbers are
+    only shown; nothing where no step waits for any.
+    """
+    keys = list(_steps_ready(campaign))
+    if keys and started_campaign(campaign).config.estimate:
+        for comparison in Comparison.objects.filter(pk__in=keys).select_related("chain__campaign"):
+            dispatch.judge(comparison)
+        return
+    if keys:
+        frozen.prepare(campaign)
+    for key in keys:
+        with reading.locked(key) as comparison:
+            transitions.decide_by_scores(comparison)
+
+
+def _steps_ready(campaign: Campaign) -> Iterator[int]:
+    """Yield the keys of a campaign's open steps whose objects have all their numbers."""
+    scorers = started_campaign(campaign).config.awaited_scorers
+    if not scorers:
+        return
+    open_ones = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True, chain__ended_at=None)
+    pairs = list(open_ones.order_by("pk").values_list("pk", "current_id", "proposal_id"))
+    given = scores_of(campaign, {key for _, *pair in pairs for key in pair})
+    for key, *pair in pairs:
+        if all(len(given[state]) == len(scorers) for state in pair):
+            yield key
+
+
+def _are_steps_ready(campaign: Campaign) -> bool:
+    """Return whether a campaign has steps to decide. Of those to be judged, the sweep finds the turns."""
+    return bool(started_campaign(campaign).config.rule.scorers) and next(_steps_ready(campaign), None) is not None

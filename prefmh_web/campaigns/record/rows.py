@@ -14,7 +14,7 @@ from operator import itemgetter
 from django.db.models import Case, F, Min, Q, QuerySet, When, Window
 
 import sampler
-from prefmh_web.campaigns.decisions import ratings as rated
+from prefmh_web.campaigns import decisions, objects
 from prefmh_web.campaigns.models import (
     Campaign,
     Catalog,
@@ -25,10 +25,9 @@ from prefmh_web.campaigns.models import (
     State,
     Vote,
 )
+from prefmh_web.campaigns.objects import scores_of
 from prefmh_web.campaigns.record import cells
 from prefmh_web.campaigns.record.snapshot import Snapshot
-from prefmh_web.campaigns.started import objects
-from prefmh_web.campaigns.started.objects import scores_of
 from prefmh_web.campaigns.voters import numbers_in
 from sampler import tables
 
@@ -134,7 +133,7 @@ _Numbers = Mapping[int, Mapping[tuple[int | None, str | None], float]]
 
 def _means(snapshot: Snapshot, states: set[int]) -> _Numbers:
     found = State.objects.filter(pk__in=states).only("pk").prefetch_related("ratings")
-    means = {state.pk: rated.mean_ratings(snapshot.campaign, state) or () for state in found}
+    means = {state.pk: decisions.mean_ratings(snapshot.campaign, state) or () for state in found}
     return {state: {(judge, None): mean for judge, mean in enumerate(each)} for state, each in means.items()}
 
 

@@ -18,8 +18,8 @@ from django.utils.safestring import SafeString
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from prefmh_web.campaigns.catalogs import kept
-from prefmh_web.campaigns.catalogs.kept import Kept
+from prefmh_web.campaigns import catalogs
+from prefmh_web.campaigns.catalogs import Kept
 from sampler.declared import ui, ui_of
 
 MISSING: Any = object()
@@ -323,7 +323,7 @@ class KeptFiles:
                 self._open(name, ticket)
 
     def _open(self, name: str, ticket: str) -> None:
-        found = kept.by_ticket(self._researcher_id, ticket)
+        found = catalogs.by_ticket(self._researcher_id, ticket)
         if found is None:
             return
         try:
@@ -339,7 +339,7 @@ class KeptFiles:
             name, widget = bound.html_name, bound.field.widget
             if isinstance(widget, KeptFileInput) and name in self.files and not bound.errors:
                 if name not in self._kept:
-                    self._kept[name] = kept.keep(self._researcher_id, self.files[name])
+                    self._kept[name] = catalogs.keep(self._researcher_id, self.files[name])
                 widget.kept = self._kept[name]
                 # The browser has it no more, and need not insist on it.
                 bound.field.required = False

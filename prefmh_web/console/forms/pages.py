@@ -9,9 +9,9 @@ from typing import Any
 from django import forms
 
 import sampler
+from prefmh_web.campaigns.frozen import StartedCampaign
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.monitoring.steps import Standing, Wanted
-from prefmh_web.campaigns.started import StartedCampaign
 from prefmh_web.setup.apply import MOST_PEOPLE, MOST_VOTES_EACH
 from prefmh_web.setup.files import MAX_FILE_BYTES, NAME
 

@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
 from prefmh_web.accounts.roles import SignedInRequest
-from prefmh_web.campaigns.lifecycle import access, panels
+from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, Membership
 from prefmh_web.campaigns.monitoring.panel import panelists_of
@@ -92,6 +92,6 @@ def remind(request: HttpRequest, campaign: Campaign, number: int) -> HttpRespons
     """Note that a panelist was reminded."""
     if not campaign.judges.filter(panelist=number).exists():
         raise Http404("There is no such panelist.")
-    panels.remind(campaign, number)
+    access.remind(campaign, number)
     messages.info(request, f"Noted: panelist {number} was reminded.")
     return redirect("console:panel", campaign.pk)

@@ -15,13 +15,12 @@ from django.template.defaultfilters import pluralize
 
 import sampler
 from prefmh_web.accounts.roles import SignedInRequest, is_researcher
-from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.lifecycle import access, changes, deletion, extension, scorers
+from prefmh_web.campaigns import lifecycle, objects
+from prefmh_web.campaigns.lifecycle import access, changes, deletion, status
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Campaign, State
 from prefmh_web.campaigns.monitoring.steps import problems_in
-from prefmh_web.campaigns.started import objects
 from prefmh_web.console.board import board_for
 from prefmh_web.console.estimates import asks_models
 from prefmh_web.console.forms.pages import CapFields, ExtensionFields, NameForm, PilotForm
@@ -137,7 +136,7 @@ def change_caps(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
 def extend(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
     """Let each chain of a started campaign walk further steps."""
     if fields := _read(request, ExtensionFields):
-        extension.extend(campaign, fields["steps"], request.user)
+        changes.extend(campaign, fields["steps"], request.user)
         messages.info(request, f"Each chain walks {campaign.config.steps} steps now.{_how_to_go_on(campaign)}")
     return back_to_setup(campaign)
 
@@ -184,7 +183,7 @@ def ask_judges_again(request: HttpRequest, campaign: Campaign) -> HttpResponse:
 @campaign_action(Right.RUN)
 def accept(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
     """Let the model that a judge's server has turned to count as that judge from now on."""
-    scorers.accept(campaign, request.user)
+    status.accept_models(campaign, request.user)
     messages.info(request, "The new model is used from now on. The export shows which votes it cast.")
     return redirect(campaign)
 
@@ -192,6 +191,6 @@ def accept(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
 @campaign_action(Right.RUN)
 def ask_scorers_again(request: HttpRequest, campaign: Campaign) -> HttpResponse:
     """Ask the scorers again that have stopped, and about the objects without a score."""
-    scorers.try_again(campaign)
+    status.ask_scorers_again(campaign)
     messages.info(request, "The scorers are asked again.")
     return redirect(campaign)

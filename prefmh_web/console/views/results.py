@@ -10,7 +10,7 @@ from django.shortcuts import redirect, render
 from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.monitoring import steps
-from prefmh_web.campaigns.monitoring.models import costs_of
+from prefmh_web.campaigns.monitoring.judging import costs_of
 from prefmh_web.campaigns.monitoring.results import figures_of, samples_in, shown_samples
 from prefmh_web.campaigns.record import export, rows
 from prefmh_web.campaigns.record.snapshot import Snapshot

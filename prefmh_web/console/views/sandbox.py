@@ -12,7 +12,7 @@ from django.utils import translation
 from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, Catalog, Side
-from prefmh_web.campaigns.started import contexts_by_content
+from prefmh_web.campaigns.objects import contexts_by_content
 from prefmh_web.config import Outcome
 from prefmh_web.config.misfits import questions_of
 from prefmh_web.console.sandbox import PAIRS, Sandbox, SandboxPair, asks_people, begin, shown

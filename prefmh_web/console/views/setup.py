@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST
 from prefmh_web.accounts.roles import SignedInRequest, is_researcher
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.lifecycle import access, changes, drafts
+from prefmh_web.campaigns.lifecycle import access, changes
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, Catalog, Membership
 from prefmh_web.console import unstored
@@ -61,7 +61,7 @@ def create(request: SignedInRequest) -> HttpResponse:
     """Set up a new campaign."""
     form = form_of(request)
     if form.is_bound and form.is_valid() and form.config:
-        campaign = drafts.create(owner=request.user, config=form.config, file=form.upload)
+        campaign = changes.create(owner=request.user, config=form.config, file=form.upload)
         return _after_saving(request, campaign, form)
     return render(request, "console/setup.html", _shown(form))
 

@@ -17,15 +17,16 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 
 from prefmh_web.accounts.roles import SignedInRequest
+from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.engine import suspension
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.events import of_step
+from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, Comparison
 from prefmh_web.campaigns.monitoring.progress import chains_of, heads_of
 from prefmh_web.campaigns.monitoring.steps import Wanted, rows_of, step_at, steps_in, suspended_in, votes_on
-from prefmh_web.campaigns.started import objects, started_campaign
 from prefmh_web.console.forms.pages import EndForm, StepsForm
 from prefmh_web.console.views.common import campaign_action, campaign_for, frame, get_page
 from prefmh_web.console.words import ANSWERS, duration

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from prefmh_web.campaigns.engine import caps
+from prefmh_web.campaigns.engine import usage
 from prefmh_web.campaigns.models import Annotator, Campaign, ChainOpening, Comparison, JudgeTrial, ModelUsage, Turn
 from prefmh_web.endpoints.models import Endpoint
 from tests.flows.test_model_costs import by_model, draft
@@ -38,7 +38,7 @@ def tried(campaign: Campaign, **fields) -> None:
 def room_for(campaign: Campaign, endpoint: Endpoint) -> int:
     """Return how many votes of one request each may be asked for, of three that are wanted."""
     has_cap = campaign.request_cap is not None
-    found = caps.reserve(campaign, 0, endpoint, 3, lambda count: count, has_cap=has_cap)
+    found = usage.reserve(campaign, 0, endpoint, 3, lambda count: count, has_cap=has_cap)
     return found.count if found else 0
 
 
@@ -47,7 +47,7 @@ def test_what_a_campaign_has_used_counts_for_itself_and_for_the_site(capped, fre
     assert (room_for(capped, endpoint), room_for(free, endpoint)) == (1, 3)
     settings.MODEL_BUDGET_REQUESTS = CAP
     assert room_for(free, endpoint) == 1
-    assert "MODEL_BUDGET_REQUESTS" in caps.why_reached(free, 0, endpoint, 2)
+    assert "MODEL_BUDGET_REQUESTS" in usage.why_reached(free, 0, endpoint, 2)
 
 
 def test_what_a_try_under_way_may_come_to_counts_for_the_site_alone(capped, free, endpoint, settings):
@@ -56,7 +56,7 @@ def test_what_a_try_under_way_may_come_to_counts_for_the_site_alone(capped, free
     settings.MODEL_BUDGET_REQUESTS = CAP
     assert room_for(free, endpoint) == 1
     # It only waits: nothing has been used, so nothing is stopped.
-    assert caps.why_reached(free, 0, endpoint, CAP) == ""
+    assert usage.why_reached(free, 0, endpoint, CAP) == ""
 
 
 def test_turns_under_way_count_for_their_campaign_and_for_the_site(researcher, endpoint, free, settings):
@@ -88,4 +88,4 @@ def test_starts_that_are_being_written_count(researcher, endpoint, others, fit):
     for place in range(1 + others):
         voter = Annotator.objects.create(campaign=campaign)
         ChainOpening.objects.create(campaign=campaign, annotator=voter, place=place, claimed_until=claimed)
-    assert caps.texts_that_fit(campaign, 1) == fit
+    assert usage.texts_that_fit(campaign, 1) == fit

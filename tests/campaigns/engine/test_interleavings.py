@@ -19,11 +19,11 @@ from django.utils import timezone
 import sampler
 from prefmh_web.annotate.screens import screen_after
 from prefmh_web.annotate.screens.pair import PairResponse
-from prefmh_web.campaigns.engine import leases, open_comparisons, statements, transitions
-from prefmh_web.campaigns.lifecycle import access, extension, pause, resume
+from prefmh_web.campaigns.engine import leases, open_comparisons, sql, transitions
+from prefmh_web.campaigns.frozen import started_campaign
+from prefmh_web.campaigns.lifecycle import access, changes, pause, resume
 from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side, Vote
-from prefmh_web.campaigns.started import started_campaign
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.transport import publishing
@@ -219,7 +219,7 @@ def assert_extensions_lose_no_chain(researcher) -> None:
         wait_until_idle()
         found = [(person, leases.take(person)) for person in map(_newcomer, [campaign] * 3)]
         works = [work for person, lease in found if lease for work in _works("vote", person, lease, Side.FIRST)]
-        works.append(lambda: extension.extend(Campaign.objects.get(pk=campaign.pk), 1))
+        works.append(lambda: changes.extend(Campaign.objects.get(pk=campaign.pk), 1))
         assert not interleave(rng, works)
         campaign.refresh_from_db()
         assert campaign.config_data["steps"] == steps
@@ -248,13 +248,13 @@ def _newcomer(campaign: Campaign) -> Annotator:
 
 
 def test_without_the_lock_of_models_turns_it_shows(with_a_model, monkeypatch):
-    monkeypatch.setattr(statements, "COMPARISON", dataclasses.replace(statements.COMPARISON, locks=""))
+    monkeypatch.setattr(sql, "COMPARISON", dataclasses.replace(sql.COMPARISON, locks=""))
     with pytest.raises(AssertionError):
         assert_nothing_goes_wrong(with_a_model, *range(1, 31))
 
 
 def test_without_asking_whether_it_still_holds_it_shows(with_one_judge, monkeypatch):
-    anything = statements.Condition("TRUE", [])
+    anything = sql.Condition("TRUE", [])
     monkeypatch.setattr(open_comparisons.OpenComparison, "is_unchanged", lambda _: anything)
     with pytest.raises(AssertionError):
         assert_nothing_goes_wrong(with_one_judge, *range(1, 31))
@@ -272,6 +272,6 @@ def test_without_asking_whether_it_still_holds_it_shows(with_one_judge, monkeypa
     ],
 )
 def test_without_a_lock_it_shows(campaign, monkeypatch, name, locks):
-    monkeypatch.setattr(statements, name, dataclasses.replace(getattr(statements, name), locks=locks))
+    monkeypatch.setattr(sql, name, dataclasses.replace(getattr(sql, name), locks=locks))
     with pytest.raises(AssertionError):
         assert_nothing_goes_wrong(campaign, *range(1, 31))

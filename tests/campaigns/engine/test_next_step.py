@@ -6,9 +6,9 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from prefmh_web.campaigns import tasks
-from prefmh_web.campaigns.engine import leases, statements
+from prefmh_web.campaigns.engine import leases, sql
+from prefmh_web.campaigns.frozen import plan_of
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Side, Vote
-from prefmh_web.campaigns.started import plan_of
 from tests.support.campaigns import assert_record_is_whole, assert_replay_passes, export_to, make_campaign, make_config
 
 ONE_VOTE = [{"question": "Which is darker?", "votes": 1}]
@@ -103,7 +103,7 @@ def test_the_next_pair_is_found_by_its_index_however_many_chains_there_are(campa
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE campaigns_comparison")
     with CaptureQueriesContext(connection) as queries:
-        of_people = statements.NEXT_OPEN.statement(with_turns=False)
+        of_people = sql.standing(sql.NEXT_OPEN, with_turns=False)
         of_people.rows(campaign.pk, -1, -1, 8, one.opened_at)
     with connection.cursor() as cursor:
         cursor.execute("EXPLAIN " + queries.captured_queries[-1]["sql"])

@@ -12,11 +12,11 @@ from django.db import connection
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.engine import leases, openings, reserved_starts
+from prefmh_web.campaigns import lifecycle, objects
+from prefmh_web.campaigns.engine import leases, openings
+from prefmh_web.campaigns.frozen import plan_of
 from prefmh_web.campaigns.models import Annotator, Campaign, ChainOpening
-from prefmh_web.campaigns.proposals import starts
-from prefmh_web.campaigns.started import objects, plan_of
+from prefmh_web.campaigns.proposals import drawing
 from tests.flows.test_model_costs import registered
 from tests.support.campaigns import (
     assert_record_is_whole,
@@ -61,7 +61,7 @@ def wanted_by(campaign: Campaign, people: int) -> list[ChainOpening]:
 def open_on_threads(campaign: Campaign, threads: int) -> None:
     def work(_: int) -> None:
         try:
-            starts.open_wanted(campaign.pk)
+            drawing.open_wanted(campaign.pk)
         finally:
             connection.close()
 
@@ -76,7 +76,7 @@ def places(campaign: Campaign) -> list[int]:
 
 def store_drawn(campaign: Campaign, place: int, opening: ChainOpening) -> None:
     [position] = sampler.begin_many(plan_of(campaign), [place])
-    reserved_starts.store(opening, objects.starting(campaign, place, position.state))
+    openings.store_start(opening, objects.starting(campaign, place, position.state))
 
 
 def test_workers_that_come_at_once_ask_the_model_for_each_start_once(campaign, writer, tmp_path):
@@ -96,7 +96,7 @@ def test_workers_that_come_at_once_ask_the_model_for_each_start_once(campaign, w
 
 def test_a_chain_whose_start_is_drawn_first_waits_for_the_number_before_it(campaign):
     wanted_by(campaign, 2)
-    with reserved_starts.reserved(campaign, 1) as first, reserved_starts.reserved(campaign, 1) as second:
+    with openings.reserved(campaign, 1) as first, openings.reserved(campaign, 1) as second:
         assert (list(first), list(second)) == ([1], [2])
         store_drawn(campaign, 2, second[2])
         openings.open_drawn(campaign)
@@ -108,7 +108,7 @@ def test_a_chain_whose_start_is_drawn_first_waits_for_the_number_before_it(campa
 
 def test_the_number_of_a_worker_that_died_is_drawn_again_and_what_it_had_drawn_is_not(campaign, writer):
     died_before, _ = wanted_by(campaign, 2)
-    with reserved_starts.reserved(campaign, 2) as held:
+    with openings.reserved(campaign, 2) as held:
         store_drawn(campaign, 2, held[2])
     ChainOpening.objects.filter(pk=died_before.pk).update(claimed_until=timezone.now() + timedelta(minutes=1))
     asked = len(writer.requests)

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 
-from prefmh_web.campaigns.engine import leases, statements
+from prefmh_web.campaigns.engine import leases, sql
 from prefmh_web.campaigns.engine.open_comparisons import wanted_by
 from prefmh_web.campaigns.engine.transactions import ATTEMPTS, retried_after_conflicts
 from prefmh_web.campaigns.models import Annotator, Comparison, Lease, Side, Vote
@@ -155,8 +155,8 @@ def test_a_vote_that_had_to_wait_sees_that_its_person_was_removed(campaign):
 
 @row_locks
 def test_without_the_lock_of_the_person_it_does_not(campaign, monkeypatch):
-    of_two = dataclasses.replace(statements.COMPARISON_OF_LEASE, locks=" FOR NO KEY UPDATE OF c, l")
-    monkeypatch.setattr(statements, "COMPARISON_OF_LEASE", of_two)
+    of_two = dataclasses.replace(sql.COMPARISON_OF_LEASE, locks=" FOR NO KEY UPDATE OF c, l")
+    monkeypatch.setattr(sql, "COMPARISON_OF_LEASE", of_two)
     vote_while_they_are_removed(Annotator.objects.create(campaign=campaign))
     assert Vote.objects.exists()
 

@@ -10,9 +10,9 @@ from prefmh_web.campaigns import tasks
 from prefmh_web.campaigns.engine import transitions
 from prefmh_web.campaigns.engine.open_comparisons import Ballot
 from prefmh_web.campaigns.engine.reading import locked
+from prefmh_web.campaigns.frozen import asked_in
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Side, Vote
 from prefmh_web.campaigns.proposals import drawing
-from prefmh_web.campaigns.started.plans import asked_in
 from tests.support.campaigns import assert_record_is_whole, cast, make_campaign, make_config
 
 

@@ -6,7 +6,7 @@ from django.test import Client
 
 from prefmh_web.campaigns import lifecycle, tasks
 from prefmh_web.campaigns.errors import Deleted, NotPossible
-from prefmh_web.campaigns.lifecycle import deletion, extension
+from prefmh_web.campaigns.lifecycle import changes, deletion
 from prefmh_web.campaigns.models import Campaign, Lease, Membership, Vote
 from prefmh_web.participants.models import Participant, Participation
 from tests.support.campaigns import (
@@ -124,7 +124,7 @@ def test_nobody_finds_a_campaign_that_is_being_deleted_and_no_vote_brings_it_bac
     campaign.refresh_from_db()
     assert campaign.status == Campaign.Status.DELETING
     with pytest.raises(Deleted):
-        extension.extend(campaign, 1)
+        changes.extend(campaign, 1)
     with pytest.raises(Deleted):
         deletion.request(campaign, campaign.name)
     with pytest.raises(NotPossible):

@@ -13,7 +13,7 @@ import sampler
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.lifecycle import extension
+from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Membership, Side
 from prefmh_web.recruiters import ANYBODY
 from sampler import Record, read_record
@@ -76,7 +76,7 @@ def test_an_extended_chain_walks_as_one_that_was_declared_longer(researcher, idl
     declared = make_campaign(researcher, config=make_config(steps=STEPS + FURTHER, **CONFIG))
     finish(declared)
     finish(short)
-    extension.extend(short, FURTHER, researcher)
+    changes.extend(short, FURTHER, researcher)
     assert short.status == Campaign.Status.PAUSED
     assert short.finished_at is None
     lifecycle.resume(short)
@@ -99,8 +99,8 @@ def test_an_extended_chain_walks_as_one_that_was_declared_longer(researcher, idl
 def test_a_running_campaign_goes_on_where_its_chains_stand(short, tmp_path):
     walk_to_the_end(short.chains.order_by("place")[0])
     assert sorted(chain.step for chain in short.chains.all())[0] < STEPS
-    extension.extend(short, FURTHER)
-    extension.extend(short, 1)
+    changes.extend(short, FURTHER)
+    changes.extend(short, 1)
     wait_until_idle()
     assert short.is_running
     assert {chain.length for chain in short.chains.all()} == {STEPS + FURTHER + 1}
@@ -115,7 +115,7 @@ def test_a_running_campaign_goes_on_where_its_chains_stand(short, tmp_path):
 )
 def test_a_number_that_cannot_be_is_refused_and_changes_nothing(short, steps, told):
     with pytest.raises(NotPossible, match=told):
-        extension.extend(short, steps)
+        changes.extend(short, steps)
     short.refresh_from_db()
     assert short.config_data["steps"] == STEPS
     assert not short.events.filter(kind="extended").exists()
@@ -128,8 +128,8 @@ def test_a_budget_must_cover_the_longer_chains(researcher, idle_tasks):
     lifecycle.start(draft)
     wait_until_idle()
     with pytest.raises(NotPossible, match="can take 24 answers"):
-        extension.extend(draft, 2)
-    extension.extend(draft, 1)
+        changes.extend(draft, 2)
+    changes.extend(draft, 1)
     assert draft.config_data["steps"] == STEPS + 1
 
 
@@ -177,7 +177,7 @@ TAMPERED = [said(steps_before=9), said(steps_after=6), later, shorter_config]
 
 def test_replay_finds_an_extension_that_cannot_be(short, tmp_path):
     finish(short)
-    extension.extend(short, FURTHER)
+    changes.extend(short, FURTHER)
     lifecycle.resume(short)
     wait_until_idle()
     finish(short)

@@ -6,10 +6,9 @@ from django.test import Client
 from django.urls import reverse
 
 import sampler
-from prefmh_web.campaigns import lifecycle, tasks
-from prefmh_web.campaigns.catalogs import importing
+from prefmh_web.campaigns import catalogs, lifecycle, tasks
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.lifecycle import access, changes, drafts
+from prefmh_web.campaigns.lifecycle import access, changes
 from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Comparison, Membership, Side, State
 from tests.support.campaigns import (
     archive,
@@ -58,7 +57,7 @@ def test_a_file_that_gives_no_catalog_cannot_be_started_and_can_be_replaced(rese
         lifecycle.start(draft)
     assert Campaign.objects.get().status == "draft"
     assert not draft.judges.exists()
-    drafts.change(draft, draft.typed_config, ContentFile(b"text\nHello\nWorld\nThird one\nFourth\n", "good.csv"))
+    changes.apply(draft, draft.typed_config, file=ContentFile(b"text\nHello\nWorld\nThird one\nFourth\n", "good.csv"))
     idle_tasks()
     assert State.objects.filter(campaign=draft).count() == 4
     lifecycle.start(Campaign.objects.get())
@@ -68,10 +67,10 @@ def test_a_file_that_gives_no_catalog_cannot_be_started_and_can_be_replaced(rese
 def test_a_reading_overtaken_by_a_newer_file_writes_nothing(researcher, idle_tasks):
     draft = make_draft(researcher)
     stale = Catalog.objects.get()
-    importing.read_again(draft.catalog)
+    catalogs.read_again(draft.catalog)
     idle_tasks()
     count = State.objects.count()
-    importing.read(stale.pk, stale.revision)
+    catalogs.read(stale.pk, stale.revision)
     assert State.objects.count() == count
     assert Catalog.objects.get().status == Catalog.Status.READY
 
@@ -96,9 +95,9 @@ def test_files_that_no_row_names_are_removed(researcher, idle_tasks, data_folder
     space = {"kind": "catalog", "objects": "images", "neighbours": 2}
     draft = make_draft(researcher, file=pictures, filename="p.zip", config=make_config(space=space))
     for neighbours in (1, 3):
-        drafts.change(draft, whole_config(make_config(space=space | {"neighbours": neighbours}), filename="p.zip"))
+        changes.apply(draft, whole_config(make_config(space=space | {"neighbours": neighbours}), filename="p.zip"))
         idle_tasks()
-    drafts.change(draft, draft.typed_config, ContentFile(pictures, "q.zip"))
+    changes.apply(draft, draft.typed_config, file=ContentFile(pictures, "q.zip"))
     idle_tasks()
     assert len(list(data_folder.glob("media/pictures/*/*/*.png"))) == draft.states.count() == 4
     assert len(list(data_folder.glob("media/uploads/*"))) == 1

@@ -17,7 +17,7 @@ from prefmh_web.accounts import tokens
 from prefmh_web.accounts.models import ApiToken
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.lifecycle import changes, extension
+from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Annotator, Campaign, Side, columns_of
 from prefmh_web.setup import apply
 from tests.console.test_pages import form
@@ -221,7 +221,7 @@ def test_the_record_says_who_chose_the_seed(ended, tmp_path):
 
 
 def test_a_seed_that_was_told_stays_so_when_the_campaign_is_extended(ended, tmp_path):
-    extension.extend(ended, 3)
+    changes.extend(ended, 3)
     ended.refresh_from_db()
     assert not ended.is_draft
     assert (ended.status, ended.hides_seed) == (Campaign.Status.PAUSED, False)

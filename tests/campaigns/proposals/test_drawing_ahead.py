@@ -8,9 +8,9 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import lifecycle, tasks
-from prefmh_web.campaigns.engine import leases, renewal
+from prefmh_web.campaigns.engine import claims, leases
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, PrefetchedProposal, Side, State
-from prefmh_web.campaigns.proposals import claims, drawing
+from prefmh_web.campaigns.proposals import drawing
 from prefmh_web.endpoints.models import Endpoint
 from tests.flows.test_model_costs import registered
 from tests.support.campaigns import (
@@ -54,7 +54,7 @@ def make(endpoint: Endpoint, chains: int, **changes) -> Campaign:
 
 @pytest.fixture
 def renewed_often(monkeypatch) -> None:
-    monkeypatch.setattr(renewal, "RENEW_EVERY_S", 0.05)
+    monkeypatch.setattr(claims, "RENEW_EVERY_S", 0.05)
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_a_slow_model_keeps_its_claim_and_somebody_who_waits_keeps_theirs(
 
     assert has_grown("prefetches_until")
     paper.release(2)
-    eventually(lambda: not Chain.objects.filter(claims.are_claimed()).exists())
+    eventually(lambda: not Chain.objects.filter(drawing.are_claimed()).exists())
     # The same where a step is waited for: nothing is drawn ahead of it now.
     writing_ahead.chains.get().prefetched_proposals.all().delete()
     vote(writing_ahead)
@@ -120,10 +120,10 @@ def test_the_chain_of_a_worker_that_died_goes_on_with_a_sweep(
     paper.release(1000)
     lifecycle.start(campaign)
     idle_tasks()
-    monkeypatch.setattr(renewal, "CLAIM_S", 3.0)
+    monkeypatch.setattr(claims, "CLAIM_S", 3.0)
     # Who is dead renews nothing.
-    monkeypatch.setattr(renewal, "RENEW_EVERY_S", 3600)
-    dead = claims.held(claim, campaign.chains.all())
+    monkeypatch.setattr(claims, "RENEW_EVERY_S", 3600)
+    dead = drawing.claimed(claim, campaign.chains.all())
     dead.__enter__()
     vote(campaign)
     idle_tasks()

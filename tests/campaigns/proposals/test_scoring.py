@@ -7,9 +7,9 @@ from django.db import connection
 from django.utils import timezone
 
 from prefmh_web.campaigns import tasks
-from prefmh_web.campaigns.lifecycle import scorers
+from prefmh_web.campaigns.lifecycle import status
 from prefmh_web.campaigns.models import Campaign, CampaignScorer, Chain, Comparison, Score
-from prefmh_web.campaigns.monitoring.models import standing_of
+from prefmh_web.campaigns.monitoring.judging import standing_of
 from prefmh_web.campaigns.proposals import scoring
 from prefmh_web.scorers import commands
 from tests.support.campaigns import make_campaign, make_config, sweep_everything, voted_to_the_end
@@ -55,7 +55,7 @@ def test_a_failing_scorer_stops_no_chain_and_is_asked_again_when_somebody_says_s
     assert length.scored == 0
     assert words.scored == len(visited(campaign))
     declare(LENGTH)
-    scorers.try_again(campaign)
+    status.ask_scorers_again(campaign)
     idle_tasks()
     [length, _] = standing_of(campaign)
     assert (length.scored, length.scorer.stopped_because) == (len(visited(campaign)), "")

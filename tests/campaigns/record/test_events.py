@@ -6,7 +6,7 @@ from decimal import Decimal
 from django.contrib.auth import get_user_model
 
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.lifecycle import access, extension
+from prefmh_web.campaigns.lifecycle import access, changes
 from prefmh_web.campaigns.models import Event, Membership
 from tests.support.campaigns import (
     assert_replay_passes,
@@ -25,7 +25,7 @@ def test_each_change_is_a_row_in_the_order_of_time(campaign, researcher, tmp_pat
     lifecycle.pause(campaign)
     set_caps(campaign, researcher, cost_cap=Decimal(5), request_cap=None)
     lifecycle.resume(campaign)
-    extension.extend(campaign, 3, researcher)
+    changes.extend(campaign, 3, researcher)
     link = access.invite(campaign, is_single_use=True)
     access.revoke(link)
     member = access.add_member(campaign, "grace", Membership.Role.VIEWER)

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 import sampler
-from prefmh_web.campaigns.engine import open_comparisons, transitions, turn_statements
+from prefmh_web.campaigns.engine import open_comparisons, sql, transitions
 from prefmh_web.campaigns.engine.open_comparisons import Ballot
+from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.model_judges import frozen_judges
 from prefmh_web.campaigns.model_judges.kinds.kind import Answers, Asking, Rows
 from prefmh_web.campaigns.models import Comparison, Judge, ReplyIdentity, Side, State, Vote
-from prefmh_web.campaigns.started import started_campaign
-from prefmh_web.campaigns.started.objects import exhibit
+from prefmh_web.campaigns.objects import exhibit
 from prefmh_web.endpoints import judge_calls
 from prefmh_web.endpoints.identity import Admitted
 from prefmh_web.endpoints.models import Endpoint
@@ -53,7 +53,7 @@ class PairVotes:
 
     def wanted(self, comparison: Comparison, judge: Judge) -> Asking:
         """Return the slots without a vote, as many as the comparison can use from this judge."""
-        stored = {slot for [slot] in turn_statements.SLOTS.rows(comparison.pk, judge.pk)}
+        stored = {slot for [slot] in sql.SLOTS.rows(comparison.pk, judge.pk)}
         left = [slot for slot in range(judge.max_votes) if slot not in stored]
         opened = open_comparisons.on(comparison.pk, comparison.chain.campaign)
         room = opened.room(judge.pk, most=len(left)) if opened else 0

@@ -14,11 +14,11 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.engine import transitions
+from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.model_judges import frozen_judges
 from prefmh_web.campaigns.model_judges.kinds.kind import Answers, Asking, Rows
 from prefmh_web.campaigns.models import Comparison, Judge, Rating, State, Turn
-from prefmh_web.campaigns.started import started_campaign
-from prefmh_web.campaigns.started.objects import exhibit
+from prefmh_web.campaigns.objects import exhibit
 from prefmh_web.endpoints import judge_calls
 from prefmh_web.endpoints.identity import Admitted
 from prefmh_web.endpoints.models import Endpoint

@@ -16,7 +16,7 @@ from django.core.files.base import File
 from django.core.management.base import BaseCommand, CommandError
 
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.lifecycle import extension
+from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Campaign, Catalog
 from prefmh_web.config import CampaignConfig, json_schema, settings_page
 from prefmh_web.setup import apply, files
@@ -121,7 +121,7 @@ class Command(BaseCommand):
 
     def _extend(self, given: dict[str, Any]) -> dict[str, Any]:
         campaign = _campaign(given)
-        extension.extend(campaign, given["steps"])
+        changes.extend(campaign, given["steps"])
         return self._status(given, campaign) | {"steps": campaign.config.steps}
 
     def _export(self, given: dict[str, Any]) -> dict[str, Any]:

@@ -1,11 +1,11 @@
-"""The pictures that one of the site's image models makes of states: stored before anybody is asked about them.
+"""Where proposals come from: a class for each source, in `BACKENDS` under the name of `Campaign.backend`.
 
-`sampler` draws latents without the model. Only the worker of the queue “gpu” renders; every other process finds the
-picture among the files, under a name that follows from the state's code. So a state that is there already needs no
-second picture, and one that two workers render at once is one file.
+    Backend           the kernel, which is the sampler alone, within milliseconds
+    ServedTexts       texts that a language model writes, many in one call
+    RenderedImages    pictures that an image model makes of what the sampler draws, one at a time
 
-A row that names a picture, of a state or of a prefetched proposal, is written after the file: where there is a row,
-there is a file.
+To add one: write a `Backend`, register it below, say in `Campaign.backend` which spaces it serves and in `dispatch`
+which queue its worker reads.
 """
 
 from collections.abc import Collection, Hashable, Iterable
@@ -14,16 +14,58 @@ from typing import Any
 from django.db.models import OuterRef, Subquery
 
 import sampler
+from prefmh_web.campaigns.frozen import space_of
 from prefmh_web.campaigns.models import Campaign, Comparison, PrefetchedProposal
-from prefmh_web.campaigns.proposals.backends.backend import Backend
-from prefmh_web.campaigns.started.plans import space_of
 from prefmh_web.endpoints.errors import Unable
 from prefmh_web.endpoints.local.models import local_decoder
 from prefmh_web.objects import media
 
 
+class Backend:
+    """Proposals by the sampler alone: each is drawn when it is needed, and nothing has to be prepared."""
+
+    is_slow = False
+    """Whether a proposal may take seconds. Then it is drawn by a worker of its own queue, and ahead of time."""
+    batch_size = 1
+    """How many chains one call serves."""
+
+    @property
+    def is_one_by_one(self) -> bool:
+        """Whether slow proposals are made one at a time, so that other campaigns come in between."""
+        return self.is_slow and self.batch_size == 1
+
+    def prepare(self, campaign: Campaign, states: Iterable[Hashable]) -> None:
+        """Make what has to be there before anybody is asked about these states of the sampler.
+
+        Raises:
+            EndpointError: it cannot be made. What was made before that is stored.
+        """
+
+    def discard(self, campaign: Campaign, stale: Collection[PrefetchedProposal]) -> None:
+        """Delete prefetched proposals that nothing will come of."""
+        PrefetchedProposal.objects.filter(pk__in=[each.pk for each in stale]).delete()
+
+    def clean_up(self, campaign: Campaign) -> None:
+        """Remove what a start that failed may have left."""
+
+
+class ServedTexts(Backend):
+    """Proposals whose kernel calls a language model (`endpoints.writers`), behind an endpoint or run by the site."""
+
+    is_slow = True
+    batch_size = 64
+
+
 class RenderedImages(Backend):
-    """Proposals whose pictures a diffusion model makes, one at a time."""
+    """Proposals whose pictures one of the site's image models makes, one at a time, before anybody is asked about them.
+
+    `sampler` draws latents without the model. Only the worker of the queue “gpu” renders; every other process finds the
+    picture among the files, under a name that follows from the state's code. So a state that is there already needs no
+    second picture, and one that two workers render at once is one file.
+
+    A row that names a picture, of a state or of a prefetched proposal, is written after the file: where there is a row,
+    there is a file.
+    """
 
     is_slow = True
     batch_size = 1
@@ -54,6 +96,19 @@ class RenderedImages(Backend):
     def clean_up(self, campaign: Campaign) -> None:
         """Remove pictures that no state of a campaign has, which a start that failed may have left."""
         media.remove_rendered_but(campaign.pk, keep=set(campaign.states.values_list("picture", flat=True)))
+
+
+BACKENDS: dict[str, Backend] = {
+    "kernel": Backend(),
+    "served-texts": ServedTexts(),
+    "own-texts": ServedTexts(),
+    "rendered-images": RenderedImages(),
+}
+
+
+def backend_of(campaign: Campaign) -> Backend:
+    """Return where a campaign's proposals come from."""
+    return BACKENDS[campaign.backend]
 
 
 def _pictures_beside(campaign: Campaign, stale: Iterable[PrefetchedProposal]) -> set[str]:

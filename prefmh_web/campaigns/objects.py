@@ -16,9 +16,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import sampler
+from prefmh_web.campaigns.frozen import decoder_of, space_of, started_campaign
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Score, State
-from prefmh_web.campaigns.started.campaign import started_campaign
-from prefmh_web.campaigns.started.plans import decoder_of, space_of
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.objects import ObjectKind, StoredObject, media
 from prefmh_web.objects.kind import Pixels
@@ -130,7 +129,7 @@ def made(campaign: Campaign, chain: int, step: int, code: str, content: str) -> 
     config = campaign.config
     picture = ""
     if isinstance(config.space, sampler.ServedImagesConfig):
-        # Rendered before the step is opened: see `proposals/backends/rendered_images.py`.
+        # Rendered before the step is opened: see `proposals/backends.py`.
         picture = media.rendered_name(campaign.pk, code)
     return State(
         campaign=campaign,

@@ -7,12 +7,13 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Any, Protocol
 
 from django.db import Error, connection
+from django.db.models import Model, QuerySet
 from django.utils import timezone
 
 logger = logging.getLogger(__name__)
@@ -43,6 +44,49 @@ def renewed(claim: Renewable) -> Iterator[None]:
         yield
     finally:
         _renewer.remove(held)
+
+
+class Claim:
+    """Rows that somebody holds while they work, each until the moment in a column of its.
+
+    Args:
+        keys: of the rows.
+        until: the moment with which they were taken.
+    """
+
+    def __init__(self, model: type[Model], keys: Collection[int], column: str, until: datetime) -> None:
+        self._rows, self._column, self._until = model._default_manager.filter(pk__in=keys), column, until
+
+    def __str__(self) -> str:
+        return f"{self._column} of rows of {self._rows.model.__name__}"
+
+    def renew(self) -> None:
+        """Hold them for another while."""
+        until = claim_end()
+        self._mine().update(**{self._column: until})
+        self._until = until
+
+    def free(self) -> None:
+        """Give them back."""
+        self._mine().update(**{self._column: None})
+
+    def _mine(self) -> QuerySet[Any]:
+        # Only as they were taken: one that was given up, or that ran out, may be somebody else's by now.
+        return self._rows.filter(**{self._column: self._until})
+
+
+@contextmanager
+def held(model: type[Model], keys: Collection[int], column: str, until: datetime) -> Iterator[None]:
+    """Keep rows claimed that were taken until a moment, as `Claim` says, and free them at the end."""
+    if not keys:
+        yield
+        return
+    claim = Claim(model, keys, column, until)
+    try:
+        with renewed(claim):
+            yield
+    finally:
+        claim.free()
 
 
 class _Held:

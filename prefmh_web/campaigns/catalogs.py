@@ -1,29 +1,62 @@
-"""Reading an uploaded file into a campaign's states. Nothing else writes catalogs and their states."""
+"""Uploaded files: read into a campaign's states, kept for a form that was refused, removed once nobody asks for them.
+
+Nothing else writes catalogs and their states. One reading of a file goes on at a time, whoever was told to read it: on
+PostgreSQL under an advisory lock, which a process that dies lets go of; on SQLite, with its one process, by a set in
+memory.
+
+    media/uploads/                    a file that arrived. Its row is written in the same breath, or never
+    media/kept/<researcher>/<token>   a file on a form that was not saved, for hours, so that nobody uploads twice; a
+                                      few for each researcher, of which a new one takes the oldest's place. A form
+                                      carries a signed ticket, which opens a file of the researcher who has sent it only
+    incoming/                         a file on its way in. Whoever writes one moves it on or removes it within seconds
+
+So what is hours old and named by no row is nobody's.
+"""
 
 from __future__ import annotations
 
+import logging
+import secrets
 import tempfile
+import threading
 import time
-from collections.abc import Sequence
-from pathlib import PurePath
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePath
 from typing import Any, BinaryIO
 
 from django.conf import settings
+from django.core import signing
 from django.core.files.base import ContentFile, File
-from django.db import transaction
+from django.core.files.storage import default_storage
+from django.db import connection, transaction
 from django.db.models import F
 
 import sampler
 from prefmh_web.campaigns import dispatch
-from prefmh_web.campaigns.catalogs.lock import reading_alone
 from prefmh_web.campaigns.models import Campaign, Catalog, State
 from prefmh_web.objects import media
 from prefmh_web.transport import sockets
+
+logger = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 2
 _PROGRESS_EVERY_S = 0.5
 Graph = tuple[tuple[int, ...], ...]
 _ENDINGS = (".csv", ".zip")
+# The first half of the advisory lock's key.
+_LOCK_CLASS = 0x70_6D_68
+_here: set[int] = set()
+_here_lock = threading.Lock()
+FOLDER = "kept"
+# What is older nobody asks for again.
+KEPT_FOR_S = 6 * 60 * 60
+MOST_FILES = 4
+_SALT = "prefmh_web.campaigns.catalogs"
+_UPLOADS = "uploads"
+# Uploads that a row has named: they are looked for once in a process's life, not every few seconds.
+_named: set[str] = set()
 
 
 def upload(campaign: Campaign, file: File[Any], filename: str) -> Catalog:
@@ -192,3 +225,173 @@ class _Progress:
             rows_read=done, rows_total=total
         )
         sockets.nudge(sockets.watchers(self._catalog.campaign_id))
+
+
+@contextmanager
+def reading_alone(catalog_id: int) -> Iterator[bool]:
+    """Yield True if nobody else is reading this catalog, and keep others from it meanwhile; else yield False."""
+    if connection.vendor == "postgresql":
+        yield from _in_postgres(catalog_id)
+    else:
+        yield from _in_memory(catalog_id)
+
+
+def being_read() -> set[int]:
+    """Return the catalogs that somebody is reading now."""
+    if connection.vendor != "postgresql":
+        return set(_here)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT objid::int FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = %s"
+            " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+            [_LOCK_CLASS],
+        )
+        return {catalog_id for (catalog_id,) in cursor.fetchall()}
+
+
+def _in_postgres(catalog_id: int) -> Iterator[bool]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", [_LOCK_CLASS, catalog_id])
+        (alone,) = cursor.fetchone()
+    try:
+        yield alone
+    finally:
+        if alone:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [_LOCK_CLASS, catalog_id])
+
+
+def _in_memory(catalog_id: int) -> Iterator[bool]:
+    with _here_lock:
+        alone = catalog_id not in _here
+        _here.add(catalog_id)
+    try:
+        yield alone
+    finally:
+        if alone:
+            _here.discard(catalog_id)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A file that is kept.
+
+    Args:
+        name: in the storage.
+        filename: as the researcher knows it.
+    """
+
+    name: str
+    filename: str
+
+    @property
+    def ticket(self) -> str:
+        """What a form carries of it."""
+        return signing.dumps([self.name, self.filename], salt=_SALT)
+
+    def open(self) -> File[Any]:
+        """Return the file, under the name that the researcher knows.
+
+        Raises:
+            FileNotFoundError: it was removed in this moment.
+        """
+        file: File[Any] = default_storage.open(self.name)
+        file.name = self.filename
+        return file
+
+    def remove(self) -> None:
+        """Remove it."""
+        default_storage.delete(self.name)
+
+
+def keep(researcher_id: int, file: File[Any]) -> Kept:
+    """Keep a file of a researcher."""
+    _make_room(researcher_id)
+    file.seek(0)
+    name = default_storage.save(f"{_folder(researcher_id)}/{secrets.token_urlsafe(24)}", file)
+    return Kept(name, (file.name or "")[-255:])
+
+
+def by_ticket(researcher_id: int, ticket: str) -> Kept | None:
+    """Return the file of a ticket; None if it is none of the researcher's, too old, or gone."""
+    try:
+        name, filename = signing.loads(ticket, salt=_SALT, max_age=KEPT_FOR_S)
+    except signing.BadSignature:
+        return None
+    is_theirs = name.startswith(f"{_folder(researcher_id)}/")
+    return Kept(name, filename) if is_theirs and default_storage.exists(name) else None
+
+
+def all_names() -> list[str]:
+    """Return the names of all files that are kept."""
+    if not default_storage.exists(FOLDER):
+        return []
+    return [name for folder in default_storage.listdir(FOLDER)[0] for name in _names_in(f"{FOLDER}/{folder}")]
+
+
+def _make_room(researcher_id: int) -> None:
+    found = _names_in(_folder(researcher_id))
+    oldest_first = sorted(found, key=default_storage.get_modified_time)
+    for name in oldest_first[: max(0, len(found) - MOST_FILES + 1)]:
+        default_storage.delete(name)
+
+
+def _names_in(folder: str) -> list[str]:
+    if not default_storage.exists(folder):
+        return []
+    return [f"{folder}/{name}" for name in default_storage.listdir(folder)[1]]
+
+
+def _folder(researcher_id: int) -> str:
+    return f"{FOLDER}/{researcher_id}"
+
+
+def remove_leftovers() -> None:
+    """Remove what is forgotten. A folder that cannot be read or written is noted, and no reason to sweep nothing."""
+    try:
+        _remove_arrivals()
+        _remove_uploads()
+        _remove_kept()
+    except OSError as error:
+        logger.warning("forgotten uploads cannot be removed: %s", error.strerror or error)
+
+
+def _remove_arrivals() -> None:
+    for path in Path(settings.FILE_UPLOAD_TEMP_DIR).iterdir():
+        try:
+            is_forgotten = path.is_file() and _is_old(path.lstat().st_mtime)
+        except FileNotFoundError:
+            # Moved on in this moment.
+            continue
+        if is_forgotten:
+            path.unlink(missing_ok=True)
+
+
+def _remove_uploads() -> None:
+    if not default_storage.exists(_UPLOADS):
+        return
+    unknown = {f"{_UPLOADS}/{name}" for name in default_storage.listdir(_UPLOADS)[1]} - _named
+    old = {name for name in unknown if _is_old_upload(name)}
+    if not old:
+        return
+    # After the folder was read: a row that came with its file meanwhile is seen.
+    _named.update(old.intersection(Catalog.objects.values_list("file", flat=True)))
+    for name in old - _named:
+        default_storage.delete(name)
+
+
+def _remove_kept() -> None:
+    for name in all_names():
+        if _is_old_upload(name):
+            default_storage.delete(name)
+
+
+def _is_old_upload(name: str) -> bool:
+    try:
+        return _is_old(default_storage.get_modified_time(name).timestamp())
+    except FileNotFoundError:
+        return False
+
+
+def _is_old(modified_at: float) -> bool:
+    return modified_at < time.time() - KEPT_FOR_S

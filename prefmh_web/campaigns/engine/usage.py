@@ -1,36 +1,54 @@
-"""How far asking models may go: a campaign's caps and the site's, looked at before anything is asked.
+"""What asking models takes: how far it may go, under a campaign's caps and the site's, and what it has come to.
+
+Nothing else writes either.
 
     reserve          how many votes may be asked for now, and what to set aside for them
     texts_that_fit   how many texts may be written now
     why_reached      why nothing more may be asked, whatever is under way; empty if something may
     reserve_for_trial     what a trial of a draft's judge may come to, under the site's cap alone
-    stopped          campaigns that are to be paused, which `lifecycle/caps.py` sees to
+    stopped          campaigns that are to be paused, which `lifecycle/status.py` sees to
+    counted          calls that are made in a block are counted at its end, whether they go well or not
+    record           what a tally holds, in the transaction that stores the outcome, if there is one
+    note_repeated    answers that somebody claimed and never ended, in the transaction that claims them again
+    note_repeated_start    what a start has sent that died with its process, by whoever begins it again
 
 What a turn may come to at most is set aside before it is asked: each vote with all its repeats, each request as dear as
 the dearest that this judge has had. So requests never exceed a cap, however many workers ask, and cost exceeds it by no
-more than what the requests under way cost beyond that. Where only what is under way stands between, a turn waits.
+more than what the requests under way cost beyond that. Where only what is under way stands between, a turn waits. At
+the cap the campaign is marked with the reason, and nothing is asked from then on.
 
-At the cap the campaign is marked with the reason, and nothing is asked from then on.
+A count is added in one statement that reads nothing first, so no two workers lose one another's. It is written once the
+outcome is there: a worker that dies loses at most the count of what it had under way.
+
+A claim is stored before the first request that it is for, and ended in the transaction that stores what came, or after
+it. So what was sent and never stored is under a claim that nobody has ended, and is asked for again by whoever takes
+that claim over: the numbers that are noted there bound the repeated requests from above. Of a vote or a rating at most
+one request is under way at a time; of a text at most `REQUESTS_OF_A_FIRST_TEXT` were sent, its prompt's among them.
+What a campaign's start sends is under no claim: only who knows that a start has died can note it, as the command of an
+experiment does, which makes its starts itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from decimal import Decimal
 
 from django.conf import settings
-from django.db import transaction
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db import connection, transaction
+from django.db.models import Count, F, Q, QuerySet, Sum
 from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.engine.transactions import lock_caps
 from prefmh_web.campaigns.models import Campaign, Chain, ChainOpening, Judge, JudgeTrial, ModelUsage, Turn
+from prefmh_web.endpoints import accounting
+from prefmh_web.endpoints.accounting import Tally
 from prefmh_web.endpoints.models import Endpoint
 
-# The first half of the advisory lock's key; `catalogs/lock.py` has another.
+# The number under which the caps of the site are locked; campaigns have their own.
 _SITE = 0
 # One to write it, and one to turn its tokens into words.
 REQUESTS_A_TEXT = 2
@@ -311,3 +329,72 @@ def _minus(cost: float | None) -> float | None:
 
 def _float(cost: Decimal | None) -> float | None:
     return None if cost is None else float(cost)
+
+
+PROPOSALS = ModelUsage.PROPOSALS
+# llama.cpp applies the template first, then makes tokens of it.
+REQUESTS_OF_A_PROMPT = 2
+# Its tokens are drawn, then turned into words; and its prompt is turned into tokens the first time.
+REQUESTS_OF_A_FIRST_TEXT = 2 + REQUESTS_OF_A_PROMPT
+_SUMS = ("requests", "failed", "unreadable", "unpriced", "tokens_in", "tokens_out", "seconds", "cost")
+_LARGEST = ("most_tokens_in", "most_tokens_out")
+_TABLE = ModelUsage._meta.db_table
+_CHANGES = [
+    *(f"{name} = {_TABLE}.{name} + excluded.{name}" for name in _SUMS),
+    # SQLite knows no GREATEST.
+    *(
+        f"{name} = CASE WHEN {_TABLE}.{name} > excluded.{name} THEN {_TABLE}.{name} ELSE excluded.{name} END"
+        for name in _LARGEST
+    ),
+]
+# Found by model_usage_once_per_judge. Nothing is written for a draft that was deleted meanwhile.
+_ADD = f"""
+    INSERT INTO {_TABLE} (campaign_id, place, {", ".join((*_SUMS, *_LARGEST))})
+    SELECT id, {", ".join(["%s"] * (1 + len(_SUMS) + len(_LARGEST)))} FROM campaigns_campaign WHERE id = %s
+    ON CONFLICT (campaign_id, place) DO UPDATE SET {", ".join(_CHANGES)}
+"""
+
+
+def record(campaign_id: int, place: int, tally: Tally) -> None:
+    """Add to what a judge of a campaign has taken.
+
+    Args:
+        place: the judge's, or `PROPOSALS`.
+    """
+    if not tally.requests:
+        return
+    counts = asdict(tally)
+    with connection.cursor() as cursor:
+        cursor.execute(_ADD, [place, *(counts[name] for name in (*_SUMS, *_LARGEST)), campaign_id])
+
+
+def note_repeated(campaign_id: int, place: int, requests: int) -> None:
+    """Add requests that may have been lost with whoever had claimed them, and that are made again now."""
+    if not requests:
+        return
+    ModelUsage.objects.get_or_create(campaign_id=campaign_id, place=place)
+    ModelUsage.objects.filter(campaign_id=campaign_id, place=place).update(repeated=F("repeated") + requests)
+
+
+def note_repeated_start(campaign: Campaign) -> None:
+    """Add the most requests that a start has sent which died, and which is begun again: for each chain a text, for each
+    prompt its tokens, for each judge a trial.
+    """
+    config = campaign.config
+    if isinstance(config.space, sampler.ServedTextsConfig):
+        prompts = len(config.space.prompts)
+        # Prompts without a chain are read as well.
+        texts = REQUESTS_OF_A_FIRST_TEXT * config.chains + REQUESTS_OF_A_PROMPT * max(0, prompts - config.chains)
+        note_repeated(campaign.pk, PROPOSALS, texts)
+    for place, judge in enumerate(config.judges):
+        note_repeated(campaign.pk, place, int(isinstance(judge.source, sampler.ModelSource)))
+
+
+@contextmanager
+def counted(campaign_id: int, place: int) -> Iterator[None]:
+    """Count all calls that are made in this block, for a judge of a campaign or for its `PROPOSALS`."""
+    with accounting.tallied() as tally:
+        try:
+            yield
+        finally:
+            record(campaign_id, place, tally)
