@@ -8,8 +8,7 @@ from datetime import datetime
 from django.db.models import OuterRef, Subquery
 
 from prefmh_web.campaigns.models import Campaign, Lease, Vote
-from prefmh_web.campaigns.record.events import Happened
-from prefmh_web.campaigns.record.rows import Row
+from prefmh_web.campaigns.record.rows import Happened, Row
 from prefmh_web.campaigns.voters import numbers_in
 from prefmh_web.participants import speed
 from prefmh_web.participants.models import Check, Participation

@@ -1,33 +1,49 @@
 """The record as files: JSON documents, CSV tables, and what people saw. `sampler.tables` declares them.
 
 They are streamed row by row, one by one or as one ZIP, as they stood at the moment of a `Snapshot`.
+
+Of the pictures and recordings, only those are files of it that the site has stored: patterns are quickly made again
+from their codes. Of an uploaded archive they are those that a chain has stood on or that were proposed; nothing else in
+the record needs the others.
+
+preferences.jsonl has a line for each vote, in the form that libraries for preference tuning read and in the order of
+votes.csv, late votes included: `prompt`, `chosen` and `rejected`, and the keys of the vote. Checks, gold pairs and
+repeats are no votes, and in no line; no line says who voted.
 """
+
+from __future__ import annotations
 
 import csv
 import io
 import json
+import logging
 from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED
 
 from django.conf import settings
+from django.core.files.base import File
+from django.core.files.storage import default_storage
+from django.db.models import Q
 from django.utils import timezone
 from zipstream import ZipStream
 
 import sampler
 from prefmh_web import hooks
-from prefmh_web.campaigns.models import Campaign, Judge
-from prefmh_web.campaigns.record import events, pictures, preferences, rows
-from prefmh_web.campaigns.record.rows import Row
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Judge
+from prefmh_web.campaigns.record import rows
+from prefmh_web.campaigns.record.rows import Row, votes_of
 from prefmh_web.campaigns.record.snapshot import Snapshot
+from prefmh_web.objects import media
 from prefmh_web.settings.languages import SOURCE
 from sampler import tables
+from sampler.judges import Context, ContextLine, shared_context
 
 _CHARACTERS_PER_CHUNK = 2**16
 TABLES: dict[str, Callable[[Snapshot], Iterator[Row]]] = {
-    table.file: getattr(rows, table.name) for table in tables.TABLES
-} | {tables.EVENTS.file: events.rows}
+    table.file: getattr(rows, table.name) for table in (*tables.TABLES, tables.EVENTS)
+}
 """By the file's name, in the order of the ZIP."""
 
 
@@ -134,13 +150,13 @@ def archive(campaign: Campaign) -> Iterator[bytes]:
         add_text(text, name)
     for name, rows_of in TABLES.items():
         add_pieces(as_csv(rows_of(snapshot)), name)
-    if preferences.are_in(campaign):
-        add_pieces(in_pieces(preferences.lines(snapshot)), tables.PREFERENCES.file)
+    if has_preferences(campaign):
+        add_pieces(in_pieces(preferences(snapshot)), tables.PREFERENCES.file)
     for of_people in hooks.load(hooks.RECORD_TABLES):
         for table, found in of_people(campaign):
             add_pieces(as_csv(chain([table.header], found)), table.file)
-    if pictures.are_in(snapshot):
-        files[pictures.folder_of(snapshot)] = None
+    if has_files(snapshot):
+        files[folder_of_files(snapshot)] = None
     files |= {tables.CODEBOOK.file: tables.CODEBOOK, tables.MANIFEST: None}
     add_text("".join(as_csv(tables.codebook(files, campaign.target_law))), tables.CODEBOOK.file)
     # Most of what is compressed comes out in large blocks, with nothing between them.
@@ -152,7 +168,7 @@ def _to_its_end(stream: ZipStream, snapshot: Snapshot, manifest: sampler.Manifes
     are compressed; at the end, once each file is hashed, the manifest.
     """
     yield from stream.all_files()
-    for name, data in pictures.files(snapshot):
+    for name, data in stored_files(snapshot):
         stream.add(manifest.streamed(name, data), name, compress_type=ZIP_STORED)
         yield from stream.all_files()
     campaign, now = snapshot.campaign.pk, sampler.moment(timezone.now())
@@ -167,3 +183,111 @@ def _drain(buffer: io.StringIO) -> str:
     buffer.seek(0)
     buffer.truncate()
     return text
+
+
+_FOLDERS = {"images": "pictures", "audio": "recordings"}
+_FILES_AT_ONCE = 500
+logger = logging.getLogger(__name__)
+
+
+def has_files(snapshot: Snapshot) -> bool:
+    """True where the objects are stored files."""
+    space = snapshot.config.space
+    return space.objects in _FOLDERS and not isinstance(space, sampler.ImagesConfig)
+
+
+def folder_of_files(snapshot: Snapshot) -> str:
+    """Return the folder of the archive in which the files are, where there are any."""
+    return f"{_FOLDERS[snapshot.config.space.objects]}/"
+
+
+def name_of_file(space: sampler.SpaceConfig, state: int, media_type: str) -> str:
+    """Return the name in the archive of the file of the object with this number."""
+    return f"{_FOLDERS[space.objects]}/{state}.{media.ending_of(media_type)}"
+
+
+def stored_files(snapshot: Snapshot) -> Iterator[tuple[str, Iterator[bytes]]]:
+    """Yield each file's name in the archive, and its bytes in pieces. One is open at a time, once it is read.
+
+    A file that the storage has lost is left out, and the log names it: the rest of the record is still whole.
+    """
+    if not has_files(snapshot):
+        return
+    found = snapshot.campaign.states.filter(_is_shown(snapshot)).exclude(picture="").order_by("place")
+    for state, media_type, stored_as in found.values_list("place", "media_type", "picture").iterator(_FILES_AT_ONCE):
+        if not snapshot.has_state(state):
+            continue
+        try:
+            file = default_storage.open(stored_as)
+        except FileNotFoundError:
+            logger.exception("the file %s is lost, and not in the export", stored_as)
+            continue
+        yield name_of_file(snapshot.config.space, state, media_type), _pieces(file)
+
+
+def _is_shown(snapshot: Snapshot) -> Q:
+    """Return what holds of an uploaded archive's files that the chains have met, and of all that chains make."""
+    asked = Comparison.objects.filter(chain__campaign=snapshot.campaign).values("proposal")
+    started = Chain.objects.filter(campaign=snapshot.campaign).values("start")
+    return Q(weight__isnull=True) | Q(pk__in=asked) | Q(pk__in=started)
+
+
+def _pieces(file: File[Any]) -> Iterator[bytes]:
+    with file:
+        yield from file.chunks()
+
+
+# Two texts a vote, which may be long.
+_LINES_AT_ONCE = 100
+_KEYS = ("chain_index", "step", "number", "judge_index", "lease", "slot")
+_COLUMNS = (
+    "comparison__chain__place", "comparison__step", "number", "judge__place", rows.LEASE, "slot",
+    rows.FOR_PROPOSAL, "judge__question",
+    "comparison__current__place", "comparison__current__content", "comparison__current__media_type",
+    "comparison__proposal__place", "comparison__proposal__content", "comparison__proposal__media_type",
+)  # fmt: skip
+_CONTEXTS = ("comparison__current__columns", "comparison__proposal__columns")
+
+
+def has_preferences(campaign: Campaign) -> bool:
+    """True where votes decide: no other rule asks anybody which of two objects they prefer."""
+    return campaign.config.rule.evidence == "votes"
+
+
+def preferences(snapshot: Snapshot) -> Iterator[str]:
+    """Yield a JSON object for each vote, with the end of its line.
+
+    `prompt` is the judge's question below what the shown columns of a list have in common for the two objects;
+    `chosen_context` and `rejected_context` hold what stood with one of the two only. Of a text
+    `chosen` and `rejected` are the text, of a molecule the SMILES, of a picture or a recording the name of its file.
+    """
+    shown, are_files, space = snapshot.config.context, has_files(snapshot), snapshot.config.space
+    columns = (*_COLUMNS, *(_CONTEXTS if shown else ()))
+    for row in votes_of(snapshot).values_list(*columns).iterator(_LINES_AT_ONCE):
+        keys, (for_proposal, question, *objects) = row[: len(_KEYS)], row[len(_KEYS) :]
+        if not snapshot.has_vote(*keys[:3]):
+            continue
+        pair = [
+            name_of_file(space, state, media_type) if are_files else content
+            for state, content, media_type in (objects[:3], objects[3:6])
+        ]
+        chosen, rejected = reversed(pair) if for_proposal == "1" else pair
+        line: dict[str, Any] = {"prompt": question, "chosen": chosen, "rejected": rejected}
+        line |= {"chosen_context": "", "rejected_context": ""}
+        if shown:
+            of_pair = [
+                tuple(ContextLine(each.label, held.get(each.column, "")) for each in shown) for held in objects[6:]
+            ]
+            context = shared_context(*(reversed(of_pair) if for_proposal == "1" else of_pair))
+            of_chosen, of_rejected = map(_written, context.own)
+            line |= {
+                "prompt": "\n\n".join(filter(None, (_written(context.shared), question))),
+                "chosen_context": of_chosen,
+                "rejected_context": of_rejected,
+            }
+        line |= zip(_KEYS, keys, strict=True)
+        yield json.dumps(line, ensure_ascii=False) + "\n"
+
+
+def _written(context: Context) -> str:
+    return "\n".join(f"{line.label}: {line.text}" for line in context)

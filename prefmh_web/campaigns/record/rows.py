@@ -1,24 +1,33 @@
 """The rows of the record's tables, as they stood at the moment of a `Snapshot`.
 
 A campaign may have a million votes. So rows are plain tuples read in pieces, never instances of models; most cells of
-votes and ratings are written by the database (`cells.py`).
+votes and ratings are written by the database, so that they pass through as they come.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
+from typing import Any
 
-from django.db.models import Case, F, Min, Q, QuerySet, When, Window
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Case, F, Func, Min, Q, QuerySet, TextField, Value, When, Window
+from django.db.models.functions import Cast
+from django.db.models.sql.compiler import SQLCompiler
 
 import sampler
+from prefmh_web import hooks
 from prefmh_web.campaigns import decisions, objects
+from prefmh_web.campaigns.events import told
 from prefmh_web.campaigns.models import (
     Campaign,
     Catalog,
+    ChainOpening,
     Comparison,
+    Event,
     Rating,
     ReplyIdentity,
     Score,
@@ -26,10 +35,79 @@ from prefmh_web.campaigns.models import (
     Vote,
 )
 from prefmh_web.campaigns.objects import scores_of
-from prefmh_web.campaigns.record import cells
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.campaigns.voters import numbers_in
 from sampler import tables
+
+
+class Moment(Func):
+    """What `sampler.moment` writes of a column of moments: in UTC, milliseconds cut off; null without one."""
+
+    arity = 1
+    output_field = TextField()
+
+    def as_sqlite(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any) -> Any:
+        """Django stores “2026-01-02 03:04:05.678912”, in UTC, and leaves a fraction of zero out."""
+        template = "replace(substr(%(expressions)s || '.000', 1, 23), ' ', 'T') || '+00:00'"
+        return self.as_sql(compiler, connection, template=template, **context)
+
+    def as_postgresql(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any) -> Any:
+        """PostgreSQL cuts milliseconds off as well."""
+        template = """to_char(%(expressions)s AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"')"""
+        return self.as_sql(compiler, connection, template=template, **context)
+
+
+class Key(Func):
+    """A key in its form with hyphens, as PostgreSQL has it; SQLite stores 32 digits. Null without one."""
+
+    arity = 1
+    output_field = TextField()
+
+    def as_sqlite(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any) -> Any:
+        """Cut the digits as RFC 9562 does: 8, 4, 4, 4 and 12."""
+        cuts = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
+        template = " || '-' || ".join(f"substr(%(expressions)s, {start}, {length})" for start, length in cuts)
+        return self.as_sql(compiler, connection, template=template, **context)
+
+    def as_postgresql(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any) -> Any:
+        """PostgreSQL has a type for it."""
+        return self.as_sql(compiler, connection, template="(%(expressions)s)::text", **context)
+
+
+def by_key(name: str, texts: Mapping[int, str]) -> Case:
+    """Return the expression for a text by what a row refers to, which is known by its primary key."""
+    cases = (When(**{name: pk}, then=Value(text)) for pk, text in texts.items())
+    return Case(*cases, default=Value(""), output_field=TextField())
+
+
+FOR_PROPOSAL = Case(When(chosen_side=F("proposal_side"), then=Value("1")), default=Value("0"), output_field=TextField())
+"""Of a vote. As text: whole numbers would be looked at one by one on their way."""
+TRANSLATED = Case(
+    When(is_translated=True, then=Value("1")),
+    When(is_translated=False, then=Value("0")),
+    default=Value(""),
+    output_field=TextField(),
+)
+"""Of a vote: whether the browser had translated the words around its pair; empty where that is not known."""
+LEASE = Case(When(annotator__isnull=False, then=Key("key")), default=None, output_field=TextField())
+"""Of a vote: a person's has the key of its lease; a model has none."""
+
+
+def _object_if(is_proposal: Q) -> Case:
+    """Return the expression for the number of a vote's proposal where this holds, else of the current object."""
+    proposal = Cast("comparison__proposal__place", TextField())
+    return Case(
+        When(is_proposal, then=proposal),
+        default=Cast("comparison__current__place", TextField()),
+        output_field=TextField(),
+    )
+
+
+FIRST_STATE = _object_if(Q(proposal_side="first"))
+SECOND_STATE = _object_if(Q(proposal_side="second"))
+CHOSEN_STATE = _object_if(Q(chosen_side=F("proposal_side")))
+"""Of a vote: which object stood where, and which one was chosen."""
+
 
 Row = Sequence[tables.Cell]
 _ROWS_AT_ONCE = 2000
@@ -56,21 +134,21 @@ def votes(snapshot: Snapshot) -> Iterator[Row]:
         voter="annotator_id",
         proposal_side="proposal_side",
         chosen_side="chosen_side",
-        for_proposal=cells.FOR_PROPOSAL,
-        first_state=cells.FIRST_STATE,
-        second_state=cells.SECOND_STATE,
-        chosen_state=cells.CHOSEN_STATE,
+        for_proposal=FOR_PROPOSAL,
+        first_state=FIRST_STATE,
+        second_state=SECOND_STATE,
+        chosen_state=CHOSEN_STATE,
         elapsed_ms="elapsed_ms",
-        cast_at=cells.Moment("cast_at"),
+        cast_at=Moment("cast_at"),
         endpoint=_endpoints(snapshot.campaign),
         slot="slot",
         preference="preference",
         asks="asks",
         identity=_identities(snapshot.campaign),
-        lease=cells.LEASE,
+        lease=LEASE,
         hidden_ms="hidden_ms",
         layout="layout",
-        translated=cells.TRANSLATED,
+        translated=TRANSLATED,
     )
     for row in votes_of(snapshot).values_list(*columns).iterator(_ROWS_AT_ONCE):
         if snapshot.has_vote(*row[:3]):
@@ -90,7 +168,7 @@ def steps(snapshot: Snapshot) -> Iterator[Row]:
     yield tables.STEPS.header
     columns = (
         "chain__place", "step", "current__place", "proposal__place", "log_r0", "uniform", "verdict",
-        cells.Moment("opened_at"), cells.Moment("decided_at"),
+        Moment("opened_at"), Moment("decided_at"),
     )  # fmt: skip
     for row in snapshot.comparisons().values_list(*columns).iterator(_ROWS_AT_ONCE):
         chain, step, current, proposal, log_r0, uniform, verdict, opened_at, decided_at = row
@@ -224,7 +302,7 @@ def ratings(snapshot: Snapshot) -> Iterator[Row]:
         rating="value",
         asks="asks",
         endpoint=_endpoints(snapshot.campaign),
-        rated_at=cells.Moment("rated_at"),
+        rated_at=Moment("rated_at"),
         identity=_identities(snapshot.campaign),
     )
     found = Rating.objects.filter(judge__campaign=snapshot.campaign, pk__lte=snapshot.last_rating)
@@ -291,13 +369,69 @@ def identities(campaign: Campaign) -> dict[int, int]:
 
 
 def _identities(campaign: Campaign) -> Case:
-    return cells.by_key("identity", {pk: str(number) for pk, number in identities(campaign).items()})
+    return by_key("identity", {pk: str(number) for pk, number in identities(campaign).items()})
 
 
 def _questions(campaign: Campaign) -> Case:
-    return cells.by_key("judge", {judge.pk: sampler.escaped(judge.question) for judge in campaign.judges.all()})
+    return by_key("judge", {judge.pk: sampler.escaped(judge.question) for judge in campaign.judges.all()})
 
 
 def _endpoints(campaign: Campaign) -> Case:
     judges = campaign.judges.select_related("endpoint")
-    return cells.by_key("judge", {judge.pk: sampler.escaped(judge.answered_by) for judge in judges})
+    return by_key("judge", {judge.pk: sampler.escaped(judge.answered_by) for judge in judges})
+
+
+Happened = tuple[datetime, str, int | None, dict[str, Any]]
+"""When, of which kind, about whom by their primary key, and what it says; `by` is the role of a researcher."""
+
+
+def events(snapshot: Snapshot) -> Iterator[Row]:
+    """Yield the header and a row for each event; none of a draft. As many queries as there are kinds of tables."""
+    yield tables.EVENTS.header
+    if snapshot.campaign.started_at is None:
+        return
+    numbers, found = numbers_in(snapshot.campaign), list(_events(snapshot, snapshot.campaign.started_at))
+    for happened in hooks.load(hooks.RECORD_EVENTS):
+        found += happened(snapshot.campaign)
+    for number, (at, kind, voter, said) in enumerate(sorted(found, key=itemgetter(0)), start=1):
+        by, who = said.pop("by", None), None if voter is None else numbers[voter]
+        yield tables.EVENTS.row(number=number, at=at, kind=kind, by=by, voter=who, data=said)
+
+
+def _events(snapshot: Snapshot, started_at: datetime) -> Iterator[Happened]:
+    campaign = snapshot.campaign
+    yield started_at, "started", None, {"seed_hash": campaign.seed_hash}
+    if told_at := campaign.seed_told_at or campaign.finished_at:
+        yield told_at, "seed-told", None, {}
+    yield from _of_links(campaign, started_at)
+    if campaign.tuning and "ended_at" in campaign.tuning:
+        yield datetime.fromisoformat(campaign.tuning["ended_at"]), "warm-up-ended", None, {}
+    opened = ChainOpening.objects.filter(chain__campaign=campaign).order_by("chain__place")
+    for at, place, voter, is_ahead in opened.values_list("opened_at", "chain__place", "annotator", "is_ahead"):
+        if place in snapshot.steps and at is not None:
+            yield at, "chain-opened", voter, {"chain_index": place, "reason": "ahead" if is_ahead else "wait"}
+    found = Event.objects.filter(campaign=campaign)
+    for at, kind, voter, data in found.values_list("at", "kind", "voter", "data"):
+        if _had_happened(snapshot, kind, data):
+            yield at, kind, voter, told(kind, data) | {"by": data.get("by")}
+
+
+def _had_happened(snapshot: Snapshot, kind: str, data: dict[str, Any]) -> bool:
+    """False for what would not fit the other tables, because it came after their moment."""
+    if kind == Event.Kind.EXTENDED:
+        return bool(data["steps_after"] <= snapshot.config.steps)
+    if kind == Event.Kind.CHAIN_ENDED:
+        return (data["chain_index"], data["step"]) in snapshot.ended
+    is_of_step = kind in (Event.Kind.STEP_SUSPENDED, Event.Kind.STEP_TRIED_AGAIN)
+    return not is_of_step or snapshot.has_step(data["chain_index"], data["step"])
+
+
+def _of_links(campaign: Campaign, started_at: datetime) -> Iterator[Happened]:
+    """Yield links that were made after those of the start, and links that were closed, each by its number."""
+    links = campaign.invitations.order_by("pk").values_list("created_at", "revoked_at", "is_single_use")
+    for number, (made, closed, is_single_use) in enumerate(links, start=1):
+        # Those of the start are made in its transaction, a moment later; that of everybody is the first.
+        if number > max(1, len(campaign.config.panelists)):
+            yield made, "link-made", None, {"link": number, "people": "one" if is_single_use else "many"}
+        if closed is not None:
+            yield closed, "link-closed", None, {"link": number}

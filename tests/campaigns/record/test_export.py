@@ -18,7 +18,7 @@ import sampler
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Comparison, Side, Vote
 from prefmh_web.campaigns.record import export
-from prefmh_web.campaigns.record.cells import Moment
+from prefmh_web.campaigns.record.rows import Moment
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from tests.support.campaigns import (
     assert_replay_passes,

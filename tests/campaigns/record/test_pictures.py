@@ -10,7 +10,7 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 
 import sampler
-from prefmh_web.campaigns.record import export, pictures
+from prefmh_web.campaigns.record import export
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.objects import media
 from tests.support.campaigns import make_campaign, make_config
@@ -32,7 +32,7 @@ def painted(researcher, idle_tasks):
 
 
 def test_each_stored_picture_is_read_in_pieces_under_its_objects_number(painted):
-    found = {name: list(pieces) for name, pieces in pictures.files(painted)}
+    found = {name: list(pieces) for name, pieces in export.stored_files(painted)}
     assert {name: b"".join(pieces) for name, pieces in found.items()} == {
         f"pictures/{place}.png": body for place, body in BODIES.items()
     }
@@ -42,7 +42,7 @@ def test_each_stored_picture_is_read_in_pieces_under_its_objects_number(painted)
 def test_a_lost_file_is_left_out_and_named_in_the_log(painted, caplog):
     lost = media.rendered_name(painted.campaign.pk, "0")
     default_storage.delete(lost)
-    assert [name for name, pieces in pictures.files(painted) if list(pieces)] == ["pictures/1.png"]
+    assert [name for name, pieces in export.stored_files(painted) if list(pieces)] == ["pictures/1.png"]
     assert lost in caplog.text
 
 
@@ -66,4 +66,4 @@ def test_an_archive_holds_them_beside_its_tables(painted):
 
 
 def test_other_campaigns_have_none(campaign):
-    assert list(pictures.files(Snapshot.now(campaign))) == []
+    assert list(export.stored_files(Snapshot.now(campaign))) == []
