@@ -17,8 +17,8 @@ STARTED = ("prefmh_web.participants.consent.keep",)
 """Called with a campaign, in the transaction in which it starts."""
 EXTENSION_DEMANDS = ("prefmh_web.participants.limits.demand_covers",)
 """Called with a campaign, and the steps that are to be added; each raises NotPossible where it cannot be longer."""
-CHANGES = ("prefmh_web.participants.recruiting.accept_change",)
-"""Called with a campaign whose configuration was changed, in the transaction of the change; each raises NotPossible."""
+CHANGES = ("prefmh_web.participants.consent.keep",)
+"""Called with a campaign whose configuration was changed, in the transaction of the change."""
 DELETIONS = ("prefmh_web.participants.erasure.forget_all",)
 """Called with a campaign that is being deleted, before its own rows go; perhaps more than once."""
 RECORD_TABLES = ("prefmh_web.participants.record.tables_of_people",)

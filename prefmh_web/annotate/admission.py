@@ -14,7 +14,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from prefmh_web.campaigns.models import Annotator, Campaign, Invitation
-from prefmh_web.participants import completion, consent, joining, limits, way
+from prefmh_web.participants import completion, consent, joining, limits, stages
 from prefmh_web.participants.completion import End
 from prefmh_web.participants.consent import Answer
 from prefmh_web.participants.joining import Arrival
@@ -73,8 +73,8 @@ def voter_by(session: SessionBase, token: str) -> Annotator | None:
     annotator = annotator_by(session, token)
     if annotator is None or not terms_of(annotator.campaign).recruiter.knows_people:
         return annotator
-    way.arrive(annotator)
-    return annotator if way.has_come_to_votes(annotator) else None
+    stages.arrive(annotator)
+    return annotator if stages.has_come_to_votes(annotator) else None
 
 
 def demand_admission(session: SessionBase, invitation: Invitation, arrival: Arrival | None = None) -> Annotator | None:

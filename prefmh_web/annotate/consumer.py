@@ -12,7 +12,7 @@ from prefmh_web.annotate.presence import Standing
 from prefmh_web.annotate.screens import Response, ResponseError, ShownScreen, response_in, screen_after, screen_for
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Comparison
-from prefmh_web.participants import way
+from prefmh_web.participants import stages
 from prefmh_web.transport import rate_limits, sockets
 from prefmh_web.transport.sockets import BAD_MESSAGE, NOT_ALLOWED, TRY_AGAIN, LiveConsumer
 
@@ -159,7 +159,7 @@ class VotingConsumer(LiveConsumer):
     @database_sync_to_async
     def _depart(self, grace: timedelta) -> None:
         presence.set_present(self.annotator, False)
-        way.leave(self.annotator)
+        stages.leave(self.annotator)
         leases.orphan(self.annotator, grace)
 
     async def _stay_present(self) -> None:

@@ -13,7 +13,7 @@ from prefmh_web.campaigns.objects import contexts_by_content
 from prefmh_web.objects import StoredObject, media
 from prefmh_web.participants import attention
 from prefmh_web.participants.options import options_of
-from prefmh_web.participants.stages.practice import Exercise
+from prefmh_web.participants.stages import Exercise
 from sampler.judges import shared_context
 
 TEMPLATE = "annotate/practice.html"

@@ -18,12 +18,12 @@ from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Invitation, Lease, Side
 from prefmh_web.campaigns.monitoring.panel import waits_in
 from prefmh_web.objects import StoredObject, media
-from prefmh_web.participants import attention, completion, consent, erasure, payments, way
+from prefmh_web.participants import attention, completion, consent, erasure, payments, stages
 from prefmh_web.participants.erasure import Scope
 from prefmh_web.participants.markdown import rendered
 from prefmh_web.participants.models import Stage
 from prefmh_web.participants.recruiting import terms_of
-from prefmh_web.participants.stages.practice import PracticeForm
+from prefmh_web.participants.stages import PracticeForm
 from prefmh_web.transport import rate_limits
 
 
@@ -105,7 +105,7 @@ def vote(request: HttpRequest, token: str) -> HttpResponse:
         return redirect("annotate:welcome", token=token)
     if request.method == "POST":
         rate_limits.spend("votes", annotator.pk)
-        if not way.has_come_to_votes(annotator):
+        if not stages.has_come_to_votes(annotator):
             return redirect("annotate:stage", token=token)
         try:
             response_in(request.POST).respond(annotator)
@@ -120,7 +120,7 @@ def vote(request: HttpRequest, token: str) -> HttpResponse:
     if _must_agree(annotator, annotator.campaign):
         return redirect("annotate:welcome", token=token)
     was_sent = terms_of(annotator.campaign).recruiter.knows_people
-    if was_sent and way.arrive(annotator) != Stage.VOTES:
+    if was_sent and stages.arrive(annotator) != Stage.VOTES:
         return redirect("annotate:stage", token=token)
     leases.wake(annotator)
     context = {"screen": screen_for(annotator.pk), "token": token, "may_withdraw": was_sent}
@@ -135,14 +135,14 @@ def stage(request: HttpRequest, token: str) -> HttpResponse:
     annotator = admission.annotator_by(request.session, token)
     if annotator is None or _must_agree(annotator, annotator.campaign):
         return redirect("annotate:welcome", token=token)
-    if way.arrive(annotator) == Stage.VOTES:
+    if stages.arrive(annotator) == Stage.VOTES:
         return redirect("annotate:vote", token=token)
     if request.method == "POST":
         rate_limits.spend("votes", annotator.pk)
-        page = way.go_on(annotator, request.POST.get("stage", ""), request.POST)
+        page = stages.go_on(annotator, request.POST.get("stage", ""), request.POST)
         if page is None:
             return redirect("annotate:stage", token=token)
-    elif (page := way.page(annotator)) is None:
+    elif (page := stages.page(annotator)) is None:
         # Their part has ended: the first page tells how.
         return redirect("annotate:welcome", token=token)
     context = {"page": page, "token": token}

@@ -1,4 +1,4 @@
-"""The end of somebody's part: how it ended, the code for it, and the way back to the platform.
+"""The end of somebody's part: how it ended, by itself or by hand, the code for it, and the way back to the platform.
 
 Outcome and code are settled once, by one guarded update, and shown again to whoever comes back.
 """
@@ -7,15 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from urllib.parse import quote
 
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
+from prefmh_web.campaigns import events
+from prefmh_web.campaigns.engine import reading
+from prefmh_web.campaigns.engine.transactions import retried_after_conflicts
+from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.campaigns.models import Annotator, Campaign, Lease
+from prefmh_web.campaigns.models import Annotator, Campaign, EndReason, Event, Invitation, Lease
 from prefmh_web.config import Outcome, Pay, Study
 from prefmh_web.config.misfits import WAY_BACK_FIELD
 from prefmh_web.participants import limits
@@ -208,3 +213,92 @@ def _settle(parts: QuerySet[Participation], study: Study, outcome: Outcome) -> N
         if code:
             # Nor is there one for somebody whose part was ended by hand without pay.
             parts.filter(outcome=settled, code="").exclude(pay=Pay.NOTHING).update(code=code)
+
+
+@retried_after_conflicts
+def exclude(annotator: Annotator, by: User, reason: EndReason, text: str, *, is_paid: bool) -> bool | None:
+    """End somebody's part by hand. They see no pair any more.
+
+    It is an event of the record. The open pair ends without a vote in that moment and goes back to its judge; an answer
+    to it that comes later is refused, and votes that were counted stay. A part that had ended already keeps its outcome.
+
+    Args:
+        reason: in a word of ours, for the record.
+        text: in the researcher's words, for payments.csv and colleagues.
+        is_paid: in full, by the code for parts that the researcher ends; otherwise not at all. It says nothing where
+            the part had ended before, or where no platform has sent the person.
+
+    Returns:
+        Whether they are paid; None where the pay was not settled by it.
+
+    Raises:
+        NotPossible: the part was ended by hand before, or the person has left.
+    """
+    with transaction.atomic():
+        # In the order in which a withdrawal takes them. Of two who press the button at once, one waits here.
+        part = Participation.objects.select_for_update(no_key=True).filter(annotator=annotator).first()
+        Annotator.objects.select_for_update(no_key=True).get(pk=annotator.pk)
+        person = reading.person(annotator.pk)
+        _demand_going_on(person)
+        paid = is_paid if part is not None and _settle_exclusion(part, person, is_paid) else None
+        said = {"reason": reason, "paid": paid, "text": text}
+        events.note(person.campaign_id, Event.Kind.PARTICIPATION_ENDED, by, said, person)
+        access.remove(person)
+    return paid
+
+
+@retried_after_conflicts
+def exclude_all(invitation: Invitation, by: User) -> None:
+    """Close a link, and end the parts of all who joined with it. The sweep settles how they are paid."""
+    with transaction.atomic():
+        # Locked, as joining locks it: nobody joins who is not looked at.
+        Invitation.objects.select_for_update(no_key=True).get(pk=invitation.pk)
+        people = invitation.annotators.select_for_update(no_key=True).filter(removed_at=None).order_by("pk")
+        said = {"reason": EndReason.LINK, "paid": None, "text": "Everyone who joined with the same link was removed."}
+        events.note_of_each(invitation.campaign_id, Event.Kind.PARTICIPATION_ENDED, by, said, people)
+        access.revoke(invitation, withdraw=True)
+
+
+@dataclass(frozen=True)
+class Exclusion:
+    """That a researcher has ended somebody's part."""
+
+    at: datetime
+    by: User | None
+    reason: EndReason
+    text: str
+
+
+def exclusion_of(annotator: Annotator) -> Exclusion | None:
+    """Return the exclusion of somebody, if there is one."""
+    event = Event.objects.select_related("by").filter(voter=annotator, kind=Event.Kind.PARTICIPATION_ENDED).first()
+    if event is None:
+        return None
+    return Exclusion(event.at, event.by, EndReason(event.data["reason"]), event.data["text"])
+
+
+def exclusion_reasons(campaign: Campaign) -> dict[int, str]:
+    """Return why parts were ended by hand, in the researcher's words, by annotator."""
+    found = Event.objects.filter(campaign=campaign, kind=Event.Kind.PARTICIPATION_ENDED)
+    return {voter: data["text"] for voter, data in found.values_list("voter", "data")}
+
+
+def _demand_going_on(person: Annotator) -> None:
+    earlier = exclusion_of(person)
+    if earlier is not None:
+        name = f" by {earlier.by}" if earlier.by else ""
+        raise NotPossible(f"The part of person {person.pk} has been ended already{name}.")
+    if person.removed_at:
+        raise NotPossible(f"The part of person {person.pk} has ended already.")
+
+
+def _settle_exclusion(part: Participation, person: Annotator, is_paid: bool) -> bool:
+    """Settle the outcome; False if it is another than that the researcher ends the part."""
+    if part.outcome:
+        return False
+    # What the sweep would have settled in the next seconds; who gave nothing has nothing done that could stand.
+    outcome = (outcome_due(person, person.campaign) if person.votes_cast else None) or Outcome.ENDED
+    if outcome is Outcome.ENDED:
+        Participation.objects.filter(pk=part.pk).update(pay=Pay.FULL if is_paid else Pay.NOTHING)
+    end_of(person, person.campaign, outcome)
+    return outcome is Outcome.ENDED

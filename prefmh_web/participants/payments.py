@@ -15,11 +15,10 @@ from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.campaigns.voters import number_of
 from prefmh_web.config import Outcome, Pay, Study
-from prefmh_web.participants import attention, exclusion, limits
+from prefmh_web.participants import attention, completion, limits
 from prefmh_web.participants.models import Participation
 from prefmh_web.recruiters import Recruiter
 
-NAME = "payments.csv"
 COLUMNS = (
     "external_id",
     "study_id",
@@ -42,7 +41,7 @@ COLUMNS = (
 def rows(campaign: Campaign) -> Iterator[tuple[str, ...]]:
     """Yield the header and a row for each participant, in the order in which they came."""
     study, minutes = campaign.config.study, limits.minutes_of(campaign.annotators.all())
-    reasons = exclusion.reasons_in(campaign)
+    reasons = completion.exclusion_reasons(campaign)
     yield COLUMNS
     found = (
         Participation.objects.filter(campaign=campaign, participant__isnull=False)

@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db.models import Count, ExpressionWrapper, F, IntegerField, Max, Q, QuerySet, Window
-from django.db.models.functions import Coalesce, RowNumber
+from django.db.models.functions import Coalesce, Lag, RowNumber
 from django.utils import timezone
 
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Side, Vote
 from prefmh_web.campaigns.voters import numbers_in
 from prefmh_web.config import Outcome
-from prefmh_web.participants import speed
 from prefmh_web.participants.models import Check, Participation, Stage
 
 
@@ -106,7 +105,7 @@ def _people(campaign: Campaign, annotators: QuerySet[Annotator]) -> list[Person]
     parts = {part.annotator_id: part for part in _parts(annotators)}
     votes, checks, (skips, asked_at) = _votes(annotators), _checks(annotators), _leases(annotators)
     numbers = numbers_in(campaign)
-    medians, fast = _medians(annotators), speed.fast_votes(annotators, speed.most_a_minute(campaign))
+    medians, fast = _medians(annotators), fast_votes(annotators, campaign.config.study.most_a_minute)
     return [
         Person(
             number=numbers[each.pk],
@@ -183,3 +182,18 @@ def _seen_at(annotator: Annotator, part: Participation | None, asked_at: datetim
     online_until = min(until, timezone.now()) if until else None
     moments = (annotator.joined_at, part and part.seen_at, asked_at, online_until)
     return max(moment for moment in moments if moment)
+
+
+def fast_votes(annotators: QuerySet[Annotator], most: int | None) -> Counter[int]:
+    """Return how many votes of each annotator were fast, a flag for the researcher: in the minute that ended with one, they gave more than `most`.
+
+    Whoever gave none that fast is not in it.
+    """
+    return Counter() if most is None else Counter(_fast(annotators, most).values_list("annotator_id", flat=True))
+
+
+def _fast(annotators: QuerySet[Annotator], most: int) -> QuerySet[Vote]:
+    # The vote that came `most` votes earlier is less than a minute older.
+    earlier = Window(Lag("cast_at", offset=most), partition_by="annotator", order_by=("cast_at", "pk"))
+    votes = Vote.objects.filter(annotator__in=annotators).annotate(earlier=earlier)
+    return votes.filter(earlier__gt=F("cast_at") - timedelta(minutes=1))

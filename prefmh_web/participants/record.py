@@ -1,4 +1,6 @@
-"""What the record holds of people beside their votes: their numbers in the campaign, and nothing that names anybody."""
+"""What the record holds of people beside their votes: their numbers in the campaign, and nothing that names anybody; and
+what they answered about themselves, for the owner alone.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +9,12 @@ from datetime import datetime
 
 from django.db.models import OuterRef, Subquery
 
+import sampler
 from prefmh_web.campaigns.models import Campaign, Lease, Vote
 from prefmh_web.campaigns.record.rows import Happened, Row
 from prefmh_web.campaigns.voters import numbers_in
-from prefmh_web.participants import speed
 from prefmh_web.participants.models import Check, Participation
+from prefmh_web.participants.people import fast_votes
 from sampler import tables
 
 _AT_A_TIME = 500
@@ -35,9 +38,22 @@ def consents(campaign: Campaign) -> Iterator[Happened]:
             yield datetime.fromisoformat(each["at"]), "consent-answered", annotator, said
 
 
+def answers(campaign: Campaign) -> Iterator[tuple[str, ...]]:
+    """Yield the header and a row for what each person answered about themselves, in the order in which that was given.
+
+    A table for the owner, by the numbers of the record. It is no part of the record, for it is personal data.
+    """
+    yield ("voter", "question", "answer", "answered_at")
+    numbers = numbers_in(campaign)
+    parts = Participation.objects.filter(campaign=campaign).exclude(answers={}).values_list("annotator", "answers")
+    found = [(each["at"], who, name, each["answer"]) for who, given in parts for name, each in given.items()]
+    for at, who, name, answer in sorted(found):
+        yield str(numbers[who]), name, sampler.escaped(answer), sampler.moment(datetime.fromisoformat(at))
+
+
 def _voters(campaign: Campaign, numbers: dict[int, int]) -> Iterator[Row]:
-    most = speed.most_a_minute(campaign)
-    fast = speed.fast_votes(campaign.annotators.all(), most)
+    most = campaign.config.study.most_a_minute
+    fast = fast_votes(campaign.annotators.all(), most)
     found = Participation.objects.filter(campaign=campaign).select_related("annotator").order_by("annotator")
     for part in found.iterator(chunk_size=_AT_A_TIME):
         yield tables.VOTERS.row(

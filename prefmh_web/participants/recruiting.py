@@ -18,7 +18,6 @@ from prefmh_web.campaigns.engine.transactions import lock_people
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.config import OwnPair, Study, misfits
-from prefmh_web.participants import consent
 from prefmh_web.participants.models import Participation
 from prefmh_web.recruiters import ANYBODY, Recruiter
 from sampler.judges import Shares
@@ -109,15 +108,6 @@ def going_on() -> QuerySet[Campaign]:
     """Return the campaigns in which somebody has a part that has not ended."""
     parts = Participation.objects.filter(campaign=OuterRef("pk"), outcome="")
     return Campaign.objects.filter(Exists(parts))
-
-
-def accept_change(campaign: Campaign) -> None:
-    """Accept another configuration of a campaign: keep the text that people agree to from now on.
-
-    Raises:
-        NotPossible: a pair of the protocol does not fit the campaign's objects.
-    """
-    consent.keep(campaign)
 
 
 def demand_startable(campaign: Campaign) -> None:

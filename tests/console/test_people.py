@@ -11,9 +11,8 @@ from django.utils import timezone
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Event, Membership, Vote
 from prefmh_web.campaigns.voters import number_of
-from prefmh_web.participants import speed
 from prefmh_web.participants.models import Check, Participant, Participation
-from prefmh_web.participants.people import people_of
+from prefmh_web.participants.people import fast_votes, people_of
 from tests.participants.test_checks import OFTEN
 from tests.security.world import browser_of
 from tests.support.campaigns import (
@@ -159,7 +158,7 @@ def test_votes_faster_than_the_threshold_are_a_flag_and_nothing_else(owner, rese
         for place, cast in enumerate(Vote.objects.filter(annotator=annotator).order_by("pk")):
             Vote.objects.filter(pk=cast.pk).update(cast_at=now + timedelta(seconds=seconds * place))
     # Anna's fourth and fifth votes are each the fourth within 57 seconds; ben's fourth comes after a whole minute.
-    assert dict(speed.fast_votes(study.annotators.all(), 3)) == {first.pk: 2}
+    assert dict(fast_votes(study.annotators.all(), 3)) == {first.pk: 2}
     assert numbers(owner, study, flagged="on") == [1]
     assert pair_of(anna, study)
     rows = table(export_to(study, tmp_path), "voters.csv")

@@ -17,7 +17,7 @@ from prefmh_web.annotate.tasks import settle_parts
 from prefmh_web.campaigns.engine import leases, reading
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Vote
 from prefmh_web.config import Outcome
-from prefmh_web.participants import limits, way
+from prefmh_web.participants import limits, stages
 from prefmh_web.participants.joining import Arrival
 from prefmh_web.participants.models import Check, Participation
 from tests.support.campaigns import (
@@ -56,7 +56,7 @@ class Crowd:
         self.arrived += 1
         arrival = Arrival(f"person {self.arrived}", "first")
         annotator = admission.join(SessionStore(), self.campaign.invitations.get(), arrival)
-        way.arrive(Annotator.objects.select_related("campaign").get(pk=annotator.pk))
+        stages.arrive(Annotator.objects.select_related("campaign").get(pk=annotator.pk))
         return annotator.pk
 
     def run(self) -> None:

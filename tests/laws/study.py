@@ -18,7 +18,7 @@ from prefmh_web.annotate.screens import ShownScreen, response_in, screen_after, 
 from prefmh_web.campaigns.engine import leases, reading, suspension
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, EndReason, Lease, Side
 from prefmh_web.campaigns.monitoring.steps import suspended_in
-from prefmh_web.participants import completion, exclusion, way
+from prefmh_web.participants import completion, stages
 from prefmh_web.participants.joining import Arrival
 from prefmh_web.participants.models import Stage
 from tests.laws.cases import SEED, Case
@@ -29,7 +29,6 @@ from tests.support.campaigns import make_config, recruited_campaign, wait_until_
 
 TEXTS = "text,weight\n" + "".join(f"text {place},{weight}\n" for place, weight in enumerate(WEIGHTS))
 VOTES_EACH, MINUTES = 60, 30
-_GROUNDS = exclusion.Grounds(EndReason.OTHER, "drawn by lot")
 QUESTION = {"name": "role", "text": "What are you?", "options": ["student", "other"], "eligible": ["student"]}
 COMPREHENSION = {"text": "What do you read?", "options": ["one", "both"], "right": "both"}
 STAGES = {
@@ -137,17 +136,17 @@ class Study:
 
     def _comes_to_votes(self, person: Person) -> bool:
         annotator = Annotator.objects.select_related("campaign").get(pk=person.pk)
-        way.arrive(annotator)
+        stages.arrive(annotator)
         if self.case.is_limited:
             self._passes_stages(annotator)
         return admission.voter_by(person.session, self.invitation.token) is not None
 
     def _passes_stages(self, annotator: Annotator) -> None:
         role = "other" if self.rng.random() < OTHER_ROLE else "student"
-        way.go_on(annotator, Stage.QUESTIONS, {"answer-role": role})
-        way.go_on(annotator, Stage.INSTRUCTIONS, {})
+        stages.go_on(annotator, Stage.QUESTIONS, {"answer-role": role})
+        stages.go_on(annotator, Stage.INSTRUCTIONS, {})
         understood = "one" if self.rng.random() < MISUNDERSTANDS else "both"
-        way.go_on(annotator, Stage.COMPREHENSION, {"answer-check_0": understood, "answer-try": "0"})
+        stages.go_on(annotator, Stage.COMPREHENSION, {"answer-check_0": understood, "answer-try": "0"})
 
     def _look(self, person: Person) -> None:
         person.shown = screen_for(person.pk)
@@ -207,7 +206,7 @@ class Study:
         if deed is Deed.SKIP:
             self._sends(person, "skip", lease.key)
         elif deed is Deed.REMOVED:
-            exclusion.exclude(annotator, self.campaign.owner, _GROUNDS, is_paid=True)
+            completion.exclude(annotator, self.campaign.owner, EndReason.OTHER, "drawn by lot", is_paid=True)
         elif deed is Deed.WITHDRAWN:
             completion.withdraw(annotator, self.campaign)
         elif deed is Deed.REFUSED:

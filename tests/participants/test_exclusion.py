@@ -14,8 +14,7 @@ from prefmh_web.annotate.tasks import settle_parts
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Annotator, Campaign, EndReason, Event, Lease, Vote
 from prefmh_web.campaigns.voters import number_of
-from prefmh_web.participants import erasure, exclusion, limits
-from prefmh_web.participants.exclusion import Grounds
+from prefmh_web.participants import completion, erasure, limits
 from prefmh_web.participants.models import Participation
 from tests.security.world import browser_of
 from tests.support.campaigns import (
@@ -38,7 +37,7 @@ from tests.support.campaigns import (
 )
 
 WORDS = "=told me SECRET things"
-GROUNDS = Grounds(EndReason.CARELESS, WORDS)
+GROUNDS = EndReason.CARELESS, WORDS
 WITH_CODE = CODES | {"ended": "ENDED1"}
 
 
@@ -49,7 +48,7 @@ def study_of(researcher, **options) -> Campaign:
 
 def end(study, *, is_paid: bool = False) -> bool | None:
     """End the first one's part; return whether that is paid."""
-    paid = exclusion.exclude(Annotator.objects.order_by("pk")[0], study.owner, GROUNDS, is_paid=is_paid)
+    paid = completion.exclude(Annotator.objects.order_by("pk")[0], study.owner, *GROUNDS, is_paid=is_paid)
     wait_until_idle()
     return paid
 
@@ -139,7 +138,7 @@ def test_of_two_at_once_one_ends_it(researcher, django_user_model):
     def press(manager) -> str:
         together.wait()
         try:
-            exclusion.exclude(annotator, manager, GROUNDS, is_paid=manager.username == "mona")
+            completion.exclude(annotator, manager, *GROUNDS, is_paid=manager.username == "mona")
         except NotPossible as reason:
             return str(reason)
         finally:

@@ -11,7 +11,7 @@ from django.utils import timezone
 from prefmh_web.annotate import presence
 from prefmh_web.annotate.tasks import settle_parts
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Vote
-from prefmh_web.participants import completion, limits, way
+from prefmh_web.participants import completion, limits, stages
 from prefmh_web.participants.models import Participation
 from tests.participants.test_consent import TEXT, answer, come
 from tests.participants.test_practice import PAIRS, PRACTICE, chosen, read
@@ -250,6 +250,6 @@ def test_a_connection_that_is_lost_for_a_moment_costs_no_place(researcher):
     later(31)
     annotator = Annotator.objects.get()
     presence.set_present(annotator, False)
-    way.leave(annotator)
+    stages.leave(annotator)
     settle_parts()
     assert Participation.objects.get().placed_at

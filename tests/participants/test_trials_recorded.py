@@ -16,7 +16,7 @@ from prefmh_web.annotate import admission
 from prefmh_web.annotate.screens import response_in, screen_after, screen_for
 from prefmh_web.campaigns.engine import reading
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.participants import consent, way
+from prefmh_web.participants import consent, stages
 from prefmh_web.participants.joining import Arrival
 from prefmh_web.participants.models import Check
 from sampler import read_record
@@ -48,7 +48,7 @@ AGREED = consent.Answer(consent.version_of(TEXT), agrees=True)
 
 def come(campaign, name: str) -> int:
     annotator = admission.join(SessionStore(), campaign.invitations.get(), Arrival(name, "s"), AGREED)
-    way.arrive(reading.person(annotator.pk))
+    stages.arrive(reading.person(annotator.pk))
     return annotator.pk
 
 

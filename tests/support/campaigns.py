@@ -73,7 +73,7 @@ from prefmh_web.embedded.serving import Clock, server
 from prefmh_web.embedded.tasks import THREADS
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.participants import consent, exclusion
+from prefmh_web.participants import completion, consent
 from prefmh_web.participants.models import Check, Participation
 from prefmh_web.setup import apply, files
 from prefmh_web.transport import publishing
@@ -1204,7 +1204,7 @@ def person_in(study, said) -> Annotator:
 def write_about(study, said) -> Annotator:
     """End somebody's part with a reason, and give them a comment of their own."""
     person = person_in(study, said)
-    exclusion.exclude(person, study.owner, exclusion.Grounds(EndReason.CARELESS, said["reason"]), is_paid=False)
+    completion.exclude(person, study.owner, EndReason.CARELESS, said["reason"], is_paid=False)
     wait_until_idle()
     # As somebody does who comes to the last questions.
     part = part_of(person)

@@ -5,7 +5,7 @@ from typing import Any
 
 from prefmh_web.annotate.screens.screen import Response, ResponseError
 from prefmh_web.annotate.visit import Visit
-from prefmh_web.participants import completion, way
+from prefmh_web.participants import completion, stages
 from prefmh_web.participants.recruiting import terms_of
 
 
@@ -33,7 +33,7 @@ class Done:
             raise ValueError("the person's part is not over")
         end = completion.end_of(visit.annotator, visit.campaign, visit.outcome)
         was_sent = terms_of(visit.campaign).recruiter.knows_people
-        is_asked_more = was_sent and way.ask_last_questions(visit.annotator, end.outcome)
+        is_asked_more = was_sent and stages.ask_last_questions(visit.annotator, end.outcome)
         return {"end": end, "votes": visit.votes, "is_asked_more": is_asked_more}
 
     def parse(self, fields: Mapping[str, object]) -> Response:

@@ -133,8 +133,8 @@ def _change_draft(campaign: Campaign, config: CampaignConfig, file: File[Any] | 
         before = locked.config
         Campaign.objects.filter(pk=campaign.pk).update(**columns_of(_with_hash(config, file)))
         campaign.refresh_from_db()
-        for demand in hooks.load(hooks.CHANGES):
-            demand(campaign)
+        for note in hooks.load(hooks.CHANGES):
+            note(campaign)
         if config.file is None:
             catalogs.remove(campaign)
         elif file is not None:
@@ -247,8 +247,8 @@ def _write(campaign: Campaign, config: CampaignConfig, changed: list[_Change], b
         columns["paused_because"] = ""
     Campaign.objects.filter(pk=campaign.pk).update(**columns)
     campaign.refresh_from_db()
-    for demand in hooks.load(hooks.CHANGES):
-        demand(campaign)
+    for note in hooks.load(hooks.CHANGES):
+        note(campaign)
     for each in changed:
         events.note(campaign.pk, events.Kind.CONFIG_CHANGED, by, each.told())
 

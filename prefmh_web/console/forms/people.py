@@ -11,7 +11,6 @@ from django import forms
 from prefmh_web.campaigns.models import EndReason
 from prefmh_web.config import Outcome
 from prefmh_web.participants.erasure import Scope
-from prefmh_web.participants.exclusion import Grounds
 from prefmh_web.participants.models import Stage
 from prefmh_web.participants.people import Person
 
@@ -135,11 +134,6 @@ class ExclusionForm(forms.Form):
         super().__init__(*args, **kwargs)
         # Who came without a platform has no code of their own; who came with one comes back as the same person.
         del self.fields["with_link" if person.part else "is_paid"]
-
-    @property
-    def grounds(self) -> Grounds:
-        """Why."""
-        return Grounds(EndReason(self.cleaned_data["reason"]), self.cleaned_data["text"])
 
     @property
     def pays(self) -> bool:

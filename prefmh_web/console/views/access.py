@@ -19,7 +19,7 @@ from prefmh_web.console.views.common import (
     campaign_for,
     get_page,
 )
-from prefmh_web.participants import exclusion
+from prefmh_web.participants import completion
 
 
 @campaign_action(Right.RUN)
@@ -34,7 +34,7 @@ def revoke(request: SignedInRequest, campaign: Campaign, invitation_id: int) -> 
     """Withdraw a link; with the field `withdraw`, also the access of those who joined by it."""
     invitation = get_object_or_404(campaign.invitations, pk=invitation_id)
     if "withdraw" in request.POST:
-        exclusion.exclude_all(invitation, request.user)
+        completion.exclude_all(invitation, request.user)
         people = "Everyone who joined with it is removed; their votes are kept."
     else:
         access.revoke(invitation)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import chain
-from types import ModuleType
 
 from asgiref.sync import sync_to_async
 from django import forms
@@ -36,8 +35,7 @@ from prefmh_web.console.views.common import (
     get_page,
     told,
 )
-from prefmh_web.participants import answers as answer_table
-from prefmh_web.participants import attention, erasure, exclusion, limits, payments, speed
+from prefmh_web.participants import attention, completion, erasure, limits, payments, record
 from prefmh_web.participants.models import Participation
 from prefmh_web.participants.people import Person, people_of, person_of
 from prefmh_web.recruiters import RECRUITERS
@@ -59,7 +57,7 @@ def people(request: SignedInRequest, campaign_id: int) -> HttpResponse:
         "page": pages.get_page(request.GET.get("page")),
         "gold": (gold := attention.answers_in(campaign)),
         "gold_alike": attention.share_alike(gold),
-        "most_a_minute": speed.most_a_minute(campaign),
+        "most_a_minute": campaign.config.study.most_a_minute,
     }
     return render(request, "console/people.html", context, status=200 if form.is_valid() else 400)
 
@@ -87,7 +85,7 @@ def end(request: SignedInRequest, campaign: access.SeenCampaign, voter: int) -> 
     if form.cleaned_data.get("with_link") and annotator.invitation:
         # First: nobody comes back in between.
         access.revoke(annotator.invitation)
-    exclusion.exclude(annotator, request.user, form.grounds, is_paid=form.pays)
+    completion.exclude(annotator, request.user, form.reason, form.cleaned_data["text"], is_paid=form.pays)
     _tell(request, person_of(annotator))
     return redirect("console:person", campaign.pk, voter)
 
@@ -117,7 +115,7 @@ def _shown(
         "campaign": campaign,
         "person": found,
         "pay": study.paid_to(part, found.votes) if part and part.outcome else None,
-        "exclusion": exclusion.of(annotator),
+        "exclusion": completion.exclusion_of(annotator),
         "is_owed": bool(payments.owed(campaign, [annotator.pk])),
         "has_code": bool(study.codes.get(Outcome.ENDED)),
         "may_own": access.right_in(campaign, request.user) >= Right.OWN,
@@ -212,20 +210,22 @@ def _saved(
 @get_page
 async def pay(request: HttpRequest, campaign_id: int) -> HttpResponse | StreamingHttpResponse:
     """Send payments.csv."""
-    return await _table(request, campaign_id, payments)
+    return await _table(request, campaign_id, "payments.csv", payments.rows)
 
 
 @get_page
 async def answers(request: HttpRequest, campaign_id: int) -> HttpResponse | StreamingHttpResponse:
     """Send answers.csv."""
-    return await _table(request, campaign_id, answer_table)
+    return await _table(request, campaign_id, "answers.csv", record.answers)
 
 
-async def _table(request: HttpRequest, campaign_id: int, table: ModuleType) -> HttpResponse | StreamingHttpResponse:
+async def _table(
+    request: HttpRequest, campaign_id: int, name: str, rows: Callable[[Campaign], Iterator[Row]]
+) -> HttpResponse | StreamingHttpResponse:
     campaign = await sync_to_async(campaign_for)(request, campaign_id, Right.OWN)
     # Spreadsheets take a file without the mark for one in their own country's encoding.
-    response = stream(lambda: chain(("\ufeff",), export.as_csv(table.rows(campaign))), "text/csv; charset=utf-8")
-    return attachment(request, response, f"campaign-{campaign.pk}-{table.NAME}")
+    response = stream(lambda: chain(("\ufeff",), export.as_csv(rows(campaign))), "text/csv; charset=utf-8")
+    return attachment(request, response, f"campaign-{campaign.pk}-{name}")
 
 
 @campaign_action(Right.OWN, _told_at_person)

@@ -22,9 +22,7 @@ from prefmh_web.participants import attention, completion
 from prefmh_web.participants.markdown import rendered
 from prefmh_web.participants.models import Stage
 from prefmh_web.participants.options import options_of
-from prefmh_web.participants.stages import page_of
-from prefmh_web.participants.stages.practice import Exercise, PracticeForm
-from prefmh_web.participants.way import Page
+from prefmh_web.participants.stages import Exercise, Page, PracticeForm, page_of
 from sampler.judges import shared_context
 
 
@@ -84,9 +82,9 @@ def _answer_stage(walked: Sandbox, posted: Any) -> Page | None:
     stage, protocol = page_of(walked.stage), walked.protocol
     if stage is None or posted.get("stage") != stage.name:
         return None
-    form, text = stage.form(protocol, walked.part, posted), stage.text(protocol)
+    form = stage.form(protocol, walked.part, posted)
     if not form.is_valid():
-        return Page(stage, form, text)
+        return Page(stage, form, protocol)
     data = form.cleaned_data
     if walked.stage == Stage.COMPREHENSION:
         given = [data[f"check_{number}"] for number in range(len(protocol.comprehension))]
@@ -118,7 +116,7 @@ def _shown(request: SignedInRequest, walked: Sandbox, refused: Page | None = Non
         case at:
             stage = page_of(at)
             if stage is not None and refused is None:
-                refused = Page(stage, stage.form(walked.protocol, walked.part), stage.text(walked.protocol))
+                refused = Page(stage, stage.form(walked.protocol, walked.part), walked.protocol)
             context |= {"shows": "annotate/_stage.html", "page": refused}
     return render(request, "console/sandbox.html", context)
 
@@ -151,7 +149,7 @@ def _practice(walked: Sandbox) -> dict[str, object]:
         "shows": "annotate/_practice.html",
         "is_screen": True,
         "exercise": exercise,
-        "page": Page(page_of(Stage.PRACTICE), PracticeForm(exercise), rendered("")),  # type: ignore[arg-type]  # it is a page
+        "page": Page(page_of(Stage.PRACTICE), PracticeForm(exercise), walked.protocol),  # type: ignore[arg-type]  # it is a page
         "question": attention.question_of(pair, walked.config),
         "options": options_of(kind, pair.first, pair.second, lambda side: sides[side].address, around),
         "context": around.shared,

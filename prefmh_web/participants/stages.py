@@ -1,0 +1,506 @@
+"""The stages between arrival and end, where somebody is, and the one door through which they go on. Each stage is shown
+where the protocol has something for it, in this order:
+
+    stage            passed by                              or the part ends as
+    arrival          joining, and agreeing where that is asked
+    questions        answering what is required             not eligible
+    instructions     a button
+    practice         an answer to each pair, right or wrong
+    comprehension    the right answers                      not understood, after the last try
+    votes            the last vote asked of the person      completed, nothing left, time over
+    last-questions   answering what is required
+    end
+
+Whoever would come to practice, or where there is none to the votes, takes a place first; without a free one the part
+ends as not eligible. Consent stands at the door, before anything is stored, and is asked again when its text changes:
+see `joining.py`. From every stage a part can end as withdrawn, ended by the researcher, or time over.
+
+To add a stage: a name in `models.Stage`, at its place, and a class like `Instructions`, in `STAGES`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+
+from prefmh_web.campaigns.models import Annotator, Campaign, Side
+from prefmh_web.config import GREATEST_NUMBER, LONGEST_ANSWER, Outcome, PracticePair, Protocol, Question, Study
+from prefmh_web.participants import completion, limits
+from prefmh_web.participants.markdown import rendered
+from prefmh_web.participants.models import Participation, Stage
+from prefmh_web.participants.recruiting import locked_study, terms_of
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise as StrPromise
+
+PREFIX = "answer"
+"""Of the names of all fields, so that none is taken for one of the page's own."""
+_TRY = "try"
+_ASKED_AFTER = (Outcome.COMPLETED, Outcome.NOTHING_LEFT, Outcome.TIME_OVER)
+"""Whose part ended so after their votes is asked the last questions."""
+_BETWEEN = (Stage.INSTRUCTIONS, Stage.PRACTICE, Stage.COMPREHENSION)
+"""After the questions that say who is eligible, and before the votes."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of somebody's answers on a page.
+
+    Args:
+        outcome: their part ends so; None if it goes on.
+        again: the page is shown once more with this sentence; empty if it is passed.
+        stays: the stage is not passed yet: its next page is shown.
+    """
+
+    outcome: Outcome | None = None
+    again: str = ""
+    stays: bool = False
+
+
+class StagePage(ABC):
+    """A page between arrival and end. As it stands here, it is a button to go on."""
+
+    name: Stage
+    """Where somebody is who sees it."""
+    title: StrPromise
+    """Its first heading."""
+    button: StrPromise = _("Continue")
+
+    @abstractmethod
+    def is_asked(self, protocol: Protocol) -> bool:
+        """Say whether the protocol has something for it."""
+
+    def text(self, protocol: Protocol) -> SafeString:
+        """Return what stands above the form, as HTML; perhaps nothing."""
+        return SafeString()
+
+    def form(self, protocol: Protocol, part: Participation, posted: Mapping[str, str] | None = None) -> forms.Form:
+        """Return the form, filled in if something was posted. What is chosen is sent in the protocol's own words."""
+        return forms.Form(posted, prefix=PREFIX)
+
+    def result(self, part: Participation, protocol: Protocol, form: forms.Form) -> Result:
+        """Store the answers of a form without errors, and say what comes of them. Under the lock of the part."""
+        return Result()
+
+
+@dataclass(frozen=True)
+class Questions(StagePage):
+    """Questions about the person that the researcher has declared; by the answers to those before the votes, some cannot take part."""
+
+    name: Stage
+    title: StrPromise
+    is_last: bool
+
+    def is_asked(self, protocol: Protocol) -> bool:
+        """True if there is one."""
+        return bool(self._questions(protocol))
+
+    def form(self, protocol: Protocol, part: Participation, posted: Mapping[str, str] | None = None) -> forms.Form:
+        """Return a field for each question, by its name."""
+        form = forms.Form(posted, prefix=PREFIX)
+        form.fields.update({question.name: _field(question) for question in self._questions(protocol)})
+        return form
+
+    def result(self, part: Participation, protocol: Protocol, form: forms.Form) -> Result:
+        """Store the answers; whoever is not eligible by one of them cannot take part."""
+        given = {name: str(answer) for name, answer in form.cleaned_data.items() if answer not in (None, "")}
+        at = timezone.now().isoformat()
+        # Repeated after a page was lost, the first answers hold.
+        part.answers = {name: {"answer": answer, "at": at} for name, answer in given.items()} | part.answers
+        part.save(update_fields=["answers"])
+        gates = [question for question in self._questions(protocol) if question.is_gate]
+        is_eligible = all(question.admits(given[question.name]) for question in gates)
+        return Result() if is_eligible else Result(Outcome.NOT_ELIGIBLE)
+
+    def _questions(self, protocol: Protocol) -> Sequence[Question]:
+        return protocol.asked(last=self.is_last)
+
+
+class Instructions(StagePage):
+    """The researcher's instructions, to read."""
+
+    name = Stage.INSTRUCTIONS
+    title = _("Instructions")
+    button = _("I have read this")
+
+    def is_asked(self, protocol: Protocol) -> bool:
+        """True if there is a text."""
+        return bool(protocol.instructions)
+
+    def text(self, protocol: Protocol) -> SafeString:
+        """Return the text."""
+        return rendered(protocol.instructions)
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """Where somebody is in their practice.
+
+    Args:
+        number: of the pair, from 0.
+        pairs: how many there are.
+        chosen: the side they chose; None before that.
+    """
+
+    pair: PracticePair
+    number: int
+    pairs: int
+    chosen: Side | None
+
+    @property
+    def step(self) -> str:
+        """The pair, and whether it is answered: by this a page that is sent twice is told from the next one."""
+        return f"{self.number}-answered" if self.chosen else str(self.number)
+
+    @property
+    def is_right(self) -> bool:
+        """True if the right side was chosen."""
+        return self.chosen == self.pair.answer
+
+    @property
+    def feedback(self) -> str:
+        """What is said about the answer."""
+        said = self.pair.if_right if self.is_right else self.pair.if_wrong
+        return said or str(_("That is right."))
+
+    @property
+    def is_last(self) -> bool:
+        """True if no pair comes after it."""
+        return self.number + 1 == self.pairs
+
+
+class PracticeForm(forms.Form):
+    """The answer to a pair, or going on from what was said about it. Its buttons are the two objects."""
+
+    step = forms.CharField(widget=forms.HiddenInput)
+    choice = forms.ChoiceField(choices=Side, required=False)
+
+    def __init__(self, exercise: Exercise, posted: Mapping[str, str] | None = None) -> None:
+        super().__init__(posted, prefix=PREFIX, initial={"step": exercise.step})
+        self.exercise = exercise
+
+
+class Practice(StagePage):
+    """Pairs of the researcher's own, one at a time: the pair, what to learn from the answer, the next one.
+
+    Nobody fails here: the first answer to each pair holds, and its feedback was written before the start.
+    """
+
+    name = Stage.PRACTICE
+    title = _("Practice")
+
+    def is_asked(self, protocol: Protocol) -> bool:
+        """True if there is a pair."""
+        return bool(protocol.practice)
+
+    def form(self, protocol: Protocol, part: Participation, posted: Mapping[str, str] | None = None) -> PracticeForm:
+        """Return the form of the first pair from which they have not gone on."""
+        return PracticeForm(_exercise(protocol, part), posted)
+
+    def result(self, part: Participation, protocol: Protocol, form: forms.Form) -> Result:
+        """Store the answer, or that they go on from it."""
+        now = _exercise(protocol, part)
+        if form.cleaned_data["step"] != now.step:
+            # Sent twice, or from a second page.
+            return Result(stays=True)
+        at = timezone.now().isoformat()
+        if now.chosen:
+            part.practice[now.number]["read_at"] = at
+        elif form.cleaned_data["choice"]:
+            part.practice.append({"chosen_side": form.cleaned_data["choice"], "answered_at": at, "read_at": None})
+        else:
+            return Result(again=str(_("Choose one of the two.")))
+        part.save(update_fields=["practice"])
+        return Result(stays=not (now.chosen and now.is_last))
+
+
+class Comprehension(StagePage):
+    """Questions about the instructions, below them. Whoever answers them wrongly too often cannot take part."""
+
+    name = Stage.COMPREHENSION
+    title = _("Did you understand the task?")
+    button = _("Check my answers")
+
+    def is_asked(self, protocol: Protocol) -> bool:
+        """True if there is a question."""
+        return bool(protocol.comprehension)
+
+    def text(self, protocol: Protocol) -> SafeString:
+        """Return the instructions, to read again."""
+        return rendered(protocol.instructions)
+
+    def form(self, protocol: Protocol, part: Participation, posted: Mapping[str, str] | None = None) -> forms.Form:
+        """Return a field for each question, by its number."""
+        form = forms.Form(posted, prefix=PREFIX)
+        form.fields[_TRY] = forms.IntegerField(initial=part.tries, required=False, widget=forms.HiddenInput)
+        for number, check in enumerate(protocol.comprehension):
+            options = [(option, option) for option in check.options]
+            form.fields[f"check_{number}"] = forms.ChoiceField(
+                choices=options, label=check.text, widget=forms.RadioSelect
+            )
+        return form
+
+    def result(self, part: Participation, protocol: Protocol, form: forms.Form) -> Result:
+        """Count the try. Which answer is wrong is not said: the rest could be guessed."""
+        if form.cleaned_data.pop(_TRY) == part.tries:
+            if list(form.cleaned_data.values()) == [check.right for check in protocol.comprehension]:
+                return Result()
+            part.tries += 1
+            part.save(update_fields=["tries"])
+        # Sent twice, a page is one try; the second is not even looked at, so nobody can guess on.
+        left = protocol.tries - part.tries
+        if left <= 0:
+            return Result(Outcome.NOT_UNDERSTOOD)
+        again = ngettext(
+            "Not all answers are right. Read the instructions again. You may try once more.",
+            "Not all answers are right. Read the instructions again. You may try %(left)s more times.",
+            left,
+        )
+        return Result(again=again % {"left": left})
+
+
+STAGES: tuple[StagePage, ...] = (
+    Questions(Stage.QUESTIONS, _("About you"), is_last=False),
+    Instructions(),
+    Practice(),
+    Comprehension(),
+    Questions(Stage.LAST_QUESTIONS, _("A few last questions"), is_last=True),
+)
+"""The stages that are a page of their own."""
+_ORDER = tuple(Stage)
+_PAGES = {stage.name: stage for stage in STAGES}
+
+
+def page_of(stage: str) -> StagePage | None:
+    """Return the page of a stage; None for the votes and the end."""
+    return _PAGES.get(Stage(stage))
+
+
+def next_stage(stage: Stage, protocol: Protocol) -> Stage:
+    """Return what comes after a stage that is not the last."""
+    rest = _ORDER[_ORDER.index(stage) + 1 :]
+    return next(each for each in rest if each not in _PAGES or _PAGES[each].is_asked(protocol))
+
+
+def needs_place(stage: Stage, protocol: Protocol) -> bool:
+    """True if nobody is at a stage without a place: at the votes, and from practice on where there is some, so that
+    nobody practises for nothing.
+    """
+    first = Stage.PRACTICE if protocol.practice else Stage.VOTES
+    return stage in _ORDER[_ORDER.index(first) : _ORDER.index(Stage.VOTES) + 1]
+
+
+@dataclass(frozen=True)
+class Page:
+    """The page of a stage as somebody sees it.
+
+    Args:
+        form: its fields, with errors if something was refused.
+        message: why it is shown again; empty at first.
+    """
+
+    stage: StagePage
+    form: forms.Form
+    protocol: Protocol
+    message: str = ""
+
+    @cached_property
+    def text(self) -> SafeString:
+        """What stands above the form, as HTML. Made when it is shown, under no lock: a long text takes its time."""
+        return self.stage.text(self.protocol)
+
+
+def arrive(annotator: Annotator) -> Stage:
+    """Note that somebody opens a page of theirs, and return their stage.
+
+    Somebody who has just joined comes to the first stage. Who has lost their place takes it again if one is free; else
+    nothing is left for them. Nor is there on the way to the votes of a campaign that is finished.
+    """
+    part = Participation.objects.filter(annotator=annotator).first()
+    if part is None:
+        return Stage.VOTES
+    Participation.objects.filter(pk=part.pk, outcome="").update(seen_at=timezone.now())
+    study = annotator.campaign.config.study
+    # At the votes, the pair on the screen may still be answered.
+    if part.outcome == "" and part.stage != Stage.VOTES and completion.is_time_over(annotator):
+        _end(part, Outcome.TIME_OVER)
+    is_to_move = (
+        part.stage == Stage.ARRIVAL or _is_without_place(part, study) or _comes_too_late(part, annotator.campaign)
+    )
+    if part.outcome == "" and is_to_move:
+        return _set_out(part)
+    return Stage(part.stage)
+
+
+def _comes_too_late(part: Participation, campaign: Campaign) -> bool:
+    """True for somebody who is eligible and finds the campaign finished on the way to the votes."""
+    return campaign.status == Campaign.Status.FINISHED and part.stage in _BETWEEN
+
+
+def _is_without_place(part: Participation, study: Study) -> bool:
+    if part.placed_at or not limits.are_limited(study):
+        return False
+    return needs_place(Stage(part.stage), study.protocol)
+
+
+def has_come_to_votes(annotator: Annotator) -> bool:
+    """True if somebody may answer a pair: they have come to the votes and are not beyond them."""
+    elsewhere = Participation.objects.filter(annotator=annotator).exclude(stage=Stage.VOTES)
+    return not terms_of(annotator.campaign).recruiter.knows_people or not elsewhere.exists()
+
+
+def leave(annotator: Annotator) -> None:
+    """Note that a page of somebody's has closed: until now they were there."""
+    if terms_of(annotator.campaign).recruiter.knows_people:
+        Participation.objects.filter(annotator=annotator, outcome="").update(seen_at=timezone.now())
+
+
+def page(annotator: Annotator) -> Page | None:
+    """Return the page at which somebody is; None if they are at the votes or at the end."""
+    part = Participation.objects.filter(annotator=annotator).first()
+    stage = page_of(part.stage) if part else None
+    if part is None or stage is None:
+        return None
+    protocol = annotator.campaign.config.study.protocol
+    return Page(stage, stage.form(protocol, part), protocol)
+
+
+def ask_last_questions(annotator: Annotator, outcome: Outcome) -> bool:
+    """Bring somebody whose votes are done to the last questions, if there are some that they have not answered; return
+    whether they are there.
+    """
+    if outcome not in _ASKED_AFTER:
+        return False
+    part = Participation.objects.filter(annotator=annotator).first()
+    if part is None:
+        return False
+    return _after_votes(part, annotator.campaign.config.study) == Stage.LAST_QUESTIONS
+
+
+def go_on(annotator: Annotator, stage: str, posted: Mapping[str, str]) -> Page | None:
+    """Take what somebody answered on the page of a stage. Safe to repeat.
+
+    Returns:
+        The same page, if something was refused or it must be tried again; None otherwise: they are somewhere else now.
+    """
+    with transaction.atomic():
+        study = locked_study(annotator.campaign_id)
+        part = _locked().filter(annotator=annotator).first()
+        at = page_of(part.stage) if part else None
+        # From a second page, or sent again: they have gone on since.
+        if part is None or at is None or at.name != stage or (part.outcome and stage != Stage.LAST_QUESTIONS):
+            return None
+        if part.participant_id is None:
+            # Forgotten in this moment: nothing is stored of them any more.
+            return None
+        return _answered(part, study, at, posted)
+
+
+def _answered(part: Participation, study: Study, stage: StagePage, posted: Mapping[str, str]) -> Page | None:
+    protocol = study.protocol
+    form = stage.form(protocol, part, posted)
+    if not form.is_valid():
+        return Page(stage, form, protocol)
+    result = stage.result(part, protocol, form)
+    if result.again:
+        return Page(stage, stage.form(protocol, part), protocol, result.again)
+    if result.outcome:
+        _end(part, result.outcome)
+    elif not result.stays:
+        _move(part, study, next_stage(stage.name, protocol))
+    return None
+
+
+def _move(part: Participation, study: Study, stage: Stage) -> None:
+    is_to_take = part.placed_at is None and needs_place(stage, study.protocol)
+    if is_to_take and not limits.take(part, study):
+        _end(part, Outcome.FULL)
+        return
+    _put(part, stage)
+
+
+def _set_out(part: Participation) -> Stage:
+    with transaction.atomic():
+        study = locked_study(part.campaign_id)
+        now = _locked().filter(pk=part.pk).first()
+        if now is None:
+            # They have had who they are deleted, on another device.
+            return Stage.END
+        if now.outcome == "" and now.stage == Stage.ARRIVAL:
+            _move(now, study, next_stage(Stage.ARRIVAL, study.protocol))
+        elif now.outcome == "" and now.placed_at is None and not limits.take(now, study):
+            _end_without_place(now, study)
+        elif now.outcome == "" and _comes_too_late(now, now.campaign):
+            _end(now, Outcome.NOTHING_LEFT)
+        return Stage(now.stage)
+
+
+def _end_without_place(part: Participation, study: Study) -> None:
+    if not part.annotator.votes_cast:
+        _end(part, Outcome.FULL)
+        return
+    completion.end_of(part.annotator, part.campaign, Outcome.NOTHING_LEFT)
+    _put(part, next_stage(Stage.VOTES, study.protocol))
+
+
+def _after_votes(part: Participation, study: Study) -> Stage:
+    """Bring somebody from the votes, in which they took part, to what comes after them."""
+    stage = next_stage(Stage.VOTES, study.protocol)
+    if stage == Stage.LAST_QUESTIONS:
+        Participation.objects.filter(pk=part.pk, stage=Stage.VOTES).update(stage=stage)
+        part.refresh_from_db(fields=["stage"])
+    return Stage(part.stage)
+
+
+def _end(part: Participation, outcome: Outcome) -> None:
+    completion.end_of(part.annotator, part.campaign, outcome)
+    _put(part, Stage.END)
+
+
+def _put(part: Participation, stage: Stage) -> None:
+    part.stage, part.seen_at = stage, timezone.now()
+    Participation.objects.filter(pk=part.pk).update(stage=stage, seen_at=part.seen_at)
+
+
+def _locked() -> QuerySet[Participation]:
+    whole = Participation.objects.select_related("annotator", "campaign")
+    return whole.select_for_update(no_key=True, of=("self",))
+
+
+def _field(question: Question) -> forms.Field:
+    shown: Any = {"label": question.text, "required": question.is_required}
+    if question.kind == "choice":
+        options = [(each, each) for each in question.options]
+        return forms.ChoiceField(choices=options, widget=forms.RadioSelect, **shown)
+    if question.kind == "number":
+        least = -GREATEST_NUMBER if question.least is None else question.least
+        most = GREATEST_NUMBER if question.most is None else question.most
+        return forms.IntegerField(min_value=least, max_value=most, **shown)
+    if question.kind == "scale":
+        return forms.ChoiceField(choices=_points(question), widget=forms.RadioSelect, **shown)
+    return forms.CharField(max_length=LONGEST_ANSWER, widget=forms.Textarea(attrs={"rows": 4}), **shown)
+
+
+def _points(question: Question) -> list[tuple[str, str]]:
+    least, most = question.least or 0, question.most or 0
+    ends = dict(zip((least, most), question.options, strict=False))
+    return [
+        (str(point), f"{point} · {ends[point]}" if point in ends else str(point)) for point in range(least, most + 1)
+    ]
+
+
+def _exercise(protocol: Protocol, part: Participation) -> Exercise:
+    number = sum(answer["read_at"] is not None for answer in part.practice)
+    chosen = [Side(answer["chosen_side"]) for answer in part.practice[number:]]
+    return Exercise(protocol.practice[number], number, len(protocol.practice), chosen[0] if chosen else None)
