@@ -220,7 +220,8 @@ def exclude(annotator: Annotator, by: User, reason: EndReason, text: str, *, is_
     """End somebody's part by hand. They see no pair any more.
 
     It is an event of the record. The open pair ends without a vote in that moment and goes back to its judge; an answer
-    to it that comes later is refused, and votes that were counted stay. A part that had ended already keeps its outcome.
+    to it that comes later is refused, and votes that were counted stay. A part that had ended already keeps its
+    outcome.
 
     Args:
         reason: in a word of ours, for the record.

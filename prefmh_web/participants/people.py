@@ -185,7 +185,8 @@ def _seen_at(annotator: Annotator, part: Participation | None, asked_at: datetim
 
 
 def fast_votes(annotators: QuerySet[Annotator], most: int | None) -> Counter[int]:
-    """Return how many votes of each annotator were fast, a flag for the researcher: in the minute that ended with one, they gave more than `most`.
+    """Return how many votes of each annotator were fast: in the minute that ended with one, they gave more than `most`.
+    A flag for the researcher: nobody is refused or shown out for it.
 
     Whoever gave none that fast is not in it.
     """

@@ -1,5 +1,6 @@
-"""What the record holds of people beside their votes: their numbers in the campaign, and nothing that names anybody; and
-what they answered about themselves, for the owner alone.
+"""What the record holds of people beside their votes: their numbers in the campaign, and nothing that names anybody.
+
+What they answered about themselves is a table for the owner alone.
 """
 
 from __future__ import annotations

@@ -96,7 +96,9 @@ class StagePage(ABC):
 
 @dataclass(frozen=True)
 class Questions(StagePage):
-    """Questions about the person that the researcher has declared; by the answers to those before the votes, some cannot take part."""
+    """Questions about the person that the researcher has declared. By the answers to those before the votes, some cannot
+    take part.
+    """
 
     name: Stage
     title: StrPromise

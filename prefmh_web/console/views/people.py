@@ -5,7 +5,7 @@ Managers see who takes part; only the owner sees how platforms name them, and ch
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 
 from asgiref.sync import sync_to_async
@@ -20,8 +20,9 @@ from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import access, changes
 from prefmh_web.campaigns.lifecycle.access import Right
-from prefmh_web.campaigns.models import Annotator, Campaign, Invitation
+from prefmh_web.campaigns.models import Annotator, Campaign, EndReason, Invitation
 from prefmh_web.campaigns.record import export
+from prefmh_web.campaigns.record.rows import Row
 from prefmh_web.campaigns.voters import key_of
 from prefmh_web.config import Outcome
 from prefmh_web.console.forms.people import BonusForm, ErasureForm, ExclusionForm, ForceForm, PeopleForm
@@ -85,7 +86,8 @@ def end(request: SignedInRequest, campaign: access.SeenCampaign, voter: int) -> 
     if form.cleaned_data.get("with_link") and annotator.invitation:
         # First: nobody comes back in between.
         access.revoke(annotator.invitation)
-    completion.exclude(annotator, request.user, form.reason, form.cleaned_data["text"], is_paid=form.pays)
+    reason, text = EndReason(form.cleaned_data["reason"]), form.cleaned_data["text"]
+    completion.exclude(annotator, request.user, reason, text, is_paid=form.pays)
     _tell(request, person_of(annotator))
     return redirect("console:person", campaign.pk, voter)
 
