@@ -96,8 +96,8 @@ class StagePage(ABC):
 
 @dataclass(frozen=True)
 class Questions(StagePage):
-    """Questions about the person that the researcher has declared. By the answers to those before the votes, some cannot
-    take part.
+    """Questions about the person that the researcher has declared. By the answers to those before the votes, some
+    cannot take part.
     """
 
     name: Stage
