@@ -67,48 +67,72 @@ class Option:
         return " ".join(getattr(self.group.model, "moves_in", ())) if self.group else ""
 
 
-class Part:
-    """What a page shows of a form: a field, or several of them.
+@dataclass(frozen=True)
+class Place:
+    """Where a part of a form stands, and what it is made of.
 
     Args:
         form: the whole.
         name: with dots, as the browser sends it; of the whole, empty.
         path: where its value stands in the configuration.
         info: its declaration.
+        was: its value now, as plain data; `MISSING` where there is none.
         why_fixed: why it cannot change any more; empty where it can.
     """
 
+    form: SchemaForm
+    name: str
+    path: str
+    info: FieldInfo
+    was: Any = MISSING
+    why_fixed: str = ""
+
+
+class Part:
+    """What a page shows of a form: a field, or several of them."""
+
     template: ClassVar[str]
 
-    def __init__(self, form: SchemaForm, name: str, path: str, info: FieldInfo, why_fixed: str = ""):
-        self.form, self.name, self.path, self.info = form, name, path, info
-        self.shown = ui_of(info)
+    def __init__(self, at: Place):
+        self.form, self.name, self.path, self.info, self.was = at.form, at.name, at.path, at.info, at.was
+        self.shown = ui_of(at.info)
         # Templates would call what can be called.
         self.is_carded, self.button, self.widget = self.shown.cards, self.shown.rows, self.shown.widget
-        own = self.shown.fixed if form.is_fixed else ""
-        self.why_fixed = own or why_fixed
-        self.title, self.help = title_of(info, name), info.description or ""
+        own = self.shown.fixed if self.form.is_fixed else ""
+        self.why_fixed = own or at.why_fixed
+        self.title, self.help = title_of(at.info, at.name), at.info.description or ""
         self.fixed_here = f"“{self.title}” cannot change after the start: {own}." if own else ""
         self.errors: list[str] = []
-        form.parts[path] = self
+        self.form.parts[self.path] = self
 
-    def in_use(self) -> Iterator[Leaf]:
-        """Yield its fields that count."""
-        raise NotImplementedError
+    @property
+    def inside(self) -> Iterable[Part]:
+        """The parts that it is made of, without those that were not chosen."""
+        return ()
 
     @property
     def id(self) -> str:
-        """Of its element, to which the list of errors links."""
+        """Of its element."""
         return f"part_{self.name}"
+
+    @property
+    def target(self) -> str:
+        """The id of the element to which the list of errors links."""
+        return self.id
 
     @property
     def when(self) -> dict[str, str]:
         """For which choices it means something."""
         return {name: " ".join(values) for name, values in self.shown.when.items()}
 
+    def in_use(self) -> Iterator[Leaf]:
+        """Yield its fields that count."""
+        for part in self.inside:
+            yield from part.in_use()
+
     def needs_a_look(self) -> bool:
         """Return whether something in it is wrong, or not the usual."""
-        raise NotImplementedError
+        return bool(self.errors) or any(part.needs_a_look() for part in self.inside)
 
     def value(self) -> Any:
         """Return what was sent of it, as plain data; `MISSING` where the declaration's default holds."""
@@ -116,7 +140,9 @@ class Part:
 
     def all_errors(self) -> Iterator[tuple[str, str, str]]:
         """Yield of each thing that is wrong the id to go to, what is called so, and why."""
-        yield from ((self.id, self.title, message) for message in self.errors)
+        yield from ((self.target, self.title, message) for message in self.errors)
+        for part in self.inside:
+            yield from part.all_errors()
 
 
 class Leaf(Part):
@@ -124,22 +150,20 @@ class Leaf(Part):
 
     template = "console/form/leaf.html"
 
-    def __init__(
-        self, form: SchemaForm, name: str, path: str, info: FieldInfo, was: Any, field: forms.Field, **more: Any
-    ):
-        super().__init__(form, name, path, info, **more)
-        self.was = was
-        default = _default_of(info)
+    def __init__(self, at: Place, field: forms.Field):
+        super().__init__(at)
+        default = _default_of(self.info)
         start = self.shown.start if self.shown.start is not None else default
         self.usual = None if start is MISSING else start
-        field.initial = self.usual if was is MISSING else was
+        field.initial = self.usual if self.was is MISSING else self.was
         if self.fixed_here:
             field.help_text = self.fixed_here
         if self.why_fixed:
             field.widget.attrs["disabled"] = True
-        form.fields[name], form.leaves[name] = field, self
+        form = self.form
+        form.fields[self.name], form.leaves[self.name] = field, self
         if form.is_filling and form.sent is not None:
-            form.sent.setlist(name, _posted(as_sent(field, field.initial)))
+            form.sent.setlist(self.name, _posted(as_sent(field, field.initial)))
 
     @property
     def bound(self) -> Any:
@@ -176,9 +200,12 @@ class Leaf(Part):
         """Return what a browser sends of it as it stands."""
         return _posted(as_sent(self.form.fields[self.name], self.bound.value()))
 
+    @property
+    def target(self) -> str:
+        return self.bound.id_for_label or f"id_{self.name}_0"
+
     def all_errors(self) -> Iterator[tuple[str, str, str]]:
-        target = self.bound.id_for_label or f"id_{self.name}_0"
-        yield from ((target, self.title, str(message)) for message in self.bound.errors)
+        yield from ((self.target, self.title, str(message)) for message in self.bound.errors)
 
 
 class Fold:
@@ -205,20 +232,21 @@ class Group(Part):
 
     template = "console/form/group.html"
 
-    def __init__(
-        self, form: SchemaForm, name: str, path: str, info: FieldInfo, was: Any, model: type[BaseModel], **more: Any
-    ):
-        super().__init__(form, name, path, info, **more)
-        self.was, self.model = was, model
-        self.is_optional = bare(info.annotation)[1]
+    def __init__(self, at: Place, model: type[BaseModel]):
+        super().__init__(at)
+        self.model = model
+        self.is_optional = bare(self.info.annotation)[1]
         self.inner: dict[str, Part] = {}
-        before = was if _is_plain(was) else None
-        for each, declared in form.fields_of(self):
-            inner, inner_path = (f"{start}.{each}" if start else each for start in (self.name, self.path))
-            known = MISSING if before is None else before.get(each, _default_of(declared))
-            part = form.part_of(inner, inner_path, declared, known, self.why_fixed)
+        for each, declared in self.form.fields_of(self):
+            name, path = (f"{start}.{each}" if start else each for start in (self.name, self.path))
+            known = self.was.get(each, _default_of(declared)) if _is_plain(self.was) else MISSING
+            part = self.form.part_of(Place(self.form, name, path, declared, known, self.why_fixed))
             if part is not None:
                 self.inner[each] = part
+
+    @property
+    def inside(self) -> Iterable[Part]:
+        return self.inner.values()
 
     @property
     def outer(self) -> list[Part | Fold]:
@@ -236,13 +264,6 @@ class Group(Part):
                 opened.append(part)
         return [*opened, *folds.values()]
 
-    def needs_a_look(self) -> bool:
-        return bool(self.errors) or any(part.needs_a_look() for part in self.inner.values())
-
-    def in_use(self) -> Iterator[Leaf]:
-        for part in self.inner.values():
-            yield from part.in_use()
-
     def value(self) -> Any:
         sent = {name: part.value() for name, part in self.inner.items() if name in self.model.model_fields}
         if self.is_optional and not any(part.needs_a_look() for part in self.inner.values()):
@@ -250,49 +271,40 @@ class Group(Part):
         kept = {name: each for name, each in self.was.items() if name not in sent} if _is_plain(self.was) else {}
         return kept | {name: each for name, each in sent.items() if each is not MISSING}
 
-    def all_errors(self) -> Iterator[tuple[str, str, str]]:
-        yield from super().all_errors()
-        for part in self.inner.values():
-            yield from part.all_errors()
-
 
 class Choice(Part):
     """One of several variants, each with its fields."""
 
     template = "console/form/choice.html"
 
-    def __init__(
-        self,
-        form: SchemaForm,
-        name: str,
-        path: str,
-        info: FieldInfo,
-        was: Any,
-        variants: Mapping[str, Any],
-        **more: Any,
-    ):
-        super().__init__(form, name, path, info, **more)
-        default = _default_of(info)
+    def __init__(self, at: Place, variants: Mapping[str, Any]):
+        super().__init__(at)
+        form, name, path = self.form, self.name, self.path
+        before = self.was if _is_plain(self.was) else {}
+        default = _default_of(self.info)
         begin = self.shown.start or (default if _is_plain(default) else {"kind": next(iter(variants))})
         kinds = [(kind, model.model_config.get("title") or kind) for kind, model in variants.items()]
-        radio = FieldInfo(annotation=str, default=begin["kind"], title=self.title, description=info.description)
+        radio = FieldInfo(annotation=str, default=begin["kind"], title=self.title, description=self.info.description)
         field = forms.ChoiceField(choices=kinds, label=self.title, help_text=self.help, widget=forms.RadioSelect)
-        known: dict[str, Any] = {
-            "was": was["kind"] if _is_plain(was) else MISSING,
-            "field": field,
-            "why_fixed": self.why_fixed,
-        }
-        self.radio = Leaf(form, f"{name}.kind", f"{path}.kind", radio, **known)
+        was = before.get("kind", MISSING)
+        self.radio = Leaf(Place(form, f"{name}.kind", f"{path}.kind", radio, was, self.why_fixed), field)
         self.chosen = str(self.radio.bound.value() or field.initial)
         self.variants: dict[str, Group] = {}
         # The one that is chosen last: of several parts of one path, it is the one that problems are shown at.
         for kind in sorted(variants, key=lambda each: each == self.chosen):
-            before = was if _is_plain(was) and was["kind"] == kind else MISSING
             inner = FieldInfo(annotation=variants[kind], title=variants[kind].model_config.get("title"))
-            self.variants[kind] = Group(
-                form, f"{name}.{kind}", path, inner, before, variants[kind], why_fixed=self.why_fixed
-            )
+            known = before if before.get("kind") == kind else MISSING
+            place = Place(form, f"{name}.{kind}", path, inner, known, self.why_fixed)
+            self.variants[kind] = Group(place, variants[kind])
         form.parts[path] = self
+
+    @property
+    def inside(self) -> Iterable[Part]:
+        return self.radio, *([self.variants[self.chosen]] if self.chosen in self.variants else ())
+
+    @property
+    def target(self) -> str:
+        return f"{self.radio.bound.auto_id}_0"
 
     @property
     def options(self) -> list[Option]:
@@ -304,24 +316,9 @@ class Choice(Part):
             found.append(Option(radio, group.title, _ui_of_model(group.model).help, samples, group))
         return found
 
-    def needs_a_look(self) -> bool:
-        chosen = self.variants.get(self.chosen)
-        return self.radio.needs_a_look() or bool(self.errors) or (chosen is not None and chosen.needs_a_look())
-
-    def in_use(self) -> Iterator[Leaf]:
-        yield self.radio
-        if self.chosen in self.variants:
-            yield from self.variants[self.chosen].in_use()
-
     def value(self) -> Any:
         group = self.variants.get(self.chosen)
         return {"kind": self.chosen} | (group.value() if group else {})
-
-    def all_errors(self) -> Iterator[tuple[str, str, str]]:
-        yield from ((f"{self.radio.bound.auto_id}_0", self.title, message) for message in self.errors)
-        yield from self.radio.all_errors()
-        if self.chosen in self.variants:
-            yield from self.variants[self.chosen].all_errors()
 
 
 class Rows(Part):
@@ -329,42 +326,44 @@ class Rows(Part):
 
     template = "console/form/rows.html"
 
-    def __init__(
-        self, form: SchemaForm, name: str, path: str, info: FieldInfo, was: Any, model: type[BaseModel], **more: Any
-    ):
-        super().__init__(form, name, path, info, **more)
-        length = bounds_of(info).get(MaxLen)
+    def __init__(self, at: Place, model: type[BaseModel]):
+        super().__init__(at)
+        form, name = self.form, self.name
+        length = bounds_of(self.info).get(MaxLen)
         self.most = length.max_length if length else _MOST_ROWS
-        rows = list(was) if isinstance(was, list | tuple) else [MISSING] * bool(info.is_required() or self.shown.start)
-        self.was, count = rows, len(rows)
-        if form.is_bound:
-            numbers = {
-                key.removeprefix(f"{name}.").partition(".")[0] for key in form.data if key.startswith(f"{name}.")
-            }
-            count = min(
-                max((int(each) + 1 for each in numbers if each.isdecimal() and len(each) <= 4), default=0),
-                2 * self.most,
-            )
+        if isinstance(self.was, list | tuple):
+            known = list(self.was)
+        else:
+            known = [MISSING] * bool(self.info.is_required() or self.shown.start)
+        count = self._sent() if form.is_bound else len(known)
         self.adds = form.is_bound and form.data.get("add") == name and count < self.most
-        inner = FieldInfo(annotation=model)
-        more["why_fixed"] = self.why_fixed
         self.rows: list[Group] = []
         for each in range(count + self.adds):
             form.is_filling = self.adds and each == count
-            before = rows[each] if each < len(rows) else MISSING
-            self.rows.append(Group(form, f"{name}.{each}", f"{path}.{each}", inner, before, model, **more))
+            was = known[each] if each < len(known) else MISSING
+            info = FieldInfo(annotation=model)
+            place = Place(form, f"{name}.{each}", f"{self.path}.{each}", info, was, self.why_fixed)
+            self.rows.append(Group(place, model))
         form.is_filling = False
         if self.adds:
-            first = next(part for part in self.rows[-1].inner.values() if isinstance(part, Leaf))
+            first = next(part for part in self.rows[-1].inside if isinstance(part, Leaf))
             form.fields[first.name].widget.attrs["autofocus"] = True
+
+    def _sent(self) -> int:
+        """Return how many rows were sent, up to more than there may be: what is too much is told."""
+        start = f"{self.name}."
+        numbers = {key.removeprefix(start).partition(".")[0] for key in self.form.data if key.startswith(start)}
+        found = max((int(each) + 1 for each in numbers if each.isdecimal() and len(each) <= 4), default=0)
+        return min(found, 2 * self.most)
+
+    @property
+    def inside(self) -> Iterable[Part]:
+        return self.rows
 
     @property
     def can_add(self) -> bool:
         """True while there may be one more."""
         return len(self.rows) < self.most and not self.why_fixed
-
-    def needs_a_look(self) -> bool:
-        return bool(self.errors) or any(row.needs_a_look() for row in self.rows)
 
     def is_meant(self, row: Group) -> bool:
         """True unless every text of a row is empty: then it stands for nothing, and goes."""
@@ -385,46 +384,32 @@ class Rows(Part):
             self.form.moved[f"{self.path}.{number}"] = row.path
         return [row.value() for row in meant]
 
-    def all_errors(self) -> Iterator[tuple[str, str, str]]:
-        yield from super().all_errors()
-        for row in self.rows:
-            yield from row.all_errors()
-
 
 class Table(Part):
     """A value for each of some names."""
 
     template = "console/form/table.html"
 
-    def __init__(
-        self, form: SchemaForm, name: str, path: str, info: FieldInfo, was: Any, keys: Any, value_type: Any, **more: Any
-    ):
-        super().__init__(form, name, path, info, **more)
-        self.was = dict(was) if _is_plain(was) else {}
+    def __init__(self, at: Place, keys: Any, value_type: Any):
+        super().__init__(at)
+        before = self.was if _is_plain(self.was) else {}
+        shown = ui(labels={"": self.shown.labels.get("", "")})
+        either = Union[value_type, None]  # noqa: UP007 - made at run time
         self.leaves: dict[str, Leaf] = {}
         for key in keys:
             label = str(self.shown.labels.get(key, key.label))
-            either = Union[value_type, None]  # noqa: UP007 - made at run time
-            shown = ui(labels={"": self.shown.labels.get("", "")})
             one = FieldInfo(annotation=either, default=None, title=label, json_schema_extra=shown)
-            field = field_of(label, one)
-            known: dict[str, Any] = {"was": self.was.get(key.value, None), "field": field, "why_fixed": self.why_fixed}
-            self.leaves[key.value] = Leaf(form, f"{name}.{key.value}", f"{path}.{key.value}", one, **known)
+            name, path = f"{self.name}.{key.value}", f"{self.path}.{key.value}"
+            place = Place(self.form, name, path, one, before.get(key.value), self.why_fixed)
+            self.leaves[key.value] = Leaf(place, field_of(label, one))
 
-    def needs_a_look(self) -> bool:
-        return bool(self.errors) or any(leaf.needs_a_look() for leaf in self.leaves.values())
-
-    def in_use(self) -> Iterator[Leaf]:
-        yield from self.leaves.values()
+    @property
+    def inside(self) -> Iterable[Part]:
+        return self.leaves.values()
 
     def value(self) -> Any:
         sent = {key: leaf.value() for key, leaf in self.leaves.items()}
         return {key: each for key, each in sent.items() if each not in (None, "", MISSING)}
-
-    def all_errors(self) -> Iterator[tuple[str, str, str]]:
-        yield from super().all_errors()
-        for leaf in self.leaves.values():
-            yield from leaf.all_errors()
 
 
 class SchemaForm(forms.Form):
@@ -468,7 +453,8 @@ class SchemaForm(forms.Form):
         self.parts: dict[str, Part] = {}
         self.leaves: dict[str, Leaf] = {}
         self.moved: dict[str, str] = {}
-        self.root = Group(self, "", "", FieldInfo(annotation=self.model), MISSING if was is None else was, self.model)
+        at = Place(self, "", "", FieldInfo(annotation=self.model), MISSING if was is None else was)
+        self.root = Group(at, self.model)
 
     def _with_what_is_fixed(self, sent: QueryDict) -> QueryDict:
         whole = sent.copy()
@@ -541,40 +527,30 @@ class SchemaForm(forms.Form):
             if found is not None and ui_of(found).widget != "none":
                 yield name, found
 
-    def part_of(self, name: str, path: str, info: FieldInfo, was: Any, why_fixed: str) -> Part | None:
+    def part_of(self, at: Place) -> Part | None:
         """Return the part of a field, and add its fields to the form; None where there is nothing to choose."""
-        annotation, is_optional, _ = bare(info.annotation)
-        at: dict[str, Any] = {
-            "form": self,
-            "name": name,
-            "path": path,
-            "info": info,
-            "was": was,
-            "why_fixed": why_fixed,
-        }
-        if (hand := self.by_hand(_numberless(path), info, was)) is not None:
-            return Leaf(field=hand, **at)
-        if named := ui_of(info).choices:
-            return Leaf(field=self._chosen(name, info, is_optional, self.choices_of(named), was), **at)
+        annotation, is_optional, _ = bare(at.info.annotation)
+        path = _numberless(at.path)
+        if (hand := self.by_hand(path, at.info, at.was)) is not None:
+            return Leaf(at, hand)
+        if named := ui_of(at.info).choices:
+            return Leaf(at, self._chosen(at, is_optional, self.choices_of(named)))
         if len(variants := variants_of(annotation)) > 1:
-            offered = self.variants_at(_numberless(path), variants, was)
-            return Choice(variants=offered, **at) if len(offered) > 1 else None
+            offered = self.variants_at(path, variants, at.was)
+            return Choice(at, offered) if len(offered) > 1 else None
         if _is_model(annotation):
-            return Group(model=annotation, **at)
+            return Group(at, annotation)
         if _is_model(row := row_of(annotation)):
-            return Rows(model=row, **at)
+            return Rows(at, row)
         args = get_args(annotation)
         if len(args) == 2 and hasattr(args[0], "choices"):
-            return Table(keys=args[0], value_type=args[1], **at)
-        return Leaf(field=field_of(name, info), **at)
+            return Table(at, *args)
+        return Leaf(at, field_of(at.name, at.info))
 
     @staticmethod
-    def _chosen(name: str, info: FieldInfo, is_optional: bool, choices: Choices, was: Any) -> forms.Field:
-        common = {
-            "required": False,
-            "label": title_of(info, name),
-            "help_text": info.description or "",
-        }
+    def _chosen(at: Place, is_optional: bool, choices: Choices) -> forms.Field:
+        info, was = at.info, at.was
+        common = {"required": False, "label": title_of(info, at.name), "help_text": info.description or ""}
         if row_of(bare(info.annotation)[0]) is not None:
             return Several(choices, was if isinstance(was, list) else (), **common)
         known = [value for value, _ in choices]
