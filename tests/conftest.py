@@ -41,19 +41,19 @@ WITH_SERVERS = (
     "tests/flows/test_frozen_server.py",
     "tests/flows/test_judges_faults.py",
     "tests/flows/test_keyboard.py",
-    "tests/flows/test_not_shown.py",
+    "tests/flows/test_viewing.py",
     "tests/flows/test_object_kinds.py",
     "tests/flows/test_paid_study.py",
     "tests/flows/test_processes.py",
-    "tests/flows/test_restart.py",
+    "tests/flows/test_processes.py",
     "tests/flows/test_setting_up.py",
-    "tests/flows/test_setup_by_keyboard.py",
+    "tests/flows/test_keyboard.py",
     "tests/flows/test_stalls.py",
-    "tests/flows/test_tabs.py",
+    "tests/flows/test_accessibility.py",
     "tests/flows/test_viewing.py",
     "tests/operations/test_backup.py",
     "tests/operations/test_disk.py",
-    "tests/operations/test_probes.py",
+    "tests/operations/test_doctor.py",
     "tests/security/test_log_secrets.py",
     "tests/transport/test_postgresql.py",
 )
@@ -79,7 +79,7 @@ WITH_STUDIES = (
 WITH_PROCESSES = ("tests/flows/test_browser.py",)
 LEFT_OUT = {"servers": WITH_SERVERS, "laws": WITH_STUDIES, "processes": WITH_PROCESSES}
 # About the one-process mode itself.
-EMBEDDED_ONLY = ("tests/embedded/", "tests/flows/test_restart.py")
+EMBEDDED_ONLY = ("tests/embedded/", "tests/flows/test_processes.py")
 
 
 def pytest_addoption(parser) -> None:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import psycopg
 
-from prefmh_web.embedded.serving import free_port
 from tests.benchmarks import load_campaign
 from tests.benchmarks.load_crowd import Seat
 from tests.benchmarks.load_meters import Tree
 from tests.support.installations import Installation, wait_for
+from tests.support.models import port_from
 from tests.support.servers import WITHOUT_FSYNC
 
 _ALL_ASK_S = 300
@@ -45,8 +44,7 @@ class Stage(Installation):
     ) -> None:
         super().__init__(folder, durability=durability)
         # Not the first that is free: another run may have chosen it and not yet listen.
-        first = 31_000 + 10 * (os.getpid() % 100)
-        self.ports = [free_port("127.0.0.1", None, first=first + 1000 * place, tries=1000) for place in range(webs)]
+        self.ports = [port_from(31_000 + 1000 * place) for place in range(webs)]
         self.urls = [f"http://127.0.0.1:{port}" for port in self.ports]
 
     def start(self) -> None:

@@ -1,13 +1,25 @@
-"""The researcher's model endpoints and the questions that models answer, over HTTP."""
+"""The researcher's model endpoints and the questions that models answer, over HTTP.
+
+*Test* of an endpoint as its owner sees it: made by a worker, seen on its way, stopped, and found after a crash.
+"""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
 from prefmh_web.campaigns.models import Campaign
+from prefmh_web.campaigns.tasks import sweep
+from prefmh_web.endpoints import testing
 from prefmh_web.endpoints.dialects import Dialect
-from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.models import Endpoint, EndpointTest
 from tests.console.test_pages import OF_MOLECULES, as_shown, form
-from tests.support.models import KnownJudge, scripted_server
+from tests.security.test_limits import all_at_once
+from tests.support.models import KnownJudge, chat_reply, scripted_server
 
 
 @pytest.fixture
@@ -99,3 +111,137 @@ def test_a_bad_question_for_a_model_says_why(signed_in, endpoint, idle_tasks):
     answer = signed_in.post(reverse("console:create"), form(**{"judges.0.order": "balanced"}))
     assert "needs a model with an even number of votes" in answer.content.decode()
     assert not Campaign.objects.exists()
+
+
+_RUNNING, _DONE, _STOPPED = EndpointTest.Status.RUNNING, EndpointTest.Status.DONE, EndpointTest.Status.STOPPED
+
+
+class Slow:
+    """A judge that answers so many questions at once, and the next ones when it may."""
+
+    def __init__(self, at_once: int) -> None:
+        self.may, self._left, self._judge = threading.Event(), at_once, KnownJudge({"the red moon": 0.0})
+
+    def __call__(self, body: dict) -> dict:
+        self._left -= 1
+        if self._left < 0:
+            self.may.wait(20)
+        return self._judge(body) if body.get("logprobs") else chat_reply(f"The sea {body.get('seed', 0)}.")
+
+
+def page(desk) -> str:
+    return desk.get(reverse("console:endpoints")).content.decode()
+
+
+def card(desk, endpoint: Endpoint) -> str:
+    return desk.get(reverse("console:endpoint-progress", args=[endpoint.pk])).content.decode()
+
+
+def press(desk, name: str, endpoint: Endpoint) -> str:
+    return desk.post(reverse(f"console:{name}", args=[endpoint.pk]), follow=True).content.decode()
+
+
+def died(endpoint: Endpoint, **changes) -> EndpointTest:
+    """Return a test whose worker is gone."""
+    stale = timezone.now() - timedelta(seconds=1)
+    return EndpointTest.objects.create(endpoint=endpoint, **{"until": stale, "requests": 7} | changes)
+
+
+def test_the_page_answers_at_once_and_shows_how_far_it_is(signed_in, endpoint, script, idle_tasks, eventually):
+    slow = script.answer = Slow(3)
+    shown = press(signed_in, "test-endpoint", endpoint)
+    assert "You can leave this page and come back" in shown
+    # The page asks for the card by itself, and reloading shows the same without a script.
+    assert reverse("console:endpoint-progress", args=[endpoint.pk]) in shown
+    eventually(lambda: EndpointTest.objects.get().requests >= 3)
+    so_far = EndpointTest.objects.get().requests
+    for words in (page(signed_in), card(signed_in, endpoint)):
+        assert f"{so_far} requests so far" in words
+        assert 'hx-trigger="every 2s"' in words
+    slow.may.set()
+    idle_tasks()
+    test = EndpointTest.objects.get()
+    assert (test.status, test.until) == (_DONE, None)
+    # Every request that it made is told, and counted as the endpoint's.
+    assert test.requests == endpoint.totals()["requests"] > so_far
+    for words in (page(signed_in), card(signed_in, endpoint)):
+        assert f"took {test.requests} requests" in words
+        assert "hx-trigger" not in words
+    endpoint.refresh_from_db()
+    assert endpoint.tested_at is not None
+    assert endpoint.profile["fields"]
+
+
+def test_a_test_that_is_stopped_sends_nothing_more_and_leaves_what_was_known(
+    signed_in, endpoint, script, idle_tasks, eventually
+):
+    known = {"requests": 5, "fields": [{"field": "top_k", "effect": "ignored", "evidence": "…", "requests": 4}]}
+    Endpoint.objects.update(profile=known, can_vary=True, last_error="")
+    slow = script.answer = Slow(2)
+    press(signed_in, "test-endpoint", endpoint)
+    eventually(lambda: EndpointTest.objects.get().requests >= 2)
+    assert "You stopped it" in press(signed_in, "stop-test", endpoint)
+    # Its last request is on its way.
+    assert "still on its way" in press(signed_in, "test-endpoint", endpoint)
+    # Every second the worker looks whether it may go on.
+    threading.Event().wait(1.5)
+    slow.may.set()
+    idle_tasks()
+    test = EndpointTest.objects.get()
+    assert (test.status, test.until) == (_STOPPED, None)
+    assert test.requests == endpoint.totals()["requests"] < 10
+    endpoint.refresh_from_db()
+    # It is nothing against the server either.
+    assert (endpoint.profile, endpoint.can_vary, endpoint.failures, endpoint.last_error) == (known, True, 0, "")
+    assert endpoint.open_until is None
+    assert "works" in press_test(signed_in, endpoint, idle_tasks)
+
+
+def test_a_test_whose_worker_died_is_found_and_can_be_made_again(signed_in, endpoint, script, idle_tasks):
+    died(endpoint)
+    assert "ended before it was over" in page(signed_in)
+    sweep()
+    idle_tasks()
+    test = EndpointTest.objects.get()
+    assert test.status == _STOPPED
+    # Nothing is paid for that nobody has asked for.
+    assert not script.requests
+    assert "works" in press_test(signed_in, endpoint, idle_tasks)
+
+
+def test_a_test_that_lives_is_left_alone_by_the_sweep(endpoint, idle_tasks):
+    died(endpoint, until=timezone.now() + timedelta(seconds=20))
+    sweep()
+    idle_tasks()
+    assert EndpointTest.objects.get().status == _RUNNING
+
+
+def test_what_was_seen_of_another_address_is_not_kept(signed_in, endpoint, script, idle_tasks, eventually):
+    slow = script.answer = Slow(2)
+    press(signed_in, "test-endpoint", endpoint)
+    eventually(lambda: EndpointTest.objects.get().requests >= 2)
+    address = reverse("console:edit-endpoint", args=[endpoint.pk])
+    signed_in.post(address, fields(script, name=endpoint.name, model="another"))
+    slow.may.set()
+    idle_tasks()
+    endpoint.refresh_from_db()
+    assert (endpoint.tested_at, endpoint.can_vary, endpoint.profile) == (None, None, {})
+    assert "The endpoint was changed" in page(signed_in)
+
+
+def test_of_two_who_press_at_once_one_begins_a_test(endpoint, script, idle_tasks):
+    slow, begun, together = Slow(0), [], threading.Barrier(2)
+    script.answer = slow
+
+    def begin() -> None:
+        together.wait(20)
+        try:
+            begun.append(testing.begin(endpoint))
+        except testing.UnderWay:
+            begun.append(None)
+
+    all_at_once([begin] * 2)
+    slow.may.set()
+    idle_tasks()
+    assert [test for test in begun if test] == list(EndpointTest.objects.all())
+    assert len(begun) == 2

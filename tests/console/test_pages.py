@@ -1,13 +1,25 @@
-"""The researcher's pages over HTTP: who may see what, and what a bad form says."""
+"""The researcher's pages over HTTP: who may see what, and what a bad form says.
+
+Suspended steps on the researcher's pages: told on the live page, tried again or ended on their own.
+
+Skips by side and judge, pairs that ran out of time and late votes, on the live page.
+"""
+
+from __future__ import annotations
 
 import re
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
+from django.utils import timezone
 
-from prefmh_web.campaigns.models import Campaign, Chain
-from tests.support.campaigns import TEXTS, make_draft
+from prefmh_web.campaigns.engine import leases
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Event, Lease
+from prefmh_web.campaigns.monitoring.progress import progress_of
+from tests.campaigns.engine.test_suspension import campaign_of, skip
+from tests.security.world import browser_of
+from tests.support.campaigns import TEXTS, live_page, make_campaign, make_config, make_draft
 
 OF_TEXTS = {"space.kind": "texts"}
 OF_MOLECULES = {"space.kind": "molecules", "space.molecules.start": "CC"}
@@ -94,3 +106,94 @@ def test_a_long_list_of_campaigns_has_pages(client, researcher, campaign):
     assert "Page 1 of 2" in first
     assert {*re.findall(r"Number \d+", first)}.isdisjoint(re.findall(r"Number \d+", second))
     assert len({*re.findall(r"Number \d+", first + second)}) == 60
+
+
+WHY = "A file is broken."
+
+
+@pytest.fixture
+def study(researcher, idle_tasks) -> Campaign:
+    """A campaign whose only chain waits at a suspended step."""
+    campaign = campaign_of(researcher, suspend_after_skips=2)
+    skip(campaign, 2)
+    return campaign
+
+
+def address(campaign, name: str) -> str:
+    return reverse(f"console:{name}", args=[campaign.pk, Comparison.objects.get(suspended_at__isnull=False).pk])
+
+
+def test_the_live_page_tells_why_and_shows_the_objects(researcher, study):
+    desk, step = browser_of(researcher), Comparison.objects.get()
+    page = live_page(desk, study)
+    assert "1 step waits for you." in page
+    assert "It was skipped 2 times." in page
+    assert step.current.content in page
+    assert step.proposal.content in page
+    setup = desk.get(reverse("console:edit", args=[study.pk])).content.decode()
+    assert "after 2 skips, or when 2 people report that an object is not shown" in setup
+    asked = desk.post(address(study, "ask-again"), follow=True).content.decode()
+    assert "Step 1 of chain 0 is asked again." in asked
+    assert "No step is suspended." in asked
+    assert "Suspended steps" not in live_page(desk, study)
+
+
+def test_a_chain_is_ended_with_a_reason_and_not_without(researcher, study):
+    desk, path = browser_of(researcher), address(study, "end-chain")
+    refused = desk.post(path, {"words": " "}).content.decode()
+    assert "errorlist" in refused
+    assert not Chain.objects.filter(ended_at__isnull=False).exists()
+    ended = desk.post(path, {"words": WHY}, follow=True).content.decode()
+    assert "Chain 0 ends before step 1." in ended
+    assert "The campaign is finished." in ended
+    assert "Finished.</strong> Every chain was ended at a suspended step." in live_page(desk, study)
+    assert Event.objects.get(kind="chain-ended").data["words"] == WHY
+    assert "ended here" in live_page(desk, study)
+    # The page was open in another tab.
+    assert "not suspended any more" in desk.post(path, {"words": WHY}, follow=True).content.decode()
+
+
+JUDGES = [
+    {"question": "Which is darker?", "votes": 1, "order": order} for order in ("proposal-first", "proposal-second")
+]
+
+
+@pytest.fixture
+def crowds_study(researcher, idle_tasks) -> Campaign:
+    return make_campaign(researcher, config=make_config(chains=2, judges=JUDGES))
+
+
+def take(campaign) -> Lease:
+    return leases.take(Annotator.objects.create(campaign=campaign))
+
+
+def page_of(researcher, campaign) -> str:
+    return browser_of(researcher).get(campaign.get_absolute_url()).content.decode()
+
+
+def test_skips_are_counted_by_judge_and_by_where_the_proposal_stood(researcher, crowds_study):
+    assert "Pairs without a vote" not in page_of(researcher, crowds_study)
+    sides = [_skip(crowds_study) for _ in range(5)]
+    found = progress_of(crowds_study).unanswered
+    # The first judge's proposals come first, the second one's second.
+    assert [(each.first, each.second) for each in found.skips] == [
+        (sides.count("first"), 0),
+        (0, sides.count("second")),
+    ]
+    assert not any(each.is_uneven for each in found.skips)
+    page = page_of(researcher, crowds_study)
+    assert "Proposal first" in page
+    assert "ran out of time" not in page
+
+
+def _skip(crowds_study) -> str:
+    lease = take(crowds_study)
+    leases.skip(lease.key, lease.annotator)
+    return lease.proposal_side
+
+
+def test_a_pair_taken_back_from_somebody_removed_is_no_skip(crowds_study):
+    lease = take(crowds_study)
+    Annotator.objects.filter(pk=lease.annotator_id).update(removed_at=timezone.now())
+    leases.withdraw([lease.annotator_id])
+    assert not progress_of(crowds_study).unanswered.is_worth_telling

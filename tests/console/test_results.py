@@ -1,10 +1,16 @@
-"""The tab Results: samples, spreads, the methods paragraph, and that nobody joins any more."""
+"""The tab Results: samples, spreads, the methods paragraph, and that nobody joins any more.
+
+Downloads of the record: kept by nobody on the way.
+"""
+
+from __future__ import annotations
 
 import json
 import re
 import uuid
 from collections import Counter
 
+import httpx
 import numpy as np
 import pytest
 from django.test import Client
@@ -21,8 +27,10 @@ from prefmh_web.campaigns.proposals import measuring
 from prefmh_web.campaigns.record import export
 from prefmh_web.console import methods
 from prefmh_web.console.spreads import spreads_of
+from sampler import tables
 from sampler.diagnostics.properties import followed
 from sampler.diagnostics.report import diagnose
+from tests.security.world import browser_of
 from tests.support.campaigns import create_draft, export_to, make_campaign, make_config, voted_to_the_end
 
 BURN_IN = 4
@@ -198,3 +206,18 @@ def test_a_finished_campaign_leads_to_its_results_and_shows_no_link_any_more(sig
     token = finished.invitations.get().token
     for address in (finished.get_absolute_url(), reverse("console:edit", args=[finished.pk])):
         assert token not in signed_in.get(address).content.decode()
+
+
+@pytest.mark.parametrize("name", [*export.TABLES, tables.CONFIG, tables.PROPERTIES.file, "export.zip"])
+def test_no_cache_on_the_way_keeps_a_download(live_site, campaign, researcher, name):
+    cookies = {name: morsel.value for name, morsel in browser_of(researcher).cookies.items()}
+    address = f"{live_site.url}{campaign.get_absolute_url()}files/{name}"
+    answer = httpx.get(address, cookies=cookies, timeout=30)
+    assert answer.status_code == 200
+    assert answer.headers.get("Cache-Control") == "no-store"
+    assert f'filename="twelve-texts-{name}"' in answer.headers["Content-Disposition"]
+    assert len(answer.content) > 0
+    # The same without its content, which is then not even computed.
+    head = httpx.head(address, cookies=cookies, timeout=30)
+    assert (head.status_code, head.content, head.headers.get("Cache-Control")) == (200, b"", "no-store")
+    assert head.headers["Content-Type"] == answer.headers["Content-Type"]

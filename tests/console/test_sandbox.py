@@ -1,4 +1,7 @@
-"""The sandbox: a draft as a participant would meet it, and nothing of it in the database."""
+"""The sandbox: a draft as a participant would meet it, and nothing of it in the database.
+
+The first pair on a draft's page: it is the one that voters will see.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,9 @@ from django.contrib.sessions.models import Session
 from django.urls import reverse
 
 import sampler
-from prefmh_web.campaigns.models import Annotator, State, Vote
+from prefmh_web.campaigns.frozen import plan_of
+from prefmh_web.campaigns.models import Annotator, Campaign, State, Vote
+from tests.console.test_pages import OF_TEXTS, form
 from tests.participants.test_practice import PAIRS as PRACTICE
 from tests.support.campaigns import CODES_OF_ALL, WHOLE, create_draft, make_config, make_draft, set_study
 
@@ -132,3 +137,27 @@ def test_objects_that_chains_make_are_made_for_the_sandbox(signed_in, researcher
 def test_it_is_for_drafts(signed_in, campaign):
     url = reverse("console:sandbox", args=[campaign.pk])
     assert "The sandbox is for drafts" in signed_in.get(url, follow=True).content.decode()
+
+
+def texts_in(page: str) -> list[str]:
+    found = re.findall(r'<span class="text">(.*?)</span>\n', page, flags=re.DOTALL)
+    return [re.sub(r"<[^>]+>", "", each) for each in found]
+
+
+def created(client, **fields) -> str:
+    answer = client.post(reverse("console:create"), form(**{"space.catalog.file": ""} | fields), follow=True)
+    assert answer.redirect_chain
+    return answer.content.decode()
+
+
+def test_the_reply_to_a_setup_shows_its_question_its_instructions_and_the_first_pair(signed_in, idle_tasks):
+    fields = OF_TEXTS | {"seed": "77", "kernel.usual.distance": "fixed", "kernel.usual.length": "1"}
+    page = created(signed_in, instructions="Choose by feeling.", **fields, **{"judges.0.question": "Which is darker?"})
+    for words in ("Which is darker?", "Choose by feeling.", "Skip this pair"):
+        assert words in page
+    campaign = Campaign.objects.get()
+    plan = plan_of(campaign)
+    pair = sampler.ask(plan, sampler.begin(plan, 0))
+    assert sorted(texts_in(page)) == sorted(plan.space.content(state) for state in (pair.current, pair.proposal))
+    # The negative control: another seed begins with another pair.
+    assert sorted(texts_in(created(signed_in, **fields | {"seed": "78"}))) != sorted(texts_in(page))

@@ -48,7 +48,7 @@ from django.core.management import call_command
 call_command("migrate", verbosity=0)
 from django.contrib.auth.models import User
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.lifecycle import changes
+from tests.support.campaigns import create_draft
 from prefmh_web.embedded.tasks import InProcessTask
 # What there is to do is left to the server.
 InProcessTask.apply_async = lambda *args, **options: None
@@ -151,7 +151,7 @@ from django.core.management import call_command
 call_command("migrate", verbosity=0)
 from django.contrib.auth.models import User
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.lifecycle import changes
+from tests.support.campaigns import create_draft
 from prefmh_web.embedded.tasks import InProcessTask
 from prefmh_web.endpoints.models import Endpoint
 InProcessTask.apply_async = lambda *args, **options: None

@@ -1,31 +1,51 @@
-"""A model judge stays the model that its campaign was started with, is asked once for each vote, and is recorded."""
+"""A model judge stays the model that its campaign was started with, is asked once for each vote, and is recorded.
+
+A campaign whose judge is asked in its researcher's words: shown, sent, frozen, recorded and replayed.
+
+Reasons of a model: kept beside its votes where the setting says so, shown, exported, and never the answer.
+
+A model that is shown molecules as SMILES, drawings or both: what it is sent, what is recorded, what is refused.
+"""
+
+from __future__ import annotations
 
 import io
 import json
 import math
+import zipfile
 from collections import Counter
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 from django.urls import reverse
 
-from prefmh_web.campaigns import tasks
+import sampler
+from prefmh_web.campaigns import lifecycle, tasks
+from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Campaign, Turn, Vote
+from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.operations import doctor
-from tests.flows.test_model_costs import JUDGE, QUESTION, endpoint, script
-from tests.flows.test_models_judge import by_model, make
+from sampler.judges import PromptTemplate
+from tests.console.test_pages import form
+from tests.flows.test_judges_at_start import anthropic, campaign
+from tests.flows.test_model_costs import JUDGE, QUESTION, by_model, draft, endpoint, registered, script, started
+from tests.flows.test_models_judge import make
+from tests.security.world import browser_of
 from tests.support.campaigns import (
     assert_record_is_whole,
     assert_replay_passes,
     export_to,
+    make_config,
+    make_draft,
     table,
 )
-from tests.support.models import Script, status, votes_asked
+from tests.support.models import Script, anything_else, chat_reply, scripted_server, status, votes_asked
 from tests.support.sampling import files_of, write
 
-__all__ = ["endpoint", "script"]
+__all__ = ["campaign", "endpoint", "script"]
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +53,7 @@ def signed_in(client, researcher) -> None:
     client.force_login(researcher)
 
 
-def started(owner, idle_tasks, judge: dict | None = None, **changes) -> Campaign:
+def started_with(owner, idle_tasks, judge: dict | None = None, **changes) -> Campaign:
     return make(owner, [judge or by_model()], idle_tasks, **changes)
 
 
@@ -67,7 +87,7 @@ def test_a_pair_whose_label_is_not_listed_is_voted_on_by_sampling(
     client, researcher, endpoint, script, idle_tasks, tmp_path
 ):
     script.answer = hiding
-    campaign = started(researcher, idle_tasks, by_model("log-probabilities", budget=4))
+    campaign = started_with(researcher, idle_tasks, by_model("log-probabilities", budget=4))
     assert campaign.status == Campaign.Status.FINISHED
     assert_record_is_whole(campaign)
     path = export_to(campaign, tmp_path)
@@ -92,7 +112,7 @@ def form_of(endpoint: Endpoint, **changes) -> dict:
 @pytest.mark.parametrize("change", [{"base_url": "http://127.0.0.1:9/v1"}, {"model": "other"}, {"name": "Another"}])
 def test_an_endpoint_that_a_campaign_asks_stays_what_it_is(client, researcher, endpoint, script, idle_tasks, change):
     script.answer = signed("tiny-1")
-    campaign = started(researcher, idle_tasks, steps=10)
+    campaign = started_with(researcher, idle_tasks, steps=10)
     Campaign.objects.filter(pk=campaign.pk).update(status=Campaign.Status.PAUSED)
     address = reverse("console:edit-endpoint", args=[endpoint.pk])
     page = client.post(address, form_of(endpoint, **change), follow=True).content.decode()
@@ -122,7 +142,7 @@ def test_a_judge_whose_server_answers_as_another_model_is_asked_no_more(
     client, researcher, endpoint, script, idle_tasks, tmp_path
 ):
     turned(script, after=10)
-    campaign = started(researcher, idle_tasks)
+    campaign = started_with(researcher, idle_tasks)
     sweep(campaign, idle_tasks, times=3)
     page = page_of(client, campaign)
     assert "now answers as “tiny-2”" in page
@@ -156,7 +176,7 @@ def judges_of(path) -> list[dict]:
 
 def test_the_record_says_what_the_judge_is(researcher, endpoint, script, idle_tasks, tmp_path):
     script.answer = signed("tiny-1")
-    campaign = started(researcher, idle_tasks)
+    campaign = started_with(researcher, idle_tasks)
     path = export_to(campaign, tmp_path)
     (judge,) = judges_of(path)
     assert (judge["endpoint"], judge["base_url"], judge["model"]) == ("A model", script.url, "tiny")
@@ -183,7 +203,7 @@ TAMPERINGS = {
 
 
 def test_a_changed_judge_is_found_by_replay(researcher, endpoint, script, idle_tasks, tmp_path):
-    path = export_to(started(researcher, idle_tasks), tmp_path)
+    path = export_to(started_with(researcher, idle_tasks), tmp_path)
     for what, change in TAMPERINGS.items():
         judges = judges_of(path)
         change(judges[0])
@@ -195,7 +215,7 @@ def test_a_changed_judge_is_found_by_replay(researcher, endpoint, script, idle_t
 
 def test_an_endpoint_changed_behind_the_form_stops_the_judge(client, researcher, endpoint, script, idle_tasks):
     script.faults.extend([status(500)] * 100)
-    campaign = started(researcher, idle_tasks)
+    campaign = started_with(researcher, idle_tasks)
     Endpoint.objects.update(model="other", open_until=None, failures=0)
     Turn.objects.all().delete()
     script.faults.clear()
@@ -207,3 +227,253 @@ def test_an_endpoint_changed_behind_the_form_stops_the_judge(client, researcher,
     client.post(reverse("console:try-again", args=[campaign.pk]))
     sweep(campaign, idle_tasks)
     assert campaign.status == Campaign.Status.FINISHED
+
+
+PAIR = "Question: {{question}}\nA: {{first}}\nB: {{second}}\nThe letter (A or B), as in {json}:"
+SYSTEM = "You are a careful judge of “{{question}}”."
+
+
+def own(user: str = PAIR, **fields) -> dict:
+    judge = by_model(budget=2)
+    return judge | {"source": judge["source"] | {"prompt": {"user": user, **fields}}}
+
+
+def fields_of(user: str = PAIR, **changes: str) -> dict:
+    return form(
+        **{
+            "judges.0.question": QUESTION,
+            "judges.0.source.kind": "model",
+            "judges.0.source.model.endpoint": "A model",
+            "judges.0.source.model.temperature": "0.7",
+            "judges.0.source.model.votes": "sampled",
+            "judges.0.source.model.prompt.system": SYSTEM,
+            "judges.0.source.model.prompt.user": user,
+        }
+        | changes
+    )
+
+
+def votes_in(script) -> list[tuple[dict, bytes]]:
+    asked = zip(list(script.requests), list(script.bodies), strict=True)
+    return [(body, raw) for body, raw in asked if "careful judge" in json.dumps(body) and body["seed"] != 1]
+
+
+def test_what_is_shown_in_the_setup_is_what_the_server_gets(researcher, endpoint, script, idle_tasks):
+    desk = browser_of(researcher)
+    desk.post(reverse("console:create"), fields_of())
+    idle_tasks()
+    campaign = Campaign.objects.get()
+    lifecycle.start(campaign)
+    idle_tasks()
+    asked = votes_in(script)
+    assert asked
+    # The setup that the researcher saw, with the pair that the server was asked about in place of the sample.
+    for body, raw in asked[:4]:
+        content = body["messages"][-1]["content"]
+        shown_in_it = [row for row in campaign.states.all() if f"\n{row.content}\n" in content]
+        both = sorted(shown_in_it, key=lambda row: content.index(row.content))
+        shown = preview(desk, fields_of(), rows=both, campaign=campaign)
+        assert shown.replace('"seed":1,', f'"seed":{body["seed"]},').encode() == raw
+
+
+def preview(desk, fields: dict, rows=(), campaign: Campaign | None = None) -> str:
+    """Return the body that the preview shows first; of a draft whose first two objects are these."""
+    if campaign is None:
+        answer = desk.post(reverse("console:preview-new"), fields | {"place": "judges.0", "space.catalog.file": ""})
+        return answer.context["preview"].requests[0].body
+    # The same campaign as a draft again: the preview shows the first objects of its list.
+    twin = draft(campaign.owner, by_model())
+    twin.states.exclude(content__in=[row.content for row in rows]).delete()
+    answer = desk.post(
+        reverse("console:preview", args=[twin.pk]), fields | {"place": "judges.0", "space.catalog.file": ""}
+    )
+    requests = answer.context["preview"].requests
+    assert len(requests) == 2
+    return next(each.body for each in requests if each.body.index(rows[0].content) < each.body.index(rows[1].content))
+
+
+def test_the_preview_shows_both_orders_the_version_and_no_key(researcher, endpoint, script, monkeypatch):
+    monkeypatch.setenv("SECRET_OF_OURS", "sk-very-secret")
+    Endpoint.objects.update(api_key_variable="SECRET_OF_OURS")
+    answer = browser_of(researcher).post(
+        reverse("console:preview-new"), fields_of() | {"place": "judges.0", "space.catalog.file": ""}
+    )
+    shown = answer.context["preview"]
+    one, other = (json.loads(each.body) for each in shown.requests)
+    assert one["messages"][0] == {"role": "system", "content": f"You are a careful judge of “{QUESTION}”."}
+    assert one["messages"][1]["content"] != other["messages"][1]["content"]
+    page = answer.content.decode()
+    assert PromptTemplate(system=SYSTEM, user=PAIR).version in page
+    assert "sk-very-secret" not in page
+    assert "uthorization" not in page
+    # Nobody was asked.
+    assert script.requests == []
+
+
+def test_a_record_replays_and_one_with_a_changed_prompt_does_not(researcher, endpoint, idle_tasks, tmp_path):
+    campaign = started(idle_tasks, draft(researcher, own(system=SYSTEM)))
+    path = export_to(campaign, tmp_path)
+    assert_replay_passes(path)
+    assert_record_is_whole(campaign)
+    files = files_of(path)
+    (judge,) = json.loads(files["judges.json"])
+    version = PromptTemplate(system=SYSTEM, user=PAIR).version
+    assert (judge["prompt"]["template"], judge["prompt_version"]) == ({"system": SYSTEM, "user": PAIR}, version)
+    assert version in browser_of(researcher).get(campaign.get_absolute_url()).content.decode()
+    for changed in (b"The letter (A or B)", b'"prompt_version": "', b"careful judge"):
+        judges = files["judges.json"].replace(changed, changed + b"x", 1)
+        other = write(files | {"judges.json": judges}, tmp_path / "changed.zip")
+        with pytest.raises(CommandError, match="difference"):
+            call_command("replay", str(other), stdout=(out := io.StringIO()))
+        assert "prompt" in out.getvalue()
+
+
+HOSTILE = "<script>alert(1)</script> A. Answer B!\0 =HYPERLINK(1)"
+
+
+def thinking(text: str):
+    """Return a model that thinks this before each of its answers."""
+
+    def answer(body: dict) -> dict:
+        reply = anthropic(body)
+        reply["content"][0]["thinking"] = text
+        return reply
+
+    return answer
+
+
+def finished(campaign, answer, **source) -> Campaign:
+    settings = {"law_unverified": True, "temperature": 1, "thinking": 2000} | source
+    return campaign(Dialect.ANTHROPIC, answer, **settings)
+
+
+def test_each_vote_has_its_reason_on_the_page_and_in_the_record(campaign, client, tmp_path) -> None:
+    done = finished(campaign, anthropic, reasons=True)
+    assert done.status == Campaign.Status.FINISHED
+    votes = Vote.objects.filter(comparison__chain__campaign=done)
+    assert {vote.reason for vote in votes} == {"A, or B?"}
+    page = client.get(done.get_absolute_url()).content.decode()
+    assert "What the models thought" in page
+    assert "A, or B?" in page
+    path = export_to(done, tmp_path)
+    assert_replay_passes(path)
+    assert_record_is_whole(done)
+    rows = table(path, "reasons.csv")
+    which = ("chain_index", "step", "judge_index", "slot")
+    assert [[row[name] for name in which] for row in rows] == sorted(
+        ([row[name] for name in which] for row in table(path, "votes.csv")), key=lambda row: [int(cell) for cell in row]
+    )
+    assert {(row["reason"], row["cut"]) for row in rows} == {("A, or B?", "0")}
+    record = client.get(reverse("console:record", args=[done.pk])).content.decode()
+    assert reverse("console:download", args=[done.pk, "reasons.csv"]) in record
+
+
+def test_what_a_model_thinks_is_cut_escaped_and_never_the_answer(campaign, client, tmp_path) -> None:
+    done = finished(campaign, thinking(HOSTILE + "x" * 5000), reasons=True)
+    assert done.status == Campaign.Status.FINISHED
+    for vote in Vote.objects.all():
+        assert (len(vote.shown_reason), vote.is_reason_cut) == (2000, True)
+    page = client.get(done.get_absolute_url()).content.decode()
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert" in page
+    assert "Cut after 2,000 characters" in page
+    assert {row["cut"] for row in table(export_to(done, tmp_path), "reasons.csv")} == {"1"}
+    # Its thoughts name both labels, and each vote is the label of the answer all the same.
+    assert set(Vote.objects.values_list("asks", flat=True)) == {1}
+
+
+MOLECULES = "smiles,weight\nCCO,1\nc1ccccc1,1\nCC(=O)O,1\nCCN,1\nCCCC,1\nOCC(O)CO,1\n"
+
+
+def pictures_in(body: dict) -> list[dict]:
+    content = body["messages"][-1]["content"] if "messages" in body else ""
+    return [] if isinstance(content, str) else [part["image_url"] for part in content if part["type"] == "image_url"]
+
+
+def seeing(body: dict) -> dict:
+    """Answer as a model that sees pictures, and prefers either object at random."""
+    if "Question: " not in json.dumps(body.get("messages", "")):
+        return anything_else(body)
+    said = str(np.random.default_rng(body["seed"]).choice(["A", "B"]))
+    return chat_reply(said) | {"usage": {"prompt_tokens": 50 + 255 * len(pictures_in(body)), "completion_tokens": 1}}
+
+
+def blind(body: dict) -> dict:
+    """Answer as a model that passes over pictures."""
+    return seeing(body) | {"usage": {"prompt_tokens": 50, "completion_tokens": 1}}
+
+
+@pytest.fixture
+def judged(researcher, settings, idle_tasks, client):
+    client.force_login(researcher)
+
+    def of(answer=seeing, dialect=Dialect.OPENAI, **vision):
+        source = {"kind": "model", "endpoint": "A model", "law_unverified": True}
+        source |= {"vision": vision} if vision else {}
+        judges = [{"question": "Which is safer?", "votes": 2, "source": source}]
+        config = make_config(
+            judges=judges, chains=2, steps=4, kernel={"kind": "independent"},
+            space={"kind": "catalog", "objects": "molecules", "neighbours": 0},
+        )  # fmt: skip
+        with scripted_server(answer) as script:
+            script.pages["/version"] = status(404)
+            registered(researcher, script, settings, dialect=dialect, dialect_is_declared=True)
+            made = make_draft(researcher, file=MOLECULES, filename="molecules.csv",
+                              config=sampler.parse_config(config).model_dump(mode="json"))  # fmt: skip
+            page = client.get(made.get_absolute_url()).content.decode()
+            lifecycle.start(made)
+            idle_tasks()
+        made.refresh_from_db()
+        return made, votes_asked(script), page
+
+    return of
+
+
+def judge_in(path) -> dict:
+    with zipfile.ZipFile(path) as archive:
+        return json.loads(archive.read("judges.json"))[0]
+
+
+def words_in(body: dict) -> str:
+    content = body["messages"][-1]["content"]
+    return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
+
+
+def smiles_in(body: dict) -> bool:
+    return any(line.split(",")[0] in words_in(body).splitlines() for line in MOLECULES.splitlines()[1:])
+
+
+@pytest.mark.parametrize(
+    ("molecules", "pictures", "smiles"),
+    [(None, 2, True), ("smiles", 0, True), ("picture", 2, False), ("both", 2, True)],
+)
+def test_molecules_are_shown_as_the_config_says(judged, tmp_path, molecules, pictures, smiles):
+    campaign, asked, _ = judged(**({"molecules": molecules} if molecules else {}))
+    assert campaign.status == Campaign.Status.FINISHED
+    assert {len(pictures_in(body)) for body in asked} == {pictures}
+    assert {smiles_in(body) for body in asked} == {smiles}
+    path = export_to(campaign, tmp_path)
+    assert_replay_passes(path)
+    judge = judge_in(path)
+    assert judge.get("vision") == ({"molecules": molecules} if molecules else None)
+    assert ("SMILES" in judge["prompt"]["system"]) == smiles
+    assert {body["messages"][0]["content"] for body in asked} == {judge["prompt"]["system"]}
+
+
+def test_a_record_whose_pictures_were_shown_otherwise_does_not_replay(judged, tmp_path):
+    campaign, _, _ = judged(edge=128)
+    judge = campaign.judges.get()
+    judge.frozen["vision"] = {"edge": 256}
+    judge.save()
+    out = io.StringIO()
+    with pytest.raises(CommandError):
+        call_command("replay", str(export_to(campaign, tmp_path)), stdout=out, stderr=out)
+    assert "how pictures are shown" in out.getvalue()
+
+
+def test_what_the_model_or_its_server_cannot_do_is_refused_at_the_start(judged):
+    with pytest.raises(NotPossible, match="no sign that it sees pictures"):
+        judged(answer=blind, molecules="picture")
+    Endpoint.objects.all().delete()
+    with pytest.raises(NotPossible, match="has no field for the detail of pictures"):
+        judged(dialect=Dialect.VLLM, detail="high")

@@ -1,16 +1,36 @@
-"""What models take is counted by campaign and judge, as the server saw it."""
+"""What models take is counted by campaign and judge, as the server saw it.
+
+Caps on what models may take: reached in mid-campaign, raised, resumed; by several workers at once; for the site.
+"""
+
+from __future__ import annotations
 
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from django.db import connections
+from django.db.models import Sum
 
 import sampler
-from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns import lifecycle, tasks
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.models import Annotator, Campaign, Side
+from prefmh_web.campaigns.model_judges import turns
+from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Event, ModelUsage, Side, Vote
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
-from tests.support.campaigns import TEXTS, create_draft, make_config, make_draft
+from tests.support.campaigns import (
+    TEXTS,
+    assert_record_is_whole,
+    assert_replay_passes,
+    create_draft,
+    export_to,
+    make_config,
+    make_draft,
+    set_caps,
+    table,
+)
 from tests.support.models import KnownJudge, Script, Writer, is_vote, scripted_server
 
 LINES = [line.rsplit(",", 1)[0] for line in TEXTS.splitlines()[1:]]
@@ -40,8 +60,8 @@ def registered(owner, script: Script, settings, name: str = "A model", **fields)
     return Endpoint.objects.create(owner=owner, name=name, **fields)
 
 
-def by_model(question: str = QUESTION, budget: int = 3, votes: str = "sampled") -> dict:
-    source = {"kind": "model", "endpoint": "A model", "temperature": 0.7, "votes": votes}
+def by_model(votes: str = "sampled", budget: int = 3, question: str = QUESTION, **source) -> dict:
+    source = {"kind": "model", "endpoint": "A model", "temperature": 0.7, "votes": votes} | source
     return {"question": question, "votes": budget, "source": source}
 
 
@@ -98,7 +118,7 @@ def asked(script: Script, question: str) -> list[dict]:
 
 
 def test_the_counts_are_what_the_server_saw(researcher, endpoint, script, idle_tasks):
-    campaign = started(idle_tasks, draft(researcher, by_model(), by_model(OTHER_QUESTION, 1, "log-probabilities")))
+    campaign = started(idle_tasks, draft(researcher, by_model(), by_model("log-probabilities", 1, OTHER_QUESTION)))
     assert campaign.status == Campaign.Status.FINISHED
     for usage, question in zip(campaign.model_usage.all(), (QUESTION, OTHER_QUESTION), strict=True):
         requests = len(asked(script, question))
@@ -120,3 +140,140 @@ def test_texts_that_a_model_writes_are_counted_without_a_judge(researcher, setti
         usage = campaign.model_usage.get()
         assert usage.requests - at_start.requests == len(script.requests) - seen > 0
         assert usage.tokens_out - at_start.tokens_out == 8 * texts_written(script, seen)
+
+
+PEOPLE = {"question": QUESTION, "votes": 1}
+
+
+def used(campaign: Campaign | None = None) -> tuple[int, float]:
+    found = ModelUsage.objects.filter(campaign=campaign) if campaign else ModelUsage.objects.all()
+    sums = found.aggregate(requests=Sum("requests", default=0), cost=Sum("cost", default=0.0))
+    return sums["requests"], sums["cost"]
+
+
+def now(campaign: Campaign) -> Campaign:
+    campaign.refresh_from_db()
+    return campaign
+
+
+def settled(campaign: Campaign, idle_tasks) -> Campaign:
+    """Let the sweep find the turns that waited for what was under way."""
+    idle_tasks()
+    for _ in range(10):
+        if not now(campaign).is_running:
+            break
+        tasks.sweep()
+        idle_tasks()
+    return campaign
+
+
+@pytest.mark.parametrize("cap", [{"cost_cap": "0.10"}, {"request_cap": 10}], ids=["money", "requests"])
+def test_a_campaign_pauses_at_its_cap_and_goes_on_when_it_is_raised(
+    researcher, endpoint, script, idle_tasks, tmp_path, cap
+):
+    campaign = settled(started(idle_tasks, draft(researcher, by_model(), **cap)), idle_tasks)
+    assert campaign.status == Campaign.Status.PAUSED
+    assert campaign.paused_because.startswith(f"The cap of {'0.10' if 'cost_cap' in cap else '10 requests'} is reached")
+    requests = len(asked(script, QUESTION))
+    assert used(campaign) == (requests, pytest.approx(requests * A_REQUEST))
+    # A vote takes three requests at most.
+    assert 7 < requests <= 10
+    votes = Vote.objects.count()
+    tasks.sweep()
+    idle_tasks()
+    assert len(asked(script, QUESTION)) == requests
+
+    with pytest.raises(lifecycle.NotPossible, match="Raise the cap, then press Resume"):
+        lifecycle.resume(campaign)
+    assert now(campaign).status == Campaign.Status.PAUSED
+
+    set_caps(campaign, researcher, cost_cap=None, request_cap=None)
+    assert now(campaign).paused_because == ""
+    lifecycle.resume(campaign)
+    idle_tasks()
+    assert now(campaign).status == Campaign.Status.FINISHED
+    assert Vote.objects.count() > votes == requests - 1
+    assert Vote.objects.count() == len(asked(script, QUESTION)) - 1
+    changes = Event.objects.filter(kind="config-changed")
+    assert {(each.by, each.data["new"]) for each in changes} == {(researcher, None)}
+    assert_record_is_whole(campaign)
+    path = export_to(campaign, tmp_path)
+    assert_replay_passes(path)
+    (row,) = table(path, "calls.csv")
+    assert (row["judge_index"], row["requests"]) == ("0", str(len(asked(script, QUESTION))))
+    assert float(row["cost"]) == pytest.approx(A_REQUEST * int(row["requests"]))
+
+
+def test_several_workers_at_once_do_not_pass_the_cap(researcher, endpoint, script, idle_tasks, monkeypatch):
+    # Each request is held until all workers have had their chance to ask.
+    Endpoint.objects.update(concurrency=64)
+    campaign = draft(researcher, by_model(budget=2), chains=8, steps=4, request_cap=14)
+    lifecycle.start(campaign)
+    assert settled(campaign, idle_tasks).status == Campaign.Status.PAUSED
+    set_caps(campaign, researcher, cost_cap=None, request_cap=used(campaign)[0] + 8)
+    Campaign.objects.filter(pk=campaign.pk).update(status=Campaign.Status.RUNNING)
+    before = len(asked(script, QUESTION))
+    gate, answer = threading.Event(), script.answer
+
+    def held(body: dict) -> dict:
+        gate.wait(5)
+        return answer(body)
+
+    script.answer = held
+    open_ones = list(Comparison.objects.filter(verdict__isnull=True).values_list("pk", flat=True))
+    judge = campaign.judges.get()
+
+    def work(comparison: int) -> None:
+        try:
+            turns.take_turn(comparison, judge.pk)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(len(open_ones)) as pool:
+        working = [pool.submit(work, comparison) for comparison in open_ones]
+        threading.Timer(1, gate.set).start()
+        for each in working:
+            each.result()
+    settled(campaign, idle_tasks)
+    asked_then = len(asked(script, QUESTION)) - before
+    # Two votes fit at first, for each may take three requests; not one for each of the workers.
+    assert 0 < asked_then <= 8
+    assert len(open_ones) > 4
+
+
+def test_a_cap_in_money_needs_a_price(researcher, endpoint, idle_tasks):
+    Endpoint.objects.update(input_price=None)
+    campaign = draft(researcher, by_model(), cost_cap="5.00")
+    with pytest.raises(lifecycle.NotPossible, match="Enter both prices of the endpoint"):
+        lifecycle.start(campaign)
+    assert now(campaign).is_draft
+
+
+@pytest.mark.parametrize(("variable", "a_request"), [("MODEL_BUDGET_COST", A_REQUEST), ("MODEL_BUDGET_REQUESTS", 1)])
+def test_the_site_s_cap_pauses_all_campaigns_that_ask_models_and_no_other(
+    researcher, endpoint, idle_tasks, settings, variable, a_request
+):
+    waits = draft(researcher, PEOPLE, {**by_model(budget=1, question="Which is older?"), "order": "random"}, steps=100)
+    of_people, asks = draft(researcher, PEOPLE), draft(researcher, by_model(), steps=100)
+    for campaign in (of_people, waits):
+        started(idle_tasks, campaign)
+    assert now(waits).status == Campaign.Status.RUNNING
+    # Room for the longest prompt and a few votes.
+    most = used()[0] + 9
+    setattr(settings, variable, most * a_request)
+    settled(started(idle_tasks, asks), idle_tasks)
+    assert [now(each).status for each in (asks, waits, of_people)] == ["paused", "paused", "running"]
+    assert all(variable in each.paused_because for each in (asks, waits))
+    assert used()[0] <= most
+    with pytest.raises(lifecycle.NotPossible, match="Whoever runs the site"):
+        lifecycle.resume(asks)
+    with pytest.raises(lifecycle.NotPossible, match="Whoever runs the site"):
+        lifecycle.start(draft(researcher, by_model()))
+    # People's campaigns start and go on.
+    annotator = Annotator.objects.create(campaign=of_people)
+    lease = leases.take(annotator)
+    leases.answer(lease.key, annotator, Side.FIRST, 0)
+    setattr(settings, variable, 10_000)
+    lifecycle.resume(asks)
+    assert now(asks).status == Campaign.Status.RUNNING
+    lifecycle.pause(asks)

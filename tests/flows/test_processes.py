@@ -1,9 +1,29 @@
-"""A whole campaign on PostgreSQL and Redis, with two web processes, a worker and beat, each a process of its own."""
+"""A whole campaign on PostgreSQL and Redis, with two web processes, a worker and beat, each a process of its own.
+
+The serving process is killed in the middle of voting and started again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+import urllib.request
+import zipfile
+from contextlib import closing
+from pathlib import Path
 
 import numpy as np
+import pytest
 
 from tests.support.campaigns import AnyScore, CarefulVoter
 from tests.support.installations import Crowd, hurried
+from tests.support.models import port_from
 
 VOTERS = 8
 
@@ -41,3 +61,113 @@ def test_a_campaign_runs_to_its_end_through_separate_processes(installation):
         # What other tests did to these processes before is no concern of this one.
         log = process.log()[len(before[process.name]) :]
         assert "Traceback" not in log, log
+
+
+ROOT = Path(__file__).resolve().parents[2]
+KILLS = 3
+# Acknowledged before each kill, by all.
+VOTES_BETWEEN = 20
+
+
+class Installation:
+    """`manage.py demo` in a data folder of its own, as a process that can be killed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port = port_from(21_000)
+        self.environment = {**os.environ, "PREFMH_DATA": str(folder), "DJANGO_SETTINGS_MODULE": "prefmh_web.settings"}
+
+    def start(self) -> None:
+        command = [sys.executable, "manage.py", "demo", "--port", str(self.port)]
+        with (self.folder / "demo.log").open("w") as log:
+            self.process = subprocess.Popen(command, cwd=ROOT, env=self.environment, stdout=log, stderr=log)
+        while "Serving" not in self.log():
+            assert self.process.poll() is None, self.log()
+            time.sleep(0.05)
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def log(self) -> str:
+        return (self.folder / "demo.log").read_text()
+
+    def query(self, sql: str) -> list[tuple]:
+        """Read the record as another process sees it."""
+        with closing(sqlite3.connect(self.folder / "prefmh.sqlite3")) as database:
+            return database.execute(sql).fetchall()
+
+    def export(self, campaign: int) -> Path:
+        """Download the record the way a researcher does."""
+        sign_in = re.search(r"http\S+sesame=\S+", self.log()).group()
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        browser.open(sign_in).close()
+        path = self.folder / f"export-{campaign}.zip"
+        url = f"http://127.0.0.1:{self.port}/campaigns/{campaign}/files/export.zip"
+        with browser.open(url) as answer:
+            path.write_bytes(answer.read())
+        return path
+
+
+@pytest.fixture
+def installation(tmp_path):
+    installation = Installation(tmp_path)
+    installation.start()
+    yield installation
+    installation.kill()
+
+
+def test_a_killed_server_loses_no_vote_and_draws_no_second_uniform(installation):
+    links = re.findall(r"http\S+/join/\S+/", installation.log())
+    voters = [
+        CarefulVoter(link, AnyScore(), np.random.default_rng(seed), lambda rng: float(rng.exponential(0.05)))
+        for link in links
+        for seed in range(3)
+    ]
+
+    decided = []
+
+    async def another_while() -> None:
+        """Let people vote; on a busy machine for longer."""
+        enough = sum(len(voter.acknowledged) for voter in voters) + VOTES_BETWEEN
+        async with asyncio.timeout(60):
+            while sum(len(voter.acknowledged) for voter in voters) < enough:
+                await asyncio.sleep(0.1)
+
+    async def vote_through_kills() -> None:
+        running = [asyncio.create_task(voter.run()) for voter in voters]
+        for _ in range(KILLS):
+            await another_while()
+            await asyncio.to_thread(installation.kill)
+            seen = uniforms(installation)
+            await asyncio.to_thread(installation.start)
+            assert {step: drawn for step, drawn in uniforms(installation).items() if step in seen} == seen
+            decided.append(sum(step for (step,) in installation.query("SELECT step FROM campaigns_chain")))
+        await another_while()
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+    asyncio.run(vote_through_kills())
+
+    acknowledged = {key.replace("-", "") for voter in voters for key in voter.acknowledged}
+    stored = [key for (key,) in installation.query("SELECT key FROM campaigns_vote")]
+    assert len(acknowledged) > KILLS * VOTES_BETWEEN
+    # The chains went on after every kill.
+    assert 0 < decided[0] < decided[1] < decided[2]
+    assert acknowledged <= set(stored)
+    assert len(stored) == len(set(stored))
+    for (campaign,) in installation.query("SELECT id FROM campaigns_campaign"):
+        path = installation.export(campaign)
+        assert zipfile.is_zipfile(path)
+        replay = subprocess.run(
+            [sys.executable, "manage.py", "replay", str(path)],
+            cwd=ROOT, env=installation.environment, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert replay.returncode == 0, replay.stdout + replay.stderr
+        assert "all agree" in replay.stdout
+
+
+def uniforms(installation: Installation) -> dict:
+    rows = installation.query("SELECT chain_id, step, uniform, log_r0, proposal_id FROM campaigns_comparison")
+    return {(chain, step): rest for chain, step, *rest in rows}

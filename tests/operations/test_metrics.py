@@ -1,16 +1,26 @@
-"""What /metrics tells of the record is exact, and asking for it is no more work at a million votes than at ten."""
+"""What /metrics tells of the record is exact, and asking for it is no more work at a million votes than at ten.
 
+Logs for machines: one object a line, which says what it is about, and never who voted how.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
 import uuid
 
 import numpy as np
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 from django.db.models import Count, F, Q
 from django.test.utils import CaptureQueriesContext
+from hypothesis import given
+from hypothesis import strategies as st
 
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Comparison, Side, Vote
-from prefmh_web.operations import metrics
+from prefmh_web.operations import logs, metrics
+from prefmh_web.operations.logs import redacted
 from tests.support.campaigns import cast, make_campaign, make_config, vote_until_finished, wait_until_idle
 
 SCORES = {0: lambda place: 0.3 * place, 1: lambda place: -0.2 * place}
@@ -58,7 +68,7 @@ def test_votes_and_verdicts_are_told_exactly(researcher):
 class Work:
     """Counts the statements, and the steps of SQLite's virtual machine, that something takes."""
 
-    def __enter__(self) -> "Work":
+    def __enter__(self) -> Work:
         self.steps = 0
         connection.connection.set_progress_handler(self._step, 1)
         self._queries = CaptureQueriesContext(connection)
@@ -102,3 +112,62 @@ def test_a_scrape_does_not_pass_over_the_votes(researcher):
         Vote.objects.filter(number__isnull=False).count()
     # The negative control: this does read them all.
     assert passing_over.steps > 2000
+
+
+def line(message: str, **extra) -> dict:
+    record = logging.LogRecord("prefmh_web.test", logging.INFO, __file__, 1, message, (), None)
+    record.__dict__.update(extra)
+    logs.ContextFilter().filter(record)
+    return json.loads(logs.JsonFormatter().format(record))
+
+
+def test_what_stands_around_a_message_is_added_unless_it_says_so_itself():
+    with logs.context(campaign=1, task="propose"):
+        with logs.context(chain=2):
+            assert {"campaign": 1, "chain": 2, "task": "propose"}.items() <= line("inside").items()
+        assert line("own", campaign=9)["campaign"] == 9
+        assert "chain" not in line("outside")
+    assert "campaign" not in line("far outside")
+
+
+def test_votes_and_verdicts_are_logged_with_campaign_chain_and_step(campaign, idle_tasks, caplog):
+    annotator = Annotator.objects.create(campaign=campaign)
+    with caplog.at_level(logging.INFO, logger="prefmh_web.campaigns"):
+        while lease := leases.take(annotator):
+            leases.answer(lease.key, annotator, Side.FIRST, 1234)
+            idle_tasks()
+            if Comparison.objects.exclude(verdict=None).exists():
+                break
+    said = {record.getMessage(): record for record in caplog.records}
+    assert {"vote", "step decided", "step opened"} <= said.keys()
+    for record in said.values():
+        assert record.campaign == campaign.pk
+        assert record.step >= 1
+        assert {"annotator", "chosen_side"}.isdisjoint(record.__dict__)
+    assert said["step decided"].verdict in Comparison.Verdict.values
+
+
+_PIECES = st.sampled_from([
+    "/join/", "Kq3xV9-bT_sWmZ2cLr7YtQ", "?PROLIFIC_PID=", "token=", "'token': ['abc']", "Bearer ", "[redacted]",
+    "]", "[", "query_string: b'", " ", "next=%2Fjoin%2F", "sesame=x", "&",
+])  # fmt: skip
+
+
+@given(st.lists(_PIECES, max_size=12).map("".join))
+def test_what_is_redacted_stays_as_it_is_when_it_is_redacted_again(text):
+    assert redacted(redacted(text)) == redacted(text)
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["database or disk is full", "attempt to write a readonly database", "disk I/O error", "No space left on device"],
+)
+def test_a_disk_that_takes_no_data_is_one_line_and_no_traceback(said, caplog):
+    try:
+        raise OperationalError(said)
+    except OperationalError:
+        logging.getLogger("celery.app.trace").exception("a task failed")
+    [record] = caplog.records
+    written = logs.LineFormatter().format(record)
+    assert written.count("\n") == 0
+    assert "a task failed: the d" in written

@@ -1026,7 +1026,7 @@ def claimed(path: Path) -> Counter[str]:
         waiting, ahead = (f"coalesce({column}, '') > {now}" for column in CLAIMS["campaigns_chain"])
         [[texts]] = database.execute(f"SELECT coalesce(sum(({waiting}) + 2 * ({ahead})), 0) FROM campaigns_chain")
         starting = database.execute(
-            "SELECT config FROM campaigns_campaign WHERE status = 'draft' AND starting_since IS NOT NULL"
+            "SELECT config_data FROM campaigns_campaign WHERE status = 'draft' AND starting_since IS NOT NULL"
         ).fetchall()
         [[answers]] = database.execute(
             "SELECT count(*) FROM experiments_evaluationanswer WHERE value IS NULL AND asked > 0 "

@@ -29,7 +29,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from prefmh_web.embedded.serving import free_port
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.scorers import commands
 
@@ -38,7 +37,13 @@ from prefmh_web.scorers import commands
 
 def port_from(first: int) -> int:
     """Return a port that nobody listens on, somewhat above `first`."""
-    return free_port("127.0.0.1", None, first=first + 7 * (os.getpid() % 100), tries=300)
+    begin = first + 7 * (os.getpid() % 100)
+    for port in range(begin, begin + 300):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError(f"no port from {begin} on is free")
 
 
 # A server that does as it is told: a judge whose preferences are known, and every fault a real one can have.

@@ -1,4 +1,11 @@
-"""Links that let people join, and how their access ends."""
+"""A session is its owner's: none that a stranger planted or kept is of use.
+
+Who sees a campaign: its owner, members by their role, admins; and nobody any more once removed.
+
+Links that let people join, and how their access ends.
+"""
+
+from __future__ import annotations
 
 import threading
 
@@ -8,15 +15,175 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from prefmh_web.accounts.roles import is_researcher, make_researcher, sign_in_path
 from prefmh_web.annotate import admission, consumer
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.campaigns.models import Annotator, Comparison, Invitation, Lease, Vote
+from prefmh_web.campaigns.lifecycle.access import Right
+from prefmh_web.campaigns.models import Annotator, Comparison, Invitation, Lease, Membership, Vote
 from prefmh_web.campaigns.voters import number_of
 from prefmh_web.transport import sockets
 from tests.annotate.test_socket import lease_in
 from tests.security.world import browser_of
 from tests.support.installations import closing_code, cookies_after_joining, open_socket, send
+
+PASSWORD = "correct horse battery staple"
+KEY = "prefmh_session"
+
+
+def by_password(browser: Client, researcher) -> None:
+    answer = browser.post("/accounts/sign-in/", {"username": researcher.username, "password": PASSWORD})
+    assert answer.status_code == 302
+
+
+def by_link(browser: Client, researcher) -> None:
+    assert browser.get(sign_in_path(researcher)).status_code == 302
+
+
+def is_signed_in(browser: Client) -> bool:
+    return browser.get("/").status_code == 200
+
+
+def with_session(key: str) -> Client:
+    browser = Client()
+    browser.cookies[KEY] = key
+    return browser
+
+
+@pytest.mark.parametrize("sign_in", [by_password, by_link])
+@pytest.mark.parametrize("is_stored", [False, True], ids=["made up", "a stranger's own"])
+def test_a_planted_session_is_left_behind_on_signing_in(researcher, sign_in, is_stored):
+    stranger = Client()
+    if is_stored:
+        session = stranger.session
+        session["mine"] = True
+        session.save()
+    planted = session.session_key if is_stored else "a" * 32
+    victim = with_session(planted)
+    sign_in(victim, researcher)
+    assert is_signed_in(victim)
+    assert victim.cookies[KEY].value != planted
+    assert not is_signed_in(with_session(planted))
+
+
+def test_a_planted_session_is_left_behind_on_joining(campaign):
+    victim = with_session("a" * 32)
+    link = campaign.invitations.get().get_absolute_url()
+    victim.post(link)
+    assert victim.get(f"{link}vote/").status_code == 200
+    assert with_session("a" * 32).get(f"{link}vote/").status_code == 302
+
+
+def test_a_cookie_kept_from_before_signing_out_is_of_no_use(researcher):
+    browser = Client()
+    by_password(browser, researcher)
+    kept = browser.cookies[KEY].value
+    browser.post("/accounts/sign-out/")
+    assert not is_signed_in(with_session(kept))
+
+
+def test_a_new_password_ends_every_session_and_every_link(researcher):
+    browser, link = Client(), sign_in_path(researcher)
+    by_password(browser, researcher)
+    researcher.set_password("another one entirely")
+    researcher.save()
+    assert not is_signed_in(browser)
+    assert Client().get(link).status_code == 403
+
+
+def test_no_script_reads_the_cookies_and_no_other_site_sends_them(researcher):
+    browser = Client()
+    browser.get("/accounts/sign-in/")
+    by_password(browser, researcher)
+    for name in (KEY, "prefmh_csrf"):
+        assert browser.cookies[name]["httponly"]
+        assert browser.cookies[name]["samesite"] == "Lax"
+
+
+@pytest.fixture
+def friend(campaign, django_user_model):
+    return django_user_model.objects.create_user("grace")
+
+
+def board(site, campaign, browser):
+    cookies = "; ".join(f"{name}={morsel.value}" for name, morsel in browser.cookies.items())
+    return open_socket(site.url, f"/ws/campaigns/{campaign.pk}/", cookies)
+
+
+def add(browser, campaign, **fields):
+    return browser.post(reverse("console:add-member", args=[campaign.pk]), fields, follow=True).content.decode()
+
+
+def test_the_owner_adds_changes_and_removes_a_member(campaign, researcher, friend):
+    owner, page = browser_of(researcher), reverse("console:campaign", args=[campaign.pk])
+    assert browser_of(friend).get(page).status_code == 404
+    assert "grace may watch and download" in add(owner, campaign, username="grace", role="viewer")
+    assert campaign.name in browser_of(friend).get("/").content.decode()
+    assert browser_of(friend).get(page).status_code == 200
+    add(owner, campaign, username="grace", role="manager")
+    member = Membership.objects.get()
+    assert access.right_in(access.campaigns_for(friend).get(), friend) == Right.RUN
+    owner.post(reverse("console:remove-member", args=[campaign.pk, member.pk]))
+    assert browser_of(friend).get(page).status_code == 404
+
+
+def test_a_member_must_have_an_account_and_not_be_the_owner(campaign, researcher, friend):
+    assert "There is no account" in add(browser_of(researcher), campaign, username="nobody", role="viewer")
+    assert "owns this campaign" in add(browser_of(researcher), campaign, username="ada", role="viewer")
+    assert not Membership.objects.exists()
+
+
+def test_a_manager_runs_a_campaign_and_does_not_own_it(campaign, friend):
+    access.add_member(campaign, "grace", Membership.Role.MANAGER)
+    manager = browser_of(friend)
+    for change, status in (("pause", "paused"), ("resume", "running")):
+        manager.post(reverse(f"console:{change}", args=[campaign.pk]))
+        campaign.refresh_from_db()
+        assert campaign.status == status
+    manager.post(reverse("console:invite", args=[campaign.pk]))
+    assert campaign.invitations.count() == 2
+    page = manager.get(reverse("console:edit", args=[campaign.pk])).content.decode()
+    assert "Create another link" in page
+    assert "Researchers with access" not in page
+    for owned in ("add-member", "edit", "discard"):
+        assert manager.post(reverse(f"console:{owned}", args=[campaign.pk])).status_code == 404
+
+
+def test_an_admin_sees_and_owns_everything(campaign, django_user_model):
+    admin = browser_of(django_user_model.objects.create_superuser("root"))
+    assert campaign.name in admin.get("/").content.decode()
+    page = admin.get(reverse("console:edit", args=[campaign.pk])).content.decode()
+    assert "Researchers with access" in page
+    admin.post(reverse("console:pause", args=[campaign.pk]))
+    campaign.refresh_from_db()
+    assert campaign.status == "paused"
+
+
+def test_only_researchers_make_campaigns(researcher, friend):
+    page = browser_of(friend).get(reverse("console:create"))
+    assert page.status_code == 403
+    assert "manage.py researcher grace" in page.content.decode()
+    make_researcher(friend)
+    assert is_researcher(friend)
+    assert browser_of(friend).get(reverse("console:create")).status_code == 200
+
+
+def test_a_removed_members_board_closes(live_site, campaign, friend):
+    member = access.add_member(campaign, "grace", Membership.Role.VIEWER)
+    with board(live_site, campaign, browser_of(friend)) as socket:
+        assert 'id="board-now"' in socket.recv(timeout=10)
+        access.remove_member(member)
+        assert closing_code(socket) == 4401
+
+
+@pytest.mark.parametrize("change", [{"is_active": False}, {"password": "!"}])
+def test_the_board_of_a_deactivated_account_or_an_old_password_closes(live_site, campaign, researcher, change):
+    with board(live_site, campaign, browser_of(researcher)) as socket:
+        socket.recv(timeout=10)
+        type(researcher).objects.filter(pk=researcher.pk).update(**change)
+        # Whatever makes the board look again; without a nudge it does so every ten seconds.
+        sockets.nudge(sockets.watchers(campaign.pk))
+        assert closing_code(socket) == 4401
 
 
 @pytest.fixture

@@ -1,0 +1,265 @@
+"""Campaigns from a program: a whole life of one, setups of all kinds, and whatever is refused.
+
+The record from a program: pages that together are the tables of the export, and the export itself.
+
+Tokens: made and withdrawn on a page, shown once, stored as a hash, and useless afterwards.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import zipfile
+
+import httpx
+import pytest
+from django.test import override_settings
+
+from prefmh_web.accounts import tokens
+from prefmh_web.accounts.models import ApiToken
+from prefmh_web.campaigns.models import Campaign
+from prefmh_web.campaigns.record import export
+from prefmh_web.campaigns.record.snapshot import Snapshot
+from prefmh_web.client import RequestRefused, Site
+from prefmh_web.transport import rate_limits
+from sampler.record.columns import unescaped
+from tests.security.world import browser_of
+from tests.support.campaigns import SETUPS, make_campaign, make_config, voted_to_the_end, wait_until_idle
+
+pytestmark = pytest.mark.django_db(transaction=True)
+TEXTS = "text\nA quiet sea.\nA loud street.\nAn empty road.\n"
+SETUP = """\
+version: 1
+name: From a program
+space: {kind: catalog, objects: texts}
+file: {name: texts.csv}
+kernel: {kind: independent}
+judges: [{question: Which is better?, votes: 1}]
+chains: 2
+steps: 6
+"""
+
+
+def zipped(tmp_path, setup: str = SETUP, text: str = TEXTS) -> bytes:
+    file = tmp_path / "setup.zip"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("campaign.yaml", setup)
+        archive.writestr("texts.csv", text)
+    return file.read_bytes()
+
+
+def test_a_request_that_is_sent_again_creates_no_second_campaign(site, tmp_path):
+    setup = zipped(tmp_path)
+    first, again = site.create(setup, once="morning"), site.create(setup, once="morning")
+    assert (first.created, again.created) == (True, False)
+    assert first.number == again.number
+    assert site.create(setup).number != first.number
+
+
+def test_what_is_wrong_with_a_setup_is_told_with_its_place(site):
+    bad = SETUP.replace("votes: 1", "votess: 1")
+    for send in (site.create, site.check):
+        with pytest.raises(RequestRefused) as refused:
+            send(bad.encode())
+        assert refused.value.status == 422
+        places = {(problem.line, problem.path) for problem in refused.value.problems}
+        assert places == {(6, "judges.0.votes"), (6, "judges.0.votess")}
+    assert not Campaign.objects.exists()
+
+
+def test_a_program_that_may_only_read_changes_nothing(reader, campaign):
+    with pytest.raises(RequestRefused) as refused:
+        reader.pause(campaign.pk)
+    assert refused.value.status == 403
+    assert reader.campaign(campaign.pk).status == "running"
+
+
+def test_campaigns_are_listed_a_page_at_a_time(site, researcher, campaign):
+    for name in ("texts", "panel"):
+        SETUPS[name](researcher)
+    numbers = [found.number for found in site.campaigns()]
+    assert numbers == sorted(Campaign.objects.values_list("pk", flat=True), reverse=True)
+    page = site._json("GET", "/campaigns", params={"limit": 1})
+    assert [each["number"] for each in page["campaigns"]] == numbers[:1]
+    assert page["cursor"] == numbers[0]
+    with pytest.raises(RequestRefused) as refused:
+        site._json("GET", "/campaigns", params={"limit": 0})
+    assert refused.value.problems[0].path.endswith("limit")
+
+
+def test_a_whole_campaign(site, tmp_path):
+    """Created, started, paused, resumed and extended by a program; people do the rest."""
+    made = site.create(zipped(tmp_path))
+    wait_until_idle()
+    assert site.check(zipped(tmp_path)) == []
+    assert (made.status, made.objects, made.chains, made.steps) == ("draft", "texts", 2, 6)
+    assert site.start(made.number).status == "running"
+    assert site.pause(made.number).status == "paused"
+    assert site.resume(made.number).status == "running"
+    assert site.extend(made.number, 4).steps == 10
+    with pytest.raises(TimeoutError):
+        site.wait_for(made.number, lambda found: found.status == "finished", seconds=0)
+
+
+@pytest.fixture
+def finished(researcher):
+    return voted_to_the_end(make_campaign(researcher, config=make_config(steps=7, burn_in=2)))
+
+
+def table_in(campaign, name: str) -> list[dict[str, str]]:
+    text = "".join(export.csv_text(Snapshot.now(campaign), f"{name}.csv"))
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+@pytest.mark.parametrize("name", ["steps", "votes", "samples"])
+@pytest.mark.parametrize("limit", [1, 3, 500])
+def test_pages_together_are_the_table_of_the_export(site, live_site, finished, name, limit):
+    rows, cursor, is_last = [], "", False
+    while not is_last:
+        page = site._json("GET", f"/campaigns/{finished.pk}/{name}", params={"cursor": cursor, "limit": limit})
+        rows += page["rows"]
+        cursor, is_last = page["cursor"], page["is_last"]
+    exported = table_in(finished, name)
+    assert len(rows) == len(exported) > 0
+    for row, cells in zip(rows, exported, strict=True):
+        assert row.keys() == cells.keys()
+        for column, value in row.items():
+            assert written(value) == unescaped(cells[column]), column
+
+
+def written(value) -> str:
+    """Return a value as the table has it, but for the apostrophe before what a spreadsheet would run."""
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "field"),
+    [
+        ({"chain_index": 9}, "chain_index"),
+        ({"chain_index": 0, "cursor": "1.2"}, "cursor"),
+        ({"cursor": "x"}, "cursor"),
+        ({"limit": 0}, "limit"),
+    ],
+)
+def test_a_page_that_cannot_be_is_refused_with_its_field(site, finished, wanted, field):
+    with pytest.raises(RequestRefused) as refused:
+        site._json("GET", f"/campaigns/{finished.pk}/votes", params=wanted)
+    assert refused.value.status == 422
+    problem = refused.value.problems[0]
+    assert field in problem.path or problem.message.startswith(field)
+
+
+def test_a_step_that_is_open_tells_nothing(site, campaign):
+    """Neither its uniform nor its proposal, which voters must not know."""
+    assert list(site.rows(campaign.pk, "steps")) == []
+    assert list(site.rows(campaign.pk, "votes")) == []
+    assert [row["step"] for row in site.rows(campaign.pk, "samples")] == [0, 0, 0]
+
+
+def test_the_whole_record_comes_as_a_zip(site, finished, tmp_path):
+    file = tmp_path / "record.zip"
+    site.download(finished.pk, file)
+    with zipfile.ZipFile(file) as archive:
+        assert {"campaign.json", "steps.csv", "votes.csv", "codebook.csv"} <= set(archive.namelist())
+        assert archive.testzip() is None
+    assert not file.with_name("record.zip.part").exists()
+
+
+def test_people_have_numbers_and_no_names(site, finished):
+    people = list(site.people(finished.pk))
+    assert sum(person["votes"] for person in people) == len(list(site.rows(finished.pk, "votes")))
+    assert "external_id" not in people[0]
+
+
+def test_a_draft_has_no_record(site, researcher):
+    draft = SETUPS["texts"](researcher)
+    with pytest.raises(RequestRefused) as refused:
+        list(site.rows(draft.pk, "steps"))
+    assert refused.value.status == 409
+
+
+def made(browser, name: str = "my notebook", scope: str = "read") -> str:
+    page = browser.post("/tokens/", {"name": name, "scope": scope}).content.decode()
+    found = re.search(r'value="(prefmh_[\w-]+)"', page)
+    assert found, page
+    return found[1]
+
+
+def test_a_token_is_shown_once_and_stored_as_a_hash(researcher):
+    browser = browser_of(researcher)
+    plain = made(browser)
+    page = browser.get("/tokens/").content.decode()
+    assert "my notebook" in page
+    assert plain not in page
+    assert plain not in str(ApiToken.objects.values().get())
+
+
+def test_a_withdrawn_token_lets_nobody_in(live_site, researcher):
+    browser = browser_of(researcher)
+    with Site(live_site.url, made(browser)) as site:
+        assert list(site.campaigns()) == []
+        token = ApiToken.objects.get()
+        assert token.used_at is not None
+        browser.post(f"/tokens/{token.pk}/withdraw/")
+        with pytest.raises(RequestRefused) as refused:
+            list(site.campaigns())
+        assert refused.value.status == 401
+
+
+def test_an_account_that_is_closed_has_no_programs(live_site, researcher):
+    with Site(live_site.url, made(browser_of(researcher))) as site:
+        researcher.is_active = False
+        researcher.save()
+        with pytest.raises(RequestRefused):
+            list(site.campaigns())
+
+
+def test_there_is_an_end_to_tokens(researcher):
+    for number in range(tokens.MOST):
+        tokens.make(researcher, str(number), ApiToken.Scope.READ)
+    page = browser_of(researcher).post("/tokens/", {"name": "one more", "scope": "run"}).content.decode()
+    assert "Withdraw one" in page
+    assert ApiToken.objects.count() == tokens.MOST
+
+
+def test_a_session_is_no_token(live_site, researcher):
+    """A page of another site could send a browser's cookie; it cannot send this header."""
+    cookies = {name: morsel.value for name, morsel in browser_of(researcher).cookies.items()}
+    assert httpx.get(f"{live_site.url}/api/campaigns", cookies=cookies).status_code == 401
+
+
+def test_beyond_the_rate_a_program_is_told_when_to_come_back(live_site, researcher):
+    _, plain = tokens.make(researcher, "eager", ApiToken.Scope.READ)
+    with override_settings(RATE_LIMITS={"api": "2/minute"}):
+        rate_limits.forget()
+        get = [httpx.get(f"{live_site.url}/api/campaigns", headers={"Authorization": f"Bearer {plain}"}) for _ in "123"]
+    rate_limits.forget()
+    assert [answer.status_code for answer in get] == [200, 200, 429]
+    assert 1 <= int(get[2].headers["Retry-After"]) <= 60
+
+
+def test_a_program_reads_what_the_api_is_and_each_address_names_its_refusals(researcher):
+    _, plain = tokens.make(researcher, "a tool", ApiToken.Scope.READ)
+    browser = browser_of(None)
+    assert browser.get("/api/openapi.json").status_code == 302
+    described = browser.get("/api/openapi.json", headers={"Authorization": f"Bearer {plain}"}).json()
+    for path, methods in described["paths"].items():
+        for method, operation in methods.items():
+            assert {"401", "404", "422", "429"} <= operation["responses"].keys(), (method, path)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("get", "/api/nothing", 404), ("get", "/api/campaigns/7/nothing/", 404), ("delete", "/api/campaigns", 405)],
+)
+def test_an_address_or_a_method_that_is_not_there_is_answered_in_the_one_shape(method, path, status):
+    answer = getattr(browser_of(None), method)(path)
+    assert answer.status_code == status
+    [problem] = answer.json()["problems"]
+    assert problem.keys() == {"message", "path", "line", "column"}
+    assert ("Allow" in answer) == (status == 405)
