@@ -103,25 +103,22 @@ def form(**changes: str) -> dict[str, str]:
     """Return what a browser sends for a campaign whose texts the site's model writes."""
     return {
         "name": "Written by a worker",
-        "space": "model-texts",
+        "space.kind": "model-texts",
         "space.model-texts.model": "tiny",
         "space.model-texts.prompts": "\n".join(PROMPTS),
         "space.model-texts.system": "",
         "space.model-texts.limit": "8",
-        "model-space.texts.temperature": "1",
-        "space.model-texts.cut": "length",
-        "space.model-texts.fresh_share": "0.2",
+        "space.model-texts.temperature": "1",
+        "kernel.kind": "usual",
         "instructions": "",
         "chains": "4",
         "steps": "5",
-        "lease_seconds": "60",
+        "answering.seconds": "60",
         "seed": "7",
-        "questions-TOTAL_FORMS": "1",
-        "questions-INITIAL_FORMS": "0",
-        "questions-MIN_NUM_FORMS": "1",
-        "questions-MAX_NUM_FORMS": "8",
+        "rule.kind": "n-vote",
         "judges.0.question": "Which is darker?",
         "judges.0.votes": "3",
+        "judges.0.source.kind": "people",
     } | changes
 
 

@@ -42,14 +42,10 @@ pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:Depreca
 PROMPT = "a red mushroom"
 SPACE = {"kind": "model-images", "model": "turbo", "prompt": PROMPT, "dimension": 256}
 FIELDS = {
-    "space": "model-images",
+    "space.kind": "model-images",
     "space.model-images.model": "turbo",
     "space.model-images.prompt": PROMPT,
     "space.model-images.steps": "1",
-    "model-images-small_step": "0.08",
-    "model-images-small_share": "0.6",
-    "model-images-wide_step": "0.25",
-    "model-images-wide_share": "0.3",
 }
 
 
@@ -113,7 +109,7 @@ def test_from_the_form_to_a_record_that_replays(researcher, client, idle_tasks, 
     client.force_login(researcher)
     client.post(reverse("console:create"), form(**FIELDS, chains="2", steps="5"))
     campaign = Campaign.objects.get()
-    assert campaign.config_data["space"]["dimension"] == 256
+    assert campaign.config.space.dimension == 256
     client.post(reverse("console:start", args=[campaign.pk]))
     idle_tasks()
     annotators = [Annotator.objects.create(campaign=campaign) for _ in range(4)]
