@@ -100,4 +100,4 @@ def simulate_many(
 def _drawn(rng: np.random.Generator, cumulative: FloatArray) -> IntArray:
     """Return one draw from each row of distribution functions, by inversion."""
     numbers = rng.random(len(cumulative)) * cumulative[:, -1]
-    return np.sum(cumulative <= numbers[:, None], axis=1)
+    return np.asarray(np.sum(cumulative <= numbers[:, None], axis=1))

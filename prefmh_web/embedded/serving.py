@@ -14,6 +14,7 @@ import sys
 import threading
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
@@ -271,6 +272,8 @@ def serve(address: str, port: int, out: OutputWrapper, links: str) -> None:
 
 def _end(number: int, frame: object) -> None:
     commands.end()
-    erasure.empty()
+    # Uvicorn passes the signal on inside its event loop, and there Django refuses queries.
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(erasure.empty).result()
     signal.signal(number, signal.SIG_DFL)
     signal.raise_signal(number)

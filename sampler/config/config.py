@@ -22,7 +22,8 @@ from sampler.kernels import (
     components_of,
 )
 from sampler.objects.properties import property_names
-from sampler.rules import NVoteConfig, RuleConfig, target_law
+from sampler.rules import RuleConfig, target_law
+from sampler.rules.n_vote import NVoteConfig
 from sampler.spaces import Generated, SpaceConfig
 from sampler.spaces.catalog import Catalog, CatalogConfig, ContextColumn
 from sampler.spaces.texts.language_model import LanguageModel

@@ -23,8 +23,7 @@ from sampler.record.differences import Difference, Row, StepKey, of_step, quoted
 from sampler.record.draws import DrawSource, StateIndex, opened
 from sampler.record.record import Record
 from sampler.record.tuning_record import chosen_in
-from sampler.rules import PointwiseConfig
-from sampler.rules.pointwise import Ratings, mean_ratings, tell_by_ratings
+from sampler.rules.pointwise import PointwiseConfig, Ratings, mean_ratings, tell_by_ratings
 from sampler.rules.scored import ScoredConfig, numbers_of, tell_by_scores
 
 Numbers = Mapping[tuple[str, str], tuple[float, float]]
