@@ -35,7 +35,7 @@ def finished_campaign(researcher) -> Campaign:
 
 
 def finished(researcher, **changes) -> Campaign:
-    judges = [{"question": f"Question {n}?", "budget": n} for n in BUDGETS]
+    judges = [{"question": f"Question {n}?", "votes": n} for n in BUDGETS]
     campaign = make_campaign(researcher, config=make_config(judges=judges, chains=CHAINS, steps=STEPS, **changes))
     people = [Annotator.objects.create(campaign=campaign) for _ in range(5)]
     scores = {place: score.__getitem__ for place, score in enumerate(SCORES)}
