@@ -247,7 +247,7 @@ def test_bonus_archive_and_an_accepted_model_are_events(owner, researcher, campa
     [
         ("add-member", {"username": "nobody", "role": "viewer"}, "There is no account “nobody”."),
         ("extend", {"steps": "50"}, "The budget of 100 answers is too small"),
-        ("caps", {"request_cap": "9"}, "Only the caps of a running or paused campaign"),
+        ("caps", {"requests": "9"}, "Only the caps of a running or paused campaign"),
         ("archive", {}, "Pause it before you archive it"),
     ],
 )

@@ -222,15 +222,15 @@ def test_the_live_page_shows_figures_the_reason_of_the_pause_and_a_form_to_raise
     refused = desk.post(reverse("console:resume", args=[campaign.pk]), follow=True).content.decode()
     assert "Raise the cap, then press Resume." in refused
 
-    wrong = cap(desk, campaign, cost_cap="much", request_cap="")
+    wrong = cap(desk, campaign, cost="much", requests="")
     assert "Models may cost at most: Enter a number. Nothing was changed." in wrong
     assert not campaign.events.filter(kind="caps").exists()
 
-    assert "The caps are changed. Press Resume to go on." in cap(desk, campaign, cost_cap="5", request_cap="")
+    assert "The caps are changed. Press Resume to go on." in cap(desk, campaign, cost="5", requests="")
     assert "The cap of 0.10 is reached" not in live_page(desk, campaign)
     desk.post(reverse("console:resume", args=[campaign.pk]))
     idle_tasks()
     page = live_page(desk, campaign)
     assert "finished" in page
     assert "Change the caps" not in page
-    assert "Only the caps of a running or paused campaign" in cap(desk, campaign, cost_cap="9", request_cap="")
+    assert "Only the caps of a running or paused campaign" in cap(desk, campaign, cost="9", requests="")

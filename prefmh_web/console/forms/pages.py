@@ -7,23 +7,31 @@ from itertools import count
 from typing import Any
 
 from django import forms
+from pydantic import BaseModel
 
 import sampler
 from prefmh_web.campaigns.frozen import StartedCampaign
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.monitoring.steps import Standing, Wanted
+from prefmh_web.config import CampaignConfig, Caps
+from prefmh_web.console.forms.fields import field_of
 from prefmh_web.setup.apply import MOST_PEOPLE, MOST_VOTES_EACH
 from prefmh_web.setup.files import MAX_FILE_BYTES, NAME
 
 _MOST_WORDS = 500
 
 
+def _field(model: type[BaseModel], name: str, *, required: bool = False) -> forms.Field:
+    """Return the field of a declared value, with its title, help and bounds."""
+    field = field_of(name, model.model_fields[name])
+    field.required = field.widget.is_required = required
+    return field
+
+
 class NameForm(forms.Form):
     """Another name, also after the start."""
 
-    name = forms.CharField(
-        max_length=Campaign._meta.get_field("name").max_length, label="Name", help_text="Voters do not see it."
-    )
+    name = _field(CampaignConfig, "name", required=True)
 
 
 class ExtensionFields(forms.Form):
@@ -31,7 +39,7 @@ class ExtensionFields(forms.Form):
 
     steps = forms.IntegerField(
         min_value=1,
-        max_value=1_000_000,
+        max_value=sampler.LONGEST_CHAIN,
         label="Further steps of each chain",
         help_text="The chains go on from where they stand, as if the setup had asked for so many steps from the start.",
     )
@@ -40,26 +48,14 @@ class ExtensionFields(forms.Form):
 class CapFields(forms.Form):
     """Both may be left empty; with both, the first to be reached counts."""
 
-    cost_cap = forms.DecimalField(
-        min_value=0,
-        max_digits=12,
-        decimal_places=2,
-        required=False,
-        label="Models may cost at most",
-        help_text="In the currency of your endpoints’ prices. At the cap the campaign pauses. Empty for no cap.",
-    )
-    request_cap = forms.IntegerField(
-        min_value=1,
-        max_value=10**12,
-        required=False,
-        label="Models may be sent at most so many requests",
-        help_text="Requests that fail count, too. Empty for no cap.",
-    )
+    cost = _field(Caps, "cost")
+    requests = _field(Caps, "requests")
 
     @classmethod
     def of(cls, campaign: Campaign) -> CapFields:
         """Return the form filled in with a campaign's caps."""
-        return cls(initial={name: getattr(campaign, name) for name in cls.base_fields}, auto_id="caps_%s")
+        caps = campaign.config.caps
+        return cls(initial={name: getattr(caps, name) for name in cls.base_fields}, auto_id="caps_%s")
 
 
 class EndForm(forms.Form):
@@ -157,10 +153,10 @@ _UNJUDGED = ("base", "score", "quest")
 class _SizeForm(forms.Form):
     """The fields of a setup that decide it, by the names that they have there."""
 
-    chains = forms.IntegerField(min_value=1, max_value=sampler.MOST_CHAINS)
-    max_chains = forms.IntegerField(min_value=1, max_value=sampler.MOST_CHAINS, required=False)
-    steps = forms.IntegerField(min_value=1, max_value=1_000_000)
-    burn_in = forms.IntegerField(min_value=0, required=False)
+    chains = _field(CampaignConfig, "chains", required=True)
+    max_chains = _field(CampaignConfig, "max_chains")
+    steps = _field(CampaignConfig, "steps", required=True)
+    burn_in = _field(CampaignConfig, "burn_in")
 
     def budgets(self) -> Iterator[int]:
         """Yield N of each judge.
@@ -168,7 +164,7 @@ class _SizeForm(forms.Form):
         Raises:
             ValidationError: one is wrong.
         """
-        budget = forms.IntegerField(min_value=1, max_value=1000)
+        budget = _field(sampler.JudgeConfig, "votes", required=True)
         for index in count():
             if (typed := self.data.get(f"judges.{index}.votes")) is None:
                 return

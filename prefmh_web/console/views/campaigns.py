@@ -126,7 +126,7 @@ def rename(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
 def change_caps(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
     """Change what a started campaign's models may take."""
     if fields := _read(request, CapFields):
-        caps = campaign.config.caps.model_copy(update={"cost": fields["cost_cap"], "requests": fields["request_cap"]})
+        caps = campaign.config.caps.model_copy(update=fields)
         changes.apply(campaign, campaign.typed_config.model_copy(update={"caps": caps}), request.user)
         messages.info(request, f"The caps are changed.{_how_to_go_on(campaign)}")
     return back_to_setup(campaign)
