@@ -19,7 +19,8 @@ from scipy import stats
 from prefmh_web.campaigns import tasks
 from prefmh_web.campaigns.models import Campaign, Side, Vote
 from prefmh_web.endpoints.dialects import Dialect
-from tests.flows.test_judges_at_start import QUESTION, draft, like_llama_cpp, press_start, registered, signed_in
+from tests.flows.test_judges_at_start import draft, like_llama_cpp, press_start, registered, signed_in
+from tests.flows.test_model_costs import QUESTION
 from tests.support.campaigns import assert_replay_passes, export_to
 from tests.support.models import KnownJudge, Speaking, Truncating, model_server, port_from, scripted_server, write_model
 
