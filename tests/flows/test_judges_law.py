@@ -19,7 +19,7 @@ from scipy import stats
 from prefmh_web.campaigns import tasks
 from prefmh_web.campaigns.models import Campaign, Side, Vote
 from prefmh_web.endpoints.dialects import Dialect
-from tests.flows.test_judges_at_start import draft, like_llama_cpp, press_start, registered, signed_in
+from tests.flows.test_judges_at_start import draft, like_llama_cpp, press_start, registered_at, signed_in
 from tests.flows.test_model_costs import QUESTION
 from tests.support.campaigns import assert_replay_passes, export_to
 from tests.support.models import KnownJudge, Speaking, Truncating, model_server, port_from, scripted_server, write_model
@@ -52,7 +52,7 @@ def llama_url(tmp_path_factory) -> Iterator[str]:
 
 def judged(owner, dialect: Dialect, url: str, votes: str) -> Campaign:
     """Return a draft whose judge is the model at an address, at another temperature than 1 where it takes one."""
-    registered(owner, url, dialect=dialect, dialect_is_declared=True, concurrency=16)
+    registered_at(owner, url, dialect=dialect, dialect_is_declared=True, concurrency=16)
     source = {"kind": "model", "endpoint": "A model", "temperature": temperature_of(dialect), "votes": votes}
     if not dialect.server.why_plain:
         source["law_unverified"] = True

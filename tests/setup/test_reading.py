@@ -29,6 +29,9 @@ def problems(text: str | bytes) -> list[str]:
         ("chains: 2", "chians: 2", "line 11, column 1: chians: is no key of this part; do you mean “chains”?"),
         ("chains: 2", "chains: 2\nchains: 3", "line 12, column 1: The key “chains” stands here twice"),
         ("chains: 2", "chains: 2\nzzzzzz: 3", "line 12, column 1: zzzzzz: is no key of this part; remove it"),
+        # Keys of other parts, and of other kinds of the same part, are not offered.
+        ("chains: 2", "chains: 2\ndimension: 3", "dimension: is no key of this part; remove it"),
+        ("kind: suffix", "kind: suffix\n  kind.x: 3", "kernel.kind.x: is no key of this part; remove it"),
         ("name: Least", "", "line 1, column 1: name: is missing; add it"),
         ("name: Least", "name: 12", "line 2, column 1: name: must be text; put it in quotes"),
         ("kind: suffix", "kind: neighbours", "line 6, column 1: kernel: 'neighbours' does not move in a space of"),
