@@ -83,7 +83,7 @@ def _decoded(content: bytes) -> str:
 def _told(document: yaml_text.Document, path: str, message: str) -> Problem:
     if message == _UNKNOWN:
         *parents, key = path.split(".")
-        near = get_close_matches(key, _keys_beside(document.data, parents) - {key}, n=1)
+        near = get_close_matches(key, _keys_beside(document.data, parents) - {key}, n=1, cutoff=0.7)
         message = "is no key of this part; " + (f"do you mean “{near[0]}”?" if near else "remove it")
     return document.problem(path[:300], _MENDS.get(message, message))
 
