@@ -59,8 +59,8 @@ class TestTheLaw:
 
     def accepted(self, cast: Callable[..., judge_calls.Votes]) -> int:
         """Return how many of STEPS steps are accepted on votes under presentations drawn for each."""
-        draws, order = rng(), sampler.RandomOrder((self.BUDGET,))
-        first = np.concatenate([order.proposal_first(draws)[0] for _ in range(self.STEPS)])
+        draws = rng()
+        first = draws.random(self.STEPS * self.BUDGET) < 0.5
         votes = cast(first, draws)
         assert votes.failure is None
         in_favour = np.array([vote.for_proposal for vote in votes.cast]).reshape(self.STEPS, self.BUDGET).sum(axis=1)
