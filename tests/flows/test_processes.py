@@ -69,7 +69,7 @@ KILLS = 3
 VOTES_BETWEEN = 20
 
 
-class Installation:
+class Demo:
     """`manage.py demo` in a data folder of its own, as a process that can be killed."""
 
     def __init__(self, folder: Path) -> None:
@@ -110,15 +110,15 @@ class Installation:
 
 
 @pytest.fixture
-def installation(tmp_path):
-    installation = Installation(tmp_path)
-    installation.start()
-    yield installation
-    installation.kill()
+def demo(tmp_path):
+    demo = Demo(tmp_path)
+    demo.start()
+    yield demo
+    demo.kill()
 
 
-def test_a_killed_server_loses_no_vote_and_draws_no_second_uniform(installation):
-    links = re.findall(r"http\S+/join/\S+/", installation.log())
+def test_a_killed_server_loses_no_vote_and_draws_no_second_uniform(demo):
+    links = re.findall(r"http\S+/join/\S+/", demo.log())
     voters = [
         CarefulVoter(link, AnyScore(), np.random.default_rng(seed), lambda rng: float(rng.exponential(0.05)))
         for link in links
@@ -138,11 +138,11 @@ def test_a_killed_server_loses_no_vote_and_draws_no_second_uniform(installation)
         running = [asyncio.create_task(voter.run()) for voter in voters]
         for _ in range(KILLS):
             await another_while()
-            await asyncio.to_thread(installation.kill)
-            seen = uniforms(installation)
-            await asyncio.to_thread(installation.start)
-            assert {step: drawn for step, drawn in uniforms(installation).items() if step in seen} == seen
-            decided.append(sum(step for (step,) in installation.query("SELECT step FROM campaigns_chain")))
+            await asyncio.to_thread(demo.kill)
+            seen = uniforms(demo)
+            await asyncio.to_thread(demo.start)
+            assert {step: drawn for step, drawn in uniforms(demo).items() if step in seen} == seen
+            decided.append(sum(step for (step,) in demo.query("SELECT step FROM campaigns_chain")))
         await another_while()
         for task in running:
             task.cancel()
@@ -151,23 +151,23 @@ def test_a_killed_server_loses_no_vote_and_draws_no_second_uniform(installation)
     asyncio.run(vote_through_kills())
 
     acknowledged = {key.replace("-", "") for voter in voters for key in voter.acknowledged}
-    stored = [key for (key,) in installation.query("SELECT key FROM campaigns_vote")]
+    stored = [key for (key,) in demo.query("SELECT key FROM campaigns_vote")]
     assert len(acknowledged) > KILLS * VOTES_BETWEEN
     # The chains went on after every kill.
     assert 0 < decided[0] < decided[1] < decided[2]
     assert acknowledged <= set(stored)
     assert len(stored) == len(set(stored))
-    for (campaign,) in installation.query("SELECT id FROM campaigns_campaign"):
-        path = installation.export(campaign)
+    for (campaign,) in demo.query("SELECT id FROM campaigns_campaign"):
+        path = demo.export(campaign)
         assert zipfile.is_zipfile(path)
         replay = subprocess.run(
             [sys.executable, "manage.py", "replay", str(path)],
-            cwd=ROOT, env=installation.environment, capture_output=True, text=True, check=False,
+            cwd=ROOT, env=demo.environment, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert replay.returncode == 0, replay.stdout + replay.stderr
         assert "all agree" in replay.stdout
 
 
-def uniforms(installation: Installation) -> dict:
-    rows = installation.query("SELECT chain_id, step, uniform, log_r0, proposal_id FROM campaigns_comparison")
+def uniforms(demo: Installation) -> dict:
+    rows = demo.query("SELECT chain_id, step, uniform, log_r0, proposal_id FROM campaigns_comparison")
     return {(chain, step): rest for chain, step, *rest in rows}

@@ -4,8 +4,6 @@ import json
 import sys
 from pathlib import Path
 
-from tests.support.campaigns import create_draft
-
 
 def _make(configs: list[dict], start: bool) -> list[tuple[int, str]]:
     from django.contrib.auth import get_user_model
@@ -24,7 +22,7 @@ def _make(configs: list[dict], start: bool) -> list[tuple[int, str]]:
 def _started(owner, config: dict):
     import sampler
     from prefmh_web.campaigns import lifecycle
-    from tests.support.campaigns import make_campaign
+    from tests.support.campaigns import create_draft, make_campaign
 
     if config["space"]["kind"] == "catalog":
         return make_campaign(owner, config=config)
