@@ -168,6 +168,6 @@ def test_a_killed_server_loses_no_vote_and_draws_no_second_uniform(demo):
         assert "all agree" in replay.stdout
 
 
-def uniforms(demo: Installation) -> dict:
+def uniforms(demo: Demo) -> dict:
     rows = demo.query("SELECT chain_id, step, uniform, log_r0, proposal_id FROM campaigns_comparison")
     return {(chain, step): rest for chain, step, *rest in rows}
