@@ -1,7 +1,5 @@
 """Voters' pages speak the language of their campaign, and every language has every sentence."""
 
-from __future__ import annotations
-
 import gettext
 import shutil
 import subprocess

@@ -5,8 +5,6 @@ The record from a program: pages that together are the tables of the export, and
 Tokens: made and withdrawn on a page, shown once, stored as a hash, and useless afterwards.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re

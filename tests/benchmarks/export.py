@@ -17,8 +17,6 @@ Of several runs each figure is the least. The exponent is the slope of log secon
 an export whose time grows as the record does.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

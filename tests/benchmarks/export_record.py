@@ -4,8 +4,6 @@ The record looks like one that people made: chains in step with each other, move
 numbered and on changing sides. The database draws what was voted, and the verdicts take turns, so it does not replay.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 from django.contrib.auth import get_user_model

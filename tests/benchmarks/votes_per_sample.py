@@ -16,8 +16,6 @@ it is exact, from transition matrices; only the tuned walk has an interval, from
     won               the share of votes for the proposal
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

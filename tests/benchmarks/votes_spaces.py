@@ -1,7 +1,5 @@
 """Spaces on which the votes that a sample costs can be worked out exactly: laws, kernels, scores, all by a seed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

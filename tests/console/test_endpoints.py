@@ -3,8 +3,6 @@
 *Test* of an endpoint as its owner sees it: made by a worker, seen on its way, stopped, and found after a crash.
 """
 
-from __future__ import annotations
-
 import threading
 from datetime import timedelta
 

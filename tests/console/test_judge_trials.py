@@ -3,8 +3,6 @@
 What models cost on the researcher's pages: the estimate, the live figures, caps in the setup and while it runs.
 """
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

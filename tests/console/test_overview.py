@@ -5,8 +5,6 @@ The tab Convergence: what it says is what the record says, it follows live, and 
 Plots: what is drawn lies where the numbers say, its size is bounded, and somebody who does not see it is told.
 """
 
-from __future__ import annotations
-
 import re
 import uuid
 from datetime import timedelta

@@ -5,8 +5,6 @@ Suspended steps on the researcher's pages: told on the live page, tried again or
 Skips by side and judge, pairs that ran out of time and late votes, on the live page.
 """
 
-from __future__ import annotations
-
 import re
 
 import pytest

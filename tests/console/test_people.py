@@ -3,8 +3,6 @@
 Setting up how people come.
 """
 
-from __future__ import annotations
-
 import hashlib
 from datetime import timedelta
 

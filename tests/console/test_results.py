@@ -3,8 +3,6 @@
 Downloads of the record: kept by nobody on the way.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import uuid

@@ -3,8 +3,6 @@
 The first pair on a draft's page: it is the one that voters will see.
 """
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -3,8 +3,6 @@
 A file that was chosen on a form that is not saved: it is kept for the next try, for whoever chose it.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import re

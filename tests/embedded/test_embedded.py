@@ -3,8 +3,6 @@
 Connections that ask for nothing are closed; whoever asks, uploads, votes or waits for a vote is not disturbed.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

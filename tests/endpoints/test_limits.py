@@ -1,7 +1,5 @@
 """How many requests at a time: found by trying, against servers of which the best number is known."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass

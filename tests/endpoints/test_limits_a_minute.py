@@ -1,7 +1,5 @@
 """Limits a minute of an endpoint: over all calls and processes, and nothing is held while a minute passes."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np

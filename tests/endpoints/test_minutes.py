@@ -1,7 +1,5 @@
 """Limits a minute, by a simulated clock: never more in any 60 s, and no later than that allows."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass

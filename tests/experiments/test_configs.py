@@ -1,7 +1,5 @@
 """The campaigns of a run: which prompt each chain answers, their seed, and what is counted of a start that died."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`manage.py experiment images`, asked by a model that answers from pixels: stopped, and run to its end."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Each of `manage.py experiment` whole, killed at random moments while requests are in flight, and run again."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """`manage.py experiment molecules`, whole, against a server whose replies are known; then run again."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import zipfile

@@ -1,7 +1,5 @@
 """`--scorer`: final states are given numbers by real programs, stored, counted, and never asked about twice."""
 
-from __future__ import annotations
-
 import pytest
 
 import sampler

@@ -1,7 +1,5 @@
 """`manage.py experiment translation`, whole: QUEST, ratings and votes that see source and estimate; then run again."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

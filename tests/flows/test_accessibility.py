@@ -4,8 +4,6 @@ Every tab of a campaign: axe-core's rules of WCAG 2.2 A and AA in light and dark
 alone. The tabs are those of the registry, so a new one is looked at without a line here.
 """
 
-from __future__ import annotations
-
 from urllib.parse import urlencode
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A campaign in Arabic, from the list to the export: pages run from right to left, and so do pairs."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

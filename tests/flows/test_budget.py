@@ -2,8 +2,6 @@
 campaign ends by itself, with no answer too many and a code for everybody.
 """
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import numpy as np

@@ -4,8 +4,6 @@ answers.
 Somebody whose connection takes nothing in keeps nobody else waiting, and costs the server a bounded queue.
 """
 
-from __future__ import annotations
-
 import socket
 from urllib.parse import urlsplit
 

@@ -3,8 +3,6 @@
 Judges of further kinds, from Start to the replay of the record; and laws that nobody can verify.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

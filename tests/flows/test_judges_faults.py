@@ -8,8 +8,6 @@ server and a campaign; they run side by side, and only what the servers logged, 
 lets the server that answers 500 do so for ten minutes.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterator

@@ -6,8 +6,6 @@ the sum is a martingale. The two are squared and added, and compared with chi-sq
 that truncates must fail the same test.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from typing import Any

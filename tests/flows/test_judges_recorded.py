@@ -7,8 +7,6 @@ Reasons of a model: kept beside its votes where the setting says so, shown, expo
 A model that is shown molecules as SMILES, drawings or both: what it is sent, what is recorded, what is refused.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import math

@@ -3,8 +3,6 @@
 A campaign is set up and tried in its sandbox by keyboard alone; every page of it fits a narrow screen.
 """
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 from urllib.parse import urlencode

@@ -3,8 +3,6 @@
 Caps on what models may take: reached in mid-campaign, raised, resumed; by several workers at once; for the site.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor

@@ -3,8 +3,6 @@
 A judge who is asked for all votes on a pair at once: the same outcome, what it wastes, and no person's vote late.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from django.conf import settings as site_settings

@@ -3,8 +3,6 @@
 Turns of several chains, or of one that was thought lost, rate the same object at the same time.
 """
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import numpy as np

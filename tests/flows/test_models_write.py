@@ -3,8 +3,6 @@
 Campaigns whose chains make their objects: from the setup form's config to a replay that draws everything again.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import time

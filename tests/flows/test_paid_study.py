@@ -1,7 +1,5 @@
 """A paid study as people meet it: seventeen in Chromium, on PostgreSQL, Redis, web processes, a worker and beat."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import csv

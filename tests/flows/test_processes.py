@@ -3,8 +3,6 @@
 The serving process is killed in the middle of voting and started again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

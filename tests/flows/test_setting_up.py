@@ -2,8 +2,6 @@
 it is, and is right: the campaign starts, and somebody whom Prolific sends comes through all stages to the code.
 """
 
-from __future__ import annotations
-
 import re
 from urllib.parse import urlencode, urlsplit
 

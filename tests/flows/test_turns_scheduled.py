@@ -1,7 +1,5 @@
 """Turns in one process: as many as the endpoint serves, campaigns in turn, none lost or taken twice."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator

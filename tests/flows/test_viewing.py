@@ -4,8 +4,6 @@ shown on demand. Each by keyboard, by pointer without dragging, and without ever
 Pictures that do not load, and tabs that are hidden, in a real browser.
 """
 
-from __future__ import annotations
-
 import re
 
 import pytest

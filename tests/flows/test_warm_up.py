@@ -1,7 +1,5 @@
 """A campaign with a warm-up, voted on through real sockets: exact before its end and after it."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The editor of MARS's learned proposal, on a small space: exact whatever its weights, and it learns."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -3,8 +3,6 @@
 `python -m tests.laws.powers` simulates each with `sampler` alone and prints what its test can see.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 

@@ -4,8 +4,6 @@ What somebody does is a function of their own random numbers and of the pair, so
 (`study.py`) and in `sampler` alone (`simulated.py`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto

@@ -3,8 +3,6 @@
 Shapes: n objects, m judges. The catalog is a complete graph whose weights differ, so base ratios do, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

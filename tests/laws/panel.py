@@ -4,8 +4,6 @@ functions that the pages call.
 `python -m tests.laws.panel` simulates the same with `sampler` alone and prints what the test can see.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 For each study: its votes, how often the test rejects, and the middle p-value. Of a right study it must not reject.
 """
 
-from __future__ import annotations
-
 import argparse
 from concurrent.futures import ProcessPoolExecutor
 

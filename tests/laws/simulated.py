@@ -1,7 +1,5 @@
 """A study with `sampler` alone: the same people, without database, leases or stages."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 
 import numpy as np

@@ -2,8 +2,6 @@
 functions that the pages call. Nothing is simulated but the people, and the time that passes.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import timedelta

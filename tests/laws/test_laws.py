@@ -4,8 +4,6 @@ Seeds are fixed. A right study falls below `LEVEL` in about one seed of a thousa
 one stands beside each in `cases.py`, as `python -m tests.laws.powers` has printed it.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

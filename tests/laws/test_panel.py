@@ -4,8 +4,6 @@ neither the law of a crowd of the same people, nor that of people who repeat wha
 What the test can see is in `panel.py`: the power that `python -m tests.laws.panel` printed, of twelve runs.
 """
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import numpy as np

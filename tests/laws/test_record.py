@@ -1,7 +1,5 @@
 """What is done to counted votes and to decided steps afterwards: `replay` names the row."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 

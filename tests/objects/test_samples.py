@@ -1,7 +1,5 @@
 """Each kind of object, and each kind of space, brings a picture of itself to the page of a setup."""
 
-from __future__ import annotations
-
 import pytest
 from django.template.loader import render_to_string
 from django.test import RequestFactory

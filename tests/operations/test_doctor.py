@@ -5,8 +5,6 @@ What probes and scrapers are told, and who is told nothing.
 Questions that are asked of servers which may be frozen.
 """
 
-from __future__ import annotations
-
 import io
 import ipaddress
 import threading

@@ -1,7 +1,5 @@
 """The study in campaign.json: what it leaves out, and that `replay` finds trials that it does not give."""
 
-from __future__ import annotations
-
 import copy
 import random
 

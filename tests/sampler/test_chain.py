@@ -1,7 +1,5 @@
 """Ask, tell and advance: what they return, and what they refuse without changing anything."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """Detailed balance and stationarity to rounding error, and the wrong rules that must fail the same check."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

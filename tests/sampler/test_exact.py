@@ -1,7 +1,5 @@
 """Exact analysis against what is known in closed form, and against simulation."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -3,8 +3,6 @@
 And the test on visit counts that the statistical tests share: it holds its level and finds a wrong law.
 """
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Random streams are functions of (seed, chain, step, purpose)."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -5,8 +5,6 @@ Who sees a campaign: its owner, members by their role, admins; and nobody any mo
 Links that let people join, and how their access ends.
 """
 
-from __future__ import annotations
-
 import threading
 
 import pytest

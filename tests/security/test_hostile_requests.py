@@ -1,7 +1,5 @@
 """Hostile requests: each gets a proper status, learns nothing and changes nothing. See `world.py`."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

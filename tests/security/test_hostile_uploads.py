@@ -7,8 +7,6 @@ On PostgreSQL, which refuses a whole statement for one NUL, these tests say more
     python -m tests.support.servers tests/security/test_hostile_uploads.py
 """
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import io

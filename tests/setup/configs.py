@@ -1,7 +1,5 @@
 """Configurations of every kind, as a strategy: what each part may be follows from its declaration."""
 
-from __future__ import annotations
-
 import types
 from decimal import Decimal
 from typing import Annotated, Any, Literal, Union, get_args, get_origin

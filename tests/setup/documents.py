@@ -1,7 +1,5 @@
 """Setups as documents: the least, and one in which every part has something."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from prefmh_web.setup import yaml_text

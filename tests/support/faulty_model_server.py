@@ -9,8 +9,6 @@ The log has a line of JSON for each request for a vote that arrived, was answere
 came to its end), or whose client left. `GET /figures` tells for each server what is under way and was answered.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import contextlib

@@ -1,7 +1,5 @@
 """Servers that speak like a model's: scripted ones, faulty ones, and a real llama.cpp with a tiny model."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import io

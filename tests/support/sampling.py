@@ -1,7 +1,5 @@
 """What tests of the sampler share: small spaces worked out exactly, kernels right and wrong, records made by hand."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io

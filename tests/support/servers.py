@@ -1,7 +1,5 @@
 """PostgreSQL, Redis, RabbitMQ and nginx for the tests: each started by them on a free port."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import itertools

@@ -1,7 +1,5 @@
 """Chains that open while a campaign runs: for whoever would wait, no more than are needed, never more than allowed."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Starts of chains that a model writes while people wait: each is asked for once, and chains open in their order."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Extensions: chains go on as if the setup had asked for so many steps, and the record says when that was decided."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The end of a warm-up: nobody goes past it before all have reached it, and then all walk equally far."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import numpy as np

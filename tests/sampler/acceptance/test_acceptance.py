@@ -1,7 +1,5 @@
 """The N-vote rule, its average and its early verdicts."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

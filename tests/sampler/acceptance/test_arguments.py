@@ -1,7 +1,5 @@
 """Bad arguments of the acceptance functions are refused by name."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """`askable` against every order and every answer that outstanding votes can have."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 

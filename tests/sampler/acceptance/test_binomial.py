@@ -1,7 +1,5 @@
 """The law of K votes of N, compared with rational arithmetic."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

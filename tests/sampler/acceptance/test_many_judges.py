@@ -1,7 +1,5 @@
 """More judges and larger N than a double can multiply: right digits, no warning, and the old decisions elsewhere."""
 
-from __future__ import annotations
-
 import decimal
 import itertools
 import math

@@ -1,7 +1,5 @@
 """Peskun-Tierney: the N-vote rule accepts at least as much as any exact rule on the same votes, pair by pair."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Verdicts from a table of products: those of the arrays, bit for bit, at every U beside a bound too."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

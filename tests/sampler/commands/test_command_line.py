@@ -1,7 +1,5 @@
 """python -m sampler: both commands, and what they say when they cannot do their work."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

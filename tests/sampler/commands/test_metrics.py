@@ -1,7 +1,5 @@
 """The tables' numbers, against computing them directly."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from rdkit import Chem

@@ -1,7 +1,5 @@
 """`python -m sampler report`: tables and figures from files alone, the same bytes each time."""
 
-from __future__ import annotations
-
 from hashlib import sha256
 
 import numpy as np

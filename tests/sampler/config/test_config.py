@@ -1,7 +1,5 @@
 """Configs: good ones parse and build, bad ones list every problem with its path."""
 
-from __future__ import annotations
-
 import copy
 import json
 

@@ -1,7 +1,5 @@
 """Reports against known truths: voters with planted scores and leans, asked by the real chains; all from the report."""
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -1,7 +1,5 @@
 """Intervals of the report allow for votes that are alike: on the same prompt, or in the same chain."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from sampler import Record, tables

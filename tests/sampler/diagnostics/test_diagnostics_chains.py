@@ -1,7 +1,5 @@
 """Convergence, and total variation of ragged chains."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

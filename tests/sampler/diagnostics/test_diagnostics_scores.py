@@ -1,7 +1,5 @@
 """Bradley-Terry scores with intervals, what has no fit, and the test against cycles."""
 
-from __future__ import annotations
-
 import math
 
 import evalica

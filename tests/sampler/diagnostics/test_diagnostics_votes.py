@@ -1,7 +1,5 @@
 """Agreement beyond chance, and the paired bootstrap over items."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

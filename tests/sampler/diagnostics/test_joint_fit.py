@@ -1,7 +1,5 @@
 """Scores fitted together with a lean: what has a fit, what it is, and how far its intervals can be trusted."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

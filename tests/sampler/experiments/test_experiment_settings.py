@@ -1,7 +1,5 @@
 """Settings of the experiments, settings.json, and the tables of a run's folder."""
 
-from __future__ import annotations
-
 import csv
 import json
 

@@ -4,8 +4,6 @@ Latents cannot be listed. What can: the density of a move of two numbers, and th
 scores a_i·z, linear in the latent, the target is N(sum_i a_i, I), so many chains that start there must stay there.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

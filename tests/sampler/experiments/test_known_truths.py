@@ -1,7 +1,5 @@
 """What the evaluation finds where the truth is planted."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import expit

@@ -1,7 +1,5 @@
 """Lockstep runs with an editor that learns: determinism, the schedule of updates, and a record that replays."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io

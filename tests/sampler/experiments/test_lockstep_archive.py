@@ -1,7 +1,5 @@
 """The record of a lockstep run as a ZIP: read like a campaign's export, and replayed; what does not follow is told."""
 
-from __future__ import annotations
-
 import csv
 import io
 import zipfile

@@ -1,7 +1,5 @@
 """The MARS run: chains of molecules driven by computed properties."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

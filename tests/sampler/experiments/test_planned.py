@@ -1,7 +1,5 @@
 """The sums of `--dry-run`, against the notes' numbers and against counting one by one."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st

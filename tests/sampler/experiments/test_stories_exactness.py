@@ -1,7 +1,5 @@
 """The stories' method on a grammar that can be listed: fresh draws and suffixes, three judges, none of them pooled."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -6,8 +6,6 @@ Visit frequencies of T steps are close to Gaussian with mean mu, the chain's sta
 Cov(|G_j|, |G_k|) = (2/pi) s_j s_k (r arcsin r + (1 - r^2)^(1/2) - 1).
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -5,8 +5,6 @@ The language is random, and its rewards too; so the distances are those of this 
 measured ones of EXPERIMENTS.md, section 4, whose language is another one of the same kind.
 """
 
-from __future__ import annotations
-
 import math
 from functools import cache
 

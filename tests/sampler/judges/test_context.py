@@ -1,7 +1,5 @@
 """What columns of a list add to a prompt: above the objects what they have in common, with each what it has alone."""
 
-from __future__ import annotations
-
 from sampler.judges import (
     ContextLine,
     Exhibit,

@@ -1,7 +1,5 @@
 """Sides and draws of votes: functions of (seed, chain, step), independent from source to source."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -5,8 +5,6 @@ is Gaussian; the law of the pair is known once its covariance is, and that is wo
 itself returns. Reversibility is exchangeability of the pair.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 

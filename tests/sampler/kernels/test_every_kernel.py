@@ -5,8 +5,6 @@ Of latents, where states cannot be listed: the same three, by exact moments and 
 is tested in a file of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

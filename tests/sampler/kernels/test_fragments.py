@@ -1,7 +1,5 @@
 """Moves by fragments: q by three routes, the base ratio the kernel claims, the balance and the law that follow."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections import Counter

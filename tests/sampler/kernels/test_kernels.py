@@ -1,7 +1,5 @@
 """Every kernel on every small catalog: what it draws, the base ratio it claims, and the balance that follows."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The learned proposal: q by two routes, detailed balance with all ways summed, and the wrong ratios that break it."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from functools import cache

@@ -1,7 +1,5 @@
 """Fragments that RDKit's clean-up rewrites once they have grown: a move that cannot be undone is no move."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

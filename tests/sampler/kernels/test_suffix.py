@@ -1,7 +1,5 @@
 """Suffix moves on grammars small enough to list: q, the base ratio the kernel claims, and the law that follows."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 from types import SimpleNamespace

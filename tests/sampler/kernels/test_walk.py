@@ -4,8 +4,6 @@ The proposal law of a walk is what the kernel's own `propose` does, followed thr
 (`tests.support.outcomes`). Detailed balance is then checked with a judge whose votes are averaged out.
 """
 
-from __future__ import annotations
-
 import math
 from functools import cache
 

@@ -1,7 +1,5 @@
 """A warm-up in a config: how its steps draw their length, what stays the same whatever it chooses, what is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

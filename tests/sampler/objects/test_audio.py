@@ -1,7 +1,5 @@
 """Reading recordings from a ZIP: what is kept, what is dropped, what is refused; and what is measured of one."""
 
-from __future__ import annotations
-
 import io
 import struct
 

@@ -1,7 +1,5 @@
 """Further columns of a list: kept by name with each object, within bounds that are told with row and column."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

@@ -1,7 +1,5 @@
 """What is measured of a picture, on pictures whose measures follow from their definition."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Reading pictures from a ZIP: what is kept, what is dropped, and what is refused."""
 
-from __future__ import annotations
-
 import io
 import struct
 import warnings

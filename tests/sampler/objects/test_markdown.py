@@ -1,7 +1,5 @@
 """Reading texts in Markdown, measuring them, and the HTML that is shown of them."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Sets of molecules: how varied, how often repeated, how new."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Two molecules drawn side by side: the same orientation, whichever is the proposal, on light and dark ground."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import time

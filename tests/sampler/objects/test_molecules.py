@@ -1,7 +1,5 @@
 """Reading molecules, comparing and drawing them."""
 
-from __future__ import annotations
-
 import pytest
 
 from sampler import OBJECT_KINDS, Item, draw_molecule

@@ -1,7 +1,5 @@
 """What is measured of a text, and where two texts differ."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """Reading texts from CSV and comparing them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

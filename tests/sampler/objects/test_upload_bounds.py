@@ -1,7 +1,5 @@
 """Uploads larger than anybody means: refused with what to change, after no more was read than it took to see that."""
 
-from __future__ import annotations
-
 import io
 import subprocess
 import sys

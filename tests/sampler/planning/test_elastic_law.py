@@ -4,8 +4,6 @@ A crowd is simulated whose steps take more votes in some states than in others, 
 open depends on what the chains did. Their laws are worked out by enumeration.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Callable
 

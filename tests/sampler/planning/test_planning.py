@@ -1,7 +1,5 @@
 """What a campaign will take: the mean number of votes agrees with an enumeration, and the estimate with plain sums."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

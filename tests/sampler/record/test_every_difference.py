@@ -3,8 +3,6 @@
 What one changed cell comes to is in `test_every_cell.py`.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Texts that only a model can write: a replay takes them as recorded, and checks what it can without the model."""
 
-from __future__ import annotations
-
 import copy
 import json
 

@@ -1,7 +1,5 @@
 """An honest record replays without a word; one that is not whole or not readable is refused."""
 
-from __future__ import annotations
-
 import copy
 import json
 import random

@@ -1,7 +1,5 @@
 """A record of a warm-up: replay counts its votes again, makes its choice again, and walks the rest by that."""
 
-from __future__ import annotations
-
 import copy
 import random
 

@@ -1,7 +1,5 @@
 """The tables of an export: cells that no spreadsheet runs, without loss; a codebook of all; no other column is read."""
 
-from __future__ import annotations
-
 import ast
 from datetime import UTC, datetime
 from pathlib import Path

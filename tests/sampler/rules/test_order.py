@@ -1,7 +1,5 @@
 """Presentation orders under voters who lean: what each is exact for, by matrix."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Rules that rate: what a config may ask for, and the verdict that ratings give."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

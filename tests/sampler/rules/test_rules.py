@@ -1,7 +1,5 @@
 """Every rule against the paper's formula, worked out by hand, and at the ends of its range."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

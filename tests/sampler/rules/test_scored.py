@@ -1,7 +1,5 @@
 """Rules that ask nobody: what a config of them may be, what decides, and the law that whole chains then have."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 

@@ -1,7 +1,5 @@
 """The law that a config's chains sample, in words; and that it is the one they do sample."""
 
-from __future__ import annotations
-
 import itertools
 import re
 

@@ -1,7 +1,5 @@
 """Catalogs: p0, the neighbour graph, and what is refused."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Edits by their numbers: all ways between two molecules, against trying every atom, arm and cut."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """Attaching and cutting: each undoes the other, also where RDKit's own count of hydrogens would not."""
 
-from __future__ import annotations
-
 import pytest
 
 from sampler.spaces.molecules.cutting import Cut

@@ -1,7 +1,5 @@
 """p0 on molecules: sizes, filters, the frozen weights, the pilot that finds such; and what a chemist reads off."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Generated molecules as a space: configs, states and the texts that stand for them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

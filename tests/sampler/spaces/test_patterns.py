@@ -1,7 +1,5 @@
 """Generated images: the decoder's pictures, the latents that are their states, the files made of them."""
 
-from __future__ import annotations
-
 import io
 import subprocess
 import sys

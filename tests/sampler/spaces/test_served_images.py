@@ -1,7 +1,5 @@
 """Latents on the grid of float32, whose pictures a model elsewhere makes: drawn, stored and replayed without it."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

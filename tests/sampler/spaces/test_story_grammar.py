@@ -1,7 +1,5 @@
 """The grammar as a language model, the story openings that it writes, and the space they make."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -1,7 +1,5 @@
 """Vocabularies: cutting, counting and ranking arms, their files, and the package's own list."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
