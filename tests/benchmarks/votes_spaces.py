@@ -12,7 +12,7 @@ from sampler.exact import walk_law
 from sampler.experiments import synthetic as published
 from sampler.kernels.crank_nicolson import PAPER_MIXTURE
 from sampler.spaces.texts.grammar import Grammar
-from tests.support.sampling import SmallSpace, plain, proposal_matrix, size_log_p0
+from tests.support.sampling import SmallSpace, plain, q_matrix, size_log_p0
 
 Matrix = npt.NDArray[np.float64]
 SEED = 20261123
@@ -116,7 +116,7 @@ def molecules(strength: float) -> FiniteSpace:
 def _small_molecules() -> tuple[list[str], Matrix, Matrix]:
     small = SmallSpace("CC", plain("*C", "*O", "*N"), 6)
     states = small.reachable()
-    return states, _normalised(size_log_p0(small.law(), states)), proposal_matrix(small.kernel(), states)
+    return states, _normalised(size_log_p0(small.law(), states)), q_matrix(small.kernel(), states)
 
 
 RULES = {

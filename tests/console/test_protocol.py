@@ -3,11 +3,9 @@
 import pytest
 from django.urls import reverse
 
-from prefmh_web.campaigns.models import Campaign, Membership
+from prefmh_web.campaigns.models import Campaign
 from prefmh_web.config import Protocol
-from tests.participants.test_practice import MOLECULES
-from tests.participants.test_stages import ABOUT, READ, UNDERSTOOD
-from tests.security.world import browser_of
+from tests.participants.test_stages import ABOUT, MOLECULES, READ, UNDERSTOOD
 from tests.support.campaigns import (
     WHOLE,
     archive,
@@ -135,16 +133,6 @@ def test_what_cannot_be_is_refused_by_its_field_and_nothing_is_saved(owner, draf
     assert message in page
     assert "Saved." not in page
     assert stored().is_empty
-
-
-def test_only_the_owner_sets_up_and_reads_answers(researcher, django_user_model):
-    draft = make_draft(researcher)
-    colleague = django_user_model.objects.create_user("grace")
-    Membership.objects.create(campaign=draft, user=colleague, role=Membership.Role.MANAGER)
-    manager = browser_of(colleague)
-    assert manager.get(path_of(draft)).status_code == 404
-    assert manager.post(path_of(draft), posted()).status_code == 404
-    assert manager.get(reverse("console:answers", args=[draft.pk])).status_code == 404
 
 
 def test_answers_are_downloaded_by_the_numbers_of_the_record(owner, researcher):

@@ -12,18 +12,13 @@ from prefmh_web.console.forms.fields import Lines, Text, bounds_of
 from prefmh_web.console.forms.schema_form import SchemaForm
 from prefmh_web.console.forms.setup_form import SetupForm
 from prefmh_web.console.forms.study_forms import ParticipantsForm, ProtocolForm
+from tests.support.sampling import mixture
 
 pytestmark = pytest.mark.django_db
 
 _WALK = {
     "kind": "walk",
-    "kernel": {
-        "kind": "mixture",
-        "parts": [
-            {"weight": 0.07, "kernel": {"kind": "independent"}},
-            {"weight": 0.93, "kernel": {"kind": "suffix", "cut": "limit"}},
-        ],
-    },
+    "kernel": mixture((0.07, "independent"), (0.93, {"kind": "suffix", "cut": "limit"})),
     "length": 3,
 }
 _ASKED = {"question": "Which is better?", "votes": 2}
@@ -134,8 +129,7 @@ def configs(draw) -> CampaignConfig:
     kernel = draw(st.sampled_from(kernels[kind]))
     if len(kernels[kind]) > 1 and draw(st.booleans()):
         weight = draw(shares())
-        parts = zip((weight, 1 - weight), kernels[kind], strict=True)
-        kernel = {"kind": "mixture", "parts": [{"weight": each, "kernel": part} for each, part in parts]}
+        kernel = mixture(*zip((weight, 1 - weight), kernels[kind], strict=True))
     if "length" not in str(kernel) and draw(st.booleans()):
         kernel = {"kind": "walk", "kernel": kernel, "length": draw(st.integers(1, 4096))}
     spaces = {"texts": {"temperature": draw(st.floats(0.1, 10))}, "molecules": {}, "images": {}}

@@ -19,11 +19,9 @@ from hypothesis import strategies as st
 
 from prefmh_web.accounts.roles import make_researcher
 from prefmh_web.campaigns import catalogs
-from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.campaigns.models import Campaign, Membership
+from prefmh_web.campaigns.models import Campaign
 from prefmh_web.setup import files
 from tests.console.test_pages import form
-from tests.security.world import browser_of
 from tests.setup.documents import LEAST, WHOLE, as_text
 from tests.support.campaigns import SETUPS, TEXTS, archive, content_of, wait_until_idle, written_file
 
@@ -142,19 +140,6 @@ def test_a_duplicate_is_a_draft_of_the_same_setup(signed_in, researcher):
     assert (after.name, after.is_draft) == ("Copy of An earlier one", True)
     wait_until_idle()
     assert "This is a copy of “An earlier one”" in signed_in.get(answer.url).content.decode()
-
-
-def test_members_get_neither_the_setup_nor_a_duplicate(researcher, django_user_model):
-    campaign = SETUPS["base"](researcher)
-    member = django_user_model.objects.create_user("bo")
-    access.add_member(campaign, "bo", Membership.Role.MANAGER)
-    browser = browser_of(member)
-    assert "Download the setup" not in browser.get(campaign.get_absolute_url()).content.decode()
-    assert browser.get(reverse("console:setup-file", args=[campaign.pk])).status_code == 404
-    assert browser.post(reverse("console:duplicate", args=[campaign.pk])).status_code == 404
-    # And who is no researcher makes no campaign of their own.
-    assert send(browser, LEAST).status_code == 403
-    assert Campaign.objects.count() == 1
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)

@@ -11,10 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.support.installations import is_ready, wait_for
+from tests.support.installations import ROOT, is_ready, wait_for
 from tests.support.models import is_gone, port_from
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def serve(folder: Path, *options: str) -> subprocess.Popen:

@@ -18,7 +18,7 @@ from tests.campaigns.engine.test_suspension import skip
 from tests.console.test_sandbox import STUDY
 from tests.flows.test_browser import open_page as open_page
 from tests.flows.test_keyboard import Keyboard
-from tests.participants.test_practice import PAIRS
+from tests.participants.test_stages import PAIRS
 from tests.support.campaigns import (
     CODES_OF_ALL,
     WHOLE,

@@ -3,7 +3,6 @@
 Judges of further kinds, from Start to the replay of the record; and laws that nobody can verify.
 """
 
-import itertools
 import json
 import math
 import zipfile
@@ -24,14 +23,13 @@ from tests.flows.test_model_costs import JUDGE, by_model, registered
 from tests.support.campaigns import assert_record_is_whole, assert_replay_passes, export_to, make_config, make_draft
 from tests.support.models import (
     KnownJudge,
+    Speaking,
     chat_reply,
-    model_server,
-    port_from,
+    completed,
     reply,
     scripted_server,
     send,
     status,
-    write_model,
 )
 
 __all__ = ["signed_in"]
@@ -41,12 +39,6 @@ TWO = "text\nThe red house stood there.\nThe grey sea lay there.\n"
 # A vote for the worse of the two has probability 1 / (1 + e^3.5) = 0.029.
 SCORES = {"The red house stood there.": 0.0, "The grey sea lay there.": 3.5}
 RARE = 1 / (1 + math.exp(3.5))
-
-
-@pytest.fixture(scope="module")
-def llama_url(tmp_path_factory):
-    with model_server(write_model(tmp_path_factory.mktemp("model") / "tiny.gguf"), port_from(23_000)) as url:
-        yield url
 
 
 def registered_at(owner, url: str, **changes) -> Endpoint:
@@ -93,18 +85,6 @@ def three_words(body: dict) -> dict:
     said = words[int(np.random.default_rng(body["seed"]).integers(3))]
     top = [{"token": word, "logprob": math.log(0.2 if place < 3 else 0.4 / 17)} for place, word in enumerate(words)]
     return chat_reply(said, logprobs={"content": [{"token": said, "top_logprobs": top}]})
-
-
-def completed(body: dict) -> dict:
-    """Answer a completion as llama.cpp does."""
-    settings = {"grammar": "", **{name: body[name] for name in ("samplers", "logit_bias", "mirostat", "temperature")}}
-    limit = body["n_predict"]
-    return {
-        "generation_settings": settings | {"n_predict": limit},
-        "tokens": [7] * limit,
-        "tokens_evaluated": len(body["prompt"]),
-        "tokens_predicted": limit,
-    }
 
 
 def like_llama_cpp(script) -> None:
@@ -163,36 +143,14 @@ def test_the_longest_prompt_of_a_question_must_fit_into_the_context(signed_in, r
     assert "“A model”" in page
 
 
-REQUESTS = itertools.count()
+OLLAMA, ANTHROPIC = Speaking(JUDGE, Dialect.OLLAMA), Speaking(JUDGE, Dialect.ANTHROPIC)
 UNVERIFIED = "law of the sampler not verified"
 
 
-def asked(messages: list[dict], temperature: float, seed: int, **fields) -> dict:
-    """Return what the known judge answers to the same question in the words of vLLM."""
-    return JUDGE({"messages": messages, "temperature": temperature, "seed": seed, **fields})
-
-
-def ollama(body: dict) -> dict:
-    """Answer as Ollama does."""
-    options = body["options"]
-    found = asked(body["messages"], options["temperature"], options["seed"], logprobs=body.get("logprobs"))
-    choice = found["choices"][0]
-    logged = (choice.get("logprobs") or {}).get("content")
-    return {"model": body["model"], "message": choice["message"], "done": True, "prompt_eval_count": 50,
-            "eval_count": 1} | ({"logprobs": logged} if logged else {})  # fmt: skip
-
-
 def anthropic(body: dict) -> dict:
-    """Answer as Anthropic does: without a seed, and with its thoughts before its answer."""
-    messages = [{"role": "user", "content": "\n".join(block["text"] for block in body["messages"][0]["content"])}]
-    said = asked(messages, body["temperature"], next(REQUESTS))["choices"][0]["message"]["content"]
-    content = [{"type": "thinking", "thinking": "A, or B?", "signature": "s"}, {"type": "text", "text": said}]
-    return {"model": "claude-1", "content": content, "usage": {"input_tokens": 50, "output_tokens": 9}}
-
-
-def openai(body: dict) -> dict:
-    """Answer as a server of an unknown kind does."""
-    return JUDGE(body) | {"model": "hosted-1"}
+    """Answer as Anthropic does, with its thoughts before its answer."""
+    reply = ANTHROPIC(body)
+    return reply | {"content": [{"type": "thinking", "thinking": "A, or B?", "signature": "s"}, *reply["content"]]}
 
 
 @pytest.fixture
@@ -230,7 +188,7 @@ def judge_in(path) -> dict:
 
 @pytest.mark.parametrize("votes", ["sampled", "log-probabilities"])
 def test_ollama_judges_and_the_record_replays(campaign, tmp_path, votes: str) -> None:
-    finished = campaign(Dialect.OLLAMA, ollama, votes=votes)
+    finished = campaign(Dialect.OLLAMA, OLLAMA, votes=votes)
     assert finished.status == Campaign.Status.FINISHED
     assert_record_is_whole(finished)
     path = export_to(finished, tmp_path)
@@ -248,12 +206,12 @@ def test_one_that_is_accepted_stands_on_the_page_and_in_the_record(campaign, cli
     assert_replay_passes(path)
     judge = judge_in(path)
     assert (judge["law"], judge["path"]) == (UNVERIFIED, "/messages")
-    assert judge["identities"][0]["model"] == "claude-1"
+    assert judge["identities"][0]["model"] == "m"
 
 
 def test_accepting_does_not_help_a_server_that_is_seen_to_truncate(campaign) -> None:
     def truncating(body: dict) -> dict:
-        found = openai(body)
+        found = JUDGE(body)
         if not body.get("logprobs") and not JUDGE.is_asked_about_two(body):
             found["choices"][0]["message"]["content"] = f"word{body['seed'] // 1000 % 2}"
         return found
@@ -266,7 +224,7 @@ def test_a_server_whose_test_saw_it_ignore_the_temperature_is_refused(campaign) 
     seen = {"field": "temperature", "effect": "ignored", "evidence": "4 seeds gave 4 different replies", "requests": 4}
     profile = {"tested_at": "2026-11-23T21:00:00+00:00", "requests": 30, "fields": [seen]}
     with pytest.raises(NotPossible, match="its last test saw that it ignores temperature: 4 seeds"):
-        campaign(Dialect.OLLAMA, ollama, profile=profile)
+        campaign(Dialect.OLLAMA, OLLAMA, profile=profile)
 
 
 @pytest.mark.parametrize(
@@ -282,7 +240,7 @@ def test_a_server_whose_test_saw_it_ignore_the_temperature_is_refused(campaign) 
     ],
 )
 def test_what_a_judge_cannot_be_is_refused_with_what_to_do(campaign, dialect, thinking, source, words) -> None:
-    answer = {Dialect.ANTHROPIC: anthropic, Dialect.OLLAMA: ollama}.get(dialect, openai)
+    answer = {Dialect.ANTHROPIC: anthropic, Dialect.OLLAMA: OLLAMA}.get(dialect, JUDGE)
     with pytest.raises(NotPossible, match=words):
         campaign(dialect, answer, thinking=thinking, **{"law_unverified": True} | source)
     assert not Vote.objects.exists()

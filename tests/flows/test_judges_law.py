@@ -7,7 +7,7 @@ that truncates must fail the same test.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -20,7 +20,7 @@ from prefmh_web.endpoints.dialects import Dialect
 from tests.flows.test_judges_at_start import draft, like_llama_cpp, press_start, registered_at, signed_in
 from tests.flows.test_model_costs import QUESTION
 from tests.support.campaigns import assert_replay_passes, export_to
-from tests.support.models import KnownJudge, Speaking, Truncating, model_server, port_from, scripted_server, write_model
+from tests.support.models import KnownJudge, Speaking, Truncating, scripted_server
 
 __all__ = ["signed_in"]
 
@@ -40,12 +40,6 @@ CASES = [(dialect, "sampled") for dialect in SAMPLED] + [(dialect, "log-probabil
 ONLY_DRAWN = [dialect for dialect in DRAWN if not dialect.server.why_plain]
 # Of a vote for the text that is shown first, by text.
 Chances = dict[str, float]
-
-
-@pytest.fixture(scope="module")
-def llama_url(tmp_path_factory) -> Iterator[str]:
-    with model_server(write_model(tmp_path_factory.mktemp("model") / "tiny.gguf"), port_from(23_000)) as url:
-        yield url
 
 
 def judged(owner, dialect: Dialect, url: str, votes: str) -> Campaign:

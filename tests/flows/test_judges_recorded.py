@@ -10,7 +10,6 @@ A model that is shown molecules as SMILES, drawings or both: what it is sent, wh
 import io
 import json
 import math
-import zipfile
 from collections import Counter
 from collections.abc import Callable
 
@@ -28,7 +27,7 @@ from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.operations import doctor
 from sampler.judges import PromptTemplate
 from tests.console.test_pages import form
-from tests.flows.test_judges_at_start import anthropic, campaign
+from tests.flows.test_judges_at_start import anthropic, campaign, judge_in
 from tests.flows.test_model_costs import JUDGE, QUESTION, by_model, draft, endpoint, registered, script, started
 from tests.flows.test_models_judge import make
 from tests.security.world import browser_of
@@ -425,11 +424,6 @@ def judged(researcher, settings, idle_tasks, client):
         return made, votes_asked(script), page
 
     return of
-
-
-def judge_in(path) -> dict:
-    with zipfile.ZipFile(path) as archive:
-        return json.loads(archive.read("judges.json"))[0]
 
 
 def words_in(body: dict) -> str:

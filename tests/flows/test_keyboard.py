@@ -16,7 +16,7 @@ from prefmh_web.campaigns.models import Campaign, Event, Vote
 from prefmh_web.participants.models import Check, Participation
 from tests.console.test_sandbox import STUDY
 from tests.flows.test_browser import open_page as open_page
-from tests.participants.test_practice import PAIRS
+from tests.participants.test_stages import PAIRS
 from tests.support.campaigns import (
     CODES_OF_ALL,
     WHOLE,

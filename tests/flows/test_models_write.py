@@ -31,10 +31,7 @@ from tests.support.campaigns import (
     table,
     vote_until_finished,
 )
-from tests.support.models import declare, model_server, port_from, write_model
-
-__all__ = ["declare"]
-
+from tests.support.sampling import mixture
 
 SPACE = {
     "kind": "model-texts",
@@ -42,13 +39,7 @@ SPACE = {
     "prompts": ["Write about the sea.", "Write about the cat."],
     "limit": 12,
 }
-KERNEL = {
-    "kind": "mixture",
-    "parts": [
-        {"weight": 0.2, "kernel": {"kind": "independent"}},
-        {"weight": 0.8, "kernel": {"kind": "suffix", "cut": "length"}},
-    ],
-}
+KERNEL = mixture((0.2, "independent"), (0.8, {"kind": "suffix", "cut": "length"}))
 JUDGES = [
     {"question": "Which is darker?", "votes": 2, "source": {"kind": "model", "endpoint": "tiny"}},
     {
@@ -59,14 +50,6 @@ JUDGES = [
     },
 ]
 PATIENCE_S = 120
-# A fixture.
-
-
-@pytest.fixture(scope="module")
-def llama_url(tmp_path_factory):
-    port = port_from(22_000)
-    with model_server(write_model(tmp_path_factory.mktemp("model") / "tiny.gguf"), port) as url:
-        yield url
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from collections import Counter
 from contextlib import closing, contextmanager
 from datetime import datetime
 
-import httpx
 import pytest
 import redis
 from playwright.async_api import Browser
@@ -21,6 +20,7 @@ from tests.support import servers
 from tests.support.installations import (
     CHROMIUM,
     PHONE,
+    Desk,
     Person,
     a_browser,
     arrive,
@@ -111,24 +111,9 @@ def kept_in(url: str) -> str:
     return "\n".join(f"{key!r} {client.dump(key)!r}" for key in client.scan_iter())
 
 
-class Desk:
-    """The researcher, signed in."""
-
-    def __init__(self, site: str, sign_in_path: str) -> None:
-        self._client = httpx.Client(base_url=site, follow_redirects=True, timeout=60)
-        self._client.get(sign_in_path)
-
-    def close(self) -> None:
-        self._client.close()
-
-    def payments(self, campaign: int) -> list[dict[str, str]]:
-        file = self._client.get(f"/campaigns/{campaign}/participants/payments.csv").raise_for_status().content
-        return list(csv.DictReader(io.StringIO(file.decode("utf-8-sig"), newline="")))
-
-    def export(self, campaign: int) -> zipfile.ZipFile:
-        page = self._client.get(f"/campaigns/{campaign}/record/").raise_for_status().text
-        [path] = set(re.findall(rf'href="(/campaigns/{campaign}/files/[^"]+\.zip)"', page))
-        return zipfile.ZipFile(io.BytesIO(self._client.get(path).raise_for_status().content))
+def payments_on(desk: Desk, study: int) -> list[dict[str, str]]:
+    file = desk.file(study, "participants/payments.csv").decode("utf-8-sig")
+    return list(csv.DictReader(io.StringIO(file, newline="")))
 
 
 async def take_part(browser: Browser, link: str, person: Person, at_once: asyncio.Semaphore, *, devices: int) -> None:
@@ -236,8 +221,9 @@ def test_people_get_the_outcome_code_and_pay_of_what_they_did(installation, prox
         open_parts = "SELECT count(*) FROM participants_participation WHERE campaign_id = %s AND outcome = ''"
         wait_for(lambda: installation.query(open_parts, study) == [(0,)], "every part settled")
 
-    with closing(Desk(site, installation.sign_in_path())) as desk:
-        rows, export = {row["external_id"]: row for row in desk.payments(study)}, desk.export(study)
+    with closing(Desk(installation)) as desk:
+        rows = {row["external_id"]: row for row in payments_on(desk, study)}
+        export = zipfile.ZipFile(io.BytesIO(desk.file(study, "files/export.zip")))
     wanted = row_of(people[0]).keys()
     assert [{name: rows[person.name][name] for name in wanted} for person in people] == [row_of(p) for p in people]
     assert len(rows) == len(people)
@@ -248,9 +234,7 @@ def test_people_get_the_outcome_code_and_pay_of_what_they_did(installation, prox
     installation.assert_record_is_whole_and_replays(study)
     votes = export.read("votes.csv").decode().count("\n") - 1
     assert votes == sum(person.votes for person in people)
-    stored = "SELECT v.key FROM campaigns_vote v JOIN campaigns_annotator a ON a.id = v.annotator_id"
-    keys = [str(key) for (key,) in installation.query(f"{stored} WHERE a.campaign_id = %s", study)]
-    assert sorted(keys) == sorted(key for person in people for key in person.keys)
+    assert sorted(installation.vote_keys(study)) == sorted(key for person in people for key in person.keys)
 
     logs = "".join(process.log()[logged[process.name] :] for process in installation.all) + proxy.log.read_text()
     files = "".join(export.read(name).decode() for name in export.namelist())
@@ -290,8 +274,8 @@ def test_whoever_is_in_the_middle_loses_nothing_when_web_and_worker_restart(inst
             await page.get_by_text(CODES["completed"]).wait_for()
 
     asyncio.run(run())
-    with closing(Desk(installation.urls[0], installation.sign_in_path())) as desk:
-        [row] = desk.payments(study)
+    with closing(Desk(installation)) as desk:
+        [row] = payments_on(desk, study)
     assert {name: row[name] for name in row_of(person)} == row_of(person)
     assert person.votes == 3
     installation.assert_record_is_whole_and_replays(study)

@@ -203,13 +203,7 @@ def doctor(installation: Installation) -> str:
 
 
 def assert_every_vote_is_stored_once(installation: Installation, campaign: int, voters: list[Voter]) -> None:
-    stored = [
-        str(key)
-        for (key,) in installation.query(
-            "SELECT v.key FROM campaigns_vote v JOIN campaigns_judge j ON j.id = v.judge_id WHERE j.campaign_id = %s",
-            campaign,
-        )
-    ]
+    stored = installation.vote_keys(campaign)
     assert len(stored) == len(set(stored))
     for voter in voters:
         # The answer to the very last one may have been on its way when they stopped.

@@ -22,7 +22,6 @@ from tests.support.campaigns import (
     export_to,
     table,
 )
-from tests.support.models import declare  # noqa: F401 - a fixture
 from tests.support.sampling import row_of
 
 TEXTS = {"kind": "texts", "scenarios": [0, 3], "temperature": 1.0}
@@ -60,7 +59,7 @@ def finished(campaign: Campaign, seconds: float = 60) -> Campaign:
 
 
 @pytest.fixture
-def quality(declare):  # noqa: F811 - the fixture
+def quality(declare):
     declare(QUALITY, name="quality")
     return declare
 

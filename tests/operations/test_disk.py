@@ -16,10 +16,9 @@ from django.conf import settings
 
 from prefmh_web.campaigns.tasks import sweep
 from tests.support.campaigns import make_draft, wait_until_idle
-from tests.support.installations import wait_for
+from tests.support.installations import ROOT, wait_for
 from tests.support.models import port_from
 
-ROOT = Path(__file__).resolve().parents[2]
 embedded_only = pytest.mark.skipif(not settings.EMBEDDED, reason="about the embedded database")
 A_DAY = 24 * 60 * 60
 

@@ -9,9 +9,9 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from prefmh_web.settings import environment
+from tests.support.installations import ROOT
 from tests.support.servers import without_ours
 
-ROOT = Path(__file__).resolve().parents[2]
 KEY = "0123456789abcdefghijklmnopqrstuvwxyz" * 2
 SERVER = {
     "DATABASE_URL": "postgresql://prefmh:secret-word@db.example:5433/prefmh",

@@ -14,8 +14,7 @@ from prefmh_web.participants.people import people_of
 from sampler.judges import Shares, Trial, check_after
 from sampler.judges import attention as drawing
 from sampler.streams import Purpose, stream
-from tests.participants.test_practice import MOLECULES
-from tests.participants.test_stages import come_back
+from tests.participants.test_stages import MOLECULES, come_back
 from tests.security.world import browser_of
 from tests.support.campaigns import (
     CODES_OF_ALL,

@@ -7,7 +7,6 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Lease, Vote
 from prefmh_web.participants import consent
 from prefmh_web.participants.models import Participation
@@ -186,16 +185,6 @@ def test_who_withdraws_is_asked_no_more_and_their_votes_stay(study):
     other = come(study, "ben")
     answer(other, study, "agree")
     assert pair_of(other, study) is not None
-
-
-def test_who_was_removed_reads_that_and_gets_the_code_for_it(study):
-    browser = come(study)
-    answer(browser, study, "agree")
-    access.remove(Annotator.objects.get())
-    page = page_of(browser, study)
-    assert "The researcher has ended your part" in page
-    assert "cc=ENDED" in page
-    assert Participation.objects.get().outcome == "ended"
 
 
 def test_without_a_platform_there_is_nothing_to_withdraw_from(client, campaign):

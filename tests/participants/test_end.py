@@ -1,17 +1,22 @@
-"""The end of a part: after so many votes, or with the campaign; what is shown, settled and paid."""
+"""The end of a part: after so many votes, or with the campaign; what is shown, settled and paid.
+
+Waiting costs the participant nothing: after the declared time comes the paid end.
+"""
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import pytest
 from django.db import connections
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from prefmh_web.annotate.screens import response_in, screen_after
 from prefmh_web.annotate.tasks import settle_parts
 from prefmh_web.campaigns.engine import leases, reading
 from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Membership, Vote
+from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Vote
 from prefmh_web.participants import completion
 from prefmh_web.participants.models import Participant, Participation
 from tests.security.world import browser_of
@@ -21,19 +26,17 @@ from tests.support.campaigns import (
     arrive,
     invitation_path,
     make_config,
+    page_of,
     pair_of,
     payments_of,
     prolific,
     recruited_campaign,
+    screen_of,
     set_study,
     vote,
 )
 
 FEW = {"judges": [{"question": "Which is darker?", "votes": 1}], "chains": 1, "steps": 2}
-
-
-def page_of(browser, campaign) -> str:
-    return browser.get(f"{invitation_path(campaign)}vote/").content.decode()
 
 
 def finish(campaign) -> None:
@@ -50,7 +53,7 @@ def test_a_pair_on_the_screen_may_still_be_answered(researcher):
     assert pair_of(browser, study) == pair
     vote(browser, study)
     assert Vote.objects.count() == 1
-    assert "Your part is complete" in page_of(browser, study)
+    assert "Your part is complete" in page_of(browser, study, "vote/")
 
 
 def test_a_page_as_old_as_its_socket_gets_no_pair_beyond_the_number(researcher):
@@ -78,17 +81,17 @@ def test_outcome_and_code_are_settled_once(researcher):
     study = recruited_campaign(researcher, votes_each=1)
     browser = arrive(study, prolific("anna"))
     vote(browser, study)
-    page_of(browser, study)
+    page_of(browser, study, "vote/")
     before = Participation.objects.values().get()
     set_study(study, {"codes": CODES | {"completed": "OTHER"}}, ())
     phone = arrive(study, prolific("anna"))
-    assert "C0MPLETE" in page_of(phone, study)
-    assert "OTHER" not in page_of(browser, study)
+    assert "C0MPLETE" in page_of(phone, study, "vote/")
+    assert "OTHER" not in page_of(browser, study, "vote/")
     assert Participation.objects.values().get() == before
     # Who has not seen theirs gets the new one.
     other = arrive(study, prolific("ben"))
     vote(other, study)
-    assert "OTHER" in page_of(other, study)
+    assert "OTHER" in page_of(other, study, "vote/")
 
 
 @pytest.mark.parametrize(("votes_each", "outcome"), [(10, "nothing-left"), (None, "completed")])
@@ -98,7 +101,7 @@ def test_when_the_campaign_is_finished_the_part_of_everybody_ends(researcher, vo
     vote(browser, study, times=2)
     study.refresh_from_db()
     assert study.status == Campaign.Status.FINISHED
-    assert CODES[outcome] in page_of(browser, study)
+    assert CODES[outcome] in page_of(browser, study, "vote/")
     assert Participation.objects.get().outcome == outcome
 
 
@@ -140,11 +143,11 @@ def test_a_code_that_was_not_there_yet_is_shown_when_it_is(researcher):
     vote(browser, study)
     settle_parts()
     assert Participation.objects.get().outcome == "completed"
-    assert "Completion code" not in page_of(browser, study)
+    assert "Completion code" not in page_of(browser, study, "vote/")
     set_study(study, {"codes": CODES}, ())
-    assert CODES["completed"] in page_of(browser, study)
+    assert CODES["completed"] in page_of(browser, study, "vote/")
     set_study(study, {"codes": {"completed": "OTHER"}}, ())
-    assert CODES["completed"] in page_of(browser, study)
+    assert CODES["completed"] in page_of(browser, study, "vote/")
 
 
 def test_codes_are_saved_while_people_join(researcher):
@@ -169,7 +172,7 @@ def test_without_a_platform_everybody_sees_the_same_code(researcher):
     browser = Client()
     browser.post(invitation_path(study))
     vote(browser, study)
-    page = page_of(browser, study)
+    page = page_of(browser, study, "vote/")
     assert CODES["completed"] in page
     assert "enter it there" in page
     assert not Participation.objects.exists()
@@ -200,18 +203,6 @@ def test_payments_tell_the_owner_who_gave_what(researcher):
     # No spreadsheet runs an id as a formula.
     assert (second["external_id"], second["outcome"], second["votes"]) == ("'=ben()", "", "1")
     assert second["finished_at"] == ""
-
-
-def test_only_the_owner_sees_ids(researcher, django_user_model):
-    study = recruited_campaign(researcher)
-    arrive(study, prolific("anna-id"))
-    manager = django_user_model.objects.create_user("mona")
-    access.add_member(study, "mona", Membership.Role.MANAGER)
-    for name in ("participants", "payments"):
-        assert browser_of(manager).get(reverse(f"console:{name}", args=[study.pk])).status_code == 404
-    page = browser_of(manager).get(study.get_absolute_url()).content.decode()
-    assert "anna-id" not in page
-    assert "{{%PROLIFIC_PID%}}" in page
 
 
 def test_ids_can_be_deleted_once_the_campaign_is_finished(researcher):
@@ -252,3 +243,103 @@ def test_ids_can_be_deleted_once_the_campaign_is_finished(researcher):
 )
 def test_the_way_back_is_filled_in_safely_or_not_shown(template, known, address):
     assert completion.way_back(template, known) == address
+
+
+ONE_CHAIN = {"config": make_config(judges=[{"question": "Which is darker?", "votes": 1}], chains=1, steps=30)}
+SHORT = {"wait_minutes": 5}
+
+
+def waiting_person(study, votes: int = 3):
+    """Return the browsers of somebody who waits, and of somebody who holds the only pair."""
+    anna, ben = arrive(study, prolific("anna")), arrive(study, prolific("ben"))
+    vote(anna, study, times=votes)
+    assert pair_of(ben, study)
+    return anna, ben
+
+
+def part_of(person: str) -> Participation:
+    return Participation.objects.get(participant__external_id=person)
+
+
+def let_wait(person: str, minutes: int) -> None:
+    since = timezone.now() - timedelta(minutes=minutes)
+    assert Participation.objects.filter(participant__external_id=person).update(waits_since=since)
+
+
+def test_after_the_declared_wait_the_part_ends_paid_and_nobody_is_asked_on(researcher):
+    study = recruited_campaign(researcher, protocol=SHORT, **ONE_CHAIN)
+    anna, ben = waiting_person(study)
+    assert screen_of(anna, study).standing == "waiting"
+    let_wait("anna", 4)
+    assert screen_of(anna, study).standing == "waiting"
+    let_wait("anna", 6)
+    page = page_of(anna, study, "vote/")
+    assert "There is nothing left to compare" in page
+    assert CODES["nothing-left"] in page
+    vote(ben, study)
+    assert pair_of(anna, study) is None
+    assert CODES["nothing-left"] in page_of(anna, study, "vote/")
+    [row, _] = payments_of(browser_of(study.owner), study)
+    assert (row["outcome"], row["paid"], row["votes"]) == ("nothing-left", "in full", "3")
+
+
+@pytest.mark.parametrize(
+    ("recruiter", "protocol", "said"),
+    [
+        ("prolific", {}, "You wait 5 minutes at most"),
+        (
+            "prolific",
+            {"wait_minutes": 20, "wait_is_paid": True},
+            "20 minutes at most; then your part ends here. The time",
+        ),
+        ("prolific", {"wait_minutes": 0}, ""),
+        ("open", {}, ""),
+    ],
+)
+def test_who_waits_reads_that_others_are_needed_and_how_long_at_most(researcher, recruiter, protocol, said):
+    study = recruited_campaign(researcher, recruiter, protocol=protocol, **ONE_CHAIN)
+    anna, ben = Client(), Client()
+    for browser, name in ((anna, "anna"), (ben, "ben")):
+        browser.get(invitation_path(study), prolific(name) if recruiter == "prolific" else {})
+        browser.post(invitation_path(study))
+    assert pair_of(ben, study)
+    page = page_of(anna, study, "vote/")
+    assert "needs votes of other people first" in page
+    assert said in page
+    assert ("at most; then" in page) == bool(said)
+
+
+def test_the_sweep_ends_the_part_of_somebody_whose_page_is_gone_and_of_nobody_with_a_pair(researcher):
+    study = recruited_campaign(researcher, protocol=SHORT, **ONE_CHAIN)
+    anna, ben = waiting_person(study)
+    screen_of(anna, study)
+    settle_parts()
+    assert part_of("anna").outcome == ""
+    let_wait("anna", 6)
+    # Who has a pair on the screen has it, whatever was noted before.
+    let_wait("ben", 6)
+    settle_parts()
+    assert (part_of("anna").outcome, part_of("anna").code) == ("nothing-left", CODES["nothing-left"])
+    assert part_of("ben").outcome == ""
+    vote(ben, study, times=2)
+    assert part_of("ben").waits_since is None
+
+
+def test_who_has_a_pair_again_begins_to_wait_anew(researcher):
+    study = recruited_campaign(researcher, protocol=SHORT, **ONE_CHAIN)
+    anna, ben = waiting_person(study)
+    screen_of(anna, study)
+    let_wait("anna", 4)
+    vote(ben, study)
+    assert pair_of(anna, study)
+    assert part_of("anna").waits_since is None
+
+
+def test_where_no_wait_is_declared_nobody_is_sent_away(researcher):
+    study = recruited_campaign(researcher, protocol={"wait_minutes": 0}, **ONE_CHAIN)
+    anna, _ = waiting_person(study, votes=1)
+    assert screen_of(anna, study).standing == "waiting"
+    let_wait("anna", 1000)
+    settle_parts()
+    assert screen_of(anna, study).standing == "waiting"
+    assert part_of("anna").outcome == ""

@@ -14,8 +14,8 @@ from django.urls import reverse
 
 from prefmh_web.annotate import admission
 from prefmh_web.annotate.tasks import settle_parts
-from prefmh_web.campaigns.lifecycle import access, deletion
-from prefmh_web.campaigns.models import Annotator, Campaign, Event, Lease, Membership, Vote
+from prefmh_web.campaigns.lifecycle import deletion
+from prefmh_web.campaigns.models import Annotator, Campaign, Event, Lease, Vote
 from prefmh_web.campaigns.voters import number_of
 from prefmh_web.participants import erasure, limits, payments
 from prefmh_web.participants.erasure import Scope
@@ -244,18 +244,6 @@ def test_forced_it_is_done_at_once_and_cannot_be_paid_any_more(researcher):
             reverse("console:bonus", args=[study.pk, number_of(person)]), {"bonus": "1"}, follow=True
         ).content.decode()
     )
-
-
-def test_only_the_owner_forgets_people(researcher, django_user_model):
-    study, anna = study_of(researcher), values_of("anna")
-    come(study, anna)
-    manager = django_user_model.objects.create_user("mona")
-    access.add_member(study, "mona", Membership.Role.MANAGER)
-    person, browser = [study.pk, number_of(person_in(study, anna))], browser_of(manager)
-    assert "Delete this person" not in browser.get(reverse("console:person", args=person)).content.decode()
-    for name in ("erase", "settle-person"):
-        assert browser.post(reverse(f"console:{name}", args=person), {"is_sure": "on"}).status_code == 404
-    assert not Annotator.objects.filter(erasure_requested_at__isnull=False).exists()
 
 
 @pytest.mark.parametrize(

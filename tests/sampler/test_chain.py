@@ -23,7 +23,7 @@ from sampler import (
     stream,
     tell,
 )
-from tests.support.sampling import LOPSIDED
+from tests.support.sampling import LOPSIDED, mixture
 
 KERNELS = {
     "independent": Independent(LOPSIDED),
@@ -119,13 +119,7 @@ MANY = {
     "drawn together": ({"kind": "texts", "scenarios": [0, 3]}, {"kind": "suffix", "cut": "length"}),
     "drawn by several kernels": (
         {"kind": "texts"},
-        {
-            "kind": "mixture",
-            "parts": [
-                {"weight": 0.4, "kernel": {"kind": "independent"}},
-                {"weight": 0.6, "kernel": {"kind": "suffix"}},
-            ],
-        },
+        mixture((0.4, "independent"), (0.6, "suffix")),
     ),
 }
 

@@ -103,11 +103,27 @@ def test_programs_do_no_more_than_who_they_act_for(world, address):
         tokens.live_tokens(who).delete()
 
 
-@pytest.mark.parametrize("name", READ_BY_OWNERS)
-def test_a_viewer_does_not_read_what_is_the_owners(world, name):
+OWNERS_PAGES = (*READ_BY_OWNERS, "console:answers", "console:participants", "console:payments", "console:protocol")
+
+
+@pytest.mark.parametrize("name", OWNERS_PAGES)
+def test_neither_a_viewer_nor_a_manager_reads_what_is_the_owners(world, name):
     address = next(address for address in OF_A_CAMPAIGN if address.name == name)
-    path = address.path(world.names | {"campaign_id": world.watched.pk})
-    assert browser_of(world.bystander).get(path).status_code == 404
+    for who, campaign in ((world.bystander, world.watched), (world.manager, world.campaign)):
+        path = address.path(world.names | {"campaign_id": campaign.pk})
+        assert browser_of(who).get(path).status_code == 404
+
+
+# What a manager may post; all else is the owner's.
+MANAGED = ("start", "pause", "resume", "finish", "end-warm-up", "remind", "invite", "revoke", "ask-again", "end-chain")
+MANAGED += ("try-again", "score-again", "accept-model", "end-part")
+
+
+@pytest.mark.parametrize(
+    "address", [each for each in CHANGING if each.name.partition(":")[2] not in MANAGED], ids=lambda each: each.name
+)
+def test_a_manager_does_nothing_that_is_the_owners(world, address):
+    assert send(browser_of(world.manager), "POST", address.path(world.names)).status_code == 404
 
 
 def test_a_viewers_page_offers_nothing_they_may_not_do(world):

@@ -16,10 +16,9 @@ from urllib.parse import quote
 import pytest
 
 from tests.security.world import browser_of
-from tests.support.installations import wait_for
+from tests.support.installations import ROOT, wait_for
 from tests.support.models import port_from
 
-ROOT = Path(__file__).resolve().parents[2]
 # Of the form that invitations have; no such campaign is there, which a log must not depend on.
 TOKEN = "Kq3xV9-bT_sWmZ2cLr7YtQ"
 UVICORN = ["-m", "uvicorn", "prefmh_web.asgi:application", "--lifespan", "off", "--access-log", "--log-level"]

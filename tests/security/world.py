@@ -47,6 +47,8 @@ class World:
     """A researcher with a campaign of their own."""
     bystander: AbstractUser
     """An account without any role; a viewer in `watched`."""
+    manager: AbstractUser
+    """Of `campaign`."""
     campaign: Campaign
     draft: Campaign
     watched: Campaign
@@ -114,8 +116,8 @@ def build() -> World:
     watched = make_campaign(victim, name=f"{WORDS} texts")
     draft = make_draft(victim, name=f"{WORDS} draft")
     make_campaign(colleague, name="The colleague's")
-    friend = users.create_user("victim-friend")
-    access.add_member(campaign, friend.username, Membership.Role.MANAGER)
+    manager = users.create_user("victim-friend")
+    access.add_member(campaign, manager.username, Membership.Role.MANAGER)
     access.add_member(watched, "bystander", Membership.Role.VIEWER)
     Endpoint.objects.create(owner=victim, name="secret-endpoint", base_url="http://127.0.0.1:9/v1", model="m")
     tokens.make(victim, "secret-endpoint's program", ApiToken.Scope.RUN)
@@ -137,7 +139,7 @@ def build() -> World:
     leases.answer(answered.key, annotator, Side.FIRST, 700)
     wait_until_idle()
     pair = leases.take(annotator)
-    return World(victim, colleague, bystander, campaign, draft, watched, voter, pair, answered.key, tried)
+    return World(victim, colleague, bystander, manager, campaign, draft, watched, voter, pair, answered.key, tried)
 
 
 @cache

@@ -3,6 +3,7 @@
 from typing import Any
 
 from prefmh_web.setup import yaml_text
+from tests.support.campaigns import MIXTURE
 from tests.support.campaigns import WHOLE as PROTOCOL
 
 LEAST = """version: 1
@@ -35,13 +36,7 @@ WHOLE: dict[str, Any] = {
     "file": {"name": "texts.csv", "sha256": "0" * 64},
     "kernel": {
         "kind": "walk",
-        "kernel": {
-            "kind": "mixture",
-            "parts": [
-                {"weight": 0.5, "kernel": {"kind": "independent"}},
-                {"weight": 0.5, "kernel": {"kind": "neighbours"}},
-            ],
-        },
+        "kernel": MIXTURE,
         "length": [{"weight": 1.0, "length": 3}],
     },
     "rule": {"kind": "n-vote"},

@@ -12,8 +12,8 @@ from prefmh_web.config import json_schema
 from prefmh_web.setup.files import config_in
 from tests.setup.documents import LEAST
 from tests.support.campaigns import SETUPS, TEXTS, wait_until_idle, written_file
+from tests.support.installations import ROOT
 
-ROOT = Path(__file__).parents[2]
 LISTED = LEAST.replace(
     "kind: texts\n  temperature: 1", "kind: catalog\n  objects: texts\n  neighbours: 2\nfile:\n  name: mine.csv"
 ).replace("kind: suffix", "kind: independent")

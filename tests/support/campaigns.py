@@ -94,6 +94,7 @@ from sampler.commands.report.run_files import RunFiles, StateKey
 from sampler.experiments.outputs import table_path
 from sampler.judges import PRESETS
 from tests.support.models import Script, Writer, anything_else, chat_reply, is_vote, port_from, scripted_server
+from tests.support.sampling import mixture
 
 # A hash that takes no time: a quarter of a second for each account of a test is a third of the suite's.
 
@@ -411,13 +412,7 @@ def _forget() -> None:
 # Driving the whole application: campaigns through the real doors, the real server, people who vote.
 
 
-MIXTURE = {
-    "kind": "mixture",
-    "parts": [
-        {"weight": 0.5, "kernel": {"kind": "independent"}},
-        {"weight": 0.5, "kernel": {"kind": "neighbours"}},
-    ],
-}
+MIXTURE = mixture((0.5, "independent"), (0.5, "neighbours"))
 TEXTS = "text,weight\n" + "".join(
     f"The {colour} {thing} stood there.,{1 + place % 3}\n"
     for place, (colour, thing) in enumerate(
@@ -873,13 +868,7 @@ def vote_until_check(browser, campaign) -> Check:
 # Setups of all kinds, each through the doors by which a researcher's own comes about.
 
 
-_SUFFIXES = {
-    "kind": "mixture",
-    "parts": [
-        {"weight": 0.1, "kernel": {"kind": "independent"}},
-        {"weight": 0.9, "kernel": {"kind": "suffix", "cut": "limit"}},
-    ],
-}
+_SUFFIXES = mixture((0.1, "independent"), (0.9, {"kind": "suffix", "cut": "limit"}))
 _OPENINGS = {"kind": "texts", "scenarios": [0, 7], "temperature": 0.9}
 _WRITTEN = {"kind": "model-texts", "model": "A writer", "prompts": ["Tell of the sea.", "No"], "limit": 8}
 _PROMPT = {"system": "You judge.", "user": "{{question}}\n\nA: {{first}}\nB: {{second}}\n\nA or B?"}
@@ -1434,13 +1423,6 @@ def _by_model(votes: str = "sampled", **more: Any) -> dict[str, Any]:
     return {"source": {"kind": "model", "endpoint": MODEL, "temperature": 0.8, "votes": votes, **more}}
 
 
-def _mixture(**parts: float) -> dict[str, Any]:
-    return {
-        "kind": "mixture",
-        "parts": [{"weight": weight, "kernel": {"kind": kind}} for kind, weight in parts.items()],
-    }
-
-
 def _catalog(objects: str, neighbours: int = 3) -> dict[str, Any]:
     return {"kind": "catalog", "objects": objects, "neighbours": neighbours}
 
@@ -1459,7 +1441,8 @@ def _images_file() -> tuple[str, bytes]:
     return "pictures.zip", archive({**pictures, "weights.csv": weights})
 
 
-_BOTH = _mixture(independent=0.3, neighbours=0.7)
+_WRITING = mixture((0.2, "independent"), (0.8, "suffix"))
+_BOTH = mixture((0.3, "independent"), (0.7, "neighbours"))
 _PEOPLE = (_asked("Which is darker?", 2), _asked("Which is better?", 1))
 _TWINS = tuple(_asked("Which is darker?", 2, order=f"proposal-{place}") for place in ("first", "second"))
 _RATED = _asked("How dark is it?", 2, **_by_model())
@@ -1476,12 +1459,12 @@ EXAMPLES: dict[str, Case] = {
     "catalog-texts": Case(_catalog("texts"), _BOTH, _PEOPLE, file=_texts_file()),
     "catalog-molecules": Case(_catalog("molecules"), _BOTH, _PEOPLE, file=_molecules_file()),
     "catalog-images": Case(_catalog("images"), _BOTH, _PEOPLE, file=_images_file()),
-    "texts": Case({"kind": "texts", "scenarios": [3, 14]}, _mixture(independent=0.2, suffix=0.8), _PEOPLE),
+    "texts": Case({"kind": "texts", "scenarios": [3, 14]}, _WRITING, _PEOPLE),
     "molecules": Case({"kind": "molecules"}, {"kind": "fragments"}, _PEOPLE, steps=24),
     "patterns": Case({"kind": "images"}, sampler.PAPER_MIXTURE, _PEOPLE),
     "model-texts": Case(
         {"kind": "model-texts", "model": MODEL, "prompts": ["Write about the sea.", "Write about a cat."], "limit": 12},
-        _mixture(independent=0.2, suffix=0.8),
+        _WRITING,
         _PEOPLE,
     ),
     # One for each rule, and for each way of asking. (N votes in random order: above.)

@@ -486,6 +486,11 @@ class Installation(Processes):
             cursor = connection.execute(sql, values)
             return cursor.fetchall() if cursor.description else []
 
+    def vote_keys(self, campaign: int) -> list[str]:
+        """Return the keys of all stored votes of a campaign."""
+        votes = "SELECT v.key FROM campaigns_vote v JOIN campaigns_judge j ON j.id = v.judge_id"
+        return [str(key) for (key,) in self.query(f"{votes} WHERE j.campaign_id = %s", campaign)]
+
     @contextlib.contextmanager
     def holding(self, table: str, where: str, *values) -> Iterator[None]:
         """Hold the locks of some rows, so that whoever wants to write them has to wait."""
@@ -1202,8 +1207,8 @@ class Desk:
         return self._client.get(f"/campaigns/{campaign}/").raise_for_status().text
 
     def file(self, campaign: int, name: str) -> bytes:
-        """Return a file of a campaign's export."""
-        return self._client.get(f"/campaigns/{campaign}/files/{name}").raise_for_status().content
+        """Return a file, by its address below the campaign's page."""
+        return self._client.get(f"/campaigns/{campaign}/{name}").raise_for_status().content
 
     def press(self, campaign: int, button: str) -> str:
         """Press a button of a campaign's page, by its address; return the page that follows."""

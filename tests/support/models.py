@@ -611,7 +611,7 @@ class Speaking:
     def __call__(self, body: Body) -> Body:
         """Answer a chat; a completion as well, as llama.cpp's own path does."""
         if "n_predict" in body:
-            return _completed(body)
+            return completed(body)
         asked = {"seed": next(self.seeds), "temperature": 1.0} | _PLAIN.get(self.dialect, _of_openai)(body)
         reply = self.judge(asked) if self.judge.is_asked_about_two(asked) else anything_else(asked)
         return _SAID.get(self.dialect, dict)(reply)
@@ -686,7 +686,8 @@ def _as_gemini(reply: Body) -> Body:
     return {"candidates": [candidate], "modelVersion": "m"}
 
 
-def _completed(body: Body) -> Body:
+def completed(body: Body) -> Body:
+    """Answer a completion as llama.cpp does."""
     settings = {"grammar": "", **{name: body[name] for name in ("samplers", "logit_bias", "mirostat", "temperature")}}
     limit = body["n_predict"]
     return {

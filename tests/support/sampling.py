@@ -299,16 +299,6 @@ def reachable(kernel: FragmentMoves, start: str) -> list[str]:
     return sorted(seen)
 
 
-def proposal_matrix(kernel: FragmentMoves, states: list[str]) -> np.ndarray:
-    """Return q(x'|x) at [x, x'], shape (n, n)."""
-    place = {state: i for i, state in enumerate(states)}
-    matrix = np.zeros((len(states), len(states)))
-    for state in states:
-        for reached, chance in kernel.law(state).items():
-            matrix[place[state], place[reached]] = chance
-    return matrix
-
-
 def size_log_p0(law: MoleculeLaw, states: list[str]) -> np.ndarray:
     """Return log p0 up to a constant, shape (n,)."""
     return np.array([law.log_p0(read_molecule(state).molecule) for state in states])
@@ -498,7 +488,7 @@ def learned(space: SmallSpace, editor=None, convention="exact") -> LearnedFragme
     return LearnedFragments(vocabulary, space.law(), editor or FixedEditor(len(vocabulary)), space.add, convention)
 
 
-def q_matrix(kernel: LearnedFragments, states: list[str]) -> np.ndarray:
+def q_matrix(kernel: FragmentMoves | LearnedFragments, states: list[str]) -> np.ndarray:
     """Return q(x'|x) by trying every action, shape (n, n)."""
     return matrix_of(states, [kernel.law(state) for state in states])
 
@@ -678,19 +668,19 @@ def random_language(seed: int) -> tuple[ThreeTokens, np.ndarray]:
 # A campaign's record, as the export writes it: the config, and one list of rows for each CSV file.
 
 
+def mixture(*parts: tuple[float, str | Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the config of a mixture: each part's weight, and its kernel or the kind of that."""
+    kernels = ((weight, {"kind": kernel} if isinstance(kernel, str) else kernel) for weight, kernel in parts)
+    return {"kind": "mixture", "parts": [{"weight": weight, "kernel": kernel} for weight, kernel in kernels]}
+
+
 RecordRow = dict[str, str]
 
 CONTENTS = ("a castle", "a cat", "two\nlines", "42", "a crypt")
 
 CONFIG: dict[str, Any] = {
     "space": {"kind": "catalog", "objects": "texts", "neighbours": 2},
-    "kernel": {
-        "kind": "mixture",
-        "parts": [
-            {"weight": 0.3, "kernel": {"kind": "independent"}},
-            {"weight": 0.7, "kernel": {"kind": "neighbours"}},
-        ],
-    },
+    "kernel": mixture((0.3, "independent"), (0.7, "neighbours")),
     "judges": [{"question": "Which one is more gothic?", "votes": 3}, {"question": "Which is kinder?", "votes": 2}],
     "chains": 2,
     "steps": 25,

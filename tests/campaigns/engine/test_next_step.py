@@ -9,7 +9,7 @@ from prefmh_web.campaigns import tasks
 from prefmh_web.campaigns.engine import leases, sql
 from prefmh_web.campaigns.frozen import plan_of
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Side, Vote
-from tests.support.campaigns import assert_record_is_whole, assert_replay_passes, export_to, make_campaign, make_config
+from tests.support.campaigns import assert_record_is_whole, make_campaign, make_config
 
 ONE_VOTE = [{"question": "Which is darker?", "votes": 1}]
 
@@ -39,17 +39,6 @@ def test_the_next_pair_of_a_list_is_there_when_the_vote_is(campaign, person):
         # No task runs before the commit.
         [after] = open_steps(campaign)
     assert after > before
-
-
-def test_a_whole_chain_is_voted_to_its_end_and_its_export_replays(campaign, person, idle_tasks, tmp_path):
-    while lease := leases.take(person):
-        leases.answer(lease.key, person, Side.SECOND if lease.comparison.step % 3 else Side.FIRST, None)
-        # Of steps that nobody need vote on, many may come one after the other.
-        idle_tasks()
-    campaign.refresh_from_db()
-    assert campaign.status == Campaign.Status.FINISHED
-    assert_record_is_whole(campaign)
-    assert_replay_passes(export_to(campaign, tmp_path))
 
 
 def test_of_steps_that_need_no_vote_a_task_takes_over_after_some(researcher, idle_tasks):

@@ -12,7 +12,7 @@ from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import changes
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Membership, Side
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Side
 from prefmh_web.recruiters import ANYBODY
 from sampler import Record, read_record
 from sampler.diagnostics.report import diagnose
@@ -131,7 +131,7 @@ def test_a_budget_must_cover_the_longer_chains(researcher, idle_tasks):
     assert draft.config_data["steps"] == STEPS + 1
 
 
-def test_the_owner_extends_on_the_campaigns_page(client, researcher, short, django_user_model):
+def test_the_owner_extends_on_the_campaigns_page(client, researcher, short):
     client.force_login(researcher)
     path = short.get_absolute_url()
     assert "Extend the campaign" in client.get(f"{path}setup/").content.decode()
@@ -139,11 +139,6 @@ def test_the_owner_extends_on_the_campaigns_page(client, researcher, short, djan
     assert "Each chain walks 7 steps now." in told
     told = client.post(f"{path}extend/", {"steps": "many"}, follow=True).content.decode()
     assert "Further steps of each chain: Enter a whole number. Nothing was changed." in told
-    friend = django_user_model.objects.create_user("grace")
-    Membership.objects.create(campaign=short, user=friend, role=Membership.Role.MANAGER)
-    client.force_login(friend)
-    assert "Extend the campaign" not in client.get(f"{path}setup/").content.decode()
-    assert client.post(f"{path}extend/", {"steps": "3"}).status_code in (403, 404)
     assert short.events.filter(kind="extended").count() == 1
 
 

@@ -7,15 +7,9 @@ import numpy as np
 import pytest
 
 from sampler import Catalog, ConfigError, Independent, Mixture, Neighbours, parse_config
-from tests.support.sampling import PATH
+from tests.support.sampling import PATH, mixture
 
-MIXTURE = {
-    "kind": "mixture",
-    "parts": [
-        {"weight": 0.25, "kernel": {"kind": "independent"}},
-        {"weight": 0.75, "kernel": {"kind": "neighbours"}},
-    ],
-}
+MIXTURE = mixture((0.25, "independent"), (0.75, "neighbours"))
 GOOD = {
     "space": {"kind": "catalog", "objects": "texts", "neighbours": 4},
     "kernel": {"kind": "neighbours"},
@@ -29,10 +23,6 @@ GOOD = {
 }
 COMPONENTS = ["independent", "neighbours", "fragments", "suffix", "crank-nicolson"]
 APART = Catalog(np.ones(4), ((1,), (0,), (3,), (2,)))
-
-
-def mixture_of(*parts):
-    return {"kind": "mixture", "parts": list(parts)}
 
 
 def changed(path, value):
@@ -72,7 +62,7 @@ def test_a_question_loses_the_white_space_around_it():
         (["kernel"], "neighbours", "kernel"),
         (["kernel"], {**MIXTURE, "parts": MIXTURE["parts"][:1]}, "kernel.parts"),
         (["kernel", "radius"], 2, "kernel.radius"),
-        (["kernel"], mixture_of({"weight": 2, "kernel": {"kind": "neighbours"}}), "kernel.parts.0.weight"),
+        (["kernel"], mixture((2, "neighbours")), "kernel.parts.0.weight"),
         (["space", "kind"], "sphere", "space.kind"),
         (["space"], {"kind": "molecules", "start": "C1CC"}, "space.start"),
         (["judges"], [], "judges"),
@@ -97,7 +87,7 @@ def test_a_bad_field_is_named_by_its_path(path, value, problem):
     ("kernel", "path", "accepted"),
     [
         ({"kind": "teleport"}, "kernel.kind", [*COMPONENTS, "mixture", "walk"]),
-        (mixture_of({"weight": 1, "kernel": MIXTURE}), "kernel.parts.0.kernel.kind", COMPONENTS),
+        (mixture((1, MIXTURE)), "kernel.parts.0.kernel.kind", COMPONENTS),
     ],
 )
 def test_an_unknown_kind_is_told_what_would_be_accepted(kernel, path, accepted):
@@ -146,7 +136,7 @@ def test_such_a_kernel_is_not_built_on_a_catalog_without_a_graph(kernel):
 
 @pytest.mark.parametrize(
     "kernel",
-    [{"kind": "neighbours"}, {"kind": "mixture", "parts": [{"weight": 1, "kernel": {"kind": "neighbours"}}]}],
+    [{"kind": "neighbours"}, mixture((1, "neighbours"))],
     ids=["neighbours", "mixture of neighbours alone"],
 )
 def test_moves_that_cannot_reach_every_item_are_refused_at_build(kernel):

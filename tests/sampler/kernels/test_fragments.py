@@ -20,7 +20,7 @@ from tests.support.sampling import (
     check_long_run,
     check_rows,
     log_base_ratio,
-    proposal_matrix,
+    q_matrix,
     size_log_p0,
     target,
     tried_add,
@@ -60,7 +60,7 @@ def solved(name):
     """Return the states of a small space, log p0 and q."""
     space = SMALL_SPACES[name]
     states = space.reachable()
-    return states, size_log_p0(space.law(), states), proposal_matrix(space.kernel(), states)
+    return states, size_log_p0(space.law(), states), q_matrix(space.kernel(), states)
 
 
 def every_action(space, kernel, state):

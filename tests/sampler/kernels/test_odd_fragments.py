@@ -7,7 +7,7 @@ from sampler.exact import imbalance, transitions_of
 from sampler.kernels.fragments import FragmentMoves
 from sampler.spaces.molecules.graph import canonical_state, read_molecule
 from tests.sampler.kernels.test_fragments import every_action
-from tests.support.sampling import SmallSpace, check_balance, check_rows, plain, proposal_matrix, size_log_p0, target
+from tests.support.sampling import SmallSpace, check_balance, check_rows, plain, q_matrix, size_log_p0, target
 
 # Of these, clean-up rewrites phosphorus(V) beside a double bond and iodine(V); the others are odd in other ways.
 ODD_SPACES = {
@@ -54,7 +54,7 @@ every_odd_space = pytest.mark.parametrize("name", ODD_SPACES)
 def check_space(space: SmallSpace) -> None:
     """Check q, the claims of every action, and that the chain they make leaves p0 as it is."""
     kernel, states = space.kernel(), space.reachable()
-    log_p0, q = size_log_p0(space.law(), states), proposal_matrix(kernel, states)
+    log_p0, q = size_log_p0(space.law(), states), q_matrix(kernel, states)
     assert [canonical_state(state) for state in states] == states
     check_rows(q)
     ratios, drawn = claims(space, kernel, states)

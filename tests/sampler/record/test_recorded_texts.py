@@ -8,11 +8,11 @@ import pytest
 from sampler import Record, parse_config, replay, tables
 from sampler.record.differences import step_key
 from sampler.spaces.texts.grammar import Grammar
-from tests.support.sampling import Voters, row_of, run_campaign
+from tests.support.sampling import Voters, mixture, row_of, run_campaign
 
 MODEL = Grammar({"story": ["[a|b][c|d][e|f][g|h]", "[i|j][k|l]", "m"]})
-FRESH, SUFFIX = {"kind": "independent"}, {"kind": "suffix"}
-MIXED = {"kind": "mixture", "parts": [{"weight": 0.2, "kernel": FRESH}, {"weight": 0.8, "kernel": SUFFIX}]}
+SUFFIX = {"kind": "suffix"}
+MIXED = mixture((0.2, "independent"), (0.8, SUFFIX))
 BY_LENGTH = {"kind": "suffix", "cut": "length"}
 LENGTHS = [{"weight": 0.5, "length": 1}, {"weight": 0.5, "length": 3}]
 KERNELS = {
