@@ -14,12 +14,7 @@ import sampler
 from sampler.commands import main
 from tests.experiments.test_kills import writes_and_judges
 from tests.support.installations import Site
-from tests.support.models import (
-    READS,
-    Script,
-    declared,
-    scripted_server,
-)
+from tests.support.models import READS, Script, declared, scripted_server
 
 METHODS = ("quest-0.1", "pointwise", "pref")
 DIRECTIONS = ("de-en", "en-de")

@@ -117,10 +117,7 @@ def test_a_tally_refuses_an_unknown_judge(judge):
 MANY = {
     "drawn one by one": ({"kind": "images"}, {"kind": "crank-nicolson", "beta": 0.3}),
     "drawn together": ({"kind": "texts", "scenarios": [0, 3]}, {"kind": "suffix", "cut": "length"}),
-    "drawn by several kernels": (
-        {"kind": "texts"},
-        mixture((0.4, "independent"), (0.6, "suffix")),
-    ),
+    "drawn by several kernels": ({"kind": "texts"}, mixture((0.4, "independent"), (0.6, "suffix"))),
 }
 
 

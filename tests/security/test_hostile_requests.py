@@ -249,12 +249,7 @@ def test_a_body_no_page_sends_changes_nothing(world, path, body):
     client = world.voter if path.startswith("/join/") else browser_of(world.victim)
     address = path.format(world.campaign.pk, world.token, number_of(world.pair.annotator))
     media_type, content = BODIES[body]
-    answer = client.generic(
-        "POST",
-        address,
-        content,
-        content_type=media_type,
-    )
+    answer = client.generic("POST", address, content, content_type=media_type)
     # 200 and 302: the form again, or the page that says what was wrong with it.
     assert answer.status_code in {200, 302, 400, 404, 415}
 

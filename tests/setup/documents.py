@@ -34,11 +34,7 @@ WHOLE: dict[str, Any] = {
         "context": [{"column": "source", "label": "Source"}],
     },
     "file": {"name": "texts.csv", "sha256": "0" * 64},
-    "kernel": {
-        "kind": "walk",
-        "kernel": MIXTURE,
-        "length": [{"weight": 1.0, "length": 3}],
-    },
+    "kernel": {"kind": "walk", "kernel": MIXTURE, "length": [{"weight": 1.0, "length": 3}]},
     "rule": {"kind": "n-vote"},
     "judges": [
         {"question": "Which is darker?", "votes": 2},

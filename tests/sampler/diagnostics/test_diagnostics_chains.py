@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 from arviz_stats.base import array_stats
 
-from sampler.diagnostics import (
-    by_target,
-    convergence,
-    equal_lengths,
-    total_variation,
-)
+from sampler.diagnostics import by_target, convergence, equal_lengths, total_variation
 
 
 def autoregressive(rng, chains, draws, rho):

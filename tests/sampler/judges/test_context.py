@@ -1,11 +1,6 @@
 """What columns of a list add to a prompt: above the objects what they have in common, with each what it has alone."""
 
-from sampler.judges import (
-    ContextLine,
-    Exhibit,
-    pairwise_prompt,
-    shared_context,
-)
+from sampler.judges import ContextLine, Exhibit, pairwise_prompt, shared_context
 
 
 def lines(**cells: str) -> tuple[ContextLine, ...]:
