@@ -62,11 +62,3 @@ def test_a_pair_that_was_voted_on_cannot_be_reported_any_more(voter, campaign):
     wait_until_idle()
     assert Vote.objects.count() == 1
     assert not Event.objects.filter(kind="reported").exists()
-
-
-def test_nobody_reports_the_pair_of_somebody_else(voter, campaign):
-    key = pair_of(voter, campaign)
-    other = browser_of(None)
-    other.post(invitation_path(campaign))
-    assert other.post(report_on(campaign, key), SAID).status_code == 404
-    assert pair_of(voter, campaign) == key

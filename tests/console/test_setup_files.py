@@ -132,16 +132,6 @@ def test_a_zip_with_a_harmless_neighbour_is_imported(signed_in):
     assert send(signed_in, zipped(lambda packed: packed.writestr("folder/notes.txt", "x")), "s.zip").status_code == 302
 
 
-def test_a_duplicate_is_a_draft_of_the_same_setup(signed_in, researcher):
-    before = SETUPS["started"](researcher)
-    answer = signed_in.post(reverse("console:duplicate", args=[before.pk]))
-    after = Campaign.objects.order_by("-pk").first()
-    assert answer.url == after.get_absolute_url()
-    assert (after.name, after.is_draft) == ("Copy of An earlier one", True)
-    wait_until_idle()
-    assert "This is a copy of “An earlier one”" in signed_in.get(answer.url).content.decode()
-
-
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(st.data())
 def test_a_damaged_zip_becomes_a_draft_or_is_told_in_sentences(signed_in, data):

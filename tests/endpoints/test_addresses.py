@@ -194,7 +194,7 @@ def test_the_address_that_was_checked_is_the_one_that_is_called(monkeypatch, set
     port = httpx.URL(script.url).port
     asked = resolver(monkeypatch, ["127.0.0.1"], ["169.254.169.254"])
     with Client(Target(f"http://models.example.org:{port}", "tiny", "vllm")) as client:
-        client.post("/chat/completions", _body(), dict)
+        client.chat(ASK, temperature=1.0, seed=1)
     assert asked == ["models.example.org"]
     assert script.headers[0]["Host"] == f"models.example.org:{port}"
 
@@ -204,7 +204,7 @@ def test_an_address_where_nobody_listens_is_passed_over(monkeypatch, settings, s
     settings.ENDPOINT_ALLOW_PRIVATE = ["127.0.0.0/8"]
     resolver(monkeypatch, ["127.0.0.2", "127.0.0.1"])
     with Client(Target(f"http://models.example.org:{httpx.URL(script.url).port}", "tiny", "vllm")) as client:
-        client.post("/chat/completions", _body(), dict)
+        client.chat(ASK, temperature=1.0, seed=1)
     assert len(script.requests) == 1
 
 
@@ -225,10 +225,5 @@ def test_proxies_of_the_environment_are_not_used(monkeypatch, local_allowed, scr
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
     with Client(Target(script.url, "tiny")) as client:
-        client.post("/chat/completions", _body(), dict)
+        client.chat(ASK, temperature=1.0, seed=1)
     assert len(script.requests) == 1
-
-
-def _body() -> dict:
-    prompt = "the dark house or the red moon"
-    return {"messages": [{"role": "user", "content": prompt}], "temperature": 1.0, "seed": 1}

@@ -12,7 +12,6 @@ from prefmh_web.accounts.roles import make_researcher
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Judge, Vote
 from prefmh_web.endpoints.models import Endpoint
 from tests.campaigns.record.test_export import rewrite
-from tests.flows.test_model_costs import registered
 from tests.support import campaigns
 from tests.support.campaigns import (
     assert_record_is_whole,
@@ -22,6 +21,7 @@ from tests.support.campaigns import (
     make_campaign,
     make_config,
     make_draft,
+    registered,
     table,
     vote_until_finished,
 )
@@ -127,7 +127,7 @@ def script():
 
 @pytest.fixture
 def endpoint(researcher, script, settings) -> Endpoint:
-    return registered(researcher, script, settings)
+    return registered(researcher, script.url, settings)
 
 
 def by_model() -> dict:

@@ -19,8 +19,15 @@ from prefmh_web.campaigns.models import Campaign, Vote
 from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from tests.console.test_endpoints import signed_in
-from tests.flows.test_model_costs import JUDGE, by_model, registered
-from tests.support.campaigns import assert_record_is_whole, assert_replay_passes, export_to, make_config, make_draft
+from tests.flows.test_model_costs import JUDGE, by_model
+from tests.support.campaigns import (
+    assert_record_is_whole,
+    assert_replay_passes,
+    export_to,
+    make_config,
+    make_draft,
+    registered,
+)
 from tests.support.models import (
     KnownJudge,
     Speaking,
@@ -171,7 +178,7 @@ def campaign(researcher, client, settings, idle_tasks):
         with scripted_server(answer) as script:
             script.pages["/version"] = status(404)
             fields = {"dialect": dialect, "dialect_is_declared": True, "thinking_tokens": thinking}
-            registered(researcher, script, settings, profile=profile or {}, **fields)
+            registered(researcher, script.url, settings, profile=profile or {}, **fields)
             made = make_draft(researcher, config=config.model_dump(mode="json"))
             lifecycle.start(made)
             idle_tasks()

@@ -17,7 +17,6 @@ import pytest
 
 from prefmh_web.endpoints.breaker import FIRST_PAUSE_S, LONGEST_PAUSE_S
 from tests.support import servers
-from tests.support.campaigns import LINES
 from tests.support.installations import (
     VARIABLES,
     Desk,
@@ -28,13 +27,11 @@ from tests.support.installations import (
     judged_by,
     wait_for,
 )
-from tests.support.models import KnownJudge
 
 CHAINS, STEPS, AT_ONCE = 12, 4, 36
 STRETCH_S = float(os.environ.get("FAULT_STRETCH_S", "40"))
 RETRY_AFTER_S = 6
 LEAN = 0.2
-ANOTHER_TOKEN = {"A": "\u2581A", "B": "\u2581B"}
 FAULTS = {
     "hangs": {"kind": "hang", "lasts_s": 10},
     "trickles": {"kind": "trickle", "lasts_s": 10},
@@ -42,13 +39,7 @@ FAULTS = {
     "out-of-order": {"kind": "error", "lasts_s": STRETCH_S},
     "asks-to-wait": {"kind": "limit", "lasts_s": 15, "retry_after": str(RETRY_AFTER_S)},
     "refuses": {"kind": "limit", "lasts_s": 10},
-    "another-model": {"kind": "rename"},
-    "another-tokenizer": {"kind": "retokenize", "tokens": ANOTHER_TOKEN, "after": 10},
 }
-# Those that end by themselves, for everybody who asks.
-PASSING = [name for name, fault in FAULTS.items() if fault.get("lasts_s")]
-# Those that come to their end without a hand from anybody.
-UNAIDED = [name for name in FAULTS if name != "another-model"]
 # Those of which the circuit breaker knows nothing but that they fail.
 BREAKS = ["hangs", "trickles", "resets", "out-of-order"]
 # Replies that count for nothing, as a share of the votes.
@@ -63,13 +54,6 @@ SLOTS = 1024
 _VOTES = """
     SELECT count(*), count(v.number), count(DISTINCT (v.comparison_id, v.judge_id, v.slot)) FROM campaigns_vote v
     JOIN campaigns_judge j ON j.id = v.judge_id WHERE j.campaign_id = %s
-"""
-_NAMES = """
-    SELECT DISTINCT i.model FROM campaigns_vote v JOIN campaigns_replyidentity i ON i.id = v.identity_id
-    JOIN campaigns_judge j ON j.id = v.judge_id WHERE j.campaign_id = %s
-"""
-_DRAWN_FROM = """
-    SELECT v.preference FROM campaigns_vote v JOIN campaigns_judge j ON j.id = v.judge_id WHERE j.campaign_id = %s
 """
 
 
@@ -118,10 +102,7 @@ def desk(site) -> Iterator[Desk]:
 @pytest.fixture(scope="module")
 def studies(site, asking, desk) -> dict[str, int]:
     """The campaigns of all faults, started: they go on side by side."""
-    ways = {"another-tokenizer": "log-probabilities"}
-    configs = [
-        {"judges": [judged_by(name, ways.get(name, "sampled"))], "chains": CHAINS, "steps": STEPS} for name in FAULTS
-    ]
+    configs = [{"judges": [judged_by(name)], "chains": CHAINS, "steps": STEPS} for name in FAULTS]
     made = site.make_campaigns(*configs, start=False)
     found = {name: campaign for name, (campaign, _) in zip(FAULTS, made, strict=True)}
     for campaign in found.values():
@@ -152,16 +133,12 @@ def finish(site: Installation, campaign: int, seconds: float = 150) -> Votes:
     return votes
 
 
-def assert_little_was_wasted(models: FaultyModels, name: str, votes: Votes, beside: int = 0) -> None:
-    """Of all replies that came to their end, no more than a few did not become a vote that counted.
-
-    Args:
-        beside: replies that may have been lost besides.
-    """
-    assert models.count(name, "answered") <= votes.counted * (1 + MOST_WASTE) + beside
+def assert_little_was_wasted(models: FaultyModels, name: str, votes: Votes, lost: int = 0) -> None:
+    """Of all replies that came to their end, no more than a few did not become a vote that counted, nor were lost."""
+    assert models.count(name, "answered") <= votes.counted * (1 + MOST_WASTE) + lost
 
 
-@pytest.mark.parametrize("name", PASSING)
+@pytest.mark.parametrize("name", FAULTS)
 def test_a_campaign_goes_on_by_itself_when_its_server_is_well_again(site, models, studies, name):
     votes = finish(site, studies[name], 150 + 3 * FAULTS[name]["lasts_s"])
     struck = [event for event in models.events(name) if event.fault and event.what == "arrived"]
@@ -201,44 +178,8 @@ def test_a_server_that_refuses_without_a_word_is_not_asked_in_a_loop(site, model
     assert 0 < refused <= 2 * AT_ONCE + 2 * FAULTS["refuses"]["lasts_s"]
 
 
-def test_another_model_stops_the_judge_until_the_researcher_accepts_it(site, models, studies, desk):
-    campaign = studies["another-model"]
-    sentence = "the server now answers as “another”, and has been asked as “m”"
-    wait_for(lambda: sentence in desk.page(campaign), "the page says that the model has changed", 120)
-    wait_for(lambda: models.count("another-model", "now") == 0, "nothing under way")
-    before = votes_of(site, campaign)
-    seen = models.count("another-model", "answered")
-    time.sleep(12)  # Two sweeps: what nobody may ask stays unasked.
-    assert models.count("another-model", "answered") == seen
-    assert votes_of(site, campaign) == before
-    assert "This model is no longer asked about" in desk.page(campaign)
-    page = desk.press(campaign, "judges/accept")
-    assert "The new model is used from now on" in page
-    votes = finish(site, campaign)
-    assert_little_was_wasted(models, "another-model", votes, beside=AT_ONCE)
-    assert {name for (name,) in site.query(_NAMES, campaign)} == {"m", "another"}
-
-
-def test_labels_that_become_other_tokens_are_sampled_from_then_on(site, models, studies):
-    name = "another-tokenizer"
-    votes = finish(site, studies[name])
-    logged = site.query(_DRAWN_FROM, studies[name])
-    drawn = [preference for (preference,) in logged if preference is not None]
-    assert 0 < len(drawn) < votes.stored
-    chances = known_chances()
-    assert all(min(abs(preference - chance) for chance in chances) < 1e-9 for preference in drawn)
-    # Each pair is looked at once in each order before it is sampled.
-    assert_little_was_wasted(models, name, votes, beside=2 * CHAINS * STEPS)
-
-
-def known_chances() -> set[float]:
-    """Return every probability of a vote that the servers' model has."""
-    judge = KnownJudge({line: (place - 5.5) / 8 for place, line in enumerate(LINES)}, LEAN)
-    return {judge.preference(x, y, 1.0, first) for x in LINES for y in LINES if x != y for first in (True, False)}
-
-
 def test_the_records_of_all_of_them_are_whole_and_replay(site, studies):
-    for name in UNAIDED:
+    for name in FAULTS:
         finish(site, studies[name])
     site.assert_record_is_whole_and_replays(*studies.values())
 
@@ -263,7 +204,7 @@ class Force:
 
 
 def test_nothing_is_lost_or_doubled_by_force(site, models, asking, studies, desk):
-    for name in UNAIDED:
+    for name in FAULTS:
         finish(site, studies[name])
     judged = {"judges": [judged_by("slow")], "chains": FORCE_CHAINS, "steps": FORCE_STEPS}
     [(campaign, _)] = site.make_campaigns(judged, start=False)
@@ -287,7 +228,7 @@ def test_nothing_is_lost_or_doubled_by_force(site, models, asking, studies, desk
     force.strike(restart_all, UNDER_WAY)
     wait_for(lambda: is_ready(site.urls[0]), "the web process ready again")
     votes = finish(site, campaign, 240)
-    assert models.count("slow", "answered") <= votes.counted * (1 + MOST_WASTE) + force.lost
+    assert_little_was_wasted(models, "slow", votes, force.lost)
     site.look_after(site.beat)
     asking.assert_runs()
     site.assert_record_is_whole_and_replays(campaign)

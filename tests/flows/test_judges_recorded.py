@@ -28,7 +28,7 @@ from prefmh_web.operations import doctor
 from sampler.judges import PromptTemplate
 from tests.console.test_pages import form
 from tests.flows.test_judges_at_start import anthropic, campaign, judge_in
-from tests.flows.test_model_costs import JUDGE, QUESTION, by_model, draft, endpoint, registered, script, started
+from tests.flows.test_model_costs import JUDGE, QUESTION, by_model, draft, endpoint, script, started
 from tests.flows.test_models_judge import make
 from tests.security.world import browser_of
 from tests.support.campaigns import (
@@ -37,6 +37,7 @@ from tests.support.campaigns import (
     export_to,
     make_config,
     make_draft,
+    registered,
     table,
 )
 from tests.support.models import Script, anything_else, chat_reply, scripted_server, status, votes_asked
@@ -195,6 +196,7 @@ TAMPERINGS = {
     "temperature": lambda judge: judge["request"].update(temperature=0.1),
     "endpoint": lambda judge: judge.update(endpoint="Another"),
     "prompt": lambda judge: judge["prompt"].update(opening="Question: Which is lighter?"),
+    "prompt_version": lambda judge: judge.update(prompt_version="0" * 8),
     "reply": lambda judge: judge["identities"].clear(),
 }
 
@@ -307,22 +309,15 @@ def test_the_preview_shows_both_orders_the_version_and_no_key(researcher, endpoi
     assert script.requests == []
 
 
-def test_a_record_replays_and_one_with_a_changed_prompt_does_not(researcher, endpoint, idle_tasks, tmp_path):
+def test_a_record_holds_the_researchers_own_prompt_and_replays(researcher, endpoint, idle_tasks, tmp_path):
     campaign = started(idle_tasks, draft(researcher, own(system=SYSTEM)))
     path = export_to(campaign, tmp_path)
     assert_replay_passes(path)
     assert_record_is_whole(campaign)
-    files = files_of(path)
-    (judge,) = json.loads(files["judges.json"])
+    (judge,) = judges_of(path)
     version = PromptTemplate(system=SYSTEM, user=PAIR).version
     assert (judge["prompt"]["template"], judge["prompt_version"]) == ({"system": SYSTEM, "user": PAIR}, version)
     assert version in browser_of(researcher).get(campaign.get_absolute_url()).content.decode()
-    for changed in (b"The letter (A or B)", b'"prompt_version": "', b"careful judge"):
-        judges = files["judges.json"].replace(changed, changed + b"x", 1)
-        other = write(files | {"judges.json": judges}, tmp_path / "changed.zip")
-        with pytest.raises(CommandError, match="difference"):
-            call_command("replay", str(other), stdout=(out := io.StringIO()))
-        assert "prompt" in out.getvalue()
 
 
 HOSTILE = "<script>alert(1)</script> A. Answer B!\0 =HYPERLINK(1)"
@@ -414,7 +409,7 @@ def judged(researcher, settings, idle_tasks, client):
         )  # fmt: skip
         with scripted_server(answer) as script:
             script.pages["/version"] = status(404)
-            registered(researcher, script, settings, dialect=dialect, dialect_is_declared=True)
+            registered(researcher, script.url, settings, dialect=dialect, dialect_is_declared=True)
             made = make_draft(researcher, file=MOLECULES, filename="molecules.csv",
                               config=sampler.parse_config(config).model_dump(mode="json"))  # fmt: skip
             page = client.get(made.get_absolute_url()).content.decode()

@@ -16,7 +16,6 @@ from prefmh_web.campaigns import lifecycle, tasks
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Event, ModelUsage, Side, Vote
-from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
 from tests.support.campaigns import (
     TEXTS,
@@ -26,6 +25,7 @@ from tests.support.campaigns import (
     export_to,
     make_config,
     make_draft,
+    registered,
     set_caps,
     table,
 )
@@ -48,14 +48,7 @@ def script():
 
 @pytest.fixture
 def endpoint(researcher, script, settings) -> Endpoint:
-    return registered(researcher, script, settings, **PRICES)
-
-
-def registered(owner, script: Script, settings, name: str = "A model", **fields) -> Endpoint:
-    settings.ENDPOINT_ALLOWED_HOSTS = ["127.0.0.1"]
-    settings.ENDPOINT_ALLOW_PRIVATE = ["127.0.0.0/8"]
-    fields = {"base_url": script.url, "model": "tiny", "dialect": Dialect.VLLM} | fields
-    return Endpoint.objects.create(owner=owner, name=name, **fields)
+    return registered(researcher, script.url, settings, **PRICES)
 
 
 def by_model(votes: str = "sampled", budget: int = 3, question: str = QUESTION, **source) -> dict:
@@ -80,7 +73,7 @@ def started(idle_tasks, campaign: Campaign) -> Campaign:
 
 def written(owner, script: Script, settings, **fields) -> Campaign:
     """Return a draft whose texts the server writes, for people to compare."""
-    registered(owner, script, settings, **PRICES)
+    registered(owner, script.url, settings, **PRICES)
     space = {"kind": "model-texts", "model": "A model", "prompts": ["Write about the sea."], "limit": 8}
     judges = [{"question": QUESTION, "votes": 1}]
     config = make_config(space=space, kernel={"kind": "independent"}, judges=judges, chains=2, steps=6)

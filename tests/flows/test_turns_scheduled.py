@@ -9,11 +9,10 @@ import pytest
 import sampler
 from prefmh_web.campaigns.model_judges.scheduling import Scheduler
 from prefmh_web.campaigns.models import Campaign, Vote
-from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.gates import Gates
-from prefmh_web.endpoints.models import Endpoint, Usage
+from prefmh_web.endpoints.models import Usage
 from prefmh_web.transport import publishing
-from tests.support.campaigns import TEXTS, assert_record_is_whole, make_campaign, make_config
+from tests.support.campaigns import TEXTS, assert_record_is_whole, make_campaign, make_config, registered
 from tests.support.models import KnownJudge, Script, is_vote, scripted_server
 
 JUDGE_TASK = "prefmh_web.campaigns.tasks.judge"
@@ -50,17 +49,8 @@ def slow() -> Slow:
 
 @pytest.fixture
 def script(slow, settings, researcher) -> Iterator[Script]:
-    settings.ENDPOINT_ALLOWED_HOSTS = ["127.0.0.1"]
-    settings.ENDPOINT_ALLOW_PRIVATE = ["127.0.0.0/8"]
     with scripted_server(slow) as script:
-        Endpoint.objects.create(
-            owner=researcher,
-            name="A model",
-            base_url=script.url,
-            model="tiny",
-            dialect=Dialect.VLLM,
-            concurrency=AT_ONCE,
-        )
+        registered(researcher, script.url, settings, concurrency=AT_ONCE)
         yield script
 
 

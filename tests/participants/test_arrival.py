@@ -138,13 +138,6 @@ def test_people_of_named_campaigns_may_not_come_again(study, researcher):
     assert Participation.objects.count() == 3
 
 
-def test_two_owners_never_share_a_participant(study, django_user_model):
-    other = recruited_campaign(django_user_model.objects.create_user("eve"), excluded=())
-    for campaign in (study, other):
-        arrive(campaign, prolific("anna"))
-    assert Participant.objects.count() == 2
-
-
 def test_of_many_pages_that_bring_one_person_at_once_all_are_that_person(study):
     path, ready, statuses = invitation_path(study), threading.Barrier(8), []
 

@@ -73,6 +73,8 @@ def test_a_thief_who_has_joined_gets_nothing_of_another_persons_pair(world):
     before = digest()
     for choice in ("first", "second", "skip"):
         assert thief.post(world.vote_path, {"choice": choice, "lease": world.pair.key}).status_code == 404
+    report = {"reason": "upsetting", "words": "mine"}
+    assert thief.post(f"/join/{world.token}/report/{world.pair.key}/", report).status_code == 404
     for side in ("first", "second"):
         assert thief.get(f"/pairs/{world.pair.key}/{side}/").status_code == 403
     wait_until_idle()

@@ -32,6 +32,13 @@ def test_a_duplicate_has_the_same_setup_and_its_own_name_and_seed(name, research
     )
 
 
+def test_the_button_on_the_campaigns_page_makes_one(researcher, client):
+    before = SETUPS["base"](researcher)
+    client.force_login(researcher)
+    page = client.post(reverse("console:duplicate", args=[before.pk]), follow=True).content.decode()
+    assert f"This is a copy of “{before.name}”" in page
+
+
 def test_each_has_its_own_file(researcher):
     before = SETUPS["listed"](researcher)
     after = copied(before, researcher)
@@ -86,7 +93,7 @@ def test_no_pilot_is_made_where_no_crowd_votes(name, researcher, client):
     assert "Run a pilot" not in client.get(campaign.get_absolute_url()).content.decode()
 
 
-def test_the_button_on_the_drafts_page_makes_one(researcher, client, idle_tasks):
+def test_the_button_on_the_drafts_page_makes_a_pilot(researcher, client, idle_tasks):
     draft = make_draft(researcher)
     idle_tasks()
     client.force_login(researcher)

@@ -423,6 +423,10 @@ LINES = [line.rsplit(",", 1)[0] for line in TEXTS.splitlines()[1:]]
 """The texts themselves."""
 
 
+PICTURES = archive({f"{number}.png": picture((number * 20, 90, 30)) for number in range(4)})
+OF_PICTURES = {"kind": "catalog", "objects": "images", "neighbours": 2}
+
+
 def wait_until_idle(timeout: float = 120) -> None:
     """Return once no task is queued or running, those that tasks queue included.
 
@@ -701,14 +705,17 @@ def rating_script() -> Iterator[Script]:
         yield script
 
 
-@pytest.fixture(name="endpoint")
-def rating_endpoint(researcher, script, settings) -> Endpoint:
+def registered(owner, url: str, settings, name: str = "A model", **fields) -> Endpoint:
+    """Return an endpoint for a server on this machine, which may be called."""
     settings.ENDPOINT_ALLOWED_HOSTS = ["127.0.0.1"]
     settings.ENDPOINT_ALLOW_PRIVATE = ["127.0.0.0/8"]
-    endpoint = Endpoint(owner=researcher, name="A model", base_url=script.url, model="tiny", dialect=Dialect.VLLM)
-    endpoint.full_clean()
-    endpoint.save()
-    return endpoint
+    fields = {"model": "tiny", "dialect": Dialect.VLLM} | fields
+    return Endpoint.objects.create(owner=owner, name=name, base_url=url, **fields)
+
+
+@pytest.fixture(name="endpoint")
+def rating_endpoint(researcher, script, settings) -> Endpoint:
+    return registered(researcher, script.url, settings)
 
 
 def rated_config(form: str = "separate", questions=TWO, **changes) -> dict:

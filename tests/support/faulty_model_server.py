@@ -18,7 +18,7 @@ import struct
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -34,18 +34,16 @@ class Fault:
     """One thing that goes wrong.
 
     Args:
-        kind: hang, trickle, reset, error, limit, rename or retokenize.
+        kind: hang, trickle, reset, error or limit.
         after: how many votes are answered before it begins.
         lasts_s: how long it goes on; for ever where that is 0.
         retry_after: of a limit: what its header says; none is sent where it is empty.
-        tokens: of retokenize: which token stands for each label from then on.
     """
 
     kind: str
     after: int = 20
     lasts_s: float = 0.0
     retry_after: str = ""
-    tokens: dict[str, str] = field(default_factory=dict)
 
 
 class Connection:
@@ -106,7 +104,6 @@ class Server:
         self._latency_s = float(plan.get("latency_s", 0.05))
         self._judge = KnownJudge(plan.get("scores", {}), plan.get("lean", 0.0))
         self._model = plan.get("model", "m")
-        self._tokens: dict[str, str] = {}
         self._faults = [Fault(**fault) for fault in plan.get("faults", ())]
         self._began: float | None = None
         self._log = log
@@ -136,8 +133,6 @@ class Server:
         return 200
 
     async def _faulty(self, connection: Connection, fault: Fault, body: dict[str, Any]) -> int:
-        if fault.kind in ("rename", "retokenize"):
-            return await self._well(connection, body)
         if fault.kind == "error":
             await connection.send(500, {"error": "out of order"})
             return 500
@@ -152,9 +147,6 @@ class Server:
         """Return what is wrong now; begin what is due, and leave what is over."""
         if self._began is None and self._faults and self.count["answered"] >= self._faults[0].after:
             self._began = time.monotonic()
-            if self._faults[0].kind == "rename":
-                self._model = "another"
-            self._tokens = self._faults[0].tokens
         if self._began is None:
             return None
         if (lasts := self._faults[0].lasts_s) and time.monotonic() - self._began >= lasts:
@@ -164,10 +156,6 @@ class Server:
 
     def _reply(self, body: dict[str, Any]) -> dict[str, Any]:
         reply = self._judge(body) if self._judge.is_asked_about_two(body) else anything_else(body)
-        for choice in reply["choices"]:
-            for place in (choice.get("logprobs") or {}).get("content", ()):
-                for top in place["top_logprobs"]:
-                    top["token"] = self._tokens.get(top["token"], top["token"])
         return {"model": self._model, **reply}
 
 

@@ -1158,9 +1158,9 @@ class FaultyModels:
             return False
 
 
-def judged_by(endpoint: str, votes: str = "sampled", budget: int = 3) -> dict[str, Any]:
+def judged_by(endpoint: str) -> dict[str, Any]:
     """Return a judge of a config."""
-    return {"question": QUESTION, "votes": budget, "source": {"kind": "model", "endpoint": endpoint, "votes": votes}}
+    return {"question": QUESTION, "votes": 3, "source": {"kind": "model", "endpoint": endpoint, "votes": "sampled"}}
 
 
 @dataclass(frozen=True)

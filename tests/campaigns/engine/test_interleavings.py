@@ -24,10 +24,15 @@ from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.lifecycle import access, changes, pause, resume
 from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side, Vote
-from prefmh_web.endpoints.dialects import Dialect
-from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.transport import publishing
-from tests.support.campaigns import TEXTS, assert_record_is_whole, make_campaign, make_config, wait_until_idle
+from tests.support.campaigns import (
+    TEXTS,
+    assert_record_is_whole,
+    make_campaign,
+    make_config,
+    registered,
+    wait_until_idle,
+)
 from tests.support.models import KnownJudge, scripted_server
 
 pytestmark = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has one lock; see tests/support/servers.py")
@@ -109,13 +114,9 @@ def with_one_judge(researcher) -> Campaign:
 @pytest.fixture
 def with_a_model(researcher, settings, monkeypatch) -> Iterator[Campaign]:
     """A campaign in which a model judges beside people. No hint of its turns arrives: the scheduler takes them."""
-    settings.ENDPOINT_ALLOWED_HOSTS = ["127.0.0.1"]
-    settings.ENDPOINT_ALLOW_PRIVATE = ["127.0.0.0/8"]
     scores = {line.rsplit(",", 1)[0]: place / 4 for place, line in enumerate(TEXTS.splitlines()[1:])}
     with scripted_server(KnownJudge(scores)) as script:
-        Endpoint.objects.create(
-            owner=researcher, name="A model", base_url=script.url, model="tiny", dialect=Dialect.VLLM, timeout_s=20
-        )
+        registered(researcher, script.url, settings, timeout_s=20)
         source = {"kind": "model", "endpoint": "A model", "temperature": 0.7, "votes": "sampled"}
         judges = [
             {"question": "Which is darker?", "votes": 3},

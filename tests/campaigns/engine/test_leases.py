@@ -165,16 +165,6 @@ def test_a_paused_campaign_gives_no_new_lease_but_takes_the_vote_that_is_out(cam
     assert leases.take(person) is None
 
 
-def test_a_lease_of_somebody_else_cannot_be_answered_or_skipped(campaign, person):
-    lease = leases.take(person)
-    thief = Annotator.objects.create(campaign=campaign)
-    with pytest.raises(Comparison.DoesNotExist):
-        leases.answer(lease.key, thief, Side.FIRST, None)
-    with pytest.raises(Comparison.DoesNotExist):
-        leases.skip(lease.key, thief)
-    assert not Vote.objects.exists()
-
-
 def test_sides_are_drawn_anew_for_every_lease_and_fairly(researcher, idle_tasks):
     campaign = make_campaign(researcher, config=make_config(chains=40))
     person = Annotator.objects.create(campaign=campaign)

@@ -8,8 +8,7 @@ import pytest
 import sampler
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Lease, Side
-from tests.flows.test_model_costs import registered
-from tests.support.campaigns import make_campaign, make_config
+from tests.support.campaigns import make_campaign, make_config, registered
 from tests.support.models import KnownJudge, Script, is_vote, scripted_server, status
 
 CHAINS = 60
@@ -31,7 +30,7 @@ def silent() -> Iterator[Script]:
 def test_the_sides_that_people_see_are_independent_of_those_that_models_see(
     researcher, silent, settings, idle_tasks, judges
 ):
-    registered(researcher, silent, settings)
+    registered(researcher, silent.url, settings)
     campaign = make_campaign(researcher, config=make_config(judges=judges, chains=CHAINS, steps=2))
     place, budgets = judges.index(MODEL), tuple(judge["votes"] for judge in judges)
     shown: list[tuple[bool, tuple[bool, ...]]] = []

@@ -11,7 +11,8 @@ from prefmh_web.campaigns.models import Campaign, Lease, Vote
 from prefmh_web.participants.models import Participant, Participation
 from tests.support.campaigns import (
     CODES_OF_ALL,
-    archive,
+    OF_PICTURES,
+    PICTURES,
     arrive,
     assert_replay_passes,
     export_to,
@@ -20,7 +21,6 @@ from tests.support.campaigns import (
     make_config,
     make_draft,
     pair_of,
-    picture,
     prolific,
     recruited_campaign,
     vote,
@@ -38,11 +38,9 @@ def rows() -> dict[str, int]:
 @pytest.fixture
 def study(researcher, idle_tasks) -> Campaign:
     """A paid study with pictures, consent, checks, votes, a skip and two people."""
-    pictures = archive({f"{n}.png": picture((n * 20, 90, 30)) for n in range(4)})
-    space = {"kind": "catalog", "objects": "images", "neighbours": 2}
-    config = make_config(space=space, judges=[{"question": "Which?", "votes": 2}])
+    config = make_config(space=OF_PICTURES, judges=[{"question": "Which?", "votes": 2}])
     options = {"consent": "# Consent", "codes": CODES_OF_ALL, "protocol": {"check_share": 0.5}}
-    return recruited_campaign(researcher, file=pictures, filename="p.zip", config=config, **options)
+    return recruited_campaign(researcher, file=PICTURES, filename="p.zip", config=config, **options)
 
 
 def paused(campaign: Campaign) -> Campaign:

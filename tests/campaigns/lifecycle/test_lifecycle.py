@@ -10,13 +10,13 @@ from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Comparison, Side, State
 from tests.support.campaigns import (
-    archive,
+    OF_PICTURES,
+    PICTURES,
     assert_replay_passes,
     create_draft,
     export_to,
     make_config,
     make_draft,
-    picture,
     table,
     whole_config,
 )
@@ -90,13 +90,13 @@ def test_a_file_whose_reading_keeps_failing_is_refused_in_the_end(researcher, id
 
 
 def test_files_that_no_row_names_are_removed(researcher, idle_tasks, data_folder):
-    pictures = archive({f"{n}.png": picture((n * 20, 90, 30)) for n in range(4)})
-    space = {"kind": "catalog", "objects": "images", "neighbours": 2}
-    draft = make_draft(researcher, file=pictures, filename="p.zip", config=make_config(space=space))
+    draft = make_draft(researcher, file=PICTURES, filename="p.zip", config=make_config(space=OF_PICTURES))
     for neighbours in (1, 3):
-        changes.apply(draft, whole_config(make_config(space=space | {"neighbours": neighbours}), filename="p.zip"))
+        changes.apply(
+            draft, whole_config(make_config(space=OF_PICTURES | {"neighbours": neighbours}), filename="p.zip")
+        )
         idle_tasks()
-    changes.apply(draft, draft.typed_config, file=ContentFile(pictures, "q.zip"))
+    changes.apply(draft, draft.typed_config, file=ContentFile(PICTURES, "q.zip"))
     idle_tasks()
     assert len(list(data_folder.glob("media/pictures/*/*/*.png"))) == draft.states.count() == 4
     assert len(list(data_folder.glob("media/uploads/*"))) == 1
@@ -115,10 +115,8 @@ def test_a_draft_deleted_while_its_file_is_read_leaves_nothing(
         return link(items, count)
 
     monkeypatch.setattr(kind, "neighbours", delete_the_draft_and_link)
-    pictures = archive({f"{n}.png": picture((n * 20, 90, 30)) for n in range(4)})
-    space = {"kind": "catalog", "objects": "images", "neighbours": 2}
-    config = make_config(space=space)
-    create_draft(owner=researcher, name="Gone", config=config, file=ContentFile(pictures, "p.zip"), filename="p.zip")
+    config = make_config(space=OF_PICTURES)
+    create_draft(owner=researcher, name="Gone", config=config, file=ContentFile(PICTURES, "p.zip"), filename="p.zip")
     idle_tasks()
     assert not State.objects.exists()
     assert not [path for path in data_folder.glob("media/**/*") if path.is_file()]

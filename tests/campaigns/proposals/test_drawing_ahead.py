@@ -12,11 +12,11 @@ from prefmh_web.campaigns.engine import claims, leases
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, PrefetchedProposal, Side, State
 from prefmh_web.campaigns.proposals import drawing
 from prefmh_web.endpoints.models import Endpoint
-from tests.flows.test_model_costs import registered
 from tests.support.campaigns import (
     assert_record_is_whole,
     create_draft,
     make_config,
+    registered,
     vote_until_finished,
 )
 from tests.support.models import Writer, scripted_server, texts_written
@@ -40,7 +40,7 @@ def script(paper):
 
 @pytest.fixture
 def endpoint(researcher, script, settings) -> Endpoint:
-    return registered(researcher, script, settings, name="Slow", model="slow", concurrency=64)
+    return registered(researcher, script.url, settings, name="Slow", model="slow", concurrency=64)
 
 
 def make(endpoint: Endpoint, chains: int, **changes) -> Campaign:
