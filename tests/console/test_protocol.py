@@ -32,13 +32,7 @@ AGE = {
 PAIR = {"first": " A dark night. ", "second": "A bright\r\nday.", "answer": "first", "question": "1"}
 EXPLAINED = PAIR | {"if_wrong": "Night is darker."}
 CHECK = {"text": "What do you read?", "options": "one\r\nboth", "right": "both"}
-TEXTS = {
-    "instructions": "Read *both*.",
-    "tries": "3",
-    "debriefing": "Thanks",
-    "check_share": "10",
-    "gold_share": "0",
-}
+TEXTS = {"instructions": "Read *both*.", "tries": "3", "debriefing": "Thanks", "check_share": "10", "gold_share": "0"}
 TEXTS |= {"checks_may_fail": "2", "checks_end": "on", "repeat_share": "0"}
 TEXTS |= {"wait_minutes": "10"}
 

@@ -14,17 +14,41 @@ import pytest
 from tests.support.installations import ROOT, is_ready, wait_for
 from tests.support.models import is_gone, port_from
 
+# Makes campaigns in the database of a folder, and leaves what there is to do to the server.
+PREPARED = """
+import sys
+import django
+django.setup()
+from django.core.management import call_command
+call_command("migrate", verbosity=0)
+from django.contrib.auth.models import User
+from prefmh_web.campaigns import lifecycle
+from prefmh_web.embedded.tasks import InProcessTask
+from prefmh_web.endpoints.models import Endpoint
+from tests.support.campaigns import create_draft
+InProcessTask.apply_async = lambda *args, **options: None
+owner = User.objects.create(username="researcher")
+"""
 
-def serve(folder: Path, *options: str) -> subprocess.Popen:
-    environment = {**os.environ, "PREFMH_DATA": str(folder)}
-    command = [sys.executable, "manage.py", "serve", *options]
+
+def variables(folder: Path) -> dict[str, str]:
+    return {**os.environ, "PREFMH_DATA": str(folder), "DJANGO_SETTINGS_MODULE": "prefmh_web.settings"}
+
+
+def prepare(folder: Path, script: str, *arguments: str) -> None:
+    command = [sys.executable, "-c", PREPARED + script, *arguments]
+    subprocess.run(command, cwd=ROOT, env=variables(folder), check=True, timeout=60)
+
+
+def serve(folder: Path, port: int) -> subprocess.Popen:
+    command = [sys.executable, "manage.py", "serve", "--port", str(port)]
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=pipe, stderr=subprocess.STDOUT, text=True)
+    return subprocess.Popen(command, cwd=ROOT, env=variables(folder), stdout=pipe, stderr=subprocess.STDOUT, text=True)
 
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_it_starts_on_an_empty_folder_and_stops_quietly(tmp_path, stop):
-    process = serve(tmp_path, "--port", str(port_from(23_000)))
+    process = serve(tmp_path, port_from(23_000))
     lines = []
     while "Serving" not in (line := process.stdout.readline()):
         assert line, lines
@@ -38,21 +62,9 @@ def test_it_starts_on_an_empty_folder_and_stops_quietly(tmp_path, stop):
     assert (tmp_path / "secret-key").stat().st_mode & 0o777 == 0o600
 
 
-# A campaign with a scorer, in the database of the folder.
 SCORED = """
-import django
-django.setup()
-from django.core.management import call_command
-call_command("migrate", verbosity=0)
-from django.contrib.auth.models import User
-from prefmh_web.campaigns import lifecycle
-from tests.support.campaigns import create_draft
-from prefmh_web.embedded.tasks import InProcessTask
-# What there is to do is left to the server.
-InProcessTask.apply_async = lambda *args, **options: None
 config = {"version": 1, "space": {"kind": "molecules"}, "kernel": {"kind": "fragments"}, "chains": 2, "steps": 5,
           "judges": [{"question": "Which?", "votes": 1}], "seed": 5}
-owner = User.objects.create(username="researcher")
 lifecycle.start(create_draft(owner=owner, is_seed_typed=True, name="Scored", config=config, scorer_names="stuck"))
 """
 STUCK = """
@@ -69,9 +81,8 @@ def test_a_scorer_that_never_answers_ends_with_the_server_and_does_not_hold_it_u
     (tmp_path / "stuck.py").write_text(STUCK)
     told = tmp_path / "told"
     monkeypatch.setenv("SCORERS", f"stuck={sys.executable} {tmp_path / 'stuck.py'} {told}")
-    environment = {**os.environ, "PREFMH_DATA": str(tmp_path), "DJANGO_SETTINGS_MODULE": "prefmh_web.settings"}
-    subprocess.run([sys.executable, "-c", SCORED], cwd=ROOT, env=environment, check=True, timeout=60)
-    process = serve(tmp_path, "--port", str(port_from(23_000)))
+    prepare(tmp_path, SCORED)
+    process = serve(tmp_path, port_from(23_000))
     while not (told.exists() and told.read_text().endswith(".")):
         assert process.poll() is None
         time.sleep(0.05)
@@ -104,9 +115,8 @@ except KeyboardInterrupt:
 
 
 def test_an_interrupt_stops_it_though_a_library_handles_interrupts_too(tmp_path):
-    environment = {**os.environ, "PREFMH_DATA": str(tmp_path), "DJANGO_SETTINGS_MODULE": "prefmh_web.settings"}
     command = [sys.executable, "-c", DISPLACED, str(port_from(23_500))]
-    process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, cwd=ROOT, env=variables(tmp_path), stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout.readline() == "displaced\n"
         time.sleep(1)
@@ -119,18 +129,13 @@ def test_an_interrupt_stops_it_though_a_library_handles_interrupts_too(tmp_path)
 
 
 def test_a_second_server_of_one_folder_is_refused_and_the_first_leaves_a_whole_file(tmp_path):
-    environment = {**os.environ, "PREFMH_DATA": str(tmp_path)}
-    command = [sys.executable, "manage.py", "serve", "--port"]
-    first = subprocess.Popen(
-        [*command, str(port_from(23_700))], cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True
-    )
+    first = serve(tmp_path, port_from(23_700))
     try:
         while "Serving" not in first.stdout.readline():
             pass
-        second = subprocess.run(
-            [*command, str(port_from(23_800))], cwd=ROOT, env=environment, capture_output=True, text=True
-        )
-        assert (second.returncode, "Another process serves" in second.stderr) == (1, True)
+        second = serve(tmp_path, port_from(23_800))
+        said, _ = second.communicate(timeout=60)
+        assert (second.returncode, "Another process serves" in said) == (1, True)
         first.send_signal(signal.SIGTERM)
         first.communicate(timeout=20)
     finally:
@@ -140,20 +145,7 @@ def test_a_second_server_of_one_folder_is_refused_and_the_first_leaves_a_whole_f
     assert not log.exists() or log.stat().st_size == 0
 
 
-# A campaign that a model judges, in the same way.
 JUDGED = """
-import sys
-import django
-django.setup()
-from django.core.management import call_command
-call_command("migrate", verbosity=0)
-from django.contrib.auth.models import User
-from prefmh_web.campaigns import lifecycle
-from tests.support.campaigns import create_draft
-from prefmh_web.embedded.tasks import InProcessTask
-from prefmh_web.endpoints.models import Endpoint
-InProcessTask.apply_async = lambda *args, **options: None
-owner = User.objects.create(username="researcher")
 Endpoint.objects.create(owner=owner, name="stub", base_url=sys.argv[1], model="m", dialect="vllm")
 judge = {"question": "Which?", "votes": 3, "source": {"kind": "model", "endpoint": "stub"}}
 config = {"version": 1, "space": {"kind": "texts"}, "kernel": {"kind": "suffix"}, "chains": 60, "steps": 1000,
@@ -172,9 +164,8 @@ def test_a_model_is_asked_by_more_calls_than_tasks_have_threads(tmp_path, monkey
     )
     url = f"http://127.0.0.1:{port}"
     wait_for(lambda: is_ready(f"{url}/figures"), "the model server answers")
-    environment = {**os.environ, "PREFMH_DATA": str(tmp_path), "DJANGO_SETTINGS_MODULE": "prefmh_web.settings"}
-    subprocess.run([sys.executable, "-c", JUDGED, f"{url}/v1"], cwd=ROOT, env=environment, check=True, timeout=60)
-    process = serve(tmp_path, "--port", str(port_from(23_000)))
+    prepare(tmp_path, JUDGED, f"{url}/v1")
+    process = serve(tmp_path, port_from(23_000))
     try:
         # Each turn asks for two votes at first; sixteen threads, which is what tasks have, would make it 32.
         wait_for(lambda: httpx.get(f"{url}/figures").json()["most"] > 50, "more than fifty votes are asked at once")

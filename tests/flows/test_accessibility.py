@@ -53,9 +53,12 @@ def test_pages_are_accessible(chromium, live_site, researcher):
     page = context.new_page()
     broken = []
 
-    def check(path: str, *, opened: bool = False, unfolded: bool = False) -> None:
-        if path:
+    def check(*paths: str, opened: bool = False, unfolded: bool = False) -> None:
+        for path in paths:
             page.goto(path)
+            check_shown(path, opened=opened, unfolded=unfolded)
+
+    def check_shown(path: str, *, opened: bool = False, unfolded: bool = False) -> None:
         page.wait_for_load_state("networkidle")
         if unfolded:
             page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
@@ -66,72 +69,59 @@ def test_pages_are_accessible(chromium, live_site, researcher):
             found = Axe().run(page, options=rules).response["violations"]
             broken.extend((path, scheme, wrong["id"], wrong["nodes"][0]["html"][:120]) for wrong in found)
 
-    check("/accounts/sign-in/")
-    check(sign_in_path(researcher))
-    for path in (
-        "/tokens/",
-        "/campaigns/new/",
-        "/campaigns/import/",
-        *(campaign.get_absolute_url() for campaign in (texts, molecules, draft)),
-    ):
-        check(path)
+    def tell_about_themselves() -> None:
+        page.get_by_label("student").check()
+        page.get_by_label("How old are you?").fill("30")
+        page.get_by_label("2", exact=True).check()
+        page.get_by_role("button", name="Continue").click()
+
+    check("/accounts/sign-in/", sign_in_path(researcher), "/tokens/", "/campaigns/new/", "/campaigns/import/")
+    check(*(campaign.get_absolute_url() for campaign in (texts, molecules, draft)))
     page.goto("/campaigns/import/")
     wrong = {"name": "campaign.yaml", "mimeType": "application/yaml", "buffer": b"version: 1\nnam: x\n"}
     page.get_by_label("Your file").set_input_files(wrong)
     page.get_by_role("button", name="Import").click()
     page.get_by_text("Nothing was imported").wait_for()
-    check("")
-    for path in ("/campaigns/new/", f"{draft.get_absolute_url()}setup/"):
-        check(path, unfolded=True)
+    check_shown("a file that is refused")
+    check("/campaigns/new/", f"{draft.get_absolute_url()}setup/", unfolded=True)
     check(f"{texts.get_absolute_url()}suspended/", opened=True)
-    check(f"{texts.get_absolute_url()}chains/")
-    check(f"{texts.get_absolute_url()}steps/0/1/")
+    check(f"{texts.get_absolute_url()}chains/", f"{texts.get_absolute_url()}steps/0/1/")
     for campaign in (texts, molecules):
         path = invitation_path(campaign)
         check(path)
         page.get_by_role("button", name="Start").click()
         check(f"{path}vote/")
     panel = panel_campaign(researcher, 2, names=("Ada", "Grace"))
-    check(f"{panel.get_absolute_url()}panel/")
-    check(link_of(panel, 2).get_absolute_url())
+    check(f"{panel.get_absolute_url()}panel/", link_of(panel, 2).get_absolute_url())
     panel_draft = make_draft(researcher, config=make_config(judges=panel_judges(2, names=("Ada", "Grace"))))
-    for path in (panel_draft.get_absolute_url(), f"{panel_draft.get_absolute_url()}setup/"):
-        check(path)
+    check(panel_draft.get_absolute_url(), f"{panel_draft.get_absolute_url()}setup/")
     check(f"{draft.get_absolute_url()}plan/?pay_hour=12&most_money=1")
     money = {"budget": 450, "places": 40, "place_pay": "1.50", "currency": "£"}
     study = recruited_campaign(researcher, consent="# Consent\n\nDo you agree to *this*?", votes_each=1, **money)
-    check(f"{study.get_absolute_url()}participants/")
-    check(f"{study.get_absolute_url()}people/")
-    check(f"{invitation_path(study)}?PROLIFIC_PID=anna")
-    check(f"{invitation_path(study)}?{urlencode(prolific('anna'))}")
+    check(f"{study.get_absolute_url()}participants/", f"{study.get_absolute_url()}people/")
+    check(f"{invitation_path(study)}?PROLIFIC_PID=anna", f"{invitation_path(study)}?{urlencode(prolific('anna'))}")
     page.get_by_role("button", name="I do not agree").click()
     check(invitation_path(study))
     page.get_by_text("I have changed my mind").click()
     page.get_by_role("button", name="I agree: start").click()
-    for path in ("vote/", "withdraw/", "vote/"):
-        check(f"{invitation_path(study)}{path}")
+    check(*(f"{invitation_path(study)}{path}" for path in ("vote/", "withdraw/", "vote/")))
     press_and_wait(page, "ArrowLeft")
     page.get_by_text("Your part is complete").wait_for()
     check(f"{invitation_path(study)}vote/")
     guided = recruited_campaign(
         researcher, name="With stages", protocol=WHOLE | {"practice": PAIRS[:1]}, votes_each=1, codes=CODES_OF_ALL
     )
-    check(f"{guided.get_absolute_url()}protocol/")
-    check(f"{study.get_absolute_url()}people/")
+    check(f"{guided.get_absolute_url()}protocol/", f"{study.get_absolute_url()}people/")
     number = Annotator.objects.filter(campaign=study).count()
     check(f"{study.get_absolute_url()}people/{number}/", opened=True)
     study_to_be = make_draft(researcher)
     set_study(study_to_be, STUDY, ())
-    for part in ("participants/", "protocol/"):
-        check(f"{study_to_be.get_absolute_url()}{part}", unfolded=True)
+    check(*(f"{study_to_be.get_absolute_url()}{part}/" for part in ("participants", "protocol")), unfolded=True)
     sandbox = f"{study_to_be.get_absolute_url()}sandbox/"
     check(sandbox)
     page.get_by_role("button", name="I agree: start").click()
     check(sandbox)
-    page.get_by_label("student").check()
-    page.get_by_label("How old are you?").fill("30")
-    page.get_by_label("2", exact=True).check()
-    page.get_by_role("button", name="Continue").click()
+    tell_about_themselves()
     page.get_by_role("button", name="I have read this").click()
     check(sandbox)
     page.get_by_role("button", name="Object 2: A bright day.").click()
@@ -144,10 +134,7 @@ def test_pages_are_accessible(chromium, live_site, researcher):
     page.get_by_role("button", name="Start").click()
     check(f"{invitation_path(guided)}stage/")
     page.get_by_role("button", name="Continue").click()
-    page.get_by_label("student").check()
-    page.get_by_label("How old are you?").fill("30")
-    page.get_by_label("2", exact=True).check()
-    page.get_by_role("button", name="Continue").click()
+    tell_about_themselves()
     check(f"{invitation_path(guided)}stage/")
     page.get_by_role("button", name="I have read this").click()
     check(f"{invitation_path(guided)}stage/")

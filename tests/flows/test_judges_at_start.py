@@ -28,16 +28,7 @@ from tests.support.campaigns import (
     make_draft,
     registered,
 )
-from tests.support.models import (
-    KnownJudge,
-    Speaking,
-    chat_reply,
-    completed,
-    reply,
-    scripted_server,
-    send,
-    status,
-)
+from tests.support.models import KnownJudge, Speaking, chat_reply, completed, reply, scripted_server, send, status
 
 __all__ = ["signed_in"]
 

@@ -196,7 +196,7 @@ TAMPERINGS = {
     "temperature": lambda judge: judge["request"].update(temperature=0.1),
     "endpoint": lambda judge: judge.update(endpoint="Another"),
     "prompt": lambda judge: judge["prompt"].update(opening="Question: Which is lighter?"),
-    "prompt_version": lambda judge: judge.update(prompt_version="0" * 8),
+    "prompt's version": lambda judge: judge.update(prompt_version="0" * 8),
     "reply": lambda judge: judge["identities"].clear(),
 }
 

@@ -1,6 +1,10 @@
 """A language model writes a campaign's texts: over the real llama.cpp server, with a tiny model of random weights.
 
 Campaigns whose chains make their objects: from the setup form's config to a replay that draws everything again.
+
+Models rate each object alone: the paper's baselines, through the same loop, record and export as votes.
+
+Turns of several chains, or of one that was thought lost, rate the same object at the same time.
 """
 
 import csv
@@ -11,27 +15,41 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import lifecycle, tasks
-from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.frozen import plan_of
-from prefmh_web.campaigns.models import Annotator, Campaign
+from prefmh_web.campaigns import lifecycle, objects, tasks
+from prefmh_web.campaigns.engine import leases, transitions
+from prefmh_web.campaigns.frozen import plan_of, position_of
+from prefmh_web.campaigns.model_judges import turns
+from prefmh_web.campaigns.model_judges.frozen_judges import asked_endpoint, endpoint_now
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Rating, State, Turn, Vote
+from prefmh_web.endpoints.accounting import tallied
 from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints.identity import Admitted
 from prefmh_web.endpoints.models import Endpoint
-from tests.support.campaigns import (
+from tests.support.campaigns import (  # noqa: F401 - fixtures
+    ONE,
+    TWO,
     assert_record_is_whole,
     assert_replay_passes,
     create_draft,
     export_to,
+    finish,
     happened,
+    make,
     make_config,
+    make_draft,
+    rated_config,
+    rating_endpoint,
+    rating_script,
     registered,
     sweep_everything,
     table,
     vote_until_finished,
 )
+from tests.support.models import chat_reply, returns, votes_asked
 from tests.support.sampling import mixture
 
 SPACE = {
@@ -58,13 +76,13 @@ def endpoint(researcher, llama_url, settings) -> Endpoint:
     return registered(researcher, llama_url, settings, "tiny", dialect=Dialect.LLAMA_CPP)
 
 
-def make(owner, **changes) -> Campaign:
+def make_written(owner, **changes) -> Campaign:
     config = make_config(space=SPACE, kernel=KERNEL, judges=JUDGES, chains=4, steps=8) | changes
     config = sampler.parse_config(config).model_dump(mode="json")
     return create_draft(owner=owner, is_seed_typed=True, name="Written", config=config)
 
 
-def finish(campaign: Campaign, idle_tasks) -> None:
+def finish_with_the_model(campaign: Campaign, idle_tasks) -> None:
     # On a busy machine the model's server may fail once, and then it is left alone for a minute.
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
@@ -80,10 +98,10 @@ def finish(campaign: Campaign, idle_tasks) -> None:
 def test_a_model_writes_and_models_judge_from_the_start_to_a_record_that_replays(
     researcher, endpoint, idle_tasks, tmp_path
 ):
-    campaign = make(researcher)
+    campaign = make_written(researcher)
     lifecycle.start(campaign)
     idle_tasks()
-    finish(campaign, idle_tasks)
+    finish_with_the_model(campaign, idle_tasks)
     assert_record_is_whole(campaign)
     path = export_to(campaign, tmp_path)
     assert "32 verdicts" in assert_replay_passes(path)
@@ -96,7 +114,8 @@ def test_a_model_writes_and_models_judge_from_the_start_to_a_record_that_replays
 
 
 def test_where_a_model_writes_a_chain_opens_before_anybody_waits(researcher, endpoint, idle_tasks, tmp_path):
-    campaign = make(researcher, judges=[{"question": "Which is better?", "votes": 1}], chains=1, max_chains=9, steps=3)
+    judges = [{"question": "Which is better?", "votes": 1}]
+    campaign = make_written(researcher, judges=judges, chains=1, max_chains=9, steps=3)
     lifecycle.start(campaign)
     idle_tasks()
     people = [Annotator.objects.create(campaign=campaign) for _ in range(5)]
@@ -179,3 +198,150 @@ def test_an_open_campaign_exports_only_what_the_cut_knows(researcher, idle_tasks
     steps = table(path, "steps.csv")
     starts = {row["state_index"] for row in table(path, "samples.csv")}
     assert named == starts | {row["current_state"] for row in steps} | {row["proposal_state"] for row in steps}
+
+
+@pytest.mark.parametrize(
+    ("form", "questions"), [("separate", TWO), ("joint", ONE), ("difference", ONE), ("power", ONE)]
+)
+def test_a_baseline_runs_to_its_end_and_its_record_replays(
+    researcher, endpoint, idle_tasks, tmp_path, client, form, questions
+):
+    campaign = make(researcher, idle_tasks, form, questions)
+    assert campaign.status == Campaign.Status.FINISHED
+    assert not Vote.objects.exists()
+    assert_record_is_whole(campaign)
+    path = export_to(campaign, tmp_path)
+    assert f"20 verdicts recomputed from {Rating.objects.count()} ratings" in assert_replay_passes(path)
+    rows = table(path, "ratings.csv")
+    assert {(row["endpoint"], row["asks"]) for row in rows} == {("A model", "1")}
+    client.force_login(researcher)
+    page = client.get(campaign.get_absolute_url()).content.decode()
+    assert "sample from another distribution" in page
+    assert "→" in page
+
+
+def test_the_state_of_a_chain_is_rated_once_however_long_it_stays(researcher, endpoint, script, idle_tasks):
+    # Of this form, that a state with the better rating stays for a while is as good as certain.
+    config = rated_config("power", ONE, space={"kind": "texts", "scenarios": [3]}, kernel={"kind": "suffix"})
+    campaign = create_draft(owner=researcher, is_seed_typed=True, name="Made", config=config)
+    lifecycle.start(campaign)
+    idle_tasks()
+    moves = sum(not step.is_identity for step in Comparison.objects.all())
+    assert Comparison.objects.filter(verdict="reject").exists()
+    # Each chain's start, and each proposal, three times.
+    assert len(votes_asked(script)) == Rating.objects.count() == 3 * (2 + moves)
+
+
+def test_replies_that_are_no_rating_suspends_the_step_until_somebody_has_seen_to_it(
+    researcher, endpoint, script, idle_tasks, tmp_path
+):
+    script.faults.extend([returns(chat_reply("11"))] * 500)
+    campaign = make(researcher, idle_tasks)
+    assert {turn.is_suspended for turn in Turn.objects.all()} == {True}
+    assert "11 is not between 1 and 10" in Turn.objects.first().reason
+    script.faults.clear()
+    script.faults.append(returns(chat_reply("eleven")))
+    turns.try_again(campaign)
+    idle_tasks()
+    finish(campaign, idle_tasks)
+    path = export_to(campaign, tmp_path)
+    assert_replay_passes(path)
+    # One of the first turn's replies could not be read.
+    asks = [row["asks"] for row in table(path, "ratings.csv")]
+    assert (asks.count("2"), set(asks)) == (1, {"1", "2"})
+
+
+@pytest.fixture
+def waiting(researcher, endpoint, idle_tasks) -> Comparison:
+    """An open comparison of a campaign that nothing drives: no hint of it has been given."""
+    campaign = make_draft(researcher, config=rated_config(chains=1, steps=40))
+    lifecycle.start(campaign)
+    lifecycle.pause(campaign)
+    idle_tasks()
+    chain = campaign.chains.get()
+    Turn.objects.all().delete()
+    while not (found := chain.comparisons.filter(verdict__isnull=True).first()):
+        drawn = sampler.ask(plan_of(campaign), position_of(chain))
+        transitions.open_comparison(chain.pk, drawn, objects.proposed(chain, drawn))
+        idle_tasks()
+        chain.refresh_from_db()
+    Rating.objects.all().delete()
+    Campaign.objects.update(status=Campaign.Status.RUNNING)
+    return found
+
+
+def test_the_same_turn_taken_twice_rates_nothing_twice(waiting, script):
+    judge = waiting.chain.campaign.judges.first()
+    script.requests.clear()
+    claimed = turns._claim(waiting.pk, judge.pk)
+    turns.take_turn(waiting.pk, judge.pk)
+    assert script.requests == []
+    # Both come back, the one that was thought lost as well.
+    Turn.objects.all().delete()
+    state = claimed.asking.state
+    rate(claimed)
+    first = dict(Rating.objects.filter(state=state, judge=judge).values_list("slot", "value"))
+    rate(claimed)
+    assert len(first) == judge.max_votes
+    assert dict(Rating.objects.filter(state=state, judge=judge).values_list("slot", "value")) == first
+
+
+def test_the_reason_why_a_turn_rests_stays_while_another_chain_rates_its_object(waiting):
+    judge = waiting.chain.campaign.judges.first()
+    state = State.objects.get(pk=waiting.current_id)
+    soon = timezone.now() + timedelta(minutes=1)
+    other = Comparison.objects.create(
+        chain=Chain.objects.create(campaign=state.campaign, place=1, start=state, head=state, length=5),
+        chain_campaign=state.campaign, chain_place=1, step=1, current=state, proposal=waiting.proposal, log_r0=0,
+        uniform=0.5,
+    )  # fmt: skip
+    Turn.objects.create(comparison=other, judge=judge, asked=1, state=state, until=soon)
+    Turn.objects.create(comparison=waiting, judge=judge, asked=0, until=timezone.now(), reason="E: down")
+    turns.take_turn(waiting.pk, judge.pk)
+    assert Turn.objects.get(comparison=waiting).reason == "E: down"
+
+
+def test_an_object_whose_ratings_come_between_two_statements_is_not_rated_again(waiting):
+    judge, brought = waiting.chain.campaign.judges.first(), []
+
+    def bring_ratings_first(execute, sql, *arguments):
+        # The turn of another chain ends just before it is looked for.
+        if (
+            'FROM "campaigns_turn"' in sql
+            and '"campaigns_turn"."state_id"' in sql.partition("WHERE")[2]
+            and not brought
+        ):
+            brought.extend(
+                Rating(state_id=waiting.current_id, judge=judge, slot=slot, value=5, asks=1)
+                for slot in range(judge.max_votes)
+            )
+            Rating.objects.bulk_create(brought)
+        return execute(sql, *arguments)
+
+    with connection.execute_wrapper(bring_ratings_first):
+        claimed = turns._claim(waiting.pk, judge.pk)
+    assert brought
+    assert claimed.asking.state.pk == waiting.proposal_id
+
+
+def rate(taken) -> None:
+    admitted = Admitted()
+    judge = taken.asking.judge
+    with tallied() as tally:
+        answers = taken.kind.ask(taken.asking, asked_endpoint(judge, endpoint_now(judge)), admitted)
+    turns._store(taken, answers, admitted, {}, tally)
+
+
+def test_a_step_whose_last_rating_another_chain_brought_is_decided_by_the_sweep(waiting, idle_tasks, script):
+    judges = waiting.chain.campaign.judges.all()
+    for state in (waiting.current, waiting.proposal):
+        for judge in judges:
+            Rating.objects.bulk_create(
+                Rating(state=state, judge=judge, slot=slot, value=5, asks=1) for slot in range(judge.max_votes)
+            )
+    # Seen from outside in that moment, it is open, and no difference.
+    assert waiting.verdict is None
+    assert (waiting.pk, judges[0].pk) in set(turns.waiting())
+    turns.take_turn(waiting.pk, judges[0].pk)
+    waiting.refresh_from_db()
+    assert waiting.verdict

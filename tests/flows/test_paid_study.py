@@ -24,7 +24,6 @@ from tests.support.installations import (
     Person,
     a_browser,
     arrive,
-    is_ready,
     nginx_before,
     tell_about_themselves,
     understand,
@@ -242,40 +241,3 @@ def test_people_get_the_outcome_code_and_pay_of_what_they_did(installation, prox
     for place in (logs, overheard.text, kept_in(installation.redis.url), files):
         assert "zzwho-" not in place
     assert "Traceback" not in logs
-
-
-def test_whoever_is_in_the_middle_loses_nothing_when_web_and_worker_restart(installation):
-    """At each stage in turn both are restarted; the person goes on, and the code is that of what they did."""
-    study, path = installation.make_study(
-        {"judges": [{"question": "Which is darker?", "votes": 1}]}, {"votes_each": 3, "codes": CODES}
-    )
-    person, web = Person("zzwho-alone", "completed"), installation.webs[0]
-
-    def restart() -> None:
-        for process in (web, installation.worker):
-            process.kill()
-            process.start()
-        wait_for(lambda: is_ready(installation.urls[0]), "the web process")
-
-    async def run() -> None:
-        async with a_browser() as browser:
-            page = await browser.new_page()
-            await arrive(page, installation.urls[0] + path, person)
-            await asyncio.to_thread(restart)
-            await tell_about_themselves(page)
-            await asyncio.to_thread(restart)
-            await understand(page)
-            await vote(page, person, 1)
-            await asyncio.to_thread(restart)
-            await vote(page, person)
-            await page.locator("code.completion", has_text=CODES["completed"]).wait_for()
-            await asyncio.to_thread(restart)
-            await page.reload()
-            await page.get_by_text(CODES["completed"]).wait_for()
-
-    asyncio.run(run())
-    with closing(Desk(installation)) as desk:
-        [row] = payments_on(desk, study)
-    assert {name: row[name] for name in row_of(person)} == row_of(person)
-    assert person.votes == 3
-    installation.assert_record_is_whole_and_replays(study)

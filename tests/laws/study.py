@@ -29,12 +29,7 @@ TEXTS = "text,weight\n" + "".join(f"text {place},{weight}\n" for place, weight i
 VOTES_EACH, MINUTES = 60, 30
 QUESTION = {"name": "role", "text": "What are you?", "options": ["student", "other"], "eligible": ["student"]}
 COMPREHENSION = {"text": "What do you read?", "options": ["one", "both"], "right": "both"}
-STAGES = {
-    "questions": [QUESTION],
-    "instructions": "Read both.",
-    "comprehension": [COMPREHENSION],
-    "tries": 1,
-}
+STAGES = {"questions": [QUESTION], "instructions": "Read both.", "comprehension": [COMPREHENSION], "tries": 1}
 # How often somebody does each of these on the way to the votes, and with each check.
 OTHER_ROLE, MISUNDERSTANDS, CARELESS, FAILS_WHEN_CARELESS, SLOW = 0.1, 0.1, 0.3, 0.6, 0.15
 

@@ -19,6 +19,7 @@ from tests.support.campaigns import (
     export_to,
     happened,
     invitation_path,
+    page_of,
     pair_of,
     prolific,
     recruited_campaign,
@@ -47,13 +48,9 @@ def answer(browser, campaign, said: str, text: str = TEXT):
     return browser.post(invitation_path(campaign), {"consent": said, "version": consent.version_of(text)})
 
 
-def page_of(browser, campaign) -> str:
-    return browser.get(invitation_path(campaign)).content.decode()
-
-
 def test_who_agrees_votes_and_what_they_agreed_to_is_kept(study):
     browser = come(study)
-    page = page_of(browser, study)
+    page = page_of(browser, study, "")
     assert "<h2>Consent</h2>" in page
     assert "<em>texts</em>" in page
     assert "I do not agree" in page
@@ -79,7 +76,7 @@ def test_nobody_starts_without_agreeing_to_the_text_of_now(study, fields):
 def test_who_refuses_stores_that_alone_and_may_change_their_mind(study):
     browser = come(study)
     assert answer(browser, study, "refuse").url == invitation_path(study)
-    page = page_of(browser, study)
+    page = page_of(browser, study, "")
     assert "You did not agree" in page
     assert "cc=N0" in page
     part = Participation.objects.get()
@@ -123,7 +120,7 @@ def test_a_new_text_is_asked_again(study):
     new = f"{TEXT} And we record your screen."
     set_study(study, {"consent": new}, ())
     assert browser.get(f"{invitation_path(study)}vote/").url == invitation_path(study)
-    assert "record your screen" in page_of(browser, study)
+    assert "record your screen" in page_of(browser, study, "")
     # The old page, still open somewhere, does not agree to the new text.
     assert answer(browser, study, "agree").url == invitation_path(study)
     assert answer(browser, study, "agree", new).url.endswith("/vote/")
@@ -143,7 +140,7 @@ def test_who_refuses_after_all_on_another_device_votes_no_more(study):
     wait_until_idle()
     assert Participation.objects.get().outcome == "withdrawn"
     assert Lease.objects.get(key=pair).ended_at is not None
-    for page in (page_of(browser, study), page_of(phone, study)):
+    for page in (page_of(browser, study, ""), page_of(phone, study, "")):
         assert "You have withdrawn" in page
     assert browser.get(f"{invitation_path(study)}vote/").url == invitation_path(study)
     assert Vote.objects.count() == 1
@@ -151,7 +148,7 @@ def test_who_refuses_after_all_on_another_device_votes_no_more(study):
 
 def test_looking_does_not_tell_who_takes_part(study):
     answer(come(study, "anna"), study, "agree")
-    pages = {re.sub(r'value="[^"]+"', "", page_of(come(study, person), study)) for person in ("anna", "ben")}
+    pages = {re.sub(r'value="[^"]+"', "", page_of(come(study, person), study, "")) for person in ("anna", "ben")}
     assert len(pages) == 1
 
 
@@ -174,7 +171,7 @@ def test_who_withdraws_is_asked_no_more_and_their_votes_stay(study):
     assert Participation.objects.get().outcome == "withdrawn"
     assert Lease.objects.get(key=pair).ended_at is not None
     assert Vote.objects.count() == 1
-    assert "You have withdrawn" in page_of(browser, study)
+    assert "You have withdrawn" in page_of(browser, study, "")
     assert "You have withdrawn" in answer(come(study), study, "agree").content.decode()
     assert browser.get(f"{invitation_path(study)}vote/").url == invitation_path(study)
     # An answer that was on its way comes too late: access ended first.

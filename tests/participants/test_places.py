@@ -35,9 +35,7 @@ from tests.support.campaigns import (
 )
 
 GROUPS = {
-    "questions": [
-        {"name": "role", "text": "What are you?", "options": ["student", "other"], "places": {"student": 1}},
-    ]
+    "questions": [{"name": "role", "text": "What are you?", "options": ["student", "other"], "places": {"student": 1}}]
 }
 
 

@@ -1,7 +1,11 @@
-"""The study in campaign.json: what it leaves out, and that `replay` finds trials that it does not give."""
+"""The study in campaign.json: what it leaves out, and that `replay` finds trials that it does not give.
+
+The time that a page was in a hidden tab: sent with a vote, checked, in the record, and out of the times a vote.
+"""
 
 import copy
 import random
+import uuid
 
 import numpy as np
 import pytest
@@ -17,15 +21,22 @@ from prefmh_web.campaigns.models import Campaign
 from prefmh_web.participants import consent, stages
 from prefmh_web.participants.joining import Arrival
 from prefmh_web.participants.models import Check
+from prefmh_web.participants.people import people_of
 from sampler import read_record
 from tests.participants.test_consent import TEXT
 from tests.support.campaigns import (
     CODES,
+    arrive,
     assert_replay_passes,
     everything_in,
     export_to,
+    invitation_path,
     make_config,
+    pair_of,
+    prolific,
     recruited_campaign,
+    table,
+    vote,
     wait_until_idle,
 )
 from tests.support.sampling import changes_not_found
@@ -144,3 +155,32 @@ def test_a_study_that_cannot_be_read_is_told_by_its_field(record, name):
     record.study["protocol"][name] = "often"
     with pytest.raises(sampler.RecordError, match=f"{name}.* campaign.json"):
         differences(record)
+
+
+def vote_with(browser, study, **times: str) -> None:
+    fields = {"choice": "first", "lease": str(pair_of(browser, study)), **times}
+    assert browser.post(f"{invitation_path(study)}vote/", fields).status_code == 302
+    wait_until_idle()
+
+
+def test_it_is_in_the_record_and_not_in_the_time_of_a_vote(researcher, tmp_path):
+    study = recruited_campaign(researcher)
+    anna = arrive(study, prolific("anna"))
+    vote(anna, study)
+    assert table(export_to(study, tmp_path), "leases.csv")[0]["hidden_ms"] == ""
+    vote_with(anna, study, elapsed_ms="9000", hidden_ms="8000")
+    [person] = people_of(study)
+    assert person.median_ms == 1000
+    export = export_to(study, tmp_path)
+    assert [row["hidden_ms"] for row in table(export, "leases.csv")] == ["", "8000"]
+    assert [row["elapsed_ms"] for row in table(export, "votes.csv") if row["elapsed_ms"]] == ["9000"]
+    assert_replay_passes(export)
+
+
+@pytest.mark.parametrize("elapsed", ["900", "", "-5", "1e3", "９", "99999999999", None, ["1"]])
+@pytest.mark.parametrize("hidden", ["", "-1", "many", "901", "1e2", None])
+def test_what_cannot_be_true_is_not_known(elapsed, hidden):
+    said = {"elapsed_ms": elapsed, "hidden_ms": hidden, "layout": "upside down", "translated": "2"}
+    response = response_in({"choice": "first", "lease": str(uuid.uuid4())} | said)
+    assert (response.elapsed_ms, response.hidden_ms) == (900 if elapsed == "900" else None, None)
+    assert (response.layout, response.is_translated) == ("", None)

@@ -154,15 +154,19 @@ def linear_grey_profile() -> bytes:
     return header.ljust(68, b"\0") + white[8:].ljust(60, b"\0") + spreadsheet + content
 
 
-def png_that_claims(width: int, height: int) -> bytes:
-    """Return a PNG of a hundred bytes whose header announces this size, checksums right."""
+def png(**chunks: bytes) -> bytes:
+    """Return a PNG of these chunks and its end, checksums right."""
+    written = b"\x89PNG\r\n\x1a\n"
+    for name, content in (chunks | {"IEND": b""}).items():
+        named = name.encode() + content
+        written += struct.pack(">I", len(content)) + named + struct.pack(">I", zlib.crc32(named))
+    return written
 
-    def chunk(name: bytes, content: bytes) -> bytes:
-        return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
 
+def png_that_claims(width: int, height: int, pixels: int = 100) -> bytes:
+    """Return a PNG whose header announces this size, with as many bytes of black behind the tightest compression."""
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    pixels = zlib.compress(bytes(100))
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
+    return png(IHDR=header, IDAT=zlib.compress(bytes(pixels), 9))
 
 
 # Recordings as a researcher would send them, built in memory.

@@ -439,10 +439,7 @@ class Installation(Processes):
     """Such processes with a PostgreSQL and a Redis of their own."""
 
     def __init__(
-        self,
-        folder: Path,
-        variables: Mapping[str, str] | None = None,
-        durability: tuple[str, ...] = WITHOUT_FSYNC,
+        self, folder: Path, variables: Mapping[str, str] | None = None, durability: tuple[str, ...] = WITHOUT_FSYNC
     ) -> None:
         super().__init__(folder, variables)
         self.postgres, self.redis = Postgres(durability), Redis()

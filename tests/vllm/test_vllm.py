@@ -66,13 +66,9 @@ def test_the_test_of_an_endpoint_sees_what_vllm_can_do(endpoint):
     assert report.failure is None
     assert report.dialect == Dialect.VLLM
     seen = {finding.check: finding.passed for finding in report.findings}
-    assert seen == {
-        "vary": True,
-        "confine": True,
-        "log-probabilities": True,
-        "token ids": True,
-        "images": False,
-    }, report.findings
+    assert seen == {"vary": True, "confine": True, "log-probabilities": True, "token ids": True, "images": False}, (
+        report.findings
+    )
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.5])

@@ -12,13 +12,7 @@ from prefmh_web.campaigns.engine import claims, leases
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, PrefetchedProposal, Side, State
 from prefmh_web.campaigns.proposals import drawing
 from prefmh_web.endpoints.models import Endpoint
-from tests.support.campaigns import (
-    assert_record_is_whole,
-    create_draft,
-    make_config,
-    registered,
-    vote_until_finished,
-)
+from tests.support.campaigns import assert_record_is_whole, create_draft, make_config, registered, vote_until_finished
 from tests.support.models import Writer, scripted_server, texts_written
 
 STEPS = 6

@@ -55,12 +55,7 @@ def test_an_archive_holds_them_beside_its_tables(painted):
     body = b"".join(export._to_its_end(stream, painted, manifest))
     with zipfile.ZipFile(io.BytesIO(body)) as archive:
         assert archive.testzip() is None
-        assert archive.namelist() == [
-            "campaign.json",
-            "pictures/0.png",
-            "pictures/1.png",
-            "manifest.json",
-        ]
+        assert archive.namelist() == ["campaign.json", "pictures/0.png", "pictures/1.png", "manifest.json"]
         assert manifest.files["pictures/0.png"] == hashlib.sha256(BODIES[0]).hexdigest()
         assert archive.read("pictures/0.png") == BODIES[0]
 

@@ -6,14 +6,7 @@ from django.core.management import CommandError, call_command
 import sampler
 from prefmh_web.campaigns.models import Vote
 from tests.campaigns.record.test_export import rewrite
-from tests.support.campaigns import (
-    assert_replay_passes,
-    export_to,
-    make_campaign,
-    make_config,
-    table,
-    voted_to_the_end,
-)
+from tests.support.campaigns import assert_replay_passes, export_to, make_campaign, make_config, table, voted_to_the_end
 
 LIST = "text,Année,an-née,=sum\n" + "".join(f"Text {place},{place},x,=1+1\n" for place in range(6))
 

@@ -9,10 +9,7 @@ from sampler import acceptance_probability, askable, marginal_acceptance, verdic
 FUNCTIONS = {
     "acceptance_probability": (acceptance_probability, {"log_r0": 0.0, "votes_for": [1, 2], "budgets": [2, 3]}),
     "marginal_acceptance": (marginal_acceptance, {"log_r0": 0.0, "preference": [0.5, 0.2], "budgets": [2, 3]}),
-    "verdict": (
-        verdict,
-        {"log_r0": 0.0, "uniform": 0.5, "votes_for": [1, 1], "votes_cast": [1, 2], "budgets": [2, 3]},
-    ),
+    "verdict": (verdict, {"log_r0": 0.0, "uniform": 0.5, "votes_for": [1, 1], "votes_cast": [1, 2], "budgets": [2, 3]}),
     "askable": (
         askable,
         {

@@ -13,10 +13,7 @@ MIXTURE = mixture((0.25, "independent"), (0.75, "neighbours"))
 GOOD = {
     "space": {"kind": "catalog", "objects": "texts", "neighbours": 4},
     "kernel": {"kind": "neighbours"},
-    "judges": [
-        {"question": "Which one is more gothic?", "votes": 3},
-        {"question": "Which one is kinder?", "votes": 1},
-    ],
+    "judges": [{"question": "Which one is more gothic?", "votes": 3}, {"question": "Which one is kinder?", "votes": 1}],
     "chains": 4,
     "steps": 100,
     "seed": 2**53 - 1,
@@ -135,9 +132,7 @@ def test_such_a_kernel_is_not_built_on_a_catalog_without_a_graph(kernel):
 
 
 @pytest.mark.parametrize(
-    "kernel",
-    [{"kind": "neighbours"}, mixture((1, "neighbours"))],
-    ids=["neighbours", "mixture of neighbours alone"],
+    "kernel", [{"kind": "neighbours"}, mixture((1, "neighbours"))], ids=["neighbours", "mixture of neighbours alone"]
 )
 def test_moves_that_cannot_reach_every_item_are_refused_at_build(kernel):
     with pytest.raises(ConfigError, match="2 parts") as refused:

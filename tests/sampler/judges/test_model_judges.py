@@ -26,15 +26,7 @@ TEN = RatingScale(1, 10)
 
 
 @pytest.mark.parametrize(
-    ("reply", "label"),
-    [
-        ("A", "A"),
-        (" b\n", "B"),
-        ("'A'.", "A"),
-        ("“B.”", "B"),
-        ("`A`", "A"),
-        ("\t« b »", "B"),
-    ],
+    ("reply", "label"), [("A", "A"), (" b\n", "B"), ("'A'.", "A"), ("“B.”", "B"), ("`A`", "A"), ("\t« b »", "B")]
 )
 def test_a_label_is_read_despite_case_quotes_full_stop_and_space(reply: str, label: str) -> None:
     assert parse_label(reply) == label

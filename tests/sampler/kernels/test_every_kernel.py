@@ -101,10 +101,7 @@ KERNELS = {
         lambda: check_on_catalog(Neighbours(LOPSIDED), neighbours_law(LOPSIDED)),
         lambda: check_on_catalog(DegreesForgotten(LOPSIDED), neighbours_law(LOPSIDED)),
     ),
-    "mixture": Checked(
-        lambda: check_mixture(Neighbours(LOPSIDED)),
-        lambda: check_mixture(DegreesForgotten(LOPSIDED)),
-    ),
+    "mixture": Checked(lambda: check_mixture(Neighbours(LOPSIDED)), lambda: check_mixture(DegreesForgotten(LOPSIDED))),
     "walk": Checked(lambda: check_walk(WalkKernel), lambda: check_walk(WithoutRatio)),
     "fragments": Checked(lambda: check_on_molecules("exact"), lambda: check_on_molecules("paper")),
     "suffix": Checked(

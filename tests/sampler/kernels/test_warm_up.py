@@ -34,10 +34,7 @@ def test_a_warm_up_draws_its_lengths_and_then_waits_for_a_choice():
     with pytest.raises(ValueError, match="before its length is chosen"):
         sampler.ask(plan, sampler.Position(0, 3, 1))
     # Whatever is chosen, the steps of the warm-up are the same; the others are those of a config with that length.
-    chosen, fixed = (
-        config.build(TRIANGLE, walk_length=9),
-        parse_config(walk_config(NEIGHBOURS, 9)).build(TRIANGLE),
-    )
+    chosen, fixed = (config.build(TRIANGLE, walk_length=9), parse_config(walk_config(NEIGHBOURS, 9)).build(TRIANGLE))
     positions = [sampler.Position(chain, step, 1) for chain in range(4) for step in range(6)]
     asked = sampler.ask_many(chosen, positions)
     assert asked == [sampler.ask(chosen, position) for position in positions]

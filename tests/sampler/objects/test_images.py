@@ -11,7 +11,7 @@ import pytest
 from PIL import Image, ImageCms, PngImagePlugin
 
 from sampler import OBJECT_KINDS, CatalogError
-from tests.support.campaigns import archive, linear_grey_profile, picture, png_that_claims, read, saved
+from tests.support.campaigns import archive, linear_grey_profile, picture, png, png_that_claims, read, saved
 
 TWO = {"a.png": picture("red"), "b.png": picture("blue")}
 
@@ -66,13 +66,8 @@ def sixteen_bits(colour: int, pixels: list[int], clear: list[int] | None = None)
     bands = {0: 1, 2: 3, 4: 2, 6: 4}[colour]
     header = struct.pack(">IIBBBBB", len(pixels) // bands, 1, 16, colour, 0, 0, 0)
     row = zlib.compress(b"\0" + struct.pack(f">{len(pixels)}H", *pixels))
-    chunks = [
-        (b"IHDR", header), *([(b"tRNS", struct.pack(f">{len(clear)}H", *clear))] if clear else []), (b"IDAT", row),
-        (b"IEND", b""),
-    ]  # fmt: skip
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)) for name, data in chunks
-    )
+    transparent = {"tRNS": struct.pack(f">{len(clear)}H", *clear)} if clear else {}
+    return png(IHDR=header, **transparent, IDAT=row)
 
 
 def palette(**saving) -> bytes:

@@ -6,16 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from sampler import (
-    Comparison,
-    ConfigError,
-    QuestConfig,
-    ScoreConfig,
-    Verdict,
-    numbers_of,
-    parse_config,
-    tell_by_scores,
-)
+from sampler import Comparison, ConfigError, QuestConfig, ScoreConfig, Verdict, numbers_of, parse_config, tell_by_scores
 from sampler.chain import Plan, Position, advance, ask
 from sampler.exact import log_base_ratio, target, transitions_of
 from sampler.kernels import Independent, Neighbours
@@ -52,10 +43,7 @@ CHAIN_STEPS = 4_000
     ("config", "law"),
     [
         (BASE, "p0(x); each state is an independent draw"),
-        (
-            MARS,
-            "p0(x) * s(x)^30; s: (min(qed, 0.7) + min((10 - synthetic_accessibility) / 9, 0.7)) / 2 of scorers",
-        ),
+        (MARS, "p0(x) * s(x)^30; s: (min(qed, 0.7) + min((10 - synthetic_accessibility) / 9, 0.7)) / 2 of scorers"),
         (
             QUEST | {"rule": {"kind": "score", "form": "power", "scorers": ["comet"], "beta": 2}},
             "p0(x) * s(x)^2; s: the number of scorer “comet”",
@@ -64,10 +52,7 @@ CHAIN_STEPS = 4_000
             QUEST | {"rule": {"kind": "score", "form": "exponential", "scorers": ["comet"], "beta": 2}},
             "p0(x) * exp(2*s(x)); s: the number of scorer “comet”",
         ),
-        (
-            QUEST,
-            "p0(x) * exp(r(x)/0.05); r: logit of the number of scorer “comet”, clipped to 0.001 and 0.999",
-        ),
+        (QUEST, "p0(x) * exp(r(x)/0.05); r: logit of the number of scorer “comet”, clipped to 0.001 and 0.999"),
     ],
 )
 def test_a_config_says_which_law_it_samples_and_comes_back_from_its_json(config, law):
