@@ -1,6 +1,10 @@
-"""Prompts that a model goes on from, without a chat template: what is sent, and the law of votes of a real server."""
+"""Prompts that a model goes on from, without a chat template: what is sent, and the law of votes of a real server.
+
+Votes drawn from p where it is told and sampled where it is not have one law: that of a sampled vote.
+"""
 
 import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -9,8 +13,11 @@ from prefmh_web.endpoints import judge_calls
 from prefmh_web.endpoints.dialects import Dialect, Question
 from prefmh_web.endpoints.errors import Unable
 from prefmh_web.endpoints.exact_requests import exact_request
+from prefmh_web.endpoints.mixed_votes import votes_by_either
 from prefmh_web.endpoints.models import Endpoint
 from sampler.judges import Exhibit, OwnPrompt, PromptTemplate
+from tests.endpoints.conftest import KNOWN
+from tests.support.models import Script, votes_asked
 
 # The tests' own model answers A, B or a digit after this token, which its chat template would end with.
 WORDS = "{{question}}\nA: {{first}}\nB: {{second}}\nAnswer (A or B):<|assistant|>"
@@ -62,3 +69,71 @@ def test_other_servers_say_that_they_take_chats_only(dialect):
     with pytest.raises(Unable, match="takes chats only"):
         exact_request(endpoint, Question("tiny", pair().messages(True)))
     exact_request(endpoint, Question("tiny", [{"role": "user", "content": "Hello"}]))
+
+
+CURRENT, PROPOSAL = "the red moon", "the dark house"
+SEED, MIXED_VOTES, TEMPERATURE = 20261122, 600, 0.5
+# With the proposal first, B has probability 0.32 at temperature 1, and is not listed; with it second, both labels are.
+LISTED = 0.4
+
+
+def texts_pair() -> judge_calls.Pair:
+    return judge_calls.Pair("texts", "Which is darker?", Exhibit(CURRENT), Exhibit(PROPOSAL), TEMPERATURE)
+
+
+def hiding(body: dict) -> dict:
+    """Answer as a server that lists tokens of a probability above LISTED only."""
+    found = KNOWN(body)
+    if told := found["choices"][0].get("logprobs"):
+        entry = told["content"][0]
+        entry["top_logprobs"] = [one for one in entry["top_logprobs"] if one["logprob"] > math.log(LISTED)]
+    return found
+
+
+@pytest.fixture
+def hides(scripted: Endpoint, script: Script) -> Endpoint:
+    script.answer = hiding
+    return scripted
+
+
+def z_scores(
+    cast: Callable[[Sequence[bool], np.random.Generator], Sequence[judge_calls.ModelVote]],
+) -> dict[bool, float]:
+    """Return, by order, how many standard deviations the votes for the proposal lie off their Binomial mean."""
+    draws = np.random.default_rng(SEED)
+    votes = cast([place % 2 == 0 for place in range(MIXED_VOTES)], draws)
+    found = {}
+    for first in (True, False):
+        chance = KNOWN.preference(PROPOSAL, CURRENT, TEMPERATURE, first)
+        said = [vote.for_proposal for vote in votes if vote.proposal_first == first]
+        found[first] = (sum(said) - len(said) * chance) / math.sqrt(len(said) * chance * (1 - chance))
+    return found
+
+
+def test_the_mixture_has_the_law_of_a_sampled_vote(hides: Endpoint, script: Script) -> None:
+    def cast(first: Sequence[bool], draws: np.random.Generator) -> Sequence[judge_calls.ModelVote]:
+        votes = votes_by_either(hides, texts_pair(), first, draws.random(MIXED_VOTES), draws)
+        assert votes.failure is None
+        assert [vote.place for vote in votes.cast] == list(range(MIXED_VOTES))
+        assert {(vote.proposal_first, vote.preference is None) for vote in votes.cast} == {(True, True), (False, False)}
+        return votes.cast
+
+    # 4 standard deviations happen once in 16,000 runs.
+    assert all(abs(z) < 4 for z in z_scores(cast).values())
+    assert len(votes_asked(script)) == 2 + MIXED_VOTES // 2
+
+
+def test_a_vote_for_the_label_that_is_listed_would_be_noticed(hides: Endpoint) -> None:
+    def cast(first: Sequence[bool], draws: np.random.Generator) -> Sequence[judge_calls.ModelVote]:
+        told = judge_calls.votes_by_log_probabilities(hides, texts_pair(), first, draws.random(MIXED_VOTES)).cast
+        rest = [place for place in range(MIXED_VOTES) if first[place]]
+        return [*told, *(judge_calls.ModelVote(place, True, True, asks=0) for place in rest)]
+
+    assert abs(z_scores(cast)[True]) > 4
+
+
+def test_what_was_sampled_once_is_not_asked_for_again(hides: Endpoint, script: Script) -> None:
+    draws = np.random.default_rng(SEED)
+    votes = votes_by_either(hides, texts_pair(), [True] * 3, draws.random(3), draws, sampled={True})
+    assert [vote.preference for vote in votes.cast] == [None] * 3
+    assert len(votes_asked(script)) == 3

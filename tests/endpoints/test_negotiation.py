@@ -162,7 +162,6 @@ def test_a_server_whose_samplers_are_fixed_is_found_out(llama: Endpoint, script:
     assert "ignores temperature" in alters_the_law(llama)
 
 
-OBEYED, IGNORED, UNTOLD, REFUSED = "obeyed", "ignored", "cannot be told", "refused"
 TOKENS = ("A", "B", "Well", "I")
 
 

@@ -72,7 +72,7 @@ PATIENCE_S = 120
 
 
 @pytest.fixture
-def endpoint(researcher, llama_url, settings) -> Endpoint:
+def tiny(researcher, llama_url, settings) -> Endpoint:
     return registered(researcher, llama_url, settings, "tiny", dialect=Dialect.LLAMA_CPP)
 
 
@@ -96,7 +96,7 @@ def finish_with_the_model(campaign: Campaign, idle_tasks) -> None:
 
 
 def test_a_model_writes_and_models_judge_from_the_start_to_a_record_that_replays(
-    researcher, endpoint, idle_tasks, tmp_path
+    researcher, tiny, idle_tasks, tmp_path
 ):
     campaign = make_written(researcher)
     lifecycle.start(campaign)
@@ -113,7 +113,7 @@ def test_a_model_writes_and_models_judge_from_the_start_to_a_record_that_replays
     assert {space.decode(row["code"]).prompt for row in table(path, "states.csv")} == set(SPACE["prompts"])
 
 
-def test_where_a_model_writes_a_chain_opens_before_anybody_waits(researcher, endpoint, idle_tasks, tmp_path):
+def test_where_a_model_writes_a_chain_opens_before_anybody_waits(researcher, tiny, idle_tasks, tmp_path):
     judges = [{"question": "Which is better?", "votes": 1}]
     campaign = make_written(researcher, judges=judges, chains=1, max_chains=9, steps=3)
     lifecycle.start(campaign)

@@ -22,6 +22,7 @@ from sampler.exact import log_base_ratio
 from sampler.kernels.suffix import Suffix
 from sampler.spaces.texts.space import Writing, WrittenTexts
 from tests.gpu.small_models import END, TopP, WithoutMask, WithoutPositions, gpt2, llama, tokenizer_of
+from tests.sampler.kernels.test_suffix import CUTS, FreeOfLength
 from tests.support.sampling import LEAST_P_VALUE, check_rows, matrix_of
 
 LETTERS = ("a", "b")
@@ -30,7 +31,6 @@ LIMIT = 4
 TEMPERATURE = 1.3
 PROMPTS = ("a", "b b a b a")
 MAKES = {"gpt2": gpt2, "llama": llama}
-CUTS = ("limit", "length")
 # Of a probability, in float64, where the cache and the padding change no more than the order of sums.
 TOLERANCE = 1e-9
 # In float32 rounding is 6e-8 of a logit; sums over a few dozen weights and two layers stay well below this.
@@ -46,13 +46,6 @@ class Scripted:
     def random(self):
         # A wrong model may ask for more than the right one.
         return self._numbers.pop(0) if self._numbers else 0.5
-
-
-class FreeOfLength(Suffix):
-    """A deliberately wrong kernel: it draws the cut over the current length and leaves n / n' out."""
-
-    def log_r0(self, state, proposal):
-        return 0.0
 
 
 def network(name, dtype=torch.float64):

@@ -121,16 +121,10 @@ COOKIES = [
 
 @pytest.mark.parametrize("cookie", COOKIES, ids=ascii)
 def test_no_cookie_makes_the_server_fail(world, world_site, caplog, cookie):
+    paths = ("/", world.campaign.get_absolute_url(), f"/join/{world.token}/", world.vote_path, "/accounts/sign-in/")
     with no_failure(world_site, caplog):
-        for path in (
-            "/",
-            world.campaign.get_absolute_url(),
-            f"/join/{world.token}/",
-            world.vote_path,
-            "/accounts/sign-in/",
-        ):
-            for method in ("GET", "POST"):
-                assert ask(world_site, path, method, {b"Cookie": cookie}) < 500
+        for path, method in itertools.product(paths, ("GET", "POST")):
+            assert ask(world_site, path, method, {b"Cookie": cookie}) < 500
         # The largest form is read only for whoever is signed in, which is asked while the body arrives.
         assert ask(world_site, "/campaigns/new/", "POST", {b"Cookie": cookie}, b"x" * 2_000_000) in (400, 413)
         # Sockets look for the session as pages do.
@@ -158,17 +152,8 @@ def test_no_header_makes_the_server_fail(world, world_site, caplog, string):
 
 
 CHARSETS = [
-    "utf-7",
-    "utf-16",
-    "unicode_escape",
-    "raw_unicode_escape",
-    "idna",
-    "punycode",
-    "rot13",
-    "hex",
-    "zlib",
-    "latin1",
-]
+    "utf-7", "utf-16", "unicode_escape", "raw_unicode_escape", "idna", "punycode", "rot13", "hex", "zlib", "latin1",
+]  # fmt: skip
 # Each, in the charset that makes a lone surrogate or a NUL of it.
 ENCODED = [b"+2AA-", rb"\ud800", rb"\u0000", b"a\x00", b"%00", b"xn--a", b"00", b"\xd8\x00\xd8\x00"]
 
@@ -190,30 +175,22 @@ def test_no_charset_smuggles_in_what_cannot_be_stored(world, world_site, caplog,
                 if value is not None and name != "space.catalog.file"
             )
             parts += part("name", encoded) + part("instructions", encoded) + part("judges.0.question", encoded)
-            parts += (
-                b'--xx\r\nContent-Disposition: form-data; name="space.catalog.file"; filename="'
-                + encoded
-                + b'.csv"\r\n\r\n'
-            )
-            parts += b"text\none\ntwo\n\r\n--xx--\r\n"
+            # The name of the file ends the quotation of the part's own name.
+            parts += part(f'space.catalog.file"; filename="{encoded.decode("latin1")}.csv', b"text\none\ntwo\n")
+            parts += b"--xx--\r\n"
             headers = {b"Cookie": cookies, b"Content-Type": kind}
             assert ask(world_site, "/campaigns/new/", "POST", headers, parts) < 500
-            sign_in = (
-                part("username", encoded)
-                + part("password", encoded)
-                + part("csrfmiddlewaretoken", token.encode())
-                + b"--xx--\r\n"
-            )
+            end = part("csrfmiddlewaretoken", token.encode()) + b"--xx--\r\n"
+            sign_in = part("username", encoded) + part("password", encoded) + end
             assert ask(world_site, "/accounts/sign-in/", "POST", headers, sign_in) < 500
-            query = "/accounts/sign-in/?next=" + encoded.decode("latin1").encode("unicode_escape").decode().replace(
-                " ", ""
-            )
+            following = encoded.decode("latin1").encode("unicode_escape").decode().replace(" ", "")
+            query = f"/accounts/sign-in/?next={following}"
             assert ask(world_site, query, "GET", {b"Content-Type": b"text/plain; charset=" + charset.encode()}) < 500
     assert Campaign.objects.count() == before
 
 
 def part(name: str, value: bytes) -> bytes:
-    return b'--xx\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n' % (name.encode(), value)
+    return b'--xx\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n' % (name.encode("latin1"), value)
 
 
 CONTENT_TYPES = [

@@ -1,34 +1,56 @@
 """The record as files: whole, of one moment, harmless in a spreadsheet, and enough to recompute every verdict.
 
 scores.csv and scorers.json: only where there are scorers, checked by replay, and followed by the report.
+
+What a researcher does in a started campaign is in events.csv, and nothing of it names anybody.
+
+preferences.jsonl says what votes.csv and states.csv say together, and nothing of who voted.
+
+Pictures that an image model has made are in the archive, under their objects' numbers.
 """
 
 import csv
+import dataclasses
+import hashlib
 import io
 import json
+import re
 import zipfile
 from collections import Counter
 from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
 from uuid import uuid4
 
 import numpy as np
 import pytest
+from django.contrib.auth import get_user_model
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
 from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 import sampler
+from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.models import Annotator, Comparison, Score, Side, Vote
+from prefmh_web.campaigns.lifecycle import access, changes
+from prefmh_web.campaigns.models import Annotator, Comparison, Event, Lease, Membership, Score, Side, Vote
 from prefmh_web.campaigns.record import export
 from prefmh_web.campaigns.record.rows import Moment
 from prefmh_web.campaigns.record.snapshot import Snapshot
+from prefmh_web.objects import media
+from sampler import tables
 from sampler.diagnostics.report import diagnose
 from tests.support.campaigns import (
     assert_replay_passes,
+    everything_in,
     export_to,
+    happened,
     make_campaign,
     make_config,
+    make_draft,
+    set_caps,
+    set_study,
     sweep_everything,
     table,
     vote_until_finished,
@@ -245,3 +267,160 @@ def test_the_report_follows_scores_like_measures(scored):
     report = diagnose(record.but(scores=gone), np.random.default_rng(0))
     lines = [line for line in report if line.startswith("Convergence of length:")]
     assert "have no number there" in lines[0]
+
+
+def test_each_change_is_a_row_in_the_order_of_time(campaign, researcher, tmp_path):
+    get_user_model().objects.create_user("grace")
+    lifecycle.pause(campaign)
+    set_caps(campaign, researcher, cost_cap=Decimal(5), request_cap=None)
+    lifecycle.resume(campaign)
+    changes.extend(campaign, 3, researcher)
+    link = access.invite(campaign, is_single_use=True)
+    access.revoke(link)
+    member = access.add_member(campaign, "grace", Membership.Role.VIEWER)
+    access.remove_member(member)
+    before = campaign.config_data["steps"] - 3
+    path = export_to(campaign, tmp_path)
+    rows = table(path, "events.csv")
+    assert happened(path) == [
+        ("started", {"seed_hash": campaign.seed_hash}),
+        ("paused", {}),
+        ("config-changed", {"path": "caps.cost", "old": None, "new": 5.0, "by": "owner"}),
+        ("resumed", {}),
+        ("extended", {"steps_before": before, "steps_after": before + 3, "by": "owner"}),
+        ("link-made", {"link": 2, "people": "one"}),
+        ("link-closed", {"link": 2}),
+        ("member-set", {"role": "viewer"}),
+        ("member-removed", {"role": "viewer"}),
+    ]
+    assert [row["number"] for row in rows] == list("123456789")
+    assert {row["voter"] for row in rows} == {""}
+    assert [row["at"] for row in rows] == sorted(row["at"] for row in rows)
+    held = everything_in(path)
+    # Whole words: hashes have all kinds of letters in a row.
+    assert not [word for word in ("grace", researcher.username, link.token) if re.search(rf"\b{word}\b", held)]
+    assert_replay_passes(path)
+
+
+def test_codes_are_changed_by_name_only(campaign, tmp_path):
+    for codes in ({"completed": "SECRET99"}, {"completed": "SECRET99"}):
+        set_study(campaign, {"codes": codes}, ())
+    path = export_to(campaign, tmp_path)
+    said = {"path": "study.codes", "old": None, "new": None}
+    assert happened(path, "config-changed") == [("config-changed", said)]
+    assert "SECRET99" not in everything_in(path)
+
+
+def test_a_draft_has_no_events(researcher, idle_tasks):
+    draft = make_draft(researcher)
+    set_study(draft, {"codes": {"completed": "A1"}}, ())
+    assert not Event.objects.exists()
+
+
+LIST = "text,source,note\n" + "".join(f"Text {place},The house,Note {place % 2}\n" for place in range(6))
+SHOWN = [{"column": "source", "label": "Source"}, {"column": "note", "label": "Note"}]
+
+
+def lines_of(path) -> list[dict]:
+    with zipfile.ZipFile(path) as archive:
+        return [json.loads(line) for line in archive.read("preferences.jsonl").decode().splitlines()]
+
+
+def test_each_vote_is_a_line_with_the_two_texts(researcher, idle_tasks, tmp_path):
+    campaign = voted_to_the_end(make_campaign(researcher, file=LIST, config=make_config(chains=2, steps=4)))
+    path = export_to(campaign, tmp_path)
+    content = {row["state_index"]: row["content"] for row in table(path, "states.csv")}
+    lines, votes = lines_of(path), table(path, "votes.csv")
+    assert len(lines) == len(votes) > 0
+    for line, vote in zip(lines, votes, strict=True):
+        shown = {vote["first_state"], vote["second_state"]}
+        assert line["prompt"] == vote["question"]
+        assert line["chosen"] == content[vote["chosen_state"]]
+        assert line["rejected"] == content[(shown - {vote["chosen_state"]}).pop()]
+        keys = ("chain_index", "step", "number", "judge_index", "lease")
+        assert [str(line[key]) for key in keys] == [vote[key] for key in keys]
+        assert line.keys() == {*map(str, tables.PREFERENCES.header)}
+    leases = Lease.objects.filter(annotator__campaign=campaign, ending=Lease.Ending.VOTED)
+    assert {line["lease"] for line in lines} == {str(lease.key) for lease in leases}
+
+
+def test_the_prompt_holds_what_both_objects_were_shown_with(researcher, idle_tasks, tmp_path):
+    config = make_config(chains=2, steps=4)
+    config["space"]["context"] = SHOWN
+    campaign = voted_to_the_end(make_campaign(researcher, file=LIST, config=config))
+    lines = lines_of(export_to(campaign, tmp_path))
+    differing = 0
+    for line in lines:
+        notes = [f"Note: Note {int(line[of].removeprefix('Text ')) % 2}" for of in ("chosen", "rejected")]
+        head, _, question = line["prompt"].rpartition("\n\n")
+        assert "\n" not in question
+        if notes[0] == notes[1]:
+            assert (head, line["chosen_context"], line["rejected_context"]) == (
+                f"Source: The house\n{notes[0]}",
+                "",
+                "",
+            )
+        else:
+            differing += 1
+            assert (head, line["chosen_context"], line["rejected_context"]) == ("Source: The house", *notes)
+    assert 0 < differing < len(lines)
+
+
+def test_an_open_campaign_has_a_file_without_lines(campaign, tmp_path):
+    assert lines_of(export_to(campaign, tmp_path)) == []
+
+
+@pytest.mark.parametrize("name", ["preferences.jsonl", "codebook.csv"])
+def test_a_campaign_that_asks_nobody_has_no_preferences(researcher, idle_tasks, tmp_path, name):
+    config = make_config(chains=1, steps=2, judges=[], rule={"kind": "base"}, kernel={"kind": "independent"})
+    with zipfile.ZipFile(export_to(make_campaign(researcher, config=config), tmp_path)) as archive:
+        assert (name in archive.namelist()) is (name == "codebook.csv")
+
+
+BODIES = {0: b"first picture" * 9000, 1: b"second picture"}
+
+
+@pytest.fixture
+def painted(researcher, idle_tasks):
+    """A snapshot of a campaign whose rows are those of an image model: no model runs here."""
+    campaign = make_campaign(researcher, config=make_config(chains=2, steps=2))
+    for place, body in BODIES.items():
+        name = media.rendered_name(campaign.pk, str(place))
+        default_storage.save(name, ContentFile(body))
+        campaign.states.filter(place=place).update(weight=None, picture=name, media_type="image/png")
+    snapshot = Snapshot.now(campaign)
+    space = sampler.ServedImagesConfig(model="small", prompt="a house", dimension=4)
+    return dataclasses.replace(snapshot, config=snapshot.config.model_copy(update={"space": space}))
+
+
+def test_each_stored_picture_is_read_in_pieces_under_its_objects_number(painted):
+    found = {name: list(pieces) for name, pieces in export.stored_files(painted)}
+    assert {name: b"".join(pieces) for name, pieces in found.items()} == {
+        f"pictures/{place}.png": body for place, body in BODIES.items()
+    }
+    assert len(found["pictures/0.png"]) > 1
+
+
+def test_a_lost_file_is_left_out_and_named_in_the_log(painted, caplog):
+    lost = media.rendered_name(painted.campaign.pk, "0")
+    default_storage.delete(lost)
+    assert [name for name, pieces in export.stored_files(painted) if list(pieces)] == ["pictures/1.png"]
+    assert lost in caplog.text
+
+
+def test_an_archive_holds_them_beside_its_tables(painted):
+    from zipstream import ZipStream
+
+    stream = ZipStream(compress_type=zipfile.ZIP_DEFLATED)
+    stream.add("{}", "campaign.json")
+    manifest = sampler.Manifest()
+    body = b"".join(export._to_its_end(stream, painted, manifest))
+    with zipfile.ZipFile(io.BytesIO(body)) as archive:
+        assert archive.testzip() is None
+        assert archive.namelist() == ["campaign.json", "pictures/0.png", "pictures/1.png", "manifest.json"]
+        assert manifest.files["pictures/0.png"] == hashlib.sha256(BODIES[0]).hexdigest()
+        assert archive.read("pictures/0.png") == BODIES[0]
+
+
+def test_other_campaigns_have_none(campaign):
+    assert list(export.stored_files(Snapshot.now(campaign))) == []
