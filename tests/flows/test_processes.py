@@ -1,4 +1,4 @@
-"""A whole campaign on processes of its own; and the one process that serves everything, killed in the middle of voting."""
+"""A campaign on separate processes; and the one that serves everything, killed while people vote and started again."""
 
 import asyncio
 import os
