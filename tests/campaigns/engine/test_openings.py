@@ -218,7 +218,7 @@ def writer() -> Iterator[Script]:
 @pytest.fixture
 def campaign(researcher, writer, settings, idle_tasks) -> Campaign:
     """A campaign of one chain and one step, so that nothing is drawn ahead, in which nine may open."""
-    registered(researcher, writer, settings, name="writer", concurrency=32)
+    registered(researcher, writer.url, settings, name="writer", concurrency=32)
     judges = [{"question": "Which is better?", "votes": 1}]
     changes = {"space": SPACE, "kernel": {"kind": "independent"}, "judges": judges, "chains": 1, "steps": 1}
     config = sampler.parse_config(make_config(**changes, max_chains=9)).model_dump(mode="json")
