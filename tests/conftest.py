@@ -13,7 +13,7 @@ from django.template import Context, Template
 from django.test import TransactionTestCase
 from django.test.utils import instrumented_test_render
 
-from prefmh_web.endpoints import limits
+from prefmh_web.endpoints import gates
 from tests.support import campaigns, servers
 from tests.support.campaigns import LiveServer, make_campaign, wait_until_idle, worker_in_this_process
 from tests.support.installations import (
@@ -62,7 +62,7 @@ WITH_STUDIES = (
     "tests/flows/test_judges_law.py",
     "tests/flows/test_warm_up.py",
     "tests/sampler/diagnostics/test_joint_fit.py",
-    "tests/sampler/judges/test_tilted.py",
+    "tests/sampler/judges/test_truth.py",
     "tests/sampler/kernels/test_fragments.py",
     "tests/sampler/kernels/test_learned_fragments.py",
     "tests/sampler/kernels/test_odd_fragments.py",
@@ -197,7 +197,7 @@ def widgets_render_as_in_use(django_test_environment) -> None:
 @pytest.fixture(autouse=True)
 def nothing_known_of_servers() -> None:
     """Another test's server may have had the same address and the same key."""
-    limits.forget()
+    gates.forget()
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,8 @@ The numbers that scorers have given objects, where steps wait for these.
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -52,6 +54,34 @@ def _told(row: State) -> tuple[tuple[str, str], ...]:
     if not isinstance(config.space, sampler.ServedTextsConfig) or not config.space.sources:
         return ()
     return (("prompt", config.space.source_of(row.place % config.chains_at_most)),)
+
+
+class _Rows:
+    """The rows of objects that models were asked about last: each mostly stands in a chain's next question, too."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._lock = most, threading.Lock()
+        self._rows: OrderedDict[tuple[int, Any, int], State] = OrderedDict()
+
+    def of(self, campaign: Campaign, keys: Collection[int]) -> dict[int, State]:
+        """Return rows of a started campaign by their keys; those that are not here are read together."""
+        with self._lock:
+            found = {key: row for key in keys if (row := self._rows.get((campaign.pk, campaign.started_at, key)))}
+        if missing := set(keys) - set(found):
+            found |= State.objects.in_bulk(missing)
+        for row in found.values():
+            row.campaign = campaign
+        with self._lock:
+            for key, row in found.items():
+                self._rows[campaign.pk, campaign.started_at, key] = row
+                self._rows.move_to_end((campaign.pk, campaign.started_at, key))
+            while len(self._rows) > self._most:
+                self._rows.popitem(last=False)
+        return found
+
+
+rows_of = _Rows(1_000).of
+"""Return the rows of objects of a started campaign by their keys; what was asked for lately is remembered."""
 
 
 def exhibit(

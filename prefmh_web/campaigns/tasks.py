@@ -10,7 +10,7 @@ from prefmh_web.campaigns import catalogs, dispatch, lifecycle
 from prefmh_web.campaigns.catalogs import being_read
 from prefmh_web.campaigns.engine import openings, transitions, usage
 from prefmh_web.campaigns.lifecycle import deletion, judge_trials, warm_up
-from prefmh_web.campaigns.model_judges import scheduling, turns
+from prefmh_web.campaigns.model_judges import asker, turns
 from prefmh_web.campaigns.models import Campaign, Catalog, JudgeTrial
 from prefmh_web.campaigns.proposals import drawing, measuring, scoring
 from prefmh_web.endpoints import testing
@@ -72,7 +72,7 @@ def delete(campaign_id: int) -> None:
 @shared_task
 def judge(comparison_id: int, judge_id: int) -> None:
     """Let a model cast its votes on a comparison."""
-    scheduling.take(comparison_id, judge_id)
+    asker.take(comparison_id, judge_id)
 
 
 @shared_task

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from django.db.models import Max
+from django.db.models.functions import Length
+
 import sampler
 from prefmh_web.campaigns import objects
+from prefmh_web.campaigns.lifecycle.model_start import wants_own_pairs
 from prefmh_web.campaigns.models import Campaign, ModelUsage
 from prefmh_web.campaigns.monitoring.judging import money
+from prefmh_web.endpoints import testing, truth
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.picture_tokens import PictureTokens, estimated
+from prefmh_web.endpoints.testing import Most
 
 # Of more votes, the mean takes seconds to compute.
 _LARGEST_BUDGET = 64
@@ -40,6 +46,7 @@ class Estimate:
         chains: that ask at the same time at most.
         wasted: how many of the expected ones bring a vote that no step needs, because all are asked for at once.
         tokens: of a request; None while none has been made.
+        test: what Start takes for a test with this campaign's own pairs; None where it makes none.
         picture: what one picture of a prompt is by the documented rule of the server's kind; None where there is none.
     """
 
@@ -53,6 +60,7 @@ class Estimate:
     is_at_once: bool = False
     seconds: float | None = None
     chains: int = 1
+    test: Most | None = None
 
     @property
     def hours(self) -> str:
@@ -116,7 +124,17 @@ def _estimates(campaign: Campaign) -> Iterator[Estimate]:
             expected = most if is_at_once and not _tells_p(judge) else needed
             wasted = None if not is_at_once or needed is None else most - needed
             speed = _seconds(endpoint), config.chains_at_most
-            yield Estimate(judge.question, endpoint, most, expected, tokens, picture, wasted, is_at_once, *speed)
+            test = _test(campaign, endpoint)
+            yield Estimate(judge.question, endpoint, most, expected, tokens, picture, wasted, is_at_once, *speed, test)
+
+
+def _test(campaign: Campaign, endpoint: Endpoint) -> Most | None:
+    if not campaign.is_draft or not wants_own_pairs(campaign, endpoint):
+        return None
+    longest = campaign.states.aggregate(longest=Max(Length("content"), default=0))["longest"]
+    found = testing.most(endpoint, truth.MOST_TRUE, longest)
+    # What objects take that are still to be made, or are pictures, is not known.
+    return found if longest and campaign.object_kind.name in ("texts", "markdown") else Most(found.requests, None)
 
 
 def _most_requests(campaign: Campaign, config: sampler.ChainConfig, judge: sampler.JudgeConfig) -> int:

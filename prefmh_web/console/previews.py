@@ -6,7 +6,7 @@ import io
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -19,11 +19,11 @@ from prefmh_web.campaigns.model_judges import freezing
 from prefmh_web.campaigns.model_judges.kinds import KINDS
 from prefmh_web.campaigns.models import Campaign, State
 from prefmh_web.endpoints.client import LABEL_TOKENS
-from prefmh_web.endpoints.dialects import Question
 from prefmh_web.endpoints.errors import EndpointError
 from prefmh_web.endpoints.exact_requests import exact_request
-from prefmh_web.endpoints.judge_calls import confines
+from prefmh_web.endpoints.judge_calls import compared, confines
 from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.servers import Question
 from prefmh_web.objects import OBJECT_KINDS, ObjectKind
 from sampler import judges as model_judges
 from sampler.declared import Declared
@@ -139,10 +139,12 @@ def _requests(
         orders = ("One object first", (first, second)), ("The other first", (second, first))
     choices = KINDS["ratings" if rates else "sampled"].choices(asked.rule)
     source = asked.judge.source.model_dump()
-    return [
-        _shown(order, question_about(source, endpoint, prompt.messages(*shown), rates, choices), endpoint)
-        for order, shown in orders
-    ]
+    found = []
+    for order, shown in orders:
+        question = question_about(source, endpoint, prompt.messages(*shown), rates, choices)
+        pair = None if rates else compared(asked.judge.question, *shown)
+        found.append(_shown(order, replace(question, compared=pair), endpoint))
+    return found
 
 
 def question_about(

@@ -84,6 +84,7 @@ urlpatterns = [
     path("tokens/<int:token_id>/withdraw/", endpoints.withdraw, name="withdraw-token"),
     path("endpoints/", endpoints.endpoints, name="endpoints"),
     path("endpoints/new/", endpoints.edit, name="new-endpoint"),
+    path("endpoints/models/", endpoints.models, name="models-there"),
     path("endpoints/<int:endpoint_id>/", endpoints.edit, name="edit-endpoint"),
     path("endpoints/<int:endpoint_id>/test/", endpoints.test, name="test-endpoint"),
     path("endpoints/<int:endpoint_id>/test/progress/", endpoints.progress, name="endpoint-progress"),

@@ -27,11 +27,9 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from prefmh_web.accounts.roles import sign_in_path
 from prefmh_web.annotate.tasks import settle_parts, sweep_leases
-from prefmh_web.campaigns.model_judges import scheduling
+from prefmh_web.campaigns.model_judges import asker
 from prefmh_web.campaigns.tasks import sweep
 from prefmh_web.embedded.tasks import run_here
-from prefmh_web.endpoints import lending
-from prefmh_web.endpoints.calls import many_at_once
 from prefmh_web.loading import load_everything
 from prefmh_web.participants import erasure
 from prefmh_web.scorers import commands
@@ -143,9 +141,6 @@ class PatientProtocol(AutoHTTPProtocol):  # type: ignore[valid-type, misc]  # on
 
 # Voters' sockets, tasks and pages share one interpreter; a shorter switch keeps a long task from holding the rest.
 _SWITCH_INTERVAL_S = 0.0005
-# Turns of models that judge, each of which mostly waits for a server; so many of them work on the record at a time.
-_TURNS = 64
-_WORKING = 2
 
 
 @contextmanager
@@ -154,9 +149,7 @@ def at_work() -> Iterator[None]:
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
     # Before the clock's thread starts: two threads that load the same packages for the first time may clash.
     load_everything()
-    lending.share(_WORKING)
-    gates = many_at_once()
-    turns = scheduling.begin(_TURNS, gates)
+    turns = asker.begin()
     clock = Clock(sweep_everything)
     clock.start()
     try:
@@ -166,7 +159,6 @@ def at_work() -> Iterator[None]:
         # Python waits for the threads of tasks, and one of these may wait for a program's answer.
         commands.end()
         turns.end()
-        gates.end()
 
 
 def sweep_everything() -> None:

@@ -25,9 +25,9 @@ _tally: ContextVar["Tally | None"] = ContextVar("tally", default=None)
 class Tally:
     """What some requests came to.
 
-    `tokens_in`, `tokens_out`, `seconds` and `cost` are those of the answered requests; `unpriced` is how many of these
-    had tokens and no known price, `unreadable` how many replies were neither label nor rating. `most_tokens_in` and
-    `most_tokens_out` are the largest numbers of one request.
+    `seconds` are those of the answered requests; `tokens_in`, `tokens_out` and `cost` are those of all replies, also of
+    such that could not be read. `unpriced` is how many had tokens and no known price, `unreadable` how many were no
+    label and no rating. `most_tokens_in` and `most_tokens_out` are the largest numbers of one request.
     """
 
     requests: int = 0
@@ -41,16 +41,22 @@ class Tally:
     most_tokens_in: int = 0
     most_tokens_out: int = 0
 
+    def merge(self, other: "Tally") -> None:
+        """Count what another tally has counted."""
+        for name, count in vars(other).items():
+            kept = getattr(self, name)
+            setattr(self, name, max(kept, count) if name.startswith("most_") else kept + count)
+
     def add(self, endpoint: Endpoint, calls: Sequence[Call], unreadable: int) -> None:
         """Count some calls at the endpoint's prices."""
         answered = [call for call in calls if call.error is None]
         self.requests += len(calls)
         self.failed += len(calls) - len(answered)
         self.unreadable += unreadable
-        for call in answered:
+        self.seconds += sum(call.seconds for call in answered)
+        for call in calls:
             self.tokens_in += call.tokens_in
             self.tokens_out += call.tokens_out
-            self.seconds += call.seconds
             self.cost += cost(endpoint, call)
             self.unpriced += not endpoint.is_priced and call.tokens_in + call.tokens_out > 0
             self.most_tokens_in = max(self.most_tokens_in, call.tokens_in)
@@ -90,10 +96,10 @@ def write(endpoint: Endpoint, calls: Sequence[Call], unparsable: int = 0) -> Non
         **counts,
         "requests": len(calls),
         "unparsable": unparsable,
-        "tokens_in": sum(call.tokens_in for call in answered),
-        "tokens_out": sum(call.tokens_out for call in answered),
+        "tokens_in": sum(call.tokens_in for call in calls),
+        "tokens_out": sum(call.tokens_out for call in calls),
         "seconds": sum(call.seconds for call in answered),
-        "cost": sum(cost(endpoint, call) for call in answered),
+        "cost": sum(cost(endpoint, call) for call in calls),
     }
     hour = timezone.now().replace(minute=0, second=0, microsecond=0)
     Usage.objects.get_or_create(endpoint=endpoint, hour=hour)

@@ -3,30 +3,34 @@
 Which hosts and private networks whoever runs the site allows are two settings: ENDPOINT_ALLOWED_HOSTS and
 ENDPOINT_ALLOW_PRIVATE.
 
-An address is checked twice. When it is saved: its form, and its host against the allow-list. When a connection is made:
-the host is resolved, every address it resolves to is checked, and the connection goes to one of these very addresses,
-so that a name cannot point somewhere else a moment later. Redirects are not followed, and proxies named in the
-environment are not used, since they would resolve the name once more.
+An address is checked three times. When it is saved: its form, and its host against the allow-list. When a connection is
+made: every address that the host resolves to, or the host itself where it is an address (for these no resolver is
+asked). And before a request goes over a connection: the address at its other end, so that a name cannot point somewhere
+else a moment later. Redirects are not followed, and proxies named in the environment are not used.
 """
 
-import contextlib
+from __future__ import annotations
+
+import asyncio
 import ipaddress
-import os
 import re
 import socket
 import ssl
-import threading
 from functools import cache
 
-import httpx
+import aiohttp
+import certifi
+from aiohttp.abc import AbstractResolver, ResolveResult
 from django.conf import settings
+from yarl import URL
 
-from prefmh_web.endpoints.connections import BoundedTransport, NotConnected, seconds_left
-from prefmh_web.endpoints.errors import AddressRefused, TimedOut, Unreachable
-from prefmh_web.endpoints.keys import HOLDS_KEY
+from prefmh_web.endpoints.errors import AddressRefused, Unreachable
+from prefmh_web.endpoints.keys import HEADERS_WITH_KEYS
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
+# Many servers close an idle connection after five seconds; one that is used in that moment is cut.
+_KEPT_FOR_S = 3.0
 _LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 # The last label holds a letter: 2130706433 and 0x7f.1 are ways to write 127.0.0.1, not names.
 _NAME = re.compile(rf"({_LABEL}\.)*(?=[a-z0-9-]*[a-z])(?!0x){_LABEL}\.?")
@@ -35,7 +39,7 @@ _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _IPV6_GIVEN_OUT = ipaddress.ip_network("2000::/3")
 # Public in form only: Azure tells a machine there about itself; protocol assignments; a retired relay of 6to4.
 _NOT_PUBLIC = tuple(map(ipaddress.ip_network, ("168.63.129.16/32", "192.0.0.0/24", "192.88.99.0/24")))
-_PORTS = {"http": 80, "https": 443}
+_SCHEMES = ("http", "https")
 
 
 def checked_base_url(text: str) -> str:
@@ -45,32 +49,35 @@ def checked_base_url(text: str) -> str:
         AddressRefused: its form is not that of a base URL, or its host is not on the allow-list.
     """
     url = _checked(text)
-    if url.query or url.fragment or "?" in text or "#" in text:
+    if "?" in text or "#" in text:
         raise AddressRefused("the base URL must end with its path: no ? and no #")
     _check_host(url)
     return str(url).rstrip("/")
 
 
-def _checked(text: str) -> httpx.URL:
+def _checked(text: str) -> URL:
     # The parser that checks is the one that will connect: two parsers may see two hosts in one text.
-    try:
-        url = httpx.URL(text.strip())
-    except (httpx.InvalidURL, UnicodeError):
-        raise AddressRefused("the base URL is not a URL") from None
-    if url.scheme not in _PORTS:
-        raise AddressRefused("the base URL must begin with http:// or https://")
-    if url.userinfo:
-        raise AddressRefused("the base URL must hold no user name or password; keys come from the environment")
-    if "\\" in text or any(character.isspace() for character in text.strip()):
+    text = text.strip()
+    if "\\" in text or any(character.isspace() for character in text):
         raise AddressRefused("the base URL must hold no white space and no backslash")
+    try:
+        url = URL(text)
+        is_whole = bool(url.host) and url.port is not None
+    except (ValueError, UnicodeError):
+        raise AddressRefused("the base URL is not a URL") from None
+    if url.scheme not in _SCHEMES:
+        raise AddressRefused("the base URL must begin with http:// or https://")
+    if not is_whole:
+        raise AddressRefused("the base URL is not a URL")
+    if url.user is not None or url.password is not None:
+        raise AddressRefused("the base URL must hold no user name or password; keys come from the environment")
     return url
 
 
-def _check_host(url: httpx.URL) -> None:
-    host = url.raw_host.decode("ascii").lower()
-    if not _is_address(host) and not _NAME.fullmatch(host):
+def _check_host(url: URL) -> None:
+    host, port = (url.raw_host or "").lower(), url.port or 0
+    if not is_address(host) and not _NAME.fullmatch(host):
         raise AddressRefused(f"{host!r} is not the name of a host, nor an address in its usual form")
-    port = _PORTS[url.scheme] if url.port is None else url.port
     if not 0 < port < 2**16:
         raise AddressRefused(f"there is no port {port}")
     if not any(_matches(host, port, pattern) for pattern in settings.ENDPOINT_ALLOWED_HOSTS):
@@ -80,7 +87,8 @@ def _check_host(url: httpx.URL) -> None:
         )
 
 
-def _is_address(host: str) -> bool:
+def is_address(host: str) -> bool:
+    """Say whether a host is an address in its usual form, and no name."""
     try:
         return str(ipaddress.ip_address(host.strip("[]"))) == host.strip("[]")
     except ValueError:
@@ -128,90 +136,77 @@ def _within(address: Address) -> Address:
     return address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1] or address
 
 
-def resolve(host: str, port: int) -> tuple[Address, ...]:
-    """Return the addresses of a host, all of them checked.
+class CheckedResolver(AbstractResolver):
+    """Resolves a name to addresses that may all be called, and to none if one of them may not."""
 
-    Raises:
-        AddressRefused: one of them may not be called.
-        TimedOut: the look-up takes longer than the request has left.
-        Unreachable: the name does not resolve.
-    """
-    # The zone of a link-local address, as in fe80::1%eth0, is no part of the address.
-    addresses = [ipaddress.ip_address(found.partition("%")[0]) for found in _look_up(host, port)]
-    for address in addresses:
-        check_address(address)
-    return tuple(dict.fromkeys(addresses))
-
-
-def _look_up(host: str, port: int) -> list[str]:
-    answers: list[list[str]] = []
-
-    def ask() -> None:
-        with contextlib.suppress(OSError, UnicodeError):
-            answers.append([str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)])
-
-    # The resolver knows no time limit: on a thread that nobody waits for, and that ends when the resolver gives up.
-    thread = threading.Thread(target=ask, name="look-up", daemon=True)
-    thread.start()
-    thread.join(seconds_left())
-    if thread.is_alive():
-        raise TimedOut(f"the name {host} was not resolved in time")
-    if not answers or not answers[0]:
-        raise Unreachable(f"the name {host} does not resolve")
-    return answers[0]
-
-
-class CheckedTransport(httpx.BaseTransport):
-    """Connects to addresses that `resolve` has checked, and to no others."""
-
-    def __init__(self) -> None:
-        self._transport = _kept_connections(_tls())
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request to an address its host resolves to now; to the next one where no connection comes about.
-
-        The Host header was written from the URL already; TLS is told the name, so that it checks the certificate
-        against the name and not the address.
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """Return the addresses of a host.
 
         Raises:
-            EndpointError: no address may be called, none can be reached, or the connection failed.
+            AddressRefused: one of them may not be called.
+            Unreachable: the name does not resolve.
         """
-        host, port = request.url.host, request.url.port or _PORTS[request.url.scheme]
-        addresses = resolve(host, port)
-        if request.extensions.get(HOLDS_KEY) and request.url.scheme == "http":
-            _check_private(addresses)
-        request.extensions = {**request.extensions, "sni_hostname": host}
-        for address in addresses[:-1]:
-            with contextlib.suppress(NotConnected):
-                return self._send_to(address, request)
+        loop = asyncio.get_running_loop()
         try:
-            return self._send_to(addresses[-1], request)
-        except NotConnected as failure:
-            raise failure.error from None
+            found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, family=family)
+        except (OSError, UnicodeError):
+            raise Unreachable(f"the name {host} does not resolve") from None
+        results: dict[str, ResolveResult] = {}
+        for kind, _, protocol, _, place in found:
+            # The zone of a link-local address, as in fe80::1%eth0, is no part of the address.
+            address = str(place[0]).partition("%")[0]
+            check_address(ipaddress.ip_address(address))
+            results[address] = ResolveResult(
+                hostname=host, host=address, port=port, family=kind, proto=protocol, flags=socket.AI_NUMERICHOST
+            )
+        return list(results.values())
 
-    def _send_to(self, address: Address, request: httpx.Request) -> httpx.Response:
-        request.url = request.url.copy_with(host=str(address))
-        return self._transport.handle_request(request)
-
-    def close(self) -> None:
-        """Close nothing: connections are kept for the next request of this process to the same address."""
+    async def close(self) -> None:
+        """Nothing is kept."""
 
 
-def _check_private(addresses: tuple[Address, ...]) -> None:
-    if any(_is_public(_within(address)) for address in addresses):
+class CheckedConnector(aiohttp.TCPConnector):
+    """Connects to addresses that may be called, and sends nothing to others. As many connections as are asked for."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            resolver=CheckedResolver(), use_dns_cache=False, ssl=_tls(), limit=0, keepalive_timeout=_KEPT_FOR_S
+        )
+
+    async def connect(
+        self, req: aiohttp.ClientRequest, traces: list[aiohttp.tracing.Trace], timeout: aiohttp.ClientTimeout
+    ) -> aiohttp.connector.Connection:
+        """Return a connection for a request, a new one or one that is kept.
+
+        Raises:
+            AddressRefused: its other end may not be called, or not with a key.
+        """
+        host = req.url.raw_host or ""
+        if is_address(host):
+            check_address(ipaddress.ip_address(host))
+        connection = await super().connect(req, traces, timeout)
+        try:
+            _check_peer(connection, req)
+        except AddressRefused:
+            connection.close()
+            raise
+        return connection
+
+
+def _check_peer(connection: aiohttp.connector.Connection, request: aiohttp.ClientRequest) -> None:
+    peer = None if connection.transport is None else connection.transport.get_extra_info("peername")
+    if peer is None:
+        raise Unreachable("the connection was cut")
+    address = ipaddress.ip_address(str(peer[0]).partition("%")[0])
+    check_address(address)
+    holds_key = any(name in request.headers for name in HEADERS_WITH_KEYS)
+    if holds_key and request.url.scheme == "http" and _is_public(_within(address)):
         raise AddressRefused("a key goes to a public address over https:// only")
 
 
 @cache
-def _kept_connections(context: ssl.SSLContext) -> BoundedTransport:
-    return BoundedTransport(context)
-
-
-# A child must not go on with its parent's connections.
-os.register_at_fork(after_in_child=_kept_connections.cache_clear)
-
-
-@cache
 def _tls() -> ssl.SSLContext:
-    # Reading the certificates of all authorities takes 20 ms: once a process.
-    return httpx.create_ssl_context(trust_env=False)
+    # Reading the certificates of all authorities takes 20 ms: once a process. Not those that the environment names.
+    return ssl.create_default_context(cafile=certifi.where())

@@ -3,7 +3,7 @@
     TryLater            nothing is wrong with what was asked: ask the same again, in `retry_after` seconds
         Unreachable, TimedOut, RateLimited, ServerError, BadReply, CircuitOpen, Busy, Stopped
     NeedsAttention      asking again changes nothing until somebody changes something: suspend, and show the reason
-        Unparsable, Refused, Unable, NotTold, KeyMissing, AddressRefused, identity.Changed
+        Unparsable, Refused, Unable, NotTold, NoDistribution, KeyMissing, AddressRefused, identity.Changed
 
 No message holds a key or what was asked.
 """
@@ -116,6 +116,14 @@ class NotTold(Unable):
     are too likely."""
 
 
+class NoDistribution(Unable):
+    """The log-probabilities of this reply are no distribution over the first token of an answer.
+
+    The reply fails: neither they nor its token are ever counted. Which token it is may be why they are wrong, so a vote
+    by it would have another law. Another reply may be asked for.
+    """
+
+
 class KeyMissing(NeedsAttention):
     """The environment has no usable key under that name, or it may not be sent there."""
 
@@ -126,3 +134,15 @@ class AddressRefused(NeedsAttention):
     """The address may not be called."""
 
     kind = "address_refused"
+
+
+def by_status(status: int, reason: str, wait: float | None = None) -> EndpointError:
+    """Return what the status of an error means, whether the reply had it or its body names it.
+
+    Args:
+        wait: the seconds that the server asks to wait; None where it does not say.
+    """
+    later: dict[int, type[TryLater]] = {408: TimedOut, 425: TimedOut, 429: RateLimited}
+    if kind := later.get(status, ServerError if status >= 500 else None):
+        return kind(reason, wait)
+    return Refused(reason)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import httpx
-
-from prefmh_web.endpoints.dialects import Dialect, Question
+from prefmh_web.endpoints import wire
 from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.servers import Dialect, Question
 
 
 @dataclass(frozen=True)
@@ -30,6 +29,4 @@ def exact_request(endpoint: Endpoint, question: Question) -> ExactRequest:
         Unable: a server of this kind cannot be asked so.
     """
     server = Dialect(endpoint.dialect).server.taking(question.messages)
-    # The client's own way to write JSON; the address is that of nobody.
-    written = httpx.Request("POST", "http://localhost", json=server.body(question))
-    return ExactRequest(server.path(endpoint.model).text, written.read())
+    return ExactRequest(server.path(endpoint.model).text, wire.written(server.body(question)))

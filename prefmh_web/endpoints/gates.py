@@ -1,314 +1,333 @@
-"""What stands between a call and its server: the circuit, the places for requests, limits a minute, and the counts.
+"""What stands between a call and its server, in the memory of this process: circuit, places, limits a minute, counts.
 
-    ByTheRow    asks and writes the database for each call: for processes that make some
-    Kept        remembers for a moment, and holds places for many calls together: for a process that makes hundreds at a
-                time (`manage.py judges`), of which each would cost more than the server's answer takes to read
+    gate_of    the gate of an endpoint: of its model on its server as they are named now
+    flush      writes what gates have counted, and how their circuits stand, into the database
 
-Both keep the same promises over all processes: no more requests at a time than the endpoint may have, nor in a minute,
-a server that asks for a pause gets it, and everything is counted. What `Kept` remembers of a circuit may be half a
-second old, and a process that is killed loses the counts of one second.
+All of a gate happens on the loop on which servers are asked (`loop.py`); `flush` takes what has gathered from any
+thread that has the database.
+
+The circuit leaves an endpoint alone that failed lately.
+
+    closed      everybody may ask
+    open        nobody may, until a moment
+    half open   that moment is past: one call may try, with one request
+
+A trial that is answered closes the circuit; one that fails opens it for twice as long as before. A server that asks
+for a pause (429, or Retry-After) gets it at once. Hundreds of requests may be under way when the circuit opens: they
+fail of the same cause, and their failures lengthen no pause. Nor does an answer to one of them close the circuit.
 """
 
 from __future__ import annotations
 
-import threading
+import asyncio
+import math
+import os
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from typing import Protocol
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import timedelta
 
-from prefmh_web.endpoints import accounting, breaker, slots
-from prefmh_web.endpoints.errors import Busy, EndpointError
-from prefmh_web.endpoints.keeping import Keeper
-from prefmh_web.endpoints.lending import lent
-from prefmh_web.endpoints.limits import limit_of
-from prefmh_web.endpoints.minute_rows import KeptMinute, Minute
+from django.db import transaction
+from django.utils import timezone
+
+from prefmh_web.endpoints import accounting
+from prefmh_web.endpoints.errors import (
+    AddressRefused,
+    Busy,
+    CircuitOpen,
+    EndpointError,
+    KeyMissing,
+    RateLimited,
+    Stopped,
+    TryLater,
+)
+from prefmh_web.endpoints.limits import Limit
+from prefmh_web.endpoints.minutes import Rates, Spent, Window
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.outcomes import Call
 
-# How long what was read of a closed circuit is believed.
-_BELIEVED_S = 0.5
-# Places that nobody has used for so long are given back, and so many more are taken at once than are wanted.
-_IDLE_S = 1.0
-_TAKEN_AHEAD = 8
+# Failures in a row after which the circuit opens.
+FAILURES_TO_OPEN = 3
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 5.0, 300.0
+# A server that asks for no wait at all, and refuses all the same, is not asked in a tight loop.
+SHORTEST_PAUSE_S = 0.5
+# Of so many places, one is left to those who wait; of a minute, so much is for what nobody waits for.
+_SPARED_OF = 4
+_AHEAD = 0.75
+# How long a request waits for a full minute to pass; beside others that may take longer.
+_PATIENCE_S = 180.0
+# How soon what the newest request was estimated at outweighs those before.
+_WEIGHT = 0.1
 
 
-class Places(Protocol):
-    """Places for requests that a call holds: as many as it has work for."""
-
-    def __len__(self) -> int:
-        """Return how many are held."""
-        ...
-
-    def grow(self, wanted: int) -> int:
-        """Take up to so many more that are free; return how many."""
-        ...
-
-    def shrink(self, count: int) -> None:
-        """Free so many."""
-        ...
-
-    def renew(self) -> None:
-        """Keep them for another while."""
-        ...
+class MinuteFull(Busy):
+    """Not asked: the endpoint has had what it may have in a minute, and `retry_after` is when there is room."""
 
 
-class Gate(Protocol):
-    """What a call passes."""
+class Circuit:
+    """The circuit of one endpoint.
 
-    def admit(self) -> bool:
-        """Return whether requests may go out as usual; False allows one.
+    Args:
+        open_for: the seconds for which it is open already.
+        clock: tells the seconds.
+    """
 
-        Raises:
-            TryLater: none may.
-        """
-        ...
+    def __init__(self, failures: int, open_for: float | None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self.failures = clock, failures
+        self._open_until = None if open_for is None else clock() + open_for
+        self._is_tried = False
+        self.reason = ""
+        self.has_changed = self.has_failed = False
 
     @property
-    def minute(self) -> Minute | None:
-        """The limits a minute; None where there are none."""
-        ...
+    def open_for(self) -> float | None:
+        """For how many seconds nobody may ask; None where it is closed."""
+        return None if self._open_until is None else max(self._open_until - self._clock(), 0.0)
 
-    def places(self, wanted: int, *, is_ahead: bool) -> AbstractContextManager[Places]:
-        """Hold between one and `wanted` places.
+    def admit(self, name: str) -> bool:
+        """Return whether requests may go out as usual; False allows a single one, the trial of a half-open circuit.
 
         Raises:
-            Busy: there was none.
+            CircuitOpen: none may; `retry_after` says for how long.
         """
-        ...
+        left = self.open_for
+        if left is None:
+            return True
+        if not left and not self._is_tried:
+            self._is_tried = True
+            return False
+        wait = max(left, 0.1)
+        raise CircuitOpen(f"{name} rests for {wait:.0f} s, because: {self.reason or 'it is being tried'}", wait)
+
+    def answered(self, *, is_trial: bool) -> None:
+        """A request was answered: forget the failures before it; a trial closes the circuit."""
+        if is_trial or self._open_until is None:
+            self.has_changed |= bool(self.failures) or self._open_until is not None
+            self.failures, self._open_until, self._is_tried = 0, None, False
+
+    def failed(self, error: EndpointError, *, is_trial: bool) -> None:
+        """A request failed: keep the reason, and open the circuit if it is one failure too many."""
+        if not isinstance(error, Stopped):
+            self.reason, self.has_changed, self.has_failed = error.reason[:300], True, True
+        if isinstance(error, Stopped | KeyMissing | AddressRefused):
+            # We ended it, or sent nothing; that says nothing of the server.
+            if is_trial:
+                self.release()
+        elif not isinstance(error, TryLater):
+            # The server did answer, and so the trial, if it was one, is over.
+            self.answered(is_trial=is_trial)
+        elif is_trial or self._open_until is None:
+            self.failures += 1
+            self._is_tried = False
+            if pause := _pause(error, self.failures):
+                self._open_until = self._clock() + pause
+        elif error.asked_to_wait:
+            # No shorter a pause than it asks for, though its circuit is open for another reason.
+            self._open_until = max(self._open_until, self._clock() + _pause(error, 0))
+
+    def release(self) -> None:
+        """Let the next caller try: a trial sent nothing after all, or somebody says that the server is mended."""
+        self._is_tried = False
+        if self._open_until is not None:
+            self._open_until, self.has_changed = self._clock(), True
+
+
+def _pause(error: TryLater, failures: int) -> float:
+    """Return how long to leave the server alone, in seconds; 0 for not at all."""
+    if error.asked_to_wait:
+        return max(error.retry_after, SHORTEST_PAUSE_S)
+    too_many = failures - FAILURES_TO_OPEN
+    if isinstance(error, RateLimited):
+        too_many = max(too_many, 0)
+    if too_many < 0:
+        return 0.0
+    return min(FIRST_PAUSE_S * 2.0 ** min(too_many, 30), LONGEST_PAUSE_S)
+
+
+class Gate:
+    """All that this process knows of one endpoint.
+
+    Args:
+        endpoint: its row, as it was read last.
+        clock: tells the seconds since 1970.
+    """
+
+    def __init__(self, endpoint: Endpoint, clock: Callable[[], float] = time.time) -> None:
+        self.endpoint, self._clock = endpoint, clock
+        self.limit = Limit()
+        until = endpoint.open_until
+        open_for = None if until is None else (until - timezone.now()).total_seconds()
+        self.circuit = Circuit(endpoint.failures, open_for)
+        self.circuit.reason = endpoint.last_error
+        self._line: deque[asyncio.Future[None]] = deque()
+        self._spent: list[Spent] = []
+        # Of a request, lately.
+        self._tokens = 0.0
+        self._calls: list[tuple[Sequence[Call], int]] = []
+
+    def room(self, *, is_ahead: bool = False) -> int:
+        """Return for how many more requests there is a place."""
+        most = self.limit.now(self.endpoint.concurrency)
+        return most - self.limit.under_way - (most // _SPARED_OF if is_ahead else 0)
+
+    @asynccontextmanager
+    async def place(self, *, is_ahead: bool) -> AsyncIterator[None]:
+        """Hold a place for one request at a time, which is waited for in a line.
+
+        Raises:
+            Busy: there is none now, and nobody waits for what it is wanted for.
+        """
+        if is_ahead and self.room(is_ahead=True) <= 0:
+            raise Busy(f"{self.endpoint.name} has as many requests under way as it may have", retry_after=1.0)
+        if is_ahead or (not self._line and self.room() > 0):
+            self.limit.begin(1)
+        else:
+            await self._in_line()
+        try:
+            yield
+        finally:
+            self.limit.end(1)
+            self._call_next()
+
+    async def _in_line(self) -> None:
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._line.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn in self._line:
+                self._line.remove(turn)
+            else:
+                self.limit.end(1)
+            raise
+
+    def _call_next(self) -> None:
+        while self._line and self.room() > 0:
+            turn = self._line.popleft()
+            if not turn.cancelled():
+                self.limit.begin(1)
+                turn.set_result(None)
+
+    @property
+    def _rates(self) -> Rates:
+        return Rates(self.endpoint.requests_a_minute, self.endpoint.tokens_a_minute)
+
+    def has_minute(self, requests: int, *, unsent: int) -> bool:
+        """Return whether so many more requests, as large as those before, may be sent in this minute.
+
+        Args:
+            unsent: how many are about to be sent.
+        """
+        if not self.endpoint.is_limited_a_minute:
+            return True
+        needs = [math.ceil(self._tokens)] * (max(unsent, 0) + max(requests, 1))
+        # What could never be sent at once is sent bit by bit.
+        room = Window(self._spent, self._clock()).send(self._rates, needs)
+        return room == len(needs) or (not self._spent and unsent <= 0)
+
+    async def permit(self, tokens: int, *, is_ahead: bool) -> Callable[[int], None]:
+        """Return once a request of about so many tokens may be sent in this minute.
+
+        Returns:
+            What takes in how many tokens the server has counted.
+
+        Raises:
+            MinuteFull: it may not be sent soon.
+        """
+        rates = self._rates.part(_AHEAD) if is_ahead else self._rates
+        self._tokens += _WEIGHT * (tokens - self._tokens) if self._tokens else tokens
+        deadline = self._clock() + (0.0 if is_ahead else _PATIENCE_S)
+        while True:
+            window = Window(self._spent, self._clock())
+            if window.send(rates, [tokens]):
+                break
+            wait = window.wait(rates, tokens)
+            if self._clock() + wait > deadline:
+                raise self._full(wait)
+            await asyncio.sleep(wait)
+        self._spent = window.entries()
+        second, counted = math.floor(window.now), rates.counted(tokens)
+
+        def settle(true: int) -> None:
+            self._spent.append(Spent(second, 0, true - counted))
+
+        return settle
+
+    def count_as_spent(self, requests: int) -> None:
+        """Count requests as sent now: they may have been, by a process that has ended."""
+        self._spent.append(Spent(math.floor(self._clock()), requests, 0))
+
+    def _full(self, wait: float) -> MinuteFull:
+        limits = {"requests": self._rates.requests, "tokens": self._rates.tokens}
+        named = " and ".join(f"{limit:,} {what}" for what, limit in limits.items() if limit is not None)
+        return MinuteFull(f"{self.endpoint.name} may have {named} a minute, and has had them", retry_after=wait)
 
     def passed(self, calls: Sequence[Call], unparsable: int, error: EndpointError | None, *, was_usual: bool) -> None:
         """Take in what a call came to."""
-        ...
+        accounting.tally(self.endpoint, calls, unparsable)
+        self.limit.note(calls, self.endpoint.concurrency)
+        self._calls.append((calls, unparsable))
+        if error is None:
+            self.circuit.answered(is_trial=not was_usual)
+        else:
+            self.circuit.failed(error, is_trial=not was_usual)
+        self._call_next()
 
     def turned_away(self, error: EndpointError | None, *, was_usual: bool) -> None:
         """Take in that a call sent nothing after it was admitted, and why if that lies at the endpoint."""
-        ...
-
-
-class ByTheRow:
-    """A gate whose state is in the database alone."""
-
-    def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
-
-    def admit(self) -> bool:
-        """Ask the circuit."""
-        return breaker.admit(self._endpoint)
-
-    @property
-    def minute(self) -> Minute | None:
-        """The endpoint's row, if it has limits."""
-        return Minute(self._endpoint) if self._endpoint.is_limited_a_minute else None
-
-    def places(self, wanted: int, *, is_ahead: bool) -> AbstractContextManager[Places]:
-        """Hold rows of the endpoint."""
-        return slots.held(self._endpoint, wanted, is_ahead=is_ahead)
-
-    def passed(self, calls: Sequence[Call], unparsable: int, error: EndpointError | None, *, was_usual: bool) -> None:
-        """Count it, and tell the circuit."""
-        accounting.record(self._endpoint, calls, unparsable)
-        limit_of(self._endpoint).note(calls, self._endpoint.concurrency)
-        if error is None:
-            breaker.answered(self._endpoint, is_trial=not was_usual)
-        else:
-            breaker.failed(self._endpoint, error, is_trial=not was_usual)
-
-    def turned_away(self, error: EndpointError | None, *, was_usual: bool) -> None:
-        """Let somebody else try, or keep the reason."""
-        _turned_away(self._endpoint, error, was_usual=was_usual)
-
-
-def _turned_away(endpoint: Endpoint, error: EndpointError | None, *, was_usual: bool) -> None:
-    if error is not None:
-        breaker.failed(endpoint, error, is_trial=not was_usual)
-    elif not was_usual:
-        breaker.release(endpoint)
-
-
-class Kept:
-    """A gate of one endpoint for all calls of this process."""
-
-    def __init__(self, endpoint: Endpoint) -> None:
-        self._limit = limit_of(endpoint)
-        self._changed = threading.Condition()
-        self._rows: slots.Held | None = None
-        self._used_at = self._renewed_at = 0.0
-        self._closed_until = 0.0
-        self._has_failed = True
-        self._counts: list[tuple[Sequence[Call], int]] = []
-        self._minute = KeptMinute(endpoint)
-        self.endpoint = endpoint
-
-    @property
-    def minute(self) -> KeptMinute | None:
-        """What this process has of the endpoint's minute, if it has limits."""
-        self._minute.endpoint = self.endpoint
-        return self._minute if self.endpoint.is_limited_a_minute else None
-
-    def admit(self) -> bool:
-        """Ask the circuit, unless it was closed a moment ago."""
-        if time.monotonic() < self._closed_until:
-            return True
-        as_usual = breaker.admit(self.endpoint)
-        if as_usual:
-            self._closed_until = time.monotonic() + _BELIEVED_S
-        return as_usual
-
-    @contextmanager
-    def places(self, wanted: int, *, is_ahead: bool) -> Iterator[Places]:
-        """Hold places of this process."""
-        held = _Share(self, is_ahead=is_ahead)
-        deadline = time.monotonic() + slots.PATIENCE_S
-        while not held.grow(wanted):
-            if (left := deadline - time.monotonic()) <= 0:
-                raise Busy(f"{self.endpoint.name} has as many requests under way as it may have", retry_after=1.0)
-            with lent(), self._changed:
-                self._changed.wait(min(left, 0.1))
-        try:
-            yield held
-        finally:
-            held.shrink(len(held))
-
-    def take(self, wanted: int, *, is_ahead: bool) -> int:
-        """Take up to so many places; return how many."""
-        with self._changed:
-            room = self._limit.now(self.endpoint.concurrency) - self._limit.under_way
-            free = min(wanted, room - (slots.spared(self.endpoint) if is_ahead else 0))
-            if free <= 0:
-                return 0
-            lacking = self._limit.under_way + free - len(self._own_rows())
-            if lacking > 0:
-                # The lock is held: others would ask the database for the same.
-                self._own_rows().grow(lacking + _TAKEN_AHEAD)
-                free = max(0, min(free, len(self._own_rows()) - self._limit.under_way))
-            self._limit.begin(free)
-            self._used_at = time.monotonic()
-            return free
-
-    def give(self, count: int) -> None:
-        """Give places back."""
-        self._limit.end(count)
-        with self._changed:
-            self._changed.notify(count)
-
-    def passed(self, calls: Sequence[Call], unparsable: int, error: EndpointError | None, *, was_usual: bool) -> None:
-        """Note it; what has changed is told to the circuit."""
-        accounting.tally(self.endpoint, calls, unparsable)
-        self._limit.note(calls, self.endpoint.concurrency)
-        with self._changed:
-            self._counts.append((calls, unparsable))
         if error is not None:
-            self._has_failed, self._closed_until = True, 0.0
-            breaker.failed(self.endpoint, error, is_trial=not was_usual)
-        elif self._has_failed or not was_usual:
-            self._has_failed = False
-            breaker.answered(self.endpoint, is_trial=not was_usual)
+            self.circuit.failed(error, is_trial=not was_usual)
+        elif not was_usual:
+            self.circuit.release()
 
-    def turned_away(self, error: EndpointError | None, *, was_usual: bool) -> None:
-        """Let somebody else try, or keep the reason."""
-        _turned_away(self.endpoint, error, was_usual=was_usual)
-
-    def keep(self) -> None:
-        """Renew what is held, give back what is idle, and write the counts. Called every now and then."""
-        if self.minute is not None:
-            self.minute.keep()
-        with self._changed:
-            counts, self._counts = self._counts, []
+    def flush(self) -> None:
+        """Write the counts of the calls, and the circuit if it has changed, from a thread that has the database."""
+        circuit = self.circuit
+        if not self._calls and not circuit.has_changed:
+            return
+        calls, self._calls = self._calls, []
+        has_changed, has_failed = circuit.has_changed, circuit.has_failed
+        circuit.has_changed = circuit.has_failed = False
         try:
-            accounting.write(self.endpoint, [call for calls, _ in counts for call in calls], sum(n for _, n in counts))
+            # Both or none: it is tried again.
+            with transaction.atomic():
+                accounting.write(self.endpoint, [call for some, _ in calls for call in some], sum(n for _, n in calls))
+                if has_changed:
+                    self._write_circuit(has_failed=has_failed)
         except BaseException:
-            with self._changed:
-                self._counts += counts
+            self._calls += calls
+            circuit.has_changed, circuit.has_failed = True, circuit.has_failed or has_failed
             raise
-        with self._changed:
-            rows, now = self._own_rows(), time.monotonic()
-            idle = len(rows) - self._limit.under_way
-            if idle > 0 and (now - self._used_at > _IDLE_S or idle > 2 * _TAKEN_AHEAD):
-                rows.shrink(idle)
-            if len(rows) and now - self._renewed_at >= slots.RENEW_EVERY_S:
-                rows.renew()
-                self._renewed_at = now
 
-    def _own_rows(self) -> slots.Held:
-        if self._rows is None or not len(self._rows):
-            self._rows, self._renewed_at = slots.Held(self.endpoint), time.monotonic()
-        return self._rows
+    def _write_circuit(self, *, has_failed: bool) -> None:
+        circuit, now = self.circuit, timezone.now()
+        until = None if circuit.open_for is None else now + timedelta(seconds=circuit.open_for)
+        seen = {"last_error": circuit.reason, "last_error_at": now} if has_failed else {}
+        Endpoint.objects.filter(pk=self.endpoint.pk).update(failures=circuit.failures, open_until=until, **seen)
 
 
-class _Share:
-    """What one call holds of the places of its process."""
-
-    def __init__(self, gate: Kept, *, is_ahead: bool) -> None:
-        self._gate, self._count = gate, 0
-        self._is_ahead = is_ahead
-
-    def __len__(self) -> int:
-        return self._count
-
-    def grow(self, wanted: int) -> int:
-        taken = self._gate.take(wanted, is_ahead=self._is_ahead) if wanted > 0 else 0
-        self._count += taken
-        return taken
-
-    def shrink(self, count: int) -> None:
-        if count:
-            self._count -= count
-            self._gate.give(count)
-
-    def renew(self) -> None:
-        """Do nothing: the process renews all of them."""
+_gates: dict[tuple[int, str, str], Gate] = {}
 
 
-class Gates:
-    """The gates of a process that makes many calls; one thread keeps them."""
-
-    def __init__(self) -> None:
-        self._gates: dict[tuple[int, str, str], Kept] = {}
-        self._lock = threading.Lock()
-        self._keeper = Keeper(self._keep)
-
-    def of(self, endpoint: Endpoint) -> Kept:
-        """Return the gate of an endpoint, which knows its row as it is now."""
-        with self._lock:
-            gate = self._gates.setdefault(_which(endpoint), Kept(endpoint))
-        gate.endpoint = endpoint
-        self._keeper.begin()
-        return gate
-
-    def limit(self, endpoint: Endpoint) -> int:
-        """Return how many requests may be under way at an endpoint, by what is known of it."""
-        with self._lock:
-            gate = self._gates.get(_which(endpoint))
-        known = endpoint if gate is None else gate.endpoint
-        return limit_of(known).now(known.concurrency)
-
-    def has_minute(self, endpoint: Endpoint, requests: float) -> bool:
-        """Set permits aside for a turn of so many requests that is about to begin; False while there are not enough."""
-        with self._lock:
-            gate = self._gates.get(_which(endpoint))
-        minute = (self.of(endpoint) if gate is None else gate).minute
-        return minute is None or minute.reserve(requests)
-
-    def turn_over(self, endpoint: Endpoint, requests: float, asked: int) -> None:
-        """Take in that a turn for which so much was set aside has asked so often."""
-        with self._lock:
-            gate = self._gates.get(_which(endpoint))
-        if gate is not None and gate.minute is not None:
-            gate.minute.spare(requests, asked)
-
-    def end(self) -> None:
-        """Write what is not written yet, and give all places back."""
-        self._keeper.end()
-        for gate in list(self._gates.values()):
-            if gate.minute is not None:
-                gate.minute.give_back()
-        self._keep()
-
-    def _keep(self) -> None:
-        for gate in list(self._gates.values()):
-            gate.keep()
+def gate_of(endpoint: Endpoint) -> Gate:
+    """Return the gate of an endpoint, which knows its row as it is now."""
+    which = endpoint.pk, endpoint.base_url, endpoint.model
+    if (gate := _gates.get(which)) is None:
+        gate = _gates[which] = Gate(endpoint)
+    gate.endpoint = endpoint
+    return gate
 
 
-def _which(endpoint: Endpoint) -> tuple[int, str, str]:
-    return endpoint.pk, endpoint.base_url, endpoint.model
+def flush() -> None:
+    """Write what all gates have gathered."""
+    for gate in list(_gates.values()):
+        gate.flush()
+
+
+def forget() -> None:
+    """Forget all that was found."""
+    _gates.clear()
+
+
+os.register_at_fork(after_in_child=forget)

@@ -18,7 +18,7 @@ so whether it counts cannot depend on its answer, and nothing more is asked.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -26,14 +26,18 @@ import numpy as np
 
 from prefmh_web.endpoints.calls import Called, call
 from prefmh_web.endpoints.client import LABEL_TOKENS, Client
-from prefmh_web.endpoints.dialects import Dialect, Question
-from prefmh_web.endpoints.errors import BadReply, EndpointError, NotTold, Unable, Unparsable
+from prefmh_web.endpoints.errors import EndpointError, NoDistribution, NotTold, Unable, Unparsable
 from prefmh_web.endpoints.identity import Admitted, Identity
 from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.servers import Compared, Dialect, Question
 from sampler import judges
 
 MOST_ASKS = 3
+UNTOLD = (NotTold, NoDistribution)
+"""Why p is not known where a vote may be sampled all the same."""
 _LARGEST_SEED = 2**31
+# Of the token that comes with its log-probabilities, which is not read.
+_FIRST_TOKEN_SEEDS = (0, 104_729)
 
 Answer = TypeVar("Answer")
 
@@ -79,6 +83,19 @@ class Pair:
         prompt = self.prompt or judges.pairwise_prompt(self.kind, self.criterion)
         return prompt.messages(first, second)
 
+    def compared(self, proposal_first: bool) -> Compared:
+        """Return the same for a program."""
+        return compared(self.criterion, *judges.in_order(self.current, self.proposal, proposal_first))
+
+
+def compared(criterion: str, first: judges.Exhibit, second: judges.Exhibit) -> Compared:
+    """Return a pair as a program is shown it: without words around it."""
+
+    def told(exhibit: judges.Exhibit) -> str:
+        return str(judges.picture_part(exhibit.picture)["image_url"]["url"]) if exhibit.picture else exhibit.text
+
+    return Compared(criterion, told(first), told(second))
+
 
 @dataclass(frozen=True)
 class ModelVote:
@@ -116,6 +133,7 @@ class Votes:
         requests, tokens_in, tokens_out: what it took, failed requests included.
         unparsable: replies that were no label; for `ratings`, no rating.
         untold: presentations whose p the log-probabilities do not tell.
+        sound: of each reply with log-probabilities, whether they were those of a distribution.
     """
 
     cast: tuple[ModelVote, ...]
@@ -126,6 +144,7 @@ class Votes:
     tokens_out: int = 0
     unparsable: int = 0
     untold: frozenset[bool] = frozenset()
+    sound: tuple[bool, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -166,7 +185,7 @@ class Rated:
         return prompt.messages(self.exhibit)
 
 
-def votes_by_sampling(
+async def votes_by_sampling(
     endpoint: Endpoint,
     pair: Pair,
     proposal_first: Sequence[bool],
@@ -182,22 +201,23 @@ def votes_by_sampling(
     """
     choices = judges.LABELS if confines(endpoint) else ()
 
-    def job(place: int, first: bool) -> Callable[[Client], ModelVote]:
-        prompt = _Prompt(pair.messages(first), pair.temperature, choices, _seeds(rng), admitted, pair.keeps_reasons)
+    def job(place: int, first: bool) -> Callable[[Client], Awaitable[ModelVote]]:
+        seeds, compared = _seeds(rng), pair.compared(first)
+        prompt = _Prompt(pair.messages(first), pair.temperature, choices, seeds, admitted, pair.keeps_reasons, compared)
 
-        def cast(client: Client) -> ModelVote:
-            label, asks, seconds, identity, reason = prompt.ask(client, judges.parse_label)
+        async def cast(client: Client) -> ModelVote:
+            label, asks, seconds, identity, reason = await prompt.ask(client, judges.parse_label)
             is_for = judges.label_is_for_proposal(label, first)
             return ModelVote(place, first, is_for, asks, None, seconds, identity, reason)
 
         return cast
 
     jobs = [job(place, bool(first)) for place, first in enumerate(proposal_first)]
-    called = _called(endpoint, jobs, (pair.current, pair.proposal), sampled=True)
+    called = await _called(endpoint, jobs, (pair.current, pair.proposal), sampled=True)
     return Votes(called.results, called.failure, {}, *_spent(called))
 
 
-def votes_by_log_probabilities(
+async def votes_by_log_probabilities(
     endpoint: Endpoint,
     pair: Pair,
     proposal_first: Sequence[bool],
@@ -212,6 +232,9 @@ def votes_by_log_probabilities(
     assumptions), so a caller may turn to that when p cannot be had: whether it can depends on the pair alone.
     `untold` says for which presentations that is so.
 
+    A reply whose log-probabilities are no distribution is not counted, nor is its token: that would have another law.
+    It is asked for once more; if that fails too, p is not told.
+
     Args:
         proposal_first: one entry a vote.
         uniforms: on [0, 1), one a vote, each vote's own: the same numbers would give the same votes.
@@ -222,11 +245,12 @@ def votes_by_log_probabilities(
     """
     known = known or {}
     wanted = sorted({bool(first) for first in proposal_first} - set(known))
-    jobs = [_preference_job(pair, first, confines(endpoint), most_shortfall, admitted) for first in wanted]
-    called = _called(endpoint, jobs, (pair.current, pair.proposal), sampled=False)
+    sound: list[bool] = []
+    jobs = [_preference_job(pair, first, confines(endpoint), most_shortfall, admitted, sound) for first in wanted]
+    called = await _called(endpoint, jobs, (pair.current, pair.proposal), sampled=False)
     by_order = dict(zip(wanted, called.outcomes, strict=True))
     told = {first: outcome for first, outcome in by_order.items() if not isinstance(outcome, EndpointError)}
-    untold = frozenset(first for first, outcome in by_order.items() if isinstance(outcome, NotTold))
+    untold = frozenset(first for first, outcome in by_order.items() if isinstance(outcome, UNTOLD))
     chances = {**known} | {
         first: judges.preference_for_proposal(preference.first, first) for first, (preference, _) in told.items()
     }
@@ -245,33 +269,35 @@ def votes_by_log_probabilities(
     )
     preferences = {first: preference for first, (preference, _) in told.items()}
     # What p cannot tell, sampling can: an error that it cannot help with comes first.
-    others = [outcome for outcome in called.errors if not isinstance(outcome, NotTold)]
+    others = [outcome for outcome in called.errors if not isinstance(outcome, UNTOLD)]
     failure = others[0] if others else called.failure
-    return Votes(cast, failure, preferences, *_spent(called), untold=untold)
+    return Votes(cast, failure, preferences, *_spent(called), untold=untold, sound=tuple(sound))
 
 
-def ratings(
+async def ratings(
     endpoint: Endpoint, rated: Rated, count: int, rng: np.random.Generator, admitted: Admitted | None = None
 ) -> Ratings:
     """Ask for `count` ratings of one object; each an independent sample. `rng` as in `votes_by_sampling`."""
     choices = rated.scale.answers if confines(endpoint) else ()
     messages = rated.messages()
 
-    def job() -> Callable[[Client], tuple[int, int, Identity]]:
+    def job() -> Callable[[Client], Awaitable[tuple[int, int, Identity]]]:
         prompt = _Prompt(messages, rated.temperature, choices, _seeds(rng), admitted)
 
-        def rate(client: Client) -> tuple[int, int, Identity]:
-            value, asks, _, identity, _ = prompt.ask(client, lambda reply: judges.parse_rating(reply, rated.scale))
+        async def rate(client: Client) -> tuple[int, int, Identity]:
+            value, asks, _, identity, _ = await prompt.ask(
+                client, lambda reply: judges.parse_rating(reply, rated.scale)
+            )
             return value, asks, identity
 
         return rate
 
-    called = _called(endpoint, [job() for _ in range(count)], (rated.exhibit,), sampled=True)
+    called = await _called(endpoint, [job() for _ in range(count)], (rated.exhibit,), sampled=True)
     given, asks, identities = zip(*called.results, strict=True) if called.results else ((), (), ())
     return Ratings(given, asks, called.failure, *_spent(called), identities)
 
 
-def detection(endpoint: Endpoint, question: str, exhibit: judges.Exhibit, rng: np.random.Generator) -> Ratings:
+async def detection(endpoint: Endpoint, question: str, exhibit: judges.Exhibit, rng: np.random.Generator) -> Ratings:
     """Ask greedily whether something is in an object: given is 1 for yes, or 0 for no.
 
     A server that gives the same reply whatever the seed is as good as any here.
@@ -283,11 +309,11 @@ def detection(endpoint: Endpoint, question: str, exhibit: judges.Exhibit, rng: n
     messages = judges.detection_prompt(question).messages(exhibit)
     prompt = _Prompt(messages, 0.0, judges.YES_OR_NO if confines(endpoint) else (), _seeds(rng))
 
-    def detect(client: Client) -> tuple[int, int, Identity]:
-        is_there, asks, _, identity, _ = prompt.ask(client, judges.parse_yes_or_no)
+    async def detect(client: Client) -> tuple[int, int, Identity]:
+        is_there, asks, _, identity, _ = await prompt.ask(client, judges.parse_yes_or_no)
         return int(is_there), asks, identity
 
-    called = _called(endpoint, [detect], (exhibit,), sampled=None)
+    called = await _called(endpoint, [detect], (exhibit,), sampled=None)
     given, asks, identities = zip(*called.results, strict=True) if called.results else ((), (), ())
     return Ratings(given, asks, called.failure, *_spent(called), identities)
 
@@ -300,14 +326,17 @@ class _Prompt:
     seeds: Sequence[int]
     admitted: Admitted | None = None
     keeps_reasons: bool = False
+    compared: Compared | None = None
 
-    def ask(self, client: Client, parse: Callable[[str | None], Answer]) -> tuple[Answer, int, float, Identity, str]:
+    async def ask(
+        self, client: Client, parse: Callable[[str | None], Answer]
+    ) -> tuple[Answer, int, float, Identity, str]:
         """Return the answer, the number of replies it took, the seconds, what it is from, and its reason."""
         admitted = self.admitted or _ANYBODY
         began = time.monotonic()
         for asks, seed in enumerate(self.seeds, start=1):
             admitted.check()
-            (reply, reason), identity = self._reply(client, seed)
+            (reply, reason), identity = await self._reply(client, seed)
             admitted.check(identity)
             try:
                 return parse(reply), asks, time.monotonic() - began, identity, reason
@@ -316,43 +345,65 @@ class _Prompt:
                 client.unparsable_replies.append(why)
         raise Unparsable(f"no answer in {len(self.seeds)} replies; the last one: {why}")
 
-    def _reply(self, client: Client, seed: int) -> tuple[tuple[str | None, str], Identity]:
+    async def _reply(self, client: Client, seed: int) -> tuple[tuple[str | None, str], Identity]:
         """Return a reply with its reason, empty where none is kept, and what it says it is from."""
         if not self.keeps_reasons:
-            reply, identity = client.signed_chat(
-                self.messages, temperature=self.temperature, seed=seed, choices=self.choices
+            reply, identity = await client.signed_chat(
+                self.messages,
+                temperature=self.temperature,
+                seed=seed,
+                choices=self.choices,
+                compared=self.compared,
             )
             return (reply, ""), identity
         target = client.target
         question = Question(
-            target.model, self.messages, LABEL_TOKENS, self.temperature, seed, self.choices, thinking=target.thinking
+            target.model,
+            self.messages,
+            LABEL_TOKENS,
+            self.temperature,
+            seed,
+            self.choices,
+            thinking=target.thinking,
+            compared=self.compared,
         )
-        return client.reasoned(question)
+        return await client.reasoned(question)
 
 
 def _preference_job(
-    pair: Pair, first: bool, confined: bool, most_shortfall: float, admitted: Admitted | None
-) -> Callable[[Client], tuple[judges.LabelPreference, Identity]]:
+    pair: Pair, first: bool, confined: bool, most_shortfall: float, admitted: Admitted | None, sound: list[bool]
+) -> Callable[[Client], Awaitable[tuple[judges.LabelPreference, Identity]]]:
+    """Return the job that asks for p under one presentation, and notes of each reply whether it was sound."""
     messages, admitted = pair.messages(first), admitted or _ANYBODY
 
-    def ask(client: Client) -> tuple[judges.LabelPreference, Identity]:
+    async def ask_once(client: Client, seed: int) -> tuple[judges.LabelPreference, Identity]:
         admitted.check()
-        tokens, identity = client.signed_first_token(messages)
-        admitted.check(identity)
         try:
+            tokens, identity = await client.signed_first_token(messages, seed=seed)
+            admitted.check(identity)
             told = judges.label_preference(tokens, pair.temperature, confined=confined, most_shortfall=most_shortfall)
         except judges.NoPreferenceError as error:
+            sound.append(True)
             raise NotTold(str(error)) from None
-        except ValueError as error:
-            raise BadReply(str(error)) from None
+        except (judges.NoDistributionError, NoDistribution) as error:
+            sound.append(False)
+            raise NoDistribution(str(error)) from None
+        sound.append(True)
         return told, identity
+
+    async def ask(client: Client) -> tuple[judges.LabelPreference, Identity]:
+        first_seed, second_seed = _FIRST_TOKEN_SEEDS
+        try:
+            return await ask_once(client, first_seed)
+        except NoDistribution:
+            return await ask_once(client, second_seed)
 
     return ask
 
 
-def _called(
+async def _called(
     endpoint: Endpoint,
-    jobs: Sequence[Callable[[Client], Answer]],
+    jobs: Sequence[Callable[[Client], Awaitable[Answer]]],
     shown: Sequence[judges.Exhibit],
     *,
     sampled: bool | None,
@@ -371,7 +422,7 @@ def _called(
         reason = f"{endpoint.name} returns no log-probabilities"
     elif endpoint.can_images is False and any(exhibit.picture for exhibit in shown):
         reason = f"{endpoint.name} does not see pictures"
-    return Called((Unable(reason),) * len(jobs)) if reason else call(endpoint, jobs)
+    return Called((Unable(reason),) * len(jobs)) if reason else await call(endpoint, jobs)
 
 
 def confines(endpoint: Endpoint) -> bool:

@@ -6,15 +6,13 @@ site's business (ENDPOINT_KEYS): otherwise an endpoint named SECRET_KEY on a ser
 
 import os
 import re
-from collections.abc import Generator
 
-import httpx
 from django.conf import settings
 
 from prefmh_web.endpoints.errors import KeyMissing
 
-# Marks a request that carries a key, among its extensions.
-HOLDS_KEY = "prefmh_holds_key"
+HEADERS_WITH_KEYS = ("Authorization", "api-key", "x-api-key", "x-goog-api-key")
+"""In which headers the kinds of servers take their keys."""
 # What may stand in an HTTP header. A stray line break would end up in an exception's text, with the key around it.
 _SENDABLE = re.compile(r"[\x21-\x7e]+")
 
@@ -40,25 +38,21 @@ def check_key(variable: str, host: str) -> None:
         raise KeyMissing(f"the environment variable {variable} holds white space or characters that no key has")
 
 
-class KeyFromEnvironment(httpx.Auth):
-    """Writes the header that carries the key. The key is no attribute of anything, and in no frame that raises.
+def key_header(variable: str, host: str, header: str, prefix: str) -> dict[str, str]:
+    """Return the header that carries the key; nothing where no variable is named. Keep it nowhere.
 
     Args:
         variable: of the environment; empty to send no key.
+        host: where the request goes.
         header, prefix: where the key goes, and what stands before it.
+
+    Raises:
+        KeyMissing: the key may not go there, or there is none.
     """
-
-    def __init__(self, variable: str, header: str = "Authorization", prefix: str = "Bearer ") -> None:
-        self._variable, self._header, self._prefix = variable, header, prefix
-
-    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        """Yield the request with its header."""
-        if self._variable:
-            check_key(self._variable, request.url.host)
-            request.headers[self._header] = f"{self._prefix}{os.environ[self._variable]}"
-            # Whoever connects must know, whichever header it is in.
-            request.extensions = {**request.extensions, HOLDS_KEY: True}
-        yield request
+    if not variable:
+        return {}
+    check_key(variable, host)
+    return {header: f"{prefix}{os.environ[variable]}"}
 
 
 def without_key(text: str, variable: str) -> str:

@@ -10,16 +10,16 @@ nobody here can check that they stay the same while a campaign runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 import sampler
-from prefmh_web.endpoints.calls import Result, call
+from prefmh_web.endpoints.calls import Job, Result, call, called
 from prefmh_web.endpoints.client import Client
-from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.errors import Unable
 from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.servers import Dialect
 from prefmh_web.endpoints.tokenising import end_of_sequence as _end_of_sequence
 from prefmh_web.endpoints.tokenising import prompt_ids as _prompt_ids
 from prefmh_web.endpoints.tokenising import text as _said
@@ -149,13 +149,11 @@ class ServedModel:
             self._end = self._all([_end_of_sequence])[0]
         return self._end[0] if len(self._end) == 1 else None
 
-    def _row(
-        self, rng: np.random.Generator, prompt: sampler.Tokens, prefix: sampler.Tokens
-    ) -> Callable[[Client], sampler.Tokens]:
+    def _row(self, rng: np.random.Generator, prompt: sampler.Tokens, prefix: sampler.Tokens) -> Job[sampler.Tokens]:
         seed, left = _seed(rng), self._limit - len(prefix)
 
-        def draw(client: Client) -> sampler.Tokens:
-            drawn = client.complete((*prompt, *prefix), temperature=self._temperature, seed=seed, limit=left)
+        async def draw(client: Client) -> sampler.Tokens:
+            drawn = await client.complete((*prompt, *prefix), temperature=self._temperature, seed=seed, limit=left)
             return (*prefix, *drawn.tokens)
 
         return draw
@@ -168,20 +166,20 @@ class ServedModel:
         system = [{"role": "system", "content": self._system}] if self._system else []
         return [*system, {"role": "user", "content": prompt}]
 
-    def _all(self, jobs: Sequence[Callable[[Client], Result]]) -> tuple[Result, ...]:
-        called = call(self._endpoint, jobs)
-        if called.failure:
-            raise called.failure
-        return called.results
+    def _all(self, jobs: Sequence[Job[Result]]) -> tuple[Result, ...]:
+        found = called(call(self._endpoint, jobs))
+        if found.failure:
+            raise found.failure
+        return found.results
 
 
 def _seed(rng: np.random.Generator) -> int:
     return int(rng.random() * _LARGEST_SEED)
 
 
-def _words_job(tokens: sampler.Tokens) -> Callable[[Client], str]:
+def _words_job(tokens: sampler.Tokens) -> Job[str]:
     return lambda client: _said(client, tokens)
 
 
-def _ids_job(messages: list[dict[str, str]]) -> Callable[[Client], sampler.Tokens]:
+def _ids_job(messages: list[dict[str, str]]) -> Job[sampler.Tokens]:
     return lambda client: _prompt_ids(client, messages)

@@ -13,8 +13,6 @@ not matter for what is sampled: which votes there are never depends on when they
 from __future__ import annotations
 
 import math
-import os
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -22,7 +20,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.outcomes import Call
 
 FIRST = 16
@@ -68,14 +65,14 @@ class _Times:
 
 
 class Limit:
-    """The limit of one endpoint in this process; used by several threads.
+    """The limit of one endpoint in this process.
 
     Args:
         clock: tells the seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._lock, self._clock = threading.Lock(), clock
+        self._clock = clock
         self._limit = float(FIRST)
         # Where trouble began; failures in a row are one trouble.
         self._trouble_at, self._has_answered = math.inf, True
@@ -95,15 +92,13 @@ class Limit:
 
     def begin(self, count: int) -> None:
         """So many more have a place."""
-        with self._lock:
-            self._under_way += count
-            if 2 * self._under_way >= self._limit:
-                self._filled_at = self._clock()
+        self._under_way += count
+        if 2 * self._under_way >= self._limit:
+            self._filled_at = self._clock()
 
     def end(self, count: int) -> None:
         """So many have a place no more."""
-        with self._lock:
-            self._under_way -= count
+        self._under_way -= count
 
     def note(self, calls: Iterable[Call], most: int) -> None:
         """Take in what some requests came to.
@@ -112,15 +107,14 @@ class Limit:
             most: the endpoint's own number, beyond which there is nothing to find.
         """
         now, key = self._clock(), _alike.get()
-        with self._lock:
-            for call in calls:
-                if call.error is None:
-                    self._has_answered = True
-                    if call.is_for_label and key is not None:
-                        self._note_time(self._times[key], call.seconds, now)
-                    self._rise(most, now - call.seconds)
-                elif call.error in _OVERLOADED:
-                    self._fall(now, call.seconds)
+        for call in calls:
+            if call.error is None:
+                self._has_answered = True
+                if call.is_for_label and key is not None:
+                    self._note_time(self._times[key], call.seconds, now)
+                self._rise(most, now - call.seconds)
+            elif call.error in _OVERLOADED:
+                self._fall(now, call.seconds)
 
     def _note_time(self, times: _Times, seconds: float, now: float) -> None:
         if now - seconds < times.learns_from:
@@ -156,19 +150,3 @@ class Limit:
                 self._trouble_at, self._has_answered = self._limit, False
             self._limit = max(1.0, self._limit * _AFTER_TROUBLE)
             self._calm_since = now + seconds
-
-
-_limits: defaultdict[tuple[int, str, str], Limit] = defaultdict(Limit)
-
-
-def limit_of(endpoint: Endpoint) -> Limit:
-    """Return the limit of an endpoint in this process: of its model on its server as they are named now."""
-    return _limits[endpoint.pk, endpoint.base_url, endpoint.model]
-
-
-def forget() -> None:
-    """Forget all that was found."""
-    _limits.clear()
-
-
-os.register_at_fork(after_in_child=forget)

@@ -41,17 +41,12 @@ class Rates:
         """Return as how many tokens a request counts: one that could never be sent is sent into an empty minute."""
         return tokens if self.tokens is None else min(tokens, self.tokens)
 
-    def alike(self, wanted: int, tokens: int) -> int:
-        """Return how many of `wanted` requests of so many tokens fit into an empty minute; at least one."""
-        by_tokens = wanted if self.tokens is None or tokens <= 0 else self.tokens // tokens
-        return max(1, min(wanted, wanted if self.requests is None else self.requests, by_tokens))
-
 
 class Window:
     """What was sent lately.
 
     Args:
-        spent: as `entries` gave it.
+        spent: in any order.
         now: seconds since 1970.
     """
 
@@ -59,7 +54,8 @@ class Window:
         kept = [Spent(*entry) for entry in spent if entry[0] <= now + _AHEAD_S]
         # Of several machines, the clock that is ahead counts.
         self.now = max([now, *(float(entry.second) for entry in kept)])
-        self._seconds = {entry.second: entry for entry in kept if entry.second + COUNTS_FOR_S > self.now}
+        self._seconds: dict[int, Spent] = {}
+        self.add(*kept)
 
     def entries(self) -> list[Spent]:
         """Return what counts, the oldest first."""

@@ -9,13 +9,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from prefmh_web.endpoints.errors import NotTold
 from prefmh_web.endpoints.identity import Admitted
-from prefmh_web.endpoints.judge_calls import Pair, Votes, votes_by_log_probabilities, votes_by_sampling
+from prefmh_web.endpoints.judge_calls import UNTOLD, Pair, Votes, votes_by_log_probabilities, votes_by_sampling
 from prefmh_web.endpoints.models import Endpoint
 
 
-def votes_by_either(
+async def votes_by_either(
     endpoint: Endpoint,
     pair: Pair,
     proposal_first: Sequence[bool],
@@ -39,7 +38,7 @@ def votes_by_either(
     by_p = [place for place, first in enumerate(proposal_first) if first not in sampled]
     drawn = _moved(
         by_p,
-        votes_by_log_probabilities(
+        await votes_by_log_probabilities(
             endpoint,
             pair,
             [proposal_first[place] for place in by_p],
@@ -48,14 +47,14 @@ def votes_by_either(
             admitted=admitted,
         ),
     )
-    if drawn.failure is not None and not isinstance(drawn.failure, NotTold):
+    if drawn.failure is not None and not isinstance(drawn.failure, UNTOLD):
         return drawn
     untold = drawn.untold | frozenset(sampled)
     rest = [place for place, first in enumerate(proposal_first) if first in untold]
     if not rest:
         return drawn
     shown = [proposal_first[place] for place in rest]
-    return _together(drawn, _moved(rest, votes_by_sampling(endpoint, pair, shown, rng, admitted)))
+    return _together(drawn, _moved(rest, await votes_by_sampling(endpoint, pair, shown, rng, admitted)))
 
 
 def _moved(places: Sequence[int], votes: Votes) -> Votes:
@@ -73,4 +72,5 @@ def _together(drawn: Votes, sampled: Votes) -> Votes:
         drawn.tokens_out + sampled.tokens_out,
         drawn.unparsable + sampled.unparsable,
         drawn.untold,
+        drawn.sound,
     )

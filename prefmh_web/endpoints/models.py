@@ -1,8 +1,7 @@
 """Endpoints, how they are doing, and what they have cost.
 
-What is written by whom: an endpoint's own fields by its owner's form, `probe.py` and `examination.py`; its circuit by
-`breaker.py`, slots by `slots.py`, the last minute by `minute_rows.py`, usage by `accounting.py`, its tests by
-`testing.py`. No key, no prompt and no reply is stored.
+What is written by whom: an endpoint's own fields by its owner's form, `abilities.py` and `testing.py`; its circuit by
+`gates.py`, usage by `accounting.py`, its tests by `testing.py`. No key, no prompt and no reply is stored.
 """
 
 from datetime import datetime
@@ -14,8 +13,8 @@ from django.db import models
 from django.db.models import Q, Sum
 from django.utils import timezone
 
-from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.errors import EndpointError
+from prefmh_web.endpoints.servers import Dialect
 
 
 class Endpoint(models.Model):
@@ -52,23 +51,21 @@ class Endpoint(models.Model):
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
-    # What `probe.py` saw: null until it was tried.
+    # What `abilities.py` saw: null until it was tried.
     tested_at = models.DateTimeField(null=True, blank=True, editable=False)
     can_confine = models.BooleanField(null=True, editable=False)
     can_log_probabilities = models.BooleanField(null=True, editable=False)
     can_token_ids = models.BooleanField(null=True, editable=False)
     can_images = models.BooleanField(null=True, editable=False)
     can_vary = models.BooleanField(null=True, editable=False)
-    # What `examination.py` saw: whether it samples without truncation, why that is known, and its context's size.
+    # What *Test* saw of its law (`truth.py`): whether it samples plainly, null where that is not tested, and why.
     samples_plainly = models.BooleanField(null=True, editable=False)
     sampling_words = models.CharField(max_length=300, blank=True, editable=False)
     context_tokens = models.PositiveIntegerField(null=True, editable=False)
-    # What `negotiation.py` saw of each field of a request; empty until it was tried.
+    # What *Test* saw of each ability, field and law; empty until all of that was tried.
     profile = models.JSONField(default=dict, blank=True, editable=False)
-    # Whether it does not count as sampling plainly only because nobody can tell.
-    law_is_untold = models.BooleanField(default=False, editable=False)
 
-    # The circuit: closed while `open_until` is null; see `breaker.py`.
+    # The circuit: closed while `open_until` is null; see `gates.py`.
     failures = models.PositiveIntegerField(default=0, editable=False)
     open_until = models.DateTimeField(null=True, editable=False)
     last_error = models.CharField(max_length=300, blank=True, editable=False)
@@ -88,7 +85,7 @@ class Endpoint(models.Model):
     def clean(self) -> None:
         """Check the base URL and the key's variable against the site's settings."""
         # Imported here: they bring an HTTP client, and all processes load this model.
-        import httpx
+        from yarl import URL
 
         from prefmh_web.endpoints.addresses import checked_base_url
         from prefmh_web.endpoints.keys import check_key
@@ -98,7 +95,7 @@ class Endpoint(models.Model):
         except EndpointError as error:
             raise ValidationError({"base_url": error.reason}) from None
         try:
-            check_key(self.api_key_variable, httpx.URL(self.base_url).host)
+            check_key(self.api_key_variable, URL(self.base_url).host or "")
         except EndpointError as error:
             raise ValidationError({"api_key_variable": error.reason}) from None
 
@@ -123,7 +120,7 @@ class Endpoint(models.Model):
         self.can_images = self.can_vary = self.open_until = self.last_error_at = None
         self.samples_plainly = self.context_tokens = None
         self.failures, self.last_error, self.sampling_words = 0, "", ""
-        self.law_is_untold, self.profile = False, {}
+        self.profile = {}
 
     def totals(self, since: datetime | None = None) -> dict[str, float]:
         """Return the sums of its usage, since a time or since ever; 0 where there is none."""
@@ -179,30 +176,6 @@ class EndpointTest(models.Model):
     def is_abandoned(self) -> bool:
         """Whether its worker has died: it says every second that it lives."""
         return self.is_running and self.until is not None and self.until <= timezone.now()
-
-
-class Slot(models.Model):
-    """A request's place among the `concurrency` that an endpoint may have at a time; free once `until` is past."""
-
-    endpoint = models.ForeignKey(Endpoint, models.CASCADE, related_name="slots")
-    number = models.PositiveSmallIntegerField()
-    until = models.DateTimeField()
-
-    class Meta:
-        constraints = (models.UniqueConstraint(fields=("endpoint", "number"), name="slot_once_per_number"),)
-
-    def __str__(self) -> str:
-        return f"slot {self.number} of {self.endpoint_id}"
-
-
-class MinuteUse(models.Model):
-    """What an endpoint with limits a minute was sent lately: a list of (second since 1970, requests, tokens)."""
-
-    endpoint = models.OneToOneField(Endpoint, models.CASCADE, primary_key=True, related_name="minute_use")
-    spent = models.JSONField(default=list)
-
-    def __str__(self) -> str:
-        return f"the last minute of {self.endpoint_id}"
 
 
 class Usage(models.Model):

@@ -1,6 +1,7 @@
 """What single requests came to: for the counts, for a test of fields, and for a person to look at."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 
 @dataclass(frozen=True)
@@ -41,3 +42,21 @@ class Heard:
     seconds: float
     tokens_in: int
     tokens_out: int
+
+
+class Effect(StrEnum):
+    """What a test saw a server do with a field of a request, or with its own law."""
+
+    OBEYED = "obeyed"
+    REFUSED = "refused"
+    IGNORED = "ignored"
+    UNTOLD = "cannot be told"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was seen of one field, or of the law, in words."""
+
+    field: str
+    effect: str
+    evidence: str

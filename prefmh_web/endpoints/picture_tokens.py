@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints.servers import Dialect
 
 
 @dataclass(frozen=True)

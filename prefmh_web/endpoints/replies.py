@@ -1,8 +1,9 @@
 """What servers answer: pydantic reads its shape, and what is said here tells a bad reply from a server that is unable.
 
 Each function takes the JSON of a reply with status 200 and returns what was asked for, or raises `BadReply` when it is
-not what the protocol says, `Unable` when it shows that the server did something else than it was asked to. A value may
-be anything that JSON can hold: nested deeply, a number of four thousand digits, half of a surrogate pair.
+not what the protocol says, `Unable` when it shows that the server did something else than it was asked to, or what an
+error in its place means. A value may be anything that JSON can hold: nested deeply, a number of four thousand digits,
+half of a surrogate pair.
 """
 
 import json
@@ -10,7 +11,7 @@ import re
 import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, NoReturn, TypeGuard, TypeVar
+from typing import Annotated, Any, TypeGuard, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -22,7 +23,8 @@ from pydantic import (
     WrapValidator,
 )
 
-from prefmh_web.endpoints.errors import BadReply, Unable
+from prefmh_web.endpoints import waits
+from prefmh_web.endpoints.errors import BadReply, NoDistribution, Refused, Unable, by_status
 
 # llama.cpp's settings of plain temperature sampling, as it repeats them.
 _LLAMA_CPP_PLAIN = {"samplers": ["temperature"], "grammar": "", "logit_bias": [], "mirostat": 0}
@@ -55,8 +57,8 @@ def parsed(content: bytes) -> Any:
         raise ValueError("it nests too deeply") from None
 
 
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number")
+def _no_number(name: str) -> None:
+    """Read NaN and infinities, which are no JSON, as null, in which other servers put them."""
 
 
 def storable(text: str) -> str:
@@ -96,18 +98,16 @@ class _Counts(Shape):
     completion_tokens: Annotated[Count | None, Told] = None
 
 
-class _LlamaCppCounts(Shape):
+class _Counted(Shape):
+    usage: Annotated[_Counts | None, Told] = None
+    # llama.cpp's own path.
     tokens_evaluated: Annotated[Count | None, Told] = None
     tokens_predicted: Annotated[Count | None, Told] = None
 
 
-class _Counted(_LlamaCppCounts):
-    usage: Annotated[_Counts | None, Told] = None
-
-
 class _Message(Shape):
-    content: Text | None = None
-    # OpenAI's words where it refuses. Fields with a model's thoughts, whatever they are called, are not read.
+    content: Any = None
+    # OpenAI's words where it refuses.
     refusal: Any = None
 
 
@@ -120,14 +120,14 @@ class _Chat(Shape):
     choices: _Only[_Chatted]
 
 
-class _LogProbability(Shape):
+class _Entry(Shape):
     token: Text
-    # Above 0 is refused where it is used.
-    logprob: float
+    # Whatever it is: what is no log-probability is refused with the others.
+    logprob: Any = None
 
 
-class _Position(Shape):
-    top_logprobs: list[_LogProbability]
+class _Position(_Entry):
+    top_logprobs: list[_Entry]
 
 
 class _LogProbabilities(Shape):
@@ -193,18 +193,99 @@ def tokens_used(reply: dict[str, Any]) -> tuple[int, int]:
     return counted.tokens_evaluated or 0, counted.tokens_predicted or 0
 
 
-def chat_text(reply: dict[str, Any]) -> str | None:
-    """Return the text of the one answer; None where the server sent none, or a filter or a refusal in its place."""
-    chat = read_as(
-        _Chat,
-        reply,
-        _NOT_ONE_CHOICE,
-        message="the reply holds no message",
-        content="the message's content is not a text",
-    )
+@dataclass(frozen=True)
+class Said:
+    """One answer as it came.
+
+    Args:
+        text: None where the server sent none, or a filter or a refusal stands in its place.
+        thought: what the model thought before it, in a field or a part of its own; empty where nothing came.
+        finish: the server's word for why it ended, whatever that is.
+    """
+
+    text: str | None
+    thought: str
+    finish: Any
+
+
+# What a server's template writes where the model is not to think.
+_EMPTY_THOUGHT = re.compile(r"\s*<(think|thinking)>\s*</\1>\s*")
+
+
+def said(reply: dict[str, Any]) -> Said:
+    """Return the one answer of a chat completion."""
+    _raise_error_in(reply)
+    chat = read_as(_Chat, reply, _NOT_ONE_CHOICE, message="the reply holds no message")
     choice = chat.choices[0]
-    is_answer = choice.finish_reason != "content_filter" and not choice.message.refusal
-    return choice.message.content if is_answer else None
+    text, thoughts = _words_of(choice.message.content)
+    thought = reasoning(reply) or thoughts_of(thoughts)
+    if choice.finish_reason == "content_filter" or choice.message.refusal:
+        return Said(None, thought, choice.finish_reason)
+    if text is not None and (empty := _EMPTY_THOUGHT.match(text)):
+        text = text[empty.end() :]
+    return Said(text, thought, choice.finish_reason)
+
+
+def _words_of(content: object) -> tuple[str | None, list[object]]:
+    """Return the text of a message's content, and the thoughts among its parts."""
+    if content is None or isinstance(content, str):
+        return content, []
+    parts = content if isinstance(content, list) else [None]
+    texts, thoughts = [], list[object]()
+    for part in parts:
+        kind, words = (part.get("type"), part.get("text")) if isinstance(part, dict) else (None, None)
+        if kind == "text" and isinstance(words, str):
+            texts.append(words)
+        elif kind in ("thinking", "reasoning"):
+            thoughts.append(words or shown(part))
+        else:
+            raise Unable("the message's content is neither a text nor a list of texts")
+    return "".join(texts), thoughts
+
+
+# What OpenAI's and Anthropic's errors are called that come with 4xx, for those that come without their status.
+_REFUSING = ("invalid_request_error", "authentication_error", "permission_error", "not_found_error", "billing_error")
+_LONGEST_MESSAGE = 300
+
+
+def error_in(reply: Any) -> dict[str, Any]:
+    """Return the object with which a reply describes an error; empty where there is none."""
+    # Google's comes in a list of one.
+    reply = reply[0] if isinstance(reply, list) and len(reply) == 1 else reply
+    if not isinstance(reply, dict):
+        return {}
+    # SGLang's, and that of older vLLM.
+    found = reply if reply.get("object") == "error" else reply.get("error")
+    return found if isinstance(found, dict) else {"message": found} if found else {}
+
+
+def is_spent(error: dict[str, Any]) -> bool:
+    """Say whether an error says that there is no money left, which waiting does not change."""
+    return "insufficient_quota" in (error.get("code"), error.get("type"))
+
+
+def _raise_error_in(reply: dict[str, Any]) -> None:
+    choices = reply.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    if not (error := error_in(reply) or error_in(first)):
+        return
+    message = error.get("message")
+    words = message if isinstance(message, str) else shown(message)
+    if len(words) > _LONGEST_MESSAGE:
+        # At a space: half a key, should the server repeat it, would not be known for one.
+        words = words[:_LONGEST_MESSAGE].rpartition(" ")[0] + "…"
+    name = error.get("code") or error.get("type")
+    reason = f"the server answered with the error {shown(name)}: {words}" if name else f"the server failed: {words}"
+    raise Refused(reason) if is_spent(error) else by_status(_status_of(error), reason, waits.asked({}, error))
+
+
+def _status_of(error: dict[str, Any]) -> int:
+    """Return the status that an error names, in whichever field; 500 where it names none."""
+    for value in (error.get("code"), error.get("status")):
+        digits = str(value) if type(value) in (int, str) and len(str(value)[:4]) == 3 else ""
+        if digits.isascii() and digits.isdigit() and digits[0] in "45":
+            return int(digits)
+    return 400 if error.get("type") in _REFUSING else 500
 
 
 # A model may think for long; whoever looks at its reasons reads the beginning.
@@ -228,21 +309,61 @@ def thoughts_of(found: Sequence[object], most: int | None = None) -> str:
     return storable("\n\n".join(texts)[:LONGEST_REASONING])
 
 
-def first_token(reply: dict[str, Any]) -> list[tuple[str, float]]:
-    """Return the most probable first tokens with their log-probabilities."""
+@dataclass(frozen=True)
+class First:
+    """The first token of an answer, its log-probability, and those of the most probable tokens, as they came."""
+
+    token: str
+    log_probability: Any
+    entries: tuple[tuple[str, Any], ...]
+
+
+def first_token(reply: dict[str, Any]) -> First:
+    """Return what a chat completion says of its first token."""
     logged = read_as(_LoggedChat, reply, _NOT_ONE_CHOICE).choices[0].logprobs
     if logged is None:
         raise Unable("the server returns no log-probabilities")
     if not logged.content:
         raise BadReply("the reply holds no token, so no log-probabilities either")
-    first = read_as(_Position, logged.content[0], "the log-probabilities are not in the form of the protocol")
-    return [(entry.token, entry.logprob) for entry in first.top_logprobs]
+    try:
+        first = _Position.model_validate(logged.content[0])
+    except ValidationError:
+        raise NoDistribution("the log-probabilities are not in the form of the protocol") from None
+    return First(first.token, first.logprob, tuple((entry.token, entry.logprob) for entry in first.top_logprobs))
+
+
+def completion_as_chat(reply: dict[str, Any]) -> dict[str, Any]:
+    """Return a reply of OpenAI's old completions in the form of a chat completion, whatever it holds."""
+    choices = reply.get("choices")
+    chats = [_as_chatted(choice) for choice in choices] if isinstance(choices, list) else choices
+    return reply | {"choices": chats}
+
+
+def _as_chatted(choice: Any) -> Any:
+    if not isinstance(choice, dict):
+        return choice
+    message = {"message": {"content": choice["text"]}} if "text" in choice else {}
+    return choice | message | {"logprobs": _as_positions(choice.get("logprobs"))}
+
+
+def _as_positions(logged: Any) -> Any:
+    """Return the log-probabilities of a completion as those of a chat: the first token's."""
+    if not isinstance(logged, dict) or logged.get("content") is not None:
+        return logged
+    tops, tokens, values = (logged.get(name) for name in ("top_logprobs", "tokens", "token_logprobs"))
+    if not isinstance(tops, list):
+        return None
+    firsts = [each[0] if isinstance(each, list) and each else None for each in (tops, tokens, values)]
+    listed = firsts[0].items() if isinstance(firsts[0], dict) else ()
+    entries = [{"token": token, "logprob": value} for token, value in listed]
+    return {"content": [{"token": firsts[1], "logprob": firsts[2], "top_logprobs": entries}] if tops else []}
 
 
 def llama_cpp_continuation(
     reply: dict[str, Any], prompt: Sequence[int], limit: int, temperature: float
 ) -> Continuation:
     """Return what llama.cpp continued with, having checked that it sampled as it was told to."""
+    _raise_error_in(reply)
     found = read_as(
         _LlamaCppCompletion,
         reply,
@@ -253,23 +374,26 @@ def llama_cpp_continuation(
     for name, value in wanted.items():
         used = found.generation_settings.get(name)
         if not _same(used, value):
-            raise Unable(f"the server sampled with {name} = {_shown(used)}, not {value!r}")
+            raise Unable(f"the server sampled with {name} = {shown(used)}, not {value!r}")
     tokens = _token_ids(found.tokens)
     if found.truncated:
         raise Unable(f"prompt and {limit} more tokens do not fit into the server's context")
     if found.tokens_evaluated != len(prompt):
-        raise Unable(f"the server read {_shown(found.tokens_evaluated)} tokens of a prompt of {len(prompt)}")
+        raise Unable(f"the server read {shown(found.tokens_evaluated)} tokens of a prompt of {len(prompt)}")
     return _whole(tokens, limit, ended=found.stop_type == "eos", predicted=found.tokens_predicted)
 
 
-def completions_continuation(reply: dict[str, Any], prompt: Sequence[int], limit: int) -> Continuation:
-    """Return what a completions server continued with."""
+def completions_continuation(
+    reply: dict[str, Any], prompt: Sequence[int], limit: int, temperature: float
+) -> Continuation:
+    """Return what a completions server continued with; it does not say at which temperature."""
+    _raise_error_in(reply)
     found = read_as(_Completion, reply, _NOT_ONE_CHOICE, token_ids=_NOT_WHOLE)
     choice, usage = found.choices[0], found.usage or {}
     tokens, echoed = _token_ids(choice.token_ids), choice.prompt_token_ids
     read = usage.get("prompt_tokens", len(prompt)) if echoed is None else len(echoed)
     if read != len(prompt) or (echoed is not None and echoed != list(prompt)):
-        raise Unable(f"the server read {_shown(read)} tokens of a prompt of {len(prompt)}, or others than it was sent")
+        raise Unable(f"the server read {shown(read)} tokens of a prompt of {len(prompt)}, or others than it was sent")
     predicted = usage.get("completion_tokens", len(tokens))
     return _whole(tokens, limit, ended=choice.finish_reason == "stop", predicted=predicted)
 
@@ -277,7 +401,7 @@ def completions_continuation(reply: dict[str, Any], prompt: Sequence[int], limit
 def _whole(tokens: tuple[int, ...], limit: int, *, ended: bool, predicted: Any) -> Continuation:
     if predicted != len(tokens) or not 1 <= len(tokens) <= limit:
         raise BadReply(
-            f"the server says {_shown(predicted)} tokens, sends {len(tokens)}, and was asked for at most {limit}"
+            f"the server says {shown(predicted)} tokens, sends {len(tokens)}, and was asked for at most {limit}"
         )
     if not ended and len(tokens) < limit:
         # vLLM shortens max_tokens without a word when prompt and limit do not fit into the context.
@@ -341,6 +465,6 @@ class _Short(reprlib.Repr):
         return repr(x) if len(x) <= _LONGEST_SHOWN else f"({len(x)} characters)"
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """Return a value for an error's text, however long or deep it is."""
     return _Short().repr(value)

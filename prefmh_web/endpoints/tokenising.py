@@ -5,25 +5,25 @@ from __future__ import annotations
 import sampler
 from prefmh_web.endpoints import replies
 from prefmh_web.endpoints.client import Client
-from prefmh_web.endpoints.dialects import Body, Dialect
+from prefmh_web.endpoints.servers import Body, Dialect
 
 
-def prompt_ids(client: Client, messages: list[dict[str, str]]) -> sampler.Tokens:
+async def prompt_ids(client: Client, messages: list[dict[str, str]]) -> sampler.Tokens:
     """Return a chat as token ids, its template applied, ready for the model's answer.
 
     Raises:
         EndpointError: the server does not do it.
     """
     if client.target.dialect == Dialect.LLAMA_CPP:
-        templated = client.post_beside("/apply-template", {"messages": messages}, replies.prompt_of)
+        templated = await client.post_beside("/apply-template", {"messages": messages}, replies.prompt_of)
         # As its chat completions do: the beginning of the sequence is added here, for the template leaves it out.
         body: Body = {"content": templated, "add_special": True, "parse_special": True}
     else:
         body = {"model": client.target.model, "messages": messages, "add_generation_prompt": True}
-    return client.post_beside("/tokenize", body, replies.token_ids_of)
+    return await client.post_beside("/tokenize", body, replies.token_ids_of)
 
 
-def text(client: Client, tokens: sampler.Tokens) -> str:
+async def text(client: Client, tokens: sampler.Tokens) -> str:
     """Return what some tokens say, as it can be stored.
 
     Raises:
@@ -33,10 +33,10 @@ def text(client: Client, tokens: sampler.Tokens) -> str:
         name, body = "content", Body(tokens=list(tokens))
     else:
         name, body = "prompt", Body(model=client.target.model, tokens=list(tokens))
-    return client.post_beside("/detokenize", body, lambda reply: replies.text_of(reply, name, len(tokens)))
+    return await client.post_beside("/detokenize", body, lambda reply: replies.text_of(reply, name, len(tokens)))
 
 
-def end_of_sequence(client: Client) -> sampler.Tokens:
+async def end_of_sequence(client: Client) -> sampler.Tokens:
     """Return the end-of-sequence token where the server names it; nothing where it does not.
 
     Raises:
@@ -44,8 +44,8 @@ def end_of_sequence(client: Client) -> sampler.Tokens:
     """
     if client.target.dialect != Dialect.LLAMA_CPP:
         return ()
-    name = client.get_beside("/props").get("eos_token")
+    name = (await client.get_beside("/props")).get("eos_token")
     if not name or not replies.is_sendable(name):
         return ()
     body = {"content": name, "add_special": False, "parse_special": True}
-    return client.post_beside("/tokenize", body, replies.token_ids_of)
+    return await client.post_beside("/tokenize", body, replies.token_ids_of)

@@ -11,6 +11,7 @@ that stays where it is do, nothing is asked.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -27,11 +28,11 @@ from django.db.models import F, Sum
 
 import sampler
 from prefmh_web.endpoints import accounting, judge_calls
-from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints.calls import called
 from prefmh_web.endpoints.errors import EndpointError, TryLater
-from prefmh_web.endpoints.lending import lent, working
 from prefmh_web.endpoints.mixed_votes import votes_by_either
 from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.servers import Dialect
 from prefmh_web.experiments.campaigns import Blocked, LimitReached, Row
 from prefmh_web.experiments.models import EvaluationAnswer
 from sampler import judges
@@ -207,24 +208,27 @@ def _kept(evaluation: Evaluation) -> Iterator[tuple[Place, str]]:
 def _rating(endpoint: Endpoint, rated: judge_calls.Rated) -> Callable[[], tuple[float, int] | EndpointError]:
     def ask() -> tuple[float, int] | EndpointError:
         # Nobody can ask a server for the same reply again: seeds only keep replies apart.
-        found = judge_calls.ratings(endpoint, rated, 1, np.random.default_rng())
+        found = called(judge_calls.ratings(endpoint, rated, 1, np.random.default_rng()))
         return found.failure if found.failure is not None else (float(found.given[0]), found.asks[0])
 
     return ask
 
 
+# SQLite has one lock for all who write: threads that want it at once would wait longer than their work takes.
+_rows = threading.Lock()
+
+
 def _answer(evaluation: Evaluation, wanted: Wanted) -> tuple[Wanted, EndpointError | None]:
     """Ask for one answer until it comes or somebody has to see to it; return the error if there is one."""
     try:
-        with working():
+        with _rows:
             mine = _row(evaluation, wanted)
-            for _ in range(_TRIES):
-                error = _asked_once(mine, wanted)
-                if not isinstance(error, TryLater) or evaluation.most_requests is not None:
-                    return wanted, error
-                with lent():
-                    time.sleep(min(error.retry_after, _LONGEST_PAUSE_S))
-            return wanted, error
+        for _ in range(_TRIES):
+            error = _asked_once(mine, wanted)
+            if not isinstance(error, TryLater) or evaluation.most_requests is not None:
+                return wanted, error
+            time.sleep(min(error.retry_after, _LONGEST_PAUSE_S))
+        return wanted, error
     finally:
         close_old_connections()
 
@@ -243,10 +247,12 @@ def _row(evaluation: Evaluation, wanted: Wanted) -> Any:
 
 def _asked_once(mine: Any, wanted: Wanted) -> EndpointError | None:
     # Before the request: one whose reply is lost has been made all the same.
-    mine.update(asked=F("asked") + 1)
+    with _rows:
+        mine.update(asked=F("asked") + 1)
     with accounting.tallied() as tally:
         came = wanted.ask()
-    _store(mine, came, tally)
+    with _rows:
+        _store(mine, came, tally)
     return came if isinstance(came, EndpointError) else None
 
 
@@ -365,17 +371,18 @@ class Voting:
         """
         if self.source == DRAWN:
             return lambda: self._drawn(pair, first, number_of(self.settings, name))
-        return lambda: _came(judge_calls.votes_by_sampling(self.endpoint, pair, [first], np.random.default_rng()))
+        return lambda: _came(
+            called(judge_calls.votes_by_sampling(self.endpoint, pair, [first], np.random.default_rng()))
+        )
 
     def _drawn(self, pair: judge_calls.Pair, first: bool, number: float) -> tuple[float, int] | EndpointError:
         key = pair.criterion, pair.current, pair.proposal, first
         known = {first: self._known[key]} if key in self._known else {}
         if self.endpoint.samples_plainly:
-            votes = votes_by_either(
-                self.endpoint, pair, [first], [number], np.random.default_rng(), known=known, sampled=()
-            )
+            rng = np.random.default_rng()
+            votes = called(votes_by_either(self.endpoint, pair, [first], [number], rng, known=known, sampled=()))
         else:
-            votes = judge_calls.votes_by_log_probabilities(self.endpoint, pair, [first], [number], known)
+            votes = called(judge_calls.votes_by_log_probabilities(self.endpoint, pair, [first], [number], known))
         if votes.cast and votes.cast[0].preference is not None:
             self._known[key] = votes.cast[0].preference
         return _came(votes)
@@ -416,7 +423,7 @@ def detection(
     """
 
     def ask() -> tuple[float, int] | EndpointError:
-        found = judge_calls.detection(endpoint, question, exhibit(), np.random.default_rng())
+        found = called(judge_calls.detection(endpoint, question, exhibit(), np.random.default_rng()))
         return found.failure if found.failure is not None else (float(found.given[0]), found.asks[0])
 
     return ask

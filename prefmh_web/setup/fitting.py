@@ -10,8 +10,8 @@ from django.contrib.auth.models import User
 import sampler
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.config import CampaignConfig
-from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.servers import Dialect
 from prefmh_web.objects import OBJECT_KINDS
 from prefmh_web.scorers import offered
 

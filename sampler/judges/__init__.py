@@ -14,8 +14,7 @@ Everything here is a function of its arguments. The call itself, and so the netw
     rating_scale        integer ratings and their mean
     detection           what is shown to a model that says whether something is in an object
     attention           which trials people are given between their pairs: checks, and repeats
-    truncation          seeing from replies that a server truncates
-    tilted              seeing from a rare label whether a server samples from the law that it tells
+    truth               seeing from replies whether a server samples from the law that it tells
 
 And judges that are simulated: `bradley_terry`, and `simulate` for whole chains of them.
 """
@@ -44,6 +43,7 @@ from sampler.judges.prompts import (
     SharedContext,
     pairwise_messages,
     pairwise_prompt,
+    picture_part,
     rating_messages,
     rating_prompt,
     shared_context,
@@ -53,10 +53,12 @@ from sampler.judges.replies import (
     LOWEST_TEMPERATURE,
     YES_OR_NO,
     LabelPreference,
+    NoDistributionError,
     NoPreferenceError,
     RatingScale,
     UnparsableReplyError,
     checked_temperature,
+    distribution,
     drawn_vote,
     in_order,
     label_is_for_proposal,
@@ -75,8 +77,19 @@ from sampler.judges.templates import (
     template_of,
     template_problems,
 )
-from sampler.judges.tilted import ERROR, RareLabel, Tilt, least_rate, tilt_of
-from sampler.judges.truncation import Truncation, truncation_in
+from sampler.judges.truth import (
+    ERROR,
+    REPLIES,
+    Agreement,
+    Asked,
+    Fit,
+    RareLabel,
+    Tilt,
+    agreement,
+    fit_of,
+    least_rate,
+    tilt_of,
+)
 
 __all__ = [
     "ERROR",
@@ -85,14 +98,19 @@ __all__ = [
     "LOWEST_TEMPERATURE",
     "PRESETS",
     "RAW_ROLE",
+    "REPLIES",
     "YES_OR_NO",
+    "Agreement",
     "AnyPrompt",
+    "Asked",
     "Context",
     "ContextLine",
     "Exhibit",
+    "Fit",
     "Fitting",
     "LabelPreference",
     "Messages",
+    "NoDistributionError",
     "NoPreferenceError",
     "OwnPrompt",
     "Picture",
@@ -105,12 +123,14 @@ __all__ = [
     "Shares",
     "Tilt",
     "Trial",
-    "Truncation",
     "UnparsableReplyError",
+    "agreement",
     "check_after",
     "checked_temperature",
     "detection_prompt",
+    "distribution",
     "drawn_vote",
+    "fit_of",
     "in_order",
     "known_places",
     "label_is_for_proposal",
@@ -123,6 +143,7 @@ __all__ = [
     "parse_label",
     "parse_rating",
     "parse_yes_or_no",
+    "picture_part",
     "preference_for_proposal",
     "presets_for",
     "prompt_version",
@@ -135,5 +156,4 @@ __all__ = [
     "template_problems",
     "tilt_of",
     "trials_after",
-    "truncation_in",
 ]

@@ -39,7 +39,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+import reprlib
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -182,6 +183,66 @@ class NoPreferenceError(ValueError):
     """The log-probabilities do not give p; the message says why. Sampled votes have the same law, and may."""
 
 
+class NoDistributionError(ValueError):
+    """The log-probabilities are no distribution; the message says why. The reply that they came with never counts."""
+
+
+# Sums and repeated values of honest servers are off by rounding alone.
+_MOST_SUM = 1.001
+_MOST_GAP = 1e-3
+# A probability below e to the minus this is 0.
+_LARGEST = 1e300
+# Of the labels together, where the reply was confined to them.
+_LEAST_CONFINED = 0.98
+
+
+def distribution(
+    entries: Iterable[tuple[str, object]],
+    chosen: tuple[str, object] | None = None,
+    confined_to: Collection[str] = (),
+) -> list[tuple[str, float]]:
+    """Return reported log-probabilities of one position as they can be relied on: each entry once.
+
+    Args:
+        entries: (token, log-probability) of the most probable tokens, whatever a server put there.
+        chosen: the same of the token that the server sampled; None where it is not looked at.
+        confined_to: the texts that this very reply was confined to; none if it was not.
+
+    Raises:
+        NoDistributionError: no distribution has such values.
+    """
+    # Some servers list the sampled token twice. An equal text with another value is another token.
+    listed = list(dict.fromkeys((token, _log_probability(token, value)) for token, value in entries))
+    # A single one may be certain; then p is not told.
+    if len(listed) > 1 and all(value == 0.0 for _, value in listed):
+        raise NoDistributionError("all log-probabilities are 0")
+    total = math.fsum(math.exp(value) for _, value in listed)
+    if total > _MOST_SUM:
+        raise NoDistributionError(f"the reported probabilities sum to {total:.4g}")
+    if chosen is not None:
+        _check_chosen(chosen[0], _log_probability(*chosen), listed)
+    held = math.fsum(math.exp(value) for token, value in listed if token in confined_to)
+    if confined_to and held < _LEAST_CONFINED:
+        raise NoDistributionError(f"the reply was confined to labels that hold {held:.2f}")
+    return listed
+
+
+def _log_probability(token: str, value: object) -> float:
+    # A bool is an int, and a whole number may be too large for a float.
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value <= 1e-6:
+        raise NoDistributionError(f"{reprlib.repr(value)} for {reprlib.repr(token)} is no log-probability")
+    return -math.inf if value < -_LARGEST else float(value)
+
+
+def _check_chosen(token: str, value: float, listed: Sequence[tuple[str, float]]) -> None:
+    values = [each for other, each in listed if other == token]
+    if values and not any(each == value or abs(each - value) <= _MOST_GAP for each in values):
+        words = f"the sampled token {reprlib.repr(token)} has {value:.4g}, and in the list {values[0]:.4g}"
+        raise NoDistributionError(words)
+    if not values and listed and value > min(each for _, each in listed) + _MOST_GAP:
+        raise NoDistributionError(f"the sampled token {reprlib.repr(token)} is missing in the list of the likeliest")
+
+
 @dataclass(frozen=True)
 class LabelPreference:
     """What one request for log-probabilities says about one presentation.
@@ -215,13 +276,12 @@ def label_preference(
 
     Raises:
         NoPreferenceError: a label is not among the tokens, so that p is not known; or the shortfall is too large.
-        ValueError: a log-probability is above 0 or not a number; the temperature is too low.
+        NoDistributionError: the log-probabilities are no distribution.
+        ValueError: the temperature is too low.
     """
     checked_temperature(temperature)
     logs: dict[str, list[float]] = {label: [] for label in LABELS}
-    for token, value in log_probabilities:
-        if math.isnan(value) or value > 1e-6:
-            raise ValueError(f"log_probabilities must be at most 0, not {value} for {token!r}")
+    for token, value in distribution(log_probabilities):
         label = _label_of(token, confined)
         if label is not None:
             logs[label].append(value)

@@ -83,7 +83,7 @@ class PromptTemplate(Declared):
         default=False,
         title="Complete the prompt: for base models",
         description="The server gets the user template as it is, without a chat template, and the model goes on from "
-        "its end. For vLLM, llama.cpp, SGLang and TGI.",
+        "its end. For vLLM, llama.cpp and SGLang.",
     )
 
     @property

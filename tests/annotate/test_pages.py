@@ -11,12 +11,11 @@ from django.utils import translation
 
 from prefmh_web.annotate.screens import ResponseError, frames, response_in
 from prefmh_web.annotate.screens.frames import Progress, html_of
-from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.models import Annotator, Lease
 from prefmh_web.objects import OBJECT_KINDS
 from prefmh_web.participants.options import options_of
 from sampler import PAPER_MIXTURE
-from tests.support.campaigns import create_draft, invitation_path, make_campaign, make_config
+from tests.support.campaigns import create_draft, invitation_path, make_campaign, make_config, started_now
 
 
 @pytest.fixture
@@ -67,9 +66,7 @@ def test_pictures_are_for_those_who_joined(client, researcher, idle_tasks):
 
 def test_nothing_on_the_page_tells_which_object_is_the_proposal(client, researcher, idle_tasks):
     config = make_config(space={"kind": "images"}, kernel=PAPER_MIXTURE, chains=40)
-    campaign = create_draft(owner=researcher, is_seed_typed=True, name="Patterns", config=config)
-    lifecycle.start(campaign)
-    idle_tasks()
+    campaign = started_now(create_draft(owner=researcher, is_seed_typed=True, name="Patterns", config=config))
     client.post(invitation_path(campaign))
     page = client.get(f"{invitation_path(campaign)}vote/").content.decode()
     lease = Lease.objects.select_related("comparison__current", "comparison__proposal").get()

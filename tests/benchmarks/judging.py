@@ -1,11 +1,11 @@
 """How fast a model judges, against a model server of which all is known: what it could give, and what was asked of it.
 
     python -m tests.benchmarks.judging [--latency 1] [--at-once 256] [--chains 400] [--seconds 60]
-        [--all-at-once] [--json FILE]
+        [--all-at-once] [--askers 1] [--kills 0] [--json FILE]
 
 Starts PostgreSQL, Redis, a web process, a worker, beat and `manage.py judges` of its own, and the server
-(`judging_stub.py`), which answers each vote after `--latency` seconds, `--at-once` at a time, and refuses the rest. A
-campaign of so many chains has one judge of N votes.
+(`faulty_model_server.py` without a fault), which answers each vote after `--latency` seconds, `--at-once` at a time,
+and refuses the rest. A campaign of so many chains has one judge of N votes.
 
     steps/s         decided steps about which the model was asked
     requests/s      votes that the server gave, beside its ceiling: at-once / latency
@@ -13,6 +13,8 @@ campaign of so many chains has one judge of N votes.
     per vote        requests for each vote that counts; more than one is waste
     not needed      votes that came after their step was settled, and their share: with --all-at-once, what that wastes
     refused         requests that the server refused, in all
+    lost            with --kills: answers of the server that are no votes, and how many it gave in the two seconds
+                    before each kill of a process that asks; only those may be lost. The record must be whole and replay
 
 The processor time of the model server is not counted. All of it runs on one machine, so a server that is at its ceiling
 leaves less of the machine to the application.
@@ -23,171 +25,142 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-import httpx
+import numpy as np
 
 from tests.benchmarks import load_meters
 from tests.benchmarks.load_stage import Stage
-from tests.support.installations import ROOT, Process, wait_for
-from tests.support.models import port_from
+from tests.support.installations import VARIABLES, FaultyModels, Process, judged_by
 
-_SETUP = """
-import json, sys
-import django
-django.setup()
-from django.contrib.auth import get_user_model
-from prefmh_web.campaigns import lifecycle
-from prefmh_web.endpoints.models import Endpoint
-from tests.support.campaigns import make_draft, make_config
-wanted = json.loads(sys.argv[1])
-owner = get_user_model().objects.create(username="ada")
-Endpoint.objects.create(owner=owner, name="stub", base_url=wanted["url"], model="m", dialect="vllm",
-                        concurrency=wanted["at_once"])
-judge = {"question": "Which is darker?", "votes": wanted["votes"], "source": wanted["source"]}
-lines = [f"On day {day} the sea was grey and nobody came to the house.\\n" for day in range(200)]
-config = make_config(judges=[judge], chains=wanted["chains"], steps=100_000)
-campaign = make_draft(owner, file="text\\n" + "".join(lines), config=config)
-lifecycle.start(campaign)
-print(json.dumps(campaign.pk))
-"""
+MODEL = "stub"
+
 _ASKED_STEPS = """
     SELECT count(*) FROM campaigns_comparison c
     WHERE c.decided_at >= to_timestamp(%s) AND EXISTS (SELECT 1 FROM campaigns_vote v WHERE v.comparison_id = c.id)
 """
 VOTES = "SELECT count(*) FROM campaigns_vote WHERE number IS NOT NULL AND cast_at >= to_timestamp(%s)"
 _NOT_NEEDED = "SELECT count(*) FROM campaigns_vote WHERE number IS NULL AND cast_at >= to_timestamp(%s)"
+_REPORT = """\
+{chains} chains, N = {votes_a_judge}, {latency_s:g} s a vote, commit {commit:.7}
+  steps/s       {asked_steps_per_s:.1f}
+  requests/s    {requests_per_s:.1f} of {ceiling_per_s:.0f} ({share_of_ceiling:.0%})
+  at once       {most_at_once} of {at_once}, {refused} refused
+  ms a request  {ms:.2f} ({by_process})
+  per vote      {requests_per_vote:.3f}
+  not needed    {votes_not_needed} votes ({share_not_needed:.1%}); asked for all at once: {all_at_once}"""
 _WARM_UP_S = 15
-
-
-@dataclass(frozen=True)
-class Found:
-    """One run's figures; `ms_a_request` by kind of process."""
-
-    commit: str
-    chains: int
-    votes_a_judge: int
-    latency_s: float
-    at_once: int
-    seconds: float
-    asked_steps_per_s: float
-    requests_per_s: float
-    ceiling_per_s: float
-    most_at_once: int
-    refused: int
-    requests_per_vote: float
-    all_at_once: bool
-    votes_not_needed: int
-    share_not_needed: float
-    ms_a_request: dict[str, float]
-
-    @property
-    def share(self) -> float:
-        """Which share of its ceiling the server gave."""
-        return self.requests_per_s / self.ceiling_per_s
+# What is not stored after this time would be lost.
+_BEFORE_A_KILL_S = 2.0
+# Until turns of killed processes are taken by others.
+_AFTER_THE_KILLS_S = 75.0
 
 
 class JudgingStage(Stage):
     """A stage with a process that asks the model server, and does nothing else."""
 
-    asks: Process
+    asks: list[Process]
 
     def __init__(self, folder: Path, webs: int) -> None:
         super().__init__(folder, webs)
         self.worker_queues = "default,files"
 
-    def ask(self, calls: int) -> None:
-        """Start the process that asks, with so many turns under way at a time."""
-        self.asks = self.judges(calls)
-        self.launch(self.asks)
+    def ask(self, askers: int) -> None:
+        """Start so many processes that ask."""
+        self.asks = [self.judges() for _ in range(askers)]
+        for process in self.asks:
+            self.launch(process)
 
     def _roots(self) -> dict[str, list[int]]:
-        return super()._roots() | {"judges": [self.asks._process.pid]}
+        return super()._roots() | {"judges": [process._process.pid for process in self.asks]}
 
 
 @contextlib.contextmanager
-def staged(options: argparse.Namespace) -> Iterator[tuple[Stage, str]]:
-    """Start everything; yield the stage and the address of the model server."""
+def staged(options: argparse.Namespace) -> Iterator[tuple[JudgingStage, FaultyModels]]:
+    """Start everything; yield the stage and the model server."""
     with contextlib.ExitStack() as ends:
         folder = Path(ends.enter_context(tempfile.TemporaryDirectory(prefix="prefmh-judging-")))
-        port = port_from(32_000)
-        command = ["-m", "uvicorn", "tests.benchmarks.judging_stub:application", "--port", str(port)]
-        environment = {"LATENCY_S": str(options.latency), "AT_ONCE": str(options.at_once), "PATH": ""}
-        stub = Process("stub", [sys.executable, *command, "--no-access-log"], environment, folder, cwd=ROOT)
-        stub.start()
-        ends.callback(stub.kill)
-        wait_for(lambda: is_answering(f"http://127.0.0.1:{port}"), "the model server answers")
+        models = FaultyModels(folder, {MODEL: {"latency_s": options.latency, "at_once": options.at_once}})
+        models.start()
+        ends.callback(models.stop)
         stage = JudgingStage(folder, webs=1)
-        stage.variables |= {"ENDPOINT_ALLOWED_HOSTS": "127.0.0.1", "ENDPOINT_ALLOW_PRIVATE": "127.0.0.1/32"}
+        stage.variables |= VARIABLES
         ends.callback(stage.stop)
         stage.start()
-        stage.ask(options.calls)
-        yield stage, f"http://127.0.0.1:{port}"
+        models.register(stage, concurrency=options.at_once)
+        stage.ask(options.askers)
+        yield stage, models
 
 
-def is_answering(url: str) -> bool:
-    """Say whether the server of `judging_stub.py` is there."""
-    with contextlib.suppress(httpx.HTTPError):
-        return httpx.get(f"{url}/figures").is_success
-    return False
-
-
-def figures(url: str) -> dict[str, int]:
-    """Return what the model server was asked so far."""
-    found: dict[str, int] = httpx.get(f"{url}/figures", timeout=60).json()
-    return found
-
-
-def measure(stage: Stage, url: str, options: argparse.Namespace) -> Found:
+def measure(stage: JudgingStage, models: FaultyModels, options: argparse.Namespace) -> dict[str, Any]:
     """Let the model judge, and return what that took."""
-    source = {"kind": "model", "endpoint": "stub"} | ({"all_at_once": True} if options.all_at_once else {})
-    wanted = {"url": f"{url}/v1", "chains": options.chains, "votes": options.votes, "at_once": options.at_once}
-    wanted["source"] = source
-    stage.run("-", json.dumps(wanted), script=_SETUP)
+    judge = judged_by(MODEL) | {"votes": options.votes}
+    if options.all_at_once:
+        judge["source"]["all_at_once"] = True
+    [(campaign, _)] = stage.make_campaigns({"judges": [judge], "chains": options.chains, "steps": 100_000})
     time.sleep(_WARM_UP_S)
-    before, spent = figures(url), stage.processor_seconds()
+    before, spent = models.counts(MODEL), stage.processor_seconds()
     began = time.time()
-    time.sleep(options.seconds)
-    after, spent_then = figures(url), stage.processor_seconds()
+    may_be_lost = killed(stage, models, options) if options.kills else time.sleep(options.seconds) or 0
+    after, spent_then = models.counts(MODEL), stage.processor_seconds()
     seconds = time.time() - began
+    lost = after["answered"] - stage.query("SELECT count(*) FROM campaigns_vote")[0][0] if options.kills else 0
     asked_steps, votes = stage.query(_ASKED_STEPS, began)[0][0], stage.query(VOTES, began)[0][0]
     not_needed = stage.query(_NOT_NEEDED, began)[0][0]
-    requests = after["votes"] - before["votes"]
-    return Found(
-        commit=load_meters.commit(),
-        chains=options.chains,
-        votes_a_judge=options.votes,
-        latency_s=options.latency,
-        at_once=options.at_once,
-        seconds=seconds,
-        asked_steps_per_s=asked_steps / seconds,
-        requests_per_s=requests / seconds,
-        ceiling_per_s=options.at_once / options.latency,
-        most_at_once=after["most"],
-        refused=after["refused"],
-        requests_per_vote=requests / max(votes, 1),
-        all_at_once=options.all_at_once,
-        votes_not_needed=not_needed,
-        share_not_needed=not_needed / max(votes + not_needed, 1),
-        ms_a_request={name: 1000 * (spent_then[name] - spent[name]) / max(requests, 1) for name in spent},
-    )
+    if options.kills:
+        stage.assert_record_is_whole_and_replays(campaign)
+    requests = after["answered"] - before["answered"]
+    ceiling = options.at_once / options.latency
+    return {
+        "commit": load_meters.commit(),
+        "chains": options.chains,
+        "votes_a_judge": options.votes,
+        "latency_s": options.latency,
+        "at_once": options.at_once,
+        "seconds": seconds,
+        "asked_steps_per_s": asked_steps / seconds,
+        "requests_per_s": requests / seconds,
+        "ceiling_per_s": ceiling,
+        "share_of_ceiling": requests / seconds / ceiling,
+        "most_at_once": after["most"],
+        "refused": after["refused"],
+        "requests_per_vote": requests / max(votes, 1),
+        "all_at_once": options.all_at_once,
+        "votes_not_needed": not_needed,
+        "share_not_needed": not_needed / max(votes + not_needed, 1),
+        "kills": options.kills,
+        "lost": lost,
+        "may_be_lost": may_be_lost,
+        "ms_a_request": {name: 1000 * (spent_then[name] - spent[name]) / max(requests, 1) for name in spent},
+    }
 
 
-def report(found: Found) -> None:
-    by_process = ", ".join(f"{name} {ms:.2f}" for name, ms in found.ms_a_request.items())
-    print(f"{found.chains} chains, N = {found.votes_a_judge}, {found.latency_s:g} s a vote, commit {found.commit[:7]}")
-    print(f"  steps/s       {found.asked_steps_per_s:.1f}")
-    print(f"  requests/s    {found.requests_per_s:.1f} of {found.ceiling_per_s:.0f} ({found.share:.0%})")
-    print(f"  at once       {found.most_at_once} of {found.at_once}, {found.refused} refused")
-    print(f"  ms a request  {sum(found.ms_a_request.values()):.2f} ({by_process})")
-    print(f"  per vote      {found.requests_per_vote:.3f}")
-    mode = "asked for all at once" if found.all_at_once else "asked for as many as can be needed"
-    print(f"  not needed    {found.votes_not_needed} votes ({found.share_not_needed:.1%}), {mode}")
+def killed(stage: JudgingStage, models: FaultyModels, options: argparse.Namespace) -> int:
+    """Kill processes that ask, one after another, and start each again; return how many answers may be lost by that."""
+    rng, may_be_lost = np.random.default_rng(1), 0
+    for _ in range(options.kills):
+        time.sleep(max(options.seconds / options.kills - _BEFORE_A_KILL_S, 0) * 2 * rng.random())
+        answered = models.count(MODEL, "answered")
+        time.sleep(_BEFORE_A_KILL_S)
+        process = stage.asks[int(rng.integers(len(stage.asks)))]
+        process.kill()
+        counts = models.counts(MODEL)
+        may_be_lost += counts["answered"] + counts["now"] - answered
+        process.start()
+    time.sleep(_AFTER_THE_KILLS_S)
+    return may_be_lost
+
+
+def report(found: dict[str, Any]) -> None:
+    each = found["ms_a_request"]
+    by_process = ", ".join(f"{name} {ms:.2f}" for name, ms in each.items())
+    print(_REPORT.format_map(found | {"by_process": by_process, "ms": sum(each.values())}))
+    if found["kills"]:
+        print("  lost          {lost} answers in {kills} kills, and {may_be_lost} may be".format_map(found))
 
 
 def main() -> None:
@@ -195,17 +168,18 @@ def main() -> None:
     parser.add_argument("--latency", type=float, default=1.0, help="seconds that the server takes over a vote")
     parser.add_argument("--at-once", type=int, default=256, help="votes that it takes at a time")
     parser.add_argument("--chains", type=int, default=400)
-    parser.add_argument("--calls", type=int, default=256, help="turns under way at a time")
+    parser.add_argument("--askers", type=int, default=1, help="processes that ask")
+    parser.add_argument("--kills", type=int, default=0, help="how often one of them is killed and started again")
     parser.add_argument("--votes", type=int, default=3, help="N of the judge")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--all-at-once", action="store_true", help="ask for all N votes of a step at once")
     parser.add_argument("--json", type=Path, help="a file for the figures")
     options = parser.parse_args()
-    with staged(options) as (stage, url):
-        found = measure(stage, url, options)
+    with staged(options) as (stage, models):
+        found = measure(stage, models, options)
     report(found)
     if options.json:
-        options.json.write_text(json.dumps(asdict(found) | {"share_of_ceiling": found.share}, indent=1))
+        options.json.write_text(json.dumps(found, indent=1))
 
 
 if __name__ == "__main__":

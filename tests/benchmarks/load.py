@@ -23,6 +23,7 @@ processor time and the statements hardly depend on it.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import signal
 import sys
@@ -40,7 +41,7 @@ def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--sockets", type=int, default=150, help="people")
     parser.add_argument("--seconds", type=int, default=60, help="of measuring")
-    parser.add_argument("--warm-up", type=int, default=30, metavar="SECONDS", help="before")
+    parser.add_argument("--warm-up", dest="warm_up_s", type=int, default=30, metavar="SECONDS", help="before")
     parser.add_argument("--think-s", type=float, default=4.0, help="mean seconds before a vote")
     parser.add_argument("--webs", type=int, default=1, help="web processes")
     parser.add_argument("--chains", type=int, help="one for each socket unless given")
@@ -50,21 +51,6 @@ def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     options.chains = options.chains or options.sockets
     return options
-
-
-def found_by(options: argparse.Namespace) -> dict:
-    """Return the figures of a run."""
-    load = Load(
-        sockets=options.sockets,
-        chains=options.chains,
-        budget=options.budget,
-        think_s=options.think_s,
-        seconds=options.seconds,
-        warm_up_s=options.warm_up,
-        webs=options.webs,
-        is_durable=options.durable,
-    )
-    return run(load)
 
 
 def rounded(found):
@@ -91,7 +77,8 @@ def main() -> None:
     # Whoever stops this wants its servers stopped and its folders removed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     options = options_of()
-    tell(found_by(options), options.json)
+    load = Load(**{each.name: getattr(options, each.name) for each in dataclasses.fields(Load)})
+    tell(run(load), options.json)
 
 
 if __name__ == "__main__":

@@ -6,9 +6,9 @@ tables are copies without foreign keys, filled with the open comparisons of the 
 
 from __future__ import annotations
 
+import math
 import subprocess
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -45,19 +45,12 @@ COMMIT;
 """
 
 
-@dataclass(frozen=True)
-class Floor:
-    """What pgbench reached: votes per second unhindered; seconds and processor seconds a vote at the load's rate."""
+def measure(stage: Stage, per_s: float, seconds: int) -> dict:
+    """Run the script at the given rate, then as fast as it goes; the stage's other processes are gone by then.
 
-    most_per_s: float
-    per_s: float
-    seconds: list[float]
-    processor_s: float
-    statements: float
-
-
-def measure(stage: Stage, per_s: float, seconds: int) -> Floor:
-    """Run the script at the given rate, then as fast as it goes; the stage's other processes are gone by then."""
+    Returns:
+        What pgbench reached: votes per second unhindered; times, processor time and statements a vote at the rate.
+    """
     script = _prepare(stage)
     stage.query("SELECT pg_stat_statements_reset()")
     before, begun = stage.processor_seconds()["PostgreSQL"], time.monotonic()
@@ -69,12 +62,19 @@ def measure(stage: Stage, per_s: float, seconds: int) -> Floor:
     latencies = [(int(line[2]) - int(line[-1])) / 1e6 for line in lines]
     statements = stage.statements()
     most = _pgbench(stage, script, max(3, seconds // 3)) / max(3, seconds // 3)
-    return Floor(most, len(lines) / took, latencies, processor / len(lines), statements / len(lines))
+    return {
+        "votes_per_s": len(lines) / took,
+        "most_votes_per_s": most,
+        "acknowledged_ms": in_ms(latencies),
+        "processor_ms_a_vote": {"PostgreSQL": 1000 * processor / len(lines)},
+        "statements_a_vote": statements / len(lines),
+    }
 
 
-def quantiles(seconds: list[float]) -> list[float]:
-    """Return the median, the 95th and the 99th percentile."""
-    return list(np.quantile(seconds, (0.5, 0.95, 0.99))) if seconds else [float("nan")] * 3
+def in_ms(seconds: list[float]) -> dict[str, float]:
+    """Return the median, the 95th and the 99th percentile of some times by name, in milliseconds."""
+    found = np.quantile(seconds, (0.5, 0.95, 0.99)) if seconds else [math.nan] * 3
+    return {name: 1000 * float(value) for name, value in zip(("p50", "p95", "p99"), found, strict=True)}
 
 
 def _prepare(stage: Stage) -> Path:

@@ -6,14 +6,14 @@ import asyncio
 import os
 import sys
 import tempfile
-from dataclasses import dataclass
+import time
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tests.benchmarks import load_floor, load_meters
 from tests.benchmarks.load_crowd import Crowd
-from tests.benchmarks.load_floor import quantiles
-from tests.benchmarks.load_measure import Measured, put_load
-from tests.benchmarks.load_stage import Stage, Wanted
+from tests.benchmarks.load_floor import in_ms
+from tests.benchmarks.load_stage import Stage
 from tests.support.servers import DURABLE, WITHOUT_FSYNC
 
 # The share of the offered load that has to be reached for a run to count.
@@ -32,9 +32,9 @@ class Load:
     budget: int
     think_s: float
     seconds: int
-    warm_up_s: int
+    warm_up_s: float
     webs: int
-    is_durable: bool
+    durable: bool
 
     @property
     def offered_per_s(self) -> float:
@@ -51,17 +51,50 @@ class Load:
         return min(30, max(5, self.seconds // 4))
 
 
+@dataclass(frozen=True)
+class Reading:
+    """What stood on the meters at one moment."""
+
+    at: float
+    processor: dict[str, float]
+    votes: int
+    verdicts: int
+    voters_s: float
+    """The processor time of this process, in which the voters are."""
+
+    @classmethod
+    def of(cls, stage: Stage) -> Reading:
+        votes = stage.query("SELECT count(*) FROM campaigns_vote")[0][0]
+        verdicts = stage.query("SELECT count(*) FROM campaigns_comparison WHERE verdict IS NOT NULL")[0][0]
+        own = os.times()
+        return cls(time.time(), stage.processor_seconds(), votes, verdicts, own.user + own.system)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A time of voting, with everybody there, between two readings."""
+
+    before: Reading
+    after: Reading
+    statements: float
+
+    def took(self, name: str) -> float:
+        """Return by how much a number of the meters has grown."""
+        return getattr(self.after, name) - getattr(self.before, name)
+
+
 def run(load: Load) -> dict:
     """Return the figures of one run, with pgbench's."""
     with tempfile.TemporaryDirectory(prefix="prefmh-load-") as folder:
-        stage = Stage(Path(folder), load.webs, DURABLE if load.is_durable else WITHOUT_FSYNC)
+        stage = Stage(Path(folder), load.webs, DURABLE if load.durable else WITHOUT_FSYNC)
         try:
             speeds = [load_meters.loop_s()]
-            found = _described(load) | _measured(stage, load)
+            found = {"commit": load_meters.commit()} | asdict(load) | _measured(stage, load)
             speeds.append(load_meters.loop_s())
             # Python's version also tells who built it: builds differ by a third in speed.
             found["machine"] = {"processor": load_meters.processor(), "python": sys.version, "loop_s": speeds}
-            return found | {"pgbench": _of_floor(stage, found["votes_per_s"], load.floor_s)}
+            stage.stop_serving()
+            return found | {"pgbench": load_floor.measure(stage, found["votes_per_s"], load.floor_s)}
         finally:
             stage.stop()
 
@@ -69,9 +102,8 @@ def run(load: Load) -> dict:
 def _measured(stage: Stage, load: Load) -> dict:
     stage.start()
     judges = [{"question": "Which is darker?", "votes": load.budget}]
-    [seats] = stage.make(Wanted(load.sockets, load.chains, _TEXTS, judges))
-    crowd = Crowd(seats, load.think_s, _SEED)
-    measured = asyncio.run(put_load(stage, crowd, load.warm_up_s, load.seconds))
+    crowd = Crowd(stage.seats(load.sockets, _TEXTS, chains=load.chains, judges=judges), load.think_s, _SEED)
+    measured = asyncio.run(_put_load(stage, crowd, load))
     window = measured.before.at, measured.after.at
     return {
         "postgresql": {name: stage.query(f"SHOW {name}")[0][0] for name in ("fsync", "synchronous_commit")},
@@ -83,27 +115,24 @@ def _measured(stage: Stage, load: Load) -> dict:
     }
 
 
-def _described(load: Load) -> dict:
-    return {
-        "commit": load_meters.commit(),
-        "sockets": load.sockets,
-        "chains": load.chains,
-        "budget": load.budget,
-        "think_s": load.think_s,
-        "seconds": load.seconds,
-        "warm_up_s": load.warm_up_s,
-        "webs": load.webs,
-        "durable": load.is_durable,
-    }
+async def _put_load(stage: Stage, crowd: Crowd, load: Load) -> Measured:
+    """Let the crowd vote; measure once they have warmed the servers up."""
+    async with crowd:
+        await asyncio.sleep(load.warm_up_s)
+        await asyncio.to_thread(stage.query, "SELECT pg_stat_statements_reset()")
+        before = await asyncio.to_thread(Reading.of, stage)
+        await asyncio.sleep(load.seconds)
+        after = await asyncio.to_thread(Reading.of, stage)
+        return Measured(before, after, await asyncio.to_thread(stage.statements))
 
 
 def _of_votes(measured: Measured, load: Load, thinking: float) -> dict:
     # By how many people think, not by the votes: the chance of think times alone moves those of a minute by some 2 %.
     reached = thinking / (load.offered_per_s * load.think_s)
     return {
-        "votes": measured.votes,
-        "votes_per_s": measured.votes / measured.seconds,
-        "verdicts_per_s": measured.verdicts / measured.seconds,
+        "votes": measured.took("votes"),
+        "votes_per_s": measured.took("votes") / measured.took("at"),
+        "verdicts_per_s": measured.took("verdicts") / measured.took("at"),
         "offered_per_s": load.offered_per_s,
         "reached": reached,
         "offered_load_reached": reached >= REACHED,
@@ -111,27 +140,11 @@ def _of_votes(measured: Measured, load: Load, thinking: float) -> dict:
 
 
 def _of_processes(measured: Measured) -> dict:
-    each = {name: 1000 * seconds / measured.votes for name, seconds in measured.processor_s.items()}
+    votes, before = measured.took("votes"), measured.before.processor
+    each = {name: 1000 * (seconds - before[name]) / votes for name, seconds in measured.after.processor.items()}
     return {
         "processor_ms_a_vote": each | {"all": sum(each.values())},
         "votes_per_s_a_core": 1000 / sum(each.values()),
-        "voters_ms_a_vote": 1000 * measured.voters_s / measured.votes,
-        "statements_a_vote": measured.statements_a_vote,
+        "voters_ms_a_vote": 1000 * measured.took("voters_s") / votes,
+        "statements_a_vote": measured.statements / votes,
     }
-
-
-def _of_floor(stage: Stage, per_s: float, seconds: int) -> dict:
-    stage.stop_serving()
-    floor = load_floor.measure(stage, per_s, seconds)
-    return {
-        "votes_per_s": floor.per_s,
-        "most_votes_per_s": floor.most_per_s,
-        "acknowledged_ms": in_ms(floor.seconds),
-        "processor_ms_a_vote": {"PostgreSQL": 1000 * floor.processor_s},
-        "statements_a_vote": floor.statements,
-    }
-
-
-def in_ms(seconds: list[float]) -> dict[str, float]:
-    """Return the quantiles of some times by name, in milliseconds."""
-    return {name: 1000 * float(value) for name, value in zip(("p50", "p95", "p99"), quantiles(seconds), strict=True)}

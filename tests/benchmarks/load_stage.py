@@ -1,14 +1,13 @@
-"""What a load is put on: an installation of several processes of one revision, with campaigns in it, and its meters."""
+"""What a load is put on: an installation of several processes, with a campaign in it, and its meters."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
-from tests.benchmarks import load_campaign
 from tests.benchmarks.load_crowd import Seat
 from tests.benchmarks.load_meters import Tree
 from tests.support.installations import Installation, wait_for
@@ -16,21 +15,6 @@ from tests.support.models import port_from
 from tests.support.servers import WITHOUT_FSYNC
 
 _ALL_ASK_S = 300
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """A campaign, and how many people are in it.
-
-    Args:
-        texts: how many, in a catalog.
-    """
-
-    people: int
-    chains: int
-    texts: int
-    judges: list[dict]
-    lease_seconds: int = 120
 
 
 class Stage(Installation):
@@ -56,16 +40,12 @@ class Stage(Installation):
         super().start()
         self.query("CREATE EXTENSION pg_stat_statements")
 
-    def make(self, *wanted: Wanted) -> list[list[Seat]]:
-        """Start these campaigns, wait until their chains ask, and return the seats of each one's people."""
-        script = Path(load_campaign.__file__).read_text()
-        answer = self.run("-", json.dumps([asdict(each) for each in wanted]), script=script).stdout
+    def seats(self, people: int, texts: int, **config: Any) -> list[Seat]:
+        """Start a campaign of so many texts, wait until its chains ask, and return the seats of its people."""
+        arguments = json.dumps([people, texts, config])
+        path, keys = json.loads(self.run("-m", "tests.support.in_an_installation", "crowd", arguments).stdout)
         open_ones = "SELECT count(*) FROM campaigns_comparison WHERE verdict IS NULL"
-        # The first is the busy one; where pairs are few, steps without a question may already have been decided.
-        wait_for(lambda: self.query(open_ones)[0][0] >= wanted[0].chains, "all chains ask", seconds=_ALL_ASK_S)
-        return [self._seats(**each) for each in json.loads(answer)]
-
-    def _seats(self, path: str, keys: list[str]) -> list[Seat]:
+        wait_for(lambda: self.query(open_ones)[0][0] >= config["chains"], "all chains ask", seconds=_ALL_ASK_S)
         return [
             Seat(self.urls[place % len(self.urls)], path, f"prefmh_session={key}") for place, key in enumerate(keys)
         ]

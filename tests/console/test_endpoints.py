@@ -13,16 +13,18 @@ from django.utils import timezone
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.tasks import sweep
 from prefmh_web.endpoints import testing
-from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint, EndpointTest
+from prefmh_web.endpoints.servers import Dialect
 from tests.console.test_pages import OF_MOLECULES, as_shown, form
 from tests.security.test_limits import all_at_once
-from tests.support.models import KnownJudge, chat_reply, scripted_server
+from tests.support.models import Held, KnownJudge, chat_reply, scripted_server
+
+JUDGE = KnownJudge({"the dark house": 0.4, "the red moon": 0.0})
 
 
 @pytest.fixture
 def script():
-    with scripted_server(KnownJudge({"the dark house": 0.4, "the red moon": 0.0})) as script:
+    with scripted_server(JUDGE) as script:
         yield script
 
 
@@ -57,6 +59,10 @@ def test_an_endpoint_is_registered_tested_and_changed(signed_in, script, idle_ta
     signed_in.post(reverse("console:new-endpoint"), fields(script))
     endpoint = Endpoint.objects.get()
     assert (endpoint.name, endpoint.tested_at) == ("Mine", None)
+    # Told before the button is pressed; the cost where both prices are known.
+    assert f"Test makes at most {testing.MOST_REQUESTS} short requests; most" in page(signed_in)
+    Endpoint.objects.update(output_price=1.0)
+    assert "short requests and costs at most 0." in page(signed_in)
     assert "Mine works" in press_test(signed_in, endpoint, idle_tasks)
     assert endpoint.totals()["requests"] > 0
     signed_in.post(reverse("console:edit-endpoint", args=[endpoint.pk]), fields(script, name="Ours"))
@@ -114,17 +120,9 @@ def test_a_bad_question_for_a_model_says_why(signed_in, endpoint, idle_tasks):
 _RUNNING, _DONE, _STOPPED = EndpointTest.Status.RUNNING, EndpointTest.Status.DONE, EndpointTest.Status.STOPPED
 
 
-class Slow:
-    """A judge that answers so many questions at once, and the next ones when it may."""
-
-    def __init__(self, at_once: int) -> None:
-        self.may, self._left, self._judge = threading.Event(), at_once, KnownJudge({"the red moon": 0.0})
-
-    def __call__(self, body: dict) -> dict:
-        self._left -= 1
-        if self._left < 0:
-            self.may.wait(20)
-        return self._judge(body) if body.get("logprobs") else chat_reply(f"The sea {body.get('seed', 0)}.")
+def of_the_sea(body: dict) -> dict:
+    """Answer as a model that says something else by each seed."""
+    return JUDGE(body) if body.get("logprobs") else chat_reply(f"The sea {body.get('seed', 0)}.")
 
 
 def page(desk) -> str:
@@ -146,7 +144,7 @@ def died(endpoint: Endpoint, **changes) -> EndpointTest:
 
 
 def test_the_page_answers_at_once_and_shows_how_far_it_is(signed_in, endpoint, script, idle_tasks, eventually):
-    slow = script.answer = Slow(3)
+    held = script.answer = Held(of_the_sea, 3)
     shown = press(signed_in, "test-endpoint", endpoint)
     assert "You can leave this page and come back" in shown
     # The page asks for the card by itself, and reloading shows the same without a script.
@@ -156,7 +154,7 @@ def test_the_page_answers_at_once_and_shows_how_far_it_is(signed_in, endpoint, s
     for words in (page(signed_in), card(signed_in, endpoint)):
         assert f"{so_far} requests so far" in words
         assert 'hx-trigger="every 2s"' in words
-    slow.may.set()
+    held.may_go_on.set()
     idle_tasks()
     test = EndpointTest.objects.get()
     assert (test.status, test.until) == (_DONE, None)
@@ -175,7 +173,7 @@ def test_a_test_that_is_stopped_sends_nothing_more_and_leaves_what_was_known(
 ):
     known = {"requests": 5, "fields": [{"field": "top_k", "effect": "ignored", "evidence": "…", "requests": 4}]}
     Endpoint.objects.update(profile=known, can_vary=True, last_error="")
-    slow = script.answer = Slow(2)
+    held = script.answer = Held(of_the_sea, 2)
     press(signed_in, "test-endpoint", endpoint)
     eventually(lambda: EndpointTest.objects.get().requests >= 2)
     assert "You stopped it" in press(signed_in, "stop-test", endpoint)
@@ -183,7 +181,7 @@ def test_a_test_that_is_stopped_sends_nothing_more_and_leaves_what_was_known(
     assert "still on its way" in press(signed_in, "test-endpoint", endpoint)
     # Every second the worker looks whether it may go on.
     threading.Event().wait(1.5)
-    slow.may.set()
+    held.may_go_on.set()
     idle_tasks()
     test = EndpointTest.objects.get()
     assert (test.status, test.until) == (_STOPPED, None)
@@ -215,12 +213,12 @@ def test_a_test_that_lives_is_left_alone_by_the_sweep(endpoint, idle_tasks):
 
 
 def test_what_was_seen_of_another_address_is_not_kept(signed_in, endpoint, script, idle_tasks, eventually):
-    slow = script.answer = Slow(2)
+    held = script.answer = Held(of_the_sea, 2)
     press(signed_in, "test-endpoint", endpoint)
     eventually(lambda: EndpointTest.objects.get().requests >= 2)
     address = reverse("console:edit-endpoint", args=[endpoint.pk])
     signed_in.post(address, fields(script, name=endpoint.name, model="another"))
-    slow.may.set()
+    held.may_go_on.set()
     idle_tasks()
     endpoint.refresh_from_db()
     assert (endpoint.tested_at, endpoint.can_vary, endpoint.profile) == (None, None, {})
@@ -228,8 +226,8 @@ def test_what_was_seen_of_another_address_is_not_kept(signed_in, endpoint, scrip
 
 
 def test_of_two_who_press_at_once_one_begins_a_test(endpoint, script, idle_tasks):
-    slow, begun, together = Slow(0), [], threading.Barrier(2)
-    script.answer = slow
+    begun, together = [], threading.Barrier(2)
+    held = script.answer = Held(of_the_sea)
 
     def begin() -> None:
         together.wait(20)
@@ -239,7 +237,7 @@ def test_of_two_who_press_at_once_one_begins_a_test(endpoint, script, idle_tasks
             begun.append(None)
 
     all_at_once([begin] * 2)
-    slow.may.set()
+    held.may_go_on.set()
     idle_tasks()
     assert [test for test in begun if test] == list(EndpointTest.objects.all())
     assert len(begun) == 2

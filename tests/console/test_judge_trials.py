@@ -23,11 +23,10 @@ from tests.flows.test_model_costs import (
     endpoint,
     script,
     settled,
-    started,
     vote_on_all,
 )
 from tests.security.world import browser_of
-from tests.support.campaigns import live_page
+from tests.support.campaigns import live_page, started_now
 
 __all__ = ["endpoint", "script"]
 
@@ -65,8 +64,7 @@ def test_nothing_is_written_to_the_record(researcher, endpoint, script, idle_tas
     assert not ModelUsage.objects.exists()
     assert not Vote.objects.exists()
     assert not campaign.judges.exists()
-    lifecycle.start(campaign)
-    idle_tasks()
+    started_now(campaign)
     # What the start has taken is its own.
     assert campaign.model_usage.get().requests == len(asked(script, QUESTION)) - 12
 
@@ -141,8 +139,7 @@ def test_a_started_campaign_is_tried_no_more(researcher, endpoint, script, idle_
     desk = browser_of(researcher)
     assert desk.get(reverse("console:try", args=[campaign.pk, 5])).status_code == 404
     try_it(desk, campaign, idle_tasks)
-    lifecycle.start(campaign)
-    idle_tasks()
+    started_now(campaign)
     refused = desk.post(url, {"pairs": 1, "replies": 1}, follow=True)
     assert "The campaign has started" in refused.content.decode()
     assert JudgeTrial.objects.count() == 1
@@ -151,8 +148,7 @@ def test_a_started_campaign_is_tried_no_more(researcher, endpoint, script, idle_
 def test_the_live_page_says_how_the_model_votes_and_whether_people_agree(researcher, endpoint, script, idle_tasks):
     people = {"question": QUESTION, "votes": 1}
     campaign = draft(researcher, by_model(budget=1, votes="log-probabilities"), people)
-    lifecycle.start(campaign)
-    idle_tasks()
+    started_now(campaign)
     vote_on_all(campaign, idle_tasks)
     (row,) = browser_of(researcher).get(campaign.get_absolute_url()).context["board"].judging
     votes = Vote.objects.filter(judge=row.judge, number__isnull=False)
@@ -211,7 +207,7 @@ def test_the_live_page_shows_figures_the_reason_of_the_pause_and_a_form_to_raise
     researcher, endpoint, script, idle_tasks
 ):
     desk = browser_of(researcher)
-    campaign = settled(started(idle_tasks, draft(researcher, by_model(budget=3), cost_cap="0.10")), idle_tasks)
+    campaign = settled(started_now(draft(researcher, by_model(budget=3), cost_cap="0.10")), idle_tasks)
     page = live_page(desk, campaign)
     requests = len(asked(script, QUESTION))
     assert f"{requests} requests" in page

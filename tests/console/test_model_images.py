@@ -127,8 +127,7 @@ def test_pages_show_what_was_painted_elsewhere(signed_in, researcher, idle_tasks
     space = {"kind": "model-images", "model": "turbo", "prompt": "a red mushroom"}
     judges = [{"question": "Which is rounder?", "votes": 1}]
     config = make_config(space=space, kernel=sampler.PAPER_MIXTURE, judges=judges, chains=1, steps=5)
-    config = sampler.parse_config(config).model_dump(mode="json")
-    campaign, painted = create_draft(owner=researcher, is_seed_typed=True, name="Painted", config=config), []
+    campaign, painted = create_draft(owner=researcher, config=config), []
     painted_elsewhere(campaign, painted)
     idle_tasks()
     assert "contrast 0.00" in signed_in.get(campaign.get_absolute_url()).content.decode()

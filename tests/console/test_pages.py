@@ -301,7 +301,7 @@ def test_a_viewer_reads_a_step_and_no_page_of_a_person(finished, django_user_mod
 
 @pytest.fixture
 def rated(researcher, endpoint, idle_tasks):
-    made = campaigns.make(researcher, idle_tasks)
+    made = campaigns.make(researcher)
     campaigns.finish(made, idle_tasks)
     return made
 

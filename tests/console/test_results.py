@@ -29,7 +29,7 @@ from sampler import tables
 from sampler.diagnostics.properties import followed
 from sampler.diagnostics.report import diagnose
 from tests.security.world import browser_of
-from tests.support.campaigns import create_draft, export_to, make_campaign, make_config, voted_to_the_end
+from tests.support.campaigns import create_draft, export_to, make_campaign, make_config, started_now, voted_to_the_end
 
 BURN_IN = 4
 
@@ -188,9 +188,7 @@ def test_properties_are_spread_beside_draws_from_the_base_distribution(signed_in
 
 def test_where_the_base_distribution_cannot_be_drawn_the_page_says_so(researcher, idle_tasks):
     config = make_config(space={"kind": "molecules"}, kernel={"kind": "fragments"}, chains=2, steps=3)
-    campaign = create_draft(owner=researcher, name="Made", config=config)
-    lifecycle.start(campaign)
-    idle_tasks()
+    campaign = started_now(create_draft(owner=researcher, name="Made", config=config))
     voted_to_the_end(campaign)
     found = spreads_of(campaign)
     assert found.drawn == 0

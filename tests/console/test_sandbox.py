@@ -120,8 +120,7 @@ def test_the_pairs_are_of_the_list_and_the_chains_move(signed_in, researcher, id
 def test_objects_that_chains_make_are_made_for_the_sandbox(signed_in, researcher, kind):
     kernel = {"kind": "fragments"} if kind == "molecules" else {"kind": "independent"}
     config = make_config(version=1, space={"kind": kind}, kernel=kernel)
-    described = sampler.parse_config(config).model_dump(mode="json")
-    walker = Walker(signed_in, create_draft(owner=researcher, is_seed_typed=True, name="Made", config=described))
+    walker = Walker(signed_in, create_draft(owner=researcher, config=config))
     before = everything()
     page = walker.send(consent="agree")
     for address in re.findall(r'<img src="([^"]+)"', page):

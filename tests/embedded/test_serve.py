@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.support.installations import ROOT, is_ready, wait_for
+from tests.support.installations import ROOT, VARIABLES, FaultyModels, wait_for
 from tests.support.models import is_gone, port_from
 
 # Makes campaigns in the database of a folder, and leaves what there is to do to the server.
@@ -146,7 +146,8 @@ def test_a_second_server_of_one_folder_is_refused_and_the_first_leaves_a_whole_f
 
 
 JUDGED = """
-Endpoint.objects.create(owner=owner, name="stub", base_url=sys.argv[1], model="m", dialect="vllm")
+Endpoint.objects.create(owner=owner, name="stub", base_url=sys.argv[1], model="m", dialect="vllm",
+                        profile={"fields": [{"field": "truth", "effect": "obeyed", "evidence": ""}]})
 judge = {"question": "Which?", "votes": 3, "source": {"kind": "model", "endpoint": "stub"}}
 config = {"version": 1, "space": {"kind": "texts"}, "kernel": {"kind": "suffix"}, "chains": 60, "steps": 1000,
           "judges": [judge], "seed": 5}
@@ -155,23 +156,17 @@ lifecycle.start(create_draft(owner=owner, is_seed_typed=True, name="Judged", con
 
 
 def test_a_model_is_asked_by_more_calls_than_tasks_have_threads(tmp_path, monkeypatch):
-    for name, value in {"ENDPOINT_ALLOWED_HOSTS": "127.0.0.1", "ENDPOINT_ALLOW_PRIVATE": "127.0.0.1/32"}.items():
+    for name, value in VARIABLES.items():
         monkeypatch.setenv(name, value)
-    port = port_from(32_000)
-    command = ["-m", "uvicorn", "tests.benchmarks.judging_stub:application", "--port", str(port), "--no-access-log"]
-    stub = subprocess.Popen(
-        [sys.executable, *command], cwd=ROOT, env={**os.environ, "LATENCY_S": "4", "AT_ONCE": "200"}
-    )
-    url = f"http://127.0.0.1:{port}"
-    wait_for(lambda: is_ready(f"{url}/figures"), "the model server answers")
-    prepare(tmp_path, JUDGED, f"{url}/v1")
+    models = FaultyModels(tmp_path, {"stub": {"latency_s": 4}})
+    models.start()
+    prepare(tmp_path, JUDGED, models.url("stub"))
     process = serve(tmp_path, port_from(23_000))
     try:
         # Each turn asks for two votes at first; sixteen threads, which is what tasks have, would make it 32.
-        wait_for(lambda: httpx.get(f"{url}/figures").json()["most"] > 50, "more than fifty votes are asked at once")
+        wait_for(lambda: models.count("stub", "most") > 50, "more than fifty votes are asked at once")
     finally:
         process.send_signal(signal.SIGTERM)
         rest, _ = process.communicate(timeout=30)
-        stub.terminate()
-        stub.wait()
+        models.stop()
     assert "Traceback" not in rest

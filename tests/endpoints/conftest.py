@@ -1,12 +1,14 @@
 """Endpoints over a real llama.cpp server, and over a scripted one."""
 
+import math
 from collections.abc import Callable, Iterator
 
 import pytest
 
-from prefmh_web.endpoints import judge_calls
-from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints import judge_calls, loop
+from prefmh_web.endpoints.client import Client, Target
 from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.servers import Dialect
 from sampler.judges import Exhibit
 from tests.support.models import KnownJudge, Script, model_server, port_from, scripted_server, write_model
 
@@ -14,6 +16,18 @@ from tests.support.models import KnownJudge, Script, model_server, port_from, sc
 KNOWN = KnownJudge({"the dark house": 0.4, "the red moon": 0.0}, lean=0.2, others={"Well": -3.0, "a": -4.0})
 
 PAIR = judge_calls.Pair("texts", "Which is darker?", Exhibit("the red moon"), Exhibit("the dark house"))
+
+
+def chat(url: str, key: str = "", timeout_s: float = 5) -> str | None:
+    """Ask a server something, with the key in a variable, and return its reply."""
+    client = Client(Target(url, "tiny", "vllm", key, timeout_s=timeout_s))
+    asked = [{"role": "user", "content": "the dark house or the red moon"}]
+    return loop.run(client.chat(asked, temperature=1.0, seed=1))
+
+
+def z_score(successes: int, trials: int, chance: float) -> float:
+    """Return how many standard deviations of Binomial(trials, chance) the count lies off its mean."""
+    return (successes - trials * chance) / math.sqrt(trials * chance * (1 - chance))
 
 
 @pytest.fixture(scope="session")

@@ -3,15 +3,18 @@
 import ipaddress
 import socket
 
-import httpx
 import pytest
+from yarl import URL
 
-from prefmh_web.endpoints.addresses import check_address, checked_base_url, resolve
-from prefmh_web.endpoints.client import Client, Target
-from prefmh_web.endpoints.errors import AddressRefused, Refused, Unreachable
+from prefmh_web.endpoints import loop, wire
+from prefmh_web.endpoints.addresses import CheckedResolver, check_address, checked_base_url
+from prefmh_web.endpoints.errors import AddressRefused, Refused, ServerError, Unreachable
+from tests.endpoints.conftest import chat
 from tests.support.models import Script, status
 
-ASK = [{"role": "user", "content": "Which?"}]
+
+def resolve(name: str, port: int) -> list[str]:
+    return [found["host"] for found in loop.run(CheckedResolver().resolve(name, port))]
 
 
 @pytest.fixture
@@ -157,13 +160,18 @@ def test_a_name_that_resolves_to_loopback_is_refused_when_it_is_called(settings,
         resolve(name, 80)
 
 
-def test_a_name_on_the_list_is_still_refused_where_it_leads_home(settings, script: Script) -> None:
-    settings.ENDPOINT_ALLOWED_HOSTS = ["localhost"]
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "2130706433", "0x7f000001", "0.0.0.0", "localhost"],
+)
+def test_nothing_is_sent_home_however_home_is_written(settings, script: Script, host: str) -> None:
     settings.ENDPOINT_ALLOW_PRIVATE = []
-    target = Target(script.url.replace("127.0.0.1", "localhost"), "tiny")
-    with Client(target) as client, pytest.raises(AddressRefused):
-        client.chat(ASK, temperature=1.0, seed=1)
-    assert script.requests == []
+    # No resolver is asked about addresses, and this is below the check of the base URL. aiohttp takes no bare number.
+    with pytest.raises(Unreachable if host.isdigit() else AddressRefused):
+        loop.run(wire.exchange("GET", f"http://{host}:{URL(script.url).port}/version", None, {}, 5.0))
+    assert not script.connections
+    with pytest.raises(AddressRefused, match="ENDPOINT_ALLOW_PRIVATE"):
+        loop.run(wire.exchange("GET", "http://[::ffff:10.0.0.1]/", None, {}, 5.0))
 
 
 def resolver(monkeypatch, *answers: list[str]) -> list[str]:
@@ -171,13 +179,11 @@ def resolver(monkeypatch, *answers: list[str]) -> list[str]:
     asked: list[str] = []
 
     def look_up(host, port, *arguments, **options):
-        if host[0].isdigit():  # an address is its own answer
-            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, port))]
         asked.append(host)
         found = answers[min(len(asked), len(answers)) - 1]
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in found]
 
-    monkeypatch.setattr("prefmh_web.endpoints.addresses.socket.getaddrinfo", look_up)
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
     return asked
 
 
@@ -187,24 +193,45 @@ def test_a_name_with_one_private_address_among_public_ones_is_refused(monkeypatc
         resolve("api.example.com", 443)
 
 
-def test_the_address_that_was_checked_is_the_one_that_is_called(monkeypatch, settings, script: Script) -> None:
-    # The name's second answer, which a second look-up would have followed, leads nowhere.
-    settings.ENDPOINT_ALLOWED_HOSTS = ["models.example.org"]
-    settings.ENDPOINT_ALLOW_PRIVATE = ["127.0.0.1/32"]
-    port = httpx.URL(script.url).port
-    asked = resolver(monkeypatch, ["127.0.0.1"], ["169.254.169.254"])
-    with Client(Target(f"http://models.example.org:{port}", "tiny", "vllm")) as client:
-        client.chat(ASK, temperature=1.0, seed=1)
-    assert asked == ["models.example.org"]
-    assert script.headers[0]["Host"] == f"models.example.org:{port}"
-
-
-def test_an_address_where_nobody_listens_is_passed_over(monkeypatch, settings, script: Script) -> None:
+@pytest.fixture
+def named(settings, script: Script) -> str:
+    """The base URL of a server under a name, which a test lets resolve as it likes."""
     settings.ENDPOINT_ALLOWED_HOSTS = ["models.example.org"]
     settings.ENDPOINT_ALLOW_PRIVATE = ["127.0.0.0/8"]
+    return f"http://models.example.org:{URL(script.url).port}"
+
+
+def test_the_address_that_was_checked_is_the_one_that_is_called(monkeypatch, script: Script, named: str) -> None:
+    # The name's second answer, which a second look-up would have followed, leads nowhere.
+    asked = resolver(monkeypatch, ["127.0.0.1"], ["169.254.169.254"])
+    chat(named)
+    assert asked == ["models.example.org"]
+    assert script.headers[0]["Host"] == named.removeprefix("http://")
+
+
+def test_each_connection_is_made_to_an_address_that_was_looked_up_and_checked_for_it(
+    monkeypatch, script: Script, named: str
+) -> None:
+    asked = resolver(monkeypatch, ["127.0.0.1"], ["169.254.169.254"])
+    script.faults.append(status(500, Connection="close"))
+    for kind in (ServerError, AddressRefused):
+        with pytest.raises(kind):
+            chat(named)
+    assert (len(asked), len(script.requests)) == (2, 1)
+
+
+def test_a_connection_that_is_kept_is_looked_at_again(settings, monkeypatch, script: Script, named: str) -> None:
+    asked = resolver(monkeypatch, ["127.0.0.1"])
+    chat(named)
+    settings.ENDPOINT_ALLOW_PRIVATE = []
+    with pytest.raises(AddressRefused, match=r"127\.0\.0\.1"):
+        chat(named)
+    assert (len(asked), len(script.requests)) == (1, 1)
+
+
+def test_an_address_where_nobody_listens_is_passed_over(monkeypatch, script: Script, named: str) -> None:
     resolver(monkeypatch, ["127.0.0.2", "127.0.0.1"])
-    with Client(Target(f"http://models.example.org:{httpx.URL(script.url).port}", "tiny", "vllm")) as client:
-        client.chat(ASK, temperature=1.0, seed=1)
+    chat(named)
     assert len(script.requests) == 1
 
 
@@ -216,14 +243,13 @@ def test_a_name_that_does_not_resolve_is_unreachable(settings) -> None:
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
 def test_a_redirect_is_not_followed(local_allowed, script: Script, code: int) -> None:
     script.faults.append(status(code, Location="http://169.254.169.254/latest/meta-data"))
-    with Client(Target(script.url, "tiny")) as client, pytest.raises(Refused, match="not followed"):
-        client.chat(ASK, temperature=1.0, seed=1)
+    with pytest.raises(Refused, match="not followed"):
+        chat(script.url)
     assert len(script.requests) == 1
 
 
 def test_proxies_of_the_environment_are_not_used(monkeypatch, local_allowed, script: Script) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
-    with Client(Target(script.url, "tiny")) as client:
-        client.chat(ASK, temperature=1.0, seed=1)
+    chat(script.url)
     assert len(script.requests) == 1

@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 
 from prefmh_web.endpoints import judge_calls
-from prefmh_web.endpoints.dialects import Dialect, Question
+from prefmh_web.endpoints.calls import called
 from prefmh_web.endpoints.errors import Unable
 from prefmh_web.endpoints.exact_requests import exact_request
 from prefmh_web.endpoints.mixed_votes import votes_by_either
 from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.servers import Dialect, Question
 from sampler.judges import Exhibit, OwnPrompt, PromptTemplate
-from tests.endpoints.conftest import KNOWN
-from tests.support.models import Script, votes_asked
+from tests.endpoints.conftest import KNOWN, z_score
+from tests.support.models import Script, hiding, votes_asked
 
 # The tests' own model answers A, B or a digit after this token, which its chat template would end with.
 WORDS = "{{question}}\nA: {{first}}\nB: {{second}}\nAnswer (A or B):<|assistant|>"
@@ -31,24 +32,20 @@ def pair(words: str = WORDS) -> judge_calls.Pair:
     return judge_calls.Pair("texts", "Which is darker?", Exhibit("the red moon"), Exhibit("the dark sea"), 1.0, prompt)
 
 
-def z_score(votes: list[bool], chance: float) -> float:
-    return (sum(votes) - len(votes) * chance) / math.sqrt(len(votes) * chance * (1 - chance))
-
-
 @pytest.mark.parametrize("first", [True, False])
 def test_votes_of_a_model_that_completes_have_the_law_of_its_log_probabilities(llama, first):
-    told = judge_calls.votes_by_log_probabilities(llama, pair(), [first], [0.5])
+    told = called(judge_calls.votes_by_log_probabilities(llama, pair(), [first], [0.5]))
     assert told.failure is None
     chance = told.cast[0].preference
-    sampled = judge_calls.votes_by_sampling(llama, pair(), [first] * VOTES, np.random.default_rng(20261124))
+    sampled = called(judge_calls.votes_by_sampling(llama, pair(), [first] * VOTES, np.random.default_rng(20261124)))
     assert sampled.failure is None
-    votes = [vote.for_proposal for vote in sampled.cast]
-    assert abs(z_score(votes, chance)) < MOST_Z
+    votes = sum(vote.for_proposal for vote in sampled.cast)
+    assert abs(z_score(votes, VOTES, chance)) < MOST_Z
     # A law that is a fifth off is seen.
-    assert abs(z_score(votes, chance - math.copysign(0.2, chance - 0.5))) > MOST_Z
+    assert abs(z_score(votes, VOTES, chance - math.copysign(0.2, chance - 0.5))) > MOST_Z
 
 
-@pytest.mark.parametrize("dialect", [Dialect.VLLM, Dialect.LLAMA_CPP, Dialect.SGLANG, Dialect.TGI])
+@pytest.mark.parametrize("dialect", [Dialect.VLLM, Dialect.LLAMA_CPP, Dialect.SGLANG])
 def test_a_completion_is_the_prompt_as_it_is_sampled_plainly(dialect):
     endpoint = Endpoint(model="tiny", dialect=dialect, base_url="http://localhost/v1")
     question = Question("tiny", pair().messages(True), 8, 0.7, 11, ("A", "B"))
@@ -63,7 +60,7 @@ def test_a_completion_is_the_prompt_as_it_is_sampled_plainly(dialect):
     assert "prompt" not in server.taking(question.messages).settled(question)
 
 
-@pytest.mark.parametrize("dialect", sorted(set(Dialect) - {"vllm", "llama.cpp", "sglang", "tgi"}))
+@pytest.mark.parametrize("dialect", sorted(set(Dialect) - {"vllm", "llama.cpp", "sglang"}))
 def test_other_servers_say_that_they_take_chats_only(dialect):
     endpoint = Endpoint(model="tiny", dialect=dialect, base_url="http://localhost/v1")
     with pytest.raises(Unable, match="takes chats only"):
@@ -81,18 +78,9 @@ def texts_pair() -> judge_calls.Pair:
     return judge_calls.Pair("texts", "Which is darker?", Exhibit(CURRENT), Exhibit(PROPOSAL), TEMPERATURE)
 
 
-def hiding(body: dict) -> dict:
-    """Answer as a server that lists tokens of a probability above LISTED only."""
-    found = KNOWN(body)
-    if told := found["choices"][0].get("logprobs"):
-        entry = told["content"][0]
-        entry["top_logprobs"] = [one for one in entry["top_logprobs"] if one["logprob"] > math.log(LISTED)]
-    return found
-
-
 @pytest.fixture
 def hides(scripted: Endpoint, script: Script) -> Endpoint:
-    script.answer = hiding
+    script.answer = hiding(KNOWN, LISTED)
     return scripted
 
 
@@ -104,15 +92,14 @@ def z_scores(
     votes = cast([place % 2 == 0 for place in range(MIXED_VOTES)], draws)
     found = {}
     for first in (True, False):
-        chance = KNOWN.preference(PROPOSAL, CURRENT, TEMPERATURE, first)
         said = [vote.for_proposal for vote in votes if vote.proposal_first == first]
-        found[first] = (sum(said) - len(said) * chance) / math.sqrt(len(said) * chance * (1 - chance))
+        found[first] = z_score(sum(said), len(said), KNOWN.preference(PROPOSAL, CURRENT, TEMPERATURE, first))
     return found
 
 
 def test_the_mixture_has_the_law_of_a_sampled_vote(hides: Endpoint, script: Script) -> None:
     def cast(first: Sequence[bool], draws: np.random.Generator) -> Sequence[judge_calls.ModelVote]:
-        votes = votes_by_either(hides, texts_pair(), first, draws.random(MIXED_VOTES), draws)
+        votes = called(votes_by_either(hides, texts_pair(), first, draws.random(MIXED_VOTES), draws))
         assert votes.failure is None
         assert [vote.place for vote in votes.cast] == list(range(MIXED_VOTES))
         assert {(vote.proposal_first, vote.preference is None) for vote in votes.cast} == {(True, True), (False, False)}
@@ -125,7 +112,8 @@ def test_the_mixture_has_the_law_of_a_sampled_vote(hides: Endpoint, script: Scri
 
 def test_a_vote_for_the_label_that_is_listed_would_be_noticed(hides: Endpoint) -> None:
     def cast(first: Sequence[bool], draws: np.random.Generator) -> Sequence[judge_calls.ModelVote]:
-        told = judge_calls.votes_by_log_probabilities(hides, texts_pair(), first, draws.random(MIXED_VOTES)).cast
+        uniforms = draws.random(MIXED_VOTES)
+        told = called(judge_calls.votes_by_log_probabilities(hides, texts_pair(), first, uniforms)).cast
         rest = [place for place in range(MIXED_VOTES) if first[place]]
         return [*told, *(judge_calls.ModelVote(place, True, True, asks=0) for place in rest)]
 
@@ -134,6 +122,6 @@ def test_a_vote_for_the_label_that_is_listed_would_be_noticed(hides: Endpoint) -
 
 def test_what_was_sampled_once_is_not_asked_for_again(hides: Endpoint, script: Script) -> None:
     draws = np.random.default_rng(SEED)
-    votes = votes_by_either(hides, texts_pair(), [True] * 3, draws.random(3), draws, sampled={True})
+    votes = called(votes_by_either(hides, texts_pair(), [True] * 3, draws.random(3), draws, sampled={True}))
     assert [vote.preference for vote in votes.cast] == [None] * 3
     assert len(votes_asked(script)) == 3

@@ -12,15 +12,16 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from prefmh_web.endpoints import judge_calls
-from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints import gates, judge_calls
+from prefmh_web.endpoints.abilities import probe
+from prefmh_web.endpoints.calls import called
 from prefmh_web.endpoints.errors import EndpointError
 from prefmh_web.endpoints.language_model import ServedModel
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.endpoints.probe import probe
+from prefmh_web.endpoints.servers import Dialect
 from sampler.judges import Exhibit, RatingScale
 from tests.endpoints.conftest import PAIR
-from tests.support.models import Script, chat_reply, raw, returns, status, wire
+from tests.support.models import Script, chat_reply, logged, raw, returns, status, wire
 
 RATED = judge_calls.Rated("texts", "How dark?", Exhibit("the red moon"), RatingScale(0, 10))
 MANY = examples(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
@@ -49,11 +50,11 @@ class Way:
 _TOP = [{"token": "A", "logprob": -0.7}, {"token": "B", "logprob": -0.9}]
 _LLAMA = {"samplers": ["temperature"], "grammar": "", "logit_bias": [], "mirostat": 0, "temperature": 1.0}
 WAYS = {
-    "a vote": Way(lambda e: judge_calls.votes_by_sampling(e, PAIR, [True], rng()), chat_reply("A")),
-    "a rating": Way(lambda e: judge_calls.ratings(e, RATED, 1, rng()), chat_reply("7")),
+    "a vote": Way(lambda e: called(judge_calls.votes_by_sampling(e, PAIR, [True], rng())), chat_reply("A")),
+    "a rating": Way(lambda e: called(judge_calls.ratings(e, RATED, 1, rng())), chat_reply("7")),
     "log-probabilities": Way(
-        lambda e: judge_calls.votes_by_log_probabilities(e, PAIR, [True], [0.5]),
-        chat_reply("A", logprobs={"content": [{"token": "A", "top_logprobs": _TOP}]}),
+        lambda e: called(judge_calls.votes_by_log_probabilities(e, PAIR, [True], [0.5])),
+        chat_reply("A", logprobs=logged("A", _TOP)),
     ),
     # One reply that does for every request of a text.
     "a text of vLLM's": Way(
@@ -79,7 +80,7 @@ WAYS = {
         },
         Dialect.LLAMA_CPP,
     ),
-    "a test": Way(probe, chat_reply("A", logprobs={"content": [{"token": "A", "top_logprobs": _TOP}]})),
+    "a test": Way(probe, chat_reply("A", logprobs=logged("A", _TOP))),
 }
 
 NESTED: Any = "A"
@@ -120,7 +121,7 @@ def changed(reply: dict[str, Any], place: tuple, value: Any) -> Any:
 
 def outcome(endpoint: Endpoint, way: Way) -> object:
     """Ask, and let nothing but an error with a name leave."""
-    Endpoint.objects.update(open_until=None, failures=0)
+    gates.forget()
     endpoint.dialect = way.dialect
     endpoint.save()
     try:

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 import sampler
-from prefmh_web.endpoints import judge_calls
-from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints import gates, judge_calls
+from prefmh_web.endpoints.calls import called
 from prefmh_web.endpoints.errors import (
     BadReply,
     NeedsAttention,
+    NoDistribution,
     RateLimited,
     Refused,
     ServerError,
@@ -21,10 +22,12 @@ from prefmh_web.endpoints.errors import (
     Unparsable,
     Unreachable,
 )
+from prefmh_web.endpoints.mixed_votes import votes_by_either
 from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.servers import Dialect
 from sampler.judges import Exhibit, Picture, RatingScale
-from tests.endpoints.conftest import KNOWN
-from tests.support.models import KnownJudge, Script, chat_reply, cut, dripping, raw, returns, says, slow, status
+from tests.endpoints.conftest import KNOWN, z_score
+from tests.support.models import KnownJudge, Script, chat_reply, cut, dripping, logged, raw, returns, says, slow, status
 
 CURRENT, PROPOSAL = "the red moon", "the dark house"
 SEED = 20261121
@@ -39,12 +42,11 @@ def rng(seed: int = SEED) -> np.random.Generator:
 
 
 def by_log_probabilities(endpoint: Endpoint, asked: judge_calls.Pair, first, draws, known=None) -> judge_calls.Votes:
-    return judge_calls.votes_by_log_probabilities(endpoint, asked, first, draws.random(len(first)), known)
+    return called(judge_calls.votes_by_log_probabilities(endpoint, asked, first, draws.random(len(first)), known))
 
 
-def z_score(successes: int, trials: int, chance: float) -> float:
-    """Return how many standard deviations of Binomial(trials, chance) the count lies off its mean."""
-    return (successes - trials * chance) / math.sqrt(trials * chance * (1 - chance))
+def by_sampling(endpoint: Endpoint, asked: judge_calls.Pair, first, draws) -> judge_calls.Votes:
+    return called(judge_calls.votes_by_sampling(endpoint, asked, first, draws))
 
 
 class TestTheLaw:
@@ -67,7 +69,7 @@ class TestTheLaw:
         accepts = sampler.acceptance_probability(self.LOG_R0, in_favour[:, None], [self.BUDGET])
         return int(np.sum(draws.random(self.STEPS) < accepts))
 
-    @pytest.mark.parametrize("way", [judge_calls.votes_by_sampling, by_log_probabilities])
+    @pytest.mark.parametrize("way", [by_sampling, by_log_probabilities])
     def test_both_ways_accept_as_the_known_preference_says(self, scripted: Endpoint, way) -> None:
         count = self.accepted(lambda first, draws: way(scripted, pair(self.TEMPERATURE), first, draws))
         # Accepted steps are Binomial(STEPS, expected); 4 standard deviations happen once in 16,000 runs.
@@ -83,7 +85,7 @@ class TestTheLaw:
         others = {"Well": math.log(0.3 / 0.7 * 2) * self.TEMPERATURE}
         script.answer = KnownJudge(KNOWN.scores, KNOWN.lean, others, confines=False)
         scripted.can_confine = False
-        votes = judge_calls.votes_by_sampling(scripted, pair(self.TEMPERATURE), [True] * 300, rng())
+        votes = by_sampling(scripted, pair(self.TEMPERATURE), [True] * 300, rng())
         expected = KNOWN.preference(PROPOSAL, CURRENT, self.TEMPERATURE, True)
         assert abs(z_score(sum(v.for_proposal for v in votes.cast), len(votes.cast), expected)) < 4
         missing = 300 - len(votes.cast)
@@ -92,7 +94,7 @@ class TestTheLaw:
     def test_a_real_server_votes_as_its_log_probabilities_say(self, llama: Endpoint) -> None:
         temperature, count = 0.5, 500
         read = by_log_probabilities(llama, pair(temperature), [True], rng())
-        votes = judge_calls.votes_by_sampling(llama, pair(temperature), [True] * count, rng())
+        votes = by_sampling(llama, pair(temperature), [True] * count, rng())
         assert read.failure is votes.failure is None
         in_favour = sum(vote.for_proposal for vote in votes.cast)
         p = read.preferences[True].first
@@ -104,7 +106,7 @@ class TestTheLaw:
 
 class TestWhatIsAsked:
     def test_each_vote_is_shown_as_it_was_drawn_with_a_seed_of_its_own(self, scripted, script: Script) -> None:
-        votes = judge_calls.votes_by_sampling(scripted, pair(), [True, False, True, True], rng())
+        votes = by_sampling(scripted, pair(), [True, False, True, True], rng())
         assert [vote.proposal_first for vote in votes.cast] == [True, False, True, True]
         assert [vote.place for vote in votes.cast] == [0, 1, 2, 3]
         seeds = sorted(body["seed"] for body in script.requests)
@@ -118,7 +120,7 @@ class TestWhatIsAsked:
 
     def test_a_label_means_the_object_that_stood_there(self, scripted, script: Script) -> None:
         script.faults.extend([says("A")] * 4)
-        votes = judge_calls.votes_by_sampling(scripted, pair(), [True, False, False, True], rng())
+        votes = by_sampling(scripted, pair(), [True, False, False, True], rng())
         assert [vote.for_proposal for vote in votes.cast] == [True, False, False, True]
 
     def test_log_probabilities_cost_one_request_for_each_presentation(self, scripted, script: Script) -> None:
@@ -139,7 +141,7 @@ class TestWhatIsAsked:
     @pytest.mark.parametrize(
         ("lacks", "way", "told"),
         [
-            ("can_vary", judge_calls.votes_by_sampling, "copies"),
+            ("can_vary", by_sampling, "copies"),
             ("can_log_probabilities", by_log_probabilities, "no log-probabilities"),
         ],
     )
@@ -154,7 +156,7 @@ class TestWhatIsAsked:
         scripted.can_images = False
         drawn = Exhibit("CC", Picture("image/png", b"red"))
         blind = judge_calls.Pair("molecules", "Which is safer?", drawn, drawn)
-        for way in (judge_calls.votes_by_sampling, by_log_probabilities):
+        for way in (by_sampling, by_log_probabilities):
             assert "does not see pictures" in way(scripted, blind, [True], rng()).failure.reason
         assert script.requests == []
 
@@ -184,7 +186,7 @@ class TestFaults:
     def test_a_fault_casts_no_vote_and_says_why(self, scripted, script: Script, fault, kind, words: str) -> None:
         scripted.timeout_s = 1
         script.faults.append(fault)
-        votes = judge_calls.votes_by_sampling(scripted, pair(), [True], rng())
+        votes = by_sampling(scripted, pair(), [True], rng())
         assert votes.cast == ()
         assert type(votes.failure) is kind
         assert words in votes.failure.reason
@@ -192,76 +194,82 @@ class TestFaults:
         scripted.refresh_from_db()
         assert words in scripted.last_error
         assert scripted.totals()[kind.kind] == scripted.totals()["requests"] == 1
-
-    @pytest.mark.parametrize("fault", [fault for fault, _, _ in PASSING if fault not in (slow, dripping)])
-    def test_after_a_fault_that_passes_it_goes_on(self, scripted, script: Script, fault) -> None:
-        script.faults.append(fault)
-        judge_calls.votes_by_sampling(scripted, pair(), [True], rng())
-        Endpoint.objects.update(open_until=None)  # as if the pause the server asked for were over
-        votes = judge_calls.votes_by_sampling(scripted, pair(), [True], rng())
-        assert votes.failure is None
-        assert len(votes.cast) == 1
+        # As if the pause that the server asked for were over.
+        scripted.open_until = None
+        gates.forget()
+        assert by_sampling(scripted, pair(), [True], rng()).failure is None
 
     def test_a_server_that_is_down_is_unreachable(self, make_endpoint) -> None:
-        votes = judge_calls.votes_by_sampling(make_endpoint("http://127.0.0.1:9/v1"), pair(), [True, False], rng())
+        votes = by_sampling(make_endpoint("http://127.0.0.1:9/v1"), pair(), [True, False], rng())
         assert type(votes.failure) is Unreachable
         assert votes.failure.retry_after > 0
 
     @pytest.mark.parametrize("fault", UNPARSABLE)
     def test_what_is_no_label_is_asked_again_a_few_times_and_never_guessed(self, scripted, script, fault) -> None:
         script.faults.extend([fault] * judge_calls.MOST_ASKS)
-        votes = judge_calls.votes_by_sampling(scripted, pair(), [True], rng())
+        votes = by_sampling(scripted, pair(), [True], rng())
         assert votes.cast == ()
         assert type(votes.failure) is Unparsable
         assert isinstance(votes.failure, NeedsAttention)
         assert len({body["seed"] for body in script.requests}) == votes.unparsable == judge_calls.MOST_ASKS
         assert scripted.totals()["unparsable"] == judge_calls.MOST_ASKS
-
-    @pytest.mark.parametrize("fault", UNPARSABLE)
-    def test_a_vote_counts_the_replies_it_took(self, scripted, script: Script, fault) -> None:
+        # A vote counts the replies it took.
         script.faults.extend([fault, says(" b. ")])
-        votes = judge_calls.votes_by_sampling(scripted, pair(), [True], rng())
+        votes = by_sampling(scripted, pair(), [True], rng())
         assert votes.failure is None
         assert (votes.cast[0].asks, votes.cast[0].for_proposal, votes.unparsable) == (2, False, 1)
 
     def test_votes_cast_beside_a_fault_are_kept_with_their_places(self, scripted, script: Script) -> None:
         scripted.concurrency = 1
         script.faults.extend([says("A"), *[says("neither")] * judge_calls.MOST_ASKS, says("B")])
-        votes = judge_calls.votes_by_sampling(scripted, pair(), [True, True, True], rng())
+        votes = by_sampling(scripted, pair(), [True, True, True], rng())
         assert [(vote.place, vote.for_proposal) for vote in votes.cast] == [(0, True), (2, False)]
         assert isinstance(votes.failure, Unparsable)
 
     def test_after_a_fault_that_passes_the_rest_is_not_begun(self, scripted, script: Script) -> None:
         scripted.concurrency = 1
         script.faults.extend([says("A"), status(500)])
-        votes = judge_calls.votes_by_sampling(scripted, pair(), [True] * 6, rng())
+        votes = by_sampling(scripted, pair(), [True] * 6, rng())
         assert len(votes.cast) == 1
         assert len(script.requests) == 2
-
-    @pytest.mark.parametrize(
-        ("header", "least", "most"),
-        [("30", 30, 30), ("0", 0, 0), ("-5", 0, 0), ("1e9", 3600, 3600), ("Wed, 21 Oct 2015 07:28:00 GMT", 0, 0),
-         ("Fri, 31 Dec 2100 23:59:59 GMT", 3600, 3600), ("soon", 5, 5), ("nan", 5, 5)],
-    )  # fmt: skip
-    def test_retry_after_is_read_as_seconds_or_date(self, scripted, script, header: str, least, most) -> None:
-        script.faults.append(status(429, Retry_After=header))
-        votes = judge_calls.votes_by_sampling(scripted, pair(), [True], rng())
-        assert least <= votes.failure.retry_after <= most
 
     def test_log_probabilities_that_are_missing_or_wrong_are_refused(self, scripted, script: Script) -> None:
         script.faults.extend([says("A"), says("A")])
         votes = by_log_probabilities(scripted, pair(), [True, False], rng())
         assert isinstance(votes.failure, Unable)
         assert "no log-probabilities" in votes.failure.reason
-        wrong = {"content": [{"token": "A", "top_logprobs": [{"token": "A", "logprob": 3.0}]}]}
-        script.faults.append(returns(chat_reply("A", logprobs=wrong)))
-        assert isinstance(by_log_probabilities(scripted, pair(), [True], rng()).failure, BadReply)
         script.answer = KnownJudge(KNOWN.scores, others={"Well": 3.0})
         shy = by_log_probabilities(scripted, pair(), [True], rng())
         assert isinstance(shy.failure, Unable)
         assert "something else than A or B" in shy.failure.reason
         # Sampled votes have the law that p would have had.
-        assert judge_calls.votes_by_sampling(scripted, pair(), [True], rng()).failure is None
+        assert by_sampling(scripted, pair(), [True], rng()).failure is None
+
+
+# They sum to 1.56.
+TOO_MUCH = logged("A", [{"token": "A", "logprob": -0.2}, {"token": "B", "logprob": -0.3}])
+
+
+class TestNoDistribution:
+    """A reply whose log-probabilities are no distribution: neither they nor its token are ever counted."""
+
+    def test_it_is_asked_for_once_more(self, scripted, script: Script) -> None:
+        script.faults.append(returns(chat_reply("A", logprobs=TOO_MUCH)))
+        votes = by_log_probabilities(scripted, pair(), [True], rng())
+        assert votes.sound == (False, True)
+        assert votes.cast[0].preference == pytest.approx(KNOWN.preference(PROPOSAL, CURRENT, 1.0, True))
+
+    def test_after_two_no_vote_is_drawn_and_one_may_be_sampled(self, scripted, script: Script) -> None:
+        script.faults.extend([returns(chat_reply("A", logprobs=TOO_MUCH))] * 2)
+        refused = by_log_probabilities(scripted, pair(), [True], rng())
+        assert (refused.cast, refused.sound) == ((), (False, False))
+        # What they have cost counts.
+        assert refused.tokens_in == 2 * 50
+        assert isinstance(refused.failure, NoDistribution)
+        script.faults.extend([returns(chat_reply("A", logprobs=TOO_MUCH))] * 2)
+        votes = called(votes_by_either(scripted, pair(), [True], [0.5], rng()))
+        assert votes.failure is None
+        assert [(vote.preference, vote.asks) for vote in votes.cast] == [(None, 1)]
 
 
 class TestRatings:
@@ -273,7 +281,7 @@ class TestRatings:
     def test_ratings_are_whole_numbers_on_the_scale(self, scripted, script: Script) -> None:
         scripted.concurrency = 1
         script.faults.extend([says("7"), says("I'd say 8"), says('"8".'), says("10")])
-        ratings = judge_calls.ratings(scripted, self.rated(), 3, rng())
+        ratings = called(judge_calls.ratings(scripted, self.rated(), 3, rng()))
         assert ratings.given == (7, 8, 10)
         assert ratings.unparsable == 1
         assert script.requests[0]["structured_outputs"] == {"choice": list(self.SCALE.answers)}
@@ -282,7 +290,7 @@ class TestRatings:
         scripted.can_vary = False
         script.faults.extend([says("Yes."), says("no"), says("I see one"), says('"YES"')])
         question = "Is a red mushroom in the image? Answer yes or no."
-        found = [judge_calls.detection(scripted, question, Exhibit("a mushroom"), rng()) for _ in range(3)]
+        found = [called(judge_calls.detection(scripted, question, Exhibit("a mushroom"), rng())) for _ in range(3)]
         assert [each.given for each in found] == [(1,), (0,), (1,)]
         assert found[2].unparsable == 1
         assert {body["temperature"] for body in script.requests} == {0}
@@ -292,13 +300,13 @@ class TestRatings:
 
     def test_a_model_that_takes_no_temperature_does_not_detect(self, scripted, script: Script) -> None:
         scripted.dialect = Dialect.OPENAI_REASONING
-        found = judge_calls.detection(scripted, "Is it there? Answer yes or no.", Exhibit("a mushroom"), rng())
+        found = called(judge_calls.detection(scripted, "Is it there? Answer yes or no.", Exhibit("a mushroom"), rng()))
         assert isinstance(found.failure, Unable)
         assert "takes no temperature but 1" in found.failure.reason
         assert not script.requests
 
     def test_a_real_server_rates(self, llama: Endpoint) -> None:
-        ratings = judge_calls.ratings(llama, self.rated(), 20, rng())
+        ratings = called(judge_calls.ratings(llama, self.rated(), 20, rng()))
         assert ratings.failure is None
         assert len(ratings.given) == 20
         assert len(set(ratings.given)) > 1

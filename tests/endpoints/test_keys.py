@@ -8,14 +8,15 @@ import pytest
 from django.core import serializers
 from django.core.exceptions import ValidationError
 
+from prefmh_web.endpoints import addresses, loop
+from prefmh_web.endpoints.abilities import probe
 from prefmh_web.endpoints.client import Client, Target
 from prefmh_web.endpoints.errors import AddressRefused, EndpointError, KeyMissing, Unable
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.endpoints.probe import probe
+from tests.endpoints.conftest import chat
 from tests.support.models import Script, cut, raw, returns, says, slow, status
 
 KEY = "sk-verysecret0123456789"
-ASK = [{"role": "user", "content": "the dark house or the red moon"}]
 
 
 @pytest.fixture
@@ -25,15 +26,10 @@ def key(monkeypatch, settings) -> str:
     return KEY
 
 
-def target(script: Script, variable: str = "A_MODEL_KEY") -> Target:
-    return Target(script.url, "tiny", "vllm", variable, timeout_s=0.5)
-
-
 def test_the_key_is_read_when_the_request_is_made(local_allowed, key, script: Script, monkeypatch) -> None:
-    with Client(target(script)) as client:
-        client.chat(ASK, temperature=1.0, seed=1)
-        monkeypatch.setenv("A_MODEL_KEY", "sk-another")
-        client.chat(ASK, temperature=1.0, seed=1)
+    chat(script.url, "A_MODEL_KEY")
+    monkeypatch.setenv("A_MODEL_KEY", "sk-another")
+    chat(script.url, "A_MODEL_KEY")
     assert [headers["Authorization"] for headers in script.headers] == [f"Bearer {KEY}", "Bearer sk-another"]
 
 
@@ -52,11 +48,11 @@ def test_the_key_is_read_when_the_request_is_made(local_allowed, key, script: Sc
 def test_no_log_exception_or_row_holds_the_key(make_endpoint, key, script: Script, caplog, fault) -> None:
     endpoint = make_endpoint(script.url, api_key_variable="A_MODEL_KEY", timeout_s=1)
     script.faults.extend([fault] * 4)
-    client = Client(target(script))
-    with caplog.at_level(logging.DEBUG), client:
-        seen = [repr(client.__dict__), repr(client._http.__dict__)]
+    client = Client(Target(script.url, "tiny", "vllm", "A_MODEL_KEY", timeout_s=0.5))
+    with caplog.at_level(logging.DEBUG):
+        seen = [repr(client.__dict__)]
         try:
-            client.chat(ASK, temperature=1.0, seed=1)
+            loop.run(client.chat([{"role": "user", "content": "the dark house"}], temperature=1.0, seed=1))
         except EndpointError as error:
             seen += [
                 repr(error),
@@ -77,8 +73,8 @@ def test_no_log_exception_or_row_holds_the_key(make_endpoint, key, script: Scrip
 def test_no_error_quotes_a_key_that_a_server_says_it_sampled_with(local_allowed, key, script: Script, said) -> None:
     script.faults.append(returns({"generation_settings": {"samplers": said}}))
     where = Target(script.url, "tiny", "llama.cpp", "A_MODEL_KEY", timeout_s=5)
-    with Client(where) as client, pytest.raises(Unable, match="samplers") as raised:
-        client.complete([1, 2, 3], temperature=1.0, seed=1, limit=4)
+    with pytest.raises(Unable, match="samplers") as raised:
+        loop.run(Client(where).complete([1, 2, 3], temperature=1.0, seed=1, limit=4))
     assert KEY[:10] not in repr(raised.value) + raised.value.reason
 
 
@@ -91,23 +87,23 @@ def test_a_variable_that_is_not_for_keys_is_refused(make_endpoint, script: Scrip
 
 def test_a_key_goes_to_its_own_hosts_only(local_allowed, settings, key, script: Script) -> None:
     settings.ENDPOINT_KEYS = {"A_MODEL_KEY": ["api.example.com"]}
-    with Client(target(script)) as client, pytest.raises(KeyMissing, match=r"only to api\.example\.com"):
-        client.chat(ASK, temperature=1.0, seed=1)
+    with pytest.raises(KeyMissing, match=r"only to api\.example\.com"):
+        chat(script.url, "A_MODEL_KEY")
     assert script.requests == []
 
 
 @pytest.mark.parametrize("value", ["", "sk with space", "sk\nsk-second-line", "schlüssel"])
 def test_an_unusable_key_is_named_by_its_variable(local_allowed, key, script: Script, monkeypatch, value: str) -> None:
     monkeypatch.setenv("A_MODEL_KEY", value)
-    with Client(target(script)) as client, pytest.raises(KeyMissing, match="A_MODEL_KEY") as raised:
-        client.chat(ASK, temperature=1.0, seed=1)
+    with pytest.raises(KeyMissing, match="A_MODEL_KEY") as raised:
+        chat(script.url, "A_MODEL_KEY")
     assert script.requests == []
     assert not value or value not in str(raised.value)
 
 
-def test_a_key_never_crosses_a_public_network_unencrypted(monkeypatch, settings, key) -> None:
-    settings.ENDPOINT_ALLOWED_HOSTS = ["8.8.8.8"]
-    settings.ENDPOINT_KEYS = {"A_MODEL_KEY": ["8.8.8.8"]}
-    target = Target("http://8.8.8.8/v1", "tiny", "vllm", "A_MODEL_KEY", 1.0)
-    with Client(target) as client, pytest.raises(AddressRefused, match="https"):
-        client.chat(ASK, temperature=1.0, seed=1)
+def test_a_key_never_crosses_a_public_network_unencrypted(monkeypatch, local_allowed, key, script: Script) -> None:
+    # As if this machine had a public address: none that can be reached from here has one.
+    monkeypatch.setattr(addresses, "_is_public", lambda address: True)
+    with pytest.raises(AddressRefused, match="https"):
+        chat(script.url, "A_MODEL_KEY")
+    assert script.requests == []

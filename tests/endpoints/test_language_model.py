@@ -2,17 +2,16 @@
 
 import math
 
-import httpx
 import numpy as np
 import pytest
 
+from prefmh_web.endpoints import loop
 from prefmh_web.endpoints.calls import target_of
 from prefmh_web.endpoints.client import Client
-from prefmh_web.endpoints.dialects import Dialect
-from prefmh_web.endpoints.errors import BadReply, Unable
+from prefmh_web.endpoints.errors import Unable
 from prefmh_web.endpoints.language_model import ServedModel
 from prefmh_web.endpoints.models import Endpoint
-from tests.support.models import Script, returns
+from prefmh_web.endpoints.servers import Dialect
 
 PROMPT = "Begin a story about the sea."
 END = 2
@@ -54,10 +53,9 @@ class TestOverARealServer:
         # from the tail, which has more than a tenth of the mass.
         temperature, count = 1.5, 600
         model = ServedModel(llama, limit=1, temperature=temperature)
-        with Client(target_of(llama)) as client:
-            messages = [{"role": "user", "content": PROMPT}]
-            body = {"messages": messages, "max_tokens": 1, "logprobs": True, "top_logprobs": 400, "seed": 1}
-            reply = client.post("/chat/completions", body, dict)
+        messages = [{"role": "user", "content": PROMPT}]
+        body = {"messages": messages, "max_tokens": 1, "logprobs": True, "top_logprobs": 400, "seed": 1}
+        reply = loop.run(Client(target_of(llama)).post("/chat/completions", body, dict))
         top = reply["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
         weights = {entry["id"]: math.exp(entry["logprob"] / temperature) for entry in top}
         likely = sorted(weights, key=weights.get, reverse=True)[:40]
@@ -79,10 +77,10 @@ class TestOverARealServer:
     def test_the_prompt_is_read_as_a_chat_is(self, llama: Endpoint) -> None:
         model = ServedModel(llama, limit=2, system="You tell stories.")
         drawn(model, 1)
-        with Client(target_of(llama)) as client:
-            messages = [{"role": "system", "content": "You tell stories."}, {"role": "user", "content": PROMPT}]
-            client.chat(messages, temperature=1.0, seed=1)
-            assert client.calls[0].tokens_in == len(model._ids[PROMPT])
+        client = Client(target_of(llama))
+        messages = [{"role": "system", "content": "You tell stories."}, {"role": "user", "content": PROMPT}]
+        loop.run(client.chat(messages, temperature=1.0, seed=1))
+        assert client.calls[0].tokens_in == len(model._ids[PROMPT])
 
     def test_what_does_not_fit_into_the_context_is_refused(self, llama: Endpoint) -> None:
         model = ServedModel(llama, limit=2040)
@@ -96,51 +94,3 @@ class TestWhatIsRefused:
         scripted.dialect = dialect
         with pytest.raises(Unable, match="tokenised again"):
             ServedModel(scripted, limit=3)
-
-    @pytest.mark.parametrize(
-        ("choice", "usage", "kind", "reason"),
-        [
-            ({"finish_reason": "stop"}, (3, 2), Unable, "no token ids"),
-            ({"token_ids": [7, 8], "finish_reason": "length"}, (3, 2), Unable, "context is too small"),
-            ({"token_ids": [7, 8, 9, 10, 11], "finish_reason": "length"}, (3, 5), BadReply, "at most 4"),
-            ({"token_ids": [7, 8], "finish_reason": "stop"}, (4, 2), Unable, "read 4 tokens of a prompt of 3"),
-            ({"token_ids": [7, 8], "finish_reason": "stop"}, (3, 3), BadReply, "says 3 tokens"),
-            (
-                {"token_ids": [7, 8], "finish_reason": "stop", "prompt_token_ids": [1, 2, 4]},
-                (3, 2),
-                Unable,
-                "or others",
-            ),
-            ({"token_ids": [7, "8"], "finish_reason": "stop"}, (3, 2), BadReply, "whole numbers"),
-            ({"token_ids": [], "finish_reason": "stop"}, (3, 0), BadReply, "sends 0"),
-        ],
-    )
-    def test_a_completions_server_that_does_otherwise(
-        self, scripted, script: Script, choice, usage, kind, reason
-    ) -> None:
-        counts = {"prompt_tokens": usage[0], "completion_tokens": usage[1]}
-        script.faults.append(returns({"choices": [{"index": 0, "text": "x", **choice}], "usage": counts}))
-        with Client(target_of(scripted)) as client, pytest.raises(kind, match=reason):
-            client.complete([1, 2, 3], temperature=1.0, seed=1, limit=4)
-        body = script.requests[0]
-        assert (body["prompt"], body["max_tokens"], body["return_token_ids"]) == ([1, 2, 3], 4, True)
-        assert (body["top_p"], body["top_k"], body["min_p"], body["repetition_penalty"]) == (1.0, 0, 0.0, 1.0)
-
-    @pytest.mark.parametrize(
-        ("change", "reason"),
-        [
-            ({"samplers": ["top_k", "temperature"]}, "samplers"),
-            ({"temperature": 0.8}, "temperature"),
-            ({"n_predict": 3}, "n_predict"),
-            ({"grammar": "root ::= x"}, "grammar"),
-        ],
-    )
-    def test_a_llama_cpp_that_sampled_otherwise_than_told(self, scripted, script, llama_url, change, reason) -> None:
-        real = {"prompt": [1, 20, 30], "n_predict": 4, "return_tokens": True, "seed": 1, "temperature": 1.0}
-        root = llama_url.removesuffix("/v1")
-        answer = httpx.post(root + "/completion", json=real | {"samplers": ["temperature"]}, trust_env=False).json()
-        answer["generation_settings"] |= change
-        script.faults.append(returns(answer))
-        scripted.dialect = Dialect.LLAMA_CPP
-        with Client(target_of(scripted)) as client, pytest.raises(Unable, match=reason):
-            client.complete([1, 20, 30], temperature=1.0, seed=1, limit=4)

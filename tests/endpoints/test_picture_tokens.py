@@ -2,8 +2,8 @@
 
 import pytest
 
-from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.picture_tokens import estimated
+from prefmh_web.endpoints.servers import Dialect
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from prefmh_web.endpoints import addresses
-from prefmh_web.endpoints.client import Client, Target
+from prefmh_web.endpoints import addresses, wire
 from prefmh_web.endpoints.errors import EndpointError
+from tests.endpoints.conftest import chat
 from tests.support.models import says, scripted_server
 from tests.support.servers import Authority, authority
-
-ASK = [{"role": "user", "content": "Hello."}]
 
 
 @pytest.fixture(scope="module")
@@ -22,9 +20,12 @@ def trusted(tmp_path_factory) -> Authority:
 @pytest.fixture
 def it_is_known(trusted: Authority, monkeypatch) -> Iterator[None]:
     """Let the authority be among those that are known everywhere."""
-    monkeypatch.setattr("certifi.where", lambda: str(trusted.certificate))
-    addresses._tls.cache_clear()
-    yield
+    # These are read once, and connections are made with them by one session.
+    with monkeypatch.context() as patches:
+        patches.setattr("certifi.where", lambda: str(trusted.certificate))
+        patches.setattr(wire, "_sessions", {})
+        addresses._tls.cache_clear()
+        yield
     addresses._tls.cache_clear()
 
 
@@ -32,11 +33,10 @@ def answer(tls: ssl.SSLContext | None, change=lambda url: url) -> str:
     """Return what a server's reply comes to: its text, or the reason why there is none."""
     with scripted_server(dict, tls=tls) as script:
         script.faults.append(says("A"))
-        with Client(Target(change(script.url), "tiny", "vllm", timeout_s=5)) as client:
-            try:
-                return client.chat(ASK, temperature=1.0, seed=1)
-            except EndpointError as error:
-                return error.reason
+        try:
+            return chat(change(script.url))
+        except EndpointError as error:
+            return error.reason
 
 
 @pytest.mark.parametrize(

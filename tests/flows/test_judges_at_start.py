@@ -6,18 +6,20 @@ Judges of further kinds, from Start to the replay of the record; and laws that n
 import json
 import math
 import zipfile
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 
-import numpy as np
 import pytest
 from django.urls import reverse
 
-import sampler
-from prefmh_web.campaigns import lifecycle, tasks
+from prefmh_web.campaigns import tasks
 from prefmh_web.campaigns.errors import NotPossible
+from prefmh_web.campaigns.model_judges.freezing import UNTESTED, UNVERIFIED
 from prefmh_web.campaigns.models import Campaign, Vote
-from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints import truth
 from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.servers import Dialect
 from tests.console.test_endpoints import signed_in
 from tests.flows.test_model_costs import JUDGE, by_model
 from tests.support.campaigns import (
@@ -27,8 +29,20 @@ from tests.support.campaigns import (
     make_config,
     make_draft,
     registered,
+    start_campaign,
 )
-from tests.support.models import KnownJudge, Speaking, chat_reply, completed, reply, scripted_server, send, status
+from tests.support.models import (
+    Answer,
+    KnownJudge,
+    Script,
+    Speaking,
+    chat_reply,
+    completed,
+    reply,
+    returns,
+    scripted_server,
+    status,
+)
 
 __all__ = ["signed_in"]
 
@@ -48,7 +62,7 @@ def draft(owner, judge: dict, file: str = TWO, **changes) -> Campaign:
     config = make_config(
         judges=[judge], space={"kind": "catalog", "objects": "texts"}, kernel={"kind": "independent"}, **changes
     )
-    return make_draft(owner, file=file, config=sampler.parse_config(config).model_dump(mode="json"))
+    return make_draft(owner, file=file, config=config)
 
 
 def press_start(client, campaign: Campaign, idle_tasks) -> str:
@@ -59,43 +73,29 @@ def press_start(client, campaign: Campaign, idle_tasks) -> str:
     return client.get(campaign.get_absolute_url()).content.decode()
 
 
-def truncating(body: dict, obeys: bool) -> dict:
-    """Answer as a server that keeps tokens of at least a twentieth of the likeliest one's probability.
-
-    Args:
-        obeys: whether it leaves that when it is told to: min_p = 0.
-    """
+def truncating(body: dict) -> dict:
+    """Answer as a server that keeps tokens of at least 1/20 of the likeliest's probability, but for min_p = 0."""
     plain = KnownJudge(SCORES)
-    if obeys and body.get("min_p") == 0.0:
+    if body.get("min_p") == 0.0:
         return completed(body) if "n_predict" in body else plain(body)
     if plain.is_asked_about_two(body) and not body.get("logprobs"):
         logits = plain.logits(body["messages"][-1]["content"])
         kept = [label for label, logit in logits.items() if logit >= max(logits.values()) + math.log(0.05)]
         return chat_reply(kept[0])
-    if obeys or body.get("structured_outputs"):
-        return plain(body)
-    return three_words(body)
-
-
-def three_words(body: dict) -> dict:
-    """Answer a plain question with one of three words, and say that there are seventeen others."""
-    words = [f"word{number}" for number in range(20)]
-    said = words[int(np.random.default_rng(body["seed"]).integers(3))]
-    top = [{"token": word, "logprob": math.log(0.2 if place < 3 else 0.4 / 17)} for place, word in enumerate(words)]
-    return chat_reply(said, logprobs={"content": [{"token": said, "top_logprobs": top}]})
+    return plain(body)
 
 
 def like_llama_cpp(script) -> None:
     """Let a server answer as llama.cpp does where it is asked which kind it is."""
     script.pages["/props"] = lambda handler: reply(handler, {"default_generation_settings": {"n_ctx": 4096}})
-    script.pages["/version"] = lambda handler: send(handler, 404, b"{}")
+    script.pages["/version"] = status(404)
 
 
-def test_an_endpoint_that_nobody_tested_does_not_vote_by_its_default_truncation(signed_in, researcher, idle_tasks):
+def test_a_judge_does_not_vote_by_the_default_truncation_of_its_server(signed_in, researcher, settings, idle_tasks):
     # Its default is min-p 0.05: a vote of probability 0.029 would never be cast.
-    with scripted_server(lambda body: truncating(body, obeys=True)) as script:
+    with scripted_server(truncating) as script:
         like_llama_cpp(script)
-        registered_at(researcher, script.url)
+        registered(researcher, script.url, settings, dialect=Dialect.LLAMA_CPP)
         campaign = draft(researcher, by_model(budget=40, temperature=1.0), chains=10, steps=6)
         press_start(signed_in, campaign, idle_tasks)
         for _ in range(5):
@@ -115,18 +115,93 @@ def chosen(vote: Vote) -> str:
 
 
 @pytest.mark.parametrize(("votes", "starts"), [("sampled", False), ("log-probabilities", True)])
-def test_a_server_of_an_unknown_kind_may_only_be_read(signed_in, researcher, idle_tasks, votes, starts):
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        (status(404), "nobody can say whether a server of this kind truncates"),
+        (returns({"version": "0"}), "is not tested. Press Test on the page of the endpoint"),
+    ],
+    ids=["unknown kind", "vLLM"],
+)
+def test_what_nobody_has_tested_may_only_be_read(signed_in, researcher, idle_tasks, votes, starts, page, words):
     with scripted_server(KnownJudge(SCORES)) as script:
-        script.pages["/version"] = lambda handler: send(handler, 404, b"{}")
+        script.pages["/version"] = page
         registered_at(researcher, script.url)
         campaign = draft(researcher, by_model(votes, temperature=1.0), chains=2, steps=2)
-        page = press_start(signed_in, campaign, idle_tasks)
+        shown = press_start(signed_in, campaign, idle_tasks)
     assert (campaign.status != Campaign.Status.DRAFT) == starts
-    assert ("nobody can say whether a server of this kind truncates" in page) != starts
+    assert (words in shown) != starts
+    if starts:
+        frozen = campaign.judges.get().frozen
+        # Where p is not told, no vote is sampled in its place.
+        assert (frozen["law"], bool(frozen["profile"]["samples_plainly"])) == (UNTESTED, False)
 
 
-def test_the_longest_prompt_of_a_question_must_fit_into_the_context(signed_in, researcher, llama_url, idle_tasks):
-    registered_at(researcher, llama_url)
+NO_PAIR = [{"field": field, "effect": "cannot be told", "evidence": "none of 16 pairs"} for field in truth.LAW]
+# Of the likelier text in the campaign's own pair: .818 at temperature 1.
+NEAR = {"The red house stood there.": 0.0, "The grey sea lay there.": 1.5}
+
+
+@dataclass(frozen=True)
+class Telling(KnownJudge):
+    """A judge whose server tells logits that are so many times as steep."""
+
+    told: float = 1.0
+
+    def logits(self, prompt: str) -> dict[str, float]:
+        return {reply: logit / self.told for reply, logit in super().logits(prompt).items()}
+
+    def __call__(self, body: dict) -> dict:
+        if not body.get("logprobs"):
+            return super().__call__(body)
+        return KnownJudge(self.scores, self.lean, self.others, self.confines)(body)
+
+
+class TestOwnPairs:
+    """Where the test of an endpoint has found no pair, Start looks at the campaign's own."""
+
+    @pytest.fixture
+    def start(self, signed_in, researcher, settings, idle_tasks):
+        def start(told: float, votes: str, **caps) -> tuple[Campaign, str]:
+            with scripted_server(Telling(NEAR, told=told)) as script:
+                profile = {"requests": 50, "fields": NO_PAIR}
+                registered(researcher, script.url, settings, profile=profile, input_price=1.0, output_price=1.0)
+                made = draft(researcher, by_model(votes, temperature=1.0), chains=2, steps=2)
+                Campaign.objects.filter(pk=made.pk).update(**caps)
+                shown = signed_in.get(made.get_absolute_url()).content.decode()
+                assert f"at most {truth.MOST_TRUE} requests, which cost at most" in shown
+                page = press_start(signed_in, made, idle_tasks)
+            return made, page
+
+        return start
+
+    @pytest.mark.parametrize("votes", ["sampled", "log-probabilities"])
+    def test_a_truthful_server_votes_and_the_test_counts(self, start, votes):
+        campaign, _ = start(1.0, votes)
+        assert campaign.status != Campaign.Status.DRAFT
+        judge = campaign.judges.get()
+        assert ("law" in judge.frozen, judge.frozen["profile"]["samples_plainly"]) == (False, True)
+        assert {row["field"]: row["effect"] for row in judge.frozen["negotiated"]["fields"]}["truth"] == "obeyed"
+        assert 200 < campaign.model_usage.get().requests < truth.MOST_TRUE + 20
+
+    @pytest.mark.parametrize("votes", ["sampled", "log-probabilities"])
+    def test_one_that_tells_another_law_does_not(self, start, votes):
+        campaign, page = start(2.6, votes)
+        assert campaign.status == Campaign.Status.DRAFT
+        assert "does not sample from the law that it tells" in page
+
+    def test_a_cap_leaves_it_untested(self, start):
+        campaign, page = start(1.0, "sampled", request_cap=300)
+        assert campaign.status == Campaign.Status.DRAFT
+        assert "is not tested" in page
+        assert "The cap of 300 requests is reached" in page
+        assert campaign.model_usage.get().requests == 1
+
+
+def test_the_longest_prompt_of_a_question_must_fit_into_the_context(
+    signed_in, researcher, llama_url, settings, idle_tasks
+):
+    registered(researcher, llama_url, settings, dialect=Dialect.LLAMA_CPP)
     words = ["dark house moon red sea " * 20, "cat old and was the " * 21]
     # Each fits, and the shorter pairs do; the two longest do not fit together.
     file = "text\n" + "\n".join([*words, "The red house.", "The old sea."]) + "\n"
@@ -142,39 +217,39 @@ def test_the_longest_prompt_of_a_question_must_fit_into_the_context(signed_in, r
 
 
 OLLAMA, ANTHROPIC = Speaking(JUDGE, Dialect.OLLAMA), Speaking(JUDGE, Dialect.ANTHROPIC)
-UNVERIFIED = "law of the sampler not verified"
 
 
 def anthropic(body: dict) -> dict:
-    """Answer as Anthropic does, with its thoughts before its answer."""
-    reply = ANTHROPIC(body)
-    return reply | {"content": [{"type": "thinking", "thinking": "A, or B?", "signature": "s"}, *reply["content"]]}
+    """Answer as Anthropic does to a chat completion: with thoughts that it does not tell."""
+    return ANTHROPIC(body) | {"model": "claude-1", "usage": {"prompt_tokens": 50, "completion_tokens": 9}}
+
+
+@contextmanager
+def declared_server(owner, settings, answer: Answer, dialect: Dialect, **fields) -> Iterator[Script]:
+    """Serve as a kind that only its owner can tell, and register it."""
+    with scripted_server(answer) as script:
+        script.pages["/version"] = status(404)
+        registered(owner, script.url, settings, dialect=dialect, dialect_is_declared=True, **fields)
+        yield script
 
 
 @pytest.fixture
-def campaign(researcher, client, settings, idle_tasks):
+def campaign(researcher, client, settings):
     """Return a campaign that a server of some kind judges, having pressed Start."""
     client.force_login(researcher)
 
     def of(
         dialect: Dialect,
-        answer: Callable[[dict], dict],
+        answer: Answer,
         profile: dict | None = None,
         thinking: int | None = None,
         **source,
     ) -> Campaign:
         asks = {"kind": "model", "endpoint": "A model", "temperature": 0.7} | source
         judge = {"question": "Which is darker?", "votes": 3, "source": asks}
-        config = sampler.parse_config(make_config(judges=[judge], chains=2, steps=10))
-        with scripted_server(answer) as script:
-            script.pages["/version"] = status(404)
-            fields = {"dialect": dialect, "dialect_is_declared": True, "thinking_tokens": thinking}
-            registered(researcher, script.url, settings, profile=profile or {}, **fields)
-            made = make_draft(researcher, config=config.model_dump(mode="json"))
-            lifecycle.start(made)
-            idle_tasks()
-        made.refresh_from_db()
-        return made
+        told = ({"profile": profile} if profile else {}) | {"thinking_tokens": thinking}
+        with declared_server(researcher, settings, answer, dialect, **told):
+            return start_campaign(researcher, config=make_config(judges=[judge], chains=2, steps=10))
 
     return of
 
@@ -203,23 +278,21 @@ def test_one_that_is_accepted_stands_on_the_page_and_in_the_record(campaign, cli
     path = export_to(finished, tmp_path)
     assert_replay_passes(path)
     judge = judge_in(path)
-    assert (judge["law"], judge["path"]) == (UNVERIFIED, "/messages")
-    assert judge["identities"][0]["model"] == "m"
+    assert judge["law"] == UNVERIFIED
+    assert judge["identities"][0]["model"] == "claude-1"
 
 
-def test_accepting_does_not_help_a_server_that_is_seen_to_truncate(campaign) -> None:
-    def truncating(body: dict) -> dict:
-        found = JUDGE(body)
-        if not body.get("logprobs") and not JUDGE.is_asked_about_two(body):
-            found["choices"][0]["message"]["content"] = f"word{body['seed'] // 1000 % 2}"
-        return found
-
-    with pytest.raises(NotPossible, match="truncates"):
-        campaign(Dialect.OPENAI, truncating, law_unverified=True)
+@pytest.mark.parametrize("dialect", [Dialect.OLLAMA, Dialect.OPENAI])
+@pytest.mark.parametrize("votes", ["sampled", "log-probabilities"])
+def test_accepting_does_not_help_a_server_that_is_seen_to_truncate(campaign, dialect, votes) -> None:
+    seen = {"field": "rare label", "effect": "ignored", "evidence": "B came 0 times in 120 replies"}
+    answer = OLLAMA if dialect == Dialect.OLLAMA else JUDGE
+    with pytest.raises(NotPossible, match="does not sample from the law that it tells: B came 0 times"):
+        campaign(dialect, answer, profile={"requests": 300, "fields": [seen]}, law_unverified=True, votes=votes)
 
 
 def test_a_server_whose_test_saw_it_ignore_the_temperature_is_refused(campaign) -> None:
-    seen = {"field": "temperature", "effect": "ignored", "evidence": "4 seeds gave 4 different replies", "requests": 4}
+    seen = {"field": "temperature", "effect": "ignored", "evidence": "4 seeds gave 4 different replies"}
     profile = {"tested_at": "2026-11-23T21:00:00+00:00", "requests": 30, "fields": [seen]}
     with pytest.raises(NotPossible, match="its last test saw that it ignores temperature: 4 seeds"):
         campaign(Dialect.OLLAMA, OLLAMA, profile=profile)

@@ -16,10 +16,10 @@ from scipy import stats
 
 from prefmh_web.campaigns import tasks
 from prefmh_web.campaigns.models import Campaign, Side, Vote
-from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints.servers import Dialect
 from tests.flows.test_judges_at_start import draft, like_llama_cpp, press_start, registered_at, signed_in
 from tests.flows.test_model_costs import QUESTION
-from tests.support.campaigns import assert_replay_passes, export_to
+from tests.support.campaigns import TRUE_LAW, assert_replay_passes, export_to
 from tests.support.models import KnownJudge, Speaking, Truncating, scripted_server
 
 __all__ = ["signed_in"]
@@ -44,7 +44,8 @@ Chances = dict[str, float]
 
 def judged(owner, dialect: Dialect, url: str, votes: str) -> Campaign:
     """Return a draft whose judge is the model at an address, at another temperature than 1 where it takes one."""
-    registered_at(owner, url, dialect=dialect, dialect_is_declared=True, concurrency=16)
+    tested = {"profile": TRUE_LAW, "samples_plainly": bool(dialect.server.why_plain)}
+    registered_at(owner, url, dialect=dialect, dialect_is_declared=True, concurrency=16, **tested)
     source = {"kind": "model", "endpoint": "A model", "temperature": temperature_of(dialect), "votes": votes}
     if not dialect.server.why_plain:
         source["law_unverified"] = True
@@ -115,7 +116,7 @@ def test_votes_have_the_law_of_the_model(signed_in, researcher, idle_tasks, tmp_
     ("dialect", "votes"), [case for case in CASES if case[1] == "sampled" or case[0] not in ONLY_DRAWN]
 )
 def test_a_server_that_truncates_fails_the_same_test(signed_in, researcher, idle_tasks, tmp_path, dialect, votes):
-    # It truncates votes alone, so that Start sees nothing of it.
+    # Since its test was made.
     with scripted_server(Speaking(TRUNCATES, dialect)) as script:
         logged = votes_of(signed_in, judged(researcher, dialect, script.url, votes), idle_tasks, tmp_path)
     assert p_value(logged, chances_of(HONEST, temperature_of(dialect))) < LEAST_P_VALUE

@@ -9,7 +9,6 @@ A model that is shown molecules as SMILES, drawings or both: what it is sent, wh
 
 import io
 import json
-import math
 from collections import Counter
 from collections.abc import Callable
 
@@ -18,17 +17,16 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.urls import reverse
 
-import sampler
-from prefmh_web.campaigns import lifecycle, tasks
+from prefmh_web.campaigns import tasks
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Campaign, Turn, Vote
-from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.servers import Dialect
 from prefmh_web.operations import doctor
 from sampler.judges import PromptTemplate
 from tests.console.test_pages import form
-from tests.flows.test_judges_at_start import anthropic, campaign, judge_in
-from tests.flows.test_model_costs import JUDGE, QUESTION, by_model, draft, endpoint, script, started
+from tests.flows.test_judges_at_start import campaign, declared_server, judge_in
+from tests.flows.test_model_costs import JUDGE, QUESTION, by_model, draft, endpoint, script
 from tests.flows.test_models_judge import make
 from tests.security.world import browser_of
 from tests.support.campaigns import (
@@ -36,11 +34,11 @@ from tests.support.campaigns import (
     assert_replay_passes,
     export_to,
     make_config,
-    make_draft,
-    registered,
+    start_campaign,
+    started_now,
     table,
 )
-from tests.support.models import Script, anything_else, chat_reply, scripted_server, status, votes_asked
+from tests.support.models import Script, anything_else, chat_reply, hiding, pictures, status, votes_asked, words
 from tests.support.sampling import files_of, write
 
 __all__ = ["campaign", "endpoint", "script"]
@@ -52,7 +50,7 @@ def signed_in(client, researcher) -> None:
 
 
 def started_with(owner, idle_tasks, judge: dict | None = None, **changes) -> Campaign:
-    return make(owner, [judge or by_model()], idle_tasks, **changes)
+    return make(owner, [judge or by_model()], **changes)
 
 
 def sweep(campaign: Campaign, idle_tasks, times: int = 15) -> None:
@@ -71,20 +69,10 @@ def signed(name: str, answer=JUDGE) -> Callable[[dict], dict]:
     return lambda body: answer(body) | {"model": name, "system_fingerprint": f"fp-{name}"}
 
 
-def hiding(body: dict) -> dict:
-    """Answer as a server whose list of log-probabilities leaves out a label of probability below 0.3."""
-    found = JUDGE(body)
-    told = found["choices"][0].get("logprobs")
-    if told and JUDGE.is_asked_about_two(body):
-        entry = told["content"][0]
-        entry["top_logprobs"] = [one for one in entry["top_logprobs"] if one["logprob"] > math.log(0.3)]
-    return found
-
-
 def test_a_pair_whose_label_is_not_listed_is_voted_on_by_sampling(
     client, researcher, endpoint, script, idle_tasks, tmp_path
 ):
-    script.answer = hiding
+    script.answer = hiding(JUDGE, 0.3)
     campaign = started_with(researcher, idle_tasks, by_model("log-probabilities", budget=4))
     assert campaign.status == Campaign.Status.FINISHED
     assert_record_is_whole(campaign)
@@ -215,7 +203,7 @@ def test_a_changed_judge_is_found_by_replay(researcher, endpoint, script, idle_t
 def test_an_endpoint_changed_behind_the_form_stops_the_judge(client, researcher, endpoint, script, idle_tasks):
     script.faults.extend([status(500)] * 100)
     campaign = started_with(researcher, idle_tasks)
-    Endpoint.objects.update(model="other", open_until=None, failures=0)
+    Endpoint.objects.update(model="other")
     Turn.objects.all().delete()
     script.faults.clear()
     script.requests.clear()
@@ -261,9 +249,7 @@ def test_what_is_shown_in_the_setup_is_what_the_server_gets(researcher, endpoint
     desk = browser_of(researcher)
     desk.post(reverse("console:create"), fields_of())
     idle_tasks()
-    campaign = Campaign.objects.get()
-    lifecycle.start(campaign)
-    idle_tasks()
+    campaign = started_now(Campaign.objects.get())
     asked = votes_in(script)
     assert asked
     # The setup that the researcher saw, with the pair that the server was asked about in place of the sample.
@@ -310,7 +296,7 @@ def test_the_preview_shows_both_orders_the_version_and_no_key(researcher, endpoi
 
 
 def test_a_record_holds_the_researchers_own_prompt_and_replays(researcher, endpoint, idle_tasks, tmp_path):
-    campaign = started(idle_tasks, draft(researcher, own(system=SYSTEM)))
+    campaign = started_now(draft(researcher, own(system=SYSTEM)))
     path = export_to(campaign, tmp_path)
     assert_replay_passes(path)
     assert_record_is_whole(campaign)
@@ -327,20 +313,20 @@ def thinking(text: str):
     """Return a model that thinks this before each of its answers."""
 
     def answer(body: dict) -> dict:
-        reply = anthropic(body)
-        reply["content"][0]["thinking"] = text
-        return reply
+        found = JUDGE(body)
+        found["choices"][0]["message"]["reasoning"] = text
+        return found
 
     return answer
 
 
 def finished(campaign, answer, **source) -> Campaign:
     settings = {"law_unverified": True, "temperature": 1, "thinking": 2000} | source
-    return campaign(Dialect.ANTHROPIC, answer, **settings)
+    return campaign(Dialect.OPENROUTER, answer, **settings)
 
 
 def test_each_vote_has_its_reason_on_the_page_and_in_the_record(campaign, client, tmp_path) -> None:
-    done = finished(campaign, anthropic, reasons=True)
+    done = finished(campaign, thinking("A, or B?"), reasons=True)
     assert done.status == Campaign.Status.FINISHED
     votes = Vote.objects.filter(comparison__chain__campaign=done)
     assert {vote.reason for vote in votes} == {"A, or B?"}
@@ -377,17 +363,12 @@ def test_what_a_model_thinks_is_cut_escaped_and_never_the_answer(campaign, clien
 MOLECULES = "smiles,weight\nCCO,1\nc1ccccc1,1\nCC(=O)O,1\nCCN,1\nCCCC,1\nOCC(O)CO,1\n"
 
 
-def pictures_in(body: dict) -> list[dict]:
-    content = body["messages"][-1]["content"] if "messages" in body else ""
-    return [] if isinstance(content, str) else [part["image_url"] for part in content if part["type"] == "image_url"]
-
-
 def seeing(body: dict) -> dict:
     """Answer as a model that sees pictures, and prefers either object at random."""
     if "Question: " not in json.dumps(body.get("messages", "")):
         return anything_else(body)
     said = str(np.random.default_rng(body["seed"]).choice(["A", "B"]))
-    return chat_reply(said) | {"usage": {"prompt_tokens": 50 + 255 * len(pictures_in(body)), "completion_tokens": 1}}
+    return chat_reply(said) | {"usage": {"prompt_tokens": 50 + 255 * len(pictures(body)), "completion_tokens": 1}}
 
 
 def blind(body: dict) -> dict:
@@ -396,9 +377,7 @@ def blind(body: dict) -> dict:
 
 
 @pytest.fixture
-def judged(researcher, settings, idle_tasks, client):
-    client.force_login(researcher)
-
+def judged(researcher, settings):
     def of(answer=seeing, dialect=Dialect.OPENAI, **vision):
         source = {"kind": "model", "endpoint": "A model", "law_unverified": True}
         source |= {"vision": vision} if vision else {}
@@ -407,37 +386,25 @@ def judged(researcher, settings, idle_tasks, client):
             judges=judges, chains=2, steps=4, kernel={"kind": "independent"},
             space={"kind": "catalog", "objects": "molecules", "neighbours": 0},
         )  # fmt: skip
-        with scripted_server(answer) as script:
-            script.pages["/version"] = status(404)
-            registered(researcher, script.url, settings, dialect=dialect, dialect_is_declared=True)
-            made = make_draft(researcher, file=MOLECULES, filename="molecules.csv",
-                              config=sampler.parse_config(config).model_dump(mode="json"))  # fmt: skip
-            page = client.get(made.get_absolute_url()).content.decode()
-            lifecycle.start(made)
-            idle_tasks()
-        made.refresh_from_db()
-        return made, votes_asked(script), page
+        with declared_server(researcher, settings, answer, dialect) as script:
+            made = start_campaign(researcher, file=MOLECULES, filename="molecules.csv", config=config)
+        return made, votes_asked(script)
 
     return of
 
 
-def words_in(body: dict) -> str:
-    content = body["messages"][-1]["content"]
-    return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
-
-
 def smiles_in(body: dict) -> bool:
-    return any(line.split(",")[0] in words_in(body).splitlines() for line in MOLECULES.splitlines()[1:])
+    return any(line.split(",")[0] in words(body).splitlines() for line in MOLECULES.splitlines()[1:])
 
 
 @pytest.mark.parametrize(
-    ("molecules", "pictures", "smiles"),
+    ("molecules", "shown", "smiles"),
     [(None, 2, True), ("smiles", 0, True), ("picture", 2, False), ("both", 2, True)],
 )
-def test_molecules_are_shown_as_the_config_says(judged, tmp_path, molecules, pictures, smiles):
-    campaign, asked, _ = judged(**({"molecules": molecules} if molecules else {}))
+def test_molecules_are_shown_as_the_config_says(judged, tmp_path, molecules, shown, smiles):
+    campaign, asked = judged(**({"molecules": molecules} if molecules else {}))
     assert campaign.status == Campaign.Status.FINISHED
-    assert {len(pictures_in(body)) for body in asked} == {pictures}
+    assert {len(pictures(body)) for body in asked} == {shown}
     assert {smiles_in(body) for body in asked} == {smiles}
     path = export_to(campaign, tmp_path)
     assert_replay_passes(path)
@@ -448,7 +415,7 @@ def test_molecules_are_shown_as_the_config_says(judged, tmp_path, molecules, pic
 
 
 def test_a_record_whose_pictures_were_shown_otherwise_does_not_replay(judged, tmp_path):
-    campaign, _, _ = judged(edge=128)
+    campaign, _ = judged(edge=128)
     judge = campaign.judges.get()
     judge.frozen["vision"] = {"edge": 256}
     judge.save()

@@ -4,21 +4,20 @@ Caps on what models may take: reached in mid-campaign, raised, resumed; by sever
 """
 
 import json
-import threading
-from concurrent.futures import ThreadPoolExecutor
+import uuid
 
 import pytest
-from django.db import connections
 from django.db.models import Sum
 
-import sampler
 from prefmh_web.campaigns import lifecycle, tasks
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.model_judges import turns
+from prefmh_web.campaigns.model_judges.asker import Asker, answered
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Event, ModelUsage, Side, Vote
+from prefmh_web.endpoints import loop
 from prefmh_web.endpoints.models import Endpoint
 from tests.support.campaigns import (
-    TEXTS,
+    LINES,
     assert_record_is_whole,
     assert_replay_passes,
     create_draft,
@@ -27,11 +26,11 @@ from tests.support.campaigns import (
     make_draft,
     registered,
     set_caps,
+    started_now,
     table,
 )
-from tests.support.models import KnownJudge, Script, Writer, is_vote, scripted_server
+from tests.support.models import Held, KnownJudge, Script, Writer, is_vote, scripted_server, texts_written
 
-LINES = [line.rsplit(",", 1)[0] for line in TEXTS.splitlines()[1:]]
 JUDGE = KnownJudge({line: (place - 6) / 4 for place, line in enumerate(LINES)})
 QUESTION, OTHER_QUESTION = "Which is darker?", "Which is older?"
 # What `chat_reply` says that each request took, and a price at which a request costs 0.01.
@@ -57,16 +56,8 @@ def by_model(votes: str = "sampled", budget: int = 3, question: str = QUESTION, 
 
 
 def draft(owner, *judges: dict, chains: int = 2, steps: int = 8, **fields) -> Campaign:
-    config = make_config(judges=list(judges), chains=chains, steps=steps)
-    campaign = make_draft(owner, config=sampler.parse_config(config).model_dump(mode="json"))
+    campaign = make_draft(owner, config=make_config(judges=list(judges), chains=chains, steps=steps))
     Campaign.objects.filter(pk=campaign.pk).update(**fields)
-    campaign.refresh_from_db()
-    return campaign
-
-
-def started(idle_tasks, campaign: Campaign) -> Campaign:
-    lifecycle.start(campaign)
-    idle_tasks()
     campaign.refresh_from_db()
     return campaign
 
@@ -77,22 +68,7 @@ def written(owner, script: Script, settings, **fields) -> Campaign:
     space = {"kind": "model-texts", "model": "A model", "prompts": ["Write about the sea."], "limit": 8}
     judges = [{"question": QUESTION, "votes": 1}]
     config = make_config(space=space, kernel={"kind": "independent"}, judges=judges, chains=2, steps=6)
-    config = sampler.parse_config(config).model_dump(mode="json")
-    return create_draft(owner=owner, is_seed_typed=True, name="Written", config=config, **fields)
-
-
-def writes(body: dict) -> dict:
-    """Answer as `Writer` does, and say that a text took so many tokens."""
-    reply = Writer()(body)
-    return (
-        reply | {"usage": {"prompt_tokens": 3, "completion_tokens": body["max_tokens"]}}
-        if "choices" in reply
-        else reply
-    )
-
-
-def texts_written(script: Script, since: int) -> int:
-    return sum("max_tokens" in body and "prompt" in body for body in script.requests[since:])
+    return create_draft(owner=owner, config=config, **fields)
 
 
 def vote_on_all(campaign: Campaign, idle_tasks) -> None:
@@ -109,7 +85,7 @@ def asked(script: Script, question: str) -> list[dict]:
 
 
 def test_the_counts_are_what_the_server_saw(researcher, endpoint, script, idle_tasks):
-    campaign = started(idle_tasks, draft(researcher, by_model(), by_model("log-probabilities", 1, OTHER_QUESTION)))
+    campaign = started_now(draft(researcher, by_model(), by_model("log-probabilities", 1, OTHER_QUESTION)))
     assert campaign.status == Campaign.Status.FINISHED
     for usage, question in zip(campaign.model_usage.all(), (QUESTION, OTHER_QUESTION), strict=True):
         requests = len(asked(script, question))
@@ -121,10 +97,9 @@ def test_the_counts_are_what_the_server_saw(researcher, endpoint, script, idle_t
 
 
 def test_texts_that_a_model_writes_are_counted_without_a_judge(researcher, settings, idle_tasks):
-    with scripted_server(writes) as script:
+    with scripted_server(Writer()) as script:
         campaign = written(researcher, script, settings)
-        lifecycle.start(campaign)
-        idle_tasks()
+        started_now(campaign)
         at_start, seen = campaign.model_usage.get(), len(script.requests)
         assert at_start.is_of_proposals
         vote_on_all(campaign, idle_tasks)
@@ -162,7 +137,7 @@ def settled(campaign: Campaign, idle_tasks) -> Campaign:
 def test_a_campaign_pauses_at_its_cap_and_goes_on_when_it_is_raised(
     researcher, endpoint, script, idle_tasks, tmp_path, cap
 ):
-    campaign = settled(started(idle_tasks, draft(researcher, by_model(), **cap)), idle_tasks)
+    campaign = settled(started_now(draft(researcher, by_model(), **cap)), idle_tasks)
     assert campaign.status == Campaign.Status.PAUSED
     assert campaign.paused_because.startswith(f"The cap of {'0.10' if 'cost_cap' in cap else '10 requests'} is reached")
     requests = len(asked(script, QUESTION))
@@ -195,41 +170,46 @@ def test_a_campaign_pauses_at_its_cap_and_goes_on_when_it_is_raised(
     assert float(row["cost"]) == pytest.approx(A_REQUEST * int(row["requests"]))
 
 
-def test_several_workers_at_once_do_not_pass_the_cap(researcher, endpoint, script, idle_tasks, monkeypatch):
-    # Each request is held until all workers have had their chance to ask.
-    Endpoint.objects.update(concurrency=64)
+def capped_at(researcher, idle_tasks, left: int) -> tuple[Campaign, list[tuple[int, int]]]:
+    """Return a running campaign with so many requests left under its cap, and its turns, of two votes each."""
     campaign = draft(researcher, by_model(budget=2), chains=8, steps=4, request_cap=14)
-    lifecycle.start(campaign)
-    assert settled(campaign, idle_tasks).status == Campaign.Status.PAUSED
-    set_caps(campaign, researcher, cost_cap=None, request_cap=used(campaign)[0] + 8)
+    assert settled(started_now(campaign), idle_tasks).status == Campaign.Status.PAUSED
+    set_caps(campaign, researcher, cost_cap=None, request_cap=used(campaign)[0] + left)
     Campaign.objects.filter(pk=campaign.pk).update(status=Campaign.Status.RUNNING)
-    before = len(asked(script, QUESTION))
-    gate, answer = threading.Event(), script.answer
-
-    def held(body: dict) -> dict:
-        gate.wait(5)
-        return answer(body)
-
-    script.answer = held
-    open_ones = list(Comparison.objects.filter(verdict__isnull=True).values_list("pk", flat=True))
     judge = campaign.judges.get()
+    found = [(opened.pk, judge.pk) for opened in Comparison.objects.filter(verdict__isnull=True).order_by("pk")]
+    assert len(found) > 4
+    return campaign, found
 
-    def work(comparison: int) -> None:
-        try:
-            turns.take_turn(comparison, judge.pk)
-        finally:
-            connections.close_all()
 
-    with ThreadPoolExecutor(len(open_ones)) as pool:
-        working = [pool.submit(work, comparison) for comparison in open_ones]
-        threading.Timer(1, gate.set).start()
-        for each in working:
-            each.result()
+def test_several_askers_at_once_do_not_pass_the_cap(researcher, endpoint, script, idle_tasks, eventually):
+    campaign, wanted = capped_at(researcher, idle_tasks, 8)
+    before = len(asked(script, QUESTION))
+    # Each request is held until all have had their chance to ask.
+    script.answer = held = Held(script.answer)
+    askers = [Asker() for _ in range(3)]
+    try:
+        for place, turn in enumerate(wanted):
+            assert askers[place % 3].offer(*turn)
+        eventually(lambda: not any(each._count for each in askers))
+    finally:
+        held.may_go_on.set()
+        for each in askers:
+            each.end()
     settled(campaign, idle_tasks)
-    asked_then = len(asked(script, QUESTION)) - before
-    # Two votes fit at first, for each may take three requests; not one for each of the workers.
-    assert 0 < asked_then <= 8
-    assert len(open_ones) > 4
+    # Two votes fit at first, for each may take three requests; not one for each of the turns.
+    assert 0 < len(asked(script, QUESTION)) - before <= 8
+
+
+def test_turns_that_are_claimed_together_do_not_pass_the_cap(researcher, endpoint, script, idle_tasks):
+    campaign, wanted = capped_at(researcher, idle_tasks, 8)
+    owner = uuid.uuid4()
+    taken = turns.work([], wanted, owner)
+    assert sum(len(each.asking.slots) for each in taken) == 2
+    # Their replies were readable at once. What they took counts as soon as nothing is set aside for it any more.
+    answers = [loop.run(answered(each)) for each in taken]
+    taken = turns.work(answers, wanted, owner)
+    assert used(campaign)[0] + sum(3 * len(each.asking.slots) for each in taken) <= now(campaign).request_cap
 
 
 def test_a_cap_in_money_needs_a_price(researcher, endpoint, idle_tasks):
@@ -247,12 +227,12 @@ def test_the_site_s_cap_pauses_all_campaigns_that_ask_models_and_no_other(
     waits = draft(researcher, PEOPLE, {**by_model(budget=1, question="Which is older?"), "order": "random"}, steps=100)
     of_people, asks = draft(researcher, PEOPLE), draft(researcher, by_model(), steps=100)
     for campaign in (of_people, waits):
-        started(idle_tasks, campaign)
+        started_now(campaign)
     assert now(waits).status == Campaign.Status.RUNNING
     # Room for the longest prompt and a few votes.
     most = used()[0] + 9
     setattr(settings, variable, most * a_request)
-    settled(started(idle_tasks, asks), idle_tasks)
+    settled(started_now(asks), idle_tasks)
     assert [now(each).status for each in (asks, waits, of_people)] == ["paused", "paused", "running"]
     assert all(variable in each.paused_because for each in (asks, waits))
     assert used()[0] <= most

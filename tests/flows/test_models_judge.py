@@ -8,13 +8,10 @@ import pytest
 from django.conf import settings as site_settings
 from django.db import connection
 
-import sampler
-from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases, open_comparisons
-from prefmh_web.campaigns.model_judges import turns
+from prefmh_web.campaigns.model_judges import asker, turns
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Judge, Side, Turn, Vote
 from prefmh_web.campaigns.monitoring.judging import Wasted, costs_of
-from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.transport import publishing
 from tests.flows.test_model_costs import by_model, endpoint, script
 from tests.security.world import browser_of
@@ -23,10 +20,10 @@ from tests.support.campaigns import (
     assert_replay_passes,
     export_to,
     make_config,
-    make_draft,
+    start_campaign,
     table,
 )
-from tests.support.models import status, votes_asked
+from tests.support.models import chat_reply, logged, returns, votes_asked
 
 __all__ = ["endpoint", "script"]
 
@@ -41,19 +38,14 @@ def judges_of(votes: str, order: str, budget: int) -> list[dict]:
     return halves(votes, budget) if order == "both" else [by_model(votes, budget=budget) | {"order": order}]
 
 
-def make(owner, judges: list[dict], idle_tasks, **changes) -> Campaign:
-    config = sampler.parse_config(make_config(judges=judges, chains=2, steps=10) | changes).model_dump(mode="json")
-    campaign = make_draft(owner, config=config)
-    lifecycle.start(campaign)
-    idle_tasks()
-    campaign.refresh_from_db()
-    return campaign
+def make(owner, judges: list[dict], **changes) -> Campaign:
+    return start_campaign(owner, config=make_config(judges=judges, chains=2, steps=10) | changes)
 
 
 @pytest.mark.parametrize("votes", ["sampled", "log-probabilities"])
 @pytest.mark.parametrize("order", ["random", "balanced", "both"])
 def test_a_model_alone_brings_a_campaign_to_its_end(researcher, endpoint, idle_tasks, tmp_path, votes, order):
-    campaign = make(researcher, judges_of(votes, order, 2), idle_tasks)
+    campaign = make(researcher, judges_of(votes, order, 2))
     assert campaign.status == Campaign.Status.FINISHED
     assert not Vote.objects.filter(number__isnull=True).exists()
     assert_record_is_whole(campaign)
@@ -66,7 +58,7 @@ def test_a_model_alone_brings_a_campaign_to_its_end(researcher, endpoint, idle_t
 
 def test_only_as_many_replies_are_asked_for_as_can_be_needed(researcher, endpoint, script, idle_tasks):
     budget = 9
-    make(researcher, [by_model(budget=budget)], idle_tasks)
+    make(researcher, [by_model(budget=budget)])
     judged = Comparison.objects.filter(votes__isnull=False).distinct().count()
     assert Vote.objects.count() == len(votes_asked(script)) < budget * judged
 
@@ -76,7 +68,7 @@ def test_log_probabilities_are_asked_for_once_for_each_order_that_a_pair_is_show
     researcher, endpoint, script, idle_tasks, order
 ):
     # With so many votes a pair takes several turns: what the first one found serves the others.
-    make(researcher, judges_of("log-probabilities", order, 8), idle_tasks)
+    make(researcher, judges_of("log-probabilities", order, 8))
     shown = {(vote.comparison_id, vote.proposal_side) for vote in Vote.objects.all()}
     assert {side for _, side in shown} == set(Side)
     assert len(votes_asked(script)) == len(shown) < Vote.objects.count() / 2
@@ -84,7 +76,7 @@ def test_log_probabilities_are_asked_for_once_for_each_order_that_a_pair_is_show
 
 def test_people_see_only_what_the_model_leaves_open(researcher, endpoint, idle_tasks, tmp_path):
     judges = [by_model(budget=2, first=True), {"question": "Which is better?", "votes": 1}]
-    campaign = make(researcher, judges, idle_tasks, steps=6)
+    campaign = make(researcher, judges, steps=6)
     annotator = Annotator.objects.create(campaign=campaign)
     rng = np.random.default_rng(3)
     while lease := leases.take(annotator):
@@ -104,31 +96,19 @@ def test_people_see_only_what_the_model_leaves_open(researcher, endpoint, idle_t
     assert asked_of_people < Comparison.objects.filter(votes__isnull=False).distinct().count()
 
 
-def test_the_same_turn_taken_twice_asks_once(researcher, endpoint, script, idle_tasks):
-    campaign = left_unanswered(researcher, script, idle_tasks)
-    comparison = Comparison.objects.filter(verdict__isnull=True).first()
-    judge = campaign.judges.get()
-    claimed = turns._claim(comparison.pk, judge.pk)
-    assert claimed is not None
-    before = len(votes_asked(script))
-    turns.take_turn(comparison.pk, judge.pk)
-    assert len(votes_asked(script)) == before
-    # The process that had claimed it died: once its time is over, somebody else takes the turn.
-    assert (comparison.pk, judge.pk) not in set(turns.waiting())
-    Turn.objects.update(until=Turn.objects.first().since)
-    assert (comparison.pk, judge.pk) in set(turns.waiting())
-    turns.take_turn(comparison.pk, judge.pk)
-    assert comparison.votes.exists()
-
-
-def left_unanswered(researcher, script, idle_tasks) -> Campaign:
-    """Return a running campaign whose model has failed on every open comparison, and is well again."""
-    script.faults.extend([status(500)] * 500)
-    campaign = make(researcher, [by_model(budget=5)], idle_tasks, chains=8, steps=2)
+def test_a_judge_whose_log_probabilities_are_often_no_distribution_is_stopped(researcher, endpoint, script, idle_tasks):
+    """At most one in a hundred of the last two hundred replies; none of them is counted."""
+    too_much = logged("A", [{"token": "A", "logprob": -0.2}, {"token": "B", "logprob": -0.3}])
+    script.faults.extend([returns(chat_reply("A", logprobs=too_much))] * 500)
+    campaign = make(researcher, [by_model("log-probabilities", budget=2)], chains=4, steps=2)
+    stopped = campaign.judges.get()
+    assert "that are no distribution" in stopped.stopped_because
+    assert not Vote.objects.filter(preference__isnull=False).exists()
     script.faults.clear()
-    Turn.objects.all().delete()
-    Endpoint.objects.update(open_until=None, failures=0)
-    return campaign
+    turns.try_again(campaign)
+    idle_tasks()
+    campaign.refresh_from_db()
+    assert campaign.status == Campaign.Status.FINISHED
 
 
 # A sequence goes on though the transaction that asked it is undone.
@@ -145,19 +125,21 @@ UNDO = "DROP TRIGGER cuts ON campaigns_vote; DROP FUNCTION cut_the_first; DROP S
 
 @pytest.mark.skipif(site_settings.EMBEDDED, reason="SQLite has no connection to cut; see tests/support/servers.py")
 def test_replies_are_stored_once_although_the_database_was_away_when_they_came(
-    researcher, endpoint, script, idle_tasks, monkeypatch
+    researcher, endpoint, script, idle_tasks, monkeypatch, eventually
 ):
     publish = publishing.publish
     # Nobody but this test takes turns.
     monkeypatch.setattr(publishing, "publish", lambda hint: None if hint.task.endswith(".judge") else publish(hint))
-    campaign = make(researcher, [by_model(budget=1)], idle_tasks, chains=1)
+    campaign = make(researcher, [by_model(budget=1)], chains=1)
     comparison = Comparison.objects.get(chain__campaign=campaign, verdict__isnull=True)
-    before = len(votes_asked(script))
+    before, asks = len(votes_asked(script)), asker.Asker()
     with connection.cursor() as cursor:
         cursor.execute(CUT_THE_FIRST)
     try:
-        turns.take_turn(comparison.pk, campaign.judges.get().pk)
+        asks.offer(comparison.pk, campaign.judges.get().pk)
+        eventually(comparison.votes.exists)
     finally:
+        asks.end()
         with connection.cursor() as cursor:
             cursor.execute(UNDO)
     assert len(votes_asked(script)) - before == 1
@@ -182,9 +164,9 @@ def test_the_outcome_is_the_same_and_what_came_too_late_is_kept_and_does_not_cou
 ):
     # Drawn from log-probabilities with the config's own random numbers, each of the N votes is what it is, whenever it
     # is asked for; so a rule that stops early must take every chain the same way.
-    needed = make(researcher, judges("log-probabilities"), idle_tasks)
-    at_once = make(researcher, judges("log-probabilities", all_at_once=True), idle_tasks)
-    other_seed = make(researcher, judges("log-probabilities", all_at_once=True), idle_tasks, seed=7)
+    needed = make(researcher, judges("log-probabilities"))
+    at_once = make(researcher, judges("log-probabilities", all_at_once=True))
+    other_seed = make(researcher, judges("log-probabilities", all_at_once=True), seed=7)
     assert walked(at_once) == walked(needed) != walked(other_seed)
     assert not Vote.objects.filter(judge__campaign=needed, number__isnull=True).exists()
     assert Vote.objects.filter(judge__campaign=at_once, number__isnull=True).exists()
@@ -195,7 +177,7 @@ def test_the_outcome_is_the_same_and_what_came_too_late_is_kept_and_does_not_cou
 def test_each_step_that_is_asked_costs_all_votes_and_the_page_says_how_many_were_not_needed(
     researcher, endpoint, script, idle_tasks
 ):
-    campaign = make(researcher, [by_model(budget=3, all_at_once=True)], idle_tasks)
+    campaign = make(researcher, [by_model(budget=3, all_at_once=True)])
     assert campaign.status == Campaign.Status.FINISHED
     asked = Comparison.objects.filter(chain__campaign=campaign, votes__isnull=False).distinct().count()
     assert Vote.objects.count() == 3 * asked == len(votes_asked(script))
@@ -210,11 +192,11 @@ def test_each_step_that_is_asked_costs_all_votes_and_the_page_says_how_many_were
 
 def test_both_judges_are_asked_for_all_their_votes_side_by_side(researcher, endpoint, monkeypatch, eventually):
     # Nobody takes a turn, so that what each may be asked for can be seen.
-    monkeypatch.setattr(turns, "take_turn", lambda comparison_id, judge_id: 0)
+    monkeypatch.setattr(asker, "take", lambda comparison_id, judge_id: None)
     rooms = {}
     for all_at_once in (False, True):
         source = {"all_at_once": True} if all_at_once else {}
-        campaign = make(researcher, judges("sampled", budget=4, **source), lambda: None, chains=1)
+        campaign = make(researcher, judges("sampled", budget=4, **source), chains=1)
         opened_ones = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True)
         eventually(opened_ones.exists)
         comparison = opened_ones.get()
@@ -228,21 +210,22 @@ def test_both_judges_are_asked_for_all_their_votes_side_by_side(researcher, endp
 
 
 def test_while_a_person_has_the_pair_no_more_is_asked_than_leaves_their_vote_in_time(
-    researcher, endpoint, idle_tasks, monkeypatch
+    researcher, endpoint, script, idle_tasks, monkeypatch
 ):
-    take_turn = turns.take_turn
-    monkeypatch.setattr(turns, "take_turn", lambda comparison_id, judge_id: 0)
+    take = asker.take
+    monkeypatch.setattr(asker, "take", lambda comparison_id, judge_id: None)
     people = {"question": "Which is older?", "votes": 1}
-    campaign = make(researcher, [by_model(budget=4, all_at_once=True), people], idle_tasks, chains=1, steps=6)
+    campaign = make(researcher, [by_model(budget=4, all_at_once=True), people], chains=1, steps=6)
     person = Annotator.objects.create(campaign=campaign)
     lease = leases.take(person)
     assert lease is not None
     judge = Judge.objects.get(campaign=campaign, place=0)
-    asked = take_turn(lease.comparison_id, judge.pk)
+    before = len(votes_asked(script))
+    take(lease.comparison_id, judge.pk)
     assert not Turn.objects.filter(asked__gt=0).exists()
     comparison = Comparison.objects.get(pk=lease.comparison_id)
     # What the model said cannot have decided it over the head of the person who looks at it.
     assert comparison.verdict is None
-    assert asked < 4
+    assert len(votes_asked(script)) - before < 4
     leases.answer(lease.key, person, Side.FIRST, 0)
     assert Vote.objects.get(key=lease.key).counted

@@ -10,6 +10,7 @@ Turns of several chains, or of one that was thought lost, rate the same object a
 import csv
 import io
 import time
+import uuid
 import zipfile
 from datetime import timedelta
 
@@ -22,13 +23,11 @@ import sampler
 from prefmh_web.campaigns import lifecycle, objects, tasks
 from prefmh_web.campaigns.engine import leases, transitions
 from prefmh_web.campaigns.frozen import plan_of, position_of
-from prefmh_web.campaigns.model_judges import turns
-from prefmh_web.campaigns.model_judges.frozen_judges import asked_endpoint, endpoint_now
+from prefmh_web.campaigns.model_judges import asker, turns
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Rating, State, Turn, Vote
-from prefmh_web.endpoints.accounting import tallied
-from prefmh_web.endpoints.dialects import Dialect
-from prefmh_web.endpoints.identity import Admitted
+from prefmh_web.endpoints import loop
 from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.servers import Dialect
 from tests.support.campaigns import (  # noqa: F401 - fixtures
     ONE,
     TWO,
@@ -45,6 +44,7 @@ from tests.support.campaigns import (  # noqa: F401 - fixtures
     rating_endpoint,
     rating_script,
     registered,
+    started_now,
     sweep_everything,
     table,
     vote_until_finished,
@@ -78,8 +78,7 @@ def tiny(researcher, llama_url, settings) -> Endpoint:
 
 def make_written(owner, **changes) -> Campaign:
     config = make_config(space=SPACE, kernel=KERNEL, judges=JUDGES, chains=4, steps=8) | changes
-    config = sampler.parse_config(config).model_dump(mode="json")
-    return create_draft(owner=owner, is_seed_typed=True, name="Written", config=config)
+    return create_draft(owner=owner, config=config)
 
 
 def finish_with_the_model(campaign: Campaign, idle_tasks) -> None:
@@ -98,9 +97,7 @@ def finish_with_the_model(campaign: Campaign, idle_tasks) -> None:
 def test_a_model_writes_and_models_judge_from_the_start_to_a_record_that_replays(
     researcher, tiny, idle_tasks, tmp_path
 ):
-    campaign = make_written(researcher)
-    lifecycle.start(campaign)
-    idle_tasks()
+    campaign = started_now(make_written(researcher))
     finish_with_the_model(campaign, idle_tasks)
     assert_record_is_whole(campaign)
     path = export_to(campaign, tmp_path)
@@ -115,9 +112,7 @@ def test_a_model_writes_and_models_judge_from_the_start_to_a_record_that_replays
 
 def test_where_a_model_writes_a_chain_opens_before_anybody_waits(researcher, tiny, idle_tasks, tmp_path):
     judges = [{"question": "Which is better?", "votes": 1}]
-    campaign = make_written(researcher, judges=judges, chains=1, max_chains=9, steps=3)
-    lifecycle.start(campaign)
-    idle_tasks()
+    campaign = started_now(make_written(researcher, judges=judges, chains=1, max_chains=9, steps=3))
     people = [Annotator.objects.create(campaign=campaign) for _ in range(5)]
     assert leases.take(people[0])
     # A pair for each of the four who read, and two more, since there are five people.
@@ -156,11 +151,7 @@ SPACES = {
 
 def run(owner, space: dict, kernel: dict, steps: int = 12) -> Campaign:
     """Return a campaign that four people have voted to its end."""
-    config = make_config(space=space, kernel=kernel, steps=steps)
-    campaign = create_draft(
-        owner=owner, is_seed_typed=True, name="Made", config=sampler.parse_config(config).model_dump(mode="json")
-    )
-    lifecycle.start(campaign)
+    campaign = started_now(create_draft(owner=owner, config=make_config(space=space, kernel=kernel, steps=steps)))
     annotators = [Annotator.objects.create(campaign=campaign) for _ in range(4)]
     rng = np.random.default_rng(5)
     vote_until_finished(campaign, annotators, dict.fromkeys((0, 1), lambda place: (place * 7 % 5) / 2), rng)
@@ -187,10 +178,7 @@ def test_a_campaign_makes_its_objects_and_its_record_replays(researcher, idle_ta
 
 def test_an_open_campaign_exports_only_what_the_cut_knows(researcher, idle_tasks, tmp_path):
     space, kernel = SPACES["images"]
-    config = sampler.parse_config(make_config(space=space, kernel=kernel)).model_dump(mode="json")
-    campaign = create_draft(owner=researcher, is_seed_typed=True, name="Open", config=config)
-    lifecycle.start(campaign)
-    idle_tasks()
+    campaign = started_now(create_draft(owner=researcher, config=make_config(space=space, kernel=kernel)))
     path = export_to(campaign, tmp_path)
     assert_replay_passes(path)
     with zipfile.ZipFile(path) as archive:
@@ -206,7 +194,7 @@ def test_an_open_campaign_exports_only_what_the_cut_knows(researcher, idle_tasks
 def test_a_baseline_runs_to_its_end_and_its_record_replays(
     researcher, endpoint, idle_tasks, tmp_path, client, form, questions
 ):
-    campaign = make(researcher, idle_tasks, form, questions)
+    campaign = make(researcher, form, questions)
     assert campaign.status == Campaign.Status.FINISHED
     assert not Vote.objects.exists()
     assert_record_is_whole(campaign)
@@ -223,9 +211,7 @@ def test_a_baseline_runs_to_its_end_and_its_record_replays(
 def test_the_state_of_a_chain_is_rated_once_however_long_it_stays(researcher, endpoint, script, idle_tasks):
     # Of this form, that a state with the better rating stays for a while is as good as certain.
     config = rated_config("power", ONE, space={"kind": "texts", "scenarios": [3]}, kernel={"kind": "suffix"})
-    campaign = create_draft(owner=researcher, is_seed_typed=True, name="Made", config=config)
-    lifecycle.start(campaign)
-    idle_tasks()
+    started_now(create_draft(owner=researcher, config=config))
     moves = sum(not step.is_identity for step in Comparison.objects.all())
     assert Comparison.objects.filter(verdict="reject").exists()
     # Each chain's start, and each proposal, three times.
@@ -236,7 +222,7 @@ def test_replies_that_are_no_rating_suspends_the_step_until_somebody_has_seen_to
     researcher, endpoint, script, idle_tasks, tmp_path
 ):
     script.faults.extend([returns(chat_reply("11"))] * 500)
-    campaign = make(researcher, idle_tasks)
+    campaign = make(researcher)
     assert {turn.is_suspended for turn in Turn.objects.all()} == {True}
     assert "11 is not between 1 and 10" in Turn.objects.first().reason
     script.faults.clear()
@@ -270,35 +256,46 @@ def waiting(researcher, endpoint, idle_tasks) -> Comparison:
     return found
 
 
+def beside(waiting: Comparison) -> Comparison:
+    """Return another chain's open comparison of the same objects."""
+    state = State.objects.get(pk=waiting.current_id)
+    return Comparison.objects.create(
+        chain=Chain.objects.create(campaign=state.campaign, place=1, start=state, head=state, length=5),
+        chain_campaign=state.campaign, chain_place=1, step=1, current=state, proposal=waiting.proposal, log_r0=0,
+        uniform=0.5,
+    )  # fmt: skip
+
+
 def test_the_same_turn_taken_twice_rates_nothing_twice(waiting, script):
     judge = waiting.chain.campaign.judges.first()
     script.requests.clear()
-    claimed = turns._claim(waiting.pk, judge.pk)
-    turns.take_turn(waiting.pk, judge.pk)
+    owner = uuid.uuid4()
+    [claimed] = turns.work([], [(waiting.pk, judge.pk)], owner)
+    asker.take(waiting.pk, judge.pk)
     assert script.requests == []
     # Both come back, the one that was thought lost as well.
     Turn.objects.all().delete()
     state = claimed.asking.state
-    rate(claimed)
+    turns.work([loop.run(asker.answered(claimed))], [], owner)
     first = dict(Rating.objects.filter(state=state, judge=judge).values_list("slot", "value"))
-    rate(claimed)
+    turns.work([loop.run(asker.answered(claimed))], [], owner)
     assert len(first) == judge.max_votes
     assert dict(Rating.objects.filter(state=state, judge=judge).values_list("slot", "value")) == first
 
 
 def test_the_reason_why_a_turn_rests_stays_while_another_chain_rates_its_object(waiting):
     judge = waiting.chain.campaign.judges.first()
-    state = State.objects.get(pk=waiting.current_id)
-    soon = timezone.now() + timedelta(minutes=1)
-    other = Comparison.objects.create(
-        chain=Chain.objects.create(campaign=state.campaign, place=1, start=state, head=state, length=5),
-        chain_campaign=state.campaign, chain_place=1, step=1, current=state, proposal=waiting.proposal, log_r0=0,
-        uniform=0.5,
-    )  # fmt: skip
-    Turn.objects.create(comparison=other, judge=judge, asked=1, state=state, until=soon)
+    other, soon = beside(waiting), timezone.now() + timedelta(minutes=1)
+    Turn.objects.create(comparison=other, judge=judge, asked=1, state=other.current, until=soon)
     Turn.objects.create(comparison=waiting, judge=judge, asked=0, until=timezone.now(), reason="E: down")
-    turns.take_turn(waiting.pk, judge.pk)
+    asker.take(waiting.pk, judge.pk)
     assert Turn.objects.get(comparison=waiting).reason == "E: down"
+
+
+def test_turns_that_are_claimed_together_rate_an_object_once(waiting):
+    judge = waiting.chain.campaign.judges.first()
+    taken = turns.work([], [(waiting.pk, judge.pk), (beside(waiting).pk, judge.pk)], uuid.uuid4())
+    assert [each.asking.state.pk for each in taken] == [waiting.current_id]
 
 
 def test_an_object_whose_ratings_come_between_two_statements_is_not_rated_again(waiting):
@@ -319,17 +316,9 @@ def test_an_object_whose_ratings_come_between_two_statements_is_not_rated_again(
         return execute(sql, *arguments)
 
     with connection.execute_wrapper(bring_ratings_first):
-        claimed = turns._claim(waiting.pk, judge.pk)
+        [claimed] = turns.work([], [(waiting.pk, judge.pk)], uuid.uuid4())
     assert brought
     assert claimed.asking.state.pk == waiting.proposal_id
-
-
-def rate(taken) -> None:
-    admitted = Admitted()
-    judge = taken.asking.judge
-    with tallied() as tally:
-        answers = taken.kind.ask(taken.asking, asked_endpoint(judge, endpoint_now(judge)), admitted)
-    turns._store(taken, answers, admitted, {}, tally)
 
 
 def test_a_step_whose_last_rating_another_chain_brought_is_decided_by_the_sweep(waiting, idle_tasks, script):
@@ -342,6 +331,6 @@ def test_a_step_whose_last_rating_another_chain_brought_is_decided_by_the_sweep(
     # Seen from outside in that moment, it is open, and no difference.
     assert waiting.verdict is None
     assert (waiting.pk, judges[0].pk) in set(turns.waiting())
-    turns.take_turn(waiting.pk, judges[0].pk)
+    asker.take(waiting.pk, judges[0].pk)
     waiting.refresh_from_db()
     assert waiting.verdict

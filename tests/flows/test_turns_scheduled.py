@@ -1,21 +1,28 @@
-"""Turns in one process: as many as the endpoint serves, campaigns in turn, none lost or taken twice."""
+"""Turns that a process takes by itself: as many as the endpoint serves, campaigns in turn, none lost or taken twice."""
 
+import logging
 import threading
-import time
+import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 
 import pytest
+from django.db import OperationalError, connections
+from django.utils import timezone
 
-import sampler
-from prefmh_web.campaigns.model_judges.scheduling import Scheduler
-from prefmh_web.campaigns.models import Campaign, Vote
-from prefmh_web.endpoints.gates import Gates
-from prefmh_web.endpoints.models import Usage
+from prefmh_web.campaigns import tasks
+from prefmh_web.campaigns.engine import transitions
+from prefmh_web.campaigns.model_judges import asker as asking
+from prefmh_web.campaigns.model_judges import turns
+from prefmh_web.campaigns.model_judges.asker import Asker, answered
+from prefmh_web.campaigns.models import Campaign, Comparison, Turn, Vote
+from prefmh_web.endpoints import loop
+from prefmh_web.endpoints.models import Endpoint, Usage
 from prefmh_web.transport import publishing
-from tests.support.campaigns import TEXTS, assert_record_is_whole, make_campaign, make_config, registered
+from tests.support.campaigns import SCORES, assert_record_is_whole, make_campaign, make_config, registered
 from tests.support.models import KnownJudge, Script, is_vote, scripted_server
 
-JUDGE_TASK = "prefmh_web.campaigns.tasks.judge"
 QUESTIONS = ("Which is darker?", "Which is calmer?")
 AT_ONCE = 4
 
@@ -24,10 +31,11 @@ class Slow:
     """Answers votes after a while, and remembers which question each was about and how many there were at once."""
 
     def __init__(self) -> None:
-        scores = {line.rsplit(",", 1)[0]: place / 4 for place, line in enumerate(TEXTS.splitlines()[1:])}
-        self._judge, self._lock = KnownJudge(scores), threading.Lock()
+        self._judge, self._lock = KnownJudge(SCORES), threading.Lock()
         self.asked: list[str] = []
         self.most = self._now = 0
+        # Once it is set, nothing is answered before it is cleared.
+        self.stops = threading.Event()
 
     def __call__(self, body: dict) -> dict:
         if not is_vote(body):
@@ -36,7 +44,9 @@ class Slow:
             self.asked += [question for question in QUESTIONS if question in str(body["messages"])]
             self._now += 1
             self.most = max(self.most, self._now)
-        time.sleep(0.05)
+        threading.Event().wait(0.05)
+        while self.stops.is_set():
+            threading.Event().wait(0.02)
         with self._lock:
             self._now -= 1
         return self._judge(body)
@@ -55,27 +65,46 @@ def script(slow, settings, researcher) -> Iterator[Script]:
 
 
 @pytest.fixture
-def scheduler(script, monkeypatch) -> Iterator[Scheduler]:
-    """One whose turns bring their own successors; nobody else takes any."""
-    gates = Gates()
-    scheduler = Scheduler(16, gates)
+def quiet(script, monkeypatch) -> None:
+    """No hint of a turn arrives."""
     publish = publishing.publish
-    monkeypatch.setattr(
-        publishing,
-        "publish",
-        lambda hint: scheduler.offer(*hint.arguments) if hint.task == JUDGE_TASK else publish(hint),
-    )
-    yield scheduler
-    scheduler.end()
-    gates.end()
+    monkeypatch.setattr(publishing, "publish", lambda hint: hint.task == asking.TASK or publish(hint))
+
+
+@pytest.fixture
+def make_asker(slow, script, monkeypatch) -> Iterator[Callable[[], Asker]]:
+    """Let this process take turns by itself, as often as it is called; the last one's turns bring their successors."""
+    made: list[Asker] = []
+    publish = publishing.publish
+
+    def begin() -> Asker:
+        made.append(Asker())
+        return made[-1]
+
+    def published(hint: publishing.Hint) -> None:
+        if hint.task != asking.TASK or not made:
+            publish(hint)
+        else:
+            made[-1].offer(*hint.arguments)
+
+    monkeypatch.setattr(publishing, "publish", published)
+    yield begin
+    slow.stops.clear()
+    for each in made:
+        each.end()
+
+
+@pytest.fixture
+def asker(make_asker) -> Asker:
+    return make_asker()
 
 
 @pytest.fixture
 def make(researcher, script) -> Callable[..., Campaign]:
-    def make(question: str, **changes) -> Campaign:
+    def make(question: str = QUESTIONS[0], **changes) -> Campaign:
         source = {"kind": "model", "endpoint": "A model", "votes": "sampled"}
         config = make_config(judges=[{"question": question, "votes": 2, "source": source}], **changes)
-        return make_campaign(researcher, config=sampler.parse_config(config).model_dump(mode="json"))
+        return make_campaign(researcher, config=config)
 
     return make
 
@@ -86,20 +115,30 @@ def finished(*campaigns: Campaign) -> bool:
     )
 
 
-def test_campaigns_are_finished_within_the_endpoints_limit_and_each_vote_is_asked_for_once(
-    scheduler, make, slow, script, eventually
-):
-    campaign = make(QUESTIONS[0], chains=8, steps=4)
-    eventually(lambda: finished(campaign), 60)
+def wanted_of(campaign: Campaign) -> list[turns.Wanted]:
+    """Return the turns of the open comparisons of a campaign."""
+    judge = campaign.judges.get().pk
+    return [(opened.pk, judge) for opened in Comparison.objects.filter(chain__campaign=campaign, verdict=None)]
+
+
+def assert_each_vote_was_asked_for_once(slow: Slow, campaign: Campaign) -> None:
     votes = Vote.objects.filter(judge__campaign=campaign)
-    assert 1 < slow.most <= AT_ONCE
     assert len(slow.asked) == votes.count() == votes.values("comparison", "slot").distinct().count()
     assert_record_is_whole(campaign)
+
+
+def test_campaigns_are_finished_within_the_endpoints_limit_and_each_vote_is_asked_for_once(
+    asker, make, slow, eventually
+):
+    campaign = make(chains=8, steps=4)
+    eventually(lambda: finished(campaign), 60)
+    assert 1 < slow.most <= AT_ONCE
+    assert_each_vote_was_asked_for_once(slow, campaign)
     # What was counted in memory is written.
     eventually(lambda: Usage.objects.get().answered >= len(slow.asked))
 
 
-def test_a_campaign_that_comes_later_does_not_wait_for_all_turns_of_the_one_before(scheduler, make, slow, eventually):
+def test_a_campaign_that_comes_later_does_not_wait_for_all_turns_of_the_one_before(asker, make, slow, eventually):
     make(QUESTIONS[0], chains=30, steps=50)
     eventually(lambda: len(slow.asked) > 10)
     later = make(QUESTIONS[1], chains=30, steps=50)
@@ -110,3 +149,138 @@ def test_a_campaign_that_comes_later_does_not_wait_for_all_turns_of_the_one_befo
     assert 40 / 2 - 6 <= slow.asked[begin : begin + 40].count(QUESTIONS[1]) <= 40 / 2 + 6
     assert later.chains.exists()
     Campaign.objects.update(status="paused")
+
+
+def test_turns_are_claimed_only_as_their_server_has_room(asker, make, slow, eventually):
+    slow.stops.set()
+    campaign = make(chains=12, steps=2)
+    # It is guessed how many votes the next turn wants: one place may be left.
+    eventually(lambda: slow._now >= AT_ONCE - 1)
+    claimed = Turn.objects.filter(asked__gt=0)
+    # The others wait in memory, and anybody may take them.
+    assert sum(turn.asked for turn in claimed) <= AT_ONCE
+    assert len(set(turns.waiting())) == 12 - claimed.count()
+    slow.stops.clear()
+    eventually(lambda: finished(campaign), 60)
+    assert_each_vote_was_asked_for_once(slow, campaign)
+
+
+def test_the_same_turn_given_again_and_again_is_asked_once(asker, make, slow, eventually):
+    slow.stops.set()
+    campaign = make(chains=3, steps=1)
+    eventually(lambda: slow._now)
+    for _ in range(5):
+        for wanted in wanted_of(campaign):
+            assert asker.offer(*wanted)
+    slow.stops.clear()
+    eventually(lambda: finished(campaign), 60)
+    assert_each_vote_was_asked_for_once(slow, campaign)
+
+
+def test_two_processes_that_are_given_the_same_turns_store_no_vote_twice(make_asker, make, slow, eventually):
+    first, second = make_asker(), make_asker()
+    campaign = make(chains=8, steps=4)
+
+    def ended() -> bool:
+        for wanted in wanted_of(campaign):
+            first.offer(*wanted)
+            second.offer(*wanted)
+        return finished(campaign)
+
+    eventually(ended, 60)
+    assert_each_vote_was_asked_for_once(slow, campaign)
+
+
+def test_what_comes_after_somebody_else_took_the_turn_is_stored_once(quiet, make, slow):
+    campaign = make(chains=1, steps=1)
+    [wanted] = wanted_of(campaign)
+    first, second = uuid.uuid4(), uuid.uuid4()
+    [late] = turns.work([], [wanted], first)
+    # Its process stood still until its claim was over.
+    Turn.objects.update(until=timezone.now() - timedelta(seconds=1))
+    [taken] = turns.work([], [wanted], second)
+    answers = [loop.run(answered(each)) for each in (late, taken)]
+    turns.work(answers[:1], [], first)
+    stored = set(Vote.objects.values_list("key", "chosen_side"))
+    turns.work(answers[1:], [], second)
+    assert set(Vote.objects.values_list("key", "chosen_side")) == stored
+    assert Counter(Vote.objects.values_list("slot", flat=True)).most_common(1)[0][1] == 1
+    assert_record_is_whole(campaign)
+
+
+def test_a_defect_in_one_turn_costs_that_turn_alone(asker, make, slow, eventually, monkeypatch, caplog):
+    cast, broken = transitions.cast_votes, []
+
+    def cast_votes(comparison, ballots, seen):
+        if comparison.pk == broken[0]:
+            raise RuntimeError("a defect")
+        return cast(comparison, ballots, seen)
+
+    slow.stops.set()
+    campaign = make(chains=6, steps=1)
+    broken.append(wanted_of(campaign)[0][0])
+    monkeypatch.setattr(transitions, "cast_votes", cast_votes)
+    slow.stops.clear()
+    with caplog.at_level(logging.ERROR):
+        eventually(lambda: [comparison for comparison, _ in wanted_of(campaign)] == broken)
+        eventually(lambda: "a turn failed" in caplog.text)
+    assert not Vote.objects.filter(comparison=broken[0]).exists()
+    # Once it is mended, and the claim has run out, the sweep brings it back.
+    monkeypatch.setattr(transitions, "cast_votes", cast)
+    Turn.objects.update(until=timezone.now())
+    tasks.judge_whatever_waits()
+    eventually(lambda: finished(campaign))
+    assert_record_is_whole(campaign)
+
+
+def test_an_answer_survives_a_database_that_is_away_for_a_moment(asker, make, slow, eventually, monkeypatch):
+    slow.stops.set()
+    campaign = make(chains=2, steps=1)
+    eventually(lambda: slow._now)
+    work, refused = turns.work, []
+
+    def away(answered, wanted, owner):
+        # The connection is lost with all that has been done in it, three times.
+        if answered and len(refused) < 3:
+            refused.append(answered)
+            connections.close_all()
+            raise OperationalError("the database is away")
+        return work(answered, wanted, owner)
+
+    monkeypatch.setattr(turns, "work", away)
+    slow.stops.clear()
+    eventually(lambda: finished(campaign))
+    assert len(refused) == 3
+    assert_each_vote_was_asked_for_once(slow, campaign)
+
+
+def test_where_a_minute_is_limited_no_turn_is_claimed_that_it_has_no_room_for(quiet, make, slow, eventually):
+    campaign = make(chains=12, steps=2)
+    Endpoint.objects.update(requests_a_minute=5)
+    asker = Asker()
+    try:
+        for wanted in wanted_of(campaign):
+            assert asker.offer(*wanted)
+        eventually(lambda: len(slow.asked) >= 4 and not Turn.objects.exists())
+    finally:
+        asker.end()
+    # Nor does one rest that was claimed in vain.
+    assert not Turn.objects.exists()
+    assert len(slow.asked) == Vote.objects.count() <= 5
+
+
+def test_after_a_start_what_others_have_reserved_counts_as_sent_in_this_minute(quiet, make, slow, eventually):
+    campaign = make(chains=12, steps=2)
+    Endpoint.objects.update(requests_a_minute=6)
+    wanted = wanted_of(campaign)
+    # By a process that was killed.
+    held = sum(len(taken.asking.slots) for taken in turns.work([], wanted[:2], uuid.uuid4()))
+    asker = Asker()
+    try:
+        for each in wanted[2:]:
+            assert asker.offer(*each)
+        # It is guessed that a turn wants two votes: one request may be left.
+        eventually(lambda: len(slow.asked) >= 6 - held - 1)
+    finally:
+        asker.end()
+    assert len(slow.asked) <= 6 - held

@@ -36,8 +36,8 @@ QUALITY = "print(0.05 + 0.9 * (sum(map(ord, told['content'])) % 101) / 100, flus
 
 
 def started(owner, config: dict, **fields) -> Campaign:
-    made = sampler.parse_config({"version": 1, "judges": [], "chains": 2, "seed": 7} | config).model_dump(mode="json")
-    campaign = create_draft(owner=owner, is_seed_typed=True, name="Made", config=made, **fields)
+    config = {"version": 1, "judges": [], "chains": 2, "seed": 7} | config
+    campaign = create_draft(owner=owner, config=config, **fields)
     lifecycle.start(campaign)
     return campaign
 

@@ -10,15 +10,19 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-import sampler
-from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Comparison, Event, Lease, Vote
 from tests.flows.test_browser import join
 from tests.flows.test_browser import open_page as open_page
 from tests.flows.test_context import config_of
 from tests.support import campaigns
-from tests.support.campaigns import create_draft, invitation_path, make_campaign, make_config, wait_until_idle
+from tests.support.campaigns import (
+    create_draft,
+    invitation_path,
+    make_campaign,
+    make_config,
+    started_now,
+)
 from tests.support.installations import lease_on, press_and_wait
 
 pytestmark = pytest.mark.browser
@@ -68,11 +72,7 @@ def molecules(researcher):
 @pytest.fixture
 def images(researcher):
     config = make_config(version=1, space={"kind": "images"}, kernel={"kind": "independent"}, judges=ONE_VOTE)
-    described = sampler.parse_config(config).model_dump(mode="json")
-    campaign = create_draft(owner=researcher, is_seed_typed=True, name="Patterns", config=described)
-    lifecycle.start(campaign)
-    wait_until_idle()
-    return campaign
+    return started_now(create_draft(owner=researcher, config=config))
 
 
 def settled(page: Page) -> Page:

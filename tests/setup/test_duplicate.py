@@ -4,13 +4,12 @@ import pytest
 from django.urls import reverse
 
 import sampler
-from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.setup import apply
 from prefmh_web.setup.apply import duplicate
 from prefmh_web.setup.files import config_of, file_of
-from tests.support.campaigns import SETUPS, make_draft, wait_until_idle
+from tests.support.campaigns import SETUPS, make_draft, started_now, wait_until_idle
 
 
 def copied(campaign, owner) -> Campaign:
@@ -78,8 +77,7 @@ def test_a_pilot_has_the_config_of_its_campaign_but_for_its_size(name, researche
     assert after.model_dump(exclude=same) == before.model_dump(exclude=same)
     recruitment = found.config.study
     assert (recruitment.places, recruitment.votes_each, recruitment.budget) == (4, 12, None)
-    lifecycle.start(found)
-    wait_until_idle()
+    started_now(found)
     campaign.refresh_from_db()
     assert campaign.is_draft
 

@@ -71,8 +71,9 @@ from prefmh_web.demo.voters import Voter
 from prefmh_web.embedded import serving, tasks
 from prefmh_web.embedded.serving import Clock, server
 from prefmh_web.embedded.tasks import THREADS
-from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.servers import Dialect
+from prefmh_web.endpoints.truth import plainness
 from prefmh_web.participants import completion, consent
 from prefmh_web.participants.models import Check, Participation
 from prefmh_web.setup import apply, files
@@ -425,6 +426,8 @@ TEXTS = "text,weight\n" + "".join(
 )
 LINES = [line.rsplit(",", 1)[0] for line in TEXTS.splitlines()[1:]]
 """The texts themselves."""
+SCORES = {line: place / 4 for place, line in enumerate(LINES)}
+"""What a model thinks of them."""
 
 
 PICTURES = archive({f"{number}.png": picture((number * 20, 90, 30)) for number in range(4)})
@@ -523,9 +526,14 @@ def make_campaign(owner, **options) -> Campaign:
 
 def start_campaign(owner, **options) -> Campaign:
     """Return the same, made and started now, so that this process remembers all that a start leaves in memory."""
-    campaign = make_draft(owner, **options)
+    return started_now(make_draft(owner, **options))
+
+
+def started_now(campaign: Campaign) -> Campaign:
+    """Start a draft, let all tasks come to rest, and return the campaign as it is then."""
     lifecycle.start(campaign)
     wait_until_idle()
+    campaign.refresh_from_db()
     return campaign
 
 
@@ -709,12 +717,19 @@ def rating_script() -> Iterator[Script]:
         yield script
 
 
+# What *Test* keeps of a server whose votes are what it tells.
+TRUE_LAW = {"requests": 1, "fields": [{"field": "truth", "effect": "obeyed", "evidence": "as often as it tells"}]}
+
+
 def registered(owner, url: str, settings, name: str = "A model", **fields) -> Endpoint:
-    """Return an endpoint for a server on this machine, which may be called."""
+    """Return an endpoint for a server on this machine, which may be called; *Test* has seen that its law is true."""
     settings.ENDPOINT_ALLOWED_HOSTS = ["127.0.0.1"]
     settings.ENDPOINT_ALLOW_PRIVATE = ["127.0.0.0/8"]
-    fields = {"model": "tiny", "dialect": Dialect.VLLM} | fields
-    return Endpoint.objects.create(owner=owner, name=name, base_url=url, **fields)
+    fields = {"model": "tiny", "dialect": Dialect.VLLM, "profile": TRUE_LAW} | fields
+    made = Endpoint(owner=owner, name=name, base_url=url, **fields)
+    made.samples_plainly, made.sampling_words = plainness(made)
+    made.save()
+    return made
 
 
 @pytest.fixture(name="endpoint")
@@ -725,16 +740,11 @@ def rating_endpoint(researcher, script, settings) -> Endpoint:
 def rated_config(form: str = "separate", questions=TWO, **changes) -> dict:
     source = {"kind": "model", "endpoint": "A model", "temperature": 0.7}
     judges = [{"question": question, "votes": budget, "source": source} for question, budget in questions]
-    config = make_config(judges=judges, rule={"kind": "pointwise", "form": form}, chains=2, steps=10) | changes
-    return sampler.parse_config(config).model_dump(mode="json")
+    return make_config(judges=judges, rule={"kind": "pointwise", "form": form}, chains=2, steps=10) | changes
 
 
-def make(owner, idle_tasks, *args, **changes) -> Campaign:
-    campaign = make_draft(owner, config=rated_config(*args, **changes))
-    lifecycle.start(campaign)
-    idle_tasks()
-    campaign.refresh_from_db()
-    return campaign
+def make(owner, *args, **changes) -> Campaign:
+    return start_campaign(owner, config=rated_config(*args, **changes))
 
 
 def finish(campaign: Campaign, idle_tasks) -> None:
@@ -790,9 +800,7 @@ def recruited_campaign(owner, recruiter: str = "prolific", excluded: tuple[Campa
     def make() -> Campaign:
         campaign = make_draft(owner, **options)
         set_study(campaign, fields, excluded)
-        lifecycle.start(campaign)
-        wait_until_idle()
-        return campaign
+        return started_now(campaign)
 
     return copied(owner, (fields, options), make)
 
@@ -890,11 +898,10 @@ _PAIR = {"first": "CCO", "second": "CCN", "answer": "first", "if_wrong": "Yes: a
 
 
 def _draft(owner, config: dict, file: bytes | None = None, filename: str = "", **fields) -> Campaign:
-    parsed = sampler.parse_config(config).model_dump(mode="json")
     content = None if file is None else ContentFile(file, filename)
     made = create_draft(
         owner=owner,
-        config=parsed,
+        config=config,
         file=content,
         filename=filename,
         **{"name": "A setup", "is_seed_typed": False} | fields,
@@ -1022,8 +1029,7 @@ def ratings(owner) -> Campaign:
 def started(owner) -> Campaign:
     """A campaign that runs and was extended."""
     made = _draft(owner, make_config(), TEXTS.encode(), "texts.csv", name="An earlier one")
-    lifecycle.start(made)
-    wait_until_idle()
+    started_now(made)
     changes.extend(made, 25)
     wait_until_idle()
     return made
@@ -1031,9 +1037,7 @@ def started(owner) -> Campaign:
 
 def finished(owner) -> Campaign:
     """A panel that has ended, whose scorers hold those of its rule."""
-    made = panel(owner)
-    lifecycle.start(made)
-    wait_until_idle()
+    made = started_now(panel(owner))
     lifecycle.finish_now(made)
     made.refresh_from_db()
     return made
@@ -1548,7 +1552,7 @@ def _owner(script: Script):
     make_researcher(owner)
     # One request at a time, so that replies come in the order in which they are asked for.
     fields = {"base_url": script.url, "model": "checksum", "dialect": Dialect.VLLM, "concurrency": 1}
-    endpoint = Endpoint(owner=owner, name=MODEL, **fields)
+    endpoint = Endpoint(owner=owner, name=MODEL, profile=TRUE_LAW, samples_plainly=True, **fields)
     endpoint.full_clean()
     endpoint.save()
     return owner
@@ -1571,8 +1575,7 @@ def _finished(case: Case, owner) -> Campaign:
 def _started(case: Case, owner) -> Campaign:
     filename, content = case.file or ("", b"")
     file = ContentFile(content, filename) if case.file else None
-    config = sampler.parse_config(case.config()).model_dump(mode="json")
-    made = create_draft(owner=owner, is_seed_typed=True, name="Example", config=config, file=file, filename=filename)
+    made = create_draft(owner=owner, name="Example", config=case.config(), file=file, filename=filename)
     wait_until_idle()
     # What was read of the file is on the campaign's row of another process, as it were.
     campaign = Campaign.objects.get(pk=made.pk)

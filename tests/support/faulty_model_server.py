@@ -1,26 +1,26 @@
-"""Model servers in a process of their own, each with a plan of what goes wrong; they log all that they are asked.
+"""Model servers in a process of their own, each with a plan of what goes wrong; they count all that they are asked.
 
-    python -m tests.support.faulty_model_server --port 9000 --log FILE --plans '{"ill": {"faults": [{"kind": "hang"}]}}'
+    python -m tests.support.faulty_model_server --port 9000 --plans '{"ill": {"faults": [{"kind": "hang"}]}}'
 
 Each plan is a server of its own below its name: `http://127.0.0.1:9000/ill/v1`. It speaks like vLLM, and its votes are
 those of a `KnownJudge`, drawn with the request's seed. A fault strikes votes, and spares the test of the endpoint.
 
-The log has a line of JSON for each request for a vote that arrived, was answered or failed (`status` 0 where no reply
-came to its end), or whose client left. `GET /figures` tells for each server what is under way and was answered.
+`GET /figures` tells for each server how many requests for a vote arrived, met a fault (`struck`), are under way (`now`;
+`most` is the most that there were), were answered, or were refused because there were too many.
 """
 
 import argparse
 import asyncio
 import contextlib
 import json
+import math
 import socket
 import struct
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from tests.support.models import KnownJudge, anything_else, is_vote
 
@@ -95,18 +95,17 @@ class Server:
     """The server of one plan.
 
     Args:
-        plan: `latency_s` of a vote, `scores` of the objects, `lean`, the `model` that it says it is, and its `faults`,
-            each after the one before.
-        log: writes down what happens, with the number of the request.
+        plan: `latency_s` of a vote, how many it answers `at_once`, `scores` of the objects, `lean`, the `model` that it
+            says it is, and its `faults`, each after the one before.
     """
 
-    def __init__(self, plan: dict[str, Any], log: Callable[..., None]) -> None:
+    def __init__(self, plan: dict[str, Any]) -> None:
         self._latency_s = float(plan.get("latency_s", 0.05))
+        self._at_once = plan.get("at_once", math.inf)
         self._judge = KnownJudge(plan.get("scores", {}), plan.get("lean", 0.0))
         self._model = plan.get("model", "m")
         self._faults = [Fault(**fault) for fault in plan.get("faults", ())]
         self._began: float | None = None
-        self._log = log
         self.count: Counter[str] = Counter()
 
     async def post(self, connection: Connection, body: dict[str, Any]) -> None:
@@ -114,16 +113,20 @@ class Server:
         if not is_vote(body):
             await connection.send(200, self._reply(body))
             return
+        if self.count["now"] >= self._at_once:
+            self.count["refused"] += 1
+            await connection.send(429, {"error": "too many requests at once"})
+            return
         self.count["arrived"] += 1
-        number, fault = self.count["arrived"], self._fault()
-        self._log("arrived", number, fault=fault.kind if fault else "")
+        fault = self._fault()
+        self.count["struck"] += fault is not None
         self.count["now"] += 1
+        self.count["most"] = max(self.count["most"], self.count["now"])
         try:
             status = await self._faulty(connection, fault, body) if fault else await self._well(connection, body)
         finally:
             self.count["now"] -= 1
         self.count["answered"] += status == 200
-        self._log("ended", number, status=status, fault=fault.kind if fault else "")
 
     async def _well(self, connection: Connection, body: dict[str, Any]) -> int:
         """Answer a vote; return 200, or 0 if the client has left."""
@@ -190,18 +193,10 @@ class Servers:
 
     Args:
         plans: by name.
-        log: a line for each thing that happens.
     """
 
-    def __init__(self, plans: dict[str, dict[str, Any]], log: TextIO) -> None:
-        def logged(name: str) -> Callable[..., None]:
-            def write(what: str, number: int, **more: object) -> None:
-                event = {"at": time.time(), "server": name, "what": what, "request": number, **more}
-                log.write(json.dumps(event) + "\n")
-
-            return write
-
-        self._servers = {name: Server(plan, logged(name)) for name, plan in plans.items()}
+    def __init__(self, plans: dict[str, dict[str, Any]]) -> None:
+        self._servers = {name: Server(plan) for name, plan in plans.items()}
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer the requests of one connection."""
@@ -226,16 +221,14 @@ class Servers:
             await connection.send(404, {"error": "not found"})
 
 
-async def _main(port: int, log: Path, plans: dict[str, dict[str, Any]]) -> None:
-    with log.open("a", buffering=1) as file:
-        server = await asyncio.start_server(Servers(plans, file).serve, "127.0.0.1", port, backlog=1024)
-        await server.serve_forever()
+async def _main(port: int, plans: dict[str, dict[str, Any]]) -> None:
+    server = await asyncio.start_server(Servers(plans).serve, "127.0.0.1", port, backlog=1024)
+    await server.serve_forever()
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--log", type=Path, required=True)
     parser.add_argument("--plans", type=json.loads, required=True)
     arguments = parser.parse_args()
-    asyncio.run(_main(arguments.port, arguments.log, arguments.plans))
+    asyncio.run(_main(arguments.port, arguments.plans))

@@ -20,15 +20,12 @@ def _make(configs: list[dict], start: bool) -> list[tuple[int, str]]:
 
 
 def _started(owner, config: dict):
-    import sampler
     from prefmh_web.campaigns import lifecycle
     from tests.support.campaigns import create_draft, make_campaign
 
     if config["space"]["kind"] == "catalog":
         return make_campaign(owner, config=config)
-    campaign = create_draft(
-        owner=owner, is_seed_typed=True, name="Made", config=sampler.parse_config(config).model_dump(mode="json")
-    )
+    campaign = create_draft(owner=owner, config=config)
     lifecycle.start(campaign)
     return campaign
 
@@ -46,6 +43,26 @@ def _study(config: dict, recruitment: dict) -> tuple[int, str]:
     protocol = WHOLE | {"questions": before, "check_share": 0.5, "checks_may_fail": 0}
     study = recruited_campaign(owner, config=make_config(**config), consent=TEXT, protocol=protocol, **recruitment)
     return study.pk, invitation_path(study)
+
+
+def _crowd(people: int, texts: int, config: dict) -> tuple[str, list[str]]:
+    """Start a campaign, and let people join it; return its invitation's path and the keys of their sessions."""
+    from django.contrib.auth import get_user_model
+    from django.contrib.sessions.backends.db import SessionStore
+
+    from prefmh_web.annotate import admission
+    from prefmh_web.campaigns import lifecycle
+    from tests.support.campaigns import make_config, make_draft
+
+    owner = get_user_model().objects.create(username="ada")
+    lines = [f"On day {day} the sea was grey and nobody came to the house.\n" for day in range(texts)]
+    campaign = make_draft(owner, file="text\n" + "".join(lines), config=make_config(steps=5000, **config))
+    lifecycle.start(campaign)
+    invitation, sessions = campaign.invitations.get(), [SessionStore() for _ in range(people)]
+    for session in sessions:
+        admission.join(session, invitation)
+        session.save()
+    return invitation.get_absolute_url(), [session.session_key for session in sessions]
 
 
 def _check(folder: Path, campaigns: list[int]) -> None:
@@ -85,6 +102,8 @@ def _main(wanted: str, *arguments: str) -> None:
     django.setup()
     if wanted == "make":
         print(json.dumps(_make(json.loads(arguments[0]), "start" in arguments)))
+    elif wanted == "crowd":
+        print(json.dumps(_crowd(*json.loads(arguments[0]))))
     elif wanted == "study":
         print(json.dumps(_study(*json.loads(arguments[0]))))
     elif wanted == "start":

@@ -413,10 +413,10 @@ class Processes:
         environment = {**self.environment, "DATABASE_POOL_SIZE": "5"}
         return self._process(name, [*command, "--ws-max-size", "65536"], environment, **options)
 
-    def judges(self, calls: int = 64) -> Process:
+    def judges(self) -> Process:
         """Return a process that asks model servers, not started yet."""
         environment = {**self.environment, "DATABASE_POOL_SIZE": "4"}
-        return self._process("judges", ["manage.py", "judges", "--calls", str(calls)], environment)
+        return self._process("judges", ["manage.py", "judges"], environment)
 
     def celery(self, kind: str, *options: str, name: str = "") -> Process:
         return self._process(name or kind, ["-m", "celery", "-A", "prefmh_web", kind, *options], self.environment)
@@ -678,7 +678,9 @@ from prefmh_web.endpoints.models import Endpoint
 owner = User.objects.create(username="researcher")
 url, dialect, *names = sys.argv[1:]
 for name in names:
-    Endpoint.objects.create(owner=owner, name=name, base_url=url, model=name, dialect=dialect)
+    tested = {"fields": [{"field": "truth", "effect": "obeyed", "evidence": ""}]}
+    fields = {"model": name, "dialect": dialect, "profile": tested, "samples_plainly": True}
+    Endpoint.objects.create(owner=owner, name=name, base_url=url, **fields)
 """
 ROLES = ("writer", "judge", "evaluator")
 
@@ -1058,7 +1060,6 @@ def end_claims(path: Path) -> None:
         for table, columns in CLAIMS.items():
             for column in columns:
                 database.execute(f"UPDATE {table} SET {column} = datetime({column}, '-1 hour')")
-        database.execute("DELETE FROM endpoints_slot")
         database.commit()
 
 
@@ -1077,39 +1078,23 @@ from prefmh_web.accounts.roles import make_researcher
 owner, _ = get_user_model().objects.get_or_create(username="ada")
 make_researcher(owner)
 for fields in json.loads(sys.argv[1]):
-    Endpoint.objects.create(owner=owner, model="m", dialect="vllm", **fields)
+    tested = {"fields": [{"field": "truth", "effect": "obeyed", "evidence": ""}]}
+    Endpoint.objects.create(owner=owner, model="m", dialect="vllm", profile=tested, samples_plainly=True, **fields)
 """
-
-
-@dataclass(frozen=True)
-class Event:
-    """A line of the servers' log; `what` is arrived or ended, and `status` 0 where no reply came to its end."""
-
-    at: float
-    what: str
-    request: int
-    fault: str
-    status: int = 0
 
 
 class FaultyModels:
     """The servers of some plans, in one process.
 
     Args:
-        folder: where they write what they print and their log.
+        folder: where they write what they print.
         plans: by name; see `faulty_model_server.Server`.
     """
 
     def __init__(self, folder: Path, plans: dict[str, dict[str, Any]]) -> None:
-        self._log, self.names, self._port = folder / "asked.jsonl", list(plans), port_from(24_000)
-        # Django must be set up before it is imported.
-        from tests.support.campaigns import LINES
-
-        # Every preference between .2 and .8.
-        scores = {line: (place - 5.5) / 8 for place, line in enumerate(LINES)}
-        plans = {name: {"scores": scores} | plan for name, plan in plans.items()}
+        self.names, self._port = list(plans), port_from(24_000)
         command = [sys.executable, "-m", "tests.support.faulty_model_server", "--port", str(self._port)]
-        command += ["--log", str(self._log), "--plans", json.dumps(plans)]
+        command += ["--plans", json.dumps(plans)]
         self._process = Process("models", command, {"PATH": ""}, folder, cwd=ROOT)
 
     def start(self) -> None:
@@ -1131,22 +1116,13 @@ class FaultyModels:
         return f"http://127.0.0.1:{self._port}/{name}/v1"
 
     def count(self, name: str, what: str) -> int:
-        """Return how many votes have arrived, are `now` under way, or were answered."""
+        """Return a number of votes; see `faulty_model_server`."""
+        return self.counts(name)[what]
+
+    def counts(self, name: str) -> Counter[str]:
+        """Return the numbers of votes of all kinds."""
         found: dict[str, dict[str, int]] = httpx.get(f"http://127.0.0.1:{self._port}/figures", timeout=60).json()
-        return found[name].get(what, 0)
-
-    def events(self, name: str) -> list[Event]:
-        """Return what a server has logged, in order of time."""
-        lines = [json.loads(line) for line in self._log.read_text().splitlines()]
-        return [
-            Event(line["at"], line["what"], line["request"], line["fault"], line.get("status", 0))
-            for line in lines
-            if line["server"] == name
-        ]
-
-    def answered_since(self, name: str, at: float) -> int:
-        """Return how many votes were answered since a time."""
-        return sum(event.status == 200 and event.at >= at for event in self.events(name))
+        return Counter(found[name])
 
     def _answers(self) -> bool:
         try:
@@ -1158,35 +1134,6 @@ class FaultyModels:
 def judged_by(endpoint: str) -> dict[str, Any]:
     """Return a judge of a config."""
     return {"question": QUESTION, "votes": 3, "source": {"kind": "model", "endpoint": endpoint, "votes": "sampled"}}
-
-
-@dataclass(frozen=True)
-class Bursts:
-    """The requests that met a fault, in groups with a rest between two: their numbers, and the rests' lengths.
-
-    A rest is counted from the first failure of a group to the first request of the next one.
-    """
-
-    sizes: list[int]
-    rests_s: list[float]
-
-
-def bursts(events: list[Event], fault: str, apart_s: float) -> Bursts:
-    """Return the groups of requests that met a fault.
-
-    Args:
-        apart_s: requests that come so long after the one before begin a new group.
-    """
-    arrivals = [event for event in events if event.what == "arrived" and event.fault == fault]
-    ends = {event.request: event.at for event in events if event.what == "ended" and event.fault == fault}
-    groups: list[list[Event]] = []
-    for event in arrivals:
-        if not groups or event.at - groups[-1][-1].at > apart_s:
-            groups.append([])
-        groups[-1].append(event)
-    first_ends = [min(ends.get(event.request, event.at) for event in group) for group in groups]
-    rests = [group[0].at - end for group, end in zip(groups[1:], first_ends, strict=False)]
-    return Bursts([len(group) for group in groups], rests)
 
 
 class Desk:

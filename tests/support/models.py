@@ -27,7 +27,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints.servers import Dialect
 from prefmh_web.scorers import commands
 
 # Free ports for servers of the tests: each process looks in a range of its own, so that two do not take the same.
@@ -200,10 +200,15 @@ def wire(content: bytes) -> Fault:
     return fault
 
 
-def trickling(content: bytes, pause: float = 0.05) -> Fault:
-    """Send these bytes one by one, over and over, in place of a reply, until nobody listens."""
+# Promises a long reply, sends its beginning, and hangs up.
+cut = wire(b'HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{"choices": [')
+
+
+def trickling(content: bytes, pause: float = 0.05, head: bytes = b"") -> Fault:
+    """Send these bytes one by one, over and over, in place of a reply, until nobody listens; a head at once."""
 
     def fault(handler: BaseHTTPRequestHandler) -> None:
+        handler.wfile.write(head)
         for byte in itertools.cycle(content):
             if handler.server.script.over.wait(pause):
                 break
@@ -214,31 +219,13 @@ def trickling(content: bytes, pause: float = 0.05) -> Fault:
     return fault
 
 
-def cut(handler: BaseHTTPRequestHandler) -> None:
-    """Promise a long reply, send its beginning, and hang up."""
-    handler.send_response(200)
-    handler.send_header("Content-Length", "1000")
-    handler.end_headers()
-    handler.wfile.write(b'{"choices": [')
-    handler.wfile.flush()
-    handler.close_connection = True
-    handler.connection.shutdown(socket.SHUT_RDWR)
+# Sends a space every little while, so that no single wait is long.
+dripping = trickling(b" ", 0.1, head=b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
 
 
 def slow(handler: BaseHTTPRequestHandler) -> None:
     """Answer nothing until the end."""
     handler.server.script.over.wait()
-    handler.close_connection = True
-
-
-def dripping(handler: BaseHTTPRequestHandler) -> None:
-    """Send a space every little while, so that no single wait is long, until the end or until nobody listens."""
-    handler.send_response(200)
-    handler.send_header("Content-Length", "100000")
-    handler.end_headers()
-    while not handler.server.script.over.wait(0.1):
-        handler.wfile.write(b" ")
-        handler.wfile.flush()
     handler.close_connection = True
 
 
@@ -248,6 +235,14 @@ def chat_reply(text: str | None, **choice: object) -> dict:
         "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}, **choice}],
         "usage": {"prompt_tokens": 50, "completion_tokens": 2},
     }
+
+
+def logged(token: str, top: list[dict]) -> dict:
+    """Return the log-probabilities of a chat completion of one token: its own is that of the last listed one if it is
+    not among them.
+    """
+    own = {each["token"]: each["logprob"] for each in top}
+    return {"content": [{"token": token, "logprob": own.get(token, top[-1]["logprob"]), "top_logprobs": top}]}
 
 
 @dataclass(frozen=True)
@@ -279,7 +274,7 @@ class KnownJudge:
         weights = np.exp(np.array(list(logits.values())) / body["temperature"])
         drawn = np.random.default_rng(body["seed"]).choice(len(weights), p=weights / weights.sum())
         text = list(logits)[drawn]
-        return chat_reply(text, logprobs=top and {"content": [{"token": text, "top_logprobs": top}]})
+        return chat_reply(text, logprobs=top and logged(text, top))
 
     def is_asked_about_two(self, body: dict) -> bool:
         """Say whether a request shows two of the texts."""
@@ -295,6 +290,45 @@ class KnownJudge:
         """Return the probability of a vote for the proposal."""
         gap = self.scores[proposal] - self.scores[current] + (self.lean if proposal_first else -self.lean)
         return 1 / (1 + math.exp(-gap / temperature))
+
+
+def hiding(judge: KnownJudge, least: float) -> Answer:
+    """Return what answers as a server that lists only labels of a probability above `least`."""
+
+    def answer(body: dict) -> dict:
+        found = judge(body)
+        told = found["choices"][0].get("logprobs")
+        if told and judge.is_asked_about_two(body):
+            entry = told["content"][0]
+            entry["top_logprobs"] = [one for one in entry["top_logprobs"] if one["logprob"] > math.log(least)]
+        return found
+
+    return answer
+
+
+class Held:
+    """Answers when it is told to, but for the first requests; knows how many it has, and the most that it had at once.
+
+    Args:
+        answers: how many are answered without waiting.
+    """
+
+    def __init__(self, answer: Answer, answers: int = 0) -> None:
+        self._answer, self._answers = answer, answers
+        self._lock, self.may_go_on = threading.Lock(), threading.Event()
+        self.now = self.most = 0
+
+    def __call__(self, body: dict) -> dict:
+        with self._lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+            self._answers -= 1
+            waits = self._answers < 0
+        if waits:
+            self.may_go_on.wait(20)
+        with self._lock:
+            self.now -= 1
+        return self._answer(body)
 
 
 @dataclass(frozen=True)
@@ -313,21 +347,26 @@ class Writer:
         if "tokens" in body:
             return {"prompt": " ".join(f"word{token}" for token in body["tokens"])}
         self.pause()
-        drawn = np.random.default_rng(body["seed"]).integers(0, 50, body["max_tokens"])
-        return {"choices": [{"token_ids": drawn.tolist(), "finish_reason": "length"}]}
+        return fifty_words(body)
+
+
+def fifty_words(body: dict) -> dict:
+    """Return as many tokens as a completion may have, of fifty; by its seed."""
+    drawn = np.random.default_rng(body["seed"]).integers(0, 50, body["max_tokens"])
+    usage = {"prompt_tokens": len(body["prompt"]), "completion_tokens": len(drawn)}
+    return {"choices": [{"token_ids": drawn.tolist(), "finish_reason": "length"}], "usage": usage}
 
 
 def anything_else(body: dict) -> dict:
     """Answer what the test of an endpoint asks, as a model of fifty words, each as likely, does; by its seed."""
     if "messages" not in body:
-        drawn = np.random.default_rng(body["seed"]).integers(0, 50, body["max_tokens"])
-        return {"choices": [{"token_ids": drawn.tolist(), "finish_reason": "length"}]}
+        return fifty_words(body)
     words = [f"word{number}" for number in range(50)]
     if confined := body.get("structured_outputs"):
         words = confined["choice"]
     said = str(np.random.default_rng(body.get("seed")).choice(words))
     top = [{"token": word, "logprob": -math.log(50)} for word in words[:20]] if body.get("logprobs") else None
-    return chat_reply(said, logprobs=top and {"content": [{"token": said, "top_logprobs": top}]})
+    return chat_reply(said, logprobs=top and logged(said, top))
 
 
 def is_vote(body: dict) -> bool:
@@ -341,9 +380,9 @@ def votes_asked(script: Script) -> list[dict]:
     return [body for body in list(script.requests) if is_vote(body)]
 
 
-def texts_written(script: Script) -> int:
-    """Return how many texts a server has been asked to write."""
-    return sum("max_tokens" in body and "prompt" in body for body in list(script.requests))
+def texts_written(script: Script, since: int = 0) -> int:
+    """Return how many texts a server has been asked to write, since so many requests."""
+    return sum("max_tokens" in body and "prompt" in body for body in script.requests[since:])
 
 
 # A real OpenAI-compatible server over a model that the tests write themselves.
@@ -415,13 +454,18 @@ def write_model(path: Path, seed: int = 20261121, width: int = WIDTH, layers: in
     writer.add_pad_token_id(_PAD)
     writer.add_add_bos_token(True)
     writer.add_chat_template(_TEMPLATE)
-    for name, tensor in _weights(rng, tokens, width, layers).items():
+    _write_tensors(writer, _weights(rng, tokens, width, layers))
+    return path
+
+
+def _write_tensors(writer: gguf.GGUFWriter, tensors: dict[str, np.ndarray]) -> None:
+    """End a file with these."""
+    for name, tensor in tensors.items():
         writer.add_tensor(name, tensor.astype(np.float32))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    return path
 
 
 @contextlib.contextmanager
@@ -630,15 +674,9 @@ def _of_ollama(body: Body) -> Body:
     return options | {"messages": _message(body["messages"]), "logprobs": body.get("logprobs", False)}
 
 
-def _of_anthropic(body: Body) -> Body:
-    return {"messages": _message(body["messages"]), "temperature": body["temperature"]}
-
-
-def _of_gemini(body: Body) -> Body:
-    config = body["generationConfig"]
-    texts = [part.get("text", "") for content in body["contents"] for part in content["parts"]]
-    plain = {"messages": [{"role": "user", "content": "\n".join(texts)}], "logprobs": "responseLogprobs" in config}
-    return plain | {name: config[name] for name in ("seed", "temperature")}
+def _of_program(body: Body) -> Body:
+    words = "\n".join(body[name] for name in ("question", "first", "second"))
+    return {"messages": [{"role": "user", "content": words}]}
 
 
 def _message(messages: list[Body]) -> list[Body]:
@@ -653,8 +691,6 @@ def _choice(body: Body) -> Body:
     if grammar := body.get("grammar") or body.get("ebnf"):
         rules = grammar.removeprefix("root ::= ").split(" | ")
         return {"structured_outputs": {"choice": [json.loads(rule) for rule in rules]}}
-    if pattern := body.get("response_format"):
-        return {"structured_outputs": {"choice": [rule.strip("()") for rule in pattern["value"].split("|")]}}
     return {"structured_outputs": body["structured_outputs"]} if "structured_outputs" in body else {}
 
 
@@ -669,21 +705,12 @@ def _tops(reply: Body) -> list[Body]:
 
 
 def _as_ollama(reply: Body) -> Body:
-    said: Body = {"model": "m", "message": {"role": "assistant", "content": _text(reply)}, "done": True}
+    said: Body = {"model": "m", "message": {"role": "assistant", "content": _text(reply)}, "done_reason": "stop"}
     return said | ({"logprobs": _tops(reply)} if _tops(reply) else {})
 
 
-def _as_anthropic(reply: Body) -> Body:
-    content = [{"type": "text", "text": _text(reply)}]
-    return {"model": "m", "role": "assistant", "content": content, "stop_reason": "end_turn"}
-
-
-def _as_gemini(reply: Body) -> Body:
-    candidate: Body = {"content": {"role": "model", "parts": [{"text": _text(reply)}]}, "finishReason": "STOP"}
-    if tops := _tops(reply):
-        listed = [{"token": top["token"], "logProbability": top["logprob"]} for top in tops[0]["top_logprobs"]]
-        candidate["logprobsResult"] = {"topCandidates": [{"candidates": listed}]}
-    return {"candidates": [candidate], "modelVersion": "m"}
+def _as_program(reply: Body) -> Body:
+    return {"choice": _text(reply), "version": "1"}
 
 
 def completed(body: Body) -> Body:
@@ -700,13 +727,11 @@ def completed(body: Body) -> Body:
 
 _PLAIN: dict[str, Callable[[Body], Body]] = {
     Dialect.OLLAMA: _of_ollama,
-    Dialect.ANTHROPIC: _of_anthropic,
-    Dialect.GEMINI: _of_gemini,
+    Dialect.PROGRAM: _of_program,
 }
 _SAID: dict[str, Callable[[Body], Body]] = {
     Dialect.OLLAMA: _as_ollama,
-    Dialect.ANTHROPIC: _as_anthropic,
-    Dialect.GEMINI: _as_gemini,
+    Dialect.PROGRAM: _as_program,
 }
 
 
@@ -744,12 +769,7 @@ def write_projector(path: Path, width: int, seed: int = 20261123) -> Path:
     writer.add_vision_image_mean([0.5] * 3)
     writer.add_vision_image_std([0.5] * 3)
     writer.add_vision_use_gelu(True)
-    for name, tensor in _vision_weights(rng, width).items():
-        writer.add_tensor(name, tensor.astype(np.float32))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    _write_tensors(writer, _vision_weights(rng, width))
     return path
 
 

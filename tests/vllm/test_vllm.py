@@ -11,13 +11,21 @@ import pytest
 import sampler
 from prefmh_web.campaigns import lifecycle, tasks
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.endpoints import judge_calls
-from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints import judge_calls, truth
+from prefmh_web.endpoints.abilities import probe
+from prefmh_web.endpoints.calls import called
 from prefmh_web.endpoints.language_model import ServedModel
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.endpoints.probe import probe
+from prefmh_web.endpoints.servers import Dialect
 from sampler.judges import Exhibit
-from tests.support.campaigns import assert_record_is_whole, assert_replay_passes, create_draft, export_to, make_config
+from tests.support.campaigns import (
+    TRUE_LAW,
+    assert_record_is_whole,
+    assert_replay_passes,
+    create_draft,
+    export_to,
+    make_config,
+)
 from tests.support.installations import ROOT, Process, wait_for
 from tests.support.models import port_from
 
@@ -57,28 +65,30 @@ def endpoint(researcher, vllm_url, settings) -> Endpoint:
     settings.ENDPOINT_ALLOWED_HOSTS = ["127.0.0.1"]
     settings.ENDPOINT_ALLOW_PRIVATE = ["127.0.0.0/8"]
     return Endpoint.objects.create(
-        owner=researcher, name="tiny", base_url=vllm_url, model="tiny", dialect=Dialect.VLLM, concurrency=8
-    )
+        owner=researcher, name="tiny", base_url=vllm_url, model="tiny", dialect=Dialect.VLLM, concurrency=8,
+        profile=TRUE_LAW, samples_plainly=True,
+    )  # fmt: skip
 
 
 def test_the_test_of_an_endpoint_sees_what_vllm_can_do(endpoint):
     report = probe(endpoint)
     assert report.failure is None
     assert report.dialect == Dialect.VLLM
-    seen = {finding.check: finding.passed for finding in report.findings}
-    assert seen == {"vary": True, "confine": True, "log-probabilities": True, "token ids": True, "images": False}, (
-        report.findings
-    )
+    unable = [seen.field for seen in report.seen if seen.effect != "obeyed"]
+    assert unable == ["images"], report.seen
+    for law in (truth.truth, truth.rare_label):
+        (seen,), failure = law(endpoint)
+        assert (failure, seen.effect) == (None, "obeyed"), seen
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.5])
 def test_sampled_votes_have_the_law_that_log_probabilities_tell(endpoint, temperature):
     pair = judge_calls.Pair("texts", "Which is darker?", Exhibit("w3 w5 w9"), Exhibit("w20 w4"), temperature)
     rng = np.random.default_rng(20261121)
-    told = judge_calls.votes_by_log_probabilities(endpoint, pair, [True], [0.5])
+    told = called(judge_calls.votes_by_log_probabilities(endpoint, pair, [True], [0.5]))
     assert told.failure is None
     [chance] = [vote.preference for vote in told.cast]
-    votes = judge_calls.votes_by_sampling(endpoint, pair, [True] * VOTES, rng)
+    votes = called(judge_calls.votes_by_sampling(endpoint, pair, [True] * VOTES, rng))
     assert (votes.failure, len(votes.cast), votes.unparsable) == (None, VOTES, 0)
     in_favour = sum(vote.for_proposal for vote in votes.cast)
     # Binomial(VOTES, chance); 4 standard deviations happen once in 16,000 runs.

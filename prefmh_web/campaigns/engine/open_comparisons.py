@@ -1,6 +1,7 @@
 """Open comparisons as they stand: what was answered, who is being asked, and how many more votes can be used.
 
     on           how one stands now, for certain if it is locked
+    seen         how several stand, and which votes models have cast on them
     wanted_by    those that a person may be asked about, best first, seen without a lock
     takers       who of those that wait should look again
     waiting_for  which judges each of them waits for
@@ -12,11 +13,12 @@ what a look costs would be making those.
 from __future__ import annotations
 
 import uuid
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property, lru_cache
+from typing import Any
 
 from django.utils import timezone
 
@@ -24,7 +26,7 @@ import sampler
 from prefmh_web.campaigns.engine import sql
 from prefmh_web.campaigns.engine.sql import Condition
 from prefmh_web.campaigns.frozen import StartedCampaign, StartedJudge, started_campaign
-from prefmh_web.campaigns.models import Annotator, Campaign, ReplyIdentity, Side
+from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, ReplyIdentity, Side
 
 # How long a skipped comparison is kept from the person who skipped it, so that others come first.
 SKIP_REST = timedelta(seconds=20)
@@ -217,6 +219,39 @@ def on(comparison_id: int, campaign: Campaign) -> OpenComparison | None:
     return next(iter(_read(started_campaign(campaign), sql.ONE_OPEN, comparison_id)), None)
 
 
+@dataclass(frozen=True)
+class Seen:
+    """How locked comparisons stand, and the votes that models have cast on them.
+
+    Args:
+        opened: those that are not decided, by their keys.
+        keys: of the votes of models, as the database gives them, by comparison.
+        slots: of these votes, by comparison and judge.
+    """
+
+    opened: Mapping[int, OpenComparison]
+    keys: Mapping[int, set[Any]]
+    slots: Mapping[tuple[int, int], set[int]]
+
+
+def seen(comparisons: Collection[Comparison]) -> Seen:
+    """Return how locked comparisons stand: one statement for the votes, and one for each campaign."""
+    campaigns: dict[int, tuple[Campaign, list[int]]] = {}
+    for each in comparisons:
+        campaigns.setdefault(each.chain.campaign_id, (each.chain.campaign, []))[1].append(each.pk)
+    opened = {
+        found.pk: found
+        for campaign, keys in campaigns.values()
+        for found in _read(started_campaign(campaign), sql.SOME_OPEN, keys)
+    }
+    stored: defaultdict[int, set[Any]] = defaultdict(set)
+    slots: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
+    for comparison, judge, slot, key in sql.VOTES_OF_MODELS.rows([each.pk for each in comparisons]):
+        stored[comparison].add(key)
+        slots[comparison, judge].add(slot)
+    return Seen(opened, stored, slots)
+
+
 def wanted_by(annotator: Annotator) -> Iterator[tuple[OpenComparison, StartedJudge]]:
     """Yield what this annotator may be asked, best first: the chain furthest behind, then the judge least asked.
 
@@ -277,7 +312,7 @@ def _askable_in(campaign: StartedCampaign) -> Iterator[OpenComparison]:
         after, size = (found[-1].step, found[-1].place), min(size * _LOOKS_GROW, _LONGEST_LOOK)
 
 
-def _read(campaign: StartedCampaign, which: str, *values: int) -> list[OpenComparison]:
+def _read(campaign: StartedCampaign, which: str, *values: int | list[int]) -> list[OpenComparison]:
     """Return the open comparisons that a statement finds, in its order."""
     found: dict[int, OpenComparison] = {}
     now = timezone.now()

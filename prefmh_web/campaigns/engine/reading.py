@@ -1,6 +1,7 @@
 """What the path of a vote reads whole: a comparison under its lock, and the person who votes.
 
 locked           one comparison with its chain and campaign, its row locked until the transaction ends
+locked_all       several of them, in the transaction that the caller has begun
 locked_lease     a lease with its comparison and its annotator, all three locked
 locked_pair      one comparison with its two objects
 person           an annotator with their campaign
@@ -10,8 +11,9 @@ refresh          the same, into an annotator that was read before
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from prefmh_web.campaigns.engine import sql
 from prefmh_web.campaigns.engine.transactions import begin
@@ -29,9 +31,20 @@ def locked(pk: int) -> Iterator[Comparison]:
         row = sql.COMPARISON.row(pk)
         if row is None:
             raise Comparison.DoesNotExist
-        comparison, chain, campaign = sql.read_all((sql.OF_COMPARISON, sql.OF_CHAIN, sql.OF_CAMPAIGN), row)
-        chain.campaign, comparison.chain = campaign, chain
-        yield comparison
+        yield _comparison(row)
+
+
+def locked_all(keys: Collection[int]) -> dict[int, Comparison]:
+    """Return comparisons with their chains and campaigns by their keys, their rows locked; those that there are."""
+    found = map(_comparison, sql.COMPARISONS.rows(sorted(keys)))
+    return {comparison.pk: comparison for comparison in found}
+
+
+def _comparison(row: Sequence[Any]) -> Comparison:
+    comparison: Comparison
+    comparison, chain, campaign = sql.read_all((sql.OF_COMPARISON, sql.OF_CHAIN, sql.OF_CAMPAIGN), row)
+    chain.campaign, comparison.chain = campaign, chain
+    return comparison
 
 
 @contextmanager

@@ -5,18 +5,18 @@ Django puts a queryset into words each time it is used, and that takes several t
 Here the words are fixed; values still pass through Django's own converters, so that both databases give and take the
 same.
 
-    COMPARISON                         locks a comparison; its chain and campaign beside it
+    COMPARISON, COMPARISONS            locks comparisons; their chains and campaigns beside them
     COMPARISON_OF_LEASE                locks a lease with its comparison and its person; chain and campaign beside them
     PAIR                               locks a comparison unless somebody else holds it; its two objects beside it
-    ONE_OPEN, NEXT_OPEN                how open comparisons stand: counted votes, leases, turns
+    ONE_OPEN, SOME_OPEN, NEXT_OPEN     how open comparisons stand: counted votes, leases, turns
     WANTED                             whether a campaign has room for anybody
     PERSON                             an annotator with their campaign, for what their page shows
     VOTES_OF_MODELS                    the keys of a comparison's votes that models have cast
     END_LEASE, COUNT_VOTE, MARK_ASKABLE, DECIDE    what a vote changes, each by the key of its row
     ADVANCE                            moves a chain's head, and tells the status of its campaign in that moment
-    JUDGE, TURN, IDENTITIES, SLOTS     of a model's turn: the judge with its endpoint, the turn, whose replies count as
-                                       the judge's, which of its votes there are
-    TAKE, GIVE_UP                      a turn that is claimed, and one that is over
+    JUDGE, TURNS, IDENTITIES           of models' turns: the judge with its endpoint, the turns, whose replies count as
+                                       the judge's
+    take, GIVE_UP, KEEP                turns that are claimed, that are over, that are kept for another while
 
 Both databases run them. SQLite locks no rows: there every transaction begins as a writer, so `locks` is left away. A
 lock that was waited for shows its own row as it is now, and all others as they were before: what else a decision rests
@@ -30,6 +30,7 @@ are made one by one, in the order in which they were added.
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -164,6 +165,8 @@ def adapted(value: Any, connection: BaseDatabaseWrapper) -> Any:
         return connection.ops.adapt_datetimefield_value(value)
     if isinstance(value, uuid.UUID) and not connection.features.has_native_uuid_field:
         return value.hex
+    if isinstance(value, list) and connection.vendor != "postgresql":
+        return json.dumps(value)
     return value
 
 
@@ -190,6 +193,9 @@ def _insertion(model: type[models.Model], source: str, vendor: str) -> str:
 
 _OF_THE_COMPARISON = " FOR NO KEY UPDATE OF c"
 _OF_THE_LEASE_TOO = " FOR NO KEY UPDATE OF c, l, a"
+
+
+_AMONG, _AMONG_JSON = "= ANY(%s)", "IN (SELECT value FROM json_each(%s))"
 
 
 @dataclass(frozen=True)
@@ -235,7 +241,9 @@ class Statement:
         where = "" if only_if is None else f" AND {only_if.sql}"
         returning = f" RETURNING {self.returning}" if self.returning else ""
         locks = self.locks if connection.features.has_select_for_update else ""
-        return f"{self.sql}{where}{returning}{locks}"
+        # A list of keys is an array of PostgreSQL, and JSON on SQLite.
+        sql = self.sql if connection.vendor == "postgresql" else self.sql.replace(_AMONG, _AMONG_JSON)
+        return f"{sql}{where}{returning}{locks}"
 
 
 # Nobody sees the codes of a pair; those of an image model's latents have 87,000 characters each. Few campaigns show
@@ -258,6 +266,14 @@ COMPARISON = Statement(
     f"""
     SELECT {OF_COMPARISON.sql}, {OF_CHAIN.sql}, {OF_CAMPAIGN.sql}
     FROM campaigns_comparison c {_CHAIN_AND_CAMPAIGN} WHERE c.id = %s
+    """,
+    _OF_THE_COMPARISON,
+)
+# Locked in the order of their keys, by everybody who locks several.
+COMPARISONS = Statement(
+    f"""
+    SELECT {OF_COMPARISON.sql}, {OF_CHAIN.sql}, {OF_CAMPAIGN.sql}
+    FROM campaigns_comparison c {_CHAIN_AND_CAMPAIGN} WHERE c.id {_AMONG} ORDER BY c.id
     """,
     _OF_THE_COMPARISON,
 )
@@ -297,6 +313,7 @@ ONE_OPEN = """
     FROM campaigns_comparison c JOIN campaigns_chain h ON h.id = c.chain_id
     WHERE c.verdict IS NULL AND c.id = %s
 """
+SOME_OPEN = ONE_OPEN.replace("= %s", _AMONG)
 # The index comparison_next holds those that are open and askable in this order, so that what it costs does not grow
 # with the chains. Its values: the campaign, the step and place of the last one seen, and how many to read.
 NEXT_OPEN = """
@@ -366,7 +383,10 @@ WANTED = Statement(
 )
 
 # Found by the index of the comparison.
-VOTES_OF_MODELS = Statement("SELECT v.key FROM campaigns_vote v WHERE v.comparison_id = %s AND v.annotator_id IS NULL")
+VOTES_OF_MODELS = Statement(
+    "SELECT v.comparison_id, v.judge_id, v.slot, v.key FROM campaigns_vote v "
+    f"WHERE v.comparison_id {_AMONG} AND v.annotator_id IS NULL"
+)
 
 # A vote may follow an expiry, of this very moment perhaps.
 END_LEASE = Statement(
@@ -396,21 +416,37 @@ JUDGE = Statement(
     WHERE j.id = %s AND j.campaign_id = %s AND j.stopped_because = ''
     """
 )
-TURN = Statement(f"SELECT {OF_TURN.sql} FROM campaigns_turn t WHERE t.comparison_id = %s AND t.judge_id = %s")
+TURNS = Statement(f"SELECT {OF_TURN.sql} FROM campaigns_turn t WHERE t.comparison_id {_AMONG}")
 IDENTITIES = Statement(
     f"SELECT {OF_IDENTITY.sql} FROM campaigns_replyidentity i WHERE i.judge_id = %s AND i.accepted_at IS NOT NULL"
 )
-SLOTS = Statement("SELECT v.slot FROM campaigns_vote v WHERE v.comparison_id = %s AND v.judge_id = %s")
-_CLAIMED = ("asked", "state_id", "until", "reason", "since", "reserved_requests", "reserved_cost")
-TAKE = Statement(
-    f"""
-    INSERT INTO campaigns_turn (comparison_id, judge_id, {", ".join(_CLAIMED)})
-    VALUES (%s, %s, {", ".join(["%s"] * len(_CLAIMED))})
-    ON CONFLICT (comparison_id, judge_id) DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in _CLAIMED)}
-    """,
-    returning="id",
-)
-GIVE_UP = Statement("DELETE FROM campaigns_turn WHERE id = %s AND until = %s AND asked > 0")
+# Only those that are still their owner's: one that ran out may be somebody else's by now.
+_MINE = f"WHERE id {_AMONG} AND owner = %s AND asked > 0"
+GIVE_UP = Statement(f"DELETE FROM campaigns_turn {_MINE}")
+KEEP = Statement(f"UPDATE campaigns_turn SET until = %s {_MINE}")
+_CLAIMED = ("asked", "state_id", "until", "reason", "since", "reserved_requests", "reserved_cost", "owner")
+
+
+def take(claims: Sequence[Sequence[object]]) -> dict[tuple[int, int], int]:
+    """Store turns that are claimed, on locked comparisons; return their keys by comparison and judge.
+
+    Args:
+        claims: of each the comparison, the judge, and what `_CLAIMED` names.
+    """
+    if not claims:
+        return {}
+    one = f"({', '.join(['%s'] * (2 + len(_CLAIMED)))})"
+    columns, rows_of = ", ".join(_CLAIMED), ", ".join([one] * len(claims))
+    statement = Statement(
+        f"""
+        INSERT INTO campaigns_turn (comparison_id, judge_id, {columns}) VALUES {rows_of}
+        ON CONFLICT (comparison_id, judge_id) DO UPDATE SET
+            {", ".join(f"{name} = excluded.{name}" for name in _CLAIMED)}
+        """,
+        returning="comparison_id, judge_id, id",
+    )
+    rows = statement.rows(*(value for claim in claims for value in claim))
+    return {(comparison, judge): turn for comparison, judge, turn in rows}
 
 
 @dataclass(frozen=True)

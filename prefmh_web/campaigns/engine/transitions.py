@@ -28,7 +28,7 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns import decisions, dispatch, frozen
 from prefmh_web.campaigns.engine import open_comparisons, sql
-from prefmh_web.campaigns.engine.open_comparisons import Ballot, OpenComparison
+from prefmh_web.campaigns.engine.open_comparisons import Ballot, OpenComparison, Seen
 from prefmh_web.campaigns.engine.sql import Changes, Condition, adapted, current, insert
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Lease, Rating, State, Vote
@@ -130,17 +130,20 @@ def _may_count(opened: OpenComparison | None, ballot: Ballot, lease: Lease) -> b
     return opened is not None and (lease.is_live or opened.has_room(opened.campaign.judge(ballot.judge_id)))
 
 
-def cast_votes(comparison: Comparison, ballots: Sequence[Ballot]) -> None:
+def cast_votes(comparison: Comparison, ballots: Sequence[Ballot], seen: Seen) -> None:
     """Store a model's votes on a locked comparison, as `cast_vote` does; those that are stored already stay as they
     are.
+
+    Args:
+        seen: how this comparison and others stand.
     """
-    stored = {key for [key] in sql.VOTES_OF_MODELS.rows(comparison.pk)}
-    opened = _standing(comparison)
+    stored = seen.keys.get(comparison.pk, set())
+    opened = seen.opened.get(comparison.pk) if comparison.takes_votes else None
+    changes = Changes()
     for ballot in ballots:
         if adapted(ballot.key, current()) not in stored:
-            changes = Changes()
             _store(comparison, opened, ballot, True, changes)
-            _make(comparison, changes)
+    _make(comparison, changes)
 
 
 def _standing(comparison: Comparison) -> OpenComparison | None:

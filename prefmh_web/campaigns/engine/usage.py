@@ -132,7 +132,7 @@ def reserve(
         most_requests: how many requests so many votes take at most.
         has_cap: whether the campaign has a cap.
     """
-    if not has_cap and not _has_site_cap():
+    if not has_cap and not has_site_cap():
         return Reserved(wanted)
     caps = _locked_caps(campaign)
     price = _dearest_request(campaign, place, endpoint)
@@ -178,7 +178,7 @@ def reserve_for_trial(campaign: Campaign, place: int, endpoint: Endpoint, reques
         That, and why the site's cap leaves no room for it; empty if it does.
     """
     need = _need(requests, _dearest_request(campaign, place, endpoint))
-    for cap in _locked_caps(campaign) if _has_site_cap() else ():
+    for cap in _locked_caps(campaign) if has_site_cap() else ():
         after = Need(cap.under_way.requests + requests, _sum(cap.under_way.cost, need.cost))
         if cap.is_site and (reason := cap.why_not(after)):
             return need, reason
@@ -200,19 +200,20 @@ def stopped() -> QuerySet[Campaign]:
 
 def is_capped(campaign: Campaign) -> bool:
     """Say whether a cap holds for a campaign: its own, or the site's."""
-    if _has_site_cap():
+    if has_site_cap():
         return True
     has_cap = Q(cost_cap__isnull=False) | Q(request_cap__isnull=False)
     return Campaign.objects.filter(has_cap, pk=campaign.pk).exists()
 
 
-def _has_site_cap() -> bool:
+def has_site_cap() -> bool:
+    """Say whether the site has a cap on what models may take."""
     return settings.MODEL_BUDGET_COST is not None or settings.MODEL_BUDGET_REQUESTS is not None
 
 
 def _locked_caps(campaign: Campaign) -> list[_Cap]:
     """Return the caps that hold; until the transaction ends, nobody else sets anything aside under them."""
-    lock_caps(_SITE if _has_site_cap() else campaign.pk)
+    lock_caps(_SITE if has_site_cap() else campaign.pk)
     return _caps(campaign)
 
 
@@ -222,7 +223,7 @@ def _caps(campaign: Campaign) -> list[_Cap]:
     if cost is not None or requests is not None:
         used, under_way = _used(campaign), _under_way(campaign)
         found.append(_Cap(_float(cost), requests, used, under_way, is_site=False))
-    if _has_site_cap():
+    if has_site_cap():
         site = settings.MODEL_BUDGET_COST, settings.MODEL_BUDGET_REQUESTS
         found.append(_Cap(*site, _used(None), _under_way(None), is_site=True))
     return found

@@ -3,16 +3,19 @@
     examined          every endpoint is tested, and refused where its votes could not have the law that they should
     check_prompts     prompt and text fit into the context of the server that writes, which tells what the rule needs
     check_questions   each question with the largest objects fits into the context of the server that answers it
+    check_laws        votes have the law that the server tells, by its last test or by one with the campaign's own pairs
     demand_room       no cap on what models may take is reached; asked when a campaign is resumed, too
     freeze            the judges as they are from now on; freeze_scorers the scorers
 
-The first three take requests, so they run before the transaction that starts the campaign, and out of the web request.
+The first four take requests, so they run before the transaction that starts the campaign, and out of the web request.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,14 +30,16 @@ from prefmh_web.campaigns.model_judges.kinds import kind_of
 from prefmh_web.campaigns.models import Campaign, CampaignScorer, Judge, ModelUsage, State
 from prefmh_web.campaigns.objects import context_of
 from prefmh_web.campaigns.proposals.backends import backend_of
+from prefmh_web.endpoints import testing, truth
+from prefmh_web.endpoints.abilities import examine, examine_writer, patiently
+from prefmh_web.endpoints.calls import Job
 from prefmh_web.endpoints.client import LABEL_TOKENS, Client
-from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.errors import EndpointError
-from prefmh_web.endpoints.examination import examine, examine_writer, patiently
 from prefmh_web.endpoints.identity import Identity
 from prefmh_web.endpoints.language_model import ServedModel
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.endpoints.negotiation import alters_the_law
+from prefmh_web.endpoints.outcomes import Effect
+from prefmh_web.endpoints.servers import Dialect
 from prefmh_web.endpoints.writers import is_run_here
 from prefmh_web.scorers import Scorer, offered
 from prefmh_web.transport import sockets
@@ -128,6 +133,23 @@ def check_questions(campaign: Campaign, models: Models, starts: Sequence[sampler
                 words + len(largest) * space.limit,
                 f"{_number(len(largest))} of {space.limit} tokens each",
             )
+
+
+def check_laws(campaign: Campaign, models: Models, starts: Sequence[sampler.Position[Any]]) -> None:
+    """Demand that the law of all votes is tested, as far as it must be.
+
+    Where the last test of an endpoint found no pair to look at, the campaign's own are tried.
+
+    Raises:
+        NotPossible: votes have another law than the server tells, or it is not known which.
+    """
+    for place, judge, source in _asked(campaign):
+        endpoint, no_room = models.endpoints[source.endpoint], ""
+        if wants_own_pairs(campaign, endpoint):
+            no_room = usage.why_reached(campaign, place, endpoint, truth.MOST_TRUE)
+            if not no_room:
+                _test_own_pairs(campaign, place, endpoint, starts)
+        _refuse(place, judge, endpoint, " ".join(filter(None, (_why_no_law(source, endpoint), no_room))))
 
 
 def demand_room(campaign: Campaign) -> None:
@@ -229,7 +251,7 @@ def _check_writer(campaign: Campaign) -> None:
     # One that is not there is named where the plan is built.
     if name and (endpoint := _endpoint(campaign, name)):
         _tell(campaign, f"testing the endpoint “{name}”")
-        if failure := examine_writer(endpoint).failure:
+        if failure := examine_writer(endpoint):
             raise NotPossible(f"The model does not write: the endpoint “{name}”: {failure.reason}.")
 
 
@@ -245,12 +267,50 @@ def _examined(campaign: Campaign, name: str) -> tuple[Endpoint, tuple[Identity, 
     found = examine(endpoint)
     if found.failure is not None:
         raise NotPossible(f"The endpoint “{name}” did not pass its test: {found.failure.reason}.")
-    if len(names := sorted({identity.model for identity in found.identities})) > 1:
+    if len(names := sorted({identity.model for identity in found.results})) > 1:
         raise NotPossible(
             f"The endpoint “{name}” answers as several models ({', '.join(names)}). A judge must be one model: name "
             "one that the server does not swap."
         )
-    return endpoint, found.identities
+    return endpoint, tuple(sorted(set(found.results)))
+
+
+def wants_own_pairs(campaign: Campaign, endpoint: Endpoint) -> bool:
+    """Say whether the last test of an endpoint found no pair to look at, and a campaign may have some."""
+    rows = {seen["field"]: seen["effect"] for seen in endpoint.profile.get("fields", [])}
+    told = endpoint.can_log_probabilities is not False and endpoint.thinking_tokens is None
+    return told and rows.get(truth.TRUTH) == Effect.UNTOLD and campaign.config.rule.evidence != "ratings"
+
+
+def _test_own_pairs(
+    campaign: Campaign, place: int, endpoint: Endpoint, starts: Sequence[sampler.Position[Any]]
+) -> None:
+    """Test the law of an endpoint with a question about some of a campaign's objects; it counts under its caps."""
+    _tell(campaign, f"testing the law of the votes of “{endpoint.name}”")
+    vision = frozen_judges.model_source(campaign.config, place).vision
+    prompt = freezing.prompt_as_of_now(campaign, campaign.config, place)
+    if campaign.config.generates:
+        rows = [objects.starting(campaign, position.chain, position.state) for position in starts]
+    else:
+        rows = list(campaign.states.select_related("campaign").order_by("pk")[: 2 * truth.MOST_PAIRS])
+    pairs = list(itertools.combinations([objects.exhibit(row, endpoint, prompt, vision) for row in rows], 2))
+    # Spread over all of them.
+    some = pairs[:: math.ceil(len(pairs) / truth.MOST_PAIRS) or 1]
+    with usage.counted(campaign.pk, place):
+        failure = testing.test_law(
+            endpoint, [(prompt.messages(one, other), prompt.messages(other, one)) for one, other in some]
+        )
+    if failure is not None:
+        raise NotPossible(f"The endpoint “{endpoint.name}” did not pass its test: {failure.reason}.")
+
+
+def _why_no_law(source: sampler.ModelSource, endpoint: Endpoint) -> str:
+    """Return why votes would not have the law that they should, or why that is not known; empty where they have it."""
+    if source.votes == "log-probabilities":
+        return truth.differs(endpoint)
+    is_plain, why = truth.plainness(endpoint)
+    is_accepted = source.law_unverified and why == truth.why_untold(endpoint)
+    return "" if is_plain or is_accepted else why
 
 
 def _check_judge(
@@ -267,19 +327,22 @@ def _check_judge(
         refusal = f"it takes no temperature above {hottest:g}. Lower the temperature to {hottest:g} or less"
     elif endpoint.can_vary is False:
         refusal = "it gives the same reply whatever the seed, so its votes would be copies of each other"
-    elif altered := alters_the_law(endpoint):
-        refusal = altered
-    elif endpoint.samples_plainly is False and not (endpoint.law_is_untold and source.law_unverified):
-        refusal = endpoint.sampling_words
+    if not wants_own_pairs(campaign, endpoint):
+        refusal = refusal or _why_no_law(source, endpoint)
     if source.all_at_once and campaign.config.rule.evidence == "ratings":
         refusal = refusal or "ratings are always asked for together. Untick “Ask for all votes at once”"
     refusal = refusal or _why_not_completed(campaign, source, endpoint)
     if campaign.object_kind.medium == "picture" and endpoint.can_images is False:
         refusal = refusal or "it does not see pictures"
     refusal = refusal or _why_not_shown(source.vision, endpoint) or _why_not_thinking(source, endpoint)
-    if refusal:
+    _refuse(place, judge, endpoint, refusal)
+
+
+def _refuse(place: int, judge: sampler.JudgeConfig, endpoint: Endpoint, why: str) -> None:
+    """Refuse a judge for a reason; empty for none."""
+    if why:
         raise NotPossible(
-            f"The endpoint “{endpoint.name}” cannot answer question {place + 1}, “{judge.question}”: {refusal}."
+            f"The endpoint “{endpoint.name}” cannot answer question {place + 1}, “{judge.question}”: {why}."
         )
 
 
@@ -319,7 +382,7 @@ def _why_not_completed(campaign: Campaign, source: sampler.ModelSource, endpoint
     try:
         server = freezing.server_of(endpoint, source)
     except EndpointError as error:
-        return f"{error.reason}. Untick “Complete the prompt”, or serve the model with vLLM, llama.cpp, SGLang or TGI"
+        return f"{error.reason}. Untick “Complete the prompt”, or serve the model with vLLM, llama.cpp or SGLang"
     if source.votes == "log-probabilities" and not server.has_log_probabilities:
         return "it returns no log-probabilities for a text that it completes. Let its votes be sampled"
     return "a model that completes a text sees no pictures" if campaign.object_kind.medium == "picture" else ""
@@ -381,9 +444,9 @@ def _of_one_letter(prompt: model_judges.AnyPrompt, space: sampler.ServedTextsCon
     return model_judges.Exhibit(text="x", context=context, measures=measures)
 
 
-def _counting(messages: model_judges.Messages) -> Callable[[Client], int]:
-    def count(client: Client) -> int:
-        client.chat(messages, temperature=1.0, seed=1)
+def _counting(messages: model_judges.Messages) -> Job[int]:
+    async def count(client: Client) -> int:
+        await client.chat(messages, temperature=1.0, seed=1)
         return client.calls[-1].tokens_in
 
     return count

@@ -73,30 +73,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='Membership',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to='campaigns.campaign')),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to=settings.AUTH_USER_MODEL)),
-                ('role', models.CharField(choices=[('viewer', 'may watch and download'), ('manager', 'may also start, pause and invite')], default='viewer', max_length=7)),
-            ],
-            options={
-                'constraints': [models.UniqueConstraint(fields=('campaign', 'user'), name='member_once_per_campaign')],
-            },
-        ),
-        migrations.CreateModel(
-            name='Invitation',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='invitations', to='campaigns.campaign')),
-                ('token', models.CharField(default=prefmh_web.campaigns.models.people.new_invitation_token, max_length=43, unique=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('is_single_use', models.BooleanField(default=False)),
-                ('revoked_at', models.DateTimeField(null=True)),
-                ('panelist', models.PositiveSmallIntegerField(null=True)),
-            ],
-        ),
-        migrations.CreateModel(
             name='Catalog',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -133,6 +109,30 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='Membership',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to='campaigns.campaign')),
+                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to=settings.AUTH_USER_MODEL)),
+                ('role', models.CharField(choices=[('viewer', 'may watch and download'), ('manager', 'may also start, pause and invite')], default='viewer', max_length=7)),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('campaign', 'user'), name='member_once_per_campaign')],
+            },
+        ),
+        migrations.CreateModel(
+            name='Invitation',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='invitations', to='campaigns.campaign')),
+                ('token', models.CharField(default=prefmh_web.campaigns.models.people.new_invitation_token, max_length=43, unique=True)),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('is_single_use', models.BooleanField(default=False)),
+                ('revoked_at', models.DateTimeField(null=True)),
+                ('panelist', models.PositiveSmallIntegerField(null=True)),
+            ],
+        ),
+        migrations.CreateModel(
             name='CampaignScorer',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -147,29 +147,6 @@ class Migration(migrations.Migration):
             options={
                 'ordering': ('place',),
                 'constraints': [models.UniqueConstraint(fields=('campaign', 'name'), name='scorer_once_per_name')],
-            },
-        ),
-        migrations.CreateModel(
-            name='ModelUsage',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='model_usage', to='campaigns.campaign')),
-                ('place', models.SmallIntegerField()),
-                ('requests', models.PositiveBigIntegerField(default=0)),
-                ('failed', models.PositiveBigIntegerField(default=0)),
-                ('unreadable', models.PositiveBigIntegerField(default=0)),
-                ('unpriced', models.PositiveBigIntegerField(default=0)),
-                ('tokens_in', models.PositiveBigIntegerField(default=0)),
-                ('tokens_out', models.PositiveBigIntegerField(default=0)),
-                ('seconds', models.FloatField(default=0)),
-                ('cost', models.FloatField(default=0)),
-                ('repeated', models.PositiveBigIntegerField(db_default=0, default=0)),
-                ('most_tokens_in', models.PositiveBigIntegerField(default=0)),
-                ('most_tokens_out', models.PositiveBigIntegerField(default=0)),
-            ],
-            options={
-                'ordering': ('place',),
-                'constraints': [models.UniqueConstraint(fields=('campaign', 'place'), name='model_usage_once_per_judge')],
             },
         ),
         migrations.CreateModel(
@@ -204,6 +181,29 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='ModelUsage',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='model_usage', to='campaigns.campaign')),
+                ('place', models.SmallIntegerField()),
+                ('requests', models.PositiveBigIntegerField(default=0)),
+                ('failed', models.PositiveBigIntegerField(default=0)),
+                ('unreadable', models.PositiveBigIntegerField(default=0)),
+                ('unpriced', models.PositiveBigIntegerField(default=0)),
+                ('tokens_in', models.PositiveBigIntegerField(default=0)),
+                ('tokens_out', models.PositiveBigIntegerField(default=0)),
+                ('seconds', models.FloatField(default=0)),
+                ('cost', models.FloatField(default=0)),
+                ('repeated', models.PositiveBigIntegerField(db_default=0, default=0)),
+                ('most_tokens_in', models.PositiveBigIntegerField(default=0)),
+                ('most_tokens_out', models.PositiveBigIntegerField(default=0)),
+            ],
+            options={
+                'ordering': ('place',),
+                'constraints': [models.UniqueConstraint(fields=('campaign', 'place'), name='model_usage_once_per_judge')],
+            },
+        ),
+        migrations.CreateModel(
             name='ReplyIdentity',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -219,24 +219,11 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='Annotator',
+            name='Measured',
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='annotators', to='campaigns.campaign')),
-                ('invitation', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='annotators', to='campaigns.invitation')),
-                ('joined_at', models.DateTimeField(auto_now_add=True)),
-                ('removed_at', models.DateTimeField(null=True)),
-                ('online_until', models.DateTimeField(null=True)),
-                ('resting', models.BooleanField(default=False)),
-                ('votes_cast', models.PositiveIntegerField(default=0)),
-                ('panelist', models.PositiveSmallIntegerField(null=True)),
-                ('erasure_requested_at', models.DateTimeField(null=True)),
-                ('erased_at', models.DateTimeField(null=True)),
+                ('state', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='measured', serialize=False, to='campaigns.state')),
+                ('numbers', models.JSONField()),
             ],
-            options={
-                'indexes': [models.Index(condition=models.Q(('erased_at__isnull', True), ('erasure_requested_at__isnull', False)), fields=['campaign'], name='annotator_to_be_erased')],
-                'constraints': [models.UniqueConstraint(condition=models.Q(('panelist__isnull', False)), fields=('campaign', 'panelist'), name='panelist_joined_once'), models.CheckConstraint(condition=models.Q(('erased_at__isnull', True), ('erasure_requested_at__isnull', False), _connector='OR'), name='erased_on_request')],
-            },
         ),
         migrations.CreateModel(
             name='Chain',
@@ -264,11 +251,24 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='Measured',
+            name='Annotator',
             fields=[
-                ('state', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='measured', serialize=False, to='campaigns.state')),
-                ('numbers', models.JSONField()),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='annotators', to='campaigns.campaign')),
+                ('invitation', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='annotators', to='campaigns.invitation')),
+                ('joined_at', models.DateTimeField(auto_now_add=True)),
+                ('removed_at', models.DateTimeField(null=True)),
+                ('online_until', models.DateTimeField(null=True)),
+                ('resting', models.BooleanField(default=False)),
+                ('votes_cast', models.PositiveIntegerField(default=0)),
+                ('panelist', models.PositiveSmallIntegerField(null=True)),
+                ('erasure_requested_at', models.DateTimeField(null=True)),
+                ('erased_at', models.DateTimeField(null=True)),
             ],
+            options={
+                'indexes': [models.Index(condition=models.Q(('erased_at__isnull', True), ('erasure_requested_at__isnull', False)), fields=['campaign'], name='annotator_to_be_erased')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('panelist__isnull', False)), fields=('campaign', 'panelist'), name='panelist_joined_once'), models.CheckConstraint(condition=models.Q(('erased_at__isnull', True), ('erasure_requested_at__isnull', False), _connector='OR'), name='erased_on_request')],
+            },
         ),
         migrations.CreateModel(
             name='Score',
@@ -302,23 +302,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='Event',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='events', to='campaigns.campaign')),
-                ('kind', models.CharField(choices=[('paused', 'Paused'), ('resumed', 'Resumed'), ('finished-now', 'Finished Now'), ('extended', 'Extended'), ('config-changed', 'Config Changed'), ('step-suspended', 'Step Suspended'), ('step-tried-again', 'Step Tried Again'), ('chain-ended', 'Chain Ended'), ('reminded', 'Reminded'), ('scorers-asked-again', 'Scorers Asked'), ('member-set', 'Member Set'), ('member-removed', 'Member Removed'), ('participation-ended', 'Participation Ended'), ('reported', 'Reported'), ('erased', 'Erased'), ('paid', 'Paid'), ('bonus-set', 'Bonus Set'), ('consent-asked', 'Consent Asked'), ('model-accepted', 'Model Accepted'), ('archived', 'Archived'), ('unarchived', 'Unarchived')], max_length=24)),
-                ('at', models.DateTimeField(auto_now_add=True)),
-                ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('voter', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='events', to='campaigns.annotator')),
-                ('data', models.JSONField(default=dict)),
-            ],
-            options={
-                'ordering': ('pk',),
-                'indexes': [models.Index(fields=['campaign', 'kind'], name='event_of_kind')],
-                'constraints': [models.UniqueConstraint(condition=models.Q(('kind', 'participation-ended')), fields=('voter',), name='part_ended_by_hand_once'), models.UniqueConstraint(django.db.models.fields.json.KeyTextTransform('key', 'data'), condition=models.Q(('kind', 'reported')), name='pair_reported_once'), models.UniqueConstraint('campaign', django.db.models.fields.json.KeyTextTransform('version', 'data'), condition=models.Q(('kind', 'consent-text')), name='consent_text_once')],
-            },
-        ),
-        migrations.CreateModel(
             name='Comparison',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -343,6 +326,21 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='PrefetchedProposal',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('chain', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='prefetched_proposals', to='campaigns.chain')),
+                ('step', models.PositiveIntegerField()),
+                ('state', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='campaigns.state')),
+                ('code', models.TextField()),
+                ('log_r0', models.FloatField()),
+                ('drawn_at', models.DateTimeField(default=django.utils.timezone.now)),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('chain', 'step', 'state'), name='prefetched_once_per_state')],
+            },
+        ),
+        migrations.CreateModel(
             name='ChainOpening',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -362,18 +360,20 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='PrefetchedProposal',
+            name='Event',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('chain', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='prefetched_proposals', to='campaigns.chain')),
-                ('step', models.PositiveIntegerField()),
-                ('state', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='campaigns.state')),
-                ('code', models.TextField()),
-                ('log_r0', models.FloatField()),
-                ('drawn_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='events', to='campaigns.campaign')),
+                ('kind', models.CharField(choices=[('paused', 'Paused'), ('resumed', 'Resumed'), ('finished-now', 'Finished Now'), ('extended', 'Extended'), ('config-changed', 'Config Changed'), ('step-suspended', 'Step Suspended'), ('step-tried-again', 'Step Tried Again'), ('chain-ended', 'Chain Ended'), ('reminded', 'Reminded'), ('scorers-asked-again', 'Scorers Asked'), ('member-set', 'Member Set'), ('member-removed', 'Member Removed'), ('participation-ended', 'Participation Ended'), ('reported', 'Reported'), ('erased', 'Erased'), ('paid', 'Paid'), ('bonus-set', 'Bonus Set'), ('consent-asked', 'Consent Asked'), ('model-accepted', 'Model Accepted'), ('archived', 'Archived'), ('unarchived', 'Unarchived')], max_length=24)),
+                ('at', models.DateTimeField(auto_now_add=True)),
+                ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('voter', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='events', to='campaigns.annotator')),
+                ('data', models.JSONField(default=dict)),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('chain', 'step', 'state'), name='prefetched_once_per_state')],
+                'ordering': ('pk',),
+                'indexes': [models.Index(fields=['campaign', 'kind'], name='event_of_kind')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('kind', 'participation-ended')), fields=('voter',), name='part_ended_by_hand_once'), models.UniqueConstraint(django.db.models.fields.json.KeyTextTransform('key', 'data'), condition=models.Q(('kind', 'reported')), name='pair_reported_once'), models.UniqueConstraint(models.F('campaign'), django.db.models.fields.json.KeyTextTransform('version', 'data'), condition=models.Q(('kind', 'consent-text')), name='consent_text_once')],
             },
         ),
         migrations.CreateModel(
@@ -433,6 +433,7 @@ class Migration(migrations.Migration):
                 ('reserved_cost', models.FloatField(default=0)),
                 ('state', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='campaigns.state')),
                 ('until', models.DateTimeField(null=True)),
+                ('owner', models.UUIDField(null=True)),
                 ('reason', models.CharField(blank=True, max_length=300)),
                 ('since', models.DateTimeField(auto_now=True)),
             ],

@@ -23,14 +23,17 @@ from prefmh_web.campaigns.model_judges.frozen_judges import (
 )
 from prefmh_web.campaigns.model_judges.kinds import kind_of
 from prefmh_web.campaigns.models import Campaign, Judge
+from prefmh_web.endpoints import truth
 from prefmh_web.endpoints.client import LABEL_TOKENS
-from prefmh_web.endpoints.dialects import Dialect, Question, Server
 from prefmh_web.endpoints.errors import Unable
 from prefmh_web.endpoints.judge_calls import MOST_ASKS, confines
 from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.protocol import CHAT
+from prefmh_web.endpoints.servers import Dialect, Question, Server
 from sampler import judges as model_judges
 
 UNVERIFIED = "law of the sampler not verified"
+UNTESTED = "log-probabilities not tested against replies"
 
 
 def frozen_as(campaign: Campaign, place: int, endpoint: Endpoint) -> dict[str, Any]:
@@ -44,8 +47,8 @@ def frozen_as(campaign: Campaign, place: int, endpoint: Endpoint) -> dict[str, A
     source = model_source(config, place)
     prompt = prompt_as_of_now(campaign, config, place)
     profile = {name: getattr(endpoint, name) for name in PROFILE}
-    if endpoint.samples_plainly is not None:
-        profile["sampling"] = endpoint.sampling_words
+    # By what *Test* saw, whichever version of the program has stored it.
+    profile["samples_plainly"], profile["sampling"] = truth.plainness(endpoint)
     return {
         "frozen_at": timezone.now().isoformat(timespec="seconds"),
         "endpoint": endpoint.name,
@@ -54,7 +57,7 @@ def frozen_as(campaign: Campaign, place: int, endpoint: Endpoint) -> dict[str, A
         "request": (request := _request(config, place, endpoint)),
         **_beside(endpoint, source, request),
         **({"negotiated": endpoint.profile} if endpoint.profile else {}),
-        **({"law": UNVERIFIED} if source.votes == "sampled" and endpoint.law_is_untold else {}),
+        **({"law": law} if (law := _doubt(source, endpoint)) else {}),
         "first_token_request": _first_token_request(endpoint, source) if source.votes == "log-probabilities" else None,
         "most_asks": MOST_ASKS,
         **({} if endpoint.thinking_tokens is None else {"thinking_tokens": endpoint.thinking_tokens}),
@@ -114,6 +117,13 @@ def server_of(endpoint: Endpoint, source: sampler.ModelSource) -> Server:
     return found
 
 
+def _doubt(source: sampler.ModelSource, endpoint: Endpoint) -> str:
+    """Return what is not known of the law of a judge's votes; empty where *Test* has seen it."""
+    if source.votes == "sampled":
+        return UNVERIFIED if truth.why_untold(endpoint) else ""
+    return "" if truth.was_tested(endpoint) else UNTESTED
+
+
 def _request(config: sampler.ChainConfig, place: int, endpoint: Endpoint) -> dict[str, Any]:
     """Return the body of a request for one reply, without its messages and its seed."""
     choices = kind_of(config, place).choices(config.rule) if confines(endpoint) else ()
@@ -131,7 +141,7 @@ def _request(config: sampler.ChainConfig, place: int, endpoint: Endpoint) -> dic
 def _beside(endpoint: Endpoint, source: sampler.ModelSource, request: dict[str, Any]) -> dict[str, Any]:
     """Return what the bodies of some servers do not hold at their top: where a request goes, and its temperature."""
     path = server_of(endpoint, source).path(endpoint.model).text
-    told = {} if path == Server().path("").text else {"path": path}
+    told = {} if path == CHAT.text else {"path": path}
     return told if "temperature" in request else told | {"temperature": source.temperature}
 
 

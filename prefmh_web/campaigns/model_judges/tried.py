@@ -6,7 +6,7 @@ which object is rated. A reply is asked for once: what cannot be read is shown, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,13 +14,14 @@ import numpy as np
 
 import sampler
 from prefmh_web.campaigns.model_judges.kinds import kind_of
+from prefmh_web.endpoints.abilities import patiently
+from prefmh_web.endpoints.calls import Job
 from prefmh_web.endpoints.client import LABEL_TOKENS, Client
-from prefmh_web.endpoints.dialects import Question
 from prefmh_web.endpoints.errors import EndpointError
-from prefmh_web.endpoints.examination import patiently
-from prefmh_web.endpoints.judge_calls import confines
+from prefmh_web.endpoints.judge_calls import compared, confines
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.outcomes import Heard
+from prefmh_web.endpoints.servers import Question
 from sampler import judges as model_judges
 
 _LARGEST_SEED = 2**31
@@ -109,18 +110,17 @@ def read(stored: Mapping[str, Mapping[str, Any]]) -> list[Reply]:
     return [Reply(**stored[slot]) for slot in sorted(stored)]
 
 
-def _job(
-    way: Way, endpoint: Endpoint, exhibits: Sequence[model_judges.Exhibit], first: int, seed: int
-) -> Callable[[Client], Reply]:
+def _job(way: Way, endpoint: Endpoint, exhibits: Sequence[model_judges.Exhibit], first: int, seed: int) -> Job[Reply]:
     shown = [exhibits[first]] if way.rates else [exhibits[first], exhibits[1 - first]]
     messages = way.prompt.messages(*shown)
     choices = kind_of(way.config, way.place).choices(way.config.rule) if confines(endpoint) else ()
-    question = Question(endpoint.model, messages, LABEL_TOKENS, way.source.temperature, seed, choices)
+    pair = None if way.rates else compared(way.config.judges[way.place].question, shown[0], shown[1])
+    question = Question(endpoint.model, messages, LABEL_TOKENS, way.source.temperature, seed, choices, compared=pair)
     if way.tells_p:
         question = Question(endpoint.model, messages, log_probabilities=True)
 
-    def hear(client: Client) -> Reply:
-        heard = client.heard(question)
+    async def hear(client: Client) -> Reply:
+        heard = await client.heard(question)
         read_as, problem = {}, ""
         try:
             read_as = _read(way, heard, first, confined=confines(endpoint))

@@ -119,9 +119,9 @@ class ChainOpening(models.Model):
 class Turn(models.Model):
     """A model's turn on a comparison, while its votes are asked for or wait to be. Written by `model_judges/turns.py`.
 
-    While `asked` is above 0, so many votes are on their way; whoever asks for them moves `until` ahead while they work
-    (`turn_claims.py`), and `state` is the object being rated, where the rule rates. Otherwise `reason` says why
-    there are none: they are asked for again at `until`, or, where that is null, once somebody has seen to it.
+    While `asked` is above 0, so many votes are on their way; their `owner`, the process that asks for them, moves
+    `until` ahead while it lives, and `state` is the object being rated, where the rule rates. Otherwise `reason` says
+    why there are none: they are asked for again at `until`, or, where that is null, once somebody has seen to it.
     """
 
     comparison = models.ForeignKey(Comparison, models.CASCADE, related_name="turns")
@@ -132,6 +132,7 @@ class Turn(models.Model):
     reserved_cost = models.FloatField(default=0)
     state = models.ForeignKey(State, models.CASCADE, null=True, related_name="+")
     until = models.DateTimeField(null=True)
+    owner = models.UUIDField(null=True)
     reason = models.CharField(max_length=300, blank=True)
     since = models.DateTimeField(auto_now=True)
 

@@ -30,9 +30,9 @@ from prefmh_web.console.forms.fields import MISSING, Choices, KeptFileInput, Kep
 from prefmh_web.console.forms.moves import UsualMoves, usual_kernel, usual_of
 from prefmh_web.console.forms.schema_form import Fold, Group, Part, Rows, SchemaForm
 from prefmh_web.console.unstored import OF_NOISE, Sample, Unstored
-from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.local.models import image_model_names, latent_dimension, model_names
 from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.servers import Dialect
 from prefmh_web.objects import OBJECT_KINDS
 from prefmh_web.scorers import offered
 from prefmh_web.setup.fitting import of_owner

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.db import IntegrityError
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse_lazy
 from django.views.decorators.cache import never_cache
 
 from prefmh_web.accounts import tokens as kept
@@ -16,11 +19,21 @@ from prefmh_web.accounts.models import ApiToken
 from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.model_judges.frozen_judges import using
 from prefmh_web.console.views.common import for_researchers, form_page, get_page, post_action
-from prefmh_web.endpoints import testing
-from prefmh_web.endpoints.dialects import Dialect
+from prefmh_web.endpoints import abilities, testing, truth
 from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.servers import Dialect
 
 _WHERE = ("base_url", "model", "api_key_variable", "kind", "thinking_tokens")
+_MAIN = ("name", "base_url", "model")
+_SELDOM = ("dialect_is_declared", "api_key_variable", "requests_a_minute", "tokens_a_minute", "thinking_tokens")
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
+# The address is asked for its models as soon as it is entered.
+_LISTS_MODELS = {
+    "hx-get": reverse_lazy("console:models-there"),
+    "hx-trigger": "change",
+    "hx-target": "#models-there",
+    "hx-include": "[name=base_url], [name=api_key_variable]",
+}
 # What a campaign that was started with an endpoint relies on; keys, prices and limits may change.
 _IDENTITY = ("name", "base_url", "model", "kind", "thinking_tokens")
 
@@ -35,7 +48,7 @@ class EndpointForm(forms.ModelForm):
         help_text="Choose one where a proxy hides it.",
     )
 
-    field_order = ("name", "base_url", "kind", "model")
+    field_order = ("name", "base_url", "model", "kind")
 
     class Meta:
         model = Endpoint
@@ -64,6 +77,10 @@ class EndpointForm(forms.ModelForm):
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
+        if settings.EMBEDDED:
+            # Elsewhere the pages are served by processes that may not reach the server: Test tells its models.
+            self.fields["base_url"].widget.attrs |= _LISTS_MODELS
+        self.fields["model"].widget.attrs["list"] = "models"
         self.initial["kind"] = self.instance.dialect if self.instance.dialect_is_declared else ""
 
     def clean(self):
@@ -82,6 +99,32 @@ class EndpointForm(forms.ModelForm):
         self.instance.dialect_is_declared = bool(kind)
         self.instance.dialect = kind or self.instance.dialect
         return super().save(commit)
+
+    @property
+    def main(self):
+        """What every endpoint needs."""
+        return [self[name] for name in _MAIN]
+
+    @property
+    def rest(self):
+        """What is folded."""
+        return [field for field in self if field.name not in _MAIN]
+
+    @property
+    def is_unfolded(self) -> bool:
+        """Whether something that is folded is wrong, or was filled in."""
+        filled = [name for name in _SELDOM if self.instance.pk and getattr(self.instance, name)]
+        return bool(filled) or any(field.errors for field in self.rest)
+
+    def clean_api_key_variable(self):
+        """Refuse what looks like a key, and do not send it back in the page."""
+        name = self.cleaned_data["api_key_variable"]
+        if name and name not in settings.ENDPOINT_KEYS and not _VARIABLE.fullmatch(name):
+            self.data = dict(self.data.items()) | {"api_key_variable": ""}
+            raise forms.ValidationError(
+                "Enter the name of the variable that holds the key, such as OPENAI_API_KEY, and not the key itself."
+            )
+        return name
 
     def clean_name(self):
         name = self.cleaned_data["name"]
@@ -109,22 +152,38 @@ def edit(request: SignedInRequest, endpoint_id: int | None = None) -> HttpRespon
         if endpoint.pk and set(_WHERE) & set(form.changed_data):
             endpoint.forget_test()
             testing.stop(endpoint, "The endpoint was changed.")
-        form.save()
+        saved = form.save()
+        if "test" in request.POST:
+            _begin_test(request, saved)
         return redirect("console:endpoints")
     return render(request, "console/endpoint.html", {"form": form, "endpoint": endpoint})
+
+
+@get_page
+@for_researchers
+def models(request: SignedInRequest) -> HttpResponse:
+    """Show which models the server at an address lists, or what is wrong with the address."""
+    endpoint = Endpoint(owner=request.user, base_url=request.GET.get("base_url", "")[:500].strip())
+    variable = request.GET.get("api_key_variable", "")
+    endpoint.api_key_variable = variable if variable in settings.ENDPOINT_KEYS else ""
+    names, why_none = abilities.listed(endpoint) if endpoint.base_url else ([], "")
+    return render(request, "console/_models_there.html", {"names": names, "why_none": why_none})
 
 
 @post_action
 def test(request: SignedInRequest, endpoint_id: int) -> HttpResponse:
     """Begin a test of an endpoint; its card shows how far it is, and what it saw."""
-    endpoint = _mine(request, endpoint_id)
+    _begin_test(request, _mine(request, endpoint_id))
+    return redirect("console:endpoints")
+
+
+def _begin_test(request: SignedInRequest, endpoint: Endpoint) -> None:
     try:
         testing.begin(endpoint)
     except testing.UnderWay as reason:
         messages.error(request, str(reason))
     except Endpoint.DoesNotExist:
         messages.info(request, f"{endpoint.name} was removed in this moment.")
-    return redirect("console:endpoints")
 
 
 @get_page
@@ -157,7 +216,15 @@ def _mine(request: SignedInRequest, endpoint_id: int) -> Endpoint:
 
 
 def _card(endpoint: Endpoint) -> dict[str, object]:
-    return {"endpoint": endpoint, "figures": _figures(endpoint), "test": endpoint.tests.last()}
+    _, words = truth.plainness(endpoint)
+    return {
+        "endpoint": endpoint,
+        "figures": _figures(endpoint),
+        "test": endpoint.tests.last(),
+        "most": testing.most(endpoint),
+        "untold": truth.why_untold(endpoint),
+        "law": words,
+    }
 
 
 def _figures(endpoint: Endpoint) -> dict[str, float | None]:

@@ -21,7 +21,7 @@ class Migration(migrations.Migration):
                 ('name', models.CharField(max_length=120)),
                 ('base_url', models.CharField(help_text='as in https://api.example.com/v1', max_length=500)),
                 ('model', models.CharField(help_text="the model's name on that server", max_length=200)),
-                ('dialect', models.CharField(choices=[('openai', 'OpenAI or alike'), ('vllm', 'vLLM'), ('llama.cpp', 'llama.cpp'), ('sglang', 'SGLang'), ('ollama', 'Ollama'), ('tgi', 'Text Generation Inference'), ('openai-reasoning', 'OpenAI, models that reason'), ('azure', 'Azure OpenAI'), ('azure-reasoning', 'Azure OpenAI, models that reason'), ('openrouter', 'OpenRouter'), ('anthropic', 'Anthropic'), ('gemini', 'Gemini')], default='openai', max_length=20)),
+                ('dialect', models.CharField(choices=[('openai', 'OpenAI or alike'), ('vllm', 'vLLM'), ('llama.cpp', 'llama.cpp'), ('sglang', 'SGLang'), ('ollama', 'Ollama'), ('openai-reasoning', 'OpenAI, models that reason'), ('azure', 'Azure OpenAI'), ('azure-reasoning', 'Azure OpenAI, models that reason'), ('openrouter', 'OpenRouter'), ('anthropic', 'Anthropic'), ('gemini', 'Gemini'), ('program', 'A program of your own')], default='openai', max_length=20)),
                 ('dialect_is_declared', models.BooleanField(default=False)),
                 ('api_key_variable', models.CharField(blank=True, max_length=100)),
                 ('concurrency', models.PositiveSmallIntegerField(default=128, help_text='most requests at a time', validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(1024)])),
@@ -42,7 +42,6 @@ class Migration(migrations.Migration):
                 ('sampling_words', models.CharField(blank=True, editable=False, max_length=300)),
                 ('context_tokens', models.PositiveIntegerField(editable=False, null=True)),
                 ('profile', models.JSONField(blank=True, default=dict, editable=False)),
-                ('law_is_untold', models.BooleanField(default=False, editable=False)),
                 ('failures', models.PositiveIntegerField(default=0, editable=False)),
                 ('open_until', models.DateTimeField(editable=False, null=True)),
                 ('last_error', models.CharField(blank=True, editable=False, max_length=300)),
@@ -69,25 +68,6 @@ class Migration(migrations.Migration):
                 'ordering': ('pk',),
                 'constraints': [models.UniqueConstraint(condition=models.Q(('status', 'running')), fields=('endpoint',), name='endpoint_tested_once')],
             },
-        ),
-        migrations.CreateModel(
-            name='Slot',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('endpoint', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='slots', to='endpoints.endpoint')),
-                ('number', models.PositiveSmallIntegerField()),
-                ('until', models.DateTimeField()),
-            ],
-            options={
-                'constraints': [models.UniqueConstraint(fields=('endpoint', 'number'), name='slot_once_per_number')],
-            },
-        ),
-        migrations.CreateModel(
-            name='MinuteUse',
-            fields=[
-                ('endpoint', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='minute_use', serialize=False, to='endpoints.endpoint')),
-                ('spent', models.JSONField(default=list)),
-            ],
         ),
         migrations.CreateModel(
             name='Usage',

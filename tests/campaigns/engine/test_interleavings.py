@@ -24,11 +24,11 @@ from prefmh_web.annotate.screens.pair import PairResponse
 from prefmh_web.campaigns.engine import leases, open_comparisons, sql, transitions
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.lifecycle import access, changes, pause, resume
-from prefmh_web.campaigns.model_judges import turns
+from prefmh_web.campaigns.model_judges import asker, turns
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side, Vote
 from prefmh_web.transport import publishing
 from tests.support.campaigns import (
-    TEXTS,
+    SCORES,
     assert_record_is_whole,
     make_campaign,
     make_config,
@@ -116,16 +116,14 @@ def with_one_judge(researcher) -> Campaign:
 @pytest.fixture
 def with_a_model(researcher, settings, monkeypatch) -> Iterator[Campaign]:
     """A campaign in which a model judges beside people. No hint of its turns arrives: the scheduler takes them."""
-    scores = {line.rsplit(",", 1)[0]: place / 4 for place, line in enumerate(TEXTS.splitlines()[1:])}
-    with scripted_server(KnownJudge(scores)) as script:
+    with scripted_server(KnownJudge(SCORES)) as script:
         registered(researcher, script.url, settings, timeout_s=20)
         source = {"kind": "model", "endpoint": "A model", "temperature": 0.7, "votes": "sampled"}
         judges = [
             {"question": "Which is darker?", "votes": 3},
             {"question": "Which is better?", "votes": 2, "source": source},
         ]
-        config = sampler.parse_config(make_config(judges=judges, chains=3, steps=500)).model_dump(mode="json")
-        campaign = make_campaign(researcher, config=config)
+        campaign = make_campaign(researcher, config=make_config(judges=judges, chains=3, steps=500))
         publish = publishing.publish
         monkeypatch.setattr(publishing, "publish", lambda hint: hint.task == JUDGE_TASK or publish(hint))
         yield campaign
@@ -155,7 +153,7 @@ def run(campaign: Campaign, seed: int) -> Iterator[tuple[list[Exception], set, s
             works += _works("expire", None, Lease.objects.get(key=late), Side.FIRST)
         # Some hints come twice.
         for turn in list(turns.waiting()):
-            works += [partial(turns.take_turn, *turn)] * int(rng.integers(1, 3))
+            works += [partial(asker.take, *turn)] * int(rng.integers(1, 3))
         if rng.random() < 0.3:
             works.append(lambda: pause(Campaign.objects.get(pk=campaign.pk)))
         errors = interleave(rng, works)
@@ -251,7 +249,7 @@ def _newcomer(campaign: Campaign) -> Annotator:
 
 
 def test_without_the_lock_of_models_turns_it_shows(with_a_model, monkeypatch):
-    monkeypatch.setattr(sql, "COMPARISON", dataclasses.replace(sql.COMPARISON, locks=""))
+    monkeypatch.setattr(sql, "COMPARISONS", dataclasses.replace(sql.COMPARISONS, locks=""))
     with pytest.raises(AssertionError):
         assert_nothing_goes_wrong(with_a_model, *range(1, 31))
 

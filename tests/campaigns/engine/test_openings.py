@@ -32,6 +32,7 @@ from tests.support.campaigns import (
     happened,
     make_campaign,
     make_config,
+    started_now,
     sweep_everything,
     table,
     vote_until_finished,
@@ -52,11 +53,7 @@ def elastic(researcher, **changes) -> Campaign:
 def elastic_texts(researcher, **changes) -> Campaign:
     """Return a campaign whose objects the chains make, which only a task does."""
     config = {"judges": ONE_VOTE, "chains": 1, "max_chains": 4, "steps": 4} | TEXTS | changes
-    config = sampler.parse_config(make_config(**config)).model_dump(mode="json")
-    campaign = create_draft(owner=researcher, is_seed_typed=True, name="Texts", config=config)
-    lifecycle.start(campaign)
-    wait_until_idle()
-    return campaign
+    return started_now(create_draft(owner=researcher, config=make_config(**config)))
 
 
 def people_of(campaign: Campaign, number: int) -> list[Annotator]:
@@ -221,12 +218,7 @@ def campaign(researcher, writer, settings, idle_tasks) -> Campaign:
     registered(researcher, writer.url, settings, name="writer", concurrency=32)
     judges = [{"question": "Which is better?", "votes": 1}]
     changes = {"space": SPACE, "kernel": {"kind": "independent"}, "judges": judges, "chains": 1, "steps": 1}
-    config = sampler.parse_config(make_config(**changes, max_chains=9)).model_dump(mode="json")
-    made = create_draft(owner=researcher, is_seed_typed=True, name="Written", config=config)
-    lifecycle.start(made)
-    wait_until_idle()
-    made.refresh_from_db()
-    return made
+    return started_now(create_draft(owner=researcher, config=make_config(**changes, max_chains=9)))
 
 
 def wanted_by(campaign: Campaign, people: int) -> list[ChainOpening]:

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 import sampler
 from prefmh_web.campaigns import tasks
-from prefmh_web.campaigns.engine import leases, sql, transitions
+from prefmh_web.campaigns.engine import leases, open_comparisons, sql, transitions
 from prefmh_web.campaigns.engine.open_comparisons import Ballot
 from prefmh_web.campaigns.engine.reading import locked
 from prefmh_web.campaigns.frozen import asked_in, plan_of
@@ -62,7 +62,7 @@ def test_a_models_votes_that_come_twice_are_stored_once(campaign, comparison):
     )
     for ballots in ([first], [first, later]):
         with locked(comparison.pk) as opened:
-            transitions.cast_votes(opened, ballots)
+            transitions.cast_votes(opened, ballots, open_comparisons.seen([opened]))
     assert sorted(Vote.objects.values_list("key", flat=True)) == sorted([first.key, later.key])
 
 

@@ -25,6 +25,7 @@ from tests.support.campaigns import (
     make_config,
     make_draft,
     set_study,
+    started_now,
     table,
     vote_until_finished,
     wait_until_idle,
@@ -123,8 +124,7 @@ def test_a_number_that_cannot_be_is_refused_and_changes_nothing(short, steps, to
 def test_a_budget_must_cover_the_longer_chains(researcher, idle_tasks):
     draft = make_draft(researcher, config=make_config(steps=STEPS, **CONFIG))
     set_study(draft, {"recruiter": ANYBODY.name, "budget": 2 * 2 * (STEPS + 1)}, ())
-    lifecycle.start(draft)
-    wait_until_idle()
+    started_now(draft)
     with pytest.raises(NotPossible, match="can take 24 answers"):
         changes.extend(draft, 2)
     changes.extend(draft, 1)

@@ -30,6 +30,7 @@ from tests.support.campaigns import (
     invitation_path,
     make_config,
     make_draft,
+    started_now,
     table,
     vote_until_finished,
     wait_until_idle,
@@ -43,10 +44,7 @@ TYPED = 20261121
 @pytest.fixture(params=[False, True], ids=["drawn", "typed"])
 def running(request, researcher, idle_tasks) -> Campaign:
     """A campaign with decided and open steps, under a seed that was drawn or typed."""
-    campaign = make_draft(researcher, config=make_config(chains=2, steps=9), is_seed_typed=request.param)
-    lifecycle.start(campaign)
-    wait_until_idle()
-    campaign.refresh_from_db()
+    campaign = started_now(make_draft(researcher, config=make_config(chains=2, steps=9), is_seed_typed=request.param))
     people = [Annotator.objects.create(campaign=campaign) for _ in range(2)]
     for number in range(9):
         if lease := leases.take(people[number % 2]):
@@ -219,10 +217,7 @@ def test_a_seed_that_was_told_stays_so_when_the_campaign_is_extended(ended, tmp_
 
 
 def test_nobody_learns_a_drawn_seed_by_guessing(researcher, browsers, idle_tasks):
-    running = make_draft(researcher, is_seed_typed=False)
-    lifecycle.start(running)
-    wait_until_idle()
-    running.refresh_from_db()
+    running = started_now(make_draft(researcher, is_seed_typed=False))
     seed, told = running.seed, set()
     assert apply.warning_of_seed(seed, researcher) == ""
     for guess in (seed, seed ^ 1):

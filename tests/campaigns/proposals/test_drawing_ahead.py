@@ -12,7 +12,14 @@ from prefmh_web.campaigns.engine import claims, leases
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, PrefetchedProposal, Side, State
 from prefmh_web.campaigns.proposals import drawing
 from prefmh_web.endpoints.models import Endpoint
-from tests.support.campaigns import assert_record_is_whole, create_draft, make_config, registered, vote_until_finished
+from tests.support.campaigns import (
+    assert_record_is_whole,
+    create_draft,
+    make_config,
+    registered,
+    started_now,
+    vote_until_finished,
+)
 from tests.support.models import Writer, scripted_server, texts_written
 
 STEPS = 6
@@ -41,9 +48,7 @@ def make(endpoint: Endpoint, chains: int, **changes) -> Campaign:
     space = {"kind": "model-texts", "model": endpoint.name, "prompts": ["Write about the sea."], "limit": 9}
     judges = [{"question": "Which is better?", "votes": 1}]
     described = {"space": space, "kernel": {"kind": "suffix"}, "judges": judges, "chains": chains, "steps": STEPS}
-    config = make_config(**(described | changes))
-    config = sampler.parse_config(config).model_dump(mode="json")
-    return create_draft(owner=endpoint.owner, is_seed_typed=True, name="Written", config=config)
+    return create_draft(owner=endpoint.owner, config=make_config(**(described | changes)))
 
 
 @pytest.fixture
@@ -112,8 +117,7 @@ def test_the_chain_of_a_worker_that_died_goes_on_with_a_sweep(
 ):
     campaign = make(endpoint, chains=1)
     paper.release(1000)
-    lifecycle.start(campaign)
-    idle_tasks()
+    started_now(campaign)
     monkeypatch.setattr(claims, "CLAIM_S", 3.0)
     # Who is dead renews nothing.
     monkeypatch.setattr(claims, "RENEW_EVERY_S", 3600)
@@ -135,8 +139,7 @@ def test_the_chain_of_a_worker_that_died_goes_on_with_a_sweep(
 def test_a_proposal_that_cannot_be_stored_is_tried_again_after_a_rest_that_says_so(endpoint, paper, idle_tasks):
     campaign = make(endpoint, chains=1)
     paper.release(1000)
-    lifecycle.start(campaign)
-    idle_tasks()
+    started_now(campaign)
     number = sampler.state_number(0, 2, 1)
     in_the_way = State.objects.create(campaign=campaign, place=number, content="in the way", code="in the way")
     vote(campaign)
@@ -160,8 +163,7 @@ def test_nothing_is_drawn_ahead_past_the_end_of_a_warm_up(endpoint, script, pape
     warm_up = {"steps": 2, "grid": [1, 3], "properties": ["words"], "settling": 1}
     kernel = {"kind": "walk", "kernel": {"kind": "suffix"}, "length": 2, "warm_up": warm_up}
     campaign = make(endpoint, chains=2, kernel=kernel)
-    lifecycle.start(campaign)
-    idle_tasks()
+    started_now(campaign)
     chain = campaign.chains.get(place=0)
     while Chain.objects.get(pk=chain.pk).step < 2:
         annotator = Annotator.objects.create(campaign=campaign)

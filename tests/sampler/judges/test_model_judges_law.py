@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sampler.judges import NoPreferenceError, drawn_vote, label_preference
+from sampler.judges import NoDistributionError, NoPreferenceError, distribution, drawn_vote, label_preference
 
 LOGITS = st.floats(-8, 0)
 
@@ -49,9 +49,9 @@ def test_p_is_not_known_without_both_labels(logs) -> None:
         label_preference(logs, 1.0, confined=True)
 
 
-@pytest.mark.parametrize("value", [math.nan, 0.5])
+@pytest.mark.parametrize("value", [math.nan, 0.5, math.inf, None, "-1", True, 10**400])
 def test_what_is_no_log_probability_is_refused(value: float) -> None:
-    with pytest.raises(ValueError, match="must be at most 0"):
+    with pytest.raises(NoDistributionError, match="is no log-probability"):
         label_preference([("A", value), ("B", -1.0)], 1.0, confined=True)
 
 
@@ -59,6 +59,45 @@ def test_what_is_no_log_probability_is_refused(value: float) -> None:
 def test_a_judge_at_temperature_zero_is_refused(temperature: float) -> None:
     with pytest.raises(ValueError, match="copies of each other"):
         label_preference([("A", -1.0), ("B", -1.0)], temperature, confined=True)
+
+
+A, B = math.log(0.606), math.log(0.394)
+
+
+@pytest.mark.parametrize("twice", ["A", "B"])
+def test_a_token_that_is_listed_twice_counts_once(twice: str) -> None:
+    # As vLLM did (#36660), which made .755 or .435 of .606.
+    logs = [("A", A), ("B", B), (twice, {"A": A, "B": B}[twice])]
+    assert label_preference(logs, 1.0, confined=True).first == pytest.approx(0.606)
+    assert distribution(logs, (twice, {"A": A, "B": B}[twice])) == [("A", A), ("B", B)]
+
+
+@pytest.mark.parametrize(
+    ("logs", "chosen", "confined_to", "words"),
+    [
+        # vLLM #17876
+        ([("A", 0.0), ("B", 0.0)], None, (), "all log-probabilities are 0"),
+        ([("A", A), ("B", B), ("Well", math.log(0.0011))], None, (), "sum to 1.001"),
+        # SGLang #32290
+        ([("A", math.log(0.1)), ("B", math.log(0.5))], ("A", math.log(0.5)), (), "and in the list -2.303"),
+        ([("A", A), ("B", B)], ("A", None), (), "None for 'A' is no log-probability"),
+        ([("A", A), ("B", B)], ("Well", -0.5), (), "'Well' is missing"),
+        ([("A", math.log(0.5)), ("B", math.log(0.47))], None, ("A", "B"), "hold 0.97"),
+    ],
+)
+def test_what_is_no_distribution_is_refused(logs, chosen, confined_to, words: str) -> None:
+    with pytest.raises(NoDistributionError, match=words):
+        distribution(logs, chosen, confined_to)
+
+
+def test_what_a_server_may_tell_is_a_distribution() -> None:
+    rounded = [("A", A), ("B", B), ("Well", math.log(0.0009))]
+    assert distribution(rounded, ("A", A + 0.0009), ("A", "B")) == rounded
+    assert distribution([("A", 0.0)], ("A", 0.0)) == [("A", 0.0)]
+    # A token beyond the likeliest ones was sampled; two tokens may have one text.
+    assert distribution(rounded, ("Hm", -9.0)) == rounded
+    assert distribution([("\ufffd", -3.0), ("\ufffd", -4.0)]) == [("\ufffd", -3.0), ("\ufffd", -4.0)]
+    assert distribution([("A", -(10**400))], None) == [("A", -math.inf)]
 
 
 def test_a_small_temperature_overflows_nowhere() -> None:

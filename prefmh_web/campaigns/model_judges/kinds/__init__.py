@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sampler
 from prefmh_web.campaigns.model_judges.frozen_judges import model_source
-from prefmh_web.campaigns.model_judges.kinds.kind import Answers, Asking, JudgeKind, Rows
+from prefmh_web.campaigns.model_judges.kinds.kind import Answers, Ask, Asking, JudgeKind, Rows
 from prefmh_web.campaigns.model_judges.kinds.log_probabilities import LogProbabilities
 from prefmh_web.campaigns.model_judges.kinds.ratings import Ratings
 from prefmh_web.campaigns.model_judges.kinds.sampled import Sampled
@@ -23,7 +23,7 @@ KINDS: dict[str, JudgeKind] = {
     "ratings": Ratings(),
 }
 
-__all__ = ["KINDS", "Answers", "Asking", "JudgeKind", "Rows", "kind_of"]
+__all__ = ["KINDS", "Answers", "Ask", "Asking", "JudgeKind", "Rows", "kind_of"]
 
 
 def kind_of(config: sampler.ChainConfig, place: int) -> JudgeKind:

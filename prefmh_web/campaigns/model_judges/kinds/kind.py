@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import sampler
+from prefmh_web.campaigns.engine.open_comparisons import Seen
 from prefmh_web.campaigns.models import Comparison, Judge, ReplyIdentity, State
 from prefmh_web.endpoints.errors import EndpointError
 from prefmh_web.endpoints.identity import Admitted, Identity
@@ -30,12 +31,17 @@ class Asking:
 @dataclass(frozen=True)
 class Answers:
     """What came back: answers of the kind's own type, what their replies said they were from, and why others are
-    missing.
+    missing; of replies with log-probabilities, whether they were those of a distribution.
     """
 
     given: Sequence[Any]
     identities: Sequence[Identity | None]
     failure: EndpointError | None
+    sound: Sequence[bool] = ()
+
+
+Ask = Callable[[Admitted], Awaitable[Answers]]
+"""Asks a model, on the loop on which servers are asked."""
 
 
 class JudgeKind(Protocol):
@@ -44,7 +50,7 @@ class JudgeKind(Protocol):
     objects: int
     """How many objects stand in one prompt."""
 
-    def wanted(self, comparison: Comparison, judge: Judge) -> Asking | None:
+    def wanted(self, comparison: Comparison, judge: Judge, seen: Seen) -> Asking | None:
         """Return what a judge still has to answer on a locked comparison, without slots if that is nothing; None where
         another turn brings it.
         """
@@ -54,11 +60,11 @@ class JudgeKind(Protocol):
         """Return how many requests so many answers take at most, every unreadable reply asked again included."""
         ...
 
-    def ask(self, asking: Asking, endpoint: Endpoint, admitted: Admitted) -> Answers:
-        """Ask the endpoint; nothing is stored yet."""
+    def asks(self, asking: Asking, endpoint: Endpoint) -> Ask:
+        """Return what asks the endpoint: all that the database has to say is read before. Nothing is stored yet."""
         ...
 
-    def store(self, asking: Asking, comparison: Comparison, answers: Answers, rows: Rows) -> None:
+    def store(self, asking: Asking, comparison: Comparison, answers: Answers, rows: Rows, seen: Seen) -> None:
         """Store answers, on the locked comparison; those whose identity does not count are dropped."""
         ...
 

@@ -6,15 +6,19 @@ samples all of that pair and order: nothing about the answers decides it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import sampler
 from prefmh_web.campaigns.model_judges.kinds.kind import Asking
-from prefmh_web.campaigns.model_judges.kinds.pairs import PairVotes, presentations, step_of, told_before, unseeded
-from prefmh_web.campaigns.models import ReplyIdentity
+from prefmh_web.campaigns.model_judges.kinds.pairs import (
+    PairVotes,
+    Voting,
+    presentations,
+    step_of,
+    told_before,
+    unseeded,
+)
 from prefmh_web.endpoints import judge_calls
-from prefmh_web.endpoints.dialects import Dialect
 from prefmh_web.endpoints.errors import NotTold
 from prefmh_web.endpoints.identity import Admitted
 from prefmh_web.endpoints.mixed_votes import votes_by_either
@@ -28,35 +32,34 @@ class LogProbabilities(PairVotes):
         """Return how many requests so many votes take at most: where p is not told, they may be sampled."""
         return min(answers, 2) + (judge_calls.MOST_ASKS * answers if _may_sample(endpoint) else 0)
 
-    def votes(
-        self, asking: Asking, pair: judge_calls.Pair, endpoint: Endpoint, admitted: Admitted
-    ) -> tuple[judge_calls.Votes, Mapping[bool, ReplyIdentity | None]]:
-        """Ask for p in each order that is not known yet, and draw the votes."""
+    def voting(self, asking: Asking, pair: judge_calls.Pair, endpoint: Endpoint) -> Voting:
+        """Return what asks for p in each order that is not known yet, and draws the votes."""
         numbers = sampler.draws_of(*step_of(asking))
         uniforms = [numbers[slot] for slot in asking.slots]
         told, sampled = told_before(asking)
         known = {first: vote.preference for first, vote in told.items() if vote.preference is not None}
-        order = presentations(asking)
-        if _may_sample(endpoint):
-            votes = votes_by_either(
-                endpoint, pair, order, uniforms, unseeded(), known=known, sampled=sampled, admitted=admitted
+        order, known_from = presentations(asking), {first: vote.identity for first, vote in told.items()}
+
+        async def ask(admitted: Admitted) -> judge_calls.Votes:
+            if _may_sample(endpoint):
+                return await votes_by_either(
+                    endpoint, pair, order, uniforms, unseeded(), known=known, sampled=sampled, admitted=admitted
+                )
+            votes = await judge_calls.votes_by_log_probabilities(
+                endpoint, pair, order, uniforms, known, admitted=admitted
             )
-        else:
-            votes = judge_calls.votes_by_log_probabilities(endpoint, pair, order, uniforms, known, admitted=admitted)
-            votes = _explained(votes, endpoint)
-        return votes, {first: vote.identity for first, vote in told.items()}
+            return _explained(votes, endpoint)
+
+        return Voting(ask, known_from)
 
 
 def _may_sample(endpoint: Endpoint) -> bool:
-    """Say whether the law of a sampled vote is known to be that of p."""
-    if endpoint.samples_plainly is None:
-        # Started by a version that did not examine endpoints.
-        return Dialect(endpoint.dialect) is not Dialect.OPENAI
-    return endpoint.samples_plainly
+    """Say whether *Test* found sampled votes of this endpoint, model and parameters untruncated."""
+    return endpoint.samples_plainly is True
 
 
 def _explained(votes: judge_calls.Votes, endpoint: Endpoint) -> judge_calls.Votes:
-    if not isinstance(votes.failure, NotTold):
+    if not isinstance(votes.failure, judge_calls.UNTOLD):
         return votes
-    why = endpoint.sampling_words or "not examined"
+    why = endpoint.sampling_words or "whether it truncates is not tested"
     return replace(votes, failure=NotTold(f"{votes.failure.reason}; and a vote cannot be sampled instead: {why}"))

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 import sampler
-from prefmh_web.campaigns.engine import open_comparisons, sql, transitions
-from prefmh_web.campaigns.engine.open_comparisons import Ballot
+from prefmh_web.campaigns.engine import transitions
+from prefmh_web.campaigns.engine.open_comparisons import Ballot, Seen
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.model_judges import frozen_judges
-from prefmh_web.campaigns.model_judges.kinds.kind import Answers, Asking, Rows
-from prefmh_web.campaigns.models import Comparison, Judge, ReplyIdentity, Side, State, Vote
-from prefmh_web.campaigns.objects import exhibit
+from prefmh_web.campaigns.model_judges.kinds.kind import Answers, Ask, Asking, Rows
+from prefmh_web.campaigns.models import Comparison, Judge, ReplyIdentity, Side, Vote
+from prefmh_web.campaigns.objects import exhibit, rows_of
 from prefmh_web.endpoints import judge_calls
 from prefmh_web.endpoints.identity import Admitted
 from prefmh_web.endpoints.models import Endpoint
@@ -32,44 +32,58 @@ class PairVote:
     known_from: ReplyIdentity | None = None
 
 
+@dataclass(frozen=True)
+class Voting:
+    """What asks for some votes.
+
+    Args:
+        known_from: by whether the proposal stood first, the identity of the earlier reply that p is known from.
+    """
+
+    ask: Callable[[Admitted], Awaitable[judge_calls.Votes]]
+    known_from: Mapping[bool, ReplyIdentity | None]
+
+
 class PairVotes:
     """A model that prefers one object of a pair. A vote has its slot, and with it its key and its presentation."""
 
     objects = 2
 
-    def votes(
-        self, asking: Asking, pair: judge_calls.Pair, endpoint: Endpoint, admitted: Admitted
-    ) -> tuple[judge_calls.Votes, Mapping[bool, ReplyIdentity | None]]:
-        """Ask for the votes.
-
-        Returns:
-            What came, and, by whether the proposal stood first, the identity of the earlier reply that p is known from.
-        """
+    def voting(self, asking: Asking, pair: judge_calls.Pair, endpoint: Endpoint) -> Voting:
+        """Return what asks for the votes."""
         raise NotImplementedError
 
     def most_requests(self, answers: int, endpoint: Endpoint) -> int:
         """Return how many requests so many votes take at most."""
         raise NotImplementedError
 
-    def wanted(self, comparison: Comparison, judge: Judge) -> Asking:
+    def wanted(self, comparison: Comparison, judge: Judge, seen: Seen) -> Asking:
         """Return the slots without a vote, as many as the comparison can use from this judge."""
-        stored = {slot for [slot] in sql.SLOTS.rows(comparison.pk, judge.pk)}
+        stored = seen.slots.get((comparison.pk, judge.pk), set())
         left = [slot for slot in range(judge.max_votes) if slot not in stored]
-        opened = open_comparisons.on(comparison.pk, comparison.chain.campaign)
+        opened = seen.opened.get(comparison.pk)
         room = opened.room(judge.pk, most=len(left)) if opened else 0
         return Asking(comparison, judge, left[:room])
 
-    def ask(self, asking: Asking, endpoint: Endpoint, admitted: Admitted) -> Answers:
-        """Ask for a vote in each slot, each in the order of presentation that was drawn for it."""
-        votes, known_from = self.votes(asking, pair_of(asking, endpoint), endpoint, admitted)
-        given = [PairVote(vote, None if vote.identity else known_from.get(vote.proposal_first)) for vote in votes.cast]
-        return Answers(given, [vote.identity for vote in votes.cast], votes.failure)
+    def asks(self, asking: Asking, endpoint: Endpoint) -> Ask:
+        """Return what asks for a vote in each slot, each in the order of presentation that was drawn for it."""
+        voting = self.voting(asking, pair_of(asking, endpoint), endpoint)
 
-    def store(self, asking: Asking, comparison: Comparison, answers: Answers, rows: Rows) -> None:
+        async def ask(admitted: Admitted) -> Answers:
+            votes = await voting.ask(admitted)
+            given = [
+                PairVote(vote, None if vote.identity else voting.known_from.get(vote.proposal_first))
+                for vote in votes.cast
+            ]
+            return Answers(given, [vote.identity for vote in votes.cast], votes.failure, votes.sound)
+
+        return ask
+
+    def store(self, asking: Asking, comparison: Comparison, answers: Answers, rows: Rows, seen: Seen) -> None:
         """Cast those votes whose identity counts."""
         counting = [each for each in answers.given if each.vote.identity is None or each.vote.identity in rows]
         ballots = [_ballot(asking, each, rows) for each in counting]
-        transitions.cast_votes(comparison, ballots)
+        transitions.cast_votes(comparison, ballots, seen)
 
     def prompt(
         self, kind: str, question: str, rule: sampler.RuleConfig, *, has_context: bool = False
@@ -119,9 +133,7 @@ def unseeded() -> np.random.Generator:
 def pair_of(asking: Asking, endpoint: Endpoint) -> judge_calls.Pair:
     """Return the question that a judge is asked."""
     campaign, comparison = asking.comparison.chain.campaign, asking.comparison
-    rows = State.objects.in_bulk((comparison.current_id, comparison.proposal_id))
-    for row in rows.values():
-        row.campaign = campaign
+    rows = rows_of(campaign, {comparison.current_id, comparison.proposal_id})
     vision, prompt = frozen_judges.vision_of(campaign, asking.judge), frozen_judges.prompt_of(asking.judge)
     source = frozen_judges.source_of(campaign, asking.judge)
     return judge_calls.Pair(

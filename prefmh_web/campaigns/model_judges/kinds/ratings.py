@@ -14,9 +14,10 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.engine import transitions
+from prefmh_web.campaigns.engine.open_comparisons import Seen
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.model_judges import frozen_judges
-from prefmh_web.campaigns.model_judges.kinds.kind import Answers, Asking, Rows
+from prefmh_web.campaigns.model_judges.kinds.kind import Answers, Ask, Asking, Rows
 from prefmh_web.campaigns.models import Comparison, Judge, Rating, State, Turn
 from prefmh_web.campaigns.objects import exhibit
 from prefmh_web.endpoints import judge_calls
@@ -30,7 +31,7 @@ class Ratings:
 
     objects = 1
 
-    def wanted(self, comparison: Comparison, judge: Judge) -> Asking | None:
+    def wanted(self, comparison: Comparison, judge: Judge, seen: Seen) -> Asking | None:
         """Return the object to rate next and its empty slots; None while another chain's turn asks for its ratings.
 
         Where nothing is missing, another chain at the same objects may have brought the last rating.
@@ -51,8 +52,8 @@ class Ratings:
         """Return how many requests so many ratings take at most."""
         return judge_calls.MOST_ASKS * answers
 
-    def ask(self, asking: Asking, endpoint: Endpoint, admitted: Admitted) -> Answers:
-        """Ask for ratings of the object; fewer than were asked for, perhaps: the others are asked for another time."""
+    def asks(self, asking: Asking, endpoint: Endpoint) -> Ask:
+        """Return what asks for ratings of the object; fewer may come, and the others are asked for another time."""
         judge, state = asking.judge, _rated_in(asking)
         campaign, prompt = asking.comparison.chain.campaign, frozen_judges.prompt_of(judge)
         rated = judge_calls.Rated(
@@ -63,15 +64,19 @@ class Ratings:
             temperature=frozen_judges.source_of(campaign, judge).temperature,
             prompt=prompt,
         )
-        # Nobody can ask a server for the same reply again: these seeds only keep replies apart.
-        asked = judge_calls.ratings(endpoint, rated, len(asking.slots), np.random.default_rng(), admitted)
-        given = [
-            Rating(state=state, judge=judge, slot=slot, value=value, asks=asks)
-            for slot, value, asks in zip(asking.slots, asked.given, asked.asks, strict=False)
-        ]
-        return Answers(given, asked.identities, asked.failure)
 
-    def store(self, asking: Asking, comparison: Comparison, answers: Answers, rows: Rows) -> None:
+        async def ask(admitted: Admitted) -> Answers:
+            # Nobody can ask a server for the same reply again: these seeds only keep replies apart.
+            asked = await judge_calls.ratings(endpoint, rated, len(asking.slots), np.random.default_rng(), admitted)
+            given = [
+                Rating(state=state, judge=judge, slot=slot, value=value, asks=asks)
+                for slot, value, asks in zip(asking.slots, asked.given, asked.asks, strict=False)
+            ]
+            return Answers(given, asked.identities, asked.failure)
+
+        return ask
+
+    def store(self, asking: Asking, comparison: Comparison, answers: Answers, rows: Rows, seen: Seen) -> None:
         """Store those ratings whose identity counts, and tell the other chains at this object."""
         kept = []
         for rating, identity in zip(answers.given, answers.identities, strict=False):

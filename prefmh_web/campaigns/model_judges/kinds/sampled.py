@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import partial
 
 from prefmh_web.campaigns.model_judges.kinds.kind import Asking
-from prefmh_web.campaigns.model_judges.kinds.pairs import PairVotes, presentations, unseeded
-from prefmh_web.campaigns.models import ReplyIdentity
+from prefmh_web.campaigns.model_judges.kinds.pairs import PairVotes, Voting, presentations, unseeded
 from prefmh_web.endpoints import judge_calls
-from prefmh_web.endpoints.identity import Admitted
 from prefmh_web.endpoints.models import Endpoint
 
 
@@ -19,8 +17,7 @@ class Sampled(PairVotes):
         """Return how many requests so many votes take at most."""
         return judge_calls.MOST_ASKS * answers
 
-    def votes(
-        self, asking: Asking, pair: judge_calls.Pair, endpoint: Endpoint, admitted: Admitted
-    ) -> tuple[judge_calls.Votes, Mapping[bool, ReplyIdentity | None]]:
-        """Ask for a reply in each slot."""
-        return judge_calls.votes_by_sampling(endpoint, pair, presentations(asking), unseeded(), admitted), {}
+    def voting(self, asking: Asking, pair: judge_calls.Pair, endpoint: Endpoint) -> Voting:
+        """Return what asks for a reply in each slot."""
+        order = presentations(asking)
+        return Voting(partial(judge_calls.votes_by_sampling, endpoint, pair, order, unseeded()), {})

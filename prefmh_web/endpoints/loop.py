@@ -1,0 +1,81 @@
+"""The event loop of this process on which all model servers are asked, on a thread of its own.
+
+    run      a coroutine, from a thread that waits for what it returns
+    start    a coroutine, from a thread that does not wait
+    soon     a function, as soon as the loop comes to it
+
+Coroutines here touch no database: whoever calls `run` reads before and writes after.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+from functools import cache
+from typing import Any, TypeVar
+
+from django.db import connection
+
+Result = TypeVar("Result")
+_LOOK_UPS = 128
+
+
+def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
+    """Run a coroutine with the caller's context variables, and return what it returns.
+
+    A database connection that comes from a pool is given back meanwhile.
+    """
+    # Asked in this order: whether it commits by itself, a connection that is closed would be opened to tell.
+    if _is_pooled() and connection.connection is not None and connection.get_autocommit():
+        connection.close()
+    return start(coroutine).result()
+
+
+def start(coroutine: Coroutine[Any, Any, Result]) -> Future[Result]:
+    """Begin to run a coroutine with the caller's context variables."""
+    future: Future[Result] = Future()
+    loop, context = _loop(), copy_context()
+
+    def begin() -> None:
+        task = loop.create_task(coroutine, context=context)
+        task.add_done_callback(lambda done: _pass_on(done, future))
+
+    loop.call_soon_threadsafe(begin)
+    return future
+
+
+def soon(work: Callable[[], object]) -> None:
+    """Have something small done there."""
+    _loop().call_soon_threadsafe(work)
+
+
+def _pass_on(task: asyncio.Task[Result], future: Future[Result]) -> None:
+    if task.cancelled():
+        future.cancel()
+        # Waiters are told only when somebody runs it.
+        future.set_running_or_notify_cancel()
+    elif (error := task.exception()) is not None:
+        future.set_exception(error)
+    else:
+        future.set_result(task.result())
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    # Names are looked up there, and a look-up that hangs is to keep no other waiting.
+    loop.set_default_executor(ThreadPoolExecutor(_LOOK_UPS, thread_name_prefix="look-up"))
+    threading.Thread(target=loop.run_forever, name="model servers", daemon=True).start()
+    return loop
+
+
+def _is_pooled() -> bool:
+    return connection.vendor == "postgresql" and bool(connection.settings_dict["OPTIONS"].get("pool"))
+
+
+# A child has none of its parent's threads.
+os.register_at_fork(after_in_child=_loop.cache_clear)

@@ -1,0 +1,354 @@
+"""Whether a server samples from the law that it tells, asked of a server as `sampler.judges.truth` judges its replies.
+
+    truth        pairs whose reported p lies in .6 to .85, four of them: 200 replies in both orders, 400 in doubt
+    rare_label   a label that log-probabilities make rare must come at its rate. Without them, hot replies say what its
+                 rate is at least at a lower temperature; if it never comes there, it was taken away
+
+Replies are confined to the labels where the server can do that, as votes are. Each is one request of one token. Where
+no pair has such a p, and no label is rare, nothing is claimed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from yarl import URL
+
+from prefmh_web.endpoints.calls import Job, call, called
+from prefmh_web.endpoints.client import Client
+from prefmh_web.endpoints.errors import BadReply, EndpointError, NeedsAttention, ServerError
+from prefmh_web.endpoints.judge_calls import confines
+from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.outcomes import Effect, Seen
+from prefmh_web.endpoints.servers import Dialect
+from sampler import judges
+
+LAW = TRUTH, RARE_LABEL = "truth", "rare label"
+# Those that make votes come from another law than the model's own at the judge's temperature.
+SHAPE_THE_LAW = ("temperature", "top_p", "top_k", "min_p")
+MOST_PAIRS = 16
+Pair = tuple[judges.Messages, judges.Messages]
+"""A question about two objects, in both orders."""
+
+_TRUE_PAIRS = 4
+_MOST_RARE = 480
+# Questions that are read to find a rare label.
+_MOST_TILTED = 8
+_QUESTIONS = (
+    ("Which is heavier?", "a large dog", "a wolf"),
+    ("Which city has more people?", "Madrid", "Toronto"),
+    ("Which is older?", "the printing press", "the pocket watch"),
+    ("Which is farther from the Sun on average?", "Neptune", "Pluto"),
+    ("Which is larger?", "two thirds", "seven tenths"),
+    ("Which is the better name for a boat?", "Aurora", "Seagull"),
+    ("Which word is sadder?", "autumn", "evening"),
+    ("Which is more useful on a walk?", "a map", "a coat"),
+    ("Which is louder?", "a violin", "a flute"),
+    ("Which colour is warmer?", "orange", "red"),
+    ("Which lives longer?", "a horse", "a cow"),
+    ("Which is the finer breakfast?", "porridge", "toast with honey"),
+    ("Which river is longer?", "the Danube", "the Ganges"),
+    ("Which sentence is more formal?", "I write to you about the invoice.", "This letter concerns the invoice."),
+    ("Which is harder to learn?", "chess", "the violin"),
+    ("Which number is more random?", "37", "73"),
+)
+MOST_TRUE = 2 * MOST_PAIRS + 2 * judges.REPLIES
+"""Requests that `truth` makes at most."""
+MOST_REQUESTS = MOST_TRUE + _MOST_TILTED + _MOST_RARE
+"""Requests that both make at most."""
+_AT_ONCE = 32
+_COLDEST = 0.1
+_HOT_REPLIES = 96
+# Of the first hot replies, in which a label must come at all.
+_LOOKS = 32
+
+_DOCUMENTED = {("api.openai.com", Dialect.OPENAI.value)}
+_UNKNOWN = (
+    "nobody can say whether a server of this kind truncates: it has no fields to switch that off. Serve the model with "
+    "vLLM, llama.cpp, SGLang or Ollama, let votes be drawn from log-probabilities, or accept at the question that "
+    "the sampling cannot be verified"
+)
+_THINKS = (
+    "its model thinks before it answers, and nobody can say what law its answers then have. Empty “Thinking tokens at "
+    "most”, or accept at the question that the sampling cannot be verified"
+)
+
+
+def why_untold(endpoint: Endpoint) -> str:
+    """Return why nobody can tell the law of an endpoint's replies, whatever a test sees; empty where one can."""
+    if endpoint.thinking_tokens is not None:
+        return _THINKS
+    is_documented = (URL(endpoint.base_url).host or "", endpoint.dialect) in _DOCUMENTED
+    return "" if is_documented or Dialect(endpoint.dialect).server.why_plain else _UNKNOWN
+
+
+def differs(endpoint: Endpoint, fields: Sequence[str] = LAW) -> str:
+    """Return why votes would have another law than the one that is told, by the last test; empty where none saw that.
+
+    Args:
+        fields: those that count. For sampled votes `SHAPE_THE_LAW` as well.
+    """
+    for seen in endpoint.profile.get("fields", []):
+        if seen["field"] in fields and seen["effect"] == Effect.IGNORED:
+            is_law = seen["field"] in LAW
+            what = "does not sample from the law that it tells" if is_law else f"ignores {seen['field']}"
+            return f"its last test saw that it {what}: {seen['evidence']}. If it has changed, test it again"
+    return ""
+
+
+def plainness(endpoint: Endpoint) -> tuple[bool | None, str]:
+    """Return whether sampled votes have the model's own law, as far as the last test says, and why.
+
+    None where that is not tested: nobody has pressed Test, or it could not tell.
+    """
+    if why := differs(endpoint, (*LAW, *SHAPE_THE_LAW)) or why_untold(endpoint):
+        return False, why
+    laws = [seen for seen in endpoint.profile.get("fields", []) if seen["field"] in LAW]
+    if plain := [seen["evidence"] for seen in laws if seen["effect"] == Effect.OBEYED]:
+        return True, "; ".join(plain)
+    told = f" (its last test could not tell: {laws[0]['evidence']})" if laws else ""
+    return (
+        None,
+        f"whether its votes have its model's own law is not tested{told}. Press Test on the page of the endpoint",
+    )
+
+
+def was_tested(endpoint: Endpoint) -> bool:
+    """Say whether the last test saw replies that agree with what the server tells."""
+    return any(seen["field"] in LAW and seen["effect"] == Effect.OBEYED for seen in endpoint.profile.get("fields", []))
+
+
+def truth(endpoint: Endpoint, pairs: Sequence[Pair] = ()) -> tuple[list[Seen], EndpointError | None]:
+    """Return whether replies are what p says, and why that could not be finished, if it could not.
+
+    Args:
+        pairs: at most `MOST_PAIRS`; ready-made ones if there are none.
+    """
+    return _seen(endpoint, TRUTH, lambda replies: _by_pairs(replies, pairs[:MOST_PAIRS] or ready_pairs()))
+
+
+def rare_label(endpoint: Endpoint) -> tuple[list[Seen], EndpointError | None]:
+    """Return whether a rare label comes at its rate, and why that could not be finished, if it could not."""
+
+    def look(replies: _Replies) -> tuple[Effect, str]:
+        tilted = _tilted(replies)
+        return _by_rate(replies, *tilted) if tilted else _without_rate(replies)
+
+    return _seen(endpoint, RARE_LABEL, look)
+
+
+def ready_pairs() -> list[Pair]:
+    """Return pairs of which some have no certain answer."""
+    found = []
+    for question, *texts in _QUESTIONS:
+        one, other = (judges.Exhibit(text) for text in texts)
+        orders = ((one, other), (other, one))
+        first, second = (judges.pairwise_messages("texts", question, *order) for order in orders)
+        found.append((first, second))
+    return found
+
+
+class _Replies:
+    """First tokens and labels that an endpoint replies with, each with its own seed."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint, self._number = endpoint, 0
+        self._choices = judges.LABELS if confines(endpoint) else ()
+        self.hottest = Dialect(endpoint.dialect).server.hottest
+
+    @property
+    def confined(self) -> bool:
+        return bool(self._choices)
+
+    def told(self, chats: Sequence[judges.Messages]) -> list[list[tuple[str, float]]]:
+        """Return for each chat the first tokens with their log-probabilities; none where the server tells none.
+
+        Raises:
+            EndpointError: it does not answer now.
+        """
+        outcomes = called(call(self._endpoint, [_first_token(chat) for chat in chats])).outcomes
+        for outcome in outcomes:
+            if isinstance(outcome, EndpointError) and not isinstance(outcome, _CANNOT):
+                raise outcome
+        return [[] if isinstance(outcome, EndpointError) else outcome for outcome in outcomes]
+
+    def labels(self, asked: Sequence[tuple[judges.Messages, float]]) -> list[str]:
+        """Return the label of a reply to each chat at its temperature; empty where it is none.
+
+        Raises:
+            EndpointError: the server does not answer.
+        """
+        found = called(call(self._endpoint, [self._label(chat, temperature) for chat, temperature in asked]))
+        if found.failure is not None:
+            raise found.failure
+        return list(found.results)
+
+    def some(self, chat: judges.Messages, temperature: float, count: int) -> list[str]:
+        """Return the labels among so many replies to a chat; raises as `labels` does."""
+        return [label for label in self.labels([(chat, temperature)] * count) if label]
+
+    def _label(self, chat: judges.Messages, temperature: float) -> Job[str]:
+        self._number += 1
+        # Far apart: servers use neighbouring seeds for other things.
+        seed = (1_000_003 * self._number + 12_347) % 2**31
+
+        async def ask(client: Client) -> str:
+            said = await client.chat(chat, temperature=temperature, seed=seed, choices=self._choices, max_tokens=1)
+            try:
+                return judges.parse_label(said)
+            except judges.UnparsableReplyError:
+                return ""
+
+        return ask
+
+
+# It answered a plain question a moment ago: what it fails at now, it cannot do.
+_CANNOT = (NeedsAttention, BadReply, ServerError)
+
+
+def _first_token(chat: judges.Messages) -> Job[list[tuple[str, float]]]:
+    return lambda client: client.first_token(chat)
+
+
+def _seen(
+    endpoint: Endpoint, name: str, look: Callable[[_Replies], tuple[Effect, str]]
+) -> tuple[list[Seen], EndpointError | None]:
+    failure = None
+    try:
+        if not Dialect(endpoint.dialect).server.sets_temperature:
+            effect, words = Effect.UNTOLD, "this kind of model takes no temperature but 1"
+        elif endpoint.thinking_tokens is not None:
+            effect, words = Effect.UNTOLD, "its model thinks before each label, so no rate is known"
+        else:
+            effect, words = look(_Replies(endpoint))
+    except _CANNOT as error:
+        effect, words = Effect.REFUSED, error.reason
+    except EndpointError as error:
+        effect, words, failure = Effect.UNTOLD, error.reason, error
+    return [Seen(name, effect.value, words[:300])], failure
+
+
+@dataclass(frozen=True)
+class _Presentation:
+    """One order of a pair, at its temperature; `first` is what was reported of A, `labels` what came so far."""
+
+    chat: judges.Messages
+    temperature: float
+    first: float
+    labels: list[str] = field(default_factory=list)
+
+    @property
+    def asked(self) -> judges.Asked:
+        return judges.Asked(self.first, len(self.labels), self.labels.count(judges.LABELS[0]))
+
+
+def _by_pairs(replies: _Replies, pairs: Sequence[Pair]) -> tuple[Effect, str]:
+    shown = _presentations(replies, pairs)
+    if not shown:
+        return Effect.UNTOLD, f"none of {len(pairs)} pairs has log-probabilities of .6 to .85 for its likelier label"
+    for _ in range(2):
+        # In turns: where there are fewer than four pairs, each is asked more often.
+        turns = [shown[number % len(shown)] for number in range(judges.REPLIES)]
+        came = replies.labels([(each.chat, each.temperature) for each in turns])
+        for each, label in zip(turns, came, strict=True):
+            each.labels.extend([label] if label else [])
+        found = judges.agreement([each.asked for each in shown])
+        if not found.is_doubtful:
+            break
+    return _words([each.asked for each in shown], found)
+
+
+def _presentations(replies: _Replies, pairs: Sequence[Pair]) -> list[_Presentation]:
+    """Return both orders of the first pairs that can be compared, a few read at a time."""
+    shown: list[_Presentation] = []
+    for begin in range(0, len(pairs), _TRUE_PAIRS):
+        some = pairs[begin : begin + _TRUE_PAIRS]
+        listed = replies.told([chat for pair in some for chat in pair])
+        for place, pair in enumerate(some):
+            fit = judges.fit_of(listed[2 * place : 2 * place + 2], confined=replies.confined, hottest=replies.hottest)
+            if fit is not None and len(shown) < 2 * _TRUE_PAIRS:
+                shown += [_Presentation(chat, fit.temperature, p) for chat, p in zip(pair, fit.firsts, strict=True)]
+        # Of a server that tells nothing, nothing more is asked.
+        if len(shown) == 2 * _TRUE_PAIRS or not any(listed):
+            break
+    return shown
+
+
+def _words(shown: Sequence[judges.Asked], found: judges.Agreement) -> tuple[Effect, str]:
+    counted = sum(each.replies for each in shown)
+    if counted < judges.REPLIES / 2:
+        return Effect.UNTOLD, f"only {counted} of {judges.REPLIES} replies or more were labels"
+    came = sum(each.firsts if each.first > 0.5 else each.replies - each.firsts for each in shown)
+    told = sum(max(each.first, 1 - each.first) * each.replies for each in shown)
+    words = (
+        f"the likelier label came {came} times in {counted} replies to {len(shown) // 2} pairs in both orders; "
+        f"log-probabilities say {told:.1f}"
+    )
+    if not found.is_none:
+        return Effect.OBEYED, words
+    law = "sharper or truncated" if found.power > 1 else "flatter" if found.power > 0 else "that of the other label"
+    return Effect.IGNORED, f"{words}: its law is {law} (a truthful server does that with a chance below 1 in 20,000)"
+
+
+def _tilted(replies: _Replies) -> tuple[judges.Messages, judges.Tilt] | None:
+    """Return the question that tells of a label which is rare near temperature 1, and that temperature.
+
+    Some servers truncate before the temperature: far from 1 that would not show.
+    """
+    found: list[tuple[judges.Messages, judges.Tilt]] = []
+    for chat, _ in ready_pairs()[:_MOST_TILTED]:
+        (listed,) = replies.told([chat])
+        if not listed:
+            return None
+        tilt = judges.tilt_of(listed, confined=replies.confined, coldest=_COLDEST, hottest=replies.hottest)
+        found += [] if tilt is None else [(chat, tilt)]
+    return min(found, key=lambda each: abs(math.log(each[1].temperature)), default=None)
+
+
+def _by_rate(replies: _Replies, chat: judges.Messages, tilt: judges.Tilt) -> tuple[Effect, str]:
+    seen, asked = judges.RareLabel(tilt.rate), 0
+    while seen.told is None and asked < _MOST_RARE:
+        asked += _AT_ONCE
+        for label in replies.some(chat, tilt.temperature, _AT_ONCE):
+            seen.add(label == tilt.label)
+        if not seen.replies:
+            return Effect.UNTOLD, f"none of {asked} replies was a label"
+    words = (
+        f"{tilt.label} came {seen.rare} times in {seen.replies} replies at temperature {tilt.temperature:.2g}; its "
+        f"log-probability says {tilt.rate * seen.replies:.1f}"
+    )
+    if seen.told == "plain":
+        return Effect.OBEYED, words
+    if seen.told is None:
+        return Effect.UNTOLD, f"{words}, and more replies would be needed"
+    return Effect.IGNORED, f"{words}: its law is {'truncated or sharper' if seen.told == 'sharper' else 'flatter'}"
+
+
+def _without_rate(replies: _Replies) -> tuple[Effect, str]:
+    """See whether a label that comes when it is hot is gone where its rate cannot be that small."""
+    chat, hottest, untold = ready_pairs()[0][0], replies.hottest, "no log-probabilities tell of a rare label"
+    cooler = hottest / 2
+    hot = replies.some(chat, hottest, _LOOKS)
+    if len(set(hot)) < len(judges.LABELS):
+        return Effect.UNTOLD, f"{untold}, and {_LOOKS} hot replies have one label at most"
+    hot += replies.some(chat, hottest, _HOT_REPLIES - _LOOKS)
+    rare = min(judges.LABELS, key=hot.count)
+    rate = judges.least_rate(hot.count(rare), len(hot), hottest, cooler)
+    most = _MOST_RARE - _HOT_REPLIES
+    # As many as make it improbable that none is the rare one.
+    needed = math.ceil(math.log(judges.ERROR) / math.log1p(-rate)) if rate > 0 else most + 1
+    hotly = f"{rare} came {hot.count(rare)} times in {len(hot)} replies at temperature {hottest:g}"
+    if needed > most:
+        return Effect.UNTOLD, f"{untold}; {hotly}, too seldom to tell its rate at a lower one"
+    asked, cold = 0, list[str]()
+    while len(cold) < needed and asked < most:
+        asked += _AT_ONCE
+        cold += replies.some(chat, cooler, _AT_ONCE)
+        if rare in cold:
+            return Effect.UNTOLD, f"{hotly}, and still comes at {cooler:g}; without log-probabilities no rate is known"
+    if len(cold) < needed:
+        return Effect.UNTOLD, f"only {len(cold)} of {asked} replies were labels"
+    words = f"{hotly}, and never in {len(cold)} at {cooler:g}, where its rate is at least {rate:.3f}"
+    return Effect.IGNORED, f"{words}: its law is truncated or sharper"

@@ -1,0 +1,172 @@
+"""Whether votes are what p says: how often the tests err, on servers that sample truly and on others.
+
+Pairs in .6 to .85 asked many times, and a rare label at its rate.
+"""
+
+import math
+from functools import cache
+
+import numpy as np
+import pytest
+
+from sampler.judges import ERROR, REPLIES, Asked, RareLabel, agreement, fit_of, label_preference, least_rate, tilt_of
+
+# Of the likelier label, in as many presentations each.
+ALIKE, SPREAD = (0.83,), (0.83, 0.76, 0.7, 0.65)
+
+
+@cache
+def judged(reported, firsts, each):
+    return agreement([Asked(p, each, k) for p, k in zip(reported, firsts, strict=True)])
+
+
+def shares(reported, true, runs, seed=20261128, replies=REPLIES):
+    """Return in which share of tests a difference is seen at the first look, and at any; and with a second look."""
+    rng, each = np.random.default_rng(seed), replies // len(reported)
+    early = late = again = 0
+    for firsts in rng.binomial(each, true, (runs, len(reported))):
+        seen = judged(reported, tuple(firsts.tolist()), each)
+        early += seen.is_none
+        if seen.is_doubtful:
+            again += 1
+            both = firsts + rng.binomial(each, true)
+            late += judged(reported, tuple(both.tolist()), 2 * each).is_none
+    return early / runs, (early + late) / runs, again / runs
+
+
+def hotter(reported, temperature):
+    """Return the law that is reported at temperature 1, at another one."""
+    return tuple(1 / (1 + (1 / p - 1) ** (1 / temperature)) for p in reported)
+
+
+class TestTruth:
+    @pytest.mark.parametrize("reported", [ALIKE, SPREAD, (0.6,)], ids=str)
+    def test_an_honest_server_is_seldom_said_to_do_otherwise(self, reported):
+        runs = 40_000
+        _, wrong, again = shares(reported, reported, runs)
+        # At most 4 are expected: more than 12 come with a probability of 3 in 10,000.
+        assert wrong * runs <= 12
+        assert again < 0.05
+
+    @pytest.mark.parametrize(
+        ("reported", "true", "least_early", "least"),
+        [
+            (ALIKE, (1.0,), 1, 1),
+            ((0.83, 0.7), (1.0, 0.7), 0.2, 0.95),
+            ((0.755,), (0.606,), 0.45, 0.95),
+            (ALIKE, hotter(ALIKE, 2), 0.55, 0.97),
+            # The negative control: p was read at another temperature than that of the replies.
+            (ALIKE, hotter(ALIKE, 0.5), 0.9, 0.99),
+            (SPREAD, tuple(1 - p for p in SPREAD), 1, 1),
+        ],
+        ids=["top-p .8", "top-p .8 in one order", ".755 for .606", "flatter", "sharper", "swapped"],
+    )
+    def test_another_law_is_found(self, reported, true, least_early, least):
+        early, late, _ = shares(reported, true, 2000)
+        assert (early >= least_early, late >= least) == (True, True), (early, late)
+
+    def test_a_truncation_shows_after_a_stated_number_of_replies(self):
+        assert not agreement([Asked(0.83, 56, 56)]).is_none
+        assert agreement([Asked(0.83, 30, 30), Asked(0.17, 27, 0)]).is_none
+        assert agreement([Asked(0.8, 100, 80)]).power == pytest.approx(1)
+
+    def test_the_temperature_is_near_1_and_brings_both_orders_into_the_range(self):
+        listed = [[("A", math.log(p)), ("B", math.log(1 - p))] for p in (0.9, 0.2)]
+        fit = fit_of(listed, confined=True, hottest=2.0)
+        assert fit.firsts == tuple(label_preference(each, fit.temperature, confined=True).first for each in listed)
+        assert 1 < fit.temperature < 1.5
+        assert fit.firsts[0] == pytest.approx(0.84, abs=0.01)
+        # Neither a sure model nor one that cannot decide tells anything, nor one that says no label.
+        for sure in ([("A", math.log(0.99)), ("B", math.log(0.01))], [("A", -0.69), ("B", -0.7)], [("A", -0.4)]):
+            assert fit_of([listed[0], sure], confined=True, hottest=2.0) is None
+        assert fit_of(listed, confined=True, hottest=1.0) is None
+
+    @pytest.mark.parametrize("p", [0.0, 1.0])
+    def test_a_certainty_is_refused(self, p):
+        with pytest.raises(ValueError, match="between 0 and 1"):
+            agreement([Asked(p, 1, 1)])
+
+
+RATE = 0.045
+RUNS = 4000
+# Of a count whose mean is below RUNS * 2e / (1 - e) = 8: more than 20 come with a probability of 1 in 10,000.
+MOST_WRONG = 20
+
+
+def told(rate, true_rate, runs=RUNS, most=3000, seed=20261124):
+    rng = np.random.default_rng(seed)
+    found, asked = [], []
+    for _ in range(runs):
+        seen = RareLabel(rate)
+        for uniform in rng.random(most):
+            if seen.add(bool(uniform < true_rate)):
+                break
+        found.append(seen.told)
+        asked.append(seen.replies)
+    return found, asked
+
+
+def powered(rate, power):
+    odds = (rate / (1 - rate)) ** power
+    return odds / (1 + odds)
+
+
+@pytest.mark.parametrize("rate", [0.03, RATE, 0.15])
+def test_a_server_that_samples_plainly_is_seldom_said_to_do_otherwise(rate):
+    found, asked = told(rate, rate)
+    wrong = sum(each in ("sharper", "flatter") for each in found)
+    assert wrong <= MOST_WRONG
+    assert None not in found
+    # Its cost, in replies; few need more than the check asks for.
+    assert np.mean(asked) < 250
+    assert sum(count > 480 for count in asked) < 0.03 * RUNS
+
+
+@pytest.mark.parametrize(("power", "name"), [(2, "sharper"), (3, "sharper"), (0.5, "flatter"), (0.4, "flatter")])
+def test_a_law_at_half_or_twice_the_temperature_is_found(power, name):
+    found, _ = told(RATE, powered(RATE, power))
+    assert RUNS - found.count(name) <= MOST_WRONG
+
+
+def test_a_label_that_is_taken_away_is_always_found_after_a_stated_number_of_replies():
+    found, asked = told(RATE, 0.0, runs=10)
+    assert set(found) == {"sharper"}
+    assert set(asked) == {math.ceil(math.log((1 - ERROR) / ERROR) / math.log((1 - powered(RATE, 2)) / (1 - RATE)))}
+
+
+def test_the_bound_would_not_hold_for_a_server_of_another_rate():
+    """The negative control: at a rate that is not the plain one, more than the bound are said not to be plain."""
+    found, _ = told(RATE, 0.09)
+    assert sum(each in ("sharper", "flatter") for each in found) > 5 * MOST_WRONG
+
+
+class TestTilt:
+    def test_the_temperature_makes_a_label_as_rare_as_is_wanted(self):
+        listed = [("A", math.log(0.7)), ("B", math.log(0.1)), ("x", math.log(0.2))]
+        tilt = tilt_of(listed, confined=True, coldest=0.1, hottest=2.0)
+        assert tilt.label == "B"
+        assert tilt.rate == pytest.approx(0.045, abs=1e-6)
+        assert 1 / (1 + math.exp(math.log(7) / tilt.temperature)) == pytest.approx(tilt.rate)
+
+    @pytest.mark.parametrize(
+        "listed", [[], [("A", -0.1)], [("A", math.log(0.5)), ("B", math.log(0.4999))], [("A", -1e-9), ("B", -30.0)]]
+    )
+    def test_where_no_label_is_rare_enough_or_too_rare_there_is_none(self, listed):
+        assert tilt_of(listed, confined=True, coldest=0.1, hottest=2.0) is None
+
+
+class TestWithoutLogProbabilities:
+    def test_the_least_rate_is_below_the_true_one_but_for_its_error(self):
+        rng, wrong = np.random.default_rng(7), 0
+        for _ in range(2000):
+            rare = int(rng.binomial(96, 0.35))
+            wrong += least_rate(rare, 96, 2.0, 1.0) > powered(0.35, 2)
+        # Below 2 are expected; two tokens a label are allowed for on top.
+        assert wrong <= 9
+        assert least_rate(0, 96, 2.0, 1.0) == 0
+        assert 0.02 < least_rate(34, 96, 2.0, 1.0) < powered(0.35, 2)
+
+    @pytest.mark.parametrize("rate", [0.0, 0.5, 1.0])
+    def test_a_rate_that_is_none_is_refused(self, rate):
+        with pytest.raises(ValueError, match="rate must lie"):
+            RareLabel(rate)
