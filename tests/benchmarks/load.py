@@ -1,11 +1,12 @@
 """A campaign under load: how long voters wait, and what a vote costs, beside a pgbench script of the bare statements.
 
-    python -m tests.benchmarks.load [--json [FILE]] [--sockets 150] [--seconds 60] [--budget 2] [--chains N] [--webs 1]
+    python -m tests.benchmarks.load [--json FILE] [--sockets 150] [--seconds 60] [--budget 2] [--chains N] [--webs 1]
                                     [--durable]
 
 Starts PostgreSQL, Redis, web processes, a worker and beat of its own. S people hold a socket each and vote at a human
 pace: an exponential think time with a mean of four seconds. The campaign has a thousand texts and one judge, a chain a
-person. `--json` writes what is found to a file. To compare two revisions, run each from its own checkout, in turns.
+person. `--json` writes what is found to a file as well. To compare two revisions, run each from its own checkout, in
+turns.
 
     acknowledged      from sending a vote to the screen that answers it, seen by the voter
     processor time    user and system time of the processes between two readings, over the votes stored between them
@@ -31,8 +32,6 @@ from pathlib import Path
 
 from tests.benchmarks.load_run import Load, run
 
-STANDARD_OUTPUT = Path("-")
-
 
 def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     """Return the command line's options."""
@@ -45,7 +44,7 @@ def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--think-s", type=float, default=4.0, help="mean seconds before a vote")
     parser.add_argument("--webs", type=int, default=1, help="web processes")
     parser.add_argument("--chains", type=int, help="one for each socket unless given")
-    parser.add_argument("--json", type=Path, default=STANDARD_OUTPUT, metavar="FILE", help="write to it")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write to it as well")
     parser.add_argument("--budget", type=int, default=2, metavar="N", help="votes on a comparison")
     parser.add_argument("--durable", action="store_true", help="fsync and synchronous_commit on")
     options = parser.parse_args(arguments)
@@ -62,23 +61,15 @@ def rounded(found):
     return round(found, 3) if isinstance(found, float) else found
 
 
-def tell(found: dict, target: Path) -> None:
-    """Print the figures, or write them to a file and print what they come to."""
-    found = rounded(found)
-    text = json.dumps(found, indent=2)
-    if target == STANDARD_OUTPUT:
-        print(text)
-        return
-    target.write_text(text + "\n")
-    print(json.dumps({"offered_load_reached": found["offered_load_reached"]}, indent=2))
-
-
 def main() -> None:
     # Whoever stops this wants its servers stopped and its folders removed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     options = options_of()
     load = Load(**{each.name: getattr(options, each.name) for each in dataclasses.fields(Load)})
-    tell(run(load), options.json)
+    text = json.dumps(rounded(run(load)), indent=2)
+    print(text)
+    if options.json:
+        options.json.write_text(text + "\n")
 
 
 if __name__ == "__main__":

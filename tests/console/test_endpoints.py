@@ -17,7 +17,7 @@ from prefmh_web.endpoints.models import Endpoint, EndpointTest
 from prefmh_web.endpoints.servers import Dialect
 from tests.console.test_pages import OF_MOLECULES, as_shown, form
 from tests.security.test_limits import all_at_once
-from tests.support.models import Held, KnownJudge, chat_reply, scripted_server
+from tests.support.models import Held, KnownJudge, Script, chat_reply, scripted_server
 
 JUDGE = KnownJudge({"the dark house": 0.4, "the red moon": 0.0})
 
@@ -51,12 +51,12 @@ def press_test(desk, endpoint: Endpoint, idle_tasks) -> str:
 
 
 def fields(script, **changes) -> dict:
-    filled = {"name": "Mine", "base_url": script.url, "model": "tiny", "concurrency": "4", "timeout_s": "20"}
+    filled = {"name": "A model", "base_url": script.url, "model": "tiny", "concurrency": "4", "timeout_s": "20"}
     return filled | {"api_key_variable": "", "input_price": "0.5", "output_price": ""} | changes
 
 
 def test_an_endpoint_is_registered_tested_and_changed(signed_in, script, idle_tasks):
-    signed_in.post(reverse("console:new-endpoint"), fields(script))
+    signed_in.post(reverse("console:new-endpoint"), fields(script, name="Mine"))
     endpoint = Endpoint.objects.get()
     assert (endpoint.name, endpoint.tested_at) == ("Mine", None)
     # Told before the button is pressed; the cost where both prices are known.
@@ -74,7 +74,7 @@ def test_an_endpoint_is_registered_tested_and_changed(signed_in, script, idle_ta
     ("changes", "message"),
     [
         ({"base_url": "http://169.254.169.254/v1"}, "169.254.169.254"),
-        ({"name": "A model"}, "already have an endpoint with this name"),
+        ({}, "already have an endpoint with this name"),
     ],
 )
 def test_a_bad_endpoint_says_why_and_is_not_saved(signed_in, endpoint, script, changes, message):
@@ -137,6 +137,14 @@ def press(desk, name: str, endpoint: Endpoint) -> str:
     return desk.post(reverse(f"console:{name}", args=[endpoint.pk]), follow=True).content.decode()
 
 
+def under_way(desk, endpoint: Endpoint, script: Script, eventually) -> Held:
+    """Press Test, and let two requests be answered."""
+    held = script.answer = Held(of_the_sea, 2)
+    press(desk, "test-endpoint", endpoint)
+    eventually(lambda: EndpointTest.objects.get().requests >= 2)
+    return held
+
+
 def died(endpoint: Endpoint, **changes) -> EndpointTest:
     """Return a test whose worker is gone."""
     stale = timezone.now() - timedelta(seconds=1)
@@ -173,9 +181,7 @@ def test_a_test_that_is_stopped_sends_nothing_more_and_leaves_what_was_known(
 ):
     known = {"requests": 5, "fields": [{"field": "top_k", "effect": "ignored", "evidence": "…", "requests": 4}]}
     Endpoint.objects.update(profile=known, can_vary=True, last_error="")
-    held = script.answer = Held(of_the_sea, 2)
-    press(signed_in, "test-endpoint", endpoint)
-    eventually(lambda: EndpointTest.objects.get().requests >= 2)
+    held = under_way(signed_in, endpoint, script, eventually)
     assert "You stopped it" in press(signed_in, "stop-test", endpoint)
     # Its last request is on its way.
     assert "still on its way" in press(signed_in, "test-endpoint", endpoint)
@@ -213,11 +219,9 @@ def test_a_test_that_lives_is_left_alone_by_the_sweep(endpoint, idle_tasks):
 
 
 def test_what_was_seen_of_another_address_is_not_kept(signed_in, endpoint, script, idle_tasks, eventually):
-    held = script.answer = Held(of_the_sea, 2)
-    press(signed_in, "test-endpoint", endpoint)
-    eventually(lambda: EndpointTest.objects.get().requests >= 2)
+    held = under_way(signed_in, endpoint, script, eventually)
     address = reverse("console:edit-endpoint", args=[endpoint.pk])
-    signed_in.post(address, fields(script, name=endpoint.name, model="another"))
+    signed_in.post(address, fields(script, model="another"))
     held.may_go_on.set()
     idle_tasks()
     endpoint.refresh_from_db()

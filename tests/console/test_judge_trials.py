@@ -22,11 +22,10 @@ from tests.flows.test_model_costs import (
     draft,
     endpoint,
     script,
-    settled,
     vote_on_all,
 )
 from tests.security.world import browser_of
-from tests.support.campaigns import live_page, started_now
+from tests.support.campaigns import live_page, started_now, swept
 
 __all__ = ["endpoint", "script"]
 
@@ -207,7 +206,7 @@ def test_the_live_page_shows_figures_the_reason_of_the_pause_and_a_form_to_raise
     researcher, endpoint, script, idle_tasks
 ):
     desk = browser_of(researcher)
-    campaign = settled(started_now(draft(researcher, by_model(budget=3), cost_cap="0.10")), idle_tasks)
+    campaign = swept(started_now(draft(researcher, by_model(budget=3), cost_cap="0.10")))
     page = live_page(desk, campaign)
     requests = len(asked(script, QUESTION))
     assert f"{requests} requests" in page

@@ -302,7 +302,7 @@ def test_a_viewer_reads_a_step_and_no_page_of_a_person(finished, django_user_mod
 @pytest.fixture
 def rated(researcher, endpoint, idle_tasks):
     made = campaigns.make(researcher)
-    campaigns.finish(made, idle_tasks)
+    assert campaigns.swept(made).status == Campaign.Status.FINISHED
     return made
 
 
@@ -310,7 +310,7 @@ def rated(researcher, endpoint, idle_tasks):
 def scored(researcher, idle_tasks):
     rule = {"kind": "score", "form": "power", "scorers": ["words"], "beta": 1}
     made = make_campaign(researcher, config=make_config(judges=[], rule=rule, chains=2, steps=10))
-    campaigns.finish(made, idle_tasks)
+    assert campaigns.swept(made).status == Campaign.Status.FINISHED
     return made
 
 

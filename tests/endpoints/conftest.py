@@ -15,7 +15,14 @@ from tests.support.models import KnownJudge, Script, model_server, port_from, sc
 # Logits at temperature 1, and the texts they are for.
 KNOWN = KnownJudge({"the dark house": 0.4, "the red moon": 0.0}, lean=0.2, others={"Well": -3.0, "a": -4.0})
 
-PAIR = judge_calls.Pair("texts", "Which is darker?", Exhibit("the red moon"), Exhibit("the dark house"))
+CURRENT, PROPOSAL = "the red moon", "the dark house"
+
+
+def pair(temperature: float = 1.0) -> judge_calls.Pair:
+    return judge_calls.Pair("texts", "Which is darker?", Exhibit(CURRENT), Exhibit(PROPOSAL), temperature)
+
+
+PAIR = pair()
 
 
 def chat(url: str, key: str = "", timeout_s: float = 5) -> str | None:

@@ -17,7 +17,7 @@ from prefmh_web.endpoints.mixed_votes import votes_by_either
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect, Question
 from sampler.judges import Exhibit, OwnPrompt, PromptTemplate
-from tests.endpoints.conftest import KNOWN, z_score
+from tests.endpoints.conftest import CURRENT, KNOWN, PROPOSAL, pair, z_score
 from tests.support.models import Script, hiding, votes_asked
 
 # The tests' own model answers A, B or a digit after this token, which its chat template would end with.
@@ -27,17 +27,17 @@ VOTES = 400
 MOST_Z = 4.0
 
 
-def pair(words: str = WORDS) -> judge_calls.Pair:
+def raw_pair(words: str = WORDS) -> judge_calls.Pair:
     prompt = OwnPrompt(PromptTemplate(user=words, completion=True), "Which is darker?")
     return judge_calls.Pair("texts", "Which is darker?", Exhibit("the red moon"), Exhibit("the dark sea"), 1.0, prompt)
 
 
 @pytest.mark.parametrize("first", [True, False])
 def test_votes_of_a_model_that_completes_have_the_law_of_its_log_probabilities(llama, first):
-    told = called(judge_calls.votes_by_log_probabilities(llama, pair(), [first], [0.5]))
+    told = called(judge_calls.votes_by_log_probabilities(llama, raw_pair(), [first], [0.5]))
     assert told.failure is None
     chance = told.cast[0].preference
-    sampled = called(judge_calls.votes_by_sampling(llama, pair(), [first] * VOTES, np.random.default_rng(20261124)))
+    sampled = called(judge_calls.votes_by_sampling(llama, raw_pair(), [first] * VOTES, np.random.default_rng(20261124)))
     assert sampled.failure is None
     votes = sum(vote.for_proposal for vote in sampled.cast)
     assert abs(z_score(votes, VOTES, chance)) < MOST_Z
@@ -48,7 +48,7 @@ def test_votes_of_a_model_that_completes_have_the_law_of_its_log_probabilities(l
 @pytest.mark.parametrize("dialect", [Dialect.VLLM, Dialect.LLAMA_CPP, Dialect.SGLANG])
 def test_a_completion_is_the_prompt_as_it_is_sampled_plainly(dialect):
     endpoint = Endpoint(model="tiny", dialect=dialect, base_url="http://localhost/v1")
-    question = Question("tiny", pair().messages(True), 8, 0.7, 11, ("A", "B"))
+    question = Question("tiny", raw_pair().messages(True), 8, 0.7, 11, ("A", "B"))
     request = exact_request(endpoint, question)
     server = dialect.server
     body = server.taking(question.messages).body(question)
@@ -64,18 +64,13 @@ def test_a_completion_is_the_prompt_as_it_is_sampled_plainly(dialect):
 def test_other_servers_say_that_they_take_chats_only(dialect):
     endpoint = Endpoint(model="tiny", dialect=dialect, base_url="http://localhost/v1")
     with pytest.raises(Unable, match="takes chats only"):
-        exact_request(endpoint, Question("tiny", pair().messages(True)))
+        exact_request(endpoint, Question("tiny", raw_pair().messages(True)))
     exact_request(endpoint, Question("tiny", [{"role": "user", "content": "Hello"}]))
 
 
-CURRENT, PROPOSAL = "the red moon", "the dark house"
 SEED, MIXED_VOTES, TEMPERATURE = 20261122, 600, 0.5
 # With the proposal first, B has probability 0.32 at temperature 1, and is not listed; with it second, both labels are.
 LISTED = 0.4
-
-
-def texts_pair() -> judge_calls.Pair:
-    return judge_calls.Pair("texts", "Which is darker?", Exhibit(CURRENT), Exhibit(PROPOSAL), TEMPERATURE)
 
 
 @pytest.fixture
@@ -99,7 +94,7 @@ def z_scores(
 
 def test_the_mixture_has_the_law_of_a_sampled_vote(hides: Endpoint, script: Script) -> None:
     def cast(first: Sequence[bool], draws: np.random.Generator) -> Sequence[judge_calls.ModelVote]:
-        votes = called(votes_by_either(hides, texts_pair(), first, draws.random(MIXED_VOTES), draws))
+        votes = called(votes_by_either(hides, pair(TEMPERATURE), first, draws.random(MIXED_VOTES), draws))
         assert votes.failure is None
         assert [vote.place for vote in votes.cast] == list(range(MIXED_VOTES))
         assert {(vote.proposal_first, vote.preference is None) for vote in votes.cast} == {(True, True), (False, False)}
@@ -113,7 +108,7 @@ def test_the_mixture_has_the_law_of_a_sampled_vote(hides: Endpoint, script: Scri
 def test_a_vote_for_the_label_that_is_listed_would_be_noticed(hides: Endpoint) -> None:
     def cast(first: Sequence[bool], draws: np.random.Generator) -> Sequence[judge_calls.ModelVote]:
         uniforms = draws.random(MIXED_VOTES)
-        told = called(judge_calls.votes_by_log_probabilities(hides, texts_pair(), first, uniforms)).cast
+        told = called(judge_calls.votes_by_log_probabilities(hides, pair(TEMPERATURE), first, uniforms)).cast
         rest = [place for place in range(MIXED_VOTES) if first[place]]
         return [*told, *(judge_calls.ModelVote(place, True, True, asks=0) for place in rest)]
 
@@ -122,6 +117,6 @@ def test_a_vote_for_the_label_that_is_listed_would_be_noticed(hides: Endpoint) -
 
 def test_what_was_sampled_once_is_not_asked_for_again(hides: Endpoint, script: Script) -> None:
     draws = np.random.default_rng(SEED)
-    votes = called(votes_by_either(hides, texts_pair(), [True] * 3, draws.random(3), draws, sampled={True}))
+    votes = called(votes_by_either(hides, pair(TEMPERATURE), [True] * 3, draws.random(3), draws, sampled={True}))
     assert [vote.preference for vote in votes.cast] == [None] * 3
     assert len(votes_asked(script)) == 3

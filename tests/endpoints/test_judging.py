@@ -26,15 +26,10 @@ from prefmh_web.endpoints.mixed_votes import votes_by_either
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect
 from sampler.judges import Exhibit, Picture, RatingScale
-from tests.endpoints.conftest import KNOWN, z_score
+from tests.endpoints.conftest import CURRENT, KNOWN, PROPOSAL, pair, z_score
 from tests.support.models import KnownJudge, Script, chat_reply, cut, dripping, logged, raw, returns, says, slow, status
 
-CURRENT, PROPOSAL = "the red moon", "the dark house"
 SEED = 20261121
-
-
-def pair(temperature: float = 1.0) -> judge_calls.Pair:
-    return judge_calls.Pair("texts", "Which is darker?", Exhibit(CURRENT), Exhibit(PROPOSAL), temperature)
 
 
 def rng(seed: int = SEED) -> np.random.Generator:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import pytest
 from django.urls import reverse
 
-from prefmh_web.campaigns import tasks
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.model_judges.freezing import UNTESTED, UNVERIFIED
 from prefmh_web.campaigns.models import Campaign, Vote
@@ -30,6 +29,7 @@ from tests.support.campaigns import (
     make_draft,
     registered,
     start_campaign,
+    swept,
 )
 from tests.support.models import (
     Answer,
@@ -98,9 +98,7 @@ def test_a_judge_does_not_vote_by_the_default_truncation_of_its_server(signed_in
         registered(researcher, script.url, settings, dialect=Dialect.LLAMA_CPP)
         campaign = draft(researcher, by_model(budget=40, temperature=1.0), chains=10, steps=6)
         press_start(signed_in, campaign, idle_tasks)
-        for _ in range(5):
-            tasks.sweep()
-            idle_tasks()
+        swept(campaign)
     votes = list(Vote.objects.select_related("comparison__current", "comparison__proposal"))
     for_worse = sum(SCORES[chosen(vote)] == 0.0 for vote in votes)
     assert len(votes) > 500

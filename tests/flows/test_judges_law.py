@@ -14,12 +14,11 @@ import httpx
 import pytest
 from scipy import stats
 
-from prefmh_web.campaigns import tasks
 from prefmh_web.campaigns.models import Campaign, Side, Vote
 from prefmh_web.endpoints.servers import Dialect
 from tests.flows.test_judges_at_start import draft, like_llama_cpp, press_start, registered_at, signed_in
 from tests.flows.test_model_costs import QUESTION
-from tests.support.campaigns import TRUE_LAW, assert_replay_passes, export_to
+from tests.support.campaigns import TRUE_LAW, assert_replay_passes, export_to, swept
 from tests.support.models import KnownJudge, Speaking, Truncating, scripted_server
 
 __all__ = ["signed_in"]
@@ -59,13 +58,7 @@ def temperature_of(dialect: Dialect) -> float:
 def votes_of(client, campaign: Campaign, idle_tasks, folder) -> list[Vote]:
     """Let a campaign come to its end, replay its export, and return its votes."""
     page = press_start(client, campaign, idle_tasks)
-    for _ in range(10):
-        campaign.refresh_from_db()
-        if campaign.status == Campaign.Status.FINISHED:
-            break
-        tasks.sweep()
-        idle_tasks()
-    assert campaign.status == Campaign.Status.FINISHED, page
+    assert swept(campaign).status == Campaign.Status.FINISHED, page
     assert_replay_passes(export_to(campaign, folder))
     return list(Vote.objects.select_related("comparison__current", "comparison__proposal"))
 

@@ -27,6 +27,7 @@ from tests.support.campaigns import (
     registered,
     set_caps,
     started_now,
+    swept,
     table,
 )
 from tests.support.models import Held, KnownJudge, Script, Writer, is_vote, scripted_server, texts_written
@@ -122,22 +123,11 @@ def now(campaign: Campaign) -> Campaign:
     return campaign
 
 
-def settled(campaign: Campaign, idle_tasks) -> Campaign:
-    """Let the sweep find the turns that waited for what was under way."""
-    idle_tasks()
-    for _ in range(10):
-        if not now(campaign).is_running:
-            break
-        tasks.sweep()
-        idle_tasks()
-    return campaign
-
-
 @pytest.mark.parametrize("cap", [{"cost_cap": "0.10"}, {"request_cap": 10}], ids=["money", "requests"])
 def test_a_campaign_pauses_at_its_cap_and_goes_on_when_it_is_raised(
     researcher, endpoint, script, idle_tasks, tmp_path, cap
 ):
-    campaign = settled(started_now(draft(researcher, by_model(), **cap)), idle_tasks)
+    campaign = swept(started_now(draft(researcher, by_model(), **cap)))
     assert campaign.status == Campaign.Status.PAUSED
     assert campaign.paused_because.startswith(f"The cap of {'0.10' if 'cost_cap' in cap else '10 requests'} is reached")
     requests = len(asked(script, QUESTION))
@@ -173,7 +163,7 @@ def test_a_campaign_pauses_at_its_cap_and_goes_on_when_it_is_raised(
 def capped_at(researcher, idle_tasks, left: int) -> tuple[Campaign, list[tuple[int, int]]]:
     """Return a running campaign with so many requests left under its cap, and its turns, of two votes each."""
     campaign = draft(researcher, by_model(budget=2), chains=8, steps=4, request_cap=14)
-    assert settled(started_now(campaign), idle_tasks).status == Campaign.Status.PAUSED
+    assert swept(started_now(campaign)).status == Campaign.Status.PAUSED
     set_caps(campaign, researcher, cost_cap=None, request_cap=used(campaign)[0] + left)
     Campaign.objects.filter(pk=campaign.pk).update(status=Campaign.Status.RUNNING)
     judge = campaign.judges.get()
@@ -196,7 +186,7 @@ def test_several_askers_at_once_do_not_pass_the_cap(researcher, endpoint, script
         held.may_go_on.set()
         for each in askers:
             each.end()
-    settled(campaign, idle_tasks)
+    swept(campaign)
     # Two votes fit at first, for each may take three requests; not one for each of the turns.
     assert 0 < len(asked(script, QUESTION)) - before <= 8
 
@@ -232,7 +222,7 @@ def test_the_site_s_cap_pauses_all_campaigns_that_ask_models_and_no_other(
     # Room for the longest prompt and a few votes.
     most = used()[0] + 9
     setattr(settings, variable, most * a_request)
-    settled(started_now(asks), idle_tasks)
+    swept(started_now(asks))
     assert [now(each).status for each in (asks, waits, of_people)] == ["paused", "paused", "running"]
     assert all(variable in each.paused_because for each in (asks, waits))
     assert used()[0] <= most

@@ -24,7 +24,7 @@ from prefmh_web.campaigns import lifecycle, objects, tasks
 from prefmh_web.campaigns.engine import leases, transitions
 from prefmh_web.campaigns.frozen import plan_of, position_of
 from prefmh_web.campaigns.model_judges import asker, turns
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Rating, State, Turn, Vote
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Judge, Rating, State, Turn, Vote
 from prefmh_web.endpoints import loop
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect
@@ -35,7 +35,6 @@ from tests.support.campaigns import (  # noqa: F401 - fixtures
     assert_replay_passes,
     create_draft,
     export_to,
-    finish,
     happened,
     make,
     make_config,
@@ -46,6 +45,7 @@ from tests.support.campaigns import (  # noqa: F401 - fixtures
     registered,
     started_now,
     sweep_everything,
+    swept,
     table,
     vote_until_finished,
 )
@@ -229,7 +229,7 @@ def test_replies_that_are_no_rating_suspends_the_step_until_somebody_has_seen_to
     script.faults.append(returns(chat_reply("eleven")))
     turns.try_again(campaign)
     idle_tasks()
-    finish(campaign, idle_tasks)
+    assert swept(campaign).status == Campaign.Status.FINISHED
     path = export_to(campaign, tmp_path)
     assert_replay_passes(path)
     # One of the first turn's replies could not be read.
@@ -264,6 +264,10 @@ def beside(waiting: Comparison) -> Comparison:
         chain_campaign=state.campaign, chain_place=1, step=1, current=state, proposal=waiting.proposal, log_r0=0,
         uniform=0.5,
     )  # fmt: skip
+
+
+def ratings_of(state: State, judge: Judge) -> list[Rating]:
+    return [Rating(state=state, judge=judge, slot=slot, value=5, asks=1) for slot in range(judge.max_votes)]
 
 
 def test_the_same_turn_taken_twice_rates_nothing_twice(waiting, script):
@@ -308,11 +312,7 @@ def test_an_object_whose_ratings_come_between_two_statements_is_not_rated_again(
             and '"campaigns_turn"."state_id"' in sql.partition("WHERE")[2]
             and not brought
         ):
-            brought.extend(
-                Rating(state_id=waiting.current_id, judge=judge, slot=slot, value=5, asks=1)
-                for slot in range(judge.max_votes)
-            )
-            Rating.objects.bulk_create(brought)
+            brought.extend(Rating.objects.bulk_create(ratings_of(waiting.current, judge)))
         return execute(sql, *arguments)
 
     with connection.execute_wrapper(bring_ratings_first):
@@ -325,9 +325,7 @@ def test_a_step_whose_last_rating_another_chain_brought_is_decided_by_the_sweep(
     judges = waiting.chain.campaign.judges.all()
     for state in (waiting.current, waiting.proposal):
         for judge in judges:
-            Rating.objects.bulk_create(
-                Rating(state=state, judge=judge, slot=slot, value=5, asks=1) for slot in range(judge.max_votes)
-            )
+            Rating.objects.bulk_create(ratings_of(state, judge))
     # Seen from outside in that moment, it is open, and no difference.
     assert waiting.verdict is None
     assert (waiting.pk, judges[0].pk) in set(turns.waiting())

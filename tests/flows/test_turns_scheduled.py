@@ -21,35 +21,32 @@ from prefmh_web.endpoints import loop
 from prefmh_web.endpoints.models import Endpoint, Usage
 from prefmh_web.transport import publishing
 from tests.support.campaigns import SCORES, assert_record_is_whole, make_campaign, make_config, registered
-from tests.support.models import KnownJudge, Script, is_vote, scripted_server
+from tests.support.models import Held, KnownJudge, Script, is_vote, scripted_server
 
 QUESTIONS = ("Which is darker?", "Which is calmer?")
 AT_ONCE = 4
 
 
-class Slow:
-    """Answers votes after a while, and remembers which question each was about and how many there were at once."""
+JUDGE = KnownJudge(SCORES)
+
+
+class Slow(Held):
+    """Answers votes after a while, and remembers which question each was about."""
 
     def __init__(self) -> None:
-        self._judge, self._lock = KnownJudge(SCORES), threading.Lock()
+        super().__init__(self._judged)
         self.asked: list[str] = []
-        self.most = self._now = 0
-        # Once it is set, nothing is answered before it is cleared.
-        self.stops = threading.Event()
+        self.may_go_on.set()
 
     def __call__(self, body: dict) -> dict:
         if not is_vote(body):
-            return self._judge(body)
-        with self._lock:
-            self.asked += [question for question in QUESTIONS if question in str(body["messages"])]
-            self._now += 1
-            self.most = max(self.most, self._now)
+            return JUDGE(body)
+        self.asked.extend(question for question in QUESTIONS if question in str(body["messages"]))
+        return super().__call__(body)
+
+    def _judged(self, body: dict) -> dict:
         threading.Event().wait(0.05)
-        while self.stops.is_set():
-            threading.Event().wait(0.02)
-        with self._lock:
-            self._now -= 1
-        return self._judge(body)
+        return JUDGE(body)
 
 
 @pytest.fixture
@@ -89,7 +86,7 @@ def make_asker(slow, script, monkeypatch) -> Iterator[Callable[[], Asker]]:
 
     monkeypatch.setattr(publishing, "publish", published)
     yield begin
-    slow.stops.clear()
+    slow.may_go_on.set()
     for each in made:
         each.end()
 
@@ -152,27 +149,27 @@ def test_a_campaign_that_comes_later_does_not_wait_for_all_turns_of_the_one_befo
 
 
 def test_turns_are_claimed_only_as_their_server_has_room(asker, make, slow, eventually):
-    slow.stops.set()
+    slow.may_go_on.clear()
     campaign = make(chains=12, steps=2)
     # It is guessed how many votes the next turn wants: one place may be left.
-    eventually(lambda: slow._now >= AT_ONCE - 1)
+    eventually(lambda: slow.now >= AT_ONCE - 1)
     claimed = Turn.objects.filter(asked__gt=0)
     # The others wait in memory, and anybody may take them.
     assert sum(turn.asked for turn in claimed) <= AT_ONCE
     assert len(set(turns.waiting())) == 12 - claimed.count()
-    slow.stops.clear()
+    slow.may_go_on.set()
     eventually(lambda: finished(campaign), 60)
     assert_each_vote_was_asked_for_once(slow, campaign)
 
 
 def test_the_same_turn_given_again_and_again_is_asked_once(asker, make, slow, eventually):
-    slow.stops.set()
+    slow.may_go_on.clear()
     campaign = make(chains=3, steps=1)
-    eventually(lambda: slow._now)
+    eventually(lambda: slow.now)
     for _ in range(5):
         for wanted in wanted_of(campaign):
             assert asker.offer(*wanted)
-    slow.stops.clear()
+    slow.may_go_on.set()
     eventually(lambda: finished(campaign), 60)
     assert_each_vote_was_asked_for_once(slow, campaign)
 
@@ -216,11 +213,11 @@ def test_a_defect_in_one_turn_costs_that_turn_alone(asker, make, slow, eventuall
             raise RuntimeError("a defect")
         return cast(comparison, ballots, seen)
 
-    slow.stops.set()
+    slow.may_go_on.clear()
     campaign = make(chains=6, steps=1)
     broken.append(wanted_of(campaign)[0][0])
     monkeypatch.setattr(transitions, "cast_votes", cast_votes)
-    slow.stops.clear()
+    slow.may_go_on.set()
     with caplog.at_level(logging.ERROR):
         eventually(lambda: [comparison for comparison, _ in wanted_of(campaign)] == broken)
         eventually(lambda: "a turn failed" in caplog.text)
@@ -234,9 +231,9 @@ def test_a_defect_in_one_turn_costs_that_turn_alone(asker, make, slow, eventuall
 
 
 def test_an_answer_survives_a_database_that_is_away_for_a_moment(asker, make, slow, eventually, monkeypatch):
-    slow.stops.set()
+    slow.may_go_on.clear()
     campaign = make(chains=2, steps=1)
-    eventually(lambda: slow._now)
+    eventually(lambda: slow.now)
     work, refused = turns.work, []
 
     def away(answered, wanted, owner):
@@ -248,7 +245,7 @@ def test_an_answer_survives_a_database_that_is_away_for_a_moment(asker, make, sl
         return work(answered, wanted, owner)
 
     monkeypatch.setattr(turns, "work", away)
-    slow.stops.clear()
+    slow.may_go_on.set()
     eventually(lambda: finished(campaign))
     assert len(refused) == 3
     assert_each_vote_was_asked_for_once(slow, campaign)

@@ -4,7 +4,6 @@ import httpx
 import numpy as np
 import pytest
 
-import sampler
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.frozen import plan_of
 from prefmh_web.campaigns.models import Annotator, Campaign
@@ -46,8 +45,7 @@ def offered(settings, folder):
 def make(owner, **changes) -> Campaign:
     space = {"kind": "model-texts", "model": "tiny", "prompts": PROMPTS, "system": "moon", "limit": 8}
     config = make_config(space=space, kernel={"kind": "suffix", "cut": "length"}, chains=4, steps=6) | changes
-    config = sampler.parse_config(config).model_dump(mode="json")
-    return create_draft(owner=owner, is_seed_typed=True, name="Written here", config=config)
+    return create_draft(owner=owner, config=config)
 
 
 class TestInOneProcess:

@@ -75,9 +75,7 @@ def offer(settings, folders):
 
 def make(owner, **changes) -> Campaign:
     config = make_config(space=SPACE, kernel=sampler.PAPER_MIXTURE, chains=2, steps=6) | changes
-    return create_draft(
-        owner=owner, is_seed_typed=True, name="Painted", config=sampler.parse_config(config).model_dump(mode="json")
-    )
+    return create_draft(owner=owner, config=config)
 
 
 def started(owner, idle_tasks, **changes) -> Campaign:

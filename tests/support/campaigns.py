@@ -44,7 +44,7 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
 from django.core.files.base import ContentFile
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import connection, connections
 from django.test import Client, override_settings
 from django.urls import reverse
@@ -747,12 +747,16 @@ def make(owner, *args, **changes) -> Campaign:
     return start_campaign(owner, config=rated_config(*args, **changes))
 
 
-def finish(campaign: Campaign, idle_tasks) -> None:
-    for _ in range(20):
+def swept(campaign: Campaign, times: int = 20) -> Campaign:
+    """Sweep so many times, and no more once the campaign does not run; return it as it is then."""
+    for _ in range(times):
+        campaign.refresh_from_db()
+        if not campaign.is_running:
+            break
         sweep()
-        idle_tasks()
+        wait_until_idle()
     campaign.refresh_from_db()
-    assert campaign.status == Campaign.Status.FINISHED
+    return campaign
 
 
 # Campaigns whose people are sent by a platform.
@@ -1364,6 +1368,14 @@ def assert_replay_passes(path: Path) -> str:
     record = sampler.read_record(path)
     if "seed" not in record.config:
         assert sampler.replay(opened(record)).differences == ()
+    return out.getvalue()
+
+
+def refused_by_replay(path: Path, found: str = "difference") -> str:
+    """Replay an export in which something is wrong; return what was printed of it."""
+    out = io.StringIO()
+    with pytest.raises(CommandError, match=found):
+        call_command("replay", str(path), stdout=out)
     return out.getvalue()
 
 

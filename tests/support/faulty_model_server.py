@@ -22,11 +22,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tests.support.models import KnownJudge, anything_else, is_vote
+from tests.support.models import KnownJudge, is_vote
 
 # As long as nobody gives up, which every client does.
 _FOR_EVER_S = 3600.0
 _LOOK_EVERY_S = 0.1
+# Votes, before the first fault begins.
+_ANSWERED_BEFORE = 20
 
 
 @dataclass(frozen=True)
@@ -35,13 +37,11 @@ class Fault:
 
     Args:
         kind: hang, trickle, reset, error or limit.
-        after: how many votes are answered before it begins.
         lasts_s: how long it goes on; for ever where that is 0.
         retry_after: of a limit: what its header says; none is sent where it is empty.
     """
 
     kind: str
-    after: int = 20
     lasts_s: float = 0.0
     retry_after: str = ""
 
@@ -95,15 +95,14 @@ class Server:
     """The server of one plan.
 
     Args:
-        plan: `latency_s` of a vote, how many it answers `at_once`, `scores` of the objects, `lean`, the `model` that it
-            says it is, and its `faults`, each after the one before.
+        plan: `latency_s` of a vote, how many it answers `at_once`, `scores` of the objects, `lean`, and its
+            `faults`, each after the one before.
     """
 
     def __init__(self, plan: dict[str, Any]) -> None:
         self._latency_s = float(plan.get("latency_s", 0.05))
         self._at_once = plan.get("at_once", math.inf)
         self._judge = KnownJudge(plan.get("scores", {}), plan.get("lean", 0.0))
-        self._model = plan.get("model", "m")
         self._faults = [Fault(**fault) for fault in plan.get("faults", ())]
         self._began: float | None = None
         self.count: Counter[str] = Counter()
@@ -148,7 +147,7 @@ class Server:
 
     def _fault(self) -> Fault | None:
         """Return what is wrong now; begin what is due, and leave what is over."""
-        if self._began is None and self._faults and self.count["answered"] >= self._faults[0].after:
+        if self._began is None and self._faults and self.count["answered"] >= _ANSWERED_BEFORE:
             self._began = time.monotonic()
         if self._began is None:
             return None
@@ -158,8 +157,7 @@ class Server:
         return self._faults[0]
 
     def _reply(self, body: dict[str, Any]) -> dict[str, Any]:
-        reply = self._judge(body) if self._judge.is_asked_about_two(body) else anything_else(body)
-        return {"model": self._model, **reply}
+        return {"model": "m", **self._judge(body)}
 
 
 async def _hang(connection: Connection, reply: dict[str, Any], number: int) -> None:

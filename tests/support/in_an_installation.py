@@ -5,14 +5,31 @@ import sys
 from pathlib import Path
 
 
-def _make(configs: list[dict], start: bool) -> list[tuple[int, str]]:
+def _owner():
     from django.contrib.auth import get_user_model
 
     from prefmh_web.accounts.roles import make_researcher
-    from tests.support.campaigns import invitation_path, make_config, make_draft
 
     owner, _ = get_user_model().objects.get_or_create(username="ada")
     make_researcher(owner)
+    return owner
+
+
+def _register(endpoints: list[dict]) -> None:
+    from prefmh_web.endpoints.models import Endpoint
+    from tests.support.campaigns import TRUE_LAW
+
+    owner = _owner()
+    for fields in endpoints:
+        Endpoint.objects.create(
+            owner=owner, model="m", dialect="vllm", profile=TRUE_LAW, samples_plainly=True, **fields
+        )
+
+
+def _make(configs: list[dict], start: bool) -> list[tuple[int, str]]:
+    from tests.support.campaigns import invitation_path, make_config, make_draft
+
+    owner = _owner()
     if not start:
         return [(make_draft(owner, config=make_config(**changes)).pk, "") for changes in configs]
     made = [_started(owner, make_config(**changes)) for changes in configs]
@@ -20,25 +37,18 @@ def _make(configs: list[dict], start: bool) -> list[tuple[int, str]]:
 
 
 def _started(owner, config: dict):
-    from prefmh_web.campaigns import lifecycle
-    from tests.support.campaigns import create_draft, make_campaign
+    from tests.support.campaigns import create_draft, make_campaign, started_now
 
     if config["space"]["kind"] == "catalog":
         return make_campaign(owner, config=config)
-    campaign = create_draft(owner=owner, config=config)
-    lifecycle.start(campaign)
-    return campaign
+    return started_now(create_draft(owner=owner, config=config))
 
 
 def _study(config: dict, recruitment: dict) -> tuple[int, str]:
-    from django.contrib.auth import get_user_model
-
-    from prefmh_web.accounts.roles import make_researcher
     from tests.participants.test_consent import TEXT
     from tests.support.campaigns import WHOLE, invitation_path, make_config, recruited_campaign
 
-    owner, _ = get_user_model().objects.get_or_create(username="ada")
-    make_researcher(owner)
+    owner = _owner()
     before = [question for question in WHOLE["questions"] if not question.get("is_last")]
     protocol = WHOLE | {"questions": before, "check_share": 0.5, "checks_may_fail": 0}
     study = recruited_campaign(owner, config=make_config(**config), consent=TEXT, protocol=protocol, **recruitment)
@@ -47,17 +57,14 @@ def _study(config: dict, recruitment: dict) -> tuple[int, str]:
 
 def _crowd(people: int, texts: int, config: dict) -> tuple[str, list[str]]:
     """Start a campaign, and let people join it; return its invitation's path and the keys of their sessions."""
-    from django.contrib.auth import get_user_model
     from django.contrib.sessions.backends.db import SessionStore
 
     from prefmh_web.annotate import admission
-    from prefmh_web.campaigns import lifecycle
-    from tests.support.campaigns import make_config, make_draft
+    from tests.support.campaigns import make_config, make_draft, started_now
 
-    owner = get_user_model().objects.create(username="ada")
     lines = [f"On day {day} the sea was grey and nobody came to the house.\n" for day in range(texts)]
-    campaign = make_draft(owner, file="text\n" + "".join(lines), config=make_config(steps=5000, **config))
-    lifecycle.start(campaign)
+    draft = make_draft(_owner(), file="text\n" + "".join(lines), config=make_config(steps=5000, **config))
+    campaign = started_now(draft)
     invitation, sessions = campaign.invitations.get(), [SessionStore() for _ in range(people)]
     for session in sessions:
         admission.join(session, invitation)
@@ -104,6 +111,8 @@ def _main(wanted: str, *arguments: str) -> None:
         print(json.dumps(_make(json.loads(arguments[0]), "start" in arguments)))
     elif wanted == "crowd":
         print(json.dumps(_crowd(*json.loads(arguments[0]))))
+    elif wanted == "register":
+        _register(json.loads(arguments[0]))
     elif wanted == "study":
         print(json.dumps(_study(*json.loads(arguments[0]))))
     elif wanted == "start":

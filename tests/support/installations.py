@@ -425,12 +425,10 @@ class Processes:
         options = {"cwd": ROOT} | options
         return Process(name, [sys.executable, *command], environment, self.folder, **options)
 
-    def run(self, *command: str, check: bool = True, script: str | None = None) -> subprocess.CompletedProcess:
-        """Run a Python command to its end, as one more process of this installation; it may read a script."""
-        done = subprocess.run(
-            [sys.executable, *command], cwd=ROOT, env=self.environment, input=script,
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+    def run(self, *command: str, check: bool = True) -> subprocess.CompletedProcess:
+        """Run a Python command to its end, as one more process of this installation."""
+        command_line, environment = [sys.executable, *command], self.environment
+        done = subprocess.run(command_line, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
         assert not check or done.returncode == 0, done.stdout + done.stderr
         return done
 
@@ -789,9 +787,9 @@ PURPOSES: tuple[Kind, ...] = ("rating", "vote", "evaluation", "text")
 
 
 class Moment(NamedTuple):
-    """When to kill: once so many more requests of a kind have come, drawn between two numbers. None: of any kind."""
+    """When to kill: once so many more requests of a kind have come, drawn between two numbers."""
 
-    kind: Kind | None
+    kind: Kind
     lowest: int
     highest: int
 
@@ -804,17 +802,15 @@ class Gate:
 
     Args:
         experiment: by whose questions requests are told apart.
-        held_s: how long each is held at least.
     """
 
-    def __init__(self, experiment: str, held_s: float = HELD_S) -> None:
+    def __init__(self, experiment: str) -> None:
         self.seen: Counter[str] = Counter()
         self.under_way: Counter[str] = Counter()
         self.reached = threading.Event()
         self._lock, self._open = threading.Lock(), threading.Event()
         self._open.set()
-        self._moment: tuple[Kind | None, int] | None = None
-        self._held_s = held_s
+        self._moment: tuple[Kind, int] | None = None
         found = sampler.EXPERIMENTS[experiment]
         self._temperature = {each.name: each.value for each in found.settings}.get("temperature")
         judged = {asked: method for method in found.methods for asked in method.judges}
@@ -829,12 +825,12 @@ class Gate:
         with self._lock:
             self.seen[what] += 1
             self.under_way[what] += 1
-            if self._moment is not None and what != "other" and self._counted(self._moment[0]) >= self._moment[1]:
+            if self._moment is not None and self.seen[self._moment[0]] >= self._moment[1]:
                 self._moment = None
                 self._open.clear()
                 self.reached.set()
         try:
-            time.sleep(self._held_s)
+            time.sleep(HELD_S)
             self._open.wait(PATIENCE_S)
             yield
         finally:
@@ -850,14 +846,11 @@ class Gate:
 
         return passed
 
-    def stop_at(self, what: Kind | None, number: int) -> None:
-        """Answer nobody once so many more requests of a kind have come; None: of any, those of tests aside."""
+    def stop_at(self, what: Kind, number: int) -> None:
+        """Answer nobody once so many more requests of a kind have come."""
         with self._lock:
             self.reached.clear()
-            self._moment = what, self._counted(what) + number
-
-    def _counted(self, what: Kind | None) -> int:
-        return self.seen[what] if what is not None else self.seen.total() - self.seen["other"]
+            self._moment = what, self.seen[what] + number
 
     def go_on(self) -> None:
         self._open.set()
@@ -895,7 +888,6 @@ class KilledRun:
         scorers: by role, the file in which its program writes each line that it is told.
         lost: the most requests that can have been lost so far, by what they were for.
         killed: the kinds of request that were in flight, a row for each kill.
-        takes_claims_away: whether the minute of the dead is taken out of the database; otherwise it is waited for.
     """
 
     site: Site
@@ -903,7 +895,6 @@ class KilledRun:
     scorers: dict[str, Path] = field(default_factory=dict)
     lost: Counter[str] = field(default_factory=Counter)
     killed: list[dict[str, int]] = field(default_factory=list)
-    takes_claims_away: bool = True
 
     def kill_at(self, moment: Moment, rng: np.random.Generator) -> None:
         """Run the command until a moment, and kill it there with its requests in flight."""
@@ -916,11 +907,10 @@ class KilledRun:
             kill(process)
         # The server's log: nobody was answered since, so these are in flight.
         in_flight = {what: count for what, count in self.gate.under_way.items() if count and what != "other"}
-        assert in_flight.get(moment.kind) if moment.kind else in_flight
+        assert in_flight.get(moment.kind)
         self.killed.append(in_flight)
         self.lost.update(claimed(self.site.database))
-        if self.takes_claims_away:
-            end_claims(self.site.database)
+        end_claims(self.site.database)
         self.gate.go_on()
 
     def end(self) -> None:
@@ -1068,19 +1058,6 @@ def end_claims(path: Path) -> None:
 
 QUESTION = "Which is darker?"
 VARIABLES = {"ENDPOINT_ALLOWED_HOSTS": "127.0.0.1", "ENDPOINT_ALLOW_PRIVATE": "127.0.0.1/32"}
-_REGISTER = """
-import json, sys
-import django
-django.setup()
-from prefmh_web.endpoints.models import Endpoint
-from django.contrib.auth import get_user_model
-from prefmh_web.accounts.roles import make_researcher
-owner, _ = get_user_model().objects.get_or_create(username="ada")
-make_researcher(owner)
-for fields in json.loads(sys.argv[1]):
-    tested = {"fields": [{"field": "truth", "effect": "obeyed", "evidence": ""}]}
-    Endpoint.objects.create(owner=owner, model="m", dialect="vllm", profile=tested, samples_plainly=True, **fields)
-"""
 
 
 class FaultyModels:
@@ -1110,7 +1087,7 @@ class FaultyModels:
     def register(self, site: Installation, **fields: int) -> None:
         """Make an endpoint for each server, of the server's name."""
         wanted = [{"name": name, "base_url": self.url(name), **fields} for name in self.names]
-        site.run("-", json.dumps(wanted), script=_REGISTER)
+        site.run("-m", "tests.support.in_an_installation", "register", json.dumps(wanted))
 
     def url(self, name: str) -> str:
         return f"http://127.0.0.1:{self._port}/{name}/v1"

@@ -79,19 +79,17 @@ class Script:
 
 
 @contextlib.contextmanager
-def scripted_server(
-    answer: Answer, address: tuple[str, int] = ("127.0.0.1", 0), tls: ssl.SSLContext | None = None
-) -> Iterator[Script]:
-    """Serve on this machine, at a chosen address or on a free port, over TLS with a context.
+def scripted_server(answer: Answer, tls: ssl.SSLContext | None = None) -> Iterator[Script]:
+    """Serve on this machine, on a free port, over TLS with a context.
 
     Yields:
         The script, whose URL ends in /v1.
     """
-    server = _Server(address, _Handler)
+    server = _Server(("127.0.0.1", 0), _Handler)
     if tls:
         # The handshake is made by each connection's own thread, with its first read.
         server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-    server.script = Script(f"http{'s' if tls else ''}://{address[0]}:{server.server_port}/v1", answer)
+    server.script = Script(f"http{'s' if tls else ''}://127.0.0.1:{server.server_port}/v1", answer)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, name="scripted-server")
     thread.start()
     try:
@@ -326,9 +324,10 @@ class Held:
             waits = self._answers < 0
         if waits:
             self.may_go_on.wait(20)
+        answer = self._answer(body)
         with self._lock:
             self.now -= 1
-        return self._answer(body)
+        return answer
 
 
 @dataclass(frozen=True)

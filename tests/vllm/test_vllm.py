@@ -8,7 +8,6 @@ import httpx
 import numpy as np
 import pytest
 
-import sampler
 from prefmh_web.campaigns import lifecycle, tasks
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.endpoints import judge_calls, truth
@@ -19,12 +18,12 @@ from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect
 from sampler.judges import Exhibit
 from tests.support.campaigns import (
-    TRUE_LAW,
     assert_record_is_whole,
     assert_replay_passes,
     create_draft,
     export_to,
     make_config,
+    registered,
 )
 from tests.support.installations import ROOT, Process, wait_for
 from tests.support.models import port_from
@@ -62,12 +61,7 @@ def is_up(url: str) -> bool:
 
 @pytest.fixture
 def endpoint(researcher, vllm_url, settings) -> Endpoint:
-    settings.ENDPOINT_ALLOWED_HOSTS = ["127.0.0.1"]
-    settings.ENDPOINT_ALLOW_PRIVATE = ["127.0.0.0/8"]
-    return Endpoint.objects.create(
-        owner=researcher, name="tiny", base_url=vllm_url, model="tiny", dialect=Dialect.VLLM, concurrency=8,
-        profile=TRUE_LAW, samples_plainly=True,
-    )  # fmt: skip
+    return registered(researcher, vllm_url, settings, "tiny", concurrency=8)
 
 
 def test_the_test_of_an_endpoint_sees_what_vllm_can_do(endpoint):
@@ -115,10 +109,8 @@ def test_it_writes_and_judges_a_campaign_to_its_end(endpoint, idle_tasks, tmp_pa
         {"question": "Which is kinder?", "votes": 2, "source": source | {"votes": "log-probabilities"}},
     ]
     kernel = {"kind": "suffix", "cut": "length"}
-    config = sampler.parse_config(make_config(space=space, kernel=kernel, judges=judges, chains=4, steps=6))
-    campaign = create_draft(
-        owner=endpoint.owner, is_seed_typed=True, name="Written", config=config.model_dump(mode="json")
-    )
+    config = make_config(space=space, kernel=kernel, judges=judges, chains=4, steps=6)
+    campaign = create_draft(owner=endpoint.owner, config=config)
     lifecycle.start(campaign)
     for _ in range(20):
         idle_tasks()
