@@ -38,3 +38,11 @@ def _leads_somewhere(document: Path, link: str) -> bool:
 def _anchor(heading: str) -> str:
     """Return the anchor that GitHub gives a heading."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize(
+    "script", [path for path in (ROOT / ".ci").iterdir() if path.is_file()], ids=lambda path: path.name
+)
+def test_what_ci_runs_is_there(script):
+    named = re.findall(r"(?<=\s)tests/[\w/]+(?:\.py)?", script.read_text())
+    assert [path for path in named if not (ROOT / path).exists()] == []
