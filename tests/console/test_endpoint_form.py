@@ -39,7 +39,7 @@ def test_name_address_and_model_come_first_and_the_rest_is_folded(signed_in, scr
 
 
 def test_save_and_test_is_one_button(signed_in, script, idle_tasks):
-    signed_in.post(reverse("console:new-endpoint"), fields(script, test=""))
+    signed_in.post(reverse("console:new-endpoint"), fields(script, name="Mine", test=""))
     idle_tasks()
     assert EndpointTest.objects.get().endpoint.name == "Mine"
     assert Endpoint.objects.get().tested_at is not None
