@@ -1,7 +1,7 @@
 """How fast a model judges, against a model server of which all is known: what it could give, and what was asked of it.
 
     python -m tests.benchmarks.judging [--latency 1] [--at-once 256] [--chains 400] [--seconds 60]
-        [--all-at-once] [--askers 1] [--kills 0] [--json FILE]
+        [--all-at-once] [--log-probabilities] [--askers 1] [--kills 0] [--json FILE]
 
 Starts PostgreSQL, Redis, a web process, a worker, beat and `manage.py judges` of its own, and the server
 (`faulty_model_server.py` without a fault), which answers each vote after `--latency` seconds, `--at-once` at a time,
@@ -36,6 +36,7 @@ import numpy as np
 from tests.benchmarks import load_meters
 from tests.benchmarks.load_stage import Stage
 from tests.support.installations import VARIABLES, FaultyModels, Process, judged_by
+from tests.support.models import SCORES
 
 MODEL = "stub"
 
@@ -84,7 +85,9 @@ def staged(options: argparse.Namespace) -> Iterator[tuple[JudgingStage, FaultyMo
     """Start everything; yield the stage and the model server."""
     with contextlib.ExitStack() as ends:
         folder = Path(ends.enter_context(tempfile.TemporaryDirectory(prefix="prefmh-judging-")))
-        models = FaultyModels(folder, {MODEL: {"latency_s": options.latency, "at_once": options.at_once}})
+        models = FaultyModels(
+            folder, {MODEL: {"latency_s": options.latency, "at_once": options.at_once, "scores": SCORES}}
+        )
         models.start()
         ends.callback(models.stop)
         stage = JudgingStage(folder, webs=1)
@@ -101,6 +104,8 @@ def measure(stage: JudgingStage, models: FaultyModels, options: argparse.Namespa
     judge = judged_by(MODEL) | {"votes": options.votes}
     if options.all_at_once:
         judge["source"]["all_at_once"] = True
+    if options.log_probabilities:
+        judge["source"]["votes"] = "log-probabilities"
     [(campaign, _)] = stage.make_campaigns({"judges": [judge], "chains": options.chains, "steps": 100_000})
     time.sleep(_WARM_UP_S)
     before, spent = models.counts(MODEL), stage.processor_seconds()
@@ -173,6 +178,7 @@ def main() -> None:
     parser.add_argument("--votes", type=int, default=3, help="N of the judge")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--all-at-once", action="store_true", help="ask for all N votes of a step at once")
+    parser.add_argument("--log-probabilities", action="store_true", help="votes drawn from reported log-probabilities")
     parser.add_argument("--json", type=Path, help="a file for the figures")
     options = parser.parse_args()
     with staged(options) as (stage, models):

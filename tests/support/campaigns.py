@@ -94,7 +94,16 @@ from sampler import (
 from sampler.commands.report.run_files import RunFiles, StateKey
 from sampler.experiments.outputs import table_path
 from sampler.judges import PRESETS
-from tests.support.models import Script, Writer, anything_else, chat_reply, is_vote, port_from, scripted_server
+from tests.support.models import (
+    TEXTS,
+    Script,
+    Writer,
+    anything_else,
+    chat_reply,
+    is_vote,
+    port_from,
+    scripted_server,
+)
 from tests.support.sampling import mixture
 
 # A hash that takes no time: a quarter of a second for each account of a test is a third of the suite's.
@@ -418,16 +427,6 @@ def _forget() -> None:
 
 
 MIXTURE = mixture((0.5, "independent"), (0.5, "neighbours"))
-TEXTS = "text,weight\n" + "".join(
-    f"The {colour} {thing} stood there.,{1 + place % 3}\n"
-    for place, (colour, thing) in enumerate(
-        (c, t) for c in ("red", "blue", "grey") for t in ("house", "tree", "dog", "sea")
-    )
-)
-LINES = [line.rsplit(",", 1)[0] for line in TEXTS.splitlines()[1:]]
-"""The texts themselves."""
-SCORES = {line: place / 4 for place, line in enumerate(LINES)}
-"""What a model thinks of them."""
 
 
 PICTURES = archive({f"{number}.png": picture((number * 20, 90, 30)) for number in range(4)})

@@ -243,6 +243,18 @@ def logged(token: str, top: list[dict]) -> dict:
     return {"content": [{"token": token, "logprob": own.get(token, top[-1]["logprob"]), "top_logprobs": top}]}
 
 
+TEXTS = "text,weight\n" + "".join(
+    f"The {colour} {thing} stood there.,{1 + place % 3}\n"
+    for place, (colour, thing) in enumerate(
+        (c, t) for c in ("red", "blue", "grey") for t in ("house", "tree", "dog", "sea")
+    )
+)
+LINES = [line.rsplit(",", 1)[0] for line in TEXTS.splitlines()[1:]]
+"""The texts themselves."""
+SCORES = {line: place / 4 for place, line in enumerate(LINES)}
+"""What a model thinks of them."""
+
+
 @dataclass(frozen=True)
 class KnownJudge:
     """A model whose logits are known: s(A) + lean for A, s(B) for B, and one for each other reply.
