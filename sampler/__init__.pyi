@@ -31,6 +31,12 @@ from .config import demand_sound as demand_sound
 from .config import parse_config as parse_config
 from .config import problems_in as problems_in
 from .diagnostics.extras import MissingExtra as MissingExtra
+from .diagnostics.found import Answer as Answer
+from .diagnostics.found import Question as Question
+from .diagnostics.found import Score as Score
+from .diagnostics.found import answer as answer
+from .diagnostics.shares import Share as Share
+from .diagnostics.verdict import NOT_JUDGED as NOT_JUDGED
 from .exact import autocorrelation_time as autocorrelation_time
 from .exact import mean_votes as mean_votes
 from .exact import spectral_gap as spectral_gap

@@ -38,10 +38,25 @@ class Nothing(BaseModel):
 
 
 class Extended(Nothing):
-    """Each chain that was not ended walks to `steps_after` instead of `steps_before`."""
+    """Each chain that was not ended walks to `steps_after` instead of `steps_before`.
+
+    Args:
+        verdict: on the chains at that moment; see `sampler.Answer`.
+    """
 
     steps_before: int
     steps_after: int
+    verdict: str
+
+
+class FinishedNow(Nothing):
+    """A campaign was ended before its last step.
+
+    Args:
+        verdict: on the chains at that moment; see `sampler.Answer`.
+    """
+
+    verdict: str
 
 
 class ConfigChanged(Nothing):
@@ -138,6 +153,7 @@ class ModelAccepted(Nothing):
 
 _SAYS: dict[Kind, type[Nothing]] = {
     Kind.EXTENDED: Extended,
+    Kind.FINISHED_NOW: FinishedNow,
     Kind.CONFIG_CHANGED: ConfigChanged,
     Kind.STEP_SUSPENDED: StepSuspended,
     Kind.STEP_TRIED_AGAIN: OfStep,

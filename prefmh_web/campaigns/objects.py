@@ -11,6 +11,8 @@ The numbers that scorers have given objects, where steps wait for these.
 
 from __future__ import annotations
 
+import logging
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Hashable, Mapping
@@ -24,6 +26,8 @@ from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.objects import ObjectKind, StoredObject, media
 from prefmh_web.objects.kind import Pixels
 from sampler.judges import AnyPrompt, Context, ContextLine, Exhibit, named_in
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -229,3 +233,14 @@ def may_be_judged(comparison: Comparison) -> bool:
         return True
     pair = (comparison.current_id, comparison.proposal_id)
     return all(scores_of(campaign, pair).values())
+
+
+def numbers_of(campaign: Campaign, state: State) -> dict[str, float]:
+    """Return the numbers that are measured of an object, by name; none where it cannot be measured."""
+    try:
+        found = campaign.object_kind.measures(stored(state))
+    except (OSError, ValueError) as error:
+        # Its picture is not to be had: it has no numbers, and nobody tries again and again.
+        logger.warning("an object cannot be measured: %s", error, extra={"campaign": campaign.pk})
+        return {}
+    return {name: value for name, value in found.items() if isinstance(value, int | float) and math.isfinite(value)}

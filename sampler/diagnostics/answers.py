@@ -137,7 +137,7 @@ def populations(record: Record, objects: Objects, cluster: str) -> list[Populati
         KeyError: there is no such column or step.
     """
     judges: list[dict[str, Any]] = record.config["judges"]
-    sources = [_source(judge, judges) for judge in judges]
+    sources = [source_of(judge, judges) for judge in judges]
     found: dict[tuple[str, str], Population] = {}
     for number, (judge, source) in enumerate(zip(judges, sources, strict=True)):
         key = source, judge["question"].strip()
@@ -176,7 +176,7 @@ def _is(row: Row, column: str, yes: str, no: str) -> bool:
     return row[column] == yes
 
 
-def _source(judge: Mapping[str, Any], judges: list[dict[str, Any]]) -> str:
+def source_of(judge: Mapping[str, Any], judges: list[dict[str, Any]]) -> str:
     """Return who answers: people, a panelist, or a model by its endpoint, and its temperature where it has several."""
     source = judge.get("source") or {"kind": "people"}
     if source["kind"] == "panelist":

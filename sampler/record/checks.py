@@ -26,6 +26,7 @@ MEASURED, COMMAND = "measured", "command"
 # RDKit's properties may differ in their last digits from one version to the next.
 TOLERANCE = 1e-6
 STARTED, EXTENDED, OPENED, ENDED = "started", "extended", "chain-opened", "chain-ended"
+FINISHED_NOW = "finished-now"
 SUSPENDED, TRIED_AGAIN = "step-suspended", "step-tried-again"
 """The kinds of events that are compared with the rest of the record."""
 WAIT, AHEAD = "wait", "ahead"

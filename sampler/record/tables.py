@@ -195,6 +195,30 @@ SCORES = Table(
         ),
     ),
 )
+_INTERVAL = "of its 90 % interval; of an object never visited, an upper bound alone"
+RESULTS = Table(
+    "results",
+    "what was found: a row for each target, question and object; it begins with a byte order mark",
+    (
+        text("target", "the prompt that the objects answer; empty where all chains sample one distribution"),
+        text("question", "the judges' question; empty where no votes are asked for"),
+        text("source", "who answered it: people, a panelist, or a model by its endpoint"),
+        whole("object_index", "the object, as in states.csv"),
+        text("content", "the object, as in states.csv"),
+        count("steps", "after how many steps a chain was at the object"),
+        real("share", "of the target's steps", "share from 0 to 1"),
+        real("share_low", f"lower end {_INTERVAL}", "share from 0 to 1"),
+        real("share_high", f"upper end {_INTERVAL}", "share from 0 to 1"),
+        whole("first_step", "the first of these steps", "from 1", optional=True),
+        whole("last_step", "the last of these steps", "from 1", optional=True),
+        count("votes_for", "counted votes for it, of all phases; they depend on its opponents", optional=True),
+        count("votes_against", "counted votes for its opponents, of all phases", optional=True),
+        real("score", "Bradley-Terry score with mean 0; empty where none can be fitted", "nats", optional=True),
+        real("score_low", "lower end of its 90 % interval, from a bootstrap", "nats", optional=True),
+        real("score_high", "upper end of its 90 % interval", "nats", optional=True),
+    ),
+    "it is computed from the other tables",
+)
 REASONS = Table(
     "reasons",
     "what models thought before they voted, where that is kept",
@@ -344,7 +368,7 @@ _OTHERS: dict[str, tuple[str, str]] = {
     "recordings/": ("FLAC or MP3", "recordings that were compared, by their objects' numbers in states.csv"),
     MANIFEST: ("JSON", "each file of the archive by its SHA-256"),
 }
-EVERY = (*TABLES, EVENTS, *OF_PEOPLE, PREFERENCES, CODEBOOK)
+EVERY = (*TABLES, EVENTS, *OF_PEOPLE, PREFERENCES, RESULTS, PROPERTIES, CODEBOOK)
 """All that an archive can have."""
 _ENDINGS = {"csv": "CSV", "jsonl": "JSON lines"}
 ABOUT = _OTHERS | {table.file: (_ENDINGS[table.ending], table.meaning) for table in EVERY}

@@ -9,9 +9,11 @@ from django.http import Http404, HttpRequest, StreamingHttpResponse
 from ninja import Field, Path, Query, Router, Schema
 
 from prefmh_web.api.access import REFUSALS, Refused, campaign_for
+from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.record import export
+from prefmh_web.campaigns.record.found import answer_now
 from prefmh_web.campaigns.record.snapshot import Snapshot, Stretch
 from prefmh_web.participants.people import Person, people_after
 from prefmh_web.transport.bodies import stream
@@ -36,6 +38,20 @@ class PageOut(Schema):
     rows: list[dict[str, Any]]
     cursor: str = Field(description="Send it with the next request, also once `is_last` is true: more may come")
     is_last: bool = Field(description="True when nothing more was decided by now")
+
+
+class ResultsOut(Schema):
+    """What was found."""
+
+    verdict: str = Field(description="Whether the chains show a sign that they have not converged")
+    because: str
+    advice: str = Field(description="What to do; empty where nothing is to be done")
+    r_hat: float | None
+    bulk_ess: float | None
+    tail_ess: float | None
+    draws: int = Field(description="Decided steps of the sampling phase, of all chains")
+    length_changes: int = Field(description="How often the length was changed after the start")
+    rows: list[dict[str, Any]] = Field(description="As results.csv has them, with the same columns")
 
 
 class PersonOut(Schema):
@@ -86,6 +102,17 @@ def people(request: HttpRequest, campaign_id: int, wanted: Query[PeopleIn]) -> d
     found = people_after(campaign_for(request, campaign_id, Right.RUN), wanted.after, wanted.limit + 1)
     shown = found[: wanted.limit]
     return {"people": [_told(each) for each in shown], "cursor": shown[-1].number if len(found) > len(shown) else None}
+
+
+@router.get("/{int:campaign_id}/results", response={200: ResultsOut, **REFUSALS}, summary="What was found")
+def results(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
+    """Return the objects with their shares of the sampling steps, and the verdict on the chains, as of now."""
+    try:
+        found = answer_now(_started(request, campaign_id))
+    except NotPossible as reason:
+        raise Refused(409, str(reason)) from reason
+    rows = [tables.RESULTS.values(row) for row in islice(found.rows(), 1, None)]
+    return {"rows": rows, "draws": found.draws, "length_changes": found.extended, **found.verdict.told()}
 
 
 @router.get("/{int:campaign_id}/{table}", response={200: PageOut, **REFUSALS}, summary="Steps, votes or samples")

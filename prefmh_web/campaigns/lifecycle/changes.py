@@ -25,6 +25,7 @@ from prefmh_web.campaigns.engine.transactions import lock_people
 from prefmh_web.campaigns.errors import Deleted, NotPossible
 from prefmh_web.campaigns.lifecycle import status
 from prefmh_web.campaigns.models import Campaign, Chain, columns_of
+from prefmh_web.campaigns.record.found import verdict_now
 from prefmh_web.config import CampaignConfig, UploadedFile
 from prefmh_web.transport import sockets
 from sampler.declared import ui_of
@@ -102,6 +103,7 @@ def extend(campaign: Campaign, steps: int, by: User | None = None) -> None:
     """
     if steps < 1:
         raise NotPossible("A campaign is extended by at least 1 step.")
+    verdict = verdict_now(campaign)
     with transaction.atomic():
         # Chains first: the campaign is the last of all locks, and whoever decides a last step holds its chain.
         chains = list(campaign.chains.select_for_update(no_key=True).order_by("pk"))
@@ -112,7 +114,7 @@ def extend(campaign: Campaign, steps: int, by: User | None = None) -> None:
         locked.config_data = _longer(locked, before + steps)
         for demand in hooks.load(hooks.EXTENSION_DEMANDS):
             demand(locked)
-        _lengthen(locked, before, steps, by)
+        _lengthen(locked, before, steps, by, verdict)
         if locked.is_running:
             _go_on(locked, chains, before)
     # What the caller holds may have been read before somebody else changed it.
@@ -276,11 +278,12 @@ def _longer(campaign: Campaign, steps: int) -> dict[str, Any]:
     return {**campaign.config_data, "steps": steps}
 
 
-def _lengthen(campaign: Campaign, before: int, steps: int, by: User | None) -> None:
+def _lengthen(campaign: Campaign, before: int, steps: int, by: User | None, verdict: str) -> None:
     campaign.steps_added += steps
     campaign.save(update_fields=["config_data", "steps_added"])
     campaign.chains.filter(ended_at__isnull=True).update(length=F("length") + steps)
-    events.note(campaign.pk, events.Kind.EXTENDED, by, {"steps_before": before, "steps_after": before + steps})
+    said = {"steps_before": before, "steps_after": before + steps, "verdict": verdict}
+    events.note(campaign.pk, events.Kind.EXTENDED, by, said)
     status.reopen(campaign)
 
 

@@ -37,6 +37,7 @@ from prefmh_web.campaigns.models import (
     draw_seed,
 )
 from prefmh_web.campaigns.proposals.backends import backend_of
+from prefmh_web.campaigns.record.found import verdict_now
 from prefmh_web.endpoints.errors import EndpointError
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.objects import media
@@ -241,12 +242,13 @@ def finish_now(campaign: Campaign) -> None:
     Raises:
         NotPossible: the campaign is not under way.
     """
+    verdict = verdict_now(campaign)
     with transaction.atomic():
         under_way = (Campaign.Status.RUNNING, Campaign.Status.PAUSED)
         found = Campaign.objects.filter(pk=campaign.pk, status__in=under_way)
         if not found.update(status=Campaign.Status.FINISHED, finished_at=timezone.now()):
             raise NotPossible("Only a campaign that is running or paused can be finished.")
-        events.note(campaign.pk, events.Kind.FINISHED_NOW)
+        events.note(campaign.pk, events.Kind.FINISHED_NOW, said={"verdict": verdict})
         dispatch.campaign_finished(campaign)
     campaign.refresh_from_db(fields=["status", "finished_at"])
 

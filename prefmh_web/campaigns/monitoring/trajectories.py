@@ -52,6 +52,11 @@ class _Path:
         found = np.array([numbers.get(state, np.nan) for state in self.states])
         return np.repeat(found, np.diff([*self.steps, self.last + 1]))
 
+    def stops(self, most: int) -> list[tuple[int, int]]:
+        """Return some steps and the objects there, evenly over the moves."""
+        chosen = np.unique(np.linspace(0, len(self.steps) - 1, most).round().astype(int)).tolist()
+        return [(self.steps[each], self.states[each]) for each in chosen]
+
 
 @dataclass
 class Trajectories:
@@ -113,6 +118,13 @@ class Trajectories:
         with self._lock:
             numbers = self._numbers.get(name, {})
             return {place: path.follow(numbers) for place, path in sorted(self._paths.items())}
+
+    def stops(self, most: int) -> dict[int, list[tuple[int, int]]]:
+        """Return by each chain's index some of its steps, evenly over its moves, and the keys of the objects there: its
+        start first, and last where it is now.
+        """
+        with self._lock:
+            return {index: path.stops(most) for index, path in sorted(self._paths.items())}
 
     def _read_steps(self) -> None:
         chains = Chain.objects.filter(campaign=self.campaign_id).values_list("pk", "place", "start", "step")

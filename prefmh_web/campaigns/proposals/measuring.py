@@ -8,8 +8,6 @@ A measure is a function of its object alone, so it does not matter who stores it
 
 from __future__ import annotations
 
-import logging
-import math
 import random
 import threading
 from collections.abc import Iterator
@@ -20,8 +18,6 @@ from django.db.models import Exists, OuterRef, QuerySet
 from prefmh_web.campaigns import dispatch, objects
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Measured, State
 from prefmh_web.transport import sockets
-
-logger = logging.getLogger(__name__)
 
 # As many as are lost with a process, and as many as one task takes: the others have their turn in between.
 _AT_ONCE, _A_TASK = 100, 2_000
@@ -58,7 +54,7 @@ def _measure_some(campaign: Campaign) -> bool:
     for first in range(0, len(waiting), _AT_ONCE):
         # Asked again: what another one has stored since is not measured twice.
         states = unmeasured(campaign).filter(pk__in=waiting[first : first + _AT_ONCE])
-        rows = [Measured(state=state, numbers=_numbers(campaign, state)) for state in _with_campaign(states)]
+        rows = [Measured(state=state, numbers=objects.numbers_of(campaign, state)) for state in _with_campaign(states)]
         Measured.objects.bulk_create(rows, ignore_conflicts=True)
         sockets.nudge(sockets.watchers(campaign.pk))
     return len(waiting) == _A_TASK
@@ -66,16 +62,6 @@ def _measure_some(campaign: Campaign) -> bool:
 
 def _with_campaign(states: QuerySet[State]) -> QuerySet[State]:
     return states.select_related("campaign").defer("campaign__tuning")
-
-
-def _numbers(campaign: Campaign, state: State) -> dict[str, float]:
-    try:
-        found = campaign.object_kind.measures(objects.stored(state))
-    except (OSError, ValueError) as error:
-        # Its picture is not to be had: it has no numbers, and nobody tries again and again.
-        logger.warning("an object cannot be measured: %s", error, extra={"campaign": campaign.pk})
-        return {}
-    return {name: value for name, value in found.items() if isinstance(value, int | float) and math.isfinite(value)}
 
 
 @contextmanager

@@ -33,6 +33,7 @@ import sampler
 from prefmh_web import hooks
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Judge
 from prefmh_web.campaigns.record import rows
+from prefmh_web.campaigns.record.found import answer_of, is_small_enough
 from prefmh_web.campaigns.record.rows import Row, votes_of
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.objects import media
@@ -40,6 +41,9 @@ from prefmh_web.settings.languages import SOURCE
 from sampler import tables
 from sampler.judges import Context, ContextLine, shared_context
 
+BYTE_ORDER_MARK = "\ufeff"
+# JSON may hold them as they are, and yet programs that read line by line end a line there.
+_LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 _CHARACTERS_PER_CHUNK = 2**16
 TABLES: dict[str, Callable[[Snapshot], Iterator[Row]]] = {
     table.file: getattr(rows, table.name) for table in (*tables.TABLES, tables.EVENTS)
@@ -119,6 +123,16 @@ def as_csv(found: Iterator[Row]) -> Iterator[str]:
     yield _drain(buffer)
 
 
+def results(snapshot: Snapshot) -> Iterator[str]:
+    """Yield results.csv with a byte order mark, by which spreadsheets know its characters.
+
+    Raises:
+        NotPossible: the campaign is too large for that (`is_small_enough`).
+    """
+    yield BYTE_ORDER_MARK
+    yield from as_csv(answer_of(snapshot).rows())
+
+
 def in_pieces(lines: Iterator[str]) -> Iterator[str]:
     """Yield lines of text together, as large pieces as those of a CSV file."""
     buffer = io.StringIO()
@@ -152,6 +166,9 @@ def archive(campaign: Campaign) -> Iterator[bytes]:
         add_pieces(as_csv(rows_of(snapshot)), name)
     if has_preferences(campaign):
         add_pieces(in_pieces(preferences(snapshot)), tables.PREFERENCES.file)
+    if is_small_enough(snapshot):
+        add_pieces(results(snapshot), tables.RESULTS.file)
+    add_pieces(as_csv(rows.properties(snapshot)), tables.PROPERTIES.file)
     for of_people in hooks.load(hooks.RECORD_TABLES):
         for table, found in of_people(campaign):
             add_pieces(as_csv(chain([table.header], found)), table.file)
@@ -286,7 +303,7 @@ def preferences(snapshot: Snapshot) -> Iterator[str]:
                 "rejected_context": of_rejected,
             }
         line |= zip(_KEYS, keys, strict=True)
-        yield json.dumps(line, ensure_ascii=False) + "\n"
+        yield json.dumps(line, ensure_ascii=False).translate(_LINE_ENDS) + "\n"
 
 
 def _written(context: Context) -> str:

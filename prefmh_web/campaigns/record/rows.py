@@ -350,11 +350,12 @@ def calls(snapshot: Snapshot) -> Iterator[Row]:
 
 
 def properties(snapshot: Snapshot) -> Iterator[Row]:
-    """Every object with what can be measured of it. No part of the record: anybody can measure it again."""
+    """Every object that a chain was at with what can be measured of it."""
     table = None
+    visited = {state for _, _, state, *_ in islice(samples(snapshot), 1, None)}
     # Without what of the campaign is large, which is read with each object.
     for state in snapshot.campaign.states.select_related("campaign").defer("campaign__tuning").iterator(100):
-        if snapshot.has_state(state.place):
+        if state.place in visited:
             found = snapshot.campaign.object_kind.measures(objects.stored(state))
             if table is None:
                 table = tables.with_measures(found)

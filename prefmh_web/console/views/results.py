@@ -8,14 +8,17 @@ from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpRespons
 from django.shortcuts import redirect, render
 
 from prefmh_web.accounts.roles import SignedInRequest
+from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.monitoring import steps
 from prefmh_web.campaigns.monitoring.judging import costs_of
 from prefmh_web.campaigns.monitoring.results import figures_of, samples_in, shown_samples
 from prefmh_web.campaigns.record import export, rows
+from prefmh_web.campaigns.record.found import answer_now
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.console import methods
 from prefmh_web.console.convergence import convergence_for
+from prefmh_web.console.found import found_page
 from prefmh_web.console.spreads import spreads_of
 from prefmh_web.console.views.common import attachment, campaign_for, frame, get_page, prefix_of
 from prefmh_web.transport.bodies import stream
@@ -45,6 +48,19 @@ def results(request: SignedInRequest, campaign_id: int) -> HttpResponse:
         "citations": (methods.PAPER, methods.software()),
     }
     return render(request, "console/results.html", context)
+
+
+@get_page
+def found(request: SignedInRequest, campaign_id: int) -> HttpResponse:
+    """Show what was found: a part of the page that loads after itself."""
+    campaign = campaign_for(request, campaign_id)
+    if campaign.is_draft:
+        raise Http404("There are no samples yet.")
+    try:
+        context: dict[str, object] = {"found": found_page(campaign, answer_now(campaign))}
+    except NotPossible as reason:
+        context = {"reason": str(reason)}
+    return render(request, "console/_found.html", context | {"campaign": campaign, "kind": campaign.object_kind})
 
 
 @get_page
@@ -89,6 +105,8 @@ async def download(request: SignedInRequest, campaign_id: int, filename: str) ->
         response = HttpResponse(export.config(campaign), content_type="application/json")
     elif filename in export.TABLES:
         response = stream(lambda: export.csv_text(Snapshot.now(campaign), filename), "text/csv; charset=utf-8")
+    elif filename == tables.RESULTS.file:
+        response = stream(lambda: export.results(Snapshot.now(campaign)), "text/csv; charset=utf-8")
     elif filename == tables.PROPERTIES.file:
         response = stream(lambda: export.as_csv(rows.properties(Snapshot.now(campaign))), "text/csv; charset=utf-8")
     elif filename in (documents := await sync_to_async(export.documents)(campaign, campaign.tuning)):

@@ -1,0 +1,121 @@
+"""What a campaign has found, from the rows that its export has: the page, the API and the ZIP show the same answer."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import sampler
+from prefmh_web.campaigns import objects
+from prefmh_web.campaigns.errors import NotPossible
+from prefmh_web.campaigns.models import Campaign, Measured
+from prefmh_web.campaigns.record import rows
+from prefmh_web.campaigns.record.rows import Row
+from prefmh_web.campaigns.record.snapshot import Snapshot
+from sampler import tables
+
+_KEPT = 8
+MOST_ROWS = 400_000
+"""Samples and votes that are held in memory at once, some 1 kB for both."""
+
+
+def answer_of(snapshot: Snapshot) -> sampler.Answer:
+    """Return what a campaign has found at a moment.
+
+    Raises:
+        NotPossible: it has too many samples and votes for that; the message says what to do.
+    """
+    if (held := _size(snapshot)) > MOST_ROWS:
+        raise NotPossible(
+            f"The campaign has {held:,} samples and votes. Of more than {MOST_ROWS:,} the results are not computed "
+            "here: download all and run “python -m sampler diagnose”."
+        )
+    samples = _read(tables.SAMPLES, rows.samples(snapshot))
+    visited = {int(row["state_index"]) for row in samples}
+    record = sampler.Record({tables.CONFIG: snapshot.campaign.public_config}, {"samples": samples})
+    for table in (tables.STATES, tables.STEPS, tables.VOTES, tables.SCORES, tables.EVENTS):
+        record.tables[table.name] = _read(table, getattr(rows, table.name)(snapshot))
+    record.tables["properties"] = list(_measured(snapshot, visited))
+    return sampler.answer(record)
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """An answer, and what it was computed from: nothing else that it depends on changes."""
+
+    steps: dict[int, int]
+    votes: dict[tuple[int, int], int]
+    status: str
+    answer: sampler.Answer
+
+
+_memory: OrderedDict[int, _Kept] = OrderedDict()
+_memory_lock = threading.Lock()
+
+
+def answer_now(campaign: Campaign) -> sampler.Answer:
+    """Return what a started campaign has found by now. The last few answers are kept while nothing is decided.
+
+    Raises:
+        NotPossible: as `answer_of` does.
+    """
+    snapshot = Snapshot.now(campaign)
+    with _memory_lock:
+        kept = _memory.get(campaign.pk)
+    if kept and (kept.steps, kept.votes, kept.status) == (snapshot.steps, snapshot.open_votes, campaign.status):
+        return kept.answer
+    found = answer_of(snapshot)
+    with _memory_lock:
+        _memory[campaign.pk] = _Kept(snapshot.steps, snapshot.open_votes, campaign.status, found)
+        _memory.move_to_end(campaign.pk)
+        while len(_memory) > _KEPT:
+            _memory.popitem(last=False)
+    return found
+
+
+def verdict_now(campaign: Campaign) -> str:
+    """Return the verdict on a chains in a few words; that there is none, of a draft or of too large a campaign."""
+    if campaign.is_draft:
+        return sampler.NOT_JUDGED
+    try:
+        return answer_now(campaign).verdict.is_that
+    except NotPossible:
+        return sampler.NOT_JUDGED
+
+
+def is_small_enough(snapshot: Snapshot) -> bool:
+    """True where the answer can be computed here."""
+    return _size(snapshot) <= MOST_ROWS
+
+
+def _size(snapshot: Snapshot) -> int:
+    return snapshot.votes().count() + sum(snapshot.steps.values())
+
+
+def _read(table: tables.Table, written: Iterator[Row]) -> list[tables.Row]:
+    """Return rows as a reader of the export has them: as texts, by column, without protecting apostrophes."""
+    header = [str(name) for name in next(written)]
+    found = []
+    for cells in written:
+        row = {name: "" if cell is None else str(cell) for name, cell in zip(header, cells, strict=True)}
+        table.unescape(row)
+        found.append(row)
+    return found
+
+
+def _measured(snapshot: Snapshot, visited: set[int]) -> Iterator[tables.Row]:
+    """Yield what was measured of the objects that a chain was at; what nobody has measured yet is measured now."""
+    stored = dict(Measured.objects.filter(state__campaign=snapshot.campaign).values_list("state", "numbers"))
+    names = sampler.properties_of_kind(snapshot.campaign.object_kind.name)
+    for state in snapshot.campaign.states.select_related("campaign").defer("campaign__tuning"):
+        if state.place in visited:
+            numbers = stored.get(state.pk)
+            if numbers is None:
+                numbers = objects.numbers_of(snapshot.campaign, state)
+            yield {"state_index": str(state.place)} | {name: _cell(numbers.get(name)) for name in names}
+
+
+def _cell(number: float | None) -> str:
+    return "" if number is None else repr(number)

@@ -1,0 +1,156 @@
+"""One verdict on whether the chains have forgotten where they began, and what to do about it.
+
+The limits are those of Vehtari, Gelman, Simpson, Carpenter and Bürkner, "Rank-normalization, folding, and localization"
+(Bayesian Analysis 16, 2021): rank-normalised R-hat at most 1.01, and at least 400 effective draws of the bulk and of
+the tails, over at least four chains. No statistic can show that chains have converged, only that they have not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sampler.diagnostics.shares import FEWEST_CHAINS, MOST_VISITED, Walked
+from sampler.objects.convergence import FEWEST_DRAWS, Convergence, by_target
+
+FloatArray = npt.NDArray[np.float64]
+
+MOST_R_HAT, FEWEST_EFFECTIVE = 1.01, 400
+DISAGREE = "chains disagree"
+TOO_FEW = "too few independent draws yet"
+NO_SIGN = "no sign against convergence"
+NOT_JUDGED = "cannot be judged"
+
+# With fewer effective draws than 400, chains that agree come to an R-hat as large as this by chance.
+_R_HAT_BY_CHANCE = 1.1
+# With fewer, nobody can tell how many votes are missing.
+_FEWEST_TO_FORESEE = 50
+# An effective sample size is itself an estimate: how far the number of votes may lie from it, in each direction.
+_WITHIN = 0.7, 1.6
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the chains of a campaign look like.
+
+    Args:
+        is_that: one of the four phrases above.
+        because: why, in a sentence.
+        r_hat, bulk_ess, tail_ess: the worst of all targets and quantities; None where there is none.
+        judged_by: the quantities that were compared.
+        more_votes: from how many further votes to how many would be enough; None where that cannot be told.
+    """
+
+    is_that: str
+    because: str
+    r_hat: float | None = None
+    bulk_ess: float | None = None
+    tail_ess: float | None = None
+    judged_by: tuple[str, ...] = ()
+    more_votes: tuple[int, int] | None = None
+
+    def told(self) -> dict[str, Any]:
+        """Return it as JSON can say it; an R-hat that is infinite is none there."""
+        r_hat = self.r_hat if self.r_hat is None or math.isfinite(self.r_hat) else None
+        said = {"verdict": self.is_that, "because": self.because, "advice": self.advice}
+        return said | {"r_hat": r_hat, "bulk_ess": self.bulk_ess, "tail_ess": self.tail_ess}
+
+    @property
+    def advice(self) -> str:
+        """What to do, in a sentence; empty where nothing is to be done."""
+        if self.is_that == DISAGREE:
+            return "Extend the campaign; in the next one, let the chains walk farther between two questions."
+        if self.is_that != TOO_FEW:
+            return ""
+        if self.more_votes is None:
+            return "Extend the campaign: how many votes are missing cannot be told yet."
+        low, high = self.more_votes
+        return f"Extend the campaign by about {low:,} to {high:,} votes."
+
+
+def verdict_on(
+    chains: Sequence[Walked], quantities: Mapping[str, Sequence[npt.ArrayLike]], votes: int, why_not: str = ""
+) -> Verdict:
+    """Return the verdict on some chains.
+
+    Args:
+        quantities: by its name, a number after each step of each chain, shape (T_c,) each, in the order of the chains.
+            Those that never change are passed over.
+        votes: how many the steps of these chains took.
+        why_not: why there are no quantities, where there are none.
+    """
+    if reason := why_not or _too_short(chains):
+        return Verdict(NOT_JUDGED, reason)
+    moving = {name: draws for name, draws in quantities.items() if np.ptp(np.concatenate([*map(np.asarray, draws)]))}
+    if not moving:
+        return Verdict(NOT_JUDGED, "The chains have not moved.")
+    targets = [each.target for each in chains]
+    measured: dict[str, list[Convergence]] = {}
+    still = set(targets)
+    for name, draws in moving.items():
+        for found in by_target(zip(targets, draws, strict=True)).targets:
+            if found.found:
+                measured.setdefault(name, []).append(found.found)
+                still.discard(found.target)
+    if still:
+        return Verdict(NOT_JUDGED, f"The chains{_of(min(still))} have not moved.")
+    return _judged(measured, votes)
+
+
+def indicators(chains: Sequence[Walked]) -> dict[str, list[FloatArray]]:
+    """Return for each of the objects that are visited most whether a chain was there, as numbers along the chains."""
+    numbers, steps = np.unique(np.concatenate([each.objects for each in chains]), return_counts=True)
+    most = numbers[np.argsort(-steps, kind="stable")][:MOST_VISITED]
+    return {f"at object {number}": [(each.objects == number).astype(float) for each in chains] for number in most}
+
+
+def _too_short(chains: Sequence[Walked]) -> str:
+    if not chains:
+        return "No step of the sampling phase is decided."
+    for target in dict.fromkeys(each.target for each in chains):
+        long = sum(len(each.objects) >= FEWEST_DRAWS for each in chains if each.target == target)
+        if long < FEWEST_CHAINS:
+            few = "no chain has" if not long else "one chain has" if long == 1 else f"{long} chains have"
+            return f"It takes {FEWEST_CHAINS} chains{_of(target)} with {FEWEST_DRAWS} sampling steps each; {few} them."
+    return ""
+
+
+def _of(target: str) -> str:
+    return f" of “{target[:60]}”" if target else ""
+
+
+def _judged(measured: Mapping[str, Sequence[Convergence]], votes: int) -> Verdict:
+    r_hat, differs = max((found.r_hat, name) for name, several in measured.items() for found in several)
+    bulk, tail = (
+        min(getattr(f, size) for several in measured.values() for f in several) for size in ("bulk_ess", "tail_ess")
+    )
+    effective = min(bulk, tail)
+    is_enough = effective >= FEWEST_EFFECTIVE
+    said = f"R-hat is at most {r_hat:.3f}, with {effective:,.0f} effective draws or more"
+    figures = r_hat, bulk, tail, tuple(measured)
+    if r_hat > (MOST_R_HAT if is_enough else _R_HAT_BY_CHANCE):
+        because = f"R-hat of “{differs}” is {r_hat:.3f}, above {MOST_R_HAT}: chains have been in different places."
+        return Verdict(DISAGREE, because, *figures)
+    if not is_enough:
+        because = f"{said}; it takes {FEWEST_EFFECTIVE}."
+        return Verdict(TOO_FEW, because, *figures, _more(effective, votes))
+    return Verdict(NO_SIGN, f"{said}.", *figures)
+
+
+def _more(effective: float, votes: int) -> tuple[int, int] | None:
+    if effective < _FEWEST_TO_FORESEE or not votes:
+        return None
+    missing = votes * (FEWEST_EFFECTIVE / effective - 1)
+    low, high = (missing * factor for factor in _WITHIN)
+    return _rounded(low, math.floor), _rounded(high, math.ceil)
+
+
+def _rounded(number: float, towards: Callable[[float], int]) -> int:
+    """Return a number to one figure."""
+    unit = int(10 ** math.floor(math.log10(max(number, 1))))
+    return max(1, towards(number / unit)) * unit
