@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
 import numpy as np
@@ -28,12 +29,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "samples.csv (default: all of them)",
     )
     command.add_argument(
-        "--properties",
-        type=Path,
-        metavar="FILE.csv",
-        help="properties.csv from the campaign's page; pictures can only be measured there",
-    )
-    command.add_argument(
         "--cluster",
         choices=CLUSTERS,
         metavar="|".join(CLUSTERS),
@@ -44,6 +39,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--all-samples",
         action="store_true",
         help="follow also the samples of the burn-in and of the warm-up with its settling",
+    )
+    command.add_argument(
+        "--json", type=Path, metavar="FILE", help="write what results.csv and the verdict say to a file"
     )
     command.add_argument("--seed", type=seed, default=0, metavar="S", help="of the bootstraps (default: %(default)s)")
     command.add_argument(
@@ -57,13 +55,16 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run it, and print what it has found or written."""
+    from sampler.diagnostics.found import answer
     from sampler.diagnostics.report import diagnose
-    from sampler.record.record import read_properties, read_record
+    from sampler.record.record import read_record
 
     record = read_record(options.export)
-    if options.properties is not None:
-        record = record.but(properties=read_properties(options.properties))
     rng = np.random.default_rng(options.seed)
     asked = options.column, options.resamples, options.cluster, options.all_samples
     for line in diagnose(record, rng, *asked):
         print(line)
+    if options.json is not None:
+        options.json.write_text(
+            json.dumps(answer(record).told(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+        )

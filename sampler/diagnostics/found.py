@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -89,6 +91,11 @@ class Answer:
     def asked_of(self, target: str) -> list[Question]:
         """Return what was asked about a target's objects."""
         return [each for each in self.questions if each.target == target]
+
+    def told(self) -> dict[str, Any]:
+        """Return all of it as JSON can say it; its rows by the columns of results.csv."""
+        rows = [RESULTS.values(row) for row in islice(self.rows(), 1, None)]
+        return {**self.verdict.told(), "draws": self.draws, "length_changes": self.extended, "rows": rows}
 
     def rows(self) -> Iterator[list[Cell]]:
         """Yield results.csv, its header first: a row for each target, question and object."""

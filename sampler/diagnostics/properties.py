@@ -15,10 +15,7 @@ from sampler.record.differences import RecordError
 from sampler.record.record import Record
 from sampler.record.tables import SCORERS, Row
 
-NO_PIXELS = (
-    "the export does not hold the pictures themselves. Download properties.csv from the campaign's page and give it "
-    "with --properties properties.csv"
-)
+NO_PIXELS = "the export has no properties.csv, with what was measured of its objects"
 _IDS = {
     "state_index": "numbers of states, which are arbitrary",
     "object_index": "numbers of states, which are arbitrary",

@@ -138,25 +138,8 @@ def record_in(archive: zipfile.ZipFile, allowance: Allowance | None = None) -> R
     if not all(isinstance(scorer, dict) and isinstance(scorer.get("name"), str) for scorer in scorers):
         raise RecordError(f"cannot be read: {tables.SCORERS} must hold objects, each with a name", tables.SCORERS)
     read = [table for table in tables.CHECKED if table is not tables.CHECKS or table.file in names]
+    read += [tables.PROPERTIES] if tables.PROPERTIES.file in names else []
     return Record(documents, {table.name: _table(archive, table, allowance) for table in read})
-
-
-def read_properties(path: Path) -> list[Row]:
-    """Return the rows of the properties.csv that the application wrote beside an export.
-
-    Raises:
-        RecordError: the file is not there, or is no table with a column `state_index` and another.
-    """
-    try:
-        with path.open("rb") as file:
-            rows = _rows(file, tables.PROPERTIES, path.name, Allowance(math.inf))
-    except (OSError, ValueError, csv.Error) as error:
-        raise RecordError(f"{path} cannot be read: {error}") from error
-    if not rows or "state_index" not in rows[0]:
-        raise RecordError(f"{path} is no properties.csv: it has no row, or no column 'state_index'")
-    if len({row["state_index"] for row in rows}) < len(rows):
-        raise RecordError(f"{path} cannot be read: it has two rows for one state")
-    return rows
 
 
 def _opened(path: Path) -> zipfile.ZipFile:

@@ -7,8 +7,10 @@ Tokens: made and withdrawn on a page, shown once, stored as a hash, and useless 
 
 import csv
 import io
+import json
 import re
 import zipfile
+from html import unescape
 
 import httpx
 import pytest
@@ -21,9 +23,10 @@ from prefmh_web.campaigns.record import export
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.client import RequestRefused, Site
 from prefmh_web.transport import rate_limits
+from sampler.commands import main
 from sampler.record.columns import unescaped
 from tests.security.world import browser_of
-from tests.support.campaigns import SETUPS, make_campaign, make_config, voted_to_the_end, wait_until_idle
+from tests.support.campaigns import SETUPS, export_to, make_campaign, make_config, voted_to_the_end, wait_until_idle
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TEXTS = "text\nA quiet sea.\nA loud street.\nAn empty road.\n"
@@ -124,6 +127,30 @@ def test_pages_together_are_the_table_of_the_export(site, live_site, finished, n
         assert row.keys() == cells.keys()
         for column, value in row.items():
             assert written(value) == unescaped(cells[column]), column
+
+
+def test_what_was_found_is_the_same_by_every_way(site, researcher, tmp_path):
+    """The page, results.csv, the API and `diagnose --json` compute it once: the same numbers, to the last bit."""
+    config = make_config(chains=4, steps=40, burn_in=5)
+    campaign = voted_to_the_end(make_campaign(researcher, config=config))
+    told = site._json("GET", f"/campaigns/{campaign.pk}/results")
+    path, out = export_to(campaign, tmp_path), tmp_path / "found.json"
+    assert main(["diagnose", str(path), "--resamples", "10", "--json", str(out)]) == 0
+    assert json.loads(out.read_text(encoding="utf-8")) == told
+    with zipfile.ZipFile(path) as archive:
+        content = archive.read("results.csv").decode("utf-8-sig")
+    rows = list(csv.DictReader(io.StringIO(content)))
+    assert [{name: written(value) for name, value in row.items()} for row in told["rows"]] == [
+        {name: unescaped(cell) for name, cell in row.items()} for row in rows
+    ]
+    page = browser_of(researcher).get(f"/campaigns/{campaign.pk}/results/found/").content.decode()
+    assert told["verdict"].capitalize() in page
+    assert told["because"] in unescape(page)
+    visited = [row for row in told["rows"] if row["steps"]]
+    assert sum(row["steps"] for row in visited) == told["draws"] * len({row["question"] for row in visited})
+    for row in visited:
+        assert f"{row['share']:.1%}" in page
+        assert f"{row['share_low']:.1%} to {row['share_high']:.1%}" in page
 
 
 def written(value) -> str:

@@ -111,8 +111,7 @@ def results(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
         found = answer_now(_started(request, campaign_id))
     except NotPossible as reason:
         raise Refused(409, str(reason)) from reason
-    rows = [tables.RESULTS.values(row) for row in islice(found.rows(), 1, None)]
-    return {"rows": rows, "draws": found.draws, "length_changes": found.extended, **found.verdict.told()}
+    return found.told()
 
 
 @router.get("/{int:campaign_id}/{table}", response={200: PageOut, **REFUSALS}, summary="Steps, votes or samples")

@@ -34,7 +34,9 @@ def answer_of(snapshot: Snapshot) -> sampler.Answer:
         )
     samples = _read(tables.SAMPLES, rows.samples(snapshot))
     visited = {int(row["state_index"]) for row in samples}
-    record = sampler.Record({tables.CONFIG: snapshot.campaign.public_config}, {"samples": samples})
+    scorers = list(snapshot.campaign.scorers.values_list("frozen", flat=True))
+    documents = {tables.CONFIG: snapshot.campaign.public_config, tables.SCORERS: scorers}
+    record = sampler.Record(documents, {"samples": samples})
     for table in (tables.STATES, tables.STEPS, tables.VOTES, tables.SCORES, tables.EVENTS):
         record.tables[table.name] = _read(table, getattr(rows, table.name)(snapshot))
     record.tables["properties"] = list(_measured(snapshot, visited))

@@ -86,7 +86,9 @@ def test_an_extended_chain_walks_as_one_that_was_declared_longer(researcher, idl
     assert_record_is_whole(short)
     path = export_to(short, tmp_path)
     assert_replay_passes(path)
-    assert happened(path, "extended") == [("extended", {"steps_before": 4, "steps_after": 7, "by": "owner"})]
+    assert happened(path, "extended") == [
+        ("extended", {"steps_before": 4, "steps_after": 7, "verdict": "cannot be judged", "by": "owner"})
+    ]
     assert any(
         "Extended from 4 to 7 steps a chain" in line
         for line in diagnose(read_record(path), np.random.default_rng(0), resamples=10)

@@ -103,38 +103,6 @@ def test_diagnose_reports_a_record(export, record, capsys):
     ]  # fmt: skip
 
 
-def test_diagnose_takes_the_measures_of_a_downloaded_table(export, record, tmp_path, capsys):
-    path, rows = tmp_path / "properties.csv", [["state_index", "content", "colourfulness"]]
-    rows += [
-        [row["state_index"], CONTENTS[int(row["state_index"])], 10.5 * int(row["state_index"]) ** 2]
-        for row in record["states"]
-    ]
-    # A spreadsheet's byte order mark, and row order of its own.
-    path.write_bytes(b"\xef\xbb\xbf" + table([rows[0], *rows[:0:-1]]))
-    assert main(["diagnose", str(export()), "--properties", str(path), "--resamples", "10"]) == 0
-    assert "Convergence of colourfulness: R-hat" in said(capsys)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (None, "cannot be read: "),
-        (b"", "is no properties.csv: it has no row, or no column 'state_index'"),
-        (b"colour\n1\n", "is no properties.csv: it has no row, or no column 'state_index'"),
-        (b"state_index,colour\n0,1\n0,2\n", "it has two rows for one state"),
-        (b"state_index,colour\n0\n", "row 2 of properties.csv does not have as many cells"),
-        (b"\xff\xfe", "cannot be read: "),
-        (b"state_index,content,colour\n0,another,1\n", "properties.csv is of another campaign"),
-        (b"state_index,colour\n0,1\n", "properties.csv has no row for state"),
-    ],
-)
-def test_a_table_that_is_no_table_of_properties_is_refused(content, message, export, tmp_path, capsys):
-    path = tmp_path / "properties.csv"
-    if content is not None:
-        path.write_bytes(content)
-    assert message in refused(["diagnose", str(export()), "--properties", str(path)], capsys)
-
-
 @pytest.mark.parametrize(
     ("changed", "message"),
     [

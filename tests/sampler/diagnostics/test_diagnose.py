@@ -180,7 +180,6 @@ def test_pictures_that_the_export_lacks_are_asked_for():
     missing = [line for line in lines if line.startswith("Convergence: ")]
     assert len(missing) == 1
     assert "properties.csv" in missing[0]
-    assert "--properties" in missing[0]
     assert leans_in(lines)
 
 
