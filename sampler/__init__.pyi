@@ -175,6 +175,7 @@ from .spaces import objects_of as objects_of
 from .spaces.images.space import GeneratedImages as GeneratedImages
 from .spaces.images.space import ImagesConfig as ImagesConfig
 from .spaces.molecules.law import parse_size_log_weights as parse_size_log_weights
+from .spaces.molecules.space import MoleculesConfig as MoleculesConfig
 from .spaces.molecules.vocabulary import Vocabulary as Vocabulary
 from .spaces.molecules.vocabulary import parse_arms as parse_arms
 from .spaces.space import Space as Space

@@ -13,6 +13,7 @@ from django.contrib.sessions.backends.base import SessionBase
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from prefmh_web.campaigns import events
 from prefmh_web.campaigns.models import Annotator, Campaign, Invitation
 from prefmh_web.participants import completion, consent, joining, limits, stages
 from prefmh_web.participants.completion import End
@@ -221,9 +222,12 @@ def _may_be(annotator: Annotator, invitation: Invitation) -> bool:
 
 
 def _new(invitation: Invitation) -> Annotator:
-    return Annotator.objects.create(
+    made = Annotator.objects.create(
         campaign_id=invitation.campaign_id, invitation=invitation, panelist=invitation.panelist
     )
+    if invitation.is_simulated:
+        events.note(invitation.campaign_id, events.Kind.SIMULATED, voter=made)
+    return made
 
 
 def leave_unless(session: SessionBase, campaign: Campaign, arrival: Arrival) -> None:

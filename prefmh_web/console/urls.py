@@ -75,6 +75,7 @@ urlpatterns = [
         name="tried-picture",
     ),
     path("campaigns/<int:campaign_id>/rename/", campaigns.rename, name="rename"),
+    path("campaigns/<int:campaign_id>/afresh/", setup.start_afresh, name="start-afresh"),
     path("campaigns/<int:campaign_id>/pilot/", setup.run_pilot, name="run-pilot"),
     path("campaigns/<int:campaign_id>/caps/", campaigns.change_caps, name="caps"),
     path("campaigns/<int:campaign_id>/archive/", campaigns.archive, {"is_archived": True}, name="archive"),

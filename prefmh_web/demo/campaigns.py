@@ -18,24 +18,27 @@ from prefmh_web.objects.kind import Pixels
 
 @dataclass(frozen=True)
 class DemoJudge:
-    """What is asked, how many votes it may cost, and what simulated people feel about an object's text or pixels."""
+    """What is asked, and what simulated people feel about an object's text or pixels."""
 
     question: str
-    budget: int
     taste: Callable[[Any], float]
 
 
 @dataclass(frozen=True)
 class DemoCampaign:
-    """A campaign of the demo: a space, a kernel, steps for each chain, and the questions."""
+    """A campaign of the demo: a space, a kernel, and the questions."""
 
     name: str
     instructions: str
     space: dict
     kernel: dict
-    steps: int
     questions: tuple[DemoJudge, ...]
 
+
+# A drug, of 26 heavy atoms; the weights keep what follows as large.
+_CELECOXIB = "Cc1ccc(-c2cc(C(F)(F)F)nn2-c2ccc(S(N)(=O)=O)cc2)cc1"
+_SMALLEST, _LARGEST = 20, 30
+_WEIGHTS = sampler.MoleculesConfig().law.size_log_weights
 
 DEMO_CAMPAIGNS = (
     DemoCampaign(
@@ -49,31 +52,32 @@ DEMO_CAMPAIGNS = (
                 {"weight": 0.9, "kernel": {"kind": "suffix"}},
             ],
         },
-        200,
-        (
-            DemoJudge("Which opening is more gothic?", 2, voters.gothic_mood),
-            DemoJudge("Which opening is better written?", 1, voters.good_writing),
-        ),
+        (DemoJudge("Which opening is more gothic?", voters.gothic_mood),),
     ),
     DemoCampaign(
         "Molecules to follow up",
         "You are choosing compounds for the next round of a drug discovery project.",
-        {"kind": "molecules"},
-        {"kind": "fragments"},
-        # Of its proposals about one in ten is worth a vote; p0 rejects the others by itself.
-        3_000,
-        (DemoJudge("Which molecule would you rather follow up?", 1, voters.drug_likeness),),
+        {
+            "kind": "molecules",
+            "start": _CELECOXIB,
+            "size_log_weights": [*[None] * (_SMALLEST - 1), *_WEIGHTS[_SMALLEST - 1 : _LARGEST]],
+            "elements": ["C", "N", "O", "F", "S", "Cl"],
+            "alerts": ["BRENK"],
+        },
+        # Of single moves few pass p0: after a walk of fifty about two pairs in five differ, and cost a vote.
+        {"kind": "walk", "kernel": {"kind": "fragments"}, "length": 50},
+        (DemoJudge("Which molecule would you rather follow up?", voters.drug_likeness),),
     ),
     DemoCampaign(
         "Patterns",
         "",
         {"kind": "images"},
         sampler.PAPER_MIXTURE,
-        200,
-        (DemoJudge("Which picture would you rather hang on your wall?", 2, voters.colourfulness),),
+        (DemoJudge("Which picture would you rather hang on your wall?", voters.colourfulness),),
     ),
 )
-_CHAINS = 6
+# One vote settles a step: somebody alone has a pair at once, hundreds of times.
+_VOTES, _CHAINS, _STEPS = 1, 4, 2_000
 
 
 def ensure_demo_campaigns(owner) -> list[Campaign]:
@@ -81,9 +85,19 @@ def ensure_demo_campaigns(owner) -> list[Campaign]:
     return [_find(owner, demo) or _make(owner, demo) for demo in DEMO_CAMPAIGNS]
 
 
+def is_demo(campaign: Campaign) -> bool:
+    """Tell whether simulated people know what a campaign asks."""
+    asked = tuple(judge.question for judge in campaign.config.judges)
+    kind = campaign.config.space.kind
+    return any(
+        demo.space["kind"] == kind and tuple(each.question for each in demo.questions) == asked
+        for demo in DEMO_CAMPAIGNS
+    )
+
+
 def hidden_scores(campaign: Campaign) -> dict[str, Score]:
     """Return, for each question of a demo campaign, what a simulated voter feels about an object, by its content."""
-    demo = next(demo for demo in DEMO_CAMPAIGNS if demo.name == campaign.name)
+    demo = next(demo for demo in DEMO_CAMPAIGNS if demo.space["kind"] == campaign.config.space.kind)
     seen = _pixels_in(campaign) if campaign.object_kind.medium == "picture" else str
     return {asked.question: _score(asked.taste, seen) for asked in demo.questions}
 
@@ -115,9 +129,9 @@ def _make(owner, demo: DemoCampaign) -> Campaign:
         "instructions": demo.instructions,
         "space": demo.space,
         "kernel": demo.kernel,
-        "judges": [{"question": asked.question, "votes": asked.budget} for asked in demo.questions],
+        "judges": [{"question": asked.question, "votes": _VOTES} for asked in demo.questions],
         "chains": _CHAINS,
-        "steps": demo.steps,
+        "steps": _STEPS,
     }
     campaign = changes.create(owner=owner, config=CampaignConfig.model_validate(described))
     lifecycle.start(campaign)

@@ -1,6 +1,7 @@
-"""The demo's simulated people: hidden Bradley-Terry scores s(x) of about -2 to 2 nats, and voters who go by them.
+"""The demo's simulated people: hidden Bradley-Terry scores s(x), and voters who go by them.
 
-They do what people do: open the link, join, and vote through a real WebSocket.
+They do what people do: open the link, join, and vote through a real WebSocket. The scores of usual objects lie about 6
+nats apart, so that a chain visibly goes somewhere within a few dozen votes.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import json
 import logging
 import math
 import re
-import statistics
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Mapping
@@ -30,11 +30,12 @@ logger = logging.getLogger(__name__)
 
 Score = Callable[[str], float]
 RECONNECT_S = 1.0
+_LOOK_AGAIN_S = 5.0
 
 
 def human_pace(rng: np.random.Generator) -> float:
-    """Draw the seconds one choice takes: log-normal, median 2.5, one in ten above 6."""
-    return float(rng.lognormal(mean=0.9, sigma=0.7))
+    """Draw the seconds one choice takes: log-normal, mean 4, one in ten above 7."""
+    return float(rng.lognormal(mean=1.2, sigma=0.6))
 
 
 @dataclass
@@ -46,12 +47,14 @@ class Voter:
         scores: for each question, the hidden score of each object, by what the page reads out for it.
         rng: this voter's own generator.
         pace: draws the seconds a choice takes.
+        may_vote: asked before each choice. While it says no, the voter closes the page, so that no pair is held.
     """
 
     link: str
     scores: Mapping[str, Score]
     rng: np.random.Generator
     pace: Callable[[np.random.Generator], float] = human_pace
+    may_vote: Callable[[], bool] = lambda: True
     sent: list[str] = field(default_factory=list)
     """Keys of the leases answered, in order."""
     _unanswered: dict[str, str] | None = None
@@ -64,10 +67,12 @@ class Voter:
         cookies = ""
         while True:
             try:
+                while not await asyncio.to_thread(self.may_vote):
+                    await asyncio.sleep(_LOOK_AGAIN_S)
                 cookies = cookies or await asyncio.to_thread(self._join)
                 async with connect(socket, origin=origin, additional_headers={"Cookie": cookies}) as connection:
-                    await self._vote(connection)
-                    return
+                    if await self._vote(connection):
+                        return
             except (ConnectionClosed, InvalidStatus, OSError) as lost:
                 logger.info("a simulated voter lost its connection and reconnects: %s", lost)
                 await asyncio.sleep(RECONNECT_S)
@@ -81,7 +86,8 @@ class Voter:
         browser.open(urllib.request.Request(address, form, {"Referer": address})).close()  # noqa: S310 - our own link
         return "; ".join(f"{cookie.name}={cookie.value}" for cookie in jar)
 
-    async def _vote(self, connection) -> None:
+    async def _vote(self, connection) -> bool:
+        """Vote until the campaign is finished; return whether it is, or others are to vote first."""
         screen = _Fields.of(await connection.recv())
         if self._unanswered and self._unanswered.get("lease") == screen.values.get("lease"):
             # Sent into a connection that was dying, it was lost. Had it arrived, its key would tell the server.
@@ -92,6 +98,9 @@ class Voter:
                 self._unanswered = message
                 await connection.send(json.dumps(message))
             screen = _Fields.of(await connection.recv())
+            if not await asyncio.to_thread(self.may_vote):
+                return False
+        return True
 
     async def _decide(self, screen: _Fields) -> dict[str, str] | None:
         if screen.standing == "resting":
@@ -163,44 +172,26 @@ _GOTHIC_STEMS = {
 _STEM_WEIGHTS = {stem: weight for weight, stems in _GOTHIC_STEMS.items() for stem in stems.split()}
 _GOTHIC_WORD = re.compile(rf"\b({'|'.join(sorted(_STEM_WEIGHTS, key=len, reverse=True))})")
 
-_WORD = re.compile(r"[\w’-]+")
-# A question inside a line of speech goes on in lower case, so it does not end the narrator's sentence.
-_SENTENCE_END = re.compile(r"(?<=[.!?])”?\s+(?=[A-Z“])")
-_FILLERS = frozenset(
-    ["very", "really", "quite", "just", "somewhere", "something", "somebody", "little", "nothing", "already"]
-)
-
 
 def gothic_mood(text: str) -> float:
-    """Return how gothic the mood is: -2 with no word of the kind, rising towards 2 as they gather."""
+    """Return how gothic the mood is: -3 with no word of the kind, rising towards 3 as they gather."""
     found = sum(_STEM_WEIGHTS[stem] for stem in _GOTHIC_WORD.findall(text.lower()))
     # Each further word tells less: after a crypt, a coffin is hardly news.
-    return 2 - 4 * math.exp(-found / 5)
-
-
-def good_writing(text: str) -> float:
-    """Return how well written it is: a short sentence among long ones, speech, few repeated or empty words."""
-    words = [word.lower() for word in _WORD.findall(text)]
-    lengths = [len(_WORD.findall(sentence)) for sentence in _SENTENCE_END.split(text)]
-    rhythm = statistics.pstdev(lengths) / statistics.fmean(lengths)
-    variety = len(set(words)) / len(words)
-    fillers = sum(word in _FILLERS for word in words)
-    speech = "“" in text
-    return 3 * (rhythm - 0.5) + 7 * (variety - 0.75) + 0.6 * (speech - 0.4) - 0.3 * (fillers - 1)
+    return 3 - 6 * math.exp(-found / 5)
 
 
 def drug_likeness(smiles: str) -> float:
-    """Return the quantitative estimate of drug-likeness (QED, 0 to 1), stretched to about -2..2.
+    """Return the quantitative estimate of drug-likeness (QED, 0 to 1), stretched to about -4..3.
 
     Raises:
         ValueError: not a molecule.
     """
     qed = sampler.describe_molecule(smiles).qed
     # What it cannot be computed for is unlike any drug.
-    return 5 * ((0.0 if qed is None else qed) - 0.6)
+    return 8 * ((0.0 if qed is None else qed) - 0.6)
 
 
 def colourfulness(pixels: npt.NDArray[np.uint8]) -> float:
-    """Return how colourful a picture is, after Hasler and Süsstrunk (2003), stretched to about -2..2."""
+    """Return how colourful a picture is, after Hasler and Süsstrunk (2003), stretched to about -3..3."""
     # The square root, because a grey picture gains more from a little colour than a gaudy one from a little more.
-    return (math.sqrt(sampler.describe_image(pixels).colourfulness) - 6.7) / 2.3
+    return (math.sqrt(sampler.describe_image(pixels).colourfulness) - 6.7) / 1.5

@@ -102,6 +102,7 @@ def person_of(annotator: Annotator) -> Person:
 
 
 def _people(campaign: Campaign, annotators: QuerySet[Annotator]) -> list[Person]:
+    annotators = annotators.select_related("invitation")
     parts = {part.annotator_id: part for part in _parts(annotators)}
     votes, checks, (skips, asked_at) = _votes(annotators), _checks(annotators), _leases(annotators)
     numbers = numbers_in(campaign)

@@ -129,6 +129,7 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('is_single_use', models.BooleanField(default=False)),
                 ('revoked_at', models.DateTimeField(null=True)),
+                ('is_simulated', models.BooleanField(default=False)),
                 ('panelist', models.PositiveSmallIntegerField(null=True)),
             ],
         ),
@@ -364,7 +365,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='events', to='campaigns.campaign')),
-                ('kind', models.CharField(choices=[('paused', 'Paused'), ('resumed', 'Resumed'), ('finished-now', 'Finished Now'), ('extended', 'Extended'), ('config-changed', 'Config Changed'), ('step-suspended', 'Step Suspended'), ('step-tried-again', 'Step Tried Again'), ('chain-ended', 'Chain Ended'), ('reminded', 'Reminded'), ('scorers-asked-again', 'Scorers Asked'), ('member-set', 'Member Set'), ('member-removed', 'Member Removed'), ('participation-ended', 'Participation Ended'), ('reported', 'Reported'), ('erased', 'Erased'), ('paid', 'Paid'), ('bonus-set', 'Bonus Set'), ('consent-asked', 'Consent Asked'), ('model-accepted', 'Model Accepted'), ('archived', 'Archived'), ('unarchived', 'Unarchived')], max_length=24)),
+                ('kind', models.CharField(choices=[('paused', 'Paused'), ('resumed', 'Resumed'), ('finished-now', 'Finished Now'), ('extended', 'Extended'), ('config-changed', 'Config Changed'), ('step-suspended', 'Step Suspended'), ('step-tried-again', 'Step Tried Again'), ('chain-ended', 'Chain Ended'), ('reminded', 'Reminded'), ('scorers-asked-again', 'Scorers Asked'), ('member-set', 'Member Set'), ('member-removed', 'Member Removed'), ('participation-ended', 'Participation Ended'), ('voter-simulated', 'Simulated'), ('reported', 'Reported'), ('erased', 'Erased'), ('paid', 'Paid'), ('bonus-set', 'Bonus Set'), ('consent-asked', 'Consent Asked'), ('model-accepted', 'Model Accepted'), ('archived', 'Archived'), ('unarchived', 'Unarchived')], max_length=24)),
                 ('at', models.DateTimeField(auto_now_add=True)),
                 ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('voter', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='events', to='campaigns.annotator')),

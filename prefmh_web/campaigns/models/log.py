@@ -59,6 +59,7 @@ class Event(models.Model):
         MEMBER_SET = "member-set"
         MEMBER_REMOVED = "member-removed"
         PARTICIPATION_ENDED = "participation-ended"
+        SIMULATED = "voter-simulated"
         REPORTED = "reported"
         ERASED = "erased"
         PAID = "paid"

@@ -42,6 +42,8 @@ class Invitation(models.Model):
     # One person only, if set; whoever opens it next is turned away.
     is_single_use = models.BooleanField(default=False)
     revoked_at = models.DateTimeField(null=True)
+    # Of the demo: whoever joins by it is a program, and pages and record say so.
+    is_simulated = models.BooleanField(default=False)
     # Of a panel: whoever opens it is this panelist, by their number, in every browser.
     panelist = models.PositiveSmallIntegerField(null=True)
 

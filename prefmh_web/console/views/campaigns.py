@@ -83,7 +83,9 @@ def _of_draft(campaign: Campaign) -> dict[str, object]:
 
 def _invited(request: HttpRequest, campaign: Campaign) -> dict[str, object]:
     """Return the link to send to voters, if one is open, and where it is pasted."""
-    found = campaign.invitations.filter(panelist__isnull=True, is_single_use=False, revoked_at__isnull=True)
+    found = campaign.invitations.filter(
+        panelist__isnull=True, is_single_use=False, is_simulated=False, revoked_at__isnull=True
+    )
     invitation = found.order_by("pk").first()
     platform = terms_of(campaign).recruiter
     link = invitation and platform.link(request.build_absolute_uri(invitation.get_absolute_url()))

@@ -154,7 +154,7 @@ def participants(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     if (done := _saved(request, campaign, form, {"protocol": "protocol"}, "participants")) is not None:
         return done
     parts = Participation.objects.filter(campaign=campaign)
-    invitation = campaign.invitations.filter(revoked_at=None, is_single_use=False).first()
+    invitation = campaign.invitations.filter(revoked_at=None, is_single_use=False, is_simulated=False).first()
     context = {
         "campaign": campaign,
         "form": form,

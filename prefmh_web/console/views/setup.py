@@ -213,6 +213,15 @@ def duplicated(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
     return redirect(copy)
 
 
+@campaign_action(Right.OWN, told)
+@for_researchers
+def start_afresh(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
+    """Make a copy of a campaign and start it at once."""
+    copy = apply.duplicate(campaign, request.user)
+    lifecycle.request_start(copy)
+    return redirect(copy)
+
+
 @campaign_action(Right.OWN)
 @for_researchers
 def run_pilot(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
