@@ -10,7 +10,7 @@ import sampler
 from prefmh_web.campaigns.models import Campaign, State
 from prefmh_web.campaigns.monitoring.trajectories import trajectories_of
 
-_MOST_OBJECTS, _MOST_TARGETS, _MOST_CHAINS, _MOST_STOPS = 30, 10, 12, 7
+_MOST_OBJECTS, _MOST_TARGETS, _MOST_CHAINS, _MOST_STOPS = 20, 10, 12, 7
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,8 @@ DEMO_CAMPAIGNS = (
     DemoCampaign(
         "Story openings",
         "You will read two openings of a story. Choose by feeling; most people need less than half a minute.",
-        {"kind": "texts"},
+        # One prompt: all chains sample one distribution, and can be compared.
+        {"kind": "texts", "scenarios": [0]},
         {
             "kind": "mixture",
             "parts": [

@@ -69,8 +69,21 @@ def warnings(config: CampaignConfig, owner: User) -> Iterator[str]:
             f"All {answers} answers of the panel must be a yes for a step to be accepted: {percent:.1f} % of the steps "
             "at best, if nobody cares."
         )
+    if told := needs_others(config):
+        yield told
     if told := warning_of_seed(config.seed, owner):
         yield told
+
+
+def needs_others(config: CampaignConfig) -> str:
+    """Return that nobody can finish alone, where each vote on a pair has to come from another person; else nothing."""
+    most = max((each.votes for each in config.judges if each.source.kind == "people"), default=1)
+    if most == 1:
+        return ""
+    return (
+        f"Each pair takes up to {most} votes, each from another person, so nobody can finish this campaign alone. "
+        f"Let at least {most} people vote, or set the votes on a pair to 1."
+    )
 
 
 def warning_of_seed(seed: int | None, owner: User, campaign: Campaign | None = None) -> str:

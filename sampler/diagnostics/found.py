@@ -29,6 +29,10 @@ from sampler.record.tables import RESULTS, SAMPLING, Cell, Row
 
 # A fit to more objects takes minutes.
 _MOST_SCORED = 300
+_NO_FIT = (
+    "Scores cannot be fitted: some objects were never compared with the rest, or never won, or never lost. "
+    "“python -m sampler diagnose” names them."
+)
 _RESAMPLES = 400
 # Of the resamples: whoever computes the answer to one record again gets the same numbers.
 _SEED = 0
@@ -204,8 +208,8 @@ def _scores(rows: Sequence[Row], objects: Mapping[str, int]) -> tuple[Mapping[Ha
         return {}, f"Scores are fitted to at most {_MOST_SCORED} objects; these are {len(choices.items):,}."
     try:
         fit = bradley_terry_intervals(choices, np.random.default_rng(_SEED), _RESAMPLES, LEVEL)
-    except NoFit as reason:
-        return {}, f"Scores cannot be fitted: {reason}."
+    except NoFit:
+        return {}, _NO_FIT
     is_trusted = fit.clusters >= FEWEST_CLUSTERS
     found: dict[Hashable, Score] = {}
     for place, item in enumerate(choices.items):

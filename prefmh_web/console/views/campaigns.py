@@ -73,6 +73,7 @@ def _of_draft(campaign: Campaign) -> dict[str, object]:
     estimate = estimate_of(campaign, study)
     money = None if estimate is None or estimate.money is None else Decimal(estimate.money)
     return {
+        "needs_others": apply.needs_others(campaign.config),
         "estimate": estimate,
         "seconds_a_vote": sampler.SECONDS_A_VOTE,
         "votes_each": study.votes_each,
