@@ -167,6 +167,9 @@ def _lengths(config: sampler.ChainConfig, figures: Figures) -> Iterator[str]:
         yield CUT_SHORT
     if figures.extended_to:
         yield f"Their length was extended to {figures.extended_to:,} steps after the start."
+    if figures.length_changes:
+        yield f"After a look at the results the length was changed {_counted(figures.length_changes, 'time')}."
+        yield "The intervals do not allow for that."
     warm_up = (
         "" if config.warm_up is None else f"; warm-up {config.warm_up.steps:,}, settling {config.warm_up.settling:,}"
     )

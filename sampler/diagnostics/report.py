@@ -33,7 +33,7 @@ from sampler.diagnostics import (
 from sampler.diagnostics.answers import Answer, Objects, Population, cluster_of, populations
 from sampler.diagnostics.properties import Column, Followed, followed
 from sampler.record import tables
-from sampler.record.checks import EXTENDED, events_of
+from sampler.record.checks import EXTENDED, FINISHED_NOW, events_of
 from sampler.record.differences import RecordError
 from sampler.record.record import Record
 from sampler.record.tables import Row
@@ -111,11 +111,16 @@ def analysed(record: Record, all_samples: bool = False) -> tuple[Record, str]:
 
 
 def _extensions(record: Record) -> Iterator[str]:
-    """Yield what was added to the steps after the start: whoever reads averages should know."""
-    for row, said in events_of(record["events"], EXTENDED):
+    """Yield how the length was changed after the start: whoever reads averages should know."""
+    for row, said in events_of(record["events"], EXTENDED, FINISHED_NOW):
+        if row["kind"] == EXTENDED:
+            what = f"Extended from {said['steps_before']} to {_many(int(said['steps_after']), 'step')} a chain"
+        else:
+            what = "Finished before the last step"
+        verdict = f" (the verdict was then: {said['verdict']})" if "verdict" in said else ""
         yield (
-            f"Extended from {said['steps_before']} to {_many(int(said['steps_after']), 'step')} a chain on "
-            f"{row['at'][:10]}; if that was decided by what had been sampled, averages are biased"
+            f"{what} on {row['at'][:10]}{verdict}; if that was decided by what had been sampled, averages are biased, "
+            "and the intervals do not allow for it"
         )
 
 

@@ -19,7 +19,7 @@ from django.db.models import Count, F, Max, Min, Q, QuerySet, Sum
 import sampler
 from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.frozen import started_campaign
-from prefmh_web.campaigns.models import Campaign, Comparison, State, Vote
+from prefmh_web.campaigns.models import Campaign, Comparison, Event, State, Vote
 from prefmh_web.campaigns.monitoring.trajectories import Trajectories
 
 
@@ -36,6 +36,7 @@ class Figures:
         people: how many gave a vote that counted.
         late: votes that came when their step was decided, and count for nothing.
         votes_of: votes that counted, by the place of the judge.
+        length_changes: how often the length was changed after the start, by an extension or *Finish now*.
         extended_to: how many steps there are for each chain, if they were more than at the start.
     """
 
@@ -51,6 +52,7 @@ class Figures:
     late: int
     votes_of: dict[int, int]
     extended_to: int | None
+    length_changes: int
     started_at: datetime | None
     finished_at: datetime | None
 
@@ -83,6 +85,7 @@ def figures_of(campaign: Campaign) -> Figures:
         late=votes.filter(number__isnull=True).count(),
         votes_of=dict(by_judge),
         extended_to=started_campaign(campaign).config.steps if campaign.steps_added else None,
+        length_changes=campaign.events.filter(kind__in=(Event.Kind.EXTENDED, Event.Kind.FINISHED_NOW)).count(),
         started_at=campaign.started_at,
         finished_at=campaign.finished_at,
     )

@@ -283,7 +283,7 @@ def test_each_change_is_a_row_in_the_order_of_time(campaign, researcher, tmp_pat
         ("paused", {}),
         ("config-changed", {"path": "caps.cost", "old": None, "new": 5.0, "by": "owner"}),
         ("resumed", {}),
-        ("extended", {"steps_before": before, "steps_after": before + 3, "by": "owner"}),
+        ("extended", {"steps_before": before, "steps_after": before + 3, "verdict": "cannot be judged", "by": "owner"}),
         ("link-made", {"link": 2, "people": "one"}),
         ("link-closed", {"link": 2}),
         ("member-set", {"role": "viewer"}),
