@@ -2,7 +2,7 @@
 
 import sys
 
-from sampler.commands import main
+from sampler.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,4 +1,4 @@
-"""One campaign of a run, and its config, which each experiment makes in a way of its own (`CONFIGS`).
+"""A run, its campaigns, and their configs, which each experiment makes in a way of its own.
 
 Of images, the writer is a model that the site runs itself (`LOCAL_IMAGE_MODELS`), not a server. `PATTERNS` is the
 decoder that comes with prefmh: it needs no GPU and shows no objects, so it is for trying an installation, not for the
@@ -10,12 +10,59 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+from django.contrib.auth.models import User
+
 import sampler
 from prefmh_web.endpoints.local.models import image_model_names, latent_dimension
-from sampler import judges
+from prefmh_web.scorers import Scorer
+from sampler import judges, outputs
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of an experiment.
+
+    Args:
+        options: what it consists of.
+        owner: of its campaigns and endpoints.
+        out: its folder.
+        settings: the hash of its settings.json.
+        endpoints: names, by role.
+        inputs: prompts, by direction, and what is known of them.
+        scorers: by role.
+        vocabulary: the arms of molecules, as the config of their space has them.
+        most_requests: of all its stages together; None for no limit.
+    """
+
+    options: sampler.ExperimentOptions
+    owner: User
+    out: Path
+    settings: str
+    endpoints: Mapping[str, str]
+    inputs: Mapping[str, Sequence[sampler.ExperimentInput]]
+    scorers: Mapping[str, Scorer] = field(default_factory=dict)
+    vocabulary: Literal["default"] | tuple[str, ...] = "default"
+    most_requests: int | None = None
+
+    @cached_property
+    def parts(self) -> list[Part]:
+        """Its campaigns: by direction, seed and method."""
+        options = self.options
+        return [
+            Part(self, method, direction.name, seed)
+            for direction in options.directions
+            for seed in options.seeds
+            for method in options.chosen
+        ]
+
+    def input_of(self, place: sampler.Place) -> sampler.ExperimentInput | None:
+        """Return the prompt that a chain answers; None where chains have none."""
+        given = self.inputs.get(place.direction, ())
+        return given[place.chain % self.options.direction(place.direction).inputs] if given else None
 
 
 @dataclass(frozen=True)
@@ -23,39 +70,47 @@ class Part:
     """One campaign of a run.
 
     Args:
-        options: of the run.
+        run: the whole.
         method: whose row of the table it is.
         direction: the name of its inputs; empty where there is one set only.
         seed: of its chains.
-        endpoints: names of endpoints, by role.
-        inputs: the prompts of its direction that there are, in order; see `prompts`.
-        scorers: names of scorers, by role.
-        vocabulary: the arms of molecules, as the config of their space has them.
     """
 
-    options: sampler.ExperimentOptions
+    run: Run
     method: sampler.ExperimentMethod
     direction: str
     seed: int
-    endpoints: Mapping[str, str]
-    inputs: Sequence[str] = ()
-    scorers: Mapping[str, str] = field(default_factory=dict)
-    vocabulary: Literal["default"] | tuple[str, ...] = "default"
+
+    @property
+    def options(self) -> sampler.ExperimentOptions:
+        """The run's."""
+        return self.run.options
+
+    @property
+    def record(self) -> Path:
+        """Where its record stands."""
+        return self.run.out / outputs.RECORDS / outputs.record_name(self.method.name, self.direction, self.seed)
 
     @property
     def name(self) -> str:
         """As the record's file has it, without its ending."""
-        return sampler.outputs.record_name(self.method.name, self.direction, self.seed).removesuffix(".zip")
+        return self.record.stem
 
     @property
     def prompts(self) -> list[str]:
         """The prompts that the run has, in order: chain c answers number c modulo their count."""
-        return list(self.inputs[: self.options.direction(self.direction).inputs])
+        given = self.run.inputs[self.direction][: self.options.direction(self.direction).inputs]
+        return [each.prompt for each in given]
 
     @property
     def chains(self) -> int:
         """How many chains it has."""
         return self.options.chains_of(self.options.direction(self.direction))
+
+    @property
+    def steps(self) -> int:
+        """How many steps each chain takes."""
+        return self.options.steps_of(self.method)
 
     def setting(self, name: str) -> Any:
         """Return the value of one of the experiment's settings; at the laptop's scale its own, where it has one.
@@ -66,60 +121,8 @@ class Part:
         values = {each.name: each.value for each in self.options.of_experiment.settings}
         return values.get(f"{name}_{self.options.scale}", values[name])
 
-    def frame(self, **fields: Any) -> dict[str, Any]:
-        """Return a config of these fields, with judges, rule, chains, steps and seed."""
-        return {
-            "version": 1,
-            "judges": [self._judge(asked) for asked in self.method.judges],
-            "rule": self._rule(),
-            "chains": self.chains,
-            "steps": self.options.steps_of(self.method),
-            "seed": self.seed,
-            **fields,
-        }
-
-    def _rule(self) -> dict[str, Any]:
-        given: Mapping[str, Any] = self.method.parameters
-        kind = self.method.rule
-        if kind == "quest":
-            return {"kind": kind, "scorer": self.scorers["quality"], "beta": given["beta"]}
-        if kind != "pointwise":
-            return {"kind": kind} if kind != "score" else {"kind": kind, "form": given["score"], "beta": given["beta"]}
-        lowest, highest = given["scale"]
-        beta = {"beta": given["beta"]} if given["form"] == "power" else {}
-        return {"kind": kind, "form": given["form"], "lowest": lowest, "highest": highest, **beta}
-
-    def _judge(self, asked: sampler.Asked) -> dict[str, Any]:
-        source = {
-            "kind": "model",
-            "endpoint": self.endpoints[asked.role],
-            "temperature": self.setting("judge_temperature"),
-            "prompt": judges.PRESETS[asked.preset].template.model_dump(mode="json"),
-        }
-        if self.method.rule == "n-vote":
-            source["votes"] = self.options.votes
-        return {"question": asked.question, "votes": self.method.asks, "order": self._order(asked), "source": source}
-
-    def _order(self, asked: sampler.Asked) -> str:
-        order = str(self.method.parameters.get("order", "random"))
-        if order != "two-judge":
-            return order
-        # Two judges of one question, told apart by whose object stands first.
-        return "proposal-first" if asked.name.endswith("proposal-first") else "proposal-second"
-
 
 PATTERNS = "patterns"
-
-
-def _images(part: Part) -> dict[str, Any]:
-    """Return the config of one campaign.
-
-    Raises:
-        OptionError: this site has no such image model.
-        ValueError: its folder holds no pipeline.
-    """
-    kernel = {"kind": "independent"} if part.method.draws_only else sampler.PAPER_MIXTURE
-    return part.frame(space=_image_space(part), kernel=kernel)
 
 
 def described_image_model(name: str) -> str:
@@ -134,8 +137,8 @@ def described_image_model(name: str) -> str:
     return f"{name}: this site's own" + (f", latents of {dimension} numbers" if dimension else "")
 
 
-def _image_space(part: Part) -> dict[str, Any]:
-    name = part.endpoints["writer"]
+def _images(part: Part) -> dict[str, Any]:
+    name = part.run.endpoints["writer"]
     if name == PATTERNS:
         return {"kind": "images"}
     stated = math.prod(part.setting("latent"))
@@ -161,27 +164,16 @@ def _latent_dimension(name: str) -> int | None:
     return latent_dimension(name)
 
 
-def _molecules(part: Part) -> dict[str, Any]:
-    """Return the config of one campaign.
-
-    Raises:
-        ValueError: the method's proposals are learned, which is no campaign (see `run.py`).
-    """
-    given = part.method.parameters
-    if given.get("proposal") == "learned":
-        raise ValueError(f"{part.method.name} learns its proposals while it runs, and has no config")
-    kernel = {"kind": "fragments", "convention": given["convention"]}
-    return part.frame(space={"kind": "molecules", "vocabulary": part.vocabulary}, kernel=kernel)
-
-
-def vocabulary_in(path: Path) -> tuple[str, ...]:
+def vocabulary_in(path: Path | None) -> Literal["default"] | tuple[str, ...]:
     """Return the arms of a file: a line for each, SMILES with one dummy `*`; one that stands twice is drawn twice as
-    often.
+    often. Without a file, our own.
 
     Raises:
         OSError: it cannot be read.
         OptionError: it is no such file.
     """
+    if path is None:
+        return "default"
     try:
         arms = tuple(arm for arm, _ in sampler.parse_arms(path.read_text(encoding="utf-8-sig")))
         sampler.Vocabulary((arm, 1.0) for arm in arms)
@@ -193,42 +185,25 @@ def vocabulary_in(path: Path) -> tuple[str, ...]:
 
 
 def _stories(part: Part) -> dict[str, Any]:
-    """Return the config of one campaign: a chain answers each scenario."""
-    space = {
-        "kind": "model-texts",
-        "model": part.endpoints["writer"],
-        "prompts": part.prompts,
-        "system": part.setting("system_prompt"),
-        "limit": part.setting("limit"),
-        "temperature": part.setting("temperature"),
-    }
-    fresh = part.setting("fresh")
-    mixture = {
-        "kind": "mixture",
-        "parts": [
-            {"weight": fresh, "kernel": {"kind": "independent"}},
-            {"weight": 1 - fresh, "kernel": {"kind": "suffix", "cut": part.setting("cut")}},
-        ],
-    }
-    return part.frame(space=space, kernel={"kind": "independent"} if part.method.draws_only else mixture)
+    """Return the space in which a chain answers each scenario."""
+    return _written(part, prompts=part.prompts, system=part.setting("system_prompt"))
 
 
 def _translation(part: Part) -> dict[str, Any]:
-    """Return the config of one campaign: a chain translates each sentence.
+    """Return the space in which a chain translates each sentence.
 
     Judges see the sentence, and the quality estimate where a scorer is named for it; QUEST goes by the estimate itself.
     """
-    space = {
-        "kind": "model-texts",
-        "model": part.endpoints["writer"],
-        "prompts": [_request(part, source) for source in part.prompts],
-        "limit": part.setting("limit"),
-        "temperature": part.setting("temperature"),
-        "sources": part.prompts,
-    }
-    if part.method.judges and "quality" in part.scorers:
-        space["estimate"] = part.scorers["quality"]
-    return part.frame(space=space, kernel={"kind": "suffix", "cut": part.setting("cut")})
+    prompts = [_request(part, source) for source in part.prompts]
+    shown = (
+        {"estimate": part.run.scorers["quality"].name} if part.method.judges and "quality" in part.run.scorers else {}
+    )
+    return _written(part, prompts=prompts, sources=part.prompts, **shown)
+
+
+def _written(part: Part, **fields: Any) -> dict[str, Any]:
+    drawn = {name: part.setting(name) for name in ("limit", "temperature")}
+    return {"kind": "model-texts", "model": part.run.endpoints["writer"], **drawn, **fields}
 
 
 def _request(part: Part, source: str) -> str:
@@ -240,10 +215,43 @@ def _request(part: Part, source: str) -> str:
     return before + source + after
 
 
-CONFIGS: Mapping[str, Callable[[Part], dict[str, Any]]] = {
+_SPACES: Mapping[str, Callable[[Part], dict[str, Any]]] = {
     "stories": _stories,
     "images": _images,
-    "molecules": _molecules,
+    "molecules": lambda part: {"kind": "molecules", "vocabulary": part.run.vocabulary},
     "translation": _translation,
 }
-"""By the experiment's name, what makes the config of one of its campaigns."""
+
+
+def config_of(part: Part) -> dict[str, Any]:
+    """Return a part's config, checked. Chains that learn their proposals together have none.
+
+    Raises:
+        OptionError: this site has no such image model.
+        ValueError: it cannot be run; `sampler.ConfigError` is one.
+    """
+    method = part.method
+    scorer = {"scorer": part.run.scorers["quality"].name} if method.kind == "quest" else {}
+    config = {
+        "version": 1,
+        "space": _SPACES[part.options.experiment](part),
+        "kernel": dict(method.kernel),
+        "judges": [_judge(part, asked) for asked in method.judges],
+        "rule": {**method.rule, **scorer},
+        "chains": part.chains,
+        "steps": part.steps,
+        "seed": part.seed,
+    }
+    return sampler.parse_config(config).model_dump(mode="json")
+
+
+def _judge(part: Part, asked: sampler.Asked) -> dict[str, Any]:
+    source = {
+        "kind": "model",
+        "endpoint": part.run.endpoints[asked.role],
+        "temperature": part.setting("judge_temperature"),
+        "prompt": judges.PRESETS[asked.preset].template.model_dump(mode="json"),
+    }
+    if part.method.kind == "n-vote":
+        source["votes"] = part.options.votes
+    return {"question": asked.question, "votes": part.method.asks, "order": asked.order, "source": source}

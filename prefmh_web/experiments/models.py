@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.conf import settings
-from django.contrib.auth.models import User
 from django.db import models
 
 from prefmh_web.campaigns.models import Campaign
@@ -32,22 +31,17 @@ class ExperimentCampaign(models.Model):
 
 
 class EvaluationAnswer(models.Model):
-    """One answer of a run's evaluation, or that it was asked for: `value` is null until it has come.
+    """One answer of a run's evaluation, or that it was asked for.
 
-    `asked` counts how often it was asked for: more than once where a run was killed, or the reply was none. Of a scorer
-    the key begins with `SCORER`; its `requests` are the objects that it has answered about, with a value or, where it
-    has none for them, without.
+    `value` is null until it has come, and where a scorer has no number. `asked` counts how often it was asked for: more
+    than once where a run was killed, or the reply was none. A scorer's `requests` are the objects that it has answered
+    about.
     """
-
-    class Kind(models.TextChoices):
-        SCORE = "score"
-        VOTE = "vote"
-
-    SCORER = "scorer:"
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     settings = models.CharField(max_length=64)
-    kind = models.CharField(max_length=5, choices=Kind)
+    # Of a model, or of a scorer.
+    role = models.CharField(max_length=20)
     # What is asked: the cells of the key columns of the table, joined.
     key = models.CharField(max_length=300)
     method = models.CharField(max_length=40)
@@ -63,19 +57,7 @@ class EvaluationAnswer(models.Model):
     unpriced = models.PositiveIntegerField(default=0)
 
     class Meta:
-        constraints = (
-            models.UniqueConstraint(fields=("owner", "settings", "kind", "key"), name="evaluation_answer_once"),
-        )
+        constraints = (models.UniqueConstraint(fields=("owner", "settings", "key"), name="evaluation_answer_once"),)
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.key}: {self.value}"
-
-    @classmethod
-    def of_models(cls, owner: User, settings: str) -> models.QuerySet[EvaluationAnswer]:
-        """Return what the models are asked in a run, or people in a comparison."""
-        return cls.objects.filter(owner=owner, settings=settings).exclude(key__startswith=cls.SCORER)
-
-    @classmethod
-    def of_scorers(cls, owner: User, settings: str) -> models.QuerySet[EvaluationAnswer]:
-        """Return what scorers are asked in a run."""
-        return cls.objects.filter(owner=owner, settings=settings, key__startswith=cls.SCORER)
+        return f"{self.key}: {self.value}"

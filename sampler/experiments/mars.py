@@ -3,147 +3,215 @@
     s(x) = (min(QED(x), 0.7) + min((10 - SA(x)) / 9, 0.7)) / 2
     accept with probability min(1, r0 (s(x') / s(x))^30)
 
-as in MARS (Xie et al., ICLR 2021) and the rule `sampler.rules.scored`. No judge is asked. The moves are those of
-`sampler.kernels.fragments` with our own arms; `lockstep.py` has the same chains with MARS's learned proposals. With
-the convention "exact" the chains target p0(x) s(x)^30; with "paper", r0 = 1 as published, a law that nobody wrote
-down.
+as in MARS (Xie et al., ICLR 2021) and the rule `sampler.rules.scored`. No judge is asked. Fragments are drawn at random
+(`sampler.kernels.fragments`), or by an editor that learns (`sampler.kernels.learned_fragments`).
 
-Every draw is a function of (seed, chain, step), so results do not depend on the number of processes.
+With an editor all chains take step t under one frozen editor: it answers once for their states and once for their
+proposals, and every forward and backward probability of the step is its own. Then it learns, from the edits drawn in
+this step that raised the score, accepted or not; step t + 1 knows the result. Each step is a Metropolis-Hastings step
+of an exact kernel, but which kernel depends on what the chains have seen. `learning_steps` ends that: from the step
+after it on the chains are ordinary ones with the target p0(x) s(x)^30, under the convention "exact". With "paper", r0 =
+1 as published, they target nothing that anybody wrote down.
+
+Draws and verdicts are functions of (seed, chain, step) and of the editor's numbers; see `editor` for what holds of
+those.
 """
 
 from __future__ import annotations
 
 import csv
-import itertools
-import multiprocessing
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
 
-from sampler.kernels.fragments import Convention, FragmentsConfig
-from sampler.objects.molecules.diversity import diversity, novelty, uniqueness
+from sampler.experiments.settings import EXPERIMENTS
+from sampler.kernels.editor import ImprovingEdit, Update
+from sampler.kernels.fragments import FragmentsConfig
+from sampler.kernels.learned_fragments import Editor, EditProposal, LearnedFragments
+from sampler.objects.molecules.diversity import diversity
 from sampler.objects.molecules.measures import rate_molecule
 from sampler.rules.scored import accept_by_power, mars_score
 from sampler.spaces.molecules.graph import heavy_atoms
-from sampler.spaces.molecules.space import MoleculesConfig
+from sampler.spaces.molecules.space import GeneratedMolecules, MoleculesConfig
 from sampler.streams import Purpose, stream
 
-CHAINS, STEPS = 200, 1_000
-_REMEMBERED_SCORES = 10_000
-COLUMNS = ("chain", "smiles", "qed", "sa", "score", "heavy_atoms", "proposed", "moved")
+COLUMNS = ("seed", "chain", "smiles", "qed", "sa", "score", "heavy_atoms", "proposed", "moved")
 
 
-@dataclass(frozen=True)
-class MarsRun:
-    """What fixes a run: equal runs give equal molecules."""
+class MarsSettings(BaseModel):
+    """What fixes a run, up to the last digits of the editor's numbers.
 
-    seed: int = 0
-    steps: int = STEPS
-    convention: Convention = "exact"
+    Args:
+        seed: of proposals, uniforms, first weights and batches.
+        chains, steps: how many.
+        convention: how r0 is computed.
+        learning_steps: after this step the editor stays as it is; None: it learns until the end, as in MARS.
+        space: molecules, p0 and arms.
+        editor: what the editor says about itself; for the reader, nothing follows from it.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    version: Literal[1] = 1
+    seed: int = Field(default=0, ge=0)
+    chains: int = Field(default=200, ge=1)
+    steps: int = Field(default=1_000, ge=1)
+    convention: Literal["exact", "paper"] = "paper"
+    learning_steps: int | None = Field(default=None, ge=0)
+    space: MoleculesConfig = MoleculesConfig()
+    editor: dict[str, str | int] = Field(default_factory=dict)
+
+    def learns_after(self, step: int) -> bool:
+        """True when the editor may learn after this step."""
+        return self.learning_steps is None or step <= self.learning_steps
 
 
-@dataclass(frozen=True)
-class FinalMolecule:
+class Learner(Editor, Protocol):
+    """An editor that learns."""
+
+    @property
+    def about(self) -> Mapping[str, str | int]:
+        """What to write down about it."""
+        ...
+
+    def learn(self, edits: Sequence[ImprovingEdit], rng: np.random.Generator) -> Update:
+        """Learn from the edits of one step."""
+        ...
+
+
+class FinalMolecule(NamedTuple):
     """Where one chain ended.
 
     Args:
         chain: its number.
         smiles: its last state.
-        qed, sa: of that state, SA from 1 (easy) to 10 (hard).
         proposed: steps whose proposal was another molecule.
         moved: of these, how many were accepted.
     """
 
     chain: int
     smiles: str
-    qed: float
-    sa: float
     proposed: int
     moved: int
 
-    @property
-    def score(self) -> float:
-        """The score of MARS, at most 0.7."""
-        return float(mars_score(self.qed, self.sa))
 
+class Draw(NamedTuple):
+    """One chain's part in a step.
 
-def run_chain(run: MarsRun, chain: int) -> FinalMolecule:
-    """Run one chain from `CC` to its end."""
-    space = MoleculesConfig().build()
-    kernel = FragmentsConfig(convention=run.convention).build(space)
-    state = space.start(stream(run.seed, chain, 0, Purpose.START), chain)
-    proposed = moved = 0
-    for step in range(1, run.steps + 1):
-        proposal = kernel.propose(stream(run.seed, chain, step, Purpose.PROPOSAL), state)
-        if proposal.state == state:
-            continue
-        proposed += 1
-        uniform = stream(run.seed, chain, step, Purpose.UNIFORM).random()
-        if uniform < accept_by_power(proposal.log_r0, score_of(state), score_of(proposal.state)):
-            state = proposal.state
-            moved += 1
-    return FinalMolecule(chain, state, *rate_molecule(state), proposed, moved)
-
-
-def run_chains(
-    run: MarsRun, chains: int = CHAINS, processes: int = 1, progress: Callable[[int], object] = lambda chains: None
-) -> list[FinalMolecule]:
-    """Run chains 0, 1, ... and return where they ended, in that order.
-
-    Args:
-        run: seed, steps and convention.
-        chains: how many.
-        processes: how many at a time.
-        progress: called with 1 after every chain.
+    `log_forward` and `log_backward` are None where the proposal is the state itself, and under "paper"; `score` is the
+    proposal's.
     """
-    ended = []
-    with mapping(processes) as each:
-        for final in each(_run_numbered, zip(itertools.repeat(run, chains), range(chains), strict=True)):
-            ended.append(final)
-            progress(1)
-    return sorted(ended, key=_by_chain)
+
+    chain: int
+    proposal: str
+    log_forward: float | None
+    log_backward: float | None
+    log_r0: float
+    score: float
+    uniform: float
+    accepted: bool
 
 
-def summary(run: MarsRun, ended: Sequence[FinalMolecule], reference: Iterable[str] | None = None) -> list[str]:
-    """Return what is to be said of the final molecules, a line each.
+class Step(NamedTuple):
+    """A step of all chains: the editor that it was drawn by, the draws, and what the editor learned afterwards."""
+
+    number: int
+    editor: str
+    draws: tuple[Draw, ...]
+    update: Update
+
+
+class Walkers:
+    """Where the chains of a run stand, and how often each has moved."""
+
+    def __init__(self, space: GeneratedMolecules, chains: int) -> None:
+        self.states = [space.first] * chains
+        self._proposed, self._moved = [0] * chains, [0] * chains
+
+    def move(self, chain: int, proposal: str, *, accepted: bool) -> None:
+        """Let a chain take its step."""
+        if proposal != self.states[chain]:
+            self._proposed[chain] += 1
+            self._moved[chain] += accepted
+        if accepted:
+            self.states[chain] = proposal
+
+    def final(self) -> list[FinalMolecule]:
+        """Return where the chains are, in their order."""
+        counts = zip(self.states, self._proposed, self._moved, strict=True)
+        return [FinalMolecule(chain, *each) for chain, each in enumerate(counts)]
+
+
+def run_mars(
+    settings: MarsSettings, learner: Learner | None = None, on_step: Callable[[Step], object] = lambda step: None
+) -> list[FinalMolecule]:
+    """Run all chains to their end, and return where they ended.
 
     Args:
-        run: what made them.
-        ended: the final molecules.
-        reference: canonical SMILES that novelty is measured against; None leaves novelty out.
+        settings: what fixes the run.
+        learner: the editor, as its first weights have it; None draws fragments at random.
+        on_step: called after every step, such as `LockstepRecord.write`.
+    """
+    space = settings.space.build()
+    propose = _proposing(settings, space, learner)
+    walkers = Walkers(space, settings.chains)
+    for number in range(1, settings.steps + 1):
+        fingerprint, before = learner.fingerprint if learner else "", list(walkers.states)
+        rngs = [stream(settings.seed, chain, number, Purpose.PROPOSAL) for chain in range(settings.chains)]
+        proposals = propose(rngs, before)
+        draws = [_decide(settings.seed, number, chain, before[chain], each) for chain, each in enumerate(proposals)]
+        for draw in draws:
+            walkers.move(draw.chain, draw.proposal, accepted=draw.accepted)
+        update = Update(0, None)
+        if learner and settings.learns_after(number):
+            improving = _improving(before, proposals, draws)
+            update = learner.learn(improving, stream(settings.seed, 0, number, Purpose.EDITOR))
+        on_step(Step(number, fingerprint, tuple(draws), update))
+    return walkers.final()
+
+
+def verdict(seed: int, step: int, chain: int, log_r0: float, before: str, after: str) -> tuple[float, bool]:
+    """Return U and whether the step from one molecule to another is accepted; one to itself always is."""
+    uniform = float(stream(seed, chain, step, Purpose.UNIFORM).random())
+    return uniform, before == after or bool(uniform < accept_by_power(log_r0, score_of(before), score_of(after)))
+
+
+def score_of(state: str) -> float:
+    """Return the score of MARS of a molecule, at most 0.7."""
+    return float(mars_score(*_rated(state)))
+
+
+def measures_of(smiles: Sequence[str]) -> dict[str, float]:
+    """Return mean QED, mean (10 - SA)/9 and the diversity of a set; of one molecule, no diversity; of none, nothing.
 
     Raises:
-        ValueError: fewer than two chains.
+        ValueError: one of them is no molecule.
     """
-    smiles = [final.smiles for final in ended]
-    proposed, moved = sum(final.proposed for final in ended), sum(final.moved for final in ended)
-    values: dict[str, list[float]] = {
-        "QED": [final.qed for final in ended],
-        "SA, 1 (easy) to 10": [final.sa for final in ended],
-        "SA as (10 - SA) / 9": [(10 - final.sa) / 9 for final in ended],
-        "heavy atoms": [float(heavy_atoms(each)) for each in smiles],
-    }
-    lines = [
-        *(f"{name:21} {np.mean(of):.3f}, standard deviation {np.std(of, ddof=1):.3f}" for name, of in values.items()),
-        f"{'diversity':21} {diversity(smiles):.3f}",
-        f"{'uniqueness':21} {uniqueness(smiles):.3f}",
-        f"{'accepted':21} {moved / max(proposed, 1):.3f} of the proposals that differed; "
-        f"{moved / (len(ended) * run.steps):.3f} of the steps have moved",
-    ]
-    if reference is not None:
-        lines.append(
-            f"{'novelty':21} {novelty(smiles, reference):.3f} against the molecules that the arms were cut from"
-        )
-    return lines
+    if not smiles:
+        return {}
+    rated = np.array([_rated(each) for each in smiles])
+    found = {"qed": float(rated[:, 0].mean()), "sa": float(((10 - rated[:, 1]) / 9).mean())}
+    return {**found, "diversity": diversity(smiles)} if len(smiles) > 1 else found
 
 
-def write_molecules(ended: Sequence[FinalMolecule], out: Path) -> None:
-    """Write the final molecules as CSV.
+def table(runs: Sequence[Sequence[FinalMolecule]]) -> Iterator[str]:
+    """Yield a line for each metric over runs, mean ± SD / √n, with the paper's number where it has one."""
+    found = [_metrics(ended) for ended in runs]
+    paper = EXPERIMENTS["molecules"].method("mars").published
+    for name in found[0]:
+        values = [each[name] for each in found]
+        error = f" ± {np.std(values, ddof=1) / math.sqrt(len(values)):.3f}" if len(values) > 1 else ""
+        beside = f"; paper's MARS {paper[name].value:.3f} ± {paper[name].spread:.3f}" if name in paper else ""
+        yield f"{name:12} {np.mean(values):.3f}{error} over {len(runs)} seeds{beside}"
+
+
+def write_molecules(runs: Mapping[int, Sequence[FinalMolecule]], out: Path) -> None:
+    """Write the final molecules of each seed as CSV.
 
     Raises:
         OSError: the file cannot be written.
@@ -151,41 +219,60 @@ def write_molecules(ended: Sequence[FinalMolecule], out: Path) -> None:
     with out.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)
-        writer.writerows(row_of(final) for final in ended)
+        for seed, ended in runs.items():
+            for chain, smiles, proposed, moved in ended:
+                scores = (f"{value:.4f}" for value in (*_rated(smiles), score_of(smiles)))
+                writer.writerow((seed, chain, smiles, *scores, heavy_atoms(smiles), proposed, moved))
 
 
-def row_of(final: FinalMolecule) -> tuple[str | int, ...]:
-    """Return the cells of a final molecule, in the order of `COLUMNS`."""
-    scores = (f"{value:.4f}" for value in (final.qed, final.sa, final.score))
-    return (final.chain, final.smiles, *scores, heavy_atoms(final.smiles), final.proposed, final.moved)
+@lru_cache(maxsize=1 << 16)
+def _rated(smiles: str) -> tuple[float, float]:
+    return rate_molecule(smiles)
 
 
-@contextmanager
-def mapping(processes: int) -> Iterator[Callable[..., Iterator[Any]]]:
-    """Give a function like `map` that runs in so many processes, and returns results as they come."""
-    if processes == 1:
-        yield map
-        return
-    # Spawned, not forked: a process forked while another thread holds a lock may wait for it for ever.
-    with multiprocessing.get_context("spawn").Pool(processes) as pool:
-        yield pool.imap_unordered
+def _metrics(ended: Sequence[FinalMolecule]) -> dict[str, float]:
+    smiles = [each.smiles for each in ended]
+    return {
+        **measures_of(smiles),
+        "score": float(np.mean([score_of(each) for each in smiles])),
+        "heavy atoms": float(np.mean([heavy_atoms(each) for each in smiles])),
+        "accepted": sum(each.moved for each in ended) / max(1, sum(each.proposed for each in ended)),
+    }
 
 
-def _run_numbered(numbered: tuple[MarsRun, int]) -> FinalMolecule:
-    return run_chain(*numbered)
+def _proposing(
+    settings: MarsSettings, space: GeneratedMolecules, learner: Learner | None
+) -> Callable[[Sequence[np.random.Generator], Sequence[str]], Sequence[EditProposal]]:
+    """Return what proposes a step of all chains."""
+    if learner:
+        kernel = LearnedFragments(space.vocabulary, space.law, learner, convention=settings.convention)
+        return kernel.propose_batch
+    plain = FragmentsConfig(convention=settings.convention).build(space)
+
+    def propose(rngs: Sequence[np.random.Generator], states: Sequence[str]) -> list[EditProposal]:
+        drawn = [plain.propose(rng, state) for rng, state in zip(rngs, states, strict=True)]
+        return [EditProposal(each.state, each.log_r0, None, None, None) for each in drawn]
+
+    return propose
 
 
-def _by_chain(final: FinalMolecule) -> int:
-    return final.chain
+def _decide(seed: int, step: int, chain: int, state: str, proposal: EditProposal) -> Draw:
+    uniform, accepted = verdict(seed, step, chain, proposal.log_r0, state, proposal.state)
+    return Draw(
+        chain,
+        proposal.state,
+        proposal.log_forward,
+        proposal.log_backward,
+        proposal.log_r0,
+        score_of(proposal.state),
+        uniform,
+        accepted,
+    )
 
 
-def forget(run: MarsRun) -> None:
-    """Drop the molecules and scores kept from earlier runs in this process, so that a run's cost is its own."""
-    score_of.cache_clear()
-    FragmentsConfig(convention=run.convention).build(MoleculesConfig().build()).forget()
-
-
-@lru_cache(maxsize=_REMEMBERED_SCORES)
-def score_of(state: str) -> float:
-    """Return the score of MARS of a molecule, at most 0.7."""
-    return float(mars_score(*rate_molecule(state)))
+def _improving(states: Sequence[str], proposals: Sequence[EditProposal], draws: Sequence[Draw]) -> list[ImprovingEdit]:
+    return [
+        ImprovingEdit(state, proposal.edit)
+        for state, proposal, draw in zip(states, proposals, draws, strict=True)
+        if proposal.edit is not None and draw.score > score_of(state)
+    ]

@@ -1,15 +1,27 @@
-"""What one run of an experiment was asked for: a preset, what is named beside it, and whether that fits together."""
+"""What one run of an experiment was asked for, and what follows from that alone.
+
+Which states are kept, which of them meet in the tournament, and how many requests all of it takes at most.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeVar, get_args
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from sampler.experiments.settings import EXACT_SUFFIX, EXPERIMENTS, Direction, Experiment, ExperimentMethod
 
-VoteSource = Literal["sampled", "log-probabilities"]
-T = TypeVar("T")
+SAMPLED, DRAWN = "sampled", "log-probabilities"
+"""How votes are asked for."""
+SHOWN_EVERY = 300
+"""Steps between two rows of the images' full figure; the main text's has steps 300, 1200, 1800 and 2700 of them."""
+MOST_SHOWN = 10
+_BOTH_ORDERS = 2
+_TOURNAMENT = 18
+"""Sets the tournament's random numbers apart from others of the same seed."""
 
 
 class OptionError(ValueError):
@@ -18,6 +30,16 @@ class OptionError(ValueError):
     def __init__(self, option: str, message: str):
         super().__init__(f"{option} {message}")
         self.option = option
+
+
+class Place(NamedTuple):
+    """Where a state stands: after which step, 0 for the start, of which chain of which campaign."""
+
+    method: str
+    direction: str
+    seed: int
+    chain: int
+    step: int
 
 
 @dataclass(frozen=True)
@@ -34,10 +56,8 @@ class ExperimentOptions:
         keep: K, states of each chain that are evaluated.
         prompts: how many there are of each direction, in the experiment's order; 1 where chains have none.
         chains: for each prompt and seed.
-        limit: at most so many chains a campaign; None for all.
-        votes: how preferences are asked for.
+        votes: how preferences are asked for, `SAMPLED` or `DRAWN` from log-probabilities.
         matches: M, of the tournament, for each prompt and pair of methods; 0 for no tournament.
-        evaluator_votes: how the tournament's votes are asked for.
 
     Raises:
         OptionError: an option names nothing that there is, or does not fit the others.
@@ -52,10 +72,8 @@ class ExperimentOptions:
     keep: int
     prompts: tuple[int, ...]
     chains: int
-    limit: int | None
-    votes: VoteSource
-    matches: int
-    evaluator_votes: VoteSource = "sampled"
+    votes: str = SAMPLED
+    matches: int = 0
 
     @classmethod
     def of(
@@ -64,18 +82,10 @@ class ExperimentOptions:
         scale: str = "paper",
         *,
         methods: Sequence[str] | None = None,
-        seeds: Sequence[int] | None = None,
-        steps: int | None = None,
-        burn_in: int | None = None,
-        keep: int | None = None,
         prompts: int | None = None,
-        chains: int | None = None,
-        limit: int | None = None,
         exact: bool = False,
-        votes: str = "sampled",
-        matches: int | None = None,
         available: Sequence[int] | None = None,
-        evaluator_votes: str = "sampled",
+        **named: Any,
     ) -> ExperimentOptions:
         """Return the options of a run: those that are named, and the preset's for the others.
 
@@ -83,51 +93,37 @@ class ExperimentOptions:
         that `steps=20` alone is a run; named ones never are.
 
         Args:
+            prompts: of each direction, at most.
             exact: adds the rows with the exact base ratio to the methods; molecules only.
             available: how many prompts each direction has; None for the paper's numbers.
+            named: other options of the class; None as if it were not named.
 
         Raises:
             OptionError: as the class.
         """
-        if experiment not in EXPERIMENTS:
-            raise OptionError("experiment", f"must be one of {_listed(EXPERIMENTS)}, not {experiment!r}")
+        _one_of("experiment", experiment, EXPERIMENTS)
         found = EXPERIMENTS[experiment]
-        if scale not in found.sizes:
-            raise OptionError("--scale", f"must be one of {_listed(found.sizes)}, not {scale!r}")
-        sources = checked_source("--votes", votes), checked_source("--evaluator-votes", evaluator_votes)
-        size = found.sizes[scale]
-        taken = _given(steps, size.steps)
-        _at_least("--steps", taken, 1)
-        kept = keep if keep is not None else _fitting(size.keep, taken - (burn_in or 0))
-        left_out = burn_in if burn_in is not None else _fitting(size.burn_in, taken - kept, least=0)
-        if keep is None and size.keep is None:
-            kept = taken - left_out
-        counts = _prompts(found, _given(prompts, size.prompts), available)
-        of_each = _given(chains, size.chains)
-        _at_least("--chains", of_each, 1)
-        if limit is not None:
-            _at_least("--limit", limit, 1)
-        states = kept * min(_fewest_chains(count, of_each, limit) for count in counts)
+        _one_of("--scale", scale, found.sizes)
+        size = asdict(found.sizes[scale])
+        wanted = {name: value for name, value in named.items() if value is not None}
+        given = size | wanted
+        del given["prompts"]
+        if "keep" not in wanted:
+            room = given["steps"] - wanted.get("burn_in", 0)
+            given["keep"] = max(1, room if size["keep"] is None else min(size["keep"], room))
+        if "burn_in" not in wanted:
+            given["burn_in"] = max(0, min(size["burn_in"], given["steps"] - given["keep"]))
+        given["seeds"] = tuple(given["seeds"])
         rows = _methods(found, methods, exact=exact)
-        return cls(
-            experiment,
-            scale,
-            rows,
-            tuple(_given(seeds, size.seeds)),
-            taken,
-            left_out,
-            kept,
-            counts,
-            of_each,
-            limit,
-            sources[0],
-            matches if matches is not None else min(size.matches, states) * (len(rows) > 1),
-            sources[1],
-        )
+        counts = _prompts(found, size["prompts"] if prompts is None else prompts, available)
+        if "matches" not in wanted:
+            given["matches"] = min(size["matches"], given["keep"] * given["chains"]) * (len(rows) > 1)
+        return cls(experiment, scale, rows, prompts=counts, **given)
 
     def __post_init__(self) -> None:
-        _unrepeated("--methods", self.methods)
-        _unrepeated("--seeds", self.seeds)
+        _one_of("--votes", self.votes, (SAMPLED, DRAWN))
+        if len(set(self.seeds)) < len(self.seeds):
+            raise OptionError("--seeds", "must not name one twice")
         for name, value, least in (
             ("--seeds", min(self.seeds), 0),
             ("--steps", self.steps, 1),
@@ -137,7 +133,8 @@ class ExperimentOptions:
             ("--chains", self.chains, 1),
             ("--matches", self.matches, 0),
         ):
-            _at_least(name, value, least)
+            if value < least:
+                raise OptionError(name, f"must be {least} at least, not {value}")
         room = self.steps - self.burn_in
         if self.keep > room:
             raise OptionError(
@@ -145,7 +142,7 @@ class ExperimentOptions:
                 f"must be {max(room, 0)} at most, which {self.steps} steps leave after {self.burn_in} of burn-in, not "
                 f"{self.keep}; name fewer, or more --steps or less --burn-in",
             )
-        states = self.keep * min(_fewest_chains(count, self.chains, self.limit) for count in self.prompts)
+        states = self.keep * self.chains
         if self.matches > states:
             raise OptionError(
                 "--matches", f"must be {states} at most, the states that are kept for each prompt, not {self.matches}"
@@ -179,94 +176,202 @@ class ExperimentOptions:
 
     def chains_of(self, direction: Direction) -> int:
         """Return how many chains each campaign of a direction has; chain c answers prompt c modulo the prompts."""
-        every = direction.inputs * self.chains
-        return every if self.limit is None else min(every, self.limit)
+        return direction.inputs * self.chains
 
     def steps_of(self, method: ExperimentMethod) -> int:
         """Return how many proposals each chain of a method gets: one for each kept state where it only draws."""
         return self.keep if method.draws_only else self.steps
 
+    def kept_of(self, method: ExperimentMethod, direction: Direction, seed: int) -> list[Place]:
+        """Return the states of one campaign that are evaluated, chain after chain."""
+        steps = kept_steps(self, method)
+        chains = range(self.chains_of(direction))
+        return [Place(method.name, direction.name, seed, chain, step) for chain in chains for step in steps]
 
-def checked_source(option: str, votes: str) -> VoteSource:
-    """Return how votes are asked for.
 
-    Raises:
-        OptionError: there is no such way.
+def kept_steps(options: ExperimentOptions, method: ExperimentMethod) -> tuple[int, ...]:
+    """Return the steps whose states are kept, ascending, shape (keep,); the start is step 0 and never kept.
+
+    Stories 251 ... 300, translation 38, 44, ..., 128 (L1183, L1686), images all, molecules the last one. Of a method
+    that only draws, all draws. Where evenly spaced steps do not divide the states after the burn-in, each is rounded
+    down; the last step is always kept.
     """
-    if votes not in get_args(VoteSource):
-        raise OptionError(option, f"must be one of {_listed(get_args(VoteSource))}, not {votes!r}")
-    return "sampled" if votes == "sampled" else "log-probabilities"
+    steps, keep = options.steps_of(method), options.keep
+    if method.draws_only or options.of_experiment.spacing == "last":
+        return tuple(range(steps - keep + 1, steps + 1))
+    return tuple(options.burn_in + 1 + place for place in _evenly_spaced(steps - options.burn_in, keep))
+
+
+def shown_steps(options: ExperimentOptions) -> tuple[int, ...]:
+    """Return the steps whose pictures figures show: every 300th, and of shorter chains ten evenly spaced ones at most.
+
+    A method that only draws shows its draws of the same numbers, as far as it has them.
+    """
+    if options.steps >= SHOWN_EVERY:
+        return tuple(range(SHOWN_EVERY, options.steps + 1, SHOWN_EVERY))
+    return tuple(place + 1 for place in _evenly_spaced(options.steps, min(options.steps, MOST_SHOWN)))
+
+
+@dataclass(frozen=True)
+class TournamentMatch:
+    """Two states that meet: of two methods, one prompt, one seed.
+
+    Args:
+        prompt: its number in the direction.
+        number: k, from 0.
+        one, other: where they stand; methods in the table's order.
+    """
+
+    prompt: int
+    number: int
+    one: Place
+    other: Place
+
+    @property
+    def key(self) -> str:
+        """What names the match, in pairs.csv and in votes.csv; the same in every run of the same options."""
+        where = f"{self.one.direction}:" if self.one.direction else ""
+        return f"{where}s{self.one.seed}:p{self.prompt}:{self.one.method}:{self.other.method}:k{self.number}"
+
+
+@dataclass(frozen=True)
+class TournamentSlot:
+    """One thing to vote on: a match, about one property, with one of the two shown first."""
+
+    match: TournamentMatch
+    about: str
+    one_first: bool
+
+    @property
+    def key(self) -> tuple[str, str, bool]:
+        """The match's key, the property, whether `one` stands first: a vote belongs to the slot with its key."""
+        return self.match.key, self.about, self.one_first
+
+    @property
+    def first(self) -> Place:
+        """The state that is shown first."""
+        return self.match.one if self.one_first else self.match.other
+
+
+def tournament_matches(options: ExperimentOptions) -> Iterator[TournamentMatch]:
+    """Yield every match once: by direction, seed, prompt, pair of methods and number.
+
+    For each prompt and each pair of methods there are M: the k-th of M evenly spaced kept states of one method against
+    the k-th of the other. The paper states no more than "head-to-head" (L1189-1192).
+    """
+    for direction in options.directions:
+        for seed in options.seeds:
+            for prompt in range(direction.inputs):
+                for pair in combinations(options.chosen, 2):
+                    ends = (_met(options, direction, seed, prompt, method) for method in pair)
+                    for number, (one, other) in enumerate(zip(*ends, strict=True)):
+                        yield TournamentMatch(prompt, number, one, other)
+
+
+def tournament_schedule(options: ExperimentOptions) -> list[TournamentSlot]:
+    """Return every slot once, each property in both orders, as they are asked: a function of the options alone.
+
+    The order is drawn from the first seed, so that a tournament that ends early has met every method alike. The two
+    orders of a match follow each other: what was asked is balanced at all times but for one vote.
+    """
+    properties = [asked.name for asked in options.of_experiment.compared]
+    pairs = [(match, name) for match in tournament_matches(options) for name in properties]
+    seeded = np.random.SeedSequence(options.seeds[0], spawn_key=(_TOURNAMENT,))
+    drawn = np.random.Generator(np.random.PCG64(seeded))
+    # `random` is what NumPy keeps stable; ties are broken by place.
+    order = np.argsort(drawn.random(len(pairs)), kind="stable").tolist()
+    chosen = [pairs[place] for place in order]
+    return [TournamentSlot(match, about, one_first) for match, about in chosen for one_first in (True, False)]
+
+
+def planned_sums(options: ExperimentOptions) -> dict[str, dict[str, int]]:
+    """Return what a run will ask for at most, each kind for "all" and for every method by its name.
+
+    The sums of `--dry-run`: proposals, requests to judges, starts that are rated included, and requests of the
+    evaluation. No vote is saved by stopping early, no proposal is void. A tournament's request counts for the method
+    that is shown first; in both orders, each has as many. So the numbers of the methods add up to that of all.
+    """
+    experiment, chains = options.of_experiment, _chains(options)
+    prompts = len(options.seeds) * sum(options.prompts)
+    met = (len(options.methods) - 1) * prompts * options.matches * len(experiment.compared)
+    evaluated = chains * options.keep * len(experiment.rated) + met
+    sums: dict[str, dict[str, int]] = {"proposals": {}, "judge_requests": {}, "evaluation_requests": {}}
+    for method in options.chosen:
+        starts = chains * (method.kind == "pointwise")
+        proposals = chains * options.steps_of(method)
+        sums["proposals"][method.name] = proposals
+        sums["judge_requests"][method.name] = (
+            (proposals + starts) * len(method.judges) * _asked_of_each(options, method)
+        )
+        sums["evaluation_requests"][method.name] = evaluated
+    return {kind: {"all": sum(counts.values()), **counts} for kind, counts in sums.items()}
+
+
+def planned_scores(options: ExperimentOptions, role: str) -> dict[str, int]:
+    """Return how many objects the scorer of a role gets, for "all" and for every method; they are no requests.
+
+    Quality estimates each proposal and start, and others the kept states.
+    """
+    states = {
+        method.name: _chains(options) * (options.steps_of(method) + 1 if role == "quality" else options.keep)
+        for method in options.chosen
+    }
+    return {"all": sum(states.values()), **states}
+
+
+def _asked_of_each(options: ExperimentOptions, method: ExperimentMethod) -> int:
+    if method.kind != "n-vote" or options.votes == SAMPLED:
+        return method.asks
+    # The model's probabilities are asked for once in each order in which a judge is shown the two.
+    return min(method.asks, 1 if method.judges[0].order.startswith("proposal") else _BOTH_ORDERS)
+
+
+def _chains(options: ExperimentOptions) -> int:
+    return len(options.seeds) * sum(options.prompts) * options.chains
+
+
+def _met(
+    options: ExperimentOptions, direction: Direction, seed: int, prompt: int, method: ExperimentMethod
+) -> list[Place]:
+    """Return the M kept states of a method that meet others under a prompt: its chains', one after the other."""
+    chains, steps = range(prompt, options.chains_of(direction), direction.inputs), kept_steps(options, method)
+    kept = [(chain, step) for chain in chains for step in steps]
+    met = (kept[place] for place in _evenly_spaced(len(kept), options.matches))
+    return [Place(method.name, direction.name, seed, *where) for where in met]
+
+
+def _evenly_spaced(many: int, few: int) -> Iterator[int]:
+    """Yield `few` places among 0 ... many - 1, ascending and evenly spaced, the last one always among them."""
+    return (many * k // few - 1 for k in range(1, few + 1))
 
 
 def _methods(experiment: Experiment, named: Sequence[str] | None, *, exact: bool) -> tuple[str, ...]:
     known = {method.name for method in experiment.methods}
-    wanted = set()
-    for name in experiment.default_methods if named is None else named:
-        spelled = _spelled(name)
-        if spelled not in known:
-            raise OptionError("--methods", f"must be among {_listed(known)}, not {name!r}")
-        if spelled in wanted:
-            raise OptionError("--methods", f"must not name {spelled!r} twice")
-        wanted.add(spelled)
-    if not wanted:
-        raise OptionError("--methods", "must name a method, or be left out for all that the paper has")
+    wanted = list(experiment.default_methods if named is None else named)
+    for name in wanted:
+        _one_of("--methods", name, known)
+    if not wanted or len(set(wanted)) < len(wanted):
+        raise OptionError("--methods", "must name at least one, and none twice")
     if exact:
         rows = {name + EXACT_SUFFIX for name in wanted if not name.endswith(EXACT_SUFFIX)}
         if not rows <= known:
             raise OptionError("--exact", f"must be left out: the methods of {experiment.name} have no other rows")
-        wanted |= rows
+        wanted += rows
     return tuple(method.name for method in experiment.methods if method.name in wanted)
 
 
-def _spelled(name: str) -> str:
-    """Write the beta of a method as its name does: quest-.10 is quest-0.1."""
-    head, _, beta = name.rpartition("-")
-    try:
-        return f"{head}-{float(beta):g}" if head else name
-    except ValueError:
-        return name
-
-
 def _prompts(experiment: Experiment, wanted: int | None, available: Sequence[int] | None) -> tuple[int, ...]:
-    there = tuple(available) if available is not None else tuple(each.inputs for each in experiment.directions)
+    there = tuple(each.inputs for each in experiment.directions) if available is None else tuple(available)
     if len(there) != len(experiment.directions) or min(there) < 1:
         names = ", ".join(each.name or experiment.name for each in experiment.directions)
         raise OptionError("--data", f"must hold at least one input for each of: {names}")
-    if wanted is None:
-        return there
-    _at_least("--prompts", wanted, 1)
-    if wanted > max(there):
+    if wanted is not None and wanted > max(there):
         raise OptionError(
             "--prompts", f"must be {max(there)} at most, as many as there are, not {wanted}; --data FILE brings others"
         )
-    return tuple(min(wanted, count) for count in there)
+    return there if wanted is None else tuple(min(wanted, count) for count in there)
 
 
-def _fewest_chains(prompts: int, chains: int, limit: int | None) -> int:
-    """Return how many chains the prompt with the fewest has, of those that have any."""
-    every = prompts * chains
-    return max(1, (every if limit is None else min(every, limit)) // prompts)
-
-
-def _fitting(wanted: int | None, room: int, least: int = 1) -> int:
-    return max(room if wanted is None else min(wanted, room), least)
-
-
-def _given(named: T | None, otherwise: T) -> T:
-    return otherwise if named is None else named
-
-
-def _at_least(option: str, value: int, least: int) -> None:
-    if value < least:
-        raise OptionError(option, f"must be {least} at least, not {value}")
-
-
-def _unrepeated(option: str, values: Sequence[object]) -> None:
-    if not values:
-        raise OptionError(option, "must name at least one")
-    if len(set(values)) < len(values):
-        raise OptionError(option, "must not name one twice")
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names))
+def _one_of(option: str, value: str, known: Iterable[str]) -> None:
+    if value not in known:
+        raise OptionError(option, f"must be among {', '.join(sorted(known))}, not {value!r}")

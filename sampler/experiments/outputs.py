@@ -1,4 +1,4 @@
-"""The files of a run's folder: their names, their columns, and how cells are written and read.
+"""The files of a run's folder: their names and columns, how they are written and read, and settings.json.
 
     settings.json
     records/METHOD[-DIRECTION]-sSEED.zip    the ordinary exports
@@ -7,109 +7,75 @@
     calls.csv
     table.csv table.md table.tex, figures/  what the report makes of all this
 
-The application writes the tables through `Table.row`, a row at a time; `read_table` reads them.
+Each file is written whole or not at all.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
-from sampler.record.columns import FLAG, NUMBER, TEXT, WHOLE, WORD, Kind
-from sampler.record.tables import Column, Row, Table
+from sampler.experiments.options import ExperimentOptions, Place, TournamentMatch
+from sampler.judges import PRESETS
+from sampler.record.columns import escaped, unescaped
+from sampler.record.differences import RecordError
+from sampler.record.tables import Row
 
+Document = dict[str, Any]
 SETTINGS = "settings.json"
-RECORDS, EVALUATION, FIGURES, IMAGES = "records", "evaluation", "figures", "images"
+RECORDS, FIGURES, IMAGES = "records", "figures", "images"
+VERSION = 1
+_MAY_DIFFER = "commit"
+"""A run may be resumed by a later commit, which changes no setting."""
 
-
-def _column(name: str, kind: Kind) -> Column:
-    return Column(name, kind, "")
-
-
-PAIRS = Table(
-    "pairs",
-    "",
-    (
-        _column("pair", WORD),
-        _column("direction", WORD),
-        _column("seed", WHOLE),
-        _column("prompt", WHOLE),
-        _column("match", WHOLE),
-        _column("one", WORD),
-        _column("one_chain", WHOLE),
-        _column("one_step", WHOLE),
-        _column("other", WORD),
-        _column("other_chain", WHOLE),
-        _column("other_step", WHOLE),
-    ),
-)
-"""A row for each match, all of them before the first vote. `pair` is `Match.key`; `one` and `other` are methods; a step
-is the one after which the state stood in the chain's record."""
-VOTES = Table(
-    "votes",
-    "",
-    (
-        _column("pair", WORD),
-        _column("property", WORD),
-        _column("one_first", FLAG),
-        _column("number", WHOLE),
-        _column("chose_one", FLAG),
-        _column("voter", TEXT),
-        _column("asks", WHOLE),
-    ),
-)
+PAIRS = "evaluation/pairs.csv"
+"""A row for each match, all of them before the first vote. `pair` is `TournamentMatch.key`; a step is the one after
+which the state stood in the chain's record."""
+VOTES = "evaluation/votes.csv"
 """A row for each vote of the tournament; the first four columns are its key, and no two rows share it. `number` counts
-the votes of a slot from 0; `voter` is an endpoint's name, or a person's number; `asks` is how many replies it took
-until one could be read."""
-SCORES = Table(
-    "scores",
-    "",
-    (
-        _column("method", WORD),
-        _column("direction", WORD),
-        _column("seed", WHOLE),
-        _column("chain", WHOLE),
-        _column("step", WHOLE),
-        _column("name", WORD),
-        _column("value", NUMBER),
-        _column("source", TEXT),
-        _column("asks", WHOLE),
-    ),
-)
+the votes of a slot from 0; `voter` is an endpoint's name; `asks` is how many replies it took until one could be
+read."""
+SCORES = "evaluation/scores.csv"
 """A row for each number that a kept state was given; the first six columns are its key. `name` is what was asked (of
 `Experiment.rated`: the rating as it was given, or 1 and 0 for yes and no) or a scorer's role (of `Experiment.scorers`);
 `source` is the endpoint's or scorer's name; `asks` is empty for a scorer."""
-CALLS = Table(
-    "calls",
-    "",
-    (
-        _column("stage", WORD),
-        _column("method", WORD),
-        _column("role", WORD),
-        _column("endpoint", TEXT),
-        _column("planned", WHOLE),
-        _column("requests", WHOLE),
-        _column("repeated", WHOLE),
-        _column("unparsable", WHOLE),
-        _column("tokens", WHOLE),
-        _column("seconds", NUMBER),
-        _column("cost", NUMBER),
-    ),
-)
+CALLS = "calls.csv"
 """What asking models and scorers took: `stage` is "run", "evaluate" or "score"; a tournament's request counts for the
 method that was shown first. `planned` is the sum of `planned_sums`, of stage "score" of `planned_scores`, whose
 requests are objects; `requests` are those that were answered and counted, `repeated` those whose reply was lost when a
 run was killed and that were asked again; `tokens` are those sent and received; `cost` is empty where no price is
 known."""
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    PAIRS: (
+        "pair", "direction", "seed", "prompt", "match", "one", "one_chain", "one_step", "other", "other_chain",
+        "other_step",
+    ),
+    VOTES: ("pair", "property", "one_first", "number", "chose_one", "voter", "asks"),
+    SCORES: (*Place._fields, "name", "value", "source", "asks"),
+    CALLS: (
+        "stage", "method", "role", "endpoint", "planned", "requests", "repeated", "unparsable", "tokens", "seconds",
+        "cost",
+    ),
+}  # fmt: skip
+SCORE_KEY, VOTE_KEY = COLUMNS[SCORES][:6], COLUMNS[VOTES][:4]
 
-EVALUATION_TABLES = (PAIRS, VOTES, SCORES)
-SCORE_KEY = ("method", "direction", "seed", "chain", "step", "name")
-VOTE_KEY = ("pair", "property", "one_first", "number")
 
-
-class OutputError(ValueError):
+class OutputError(RecordError):
     """A file of a run's folder is missing or malformed; the message names it."""
+
+
+@dataclass(frozen=True)
+class ExperimentInput:
+    """One prompt of a direction, and the reference that metrics compare with; empty where there is none."""
+
+    prompt: str
+    reference: str = ""
 
 
 def record_name(method: str, direction: str, seed: int) -> str:
@@ -123,36 +89,152 @@ def image_name(method: str, seed: int, step: int) -> str:
     return f"{method}-s{seed}/step-{step:06}.png"
 
 
-def read_table(folder: Path, table: Table) -> Iterator[Row]:
-    """Yield the rows of a table of a run, texts without their protecting apostrophe; none where there is no file.
+@contextmanager
+def replaced(path: Path) -> Iterator[Path]:
+    """Yield where to write a file that takes its place only once it is whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(".part")
+    yield unfinished
+    unfinished.replace(path)
 
-    A last row that was cut off when a run was killed is left out: its line does not end.
+
+def write_table(folder: Path, table: str, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write a table of a run; texts get the apostrophe that protects from spreadsheets.
+
+    Args:
+        rows: a value of each column; None for an empty cell.
+
+    Raises:
+        ValueError: a row has another column.
+    """
+    with replaced(folder / table) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS[table])
+        writer.writeheader()
+        writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+
+
+def read_table(folder: Path, table: str) -> Iterator[Row]:
+    """Yield the rows of a table of a run; none where there is no file.
 
     Raises:
         OutputError: the header is another one, or a row is malformed.
     """
-    path = table_path(folder, table)
+    path = folder / table
     if not path.exists():
         return
     with path.open(encoding="utf-8", newline="") as file:
-        rows = csv.reader(_whole_lines(file))
-        header = next(rows, None)
-        if header != table.header:
-            raise OutputError(f"{path} must have the columns {', '.join(map(str, table.header))}, not {header}")
+        rows = csv.reader(file)
+        if tuple(next(rows, ())) != COLUMNS[table]:
+            raise OutputError(f"{path} must have the columns {', '.join(COLUMNS[table])}")
         for line, cells in enumerate(rows, start=2):
-            if len(cells) != len(header):
-                raise OutputError(f"{path}: row {line} has {len(cells)} cells, not {len(header)}")
-            row = dict(zip(header, cells, strict=True))
-            table.unescape(row)
-            yield row
+            if len(cells) != len(COLUMNS[table]):
+                raise OutputError(f"{path}: row {line} has {len(cells)} cells, not {len(COLUMNS[table])}")
+            yield dict(zip(COLUMNS[table], map(unescaped, cells), strict=True))
 
 
-def table_path(folder: Path, table: Table) -> Path:
-    """Return where a table of a run stands: the evaluation's in a folder of their own."""
-    return folder / (Path(EVALUATION) / table.file if table in EVALUATION_TABLES else table.file)
+def pair_row(match: TournamentMatch) -> dict[str, Any]:
+    """Return the row of pairs.csv."""
+    one, other = match.one, match.other
+    return {
+        "pair": match.key, "direction": one.direction, "seed": one.seed, "prompt": match.prompt, "match": match.number,
+        "one": one.method, "one_chain": one.chain, "one_step": one.step,
+        "other": other.method, "other_chain": other.chain, "other_step": other.step,
+    }  # fmt: skip
 
 
-def _whole_lines(file: Iterator[str]) -> Iterator[str]:
-    for line in file:
-        if line.endswith("\n"):
-            yield line
+def settings_document(
+    options: ExperimentOptions,
+    *,
+    inputs: Mapping[str, Sequence[ExperimentInput]] | None = None,
+    models: Mapping[str, str] | None = None,
+    hashes: Mapping[str, str] | None = None,
+    commit: str = "",
+) -> Document:
+    """Return what settings.json holds: all that a run was made with, each value with its source.
+
+    Numbers, texts, lists and objects only, the words of every prompt among them: a folder is to be understood without
+    this program.
+
+    Args:
+        inputs: by direction; the report reads references from here.
+        models: what answers for each role and scorer, by role, as its server or program names it.
+        hashes: SHA-256 of the files that were given, by option.
+        commit: of this project.
+    """
+    experiment = options.of_experiment
+    judges = [asked for method in options.chosen for asked in method.judges]
+    presets = sorted({asked.preset for asked in (*judges, *experiment.rated, *experiment.compared)} - {""})
+    document = {
+        "version": VERSION,
+        "experiment": experiment.name,
+        "title": experiment.title,
+        "options": {name: value for name, value in asdict(options).items() if name != "experiment"},
+        "settings": [asdict(each) for each in experiment.settings],
+        "methods": [asdict(each) for each in options.chosen],
+        "prompts": {name: PRESETS[name].template.model_dump(mode="json") for name in presets},
+        "rated": [asdict(each) for each in experiment.rated],
+        "compared": [asdict(each) for each in experiment.compared],
+        "reference": experiment.reference,
+        "inputs": {name: [asdict(each) for each in given] for name, given in (inputs or {}).items()},
+        "models": dict(models or {}),
+        "hashes": dict(hashes or {}),
+        "commit": commit,
+    }
+    # Tuples become lists, as they do in the file, so that a document that was read equals one that was made.
+    plain: Document = json.loads(json.dumps(document))
+    return plain
+
+
+def settings_text(document: Document) -> str:
+    """Return the file's text: the same for the same document."""
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def settings_hash(document: Document) -> str:
+    """Return the SHA-256 of all that has to be the same when a run is resumed, in hexadecimal."""
+    compared = {name: value for name, value in document.items() if name != _MAY_DIFFER}
+    return sha256(json.dumps(compared, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
+
+
+def changed_settings(stored: Document, wanted: Document) -> list[str]:
+    """Say which settings of a folder differ from those that are wanted now, one sentence each; none where none do."""
+    before, now = (dict(_leaves("", document)) for document in (stored, wanted))
+    differ = (path for path in sorted(before | now) if path != _MAY_DIFFER and before.get(path) != now.get(path))
+    return [f"{path} is {_shown(before, path)} in this folder, and {_shown(now, path)} now" for path in differ]
+
+
+def options_of(document: Document) -> ExperimentOptions:
+    """Return the options that a document was made of.
+
+    Raises:
+        OptionError: they do not fit together.
+        KeyError, TypeError: it is no such document.
+    """
+    given: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in document["options"].items()
+    }
+    return ExperimentOptions(experiment=document["experiment"], **given)
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, str):
+        return escaped(value)
+    return int(value) if isinstance(value, bool) else value
+
+
+def _leaves(path: str, value: object) -> Iterator[tuple[str, object]]:
+    """Yield the path and the value of each number and text; an entry of a list is called by its name if it has one."""
+    if not isinstance(value, dict | list) or not value:
+        yield path, value
+        return
+    parts = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, part in parts:
+        name = part["name"] if isinstance(value, list) and isinstance(part, dict) and "name" in part else key
+        yield from _leaves(f"{path}.{name}".lstrip("."), part)
+
+
+def _shown(values: Mapping[str, object], path: str) -> str:
+    if path not in values:
+        return "not there"
+    text = json.dumps(values[path], ensure_ascii=False)
+    return text if len(text) <= 80 else f"{text[:79]}…"

@@ -7,12 +7,11 @@ of our own, for `--scale laptop`, stand in `sampler/data/translation_sentences.t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from importlib import resources
-from itertools import pairwise
 
-from sampler.experiments.document import ExperimentInput
 from sampler.experiments.options import OptionError
+from sampler.experiments.outputs import ExperimentInput
 from sampler.experiments.settings import EXPERIMENTS
 
 Sentences = dict[str, list[ExperimentInput]]
@@ -20,7 +19,7 @@ Sentences = dict[str, list[ExperimentInput]]
 
 LONGEST_SENTENCE = 3_500
 """In characters: with the words of the request, a prompt holds 4,000."""
-_NEEDED, _OPTIONAL = ("direction", "source"), ("reference",)
+_COLUMNS = ("direction", "source", "reference")
 _OWN_FILE = "translation_sentences.tsv"
 
 
@@ -39,11 +38,10 @@ def read_sentences(content: bytes, name: str) -> Sentences:
     Raises:
         OptionError: it cannot be read; the message names the line and the column.
     """
-    rows = list(_rows(content, name))
     found: Sentences = {direction.name: [] for direction in EXPERIMENTS["translation"].directions}
     seen: dict[tuple[str, str], int] = {}
-    for line, row in rows:
-        direction, source = row["direction"], row["source"]
+    for line, row in _rows(content, name):
+        direction, source, reference = row["direction"], row["source"], row.get("reference", "")
         if direction not in found:
             raise _wrong(name, line, "direction", f"must be {' or '.join(found)}, not {direction[:40]!r}")
         if not source:
@@ -52,8 +50,11 @@ def read_sentences(content: bytes, name: str) -> Sentences:
             raise _wrong(name, line, "source", f"has {len(source):,} characters; {LONGEST_SENTENCE:,} are possible")
         if (before := seen.setdefault((direction, source), line)) != line:
             raise _wrong(name, line, "source", f"is that of line {before}; each sentence may be there once")
-        found[direction].append(ExperimentInput(source, row.get("reference", "")))
-    _check_references(rows, name)
+        # Means would mix up sentences with a reference and sentences without.
+        if found[direction] and bool(found[direction][0].reference) != bool(reference):
+            what = f"must be there for all sentences of {direction} or for none; it differs from the first one"
+            raise _wrong(name, line, "reference", what)
+        found[direction].append(ExperimentInput(source, reference))
     for direction, sentences in found.items():
         if not sentences:
             raise OptionError("--data", f"must hold a sentence of direction {direction} at least; {name} has none")
@@ -70,33 +71,17 @@ def _rows(content: bytes, name: str) -> Iterator[tuple[int, dict[str, str]]]:
         raise OptionError("--data", f"must be UTF-8; line {line} of {name} is not") from error
     cells = [[cell.strip() for cell in line.split("\t")] for line in lines]
     header = [each.lower() for each in cells[0]]
-    if missing := [column for column in _NEEDED if column not in header]:
+    if missing := [column for column in _COLUMNS[:2] if column not in header]:
         raise _wrong(name, 1, missing[0], "is missing: the first line names the columns, with a tab between")
     for place, column in enumerate(header):
-        if column not in (*_NEEDED, *_OPTIONAL) or column in header[:place]:
-            shown = ", ".join((*_NEEDED, *_OPTIONAL))
-            raise _wrong(name, 1, column[:40] or str(place + 1), f"must be one of {shown}, each once")
+        if column not in _COLUMNS or column in header[:place]:
+            raise _wrong(name, 1, column[:40] or str(place + 1), f"must be one of {', '.join(_COLUMNS)}, each once")
     for line, row in enumerate(cells[1:], start=2):
         if row == [""]:
             continue
         if len(row) != len(header):
-            raise OptionError(
-                "--data", f"has {len(row)} cells in line {line} of {name}, where the first line names {len(header)} "
-                "columns",
-            )  # fmt: skip
+            raise OptionError("--data", f"has {len(row)} cells in line {line} of {name}, not {len(header)}")
         yield line, dict(zip(header, row, strict=True))
-
-
-def _check_references(rows: Sequence[tuple[int, dict[str, str]]], name: str) -> None:
-    """Refuse a direction of which some sentences have a reference and others have none: means would mix them up."""
-    for direction in {row["direction"] for _, row in rows}:
-        mine = [(line, row) for line, row in rows if row["direction"] == direction]
-        for (_, before), (line, row) in pairwise(mine):
-            if bool(before.get("reference")) != bool(row.get("reference")):
-                raise _wrong(
-                    name, line, "reference",
-                    f"must be there for all sentences of {direction} or for none; it differs from the one before",
-                )  # fmt: skip
 
 
 def _wrong(name: str, line: int, column: str, what: str) -> OptionError:

@@ -10,12 +10,9 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from pydantic import TypeAdapter
-
-CHOSEN = "chosen"
-"""The source of a setting that the paper does not state. Others are lines of `pref-mh.tex`."""
 
 Scalar = str | int | float | bool | None
 Plain = Scalar | tuple[Scalar, ...]
@@ -24,9 +21,9 @@ Plain = Scalar | tuple[Scalar, ...]
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting: what it is, where it is from ("L1181-1184", or `CHOSEN`), and why where the paper is silent.
+    """One setting: what it is, where it is from, and why where the paper is silent.
 
-    A file leaves `value` out where it is none.
+    The source is lines of `pref-mh.tex`, or "chosen". A file leaves `value` out where it is none.
     """
 
     name: str
@@ -50,12 +47,14 @@ class Asked:
 
     Args:
         role: who is asked: "judge", "evaluator" or "detector".
+        order: of a judge's votes, as a config has it.
     """
 
     name: str
     question: str
     preset: str
     role: str = "judge"
+    order: str = "random"
 
 
 @dataclass(frozen=True)
@@ -65,35 +64,37 @@ class ExperimentMethod:
     Args:
         name: as `--methods` takes it.
         label: as the table prints it.
-        rule: what decides a step. "base" accepts every draw and asks nobody.
+        rule: what decides a step, as a config has it. The kind "base" accepts every draw and asks nobody; "quest" gets
+            the scorer that the run names.
+        kernel: as a config has it.
+        learns: whether its chains learn their proposals together, which is no campaign.
         judges: one for each factor of the rule.
         asks: N, votes a judge and proposal, or ratings a judge and object that are averaged.
-        parameters: of the rule and the kernel, as a config has them.
         published: by column of the table; none where the paper has no such row.
         inexact: why the chain does not sample the law that the rule names; empty where it does.
-        source: lines of the paper, or `CHOSEN`.
+        source: lines of the paper, or "chosen".
     """
 
     name: str
     label: str
-    rule: Literal["base", "n-vote", "pointwise", "score", "quest"]
-    kernel: str
+    rule: Mapping[str, Scalar]
+    kernel: Mapping[str, Any]
     source: str
     judges: tuple[Asked, ...] = ()
     asks: int = 0
-    parameters: Mapping[str, Plain] = field(default_factory=dict)
+    learns: bool = False
     published: Mapping[str, Published] = field(default_factory=dict)
     inexact: str = ""
 
     @property
-    def draws_only(self) -> bool:
-        """Whether its states are draws of p0: as many as are kept, and no chain."""
-        return self.rule == "base"
+    def kind(self) -> str:
+        """Of the rule: "base", "n-vote", "pointwise", "score" or "quest"."""
+        return str(self.rule["kind"])
 
     @property
-    def rates_states(self) -> bool:
-        """Whether judges rate states one by one, so that a start is rated, too."""
-        return self.rule == "pointwise"
+    def draws_only(self) -> bool:
+        """Whether its states are draws of p0: as many as are kept, and no chain."""
+        return self.kind == "base"
 
 
 @dataclass(frozen=True)
@@ -184,9 +185,9 @@ class Experiment:
     scorers: tuple[str, ...] = ()
 
     @property
-    def evaluated_by(self) -> tuple[str, ...]:
-        """The roles that are asked about states when it is evaluated, sorted."""
-        return tuple(sorted({asked.role for asked in (*self.rated, *self.compared)}))
+    def is_written(self) -> bool:
+        """Whether a proposal takes a request: texts are written by a model; noise and molecules are drawn here."""
+        return self.objects == "texts"
 
     def method(self, name: str) -> ExperimentMethod:
         """Return the method of this name.

@@ -12,7 +12,7 @@ pilot costs drug-likeness, never exactness.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,8 +33,6 @@ _LOG_GROWTH_PER_ATOM = 3.0
 _FIRST_GAIN = 0.1
 # The gain stays at its first value for this share of the run.
 _HOT_SHARE = 0.05
-# Chains that try the weights; each forgets its first tenth.
-_TRIALS = 8
 
 
 def drug_like_sizes(largest: int = MAX_HEAVY_ATOMS) -> npt.NDArray[np.float64]:
@@ -50,7 +48,7 @@ def pilot(
     rng: np.random.Generator,
     steps: int,
     start: str = START,
-    progress: Callable[[int], object] | None = None,
+    progress: Callable[[int], object] = lambda steps: None,
 ) -> npt.NDArray[np.float64]:
     """Return log-weights that give sizes the law of `drug_like_sizes`, shape (law.largest,); the largest is 0.
 
@@ -81,20 +79,9 @@ def pilot(
         weights[size - 1] -= gain
         if 2 * step > steps:
             total += weights
-        if progress:
-            progress(1)
+        progress(1)
     found = total / (steps - steps // 2) - np.log(visits) + wanted
     return np.asarray(found - found.max())
-
-
-def sizes_visited(kernel: FragmentMoves, rng: np.random.Generator, steps: int, start: str = START) -> Iterator[int]:
-    """Yield the number of heavy atoms after each step of a chain without judges, which accepts with min(1, r0)."""
-    state, size = start, heavy_atoms(start)
-    for _ in range(steps):
-        proposal = kernel.propose(rng, state)
-        if proposal.state != state and rng.random() < math.exp(min(0.0, proposal.log_r0)):
-            state, size = proposal.state, heavy_atoms(proposal.state)
-        yield size
 
 
 def first_guess(largest: int = MAX_HEAVY_ATOMS) -> tuple[float, ...]:
@@ -108,15 +95,10 @@ def format_size_log_weights(weights: Sequence[float], header: str) -> str:
     return "\n".join([*lines, *(f"{n}\t{weight:.3f}" for n, weight in enumerate(weights, start=1)), ""])
 
 
-def steps_in_all(steps: int) -> int:
-    """Return how many steps `write_pilot` takes: the pilot's, and about half as many to try the weights."""
-    return steps + _TRIALS * _steps_per_trial(steps)
-
-
 def write_pilot(
-    arms: Path | None, out: Path, steps: int, seed: int, progress: Callable[[int], object] | None = None
-) -> str:
-    """Run the pilot on a vocabulary, try the weights in chains of their own, write them, and return what came of it.
+    arms: Path | None, out: Path, steps: int, seed: int, progress: Callable[[int], object] = lambda steps: None
+) -> None:
+    """Run the pilot on a vocabulary, and write the weights.
 
     Raises:
         OSError: a file cannot be read or written.
@@ -130,32 +112,9 @@ def write_pilot(
         vocabulary, MoleculeLaw(first_guess()), stream(seed, 0, 0, Purpose.PROPOSAL), steps, START, progress
     )
     frozen = MoleculeLaw(tuple(round(float(weight), 3) for weight in weights))
-    outcome = _try_weights(FragmentMoves(vocabulary, frozen), seed, _steps_per_trial(steps), progress)
     header = (
         f"log-weights of p0 per number of heavy atoms, found by `python -m sampler pilot --steps {steps} "
-        f"--seed {seed}`\non {arms.name if arms else 'the default vocabulary'} ({len(vocabulary)} arms): {outcome}\n"
+        f"--seed {seed}`\non {arms.name if arms else 'the default vocabulary'} ({len(vocabulary)} arms)\n"
         "heavy atoms, tab, log-weight"
     )
     out.write_text(format_size_log_weights(frozen.size_log_weights, header), encoding="utf-8")
-    return f"{out}: {outcome}"
-
-
-def _try_weights(kernel: FragmentMoves, seed: int, steps: int, progress: Callable[[int], object] | None) -> str:
-    """Return the law of sizes that chains without judges have; the standard error is from the spread of their means."""
-    sizes = np.empty((_TRIALS, steps))
-    for chain in range(_TRIALS):
-        visited = sizes_visited(kernel, stream(seed, chain, 1, Purpose.PROPOSAL), steps)
-        for step, size in enumerate(visited):
-            sizes[chain, step] = size
-            if progress:
-                progress(1)
-    settled = sizes[:, steps // 10 :]
-    error = settled.mean(axis=1).std(ddof=1) / math.sqrt(_TRIALS)
-    return (
-        f"mean {settled.mean():.1f} (standard error {error:.1f}), standard deviation {settled.std():.1f} heavy atoms "
-        f"in {_TRIALS} chains of their own"
-    )
-
-
-def _steps_per_trial(steps: int) -> int:
-    return max(10, steps // (2 * _TRIALS))

@@ -6,17 +6,19 @@ see N votes of a Bradley-Terry judge. Every vote is drawn: the accept step knows
 
 from __future__ import annotations
 
-import csv
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sampler import exact
 from sampler.exact import total_variation
+from sampler.experiments.figures import COLOURS, write_figure
 from sampler.rules.n_vote import InvalidPlugIn, NVote, Oracle
 
 FloatArray = npt.NDArray[np.float64]
@@ -52,6 +54,11 @@ METHODS = (
     *(Method(PREF_MH, NVote((votes,)), votes) for votes in (1, 2, 4)),
     *(Method(PLUG_IN, InvalidPlugIn((votes,)), votes) for votes in (1, 2, 4)),
 )
+
+_COLOURS = {ORACLE: COLOURS[6], PREF_MH: COLOURS[0], PLUG_IN: COLOURS[1]}
+_LINES = {0: "-", 1: ":", 2: "--", 4: "-"}
+"""By the number of votes, so that line styles say it a second time."""
+_SIZE = (5.2, 3.4)
 
 
 @dataclass(frozen=True)
@@ -153,26 +160,58 @@ def run(seed: int, steps: int = STEPS, progress: Callable[[int], object] = lambd
     return curves
 
 
-def write_tables(curves: Sequence[Curve], folder: Path) -> list[Path]:
-    """Write tv.csv (method, votes, step, tv) and distributions.csv (one column a law), and return their paths."""
+def write_results(curves: Sequence[Curve], folder: Path) -> list[Path]:
+    """Write both figures, and the numbers behind them: tv.csv and distributions.csv (one column a law).
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+    """
+    laws = {"p0": np.exp(log_p0()), "target": target()} | {each.method.label: each.frequencies for each in curves}
     tv_rows = (
         (curve.method.name, curve.method.votes or "", int(time), float(tv))
         for curve in curves
         for time, tv in zip(curve.times, curve.tv, strict=True)
     )
-    laws = {"p0": np.exp(log_p0()), "target": target()} | {each.method.label: each.frequencies for each in curves}
     law_rows = ((k, *(float(law[k]) for law in laws.values())) for k in range(STATES))
-    written = []
-    for name, header, rows in (
-        ("tv.csv", ("method", "votes", "step", "tv"), tv_rows),
-        ("distributions.csv", ("state", *laws), law_rows),
-    ):
-        written.append(folder / name)
-        with written[-1].open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(header)
-            writer.writerows(rows)
-    return written
+    return [
+        *write_figure(folder, "tv", [("method", "votes", "step", "tv"), *tv_rows], partial(_draw_tv, curves)),
+        *write_figure(folder, "distributions", [("state", *laws), *law_rows], partial(_draw_distributions, curves)),
+    ]
+
+
+def _draw_tv(curves: Sequence[Curve], figure: Any) -> None:
+    figure.set_size_inches(_SIZE)
+    axes = figure.subplots()
+    for curve in curves:
+        style = {"color": _COLOURS[curve.method.name], "linestyle": _LINES[curve.method.votes], "linewidth": 1.4}
+        axes.plot(curve.times, curve.tv, label=curve.method.label, **style)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlim(curves[0].times[0], curves[0].times[-1])
+    for axis, ticks in ((axes.xaxis, (1_000, 10_000, 100_000)), (axes.yaxis, (0.02, 0.05, 0.1, 0.2, 0.5))):
+        axis.set_ticks(ticks, [f"{tick:,}" for tick in ticks])
+        axis.set_tick_params(which="minor", labelleft=False, labelbottom=False)
+    axes.set_xlabel("MH steps $t$")
+    axes.set_ylabel(r"TV$(\hat\pi_t, \pi)$")
+    axes.grid(which="major", color="0.9", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.legend(loc="lower left", ncols=1)
+
+
+def _draw_distributions(curves: Sequence[Curve], figure: Any) -> None:
+    figure.set_size_inches(_SIZE)
+    axes, states = figure.subplots(), np.arange(STATES)
+    axes.fill_between(states, target(), color="0.85", label=r"target $\pi$", linewidth=0)
+    axes.plot(states, np.exp(log_p0()), color="0.55", linestyle=":", linewidth=1.2, label="base $p_0$")
+    for curve in curves:
+        if curve.method.votes in (0, 2):
+            style = {"color": _COLOURS[curve.method.name], "linewidth": 1.0}
+            axes.plot(states, curve.frequencies, label=curve.method.label, **style)
+    axes.set_xlim(0, STATES - 1)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("state $k$")
+    axes.set_ylabel("probability")
+    axes.legend(loc="upper left")
 
 
 def _log_bump(centre: float, width: float) -> FloatArray:

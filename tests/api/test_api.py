@@ -23,7 +23,7 @@ from prefmh_web.campaigns.record import export
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.client import RequestRefused, Site
 from prefmh_web.transport import rate_limits
-from sampler.commands import main
+from sampler.cli import main
 from sampler.record.columns import unescaped
 from tests.security.world import browser_of
 from tests.support.campaigns import SETUPS, export_to, make_campaign, make_config, voted_to_the_end, wait_until_idle

@@ -8,18 +8,18 @@ from django.contrib.auth.models import User
 import sampler
 from prefmh_web.campaigns.engine import usage
 from prefmh_web.campaigns.models import ModelUsage
-from prefmh_web.experiments import campaigns, run
-from prefmh_web.experiments.configs import CONFIGS, Part
+from prefmh_web.experiments import campaigns
+from prefmh_web.experiments.configs import Part, Run, config_of
 
 PROMPTS, CHAINS = 2, 3
 
 
-def part_of(experiment: str, method: str, chains: int = CHAINS) -> Part:
+def part_of(experiment: str, method: str, owner: User, chains: int = CHAINS) -> Part:
     """Return the first campaign of a run with fewer prompts than there are."""
     if experiment == "stories":
-        given = {"": [each.prompt for each in sampler.STORY_SCENARIOS]}
+        given = {"": [sampler.ExperimentInput(each.prompt) for each in sampler.STORY_SCENARIOS]}
     else:
-        given = {name: [each.prompt for each in of_one] for name, of_one in sampler.own_sentences().items()}
+        given = sampler.own_sentences()
     options = sampler.ExperimentOptions.of(
         experiment,
         "laptop",
@@ -30,34 +30,34 @@ def part_of(experiment: str, method: str, chains: int = CHAINS) -> Part:
     )
     assert min(map(len, given.values())) > PROMPTS
     endpoints = dict.fromkeys(("writer", "judge", "evaluator"), "tiny")
-    [part, *_] = run.Run(options, User(), Path("out"), "", endpoints, given).parts()
-    return part
+    return Run(options, owner, Path("out"), "hash", endpoints, given).parts[0]
 
 
 @pytest.mark.parametrize("experiment", ["stories", "translation"])
 def test_chains_answer_the_prompts_that_the_evaluation_says(experiment):
     method = "pref-sep" if experiment == "stories" else "pref"
-    part = part_of(experiment, method)
-    config = sampler.parse_config(CONFIGS[experiment](part))
+    part = part_of(experiment, method, User())
+    config = sampler.parse_config(config_of(part))
     assert config.chains == PROMPTS * CHAINS
     answered = [config.space.prompts[chain % len(config.space.prompts)] for chain in range(config.chains)]
+    given = part.prompts
     # A chain's number modulo the prompts that the run has (`ExperimentOptions.chains_of`).
     for chain, prompt in enumerate(answered):
-        assert part.inputs[chain % PROMPTS] in prompt
+        assert given[chain % PROMPTS] in prompt
     assert len(set(answered)) == PROMPTS
     meetings = sampler.ExperimentOptions.of(
         experiment, "laptop", prompts=PROMPTS, chains=CHAINS, matches=PROMPTS, available=list(part.options.prompts)
     )
     for match in sampler.tournament_matches(meetings):
-        for state in (match.one_state, match.other_state):
-            assert part.inputs[match.prompt] in answered[state.chain] or match.direction != part.direction
+        for place in (match.one, match.other):
+            assert given[match.prompt] in answered[place.chain] or place.direction != part.direction
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("method", ["base", "pref-sep"])
 def test_texts_prompts_and_trials_are_counted_once_for_each_start_that_died(method, django_user_model):
-    part = part_of("stories", method)
-    campaign = campaigns.ensure(django_user_model.objects.create_user("researcher"), "hash", part, run.config_of(part))
+    part = part_of("stories", method, django_user_model.objects.create_user("researcher"))
+    campaign = campaigns.ensure(part)
     assert (campaign.seed, campaign.is_seed_typed) == (part.seed, True)
     for deaths in (1, 2):
         usage.note_repeated_start(campaign)

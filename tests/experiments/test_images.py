@@ -54,11 +54,11 @@ def assert_whole(site: Site) -> None:
     scores = site.rows("evaluation/scores.csv")
     assert len(scores) == len(METHODS) * STEPS * len(OBJECTS)
     cells = {(row["method"], row["column"]): row for row in site.rows("table.csv")}
-    published = {"base": 0.045, "pointwise": 0.074, "pref": 0.636}
     for method in METHODS:
         every = [_answers(scores, method, step) for step in range(1, STEPS + 1)]
         assert float(cells[method, "all_three"]["ours"]) == sum(map(all, every)) / STEPS
-        assert float(cells[method, "all_three"]["paper"]) == published[method]
+        # Neither size nor models are the paper's.
+        assert cells[method, "all_three"]["paper"] == ""
         # There is no scorer.
         assert cells[method, "aesthetic"]["ours"] == ""
     with (site.out / "figures" / "trajectories.csv").open() as file:

@@ -76,8 +76,8 @@ def test_a_run_with_exact_rows_asks_what_was_planned(site, tmp_path):
 def test_learned_proposals_stand_beside_campaigns_and_start_again_when_they_were_stopped(alone, tmp_path):
     out = tmp_path / "out"
     # What a killed run has left.
-    (out / "records" / "mars-s0.unfinished").mkdir(parents=True)
-    (out / "records" / "mars-s0.unfinished" / "settings.json").write_text("{")
+    (out / "records").mkdir(parents=True)
+    (out / "records" / "mars-s0.part").write_text("PK")
     ended = ran(alone, out, "--methods", "mars", "--exact")
     assert ended.returncode == 0, ended.stderr
     names = sorted(path.name for path in (out / "records").iterdir())
@@ -87,6 +87,6 @@ def test_learned_proposals_stand_beside_campaigns_and_start_again_when_they_were
         assert not found.differences
         assert found.verdicts == CHAINS * STEPS
         with zipfile.ZipFile(out / "records" / name) as archive:
-            assert json.loads(archive.read("campaign.json"))["lockstep"]["convention"] == convention
+            assert json.loads(archive.read("lockstep/settings.json"))["convention"] == convention
     table = {row["method"] for row in alone.rows(out / "table.csv")}
     assert table == {"mars", "mars-exact"}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import sampler
-from sampler.commands import main
+from sampler.cli import main
 from tests.experiments.test_kills import writes_and_judges
 from tests.support.installations import Site
 from tests.support.models import READS, Script, declared, scripted_server
@@ -117,7 +117,7 @@ def test_table_and_figures_are_whole_and_come_from_files_alone(site):
     for method in METHODS:
         for direction in DIRECTIONS:
             assert all(table[method, f"{name}_{direction}"]["ours"] for name in metrics)
-    assert float(table["pref", "bleu_de-en"]["paper"]) == 39.59
+    assert table["pref", "bleu_de-en"]["paper"] == ""
     record, kept = record_of(site, "pref", "de-en"), (2, 3)
     score = {row["state_index"]: float(row["score"]) for row in record["scores"]}
     mean = np.mean([score[row["state_index"]] for row in record["samples"] if int(row["step"]) in kept])

@@ -12,7 +12,7 @@ from django.urls import reverse
 import sampler
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.models import Campaign, CampaignScorer, Comparison, Score, Vote
-from sampler.commands import main
+from sampler.cli import main
 from tests.campaigns.record.test_export import rewrite
 from tests.support.campaigns import assert_record_is_whole, assert_replay_passes, create_draft, export_to, table
 from tests.support.sampling import row_of

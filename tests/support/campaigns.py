@@ -84,16 +84,14 @@ from sampler import (
     ExperimentOptions,
     Reading,
     outputs,
-    preset_names,
     settings_document,
     settings_text,
     tables,
-    tournament_matches,
     tournament_schedule,
 )
-from sampler.commands.report.run_files import RunFiles, StateKey
-from sampler.experiments.outputs import table_path
-from sampler.judges import PRESETS
+from sampler.experiments.metrics import RunFiles
+from sampler.experiments.options import Place
+from sampler.experiments.outputs import write_table
 from tests.support.models import (
     TEXTS,
     Script,
@@ -1231,62 +1229,45 @@ def found_in(content: bytes, said: dict[str, str]) -> set[str]:
 # Folders of runs whose truth is known: records, ratings and votes are drawn from what a test has planted.
 
 
-Score = Callable[[str, StateKey], float | None]
+Score = Callable[[str, Place], float | None]
 
 
-def begin_run(folder: Path, options: ExperimentOptions, inputs: Mapping[str, list[ExperimentInput]] | None = None):
+def begin_run(
+    folder: Path,
+    options: ExperimentOptions,
+    inputs: Mapping[str, list[ExperimentInput]] | None = None,
+    models: Mapping[str, str] | None = None,
+):
     """Write settings.json, and return the run."""
-    words = {name: PRESETS[name].template.model_dump(mode="json") for name in preset_names(options)}
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "settings.json").write_text(settings_text(settings_document(options, words, inputs=inputs)))
+    (folder / "settings.json").write_text(settings_text(settings_document(options, inputs=inputs, models=models)))
     return RunFiles(folder)
-
-
-def write_rows(folder: Path, table: tables.Table, rows: Iterable[Mapping[str, object]]) -> None:
-    path = table_path(folder, table)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(table.header)
-        writer.writerows(table.row(**row) for row in rows)
 
 
 def write_scores(run: RunFiles, names: Iterable[str], score: Score) -> None:
     """Write scores.csv: what `score` gives each kept state, by name."""
     states = [
-        state
-        for method in run.options.chosen
-        for direction in run.options.directions
-        for seed in run.options.seeds
-        for state in run.kept(method, direction, seed)
-    ]
-    columns = ("method", "direction", "seed", "chain", "step")
+        state for method in run.options.chosen for direction in run.options.directions
+        for state in run.kept(method, direction)
+    ]  # fmt: skip
     rows = (
-        {**dict(zip(columns, state, strict=True)), "name": name, "value": value, "source": "planted", "asks": None}
+        {**state._asdict(), "name": name, "value": value, "source": "planted", "asks": None}
         for name in names
         for state in states
         if (value := score(name, state)) is not None
     )
-    write_rows(run.folder, outputs.SCORES, rows)
+    write_table(run.folder, outputs.SCORES, rows)
 
 
 def write_votes(run: RunFiles, wins: Callable[[str, str, str, int], float], rng: np.random.Generator) -> None:
-    """Write pairs.csv and votes.csv; `wins` is the chance of `one` over `other`, by property, methods and prompt."""
-    rows = []
-    for match in tournament_matches(run.options):
-        ends = {}
-        for end, state in (("one", match.one_state), ("other", match.other_state)):
-            ends |= {end: getattr(match, end), f"{end}_chain": state.chain, f"{end}_step": state.step}
-        where = {"direction": match.direction, "seed": match.seed, "prompt": match.prompt, "match": match.number}
-        rows.append({"pair": match.key, **where, **ends})
-    write_rows(run.folder, outputs.PAIRS, rows)
+    """Write votes.csv; `wins` is the chance of `one` over `other`, by property, methods and prompt."""
     votes = []
     for slot in tournament_schedule(run.options):
         match = slot.match
-        chance = wins(slot.about, match.one, match.other, match.prompt)
-        key = {"pair": match.key, "property": slot.about, "one_first": slot.one_first, "number": 0}
+        chance = wins(slot.about, match.one.method, match.other.method, match.prompt)
+        key = dict(zip(outputs.VOTE_KEY, (*slot.key, 0), strict=True))
         votes.append({**key, "chose_one": bool(rng.random() < chance), "voter": "planted", "asks": 1})
-    write_rows(run.folder, outputs.VOTES, votes)
+    write_table(run.folder, outputs.VOTES, votes)
 
 
 def write_record(run: RunFiles, name: str, contents: Callable[[int, int], str], chains: int, steps: int) -> None:

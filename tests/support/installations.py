@@ -814,9 +814,9 @@ class Gate:
         found = sampler.EXPERIMENTS[experiment]
         self._temperature = {each.name: each.value for each in found.settings}.get("temperature")
         judged = {asked: method for method in found.methods for asked in method.judges}
-        self._questions = {asked.question: method.rule for asked, method in judged.items()}
+        self._questions = {asked.question: method.kind for asked, method in judged.items()}
         self._evaluated = {asked.question for asked in (*found.rated, *found.compared)}
-        self._evaluators = found.evaluated_by
+        self._evaluators = {asked.role for asked in (*found.rated, *found.compared)}
 
     @contextmanager
     def passing(self, body: dict) -> Iterator[None]:
@@ -944,8 +944,8 @@ class KilledRun:
         scores, votes = self._rows("evaluation/scores.csv"), self._rows("evaluation/votes.csv")
         assert len({tuple(row[name] for name in outputs.SCORE_KEY) for row in scores}) == len(scores)
         assert len({tuple(row[name] for name in outputs.VOTE_KEY) for row in votes}) == len(votes)
-        assert len(votes) == sampler.tournament_votes(options)
-        kept = min(sampler.scorer_passes(options).values(), default=0)
+        assert len(votes) == len(sampler.tournament_schedule(options))
+        kept = min((sampler.planned_scores(options, role)["all"] for role in self.scorers), default=0)
         given = len(self.scorers) * kept
         assert len(scores) + len(votes) == sampler.planned_sums(options)["evaluation_requests"]["all"] + given
         assert {row["method"] for row in self.site.rows("table.csv")} == set(options.methods)
@@ -976,9 +976,8 @@ class KilledRun:
 
     def _purpose(self, row: dict[str, str]) -> str:
         if row["role"] == "judge":
-            return (
-                "rating" if sampler.EXPERIMENTS[self.options.experiment].method(row["method"]).rates_states else "vote"
-            )
+            method = sampler.EXPERIMENTS[self.options.experiment].method(row["method"])
+            return "rating" if method.kind == "pointwise" else "vote"
         return "text" if row["role"] == "writer" else "evaluation" if row["stage"] == "evaluate" else row["role"]
 
     def assert_counted(self) -> None:
@@ -1005,7 +1004,7 @@ class KilledRun:
         told = len(path.read_text().splitlines())
         rows = [row for row in self.site.rows("calls.csv") if row["role"] == role]
         numbers = sum(int(row["requests"]) for row in rows)
-        assert numbers == sampler.scorer_passes(self.options)[role]
+        assert numbers == sampler.planned_scores(self.options, role)["all"]
         assert 0 <= told - numbers <= _SCORED_AT_ONCE * len(self.killed)
 
 
@@ -1024,7 +1023,7 @@ def claimed(path: Path) -> Counter[str]:
         ).fetchall()
         [[answers]] = database.execute(
             "SELECT count(*) FROM experiments_evaluationanswer WHERE value IS NULL AND asked > 0 "
-            "AND key NOT LIKE 'scorer:%'"
+            "AND role IN ('evaluator', 'detector')"
         )
     found = Counter({"rating": ratings, "vote": votes, "text": REQUESTS_A_TEXT * texts, "evaluation": answers})
     for [config] in starting:

@@ -45,7 +45,7 @@ from sampler import (
 )
 from sampler.chain import Proposal
 from sampler.exact import imbalance, log_base_ratio, preferences, stationary, target, transitions_of, visit_covariance
-from sampler.experiments.editor.learning import ImprovingEdit, Update
+from sampler.kernels.editor import ImprovingEdit, Update
 from sampler.kernels.fragments import FragmentMoves
 from sampler.kernels.learned_fragments import EditLogits, LearnedFragments
 from sampler.kernels.suffix import Suffix

@@ -35,7 +35,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('settings', models.CharField(max_length=64)),
-                ('kind', models.CharField(choices=[('score', 'Score'), ('vote', 'Vote')], max_length=5)),
+                ('role', models.CharField(max_length=20)),
                 ('key', models.CharField(max_length=300)),
                 ('method', models.CharField(max_length=40)),
                 ('source', models.CharField(max_length=120)),
@@ -50,7 +50,7 @@ class Migration(migrations.Migration):
                 ('unpriced', models.PositiveIntegerField(default=0)),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('owner', 'settings', 'kind', 'key'), name='evaluation_answer_once')],
+                'constraints': [models.UniqueConstraint(fields=('owner', 'settings', 'key'), name='evaluation_answer_once')],
             },
         ),
     ]

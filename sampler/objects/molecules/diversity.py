@@ -1,14 +1,13 @@
-"""How varied a set of molecules is, and how new: metrics of the whole set, none of single molecules.
+"""How varied a set of molecules is: a metric of the whole set, none of single molecules.
 
 Fingerprints are Morgan's of radius 3, 2048 bits (Rogers and Hahn, J. Chem. Inf. Model. 50, 2010), also called ECFP6:
 those of MARS (Xie et al., ICLR 2021), so that its published diversity can be compared.
-Uniqueness and novelty are those of GuacaMol (Brown et al., J. Chem. Inf. Model. 59, 2019).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 
 from rdkit import Chem, DataStructs, rdBase
 from rdkit.Chem import rdFingerprintGenerator
@@ -31,36 +30,6 @@ def diversity(smiles: Sequence[str]) -> float:
     prints = [_fingerprint(each) for each in smiles]
     rows = (math.fsum(DataStructs.BulkTanimotoSimilarity(prints[i], prints[:i])) for i in range(1, len(prints)))
     return 1 - math.fsum(rows) / math.comb(len(prints), 2)
-
-
-def uniqueness(states: Collection[str]) -> float:
-    """Return how many different molecules there are, as a share of all.
-
-    Args:
-        states: canonical SMILES.
-
-    Raises:
-        ValueError: there is none.
-    """
-    if not states:
-        raise ValueError("uniqueness needs at least one molecule")
-    return len(set(states)) / len(states)
-
-
-def novelty(states: Iterable[str], reference: Iterable[str]) -> float:
-    """Return the share of the different molecules that the reference does not hold.
-
-    Args:
-        states: canonical SMILES.
-        reference: canonical SMILES, read once.
-
-    Raises:
-        ValueError: `states` is empty.
-    """
-    distinct = set(states)
-    if not distinct:
-        raise ValueError("novelty needs at least one molecule")
-    return 1 - len(distinct.intersection(reference)) / len(distinct)
 
 
 def _fingerprint(smiles: str) -> DataStructs.ExplicitBitVect:

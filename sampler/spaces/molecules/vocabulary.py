@@ -184,11 +184,6 @@ def rdkit_sources() -> list[Path]:
     return [folders[folder] / name for folder, name in _SOURCES]
 
 
-def parents() -> Iterator[str]:
-    """Yield the molecules that the package's own arms were cut from, as states."""
-    return _parents_of(smiles for path in rdkit_sources() for smiles in read_smiles(path))
-
-
 def _parents_of(molecules: Iterable[str]) -> Iterator[str]:
     seen: set[str] = set()
     for smiles in molecules:

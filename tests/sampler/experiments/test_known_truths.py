@@ -5,8 +5,8 @@ import pytest
 from scipy.special import expit
 
 from sampler import ExperimentOptions, tournament_schedule
-from sampler.commands.report.metrics.translation import mark_of
-from sampler.commands.report.strengths import strengths, tournament_choices
+from sampler.diagnostics.bradley_terry import bradley_terry_intervals
+from sampler.experiments.metrics import mark_of, tournament_choices
 from tests.support.campaigns import begin_run, write_votes
 
 STRENGTHS = np.array([-0.6, -0.3, -0.2, 0.3, 0.8])
@@ -21,7 +21,7 @@ def test_a_tournament_of_files_gives_the_planted_strengths(tmp_path):
     for votes in tournament_choices(run).values():
         assert votes.votes == 10_000
         assert len(votes.clusters) == 50
-        found = strengths(votes, np.random.default_rng(0), 200).scores
+        found = bradley_terry_intervals(votes, np.random.default_rng(0), 200)
         assert found.estimate.sum() == pytest.approx(0, abs=1e-9)
         for method, value in zip(found.items, found.estimate, strict=True):
             assert value == pytest.approx(planted[method], abs=0.2)
@@ -45,5 +45,5 @@ def test_every_match_meets_in_both_orders_and_the_schedule_is_a_function_of_the_
     for first, second in zip(slots[::2], slots[1::2], strict=True):
         assert first.key[:2] == second.key[:2]
         assert (first.one_first, second.one_first) == (True, False)
-    steps = {slot.match.other_state.step for slot in slots if slot.match.other == "pref-sep"}
+    steps = {slot.match.other.step for slot in slots if slot.match.other.method == "pref-sep"}
     assert steps == {262, 275, 287, 300}

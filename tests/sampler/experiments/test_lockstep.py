@@ -10,56 +10,50 @@ import math
 import pytest
 
 from sampler import Purpose, stream
-from sampler.experiments.editor.learning import ImprovingEdit, LearningSettings, Memory
-from sampler.experiments.lockstep import LockstepSettings, run_lockstep
-from sampler.experiments.lockstep_record import LockstepWriter, replay_lockstep
-from sampler.experiments.mars import score_of
+from sampler.experiments.lockstep import EDITOR, STEPS, LockstepRecord, replay_lockstep
+from sampler.experiments.lockstep import SETTINGS as SETTINGS_FILE
+from sampler.experiments.mars import MarsSettings, run_mars, score_of
+from sampler.kernels.editor import ImprovingEdit, LearningSettings, Memory
 from sampler.record.replay import RecordError
 from sampler.spaces.molecules.edits import Addition
 from sampler.spaces.molecules.law import MoleculeLaw
 from sampler.spaces.molecules.space import MoleculesConfig
-from tests.support.sampling import CountingEditor, rows_in_file
+from tests.support.sampling import CountingEditor
 
 ARMS = ("*C", "*O", "*c1ccccc1", "*C(N)=O")
 SPACE = MoleculesConfig(size_log_weights=tuple(-0.8 * n for n in range(16)), vocabulary=ARMS)
-SETTINGS = LockstepSettings(seed=4, chains=5, steps=30, convention="exact", space=SPACE)
+SETTINGS = MarsSettings(seed=4, chains=5, steps=30, convention="exact", space=SPACE)
 
 
-def run(folder, settings=SETTINGS):
-    steps = []
-    with LockstepWriter(folder, settings) as writer:
+def run(settings=SETTINGS):
+    """Return where the chains ended, their steps and the files of their record."""
+    steps, record = [], LockstepRecord(settings)
 
-        def keep(step):
-            steps.append(step)
-            writer.write(step)
+    def keep(step):
+        steps.append(step)
+        record.write(step)
 
-        return run_lockstep(settings, CountingEditor(len(ARMS)), keep), steps
+    return run_mars(settings, CountingEditor(len(ARMS)), keep), steps, record.files()
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("records") / "run"
-    ended, steps = run(folder)
-    return folder, ended, steps
+def recorded():
+    return run()
 
 
 @pytest.fixture
-def copy(recorded, tmp_path):
-    for path in recorded[0].iterdir():
-        (tmp_path / path.name).write_bytes(path.read_bytes())
-    return tmp_path
+def copy(recorded):
+    return dict(recorded[2])
 
 
-def test_equal_settings_give_equal_files(recorded, tmp_path):
-    folder, ended, _ = recorded
-    assert run(tmp_path / "again")[0] == ended
-    for path in folder.iterdir():
-        assert path.read_bytes() == (tmp_path / "again" / path.name).read_bytes()
+def test_equal_settings_give_equal_files(recorded):
+    again = run()
+    assert (again[0], again[2]) == (recorded[0], recorded[2])
 
 
 def test_a_record_is_replayed_from_its_files(recorded):
-    folder, ended, steps = recorded
-    found = replay_lockstep(folder)
+    ended, steps, files = recorded
+    found = replay_lockstep(files)
     assert found.final == ended
     assert found.updates == sum(step.update.updates for step in steps) > 0
     assert found.settings == SETTINGS
@@ -67,7 +61,7 @@ def test_a_record_is_replayed_from_its_files(recorded):
 
 def test_verdicts_are_those_of_the_formula(recorded):
     """Written out here: U < min(1, exp(Δ log p0 + log q(x|x') - log q(x'|x)) (s(x')/s(x))^30)."""
-    _, _, steps = recorded
+    _, steps, _ = recorded
     law = MoleculeLaw(tuple(SPACE.size_log_weights))
     states, moved = ["CC"] * SETTINGS.chains, 0
     for step in steps:
@@ -87,24 +81,22 @@ def test_verdicts_are_those_of_the_formula(recorded):
 
 
 def test_the_editor_changes_only_where_an_update_is_declared(recorded):
-    _, _, steps = recorded
+    _, steps, _ = recorded
     for before, after in itertools.pairwise(steps):
         assert (before.editor == after.editor) == (before.update.updates == 0)
 
 
-def test_after_the_learning_steps_the_editor_stays(tmp_path):
-    settings = SETTINGS.model_copy(update={"learning_steps": 10})
-    _, steps = run(tmp_path / "run", settings)
+def test_after_the_learning_steps_the_editor_stays():
+    _, steps, files = run(SETTINGS.model_copy(update={"learning_steps": 10}))
     assert len({step.editor for step in steps[10:]}) == 1
     assert any(step.update.updates for step in steps[:10])
-    assert replay_lockstep(tmp_path / "run").settings.learning_steps == 10
+    assert replay_lockstep(files).settings.learning_steps == 10
 
 
-def test_the_paper_convention_replays_too(tmp_path):
-    settings = SETTINGS.model_copy(update={"convention": "paper", "steps": 10})
-    ended, steps = run(tmp_path / "run", settings)
+def test_the_paper_convention_replays_too():
+    ended, steps, files = run(SETTINGS.model_copy(update={"convention": "paper", "steps": 10}))
     assert {(draw.log_r0, draw.log_forward) for step in steps for draw in step.draws} == {(0.0, None)}
-    assert replay_lockstep(tmp_path / "run").final == ended
+    assert replay_lockstep(files).final == ended
 
 
 CHANGES = {
@@ -121,68 +113,68 @@ CHANGES = {
 @pytest.mark.parametrize("column", CHANGES)
 def test_a_changed_cell_is_found_even_if_all_digests_are_made_anew(copy, column):
     value, message = CHANGES[column]
-    rows = rows_in_file(copy / "steps.csv")
+    rows = _read(copy, STEPS)
     row = next(row for row in rows if row["log_q_forward"])
     row[column] = value or str(1 - int(row["accepted"]))
-    _write(copy / "steps.csv", rows)
+    _write(copy, STEPS, rows)
     _forge(copy)
     with pytest.raises(RecordError, match=rf"steps\.csv, step {row['step']}, chain {row['chain_index']}.*{message}"):
         replay_lockstep(copy)
 
 
 def test_probabilities_made_up_together_with_their_ratio_do_not_fit_the_digest(copy):
-    rows = rows_in_file(copy / "steps.csv")
+    rows = _read(copy, STEPS)
     row = next(row for row in rows if row["log_q_forward"])
     for column in ("log_q_forward", "log_q_backward"):
         row[column] = repr(float(row[column]) - 0.5)
-    _write(copy / "steps.csv", rows)
+    _write(copy, STEPS, rows)
     with pytest.raises(RecordError, match=r"digest|log_r0"):
         replay_lockstep(copy)
 
 
 @pytest.mark.parametrize(("column", "value"), [("editor", "0" * 64), ("updates", "7"), ("loss", "0.1")])
 def test_a_changed_line_of_the_editor_is_found(copy, column, value):
-    rows = rows_in_file(copy / "editor.csv")
+    rows = _read(copy, EDITOR)
     rows[3][column] = value
-    _write(copy / "editor.csv", rows)
+    _write(copy, EDITOR, rows)
     with pytest.raises(RecordError, match=r"editor\.csv, step"):
         replay_lockstep(copy)
 
 
 def test_an_editor_that_changes_without_an_update_is_found(copy):
-    rows = rows_in_file(copy / "editor.csv")
+    rows = _read(copy, EDITOR)
     place = next(place for place, row in enumerate(rows[:-1]) if row["updates"] == "0")
     rows[place + 1]["editor"] = "0" * 64
-    _write(copy / "editor.csv", rows)
+    _write(copy, EDITOR, rows)
     _forge(copy)
     with pytest.raises(RecordError, match="without an update in between"):
         replay_lockstep(copy)
 
 
 def test_updates_after_learning_has_stopped_are_found(copy):
-    settings = json.loads((copy / "settings.json").read_text())
-    (copy / "settings.json").write_text(json.dumps(settings | {"learning_steps": 0}))
+    settings = json.loads(copy[SETTINGS_FILE])
+    copy[SETTINGS_FILE] = json.dumps(settings | {"learning_steps": 0}, indent=2) + "\n"
     _forge(copy)
     with pytest.raises(RecordError, match="updates after learning_steps"):
         replay_lockstep(copy)
 
 
-@pytest.mark.parametrize("name", ["steps.csv", "editor.csv"])
+@pytest.mark.parametrize("name", [STEPS, EDITOR])
 def test_a_lost_or_added_line_is_found(copy, name):
-    text = (copy / name).read_text()
+    text = copy[name]
     lines = text.splitlines(keepends=True)
     for wrong in ("".join(lines[:-1]), text + lines[-1], "".join(lines[:4] + lines[5:])):
-        (copy / name).write_text(wrong)
-        with pytest.raises(RecordError, match=r"the record ends|more lines|the line is of|step is"):
+        copy[name] = wrong
+        with pytest.raises(RecordError, match=r"the record ends|more lines|chain_index is|step is"):
             replay_lockstep(copy)
 
 
 def test_other_settings_do_not_fit(copy):
-    settings = json.loads((copy / "settings.json").read_text())
-    (copy / "settings.json").write_text(json.dumps(settings | {"seed": 9}))
+    settings = json.loads(copy[SETTINGS_FILE])
+    copy[SETTINGS_FILE] = json.dumps(settings | {"seed": 9}, indent=2) + "\n"
     with pytest.raises(RecordError, match="uniform"):
         replay_lockstep(copy)
-    (copy / "settings.json").write_text(json.dumps(settings | {"steps": 0}))
+    copy[SETTINGS_FILE] = json.dumps(settings | {"steps": 0})
     with pytest.raises(RecordError, match=r"settings\.json"):
         replay_lockstep(copy)
 
@@ -204,21 +196,26 @@ def _size(state: str) -> int:
     return Chem.MolFromSmiles(state).GetNumHeavyAtoms()
 
 
-def _write(path, rows):
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, rows[0].keys())
-        writer.writeheader()
-        writer.writerows(rows)
+def _read(files, name):
+    return list(csv.DictReader(io.StringIO(files[name], newline="")))
 
 
-def _forge(folder):
+def _write(files, name, rows):
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, rows[0].keys())
+    writer.writeheader()
+    writer.writerows(rows)
+    files[name] = text.getvalue()
+
+
+def _forge(files):
     """Make all digests anew, as somebody would who knows how."""
-    digest = hashlib.sha256((folder / "settings.json").read_bytes()).hexdigest()
-    draws, learned = rows_in_file(folder / "steps.csv"), rows_in_file(folder / "editor.csv")
+    digest = hashlib.sha256(files[SETTINGS_FILE].encode()).hexdigest()
+    draws, learned = _read(files, STEPS), _read(files, EDITOR)
     for row in learned:
         mine = [list(each.values()) for each in draws if each["step"] == row["step"]]
         lines = io.StringIO()
         csv.writer(lines).writerows([*mine, list(row.values())[:4]])
         digest = hashlib.sha256((digest + "\n" + lines.getvalue()).encode()).hexdigest()
         row["digest"] = digest
-    _write(folder / "editor.csv", learned)
+    _write(files, EDITOR, learned)

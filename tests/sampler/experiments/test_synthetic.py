@@ -146,11 +146,11 @@ def test_a_seed_gives_one_result_and_each_curve_its_own_stream():
 
 def test_tables_hold_what_was_run(tmp_path):
     curves = synthetic.run(4, steps=1_000)
-    tv, distributions = synthetic.write_tables(curves, tmp_path)
-    rows = rows_in_file(tv)
+    synthetic.write_results(curves, tmp_path)
+    rows = rows_in_file(tmp_path / "tv.csv")
     assert len(rows) == 7 * 2
     assert rows[0] == {"method": "Oracle MH", "votes": "", "step": "500", "tv": str(curves[0].tv[0])}
-    laws = rows_in_file(distributions)
+    laws = rows_in_file(tmp_path / "distributions.csv")
     assert list(laws[0])[:4] == ["state", "p0", "target", "Oracle MH"]
     assert len(laws) == STATES
     for name in list(laws[0])[1:]:

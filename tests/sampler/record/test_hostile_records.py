@@ -12,7 +12,7 @@ import pytest
 
 import sampler
 from sampler import tables
-from sampler.commands import main
+from sampler.cli import main
 from tests.support.campaigns import example_record
 from tests.support.sampling import files_of, hashed, rows_of, write
 

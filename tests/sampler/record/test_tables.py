@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sampler import tables
-from sampler.commands import main
+from sampler.cli import main
 from sampler.record.columns import escaped
 
 DANGEROUS = [

@@ -8,10 +8,10 @@ import pytest
 from rdkit import Chem
 
 from sampler import Purpose, stream
-from sampler.experiments.size_pilot import drug_like_sizes, pilot, sizes_visited
+from sampler.experiments.size_pilot import drug_like_sizes, pilot
 from sampler.kernels.fragments import FragmentMoves
 from sampler.objects.molecules.measures import describe_molecule
-from sampler.spaces.molecules.graph import canonical_state
+from sampler.spaces.molecules.graph import canonical_state, heavy_atoms
 from sampler.spaces.molecules.law import MoleculeLaw, default_size_log_weights
 from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary
 
@@ -20,6 +20,16 @@ THREE = (0.0, -1.0, -3.0)
 
 def log_p0(law, smiles):
     return law.log_p0(Chem.MolFromSmiles(smiles))
+
+
+def sizes_visited(kernel, rng, steps, start):
+    """Yield the number of heavy atoms after each step of a chain without judges, which accepts with min(1, r0)."""
+    state, size = start, heavy_atoms(start)
+    for _ in range(steps):
+        proposal = kernel.propose(rng, state)
+        if proposal.state != state and rng.random() < math.exp(min(0.0, proposal.log_r0)):
+            state, size = proposal.state, heavy_atoms(proposal.state)
+        yield size
 
 
 def test_sizes_have_their_weight_and_no_other_does():

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sampler import tables
-from sampler.commands import main
+from sampler.cli import main
 from tests.support.campaigns import archive
 from tests.support.campaigns import spreadsheet as table
 from tests.support.sampling import make_record
@@ -80,13 +80,13 @@ def test_bad_arguments_are_told_apart(arguments, message, capsys):
 def test_synthetic_writes_tables_and_figures(tmp_path):
     out = tmp_path / "new" / "folder"
     command = [sys.executable, "-W", "error", "-m", "sampler", "synthetic", "--out", str(out), "--seed", "3"]
-    root = Path(__file__).parents[3]
+    root = Path(__file__).parents[2]
     done = subprocess.run(command, cwd=root, env=os.environ, capture_output=True, text=True, check=True)
     assert {path.name for path in out.iterdir()} == {
-        "tv.csv", "distributions.csv", "tv.png", "tv.pdf", "distributions.png", "distributions.pdf"
+        "tv.csv", "distributions.csv", "tv.png", "tv.svg", "distributions.png", "distributions.svg"
     }  # fmt: skip
     for path in out.iterdir():
-        assert path.read_bytes().startswith({".png": b"\x89PNG", ".pdf": b"%PDF", ".csv": b""}[path.suffix])
+        assert path.read_bytes().startswith({".png": b"\x89PNG", ".svg": b"<?xml", ".csv": b""}[path.suffix])
     rows = list(csv.DictReader(io.StringIO((out / "tv.csv").read_text())))
     assert len(rows) == 7 * 300
     assert done.stdout.count("TV after 150,000 steps") == 7

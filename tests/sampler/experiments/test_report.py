@@ -8,7 +8,8 @@ from PIL import Image
 from scipy.special import expit
 
 from sampler import ExperimentInput, ExperimentOptions, outputs, shown_steps
-from sampler.commands import main
+from sampler.cli import main
+from sampler.experiments.metrics import over_runs
 from tests.support.campaigns import begin_run, write_record, write_scores, write_votes
 from tests.support.sampling import rows_in_file
 
@@ -85,6 +86,30 @@ def test_a_tournament_of_molecules_gets_a_column_with_intervals_over_chains(tmp_
     strength = rows["pref", "bt_follow-up"]
     assert 0 < float(strength["ours"]) < 1.5
     assert float(strength["low"]) < float(strength["ours"]) < float(strength["high"])
+
+
+@pytest.mark.parametrize(
+    ("scale", "model", "is_beside"),
+    [("paper", "Llama-3.1-8B-Instruct", True), ("paper", "tiny", False), ("laptop", "Llama-3.1-8B-Instruct", False)],
+)
+def test_the_paper_s_numbers_stand_beside_runs_of_its_size_and_models_only(scale, model, is_beside, tmp_path):
+    models = dict.fromkeys(("writer", "judge", "evaluator"), f"mine: {model}")
+    begin_run(tmp_path, ExperimentOptions.of("stories", scale), models=models)
+    assert main(["report", str(tmp_path)]) == 0
+    rows = {(row["method"], row["column"]): row for row in rows_in_file(tmp_path / "table.csv")}
+    assert rows["pref-sep", "gothic"]["paper"] == ("0.797" if is_beside else "")
+    for name in ("table.md", "table.tex"):
+        first = (tmp_path / name).read_text(encoding="utf-8").splitlines()[0]
+        assert ("6 of 300 steps" if scale == "laptop" else "300 of 300 steps") in first
+        assert f"judge mine: {model}" in first
+        assert ("stands in for Llama-3.1-8B-Instruct" in first) == (model == "tiny")
+
+
+def test_two_runs_have_an_error_and_no_interval_and_three_one_that_is_possible():
+    assert over_runs([0.2, 0.8]).spread == pytest.approx(0.3)
+    assert over_runs([0.2, 0.8]).low is None
+    three = over_runs([0.1, 0.5, 0.9], 0.0, 1.0)
+    assert (three.low, three.high) == (0.0, 1.0)
 
 
 def test_a_tournament_without_a_fit_is_told_in_the_table(tmp_path):

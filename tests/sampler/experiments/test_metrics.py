@@ -7,9 +7,7 @@ from rdkit.Chem import QED
 from sacrebleu import sentence_bleu, sentence_chrf, sentence_ter
 
 from sampler import ExperimentInput, ExperimentOptions
-from sampler.commands.report.metrics import MEASURES
-from sampler.commands.report.metrics.translation import corpus_scores
-from sampler.commands.report.strengths import strength_cells
+from sampler.experiments.metrics import MEASURES, corpus_scores, strength_cells
 from sampler.experiments.outputs import OutputError
 from tests.support.campaigns import begin_run, write_record, write_scores
 
