@@ -11,6 +11,7 @@ Filters are part of the target: a molecule that fails one has probability 0, and
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
@@ -22,6 +23,10 @@ from rdkit.Chem import FilterCatalog
 MAX_HEAVY_ATOMS = 40
 AlertName = Literal["PAINS", "BRENK", "NIH", "ZINC"]
 _SIZES_FILE = "size_weights.tsv"
+_MOST_CORE_ATOMS = 30
+# An element alone or in brackets, a bond, a branch, or the digits that close a ring.
+_CORE = re.compile(r"(?:\[(?:[A-Z][a-z]?|[bcnops]|as|se|#\d{1,3})\]|Cl|Br|[BCNOPSFI]|[bcnops]|[-=#:~()]|\d|%\d\d)+")
+_IN_BRACKETS = re.compile(r"\[([A-Z][a-z]?)\]")
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,7 @@ class MoleculeLaw:
         elements: symbols of the elements allowed; None allows all.
         ring_sizes: sizes allowed of the smallest rings (SSSR); None allows all.
         alerts: RDKit filter catalogs of which no entry may match.
+        core: SMARTS that must match; empty for none.
 
     Raises:
         ValueError: no size has weight, one is NaN or plus infinity, or an element or a catalog is unknown.
@@ -43,6 +49,7 @@ class MoleculeLaw:
     elements: frozenset[str] | None = None
     ring_sizes: frozenset[int] | None = None
     alerts: tuple[AlertName, ...] = ()
+    core: str = ""
 
     def __post_init__(self) -> None:
         weights = self.size_log_weights
@@ -50,8 +57,7 @@ class MoleculeLaw:
             raise ValueError("size_log_weights must be numbers below infinity")
         if not any(math.isfinite(weight) for weight in weights):
             raise ValueError("size_log_weights must give at least one size a finite weight")
-        table = Chem.GetPeriodicTable()
-        known = {table.GetElementSymbol(number) for number in range(1, 119)}
+        known = _elements()
         if self.elements is not None and not self.elements <= known:
             raise ValueError(f"elements must be symbols of elements, not {sorted(self.elements - known)}")
         unknown = [name for name in self.alerts if name not in FilterCatalog.FilterCatalogParams.FilterCatalogs.names]
@@ -66,7 +72,7 @@ class MoleculeLaw:
     @property
     def is_by_size(self) -> bool:
         """True where p0 looks at nothing but the size: there is no filter."""
-        return self.elements is None and self.ring_sizes is None and not self.alerts
+        return self.elements is None and self.ring_sizes is None and not self.alerts and not self.core
 
     def log_p0(self, molecule: Chem.Mol) -> float:
         """Return log p0 of a sanitised molecule without explicit hydrogens, up to a constant; -inf outside."""
@@ -82,11 +88,42 @@ class MoleculeLaw:
             rings = molecule.GetRingInfo().AtomRings()
             if any(len(ring) not in self.ring_sizes for ring in rings):
                 return False
+        if self._core is not None and not molecule.HasSubstructMatch(self._core):
+            return False
         return self._catalog is None or not self._catalog.HasMatch(molecule)
+
+    @cached_property
+    def _core(self) -> Chem.Mol | None:
+        return Chem.MolFromSmarts(self.core) if self.core else None
 
     @cached_property
     def _catalog(self) -> FilterCatalog.FilterCatalog | None:
         return alert_catalog(*self.alerts) if self.alerts else None
+
+
+def _elements() -> set[str]:
+    table = Chem.GetPeriodicTable()
+    return {table.GetElementSymbol(number) for number in range(1, 119)}
+
+
+def core_problem(core: str) -> str:
+    """Return why a pattern cannot be a core; empty where it can.
+
+    A core is kept or cut off as a whole, so that what the moves reach stays connected: it names atoms and bonds and
+    nothing that a move elsewhere in the molecule could change, such as how many neighbours or hydrogens an atom has.
+    """
+    if not _CORE.fullmatch(core) or not set(_IN_BRACKETS.findall(core)) <= _elements() - {"H"}:
+        return (
+            "must be a SMARTS of elements, aromatic elements, bonds, branches and ring closures, like c1ccccc1C(=O)N. "
+            "It may not have dots, degrees, hydrogens, charges, ring counts, alternatives, negation or recursion"
+        )
+    # RDKit's types do not say that it returns None for what it cannot read.
+    pattern: Chem.Mol | None = Chem.MolFromSmarts(core)
+    if not pattern:
+        return f"“{core[:60]}” cannot be read as SMARTS"
+    if pattern.GetNumAtoms() > _MOST_CORE_ATOMS:
+        return f"must have at most {_MOST_CORE_ATOMS} atoms, not {pattern.GetNumAtoms()}"
+    return ""
 
 
 def alert_catalog(*names: str) -> FilterCatalog.FilterCatalog:

@@ -13,7 +13,7 @@ from rdkit import Chem
 
 from sampler.declared import Declared, ui
 from sampler.spaces.molecules.graph import canonical_state, read_molecule
-from sampler.spaces.molecules.law import AlertName, MoleculeLaw, default_size_log_weights
+from sampler.spaces.molecules.law import AlertName, MoleculeLaw, core_problem, default_size_log_weights
 from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary
 
 START = "CC"
@@ -79,7 +79,7 @@ class MoleculesConfig(Declared):
     Args:
         size_log_weights: log-weight in p0 of 1, 2, ... heavy atoms, null for a size that is forbidden; null instead
             of the list for the package's own (1 to 40 heavy atoms).
-        elements, ring_sizes, alerts: filters of p0, as in `MoleculeLaw`.
+        elements, ring_sizes, alerts, core: filters of p0, as in `MoleculeLaw`.
         vocabulary: "default" for the package's own arms, or SMILES with one dummy `*` each; an arm listed twice is
             drawn twice as often.
         start: SMILES of the molecule that every chain starts at; made canonical. It has no stereochemistry.
@@ -87,7 +87,10 @@ class MoleculesConfig(Declared):
 
     model_config = ConfigDict(
         title="Molecules built from fragments",
-        json_schema_extra=ui(help="Molecules that grow and shrink from a start. Nothing to prepare."),
+        json_schema_extra=ui(
+            help="Molecules that grow and shrink from a start. Nothing to prepare. The chains sample from those that "
+            "the moves reach from the start."
+        ),
     )
 
     objects: ClassVar[str] = "molecules"
@@ -115,6 +118,14 @@ class MoleculesConfig(Declared):
         description="Part of p0: such molecules have probability 0.",
         json_schema_extra=ui(fold=_DETAILS, labels={"BRENK": "Brenk"}),
     )
+    core: str = Field(
+        default="",
+        max_length=300,
+        title="Core that stays (SMARTS)",
+        description="Every molecule must contain it, and so must the start molecule; p0 is 0 for all others. Name "
+        "elements, bonds and aromatic atoms only, for example c1ccccc1S(=O)(=O)N.",
+        json_schema_extra=ui(fold=_DETAILS),
+    )
     vocabulary: Literal["default"] | tuple[str, ...] = Field(
         default="default",
         title="Your own fragments",
@@ -127,7 +138,7 @@ class MoleculesConfig(Declared):
     @property
     def law(self) -> MoleculeLaw:
         """p0."""
-        return _law(self.size_log_weights, self.elements, self.ring_sizes, self.alerts)
+        return _law(self.size_log_weights, self.elements, self.ring_sizes, self.alerts, self.core)
 
     def build(self) -> GeneratedMolecules:
         """Return the space; equal configs get the same one, so that no vocabulary is read twice."""
@@ -144,6 +155,14 @@ class MoleculesConfig(Declared):
     def _elements_are_known(cls, elements: tuple[str, ...] | None) -> tuple[str, ...] | None:
         _law(None, elements, None, ())
         return elements
+
+    @field_validator("core")
+    @classmethod
+    def _core_is_one(cls, core: str) -> str:
+        core = core.strip()
+        if core and (problem := core_problem(core)):
+            raise ValueError(problem)
+        return core
 
     # Before the union is tried, so that a bad arm is not also reported as not being the word "default".
     @field_validator("vocabulary", mode="before")
@@ -168,7 +187,7 @@ class MoleculesConfig(Declared):
             raise ValueError(f"start: {error}") from error
         if _has_stereochemistry(start):
             raise ValueError(f"start has stereochemistry, which generated molecules do not have; use “{state}”")
-        filters = ("size_log_weights", "elements", "ring_sizes", "alerts")
+        filters = ("size_log_weights", "elements", "ring_sizes", "alerts", "core")
         # A filter that is refused is reported itself; the start cannot be tried on it.
         if all(name in info.data for name in filters):
             _check_state("start", state, _law(*(info.data[name] for name in filters)))
@@ -188,7 +207,7 @@ def _check_state(name: str, smiles: str, law: MoleculeLaw) -> None:
         raise ValueError(f"{name} must be a canonical SMILES without stereochemistry, and “{smiles[:60]}” is not")
     if law.log_p0(read_molecule(smiles).molecule) == -math.inf:
         raise ValueError(
-            f"{name} must be a molecule that p0 allows (size, elements, rings, alerts), and “{smiles[:60]}” is not"
+            f"{name} must be a molecule that p0 allows (size, elements, rings, alerts, core); “{smiles[:60]}” is not"
         )
 
 
@@ -197,6 +216,7 @@ def _law(
     elements: tuple[str, ...] | None,
     ring_sizes: tuple[int, ...] | None,
     alerts: tuple[AlertName, ...],
+    core: str = "",
 ) -> MoleculeLaw:
     return MoleculeLaw(
         default_size_log_weights()
@@ -205,6 +225,7 @@ def _law(
         None if elements is None else frozenset(elements),
         None if ring_sizes is None else frozenset(ring_sizes),
         alerts,
+        core,
     )
 
 
