@@ -13,7 +13,7 @@ from django.template import Context, Template
 from django.test import TransactionTestCase
 from django.test.utils import instrumented_test_render
 
-from prefmh_web.endpoints import gates
+from prefmh_web.endpoints import limits
 from tests.support import campaigns, servers
 from tests.support.campaigns import LiveServer, make_campaign, wait_until_idle, worker_in_this_process
 from tests.support.installations import (
@@ -197,7 +197,7 @@ def widgets_render_as_in_use(django_test_environment) -> None:
 @pytest.fixture(autouse=True)
 def nothing_known_of_servers() -> None:
     """Another test's server may have had the same address and the same key."""
-    gates.forget()
+    limits.forget()
 
 
 @pytest.fixture(autouse=True)

@@ -68,7 +68,7 @@ class StartedCampaign:
 
     @cached_property
     def backend(self) -> str:
-        """Where the proposals come from: a name of `proposals/backends`."""
+        """Where the proposals come from: as `backend_of_space` names it."""
         return backend_of_space(self.config.space)
 
     @cached_property
@@ -153,9 +153,9 @@ def _build(campaign: Campaign, length: int | None) -> sampler.Plan[Any]:
     config = campaign.config
     if isinstance(config.space, sampler.ServedTextsConfig):
         # Imported here: it brings an HTTP client, which most campaigns do not need.
-        from prefmh_web.endpoints import writers
+        from prefmh_web.endpoints import writer
 
-        return config.build(model=writers.writer_for(campaign.owner_id, config.space), walk_length=length)
+        return config.build(model=writer.writer_for(campaign.owner_id, config.space), walk_length=length)
     if config.generates:
         return config.build(walk_length=length)
     return config.build(catalog_of(campaign), walk_length=length)

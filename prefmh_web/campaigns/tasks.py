@@ -12,8 +12,8 @@ from prefmh_web.campaigns.engine import openings, transitions, usage
 from prefmh_web.campaigns.lifecycle import deletion, judge_trials, warm_up
 from prefmh_web.campaigns.model_judges import asker, turns
 from prefmh_web.campaigns.models import Campaign, Catalog, JudgeTrial
-from prefmh_web.campaigns.proposals import drawing, measuring, scoring
-from prefmh_web.endpoints import testing
+from prefmh_web.campaigns.proposals import drawing, scoring
+from prefmh_web.endpoints import probe
 
 
 @shared_task
@@ -108,7 +108,7 @@ def score(campaign_id: int) -> None:
 @shared_task
 def measure(campaign_id: int) -> None:
     """Measure objects of a campaign that somebody looks at."""
-    measuring.measure(campaign_id)
+    scoring.measure(campaign_id)
 
 
 @shared_task
@@ -133,7 +133,7 @@ def sweep() -> None:
         dispatch.score(campaign)
     for trying in JudgeTrial.objects.filter(pk__in=judge_trials.waiting()).select_related("campaign"):
         dispatch.judge_trial(trying)
-    testing.look_after()
+    probe.look_after()
     reading = being_read()
     for catalog_id, revision in Catalog.objects.filter(status=Catalog.Status.READING).values_list("pk", "revision"):
         if catalog_id not in reading:

@@ -11,7 +11,7 @@ from django.template.loader import render_to_string
 
 import sampler
 from prefmh_web.campaigns import dispatch
-from prefmh_web.campaigns.model_judges.frozen_judges import prompt_of
+from prefmh_web.campaigns.model_judges.frozen_judges import frozen_prompt
 from prefmh_web.campaigns.models import Campaign, Catalog, Judge, State, Vote
 from prefmh_web.campaigns.monitoring.judging import Costs, Judging, ScorerStanding, costs_of, judging_of, standing_of
 from prefmh_web.campaigns.monitoring.panel import PanelPrice, price_of
@@ -99,7 +99,7 @@ class Board:
         """The models of a started campaign, each with the version of the prompt that it was frozen with, if it was."""
         standing = self.progress.models if self.progress else None
         return [
-            (judge, prompt_version(prompt_of(judge)) if judge.frozen else "")
+            (judge, prompt_version(frozen_prompt(judge)) if judge.frozen else "")
             for judge in (standing.judges if standing else ())
         ]
 

@@ -9,14 +9,13 @@ from django.db.models import Max
 from django.db.models.functions import Length
 
 import sampler
-from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.lifecycle.model_start import wants_own_pairs
 from prefmh_web.campaigns.models import Campaign, ModelUsage
 from prefmh_web.campaigns.monitoring.judging import money
-from prefmh_web.endpoints import testing, truth
+from prefmh_web.endpoints import probe, truth
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.endpoints.picture_tokens import PictureTokens, estimated
-from prefmh_web.endpoints.testing import Most
+from prefmh_web.endpoints.probe import Most
+from prefmh_web.endpoints.servers import Dialect
 
 # Of more votes, the mean takes seconds to compute.
 _LARGEST_BUDGET = 64
@@ -47,7 +46,8 @@ class Estimate:
         wasted: how many of the expected ones bring a vote that no step needs, because all are asked for at once.
         tokens: of a request; None while none has been made.
         test: what Start takes for a test with this campaign's own pairs; None where it makes none.
-        picture: what one picture of a prompt is by the documented rule of the server's kind; None where there is none.
+        picture_tokens: of one picture of a prompt at most, as the documentation of the server's kind says; 0 where
+            there is none, or it does not say.
     """
 
     question: str
@@ -55,7 +55,7 @@ class Estimate:
     most: int
     expected: float | None
     tokens: Tokens | None
-    picture: PictureTokens | None = None
+    picture_tokens: int = 0
     wasted: float | None = None
     is_at_once: bool = False
     seconds: float | None = None
@@ -113,17 +113,17 @@ def _estimates(campaign: Campaign) -> Iterator[Estimate]:
         writer = endpoints[config.space.model]
         # Both texts that a step may lead to are written while it is open, and each takes two requests.
         texts = config.chains_at_most * 2 * config.steps
-        tokens, seconds = _tokens(campaign, ModelUsage.PROPOSALS, writer), _seconds(writer)
+        tokens, seconds = _tokens(campaign, ModelUsage.PROPOSALS, writer), writer.totals.mean_seconds
         yield Estimate("", writer, 2 * texts, None, tokens, seconds=seconds, chains=config.chains_at_most)
     for place, judge in enumerate(config.judges):
         if isinstance(judge.source, sampler.ModelSource) and judge.source.endpoint in endpoints:
             endpoint = endpoints[judge.source.endpoint]
             most = _most_requests(campaign, config, judge)
-            tokens, picture = _tokens(campaign, place, endpoint), _picture(campaign, judge.source, endpoint)
+            tokens, picture = _tokens(campaign, place, endpoint), _picture_tokens(campaign, judge.source, endpoint)
             needed, is_at_once = _expected(config, judge), _is_at_once(config, judge)
             expected = most if is_at_once and not _tells_p(judge) else needed
             wasted = None if not is_at_once or needed is None else most - needed
-            speed = _seconds(endpoint), config.chains_at_most
+            speed = endpoint.totals.mean_seconds, config.chains_at_most
             test = _test(campaign, endpoint)
             yield Estimate(judge.question, endpoint, most, expected, tokens, picture, wasted, is_at_once, *speed, test)
 
@@ -132,7 +132,7 @@ def _test(campaign: Campaign, endpoint: Endpoint) -> Most | None:
     if not campaign.is_draft or not wants_own_pairs(campaign, endpoint):
         return None
     longest = campaign.states.aggregate(longest=Max(Length("content"), default=0))["longest"]
-    found = testing.most(endpoint, truth.MOST_TRUE, longest)
+    found = probe.most(endpoint, truth.MOST_TRUE, longest)
     # What objects take that are still to be made, or are pictures, is not known.
     return found if longest and campaign.object_kind.name in ("texts", "markdown") else Most(found.requests, None)
 
@@ -171,34 +171,17 @@ def _tells_p(judge: sampler.JudgeConfig) -> bool:
 def _tokens(campaign: Campaign, place: int, endpoint: Endpoint) -> Tokens | None:
     if measured := _measured(campaign, place):
         return measured
-    totals = endpoint.totals()
-    if totals["answered"] and totals["tokens_in"] + totals["tokens_out"]:
-        answered = totals["answered"]
+    totals = endpoint.totals
+    if totals.answered and totals.tokens_in + totals.tokens_out:
         seen = "mean of the endpoint’s requests so far, its test included; Start measures this campaign’s"
-        return Tokens(totals["tokens_in"] / answered, totals["tokens_out"] / answered, seen)
+        return Tokens(totals.tokens_in / totals.answered, totals.tokens_out / totals.answered, seen)
     return None
 
 
-def _seconds(endpoint: Endpoint) -> float | None:
-    totals = endpoint.totals()
-    return totals["seconds"] / totals["answered"] if totals["answered"] else None
-
-
-def _picture(campaign: Campaign, source: sampler.ModelSource, endpoint: Endpoint) -> PictureTokens | None:
-    """Return what one of the pictures that a model is shown is about."""
-    sees = Endpoint(can_images=endpoint.can_images or campaign.object_kind.medium == "picture")
-    row = campaign.states.first()
-    if row is None or campaign.object_kind.name in ("texts", "markdown", "audio"):
-        # Objects that are still to be made have no size yet.
-        return None
-    try:
-        shown = objects.exhibit(row, sees, vision=source.vision)
-        size = None if shown.picture is None else sampler.size_of(shown.picture)
-    except (OSError, ValueError):
-        # The page of a campaign shows, whatever has become of a file.
-        return None
-    detail = None if source.vision is None else source.vision.detail
-    return None if size is None else estimated(endpoint.dialect, *size, detail)
+def _picture_tokens(campaign: Campaign, source: sampler.ModelSource, endpoint: Endpoint) -> int:
+    is_drawn = source.vision is not None and source.vision.molecules in ("picture", "both")
+    is_shown = campaign.object_kind.medium == "picture" or is_drawn
+    return Dialect(endpoint.dialect).server.picture_tokens if is_shown else 0
 
 
 def _measured(campaign: Campaign, place: int) -> Tokens | None:

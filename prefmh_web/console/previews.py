@@ -6,7 +6,7 @@ import io
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -15,13 +15,11 @@ from pydantic import ValidationError
 
 import sampler
 from prefmh_web.campaigns import objects
-from prefmh_web.campaigns.model_judges import freezing
-from prefmh_web.campaigns.model_judges.kinds import KINDS
+from prefmh_web.campaigns.model_judges.frozen_judges import prompt_as_of_now, prompt_of, question_of
 from prefmh_web.campaigns.models import Campaign, State
-from prefmh_web.endpoints.client import LABEL_TOKENS
+from prefmh_web.endpoints.client import exact_request
 from prefmh_web.endpoints.errors import EndpointError
-from prefmh_web.endpoints.exact_requests import exact_request
-from prefmh_web.endpoints.judge_calls import compared, confines
+from prefmh_web.endpoints.judge_calls import compared
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Question
 from prefmh_web.objects import OBJECT_KINDS, ObjectKind
@@ -113,7 +111,7 @@ def preview_of(described: Mapping[str, Any] | None, owner: User, campaign: Campa
     problems += model_judges.template_problems(template, fitting) if template else []
     if problems:
         return Preview(problems, known, [])
-    prompt = _prompt(asked, kind, has_context=bool(columns))
+    prompt = prompt_of(asked.judge, asked.rule, kind.name, has_context=bool(columns))
     rows = _rows_of(campaign, kind)
     exhibits = [objects.exhibit_of(kind, row, endpoint, _context(row, columns), prompt) for row in rows]
     exhibits = exhibits or _samples(kind, columns, prompt)
@@ -137,36 +135,21 @@ def _requests(
     orders: tuple[tuple[str, tuple[model_judges.Exhibit, ...]], ...] = (("", (first,)),)
     if not rates:
         orders = ("One object first", (first, second)), ("The other first", (second, first))
-    choices = KINDS["ratings" if rates else "sampled"].choices(asked.rule)
-    source = asked.judge.source.model_dump()
+    source = asked.judge.source
+    assert isinstance(source, sampler.ModelSource)
     found = []
     for order, shown in orders:
-        question = question_about(source, endpoint, prompt.messages(*shown), rates, choices)
         pair = None if rates else compared(asked.judge.question, *shown)
-        found.append(_shown(order, replace(question, compared=pair), endpoint))
+        messages = prompt.messages(*shown)
+        question = question_of(source, asked.rule, endpoint, messages, seed=SAMPLE_SEED, compared=pair)
+        found.append(_shown(order, question, endpoint))
     return found
 
 
-def question_about(
-    source: dict[str, Any], endpoint: Endpoint, messages: model_judges.Messages, rates: bool, choices: tuple[str, ...]
-) -> Question:
-    """Return what a judge of this source asks; see `endpoints/judge_calls.py`, which asks it."""
-    if source["votes"] == "log-probabilities" and not rates:
-        return Question(endpoint.model, messages, log_probabilities=True)
-    return Question(
-        endpoint.model,
-        messages,
-        LABEL_TOKENS,
-        source["temperature"],
-        SAMPLE_SEED,
-        choices if confines(endpoint) else (),
-    )
-
-
 def _shown(order: str, question: Question, endpoint: Endpoint) -> Shown:
-    request = exact_request(endpoint, question)
-    cut = _PICTURE.sub(r"\1\2…", request.text)
-    return Shown(order, [_read(each) for each in question.messages], request.path, cut, len(request.body))
+    path, body = exact_request(endpoint, question)
+    cut = _PICTURE.sub(r"\1\2…", body)
+    return Shown(order, [_read(each) for each in question.messages], path, cut, len(body.encode()))
 
 
 def _read(message: dict[str, Any]) -> tuple[str, str]:
@@ -175,15 +158,6 @@ def _read(message: dict[str, Any]) -> tuple[str, str]:
     if isinstance(content, str):
         return message["role"], content
     return message["role"], "".join(part["text"] if part["type"] == "text" else "[picture]" for part in content)
-
-
-def _prompt(asked: _Asked, kind: ObjectKind, *, has_context: bool) -> model_judges.AnyPrompt:
-    source = asked.judge.source
-    assert isinstance(source, sampler.ModelSource)
-    way = KINDS["ratings" if asked.rule.evidence == "ratings" else source.votes]
-    if source.prompt:
-        return way.own_prompt(source.prompt, asked.judge.question, asked.rule)
-    return way.prompt(kind.name, asked.judge.question, asked.rule, has_context=has_context)
 
 
 def _measures_of(space: sampler.SpaceConfig, kind: ObjectKind) -> tuple[str, ...]:
@@ -221,7 +195,7 @@ def versions_of(campaign: Campaign) -> list[tuple[int, str, str]]:
     """Return of each model of a readable setup its place, its question, and the version of its prompt."""
     config = campaign.config
     return [
-        (place, judge.question, model_judges.prompt_version(freezing.prompt_as_of_now(campaign, config, place)))
+        (place, judge.question, model_judges.prompt_version(prompt_as_of_now(campaign, place)))
         for place, judge in enumerate(config.judges)
         if isinstance(judge.source, sampler.ModelSource)
     ]

@@ -1,22 +1,20 @@
-"""Counting what calls came to: one row an hour for each endpoint, and whatever somebody counts beside that.
+"""Counting what calls came to: for each endpoint, and whatever somebody counts beside that.
 
-record      called for every call: both of what follows
-tally       adds to what is being tallied
-write       adds to the hour
+tally       of some calls, added to what is being tallied
+write       adds to what an endpoint has taken
 tallied     the calls of a block of code together: what a campaign's turn or its proposals took
 """
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
 from django.db.models import F
-from django.utils import timezone
 
+from prefmh_web.endpoints.client import Call
+from prefmh_web.endpoints.loop import held
 from prefmh_web.endpoints.models import Endpoint, Usage
-from prefmh_web.endpoints.outcomes import Call
 
 _tally: ContextVar["Tally | None"] = ContextVar("tally", default=None)
 
@@ -47,72 +45,36 @@ class Tally:
             kept = getattr(self, name)
             setattr(self, name, max(kept, count) if name.startswith("most_") else kept + count)
 
-    def add(self, endpoint: Endpoint, calls: Sequence[Call], unreadable: int) -> None:
-        """Count some calls at the endpoint's prices."""
-        answered = [call for call in calls if call.error is None]
-        self.requests += len(calls)
-        self.failed += len(calls) - len(answered)
-        self.unreadable += unreadable
-        self.seconds += sum(call.seconds for call in answered)
-        for call in calls:
-            self.tokens_in += call.tokens_in
-            self.tokens_out += call.tokens_out
-            self.cost += cost(endpoint, call)
-            self.unpriced += not endpoint.is_priced and call.tokens_in + call.tokens_out > 0
-            self.most_tokens_in = max(self.most_tokens_in, call.tokens_in)
-            self.most_tokens_out = max(self.most_tokens_out, call.tokens_out)
 
-
-@contextmanager
-def tallied() -> Iterator[Tally]:
+def tallied() -> AbstractContextManager[Tally]:
     """Yield a tally of all calls that are made in this block, whoever makes them: kernels call models, too."""
-    kept = Tally()
-    before = _tally.set(kept)
-    try:
-        yield kept
-    finally:
-        _tally.reset(before)
+    return held(_tally, Tally())
 
 
-def record(endpoint: Endpoint, calls: Sequence[Call], unparsable: int = 0) -> None:
-    """Add some calls to the endpoint's usage of this hour, and to the tally that is being kept."""
-    tally(endpoint, calls, unparsable)
-    write(endpoint, calls, unparsable)
-
-
-def tally(endpoint: Endpoint, calls: Sequence[Call], unparsable: int = 0) -> None:
-    """Add some calls to the tally that is being kept, if one is."""
-    if calls and (kept := _tally.get()) is not None:
-        kept.add(endpoint, calls, unparsable)
-
-
-def write(endpoint: Endpoint, calls: Sequence[Call], unparsable: int = 0) -> None:
-    """Add some calls to the endpoint's usage of this hour."""
-    if not calls:
-        return
-    counts: Counter[str] = Counter(_column(call.error) for call in calls)
+def tally(endpoint: Endpoint, calls: Sequence[Call], unreadable: int) -> Tally:
+    """Return the tally of some calls, and add it to the one that is being kept, if one is."""
     answered = [call for call in calls if call.error is None]
-    added = {
-        **counts,
-        "requests": len(calls),
-        "unparsable": unparsable,
-        "tokens_in": sum(call.tokens_in for call in calls),
-        "tokens_out": sum(call.tokens_out for call in calls),
-        "seconds": sum(call.seconds for call in answered),
-        "cost": sum(cost(endpoint, call) for call in calls),
-    }
-    hour = timezone.now().replace(minute=0, second=0, microsecond=0)
-    Usage.objects.get_or_create(endpoint=endpoint, hour=hour)
-    Usage.objects.filter(endpoint=endpoint, hour=hour).update(**{name: F(name) + n for name, n in added.items()})
+    read, wrote = [call.tokens_in for call in calls], [call.tokens_out for call in calls]
+    found = Tally(
+        requests=len(calls),
+        failed=len(calls) - len(answered),
+        unreadable=unreadable,
+        unpriced=0 if endpoint.is_priced else sum(call.tokens_in + call.tokens_out > 0 for call in calls),
+        tokens_in=sum(read),
+        tokens_out=sum(wrote),
+        seconds=sum(call.seconds for call in answered),
+        cost=(sum(read) * (endpoint.input_price or 0.0) + sum(wrote) * (endpoint.output_price or 0.0)) / 1e6,
+        most_tokens_in=max(read, default=0),
+        most_tokens_out=max(wrote, default=0),
+    )
+    if (kept := _tally.get()) is not None:
+        kept.merge(found)
+    return found
 
 
-def cost(endpoint: Endpoint, call: Call) -> float:
-    """Return what a call cost at the endpoint's prices."""
-    return (call.tokens_in * (endpoint.input_price or 0.0) + call.tokens_out * (endpoint.output_price or 0.0)) / 1e6
-
-
-def _column(error: str | None) -> str:
-    if error is None:
-        return "answered"
-    # What was refused before or after it was sent is one count: somebody has to look at it.
-    return error if error in Usage.COUNTS else "refused"
+def write(endpoint: Endpoint, counted: Tally) -> None:
+    """Add a tally to what the endpoint has taken."""
+    if counted.requests:
+        Usage.objects.get_or_create(endpoint=endpoint)
+        added = {name: F(name) + getattr(counted, name) for name in Usage.COUNTS}
+        Usage.objects.filter(endpoint=endpoint).update(**added)

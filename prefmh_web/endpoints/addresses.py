@@ -1,4 +1,4 @@
-"""Which addresses may be called: a campaign must not be a way into the network.
+"""Which addresses may be called, and which key goes where: a campaign must not be a way into the network.
 
 Which hosts and private networks whoever runs the site allows are two settings: ENDPOINT_ALLOWED_HOSTS and
 ENDPOINT_ALLOW_PRIVATE.
@@ -7,12 +7,17 @@ An address is checked three times. When it is saved: its form, and its host agai
 made: every address that the host resolves to, or the host itself where it is an address (for these no resolver is
 asked). And before a request goes over a connection: the address at its other end, so that a name cannot point somewhere
 else a moment later. Redirects are not followed, and proxies named in the environment are not used.
+
+Keys are read from the environment when a request is made, and kept nowhere. A researcher names the variable; which
+variables may be named, and to which hosts each one's value may go, is the site's business (ENDPOINT_KEYS): otherwise an
+endpoint named SECRET_KEY on a server of one's own would read it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ipaddress
+import os
 import re
 import socket
 import ssl
@@ -24,8 +29,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from django.conf import settings
 from yarl import URL
 
-from prefmh_web.endpoints.errors import AddressRefused, Unreachable
-from prefmh_web.endpoints.keys import HEADERS_WITH_KEYS
+from prefmh_web.endpoints.errors import AddressRefused, KeyMissing, Unreachable
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -40,6 +44,10 @@ _IPV6_GIVEN_OUT = ipaddress.ip_network("2000::/3")
 # Public in form only: Azure tells a machine there about itself; protocol assignments; a retired relay of 6to4.
 _NOT_PUBLIC = tuple(map(ipaddress.ip_network, ("168.63.129.16/32", "192.0.0.0/24", "192.88.99.0/24")))
 _SCHEMES = ("http", "https")
+# In which headers the kinds of servers take their keys.
+_HEADERS_WITH_KEYS = ("Authorization", "api-key")
+# What may stand in an HTTP header. A stray line break would end up in an exception's text, with the key around it.
+_SENDABLE_KEY = re.compile(r"[\x21-\x7e]+")
 
 
 def checked_base_url(text: str) -> str:
@@ -201,7 +209,7 @@ def _check_peer(connection: aiohttp.connector.Connection, request: aiohttp.Clien
         raise Unreachable("the connection was cut")
     address = ipaddress.ip_address(str(peer[0]).partition("%")[0])
     check_address(address)
-    holds_key = any(name in request.headers for name in HEADERS_WITH_KEYS)
+    holds_key = any(name in request.headers for name in _HEADERS_WITH_KEYS)
     if holds_key and request.url.scheme == "http" and _is_public(_within(address)):
         raise AddressRefused("a key goes to a public address over https:// only")
 
@@ -210,3 +218,47 @@ def _check_peer(connection: aiohttp.connector.Connection, request: aiohttp.Clien
 def _tls() -> ssl.SSLContext:
     # Reading the certificates of all authorities takes 20 ms: once a process. Not those that the environment names.
     return ssl.create_default_context(cafile=certifi.where())
+
+
+def check_key(variable: str, host: str) -> None:
+    """Check that a variable may be named, may go to this host, and holds a key; an empty name needs none.
+
+    Raises:
+        KeyMissing: it may not, or does not.
+    """
+    if not variable:
+        return
+    hosts = settings.ENDPOINT_KEYS.get(variable)
+    if hosts is None:
+        raise KeyMissing(
+            f"{variable} is not a variable that keys are read from; whoever runs this site can add it to ENDPOINT_KEYS"
+        )
+    if host not in hosts:
+        raise KeyMissing(f"the key in {variable} may not be sent to {host}, only to {', '.join(hosts)}")
+    if not os.environ.get(variable):
+        raise KeyMissing(f"the environment variable {variable} is not set")
+    if not _SENDABLE_KEY.fullmatch(os.environ[variable]):
+        raise KeyMissing(f"the environment variable {variable} holds white space or characters that no key has")
+
+
+def key_header(variable: str, host: str, header: str, prefix: str) -> dict[str, str]:
+    """Return the header that carries the key; nothing where no variable is named. Keep it nowhere.
+
+    Args:
+        variable: of the environment; empty to send no key.
+        host: where the request goes.
+        header, prefix: where the key goes, and what stands before it.
+
+    Raises:
+        KeyMissing: the key may not go there, or there is none.
+    """
+    if not variable:
+        return {}
+    check_key(variable, host)
+    return {header: f"{prefix}{os.environ[variable]}"}
+
+
+def without_key(text: str, variable: str) -> str:
+    """Return a text with the key, should a server repeat it, struck out."""
+    key = os.environ.get(variable, "") if variable else ""
+    return text.replace(key, "[key]") if key else text

@@ -1,7 +1,8 @@
-"""Calling an endpoint: jobs side by side, within its limits, with its circuit and its usage kept (`gates.py`).
+"""Calling an endpoint: jobs side by side, within its limits, with its circuit and its usage kept (`limits.py`).
 
     call        from a coroutine
-    called      from a thread that has the database; what gates have counted is written afterwards
+    asked       questions, from a thread that has the database
+    called      from a thread that has the database; what was counted is written afterwards
 
 Jobs are coroutines and touch no database, so no transaction is open while a network works.
 """
@@ -9,33 +10,31 @@ Jobs are coroutines and touch no database, so no transaction is open while a net
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypeVar
 
-from prefmh_web.endpoints import gates, loop
-from prefmh_web.endpoints.client import Client, Target
+from prefmh_web.endpoints import limits, loop
+from prefmh_web.endpoints.client import Client, Reply
 from prefmh_web.endpoints.errors import AddressRefused, Busy, EndpointError, NeedsAttention, TryLater
-from prefmh_web.endpoints.gates import Gate
+from prefmh_web.endpoints.limits import Gate
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.endpoints.outcomes import Call
+from prefmh_web.endpoints.servers import Question
 
 Result = TypeVar("Result")
 Job = Callable[[Client], Awaitable[Result]]
 
-_is_ahead: ContextVar[bool] = ContextVar("is_ahead", default=False)
+_is_ahead: ContextVar[bool | None] = ContextVar("is_ahead", default=None)
 
 
 @dataclass(frozen=True)
 class Called(Generic[Result]):
-    """What some jobs came to: for each, in order, its result or the error that it ended with; all requests;
-    and how many replies were neither label nor rating."""
+    """What some jobs came to: for each, in order, its result or the error that it ended with."""
 
     outcomes: tuple[Result | EndpointError, ...]
-    requests: tuple[Call, ...] = ()
-    unparsable: int = 0
 
     @property
     def results(self) -> tuple[Result, ...]:
@@ -53,35 +52,13 @@ class Called(Generic[Result]):
         errors = [outcome for outcome in self.outcomes if isinstance(outcome, EndpointError)]
         return tuple(sorted(errors, key=lambda error: not isinstance(error, NeedsAttention)))
 
-    @property
-    def tokens(self) -> tuple[int, int]:
-        """Tokens read and written."""
-        return sum(call.tokens_in for call in self.requests), sum(call.tokens_out for call in self.requests)
 
-
-@contextmanager
-def ahead_of_time() -> Iterator[None]:
+def ahead_of_time() -> AbstractContextManager[bool]:
     """Say that nobody waits for what is called in this block: it leaves room at endpoints for what somebody waits for.
 
     The calls are made by kernels and models, which cannot know that.
     """
-    before = _is_ahead.set(True)
-    try:
-        yield
-    finally:
-        _is_ahead.reset(before)
-
-
-def target_of(endpoint: Endpoint) -> Target:
-    """Return where an endpoint's requests go."""
-    return Target(
-        endpoint.base_url,
-        endpoint.model,
-        endpoint.dialect,
-        endpoint.api_key_variable,
-        float(endpoint.timeout_s),
-        endpoint.thinking_tokens,
-    )
+    return loop.held(_is_ahead, True)
 
 
 def called(asking: Coroutine[Any, Any, Result]) -> Result:
@@ -89,7 +66,16 @@ def called(asking: Coroutine[Any, Any, Result]) -> Result:
     try:
         return loop.run(asking)
     finally:
-        gates.flush()
+        limits.flush()
+
+
+def asked(endpoint: Endpoint, questions: Sequence[Question]) -> Called[Reply]:
+    """Ask an endpoint some questions, from a thread that has the database."""
+
+    def job(question: Question) -> Job[Reply]:
+        return lambda client: client.ask(question)
+
+    return called(call(endpoint, [job(question) for question in questions]))
 
 
 async def call(endpoint: Endpoint, jobs: Sequence[Job[Result]]) -> Called[Result]:
@@ -103,38 +89,28 @@ async def call(endpoint: Endpoint, jobs: Sequence[Job[Result]]) -> Called[Result
     """
     if not jobs:
         return Called(())
-    gate = gates.gate_of(endpoint)
+    gate = limits.gate_of(endpoint)
     try:
         as_usual = gate.circuit.admit(f"the endpoint {endpoint.name}")
     except TryLater as error:
         return Called((error,) * len(jobs))
-    is_ahead = _is_ahead.get()
+    is_ahead = bool(_is_ahead.get())
+    permit = partial(gate.permit, is_ahead=is_ahead) if endpoint.is_limited_a_minute else None
     try:
-        client = Client(target_of(endpoint), _Permits(gate, is_ahead) if endpoint.is_limited_a_minute else None)
-    except AddressRefused as error:
-        gate.turned_away(error, was_usual=as_usual)
-        return Called((error,) * len(jobs))
-    try:
+        client = Client(endpoint, permit)
         outcomes = await _side_by_side(client, gate, jobs, is_ahead=is_ahead, one_by_one=not as_usual)
+    except AddressRefused as error:
+        gate.passed((), 0, error, was_usual=as_usual)
+        return Called((error,) * len(jobs))
     except BaseException:
         # A fault of ours, or it was cancelled: a trial is for the next caller.
-        gate.turned_away(None, was_usual=as_usual)
+        if not as_usual:
+            gate.circuit.release()
         raise
-    found = Called(outcomes, tuple(client.calls), len(client.unparsable_replies))
-    if not found.requests and isinstance(found.failure, Busy):
-        gate.turned_away(None, was_usual=as_usual)
-    else:
-        gate.passed(found.requests, found.unparsable, _what_failed(found), was_usual=as_usual)
+    found = Called(outcomes)
+    failure = _what_failed(found.errors, has_asked=bool(client.calls))
+    gate.passed(client.calls, client.unparsable, failure, was_usual=as_usual)
     return found
-
-
-@dataclass(frozen=True)
-class _Permits:
-    gate: Gate
-    is_ahead: bool
-
-    async def permit(self, tokens: int) -> Callable[[int], None]:
-        return await self.gate.permit(tokens, is_ahead=self.is_ahead)
 
 
 async def _side_by_side(
@@ -157,9 +133,9 @@ async def _side_by_side(
     return tuple(await asyncio.gather(*map(run, jobs)))
 
 
-def _what_failed(found: Called[Result]) -> EndpointError | None:
+def _what_failed(errors: Sequence[EndpointError], *, has_asked: bool) -> EndpointError | None:
     """Return what is held against the server: one failure for all that were asked side by side, of one cause."""
     # That it was asked for no more is not its fault.
-    errors = [outcome for outcome in found.errors if not isinstance(outcome, Busy)]
-    passing = [error for error in errors if isinstance(error, TryLater)]
-    return passing[0] if passing else next(iter(errors), None)
+    held = [error for error in errors if not (has_asked and isinstance(error, Busy))]
+    passing = [error for error in held if isinstance(error, TryLater)]
+    return next(iter(passing or held), None)

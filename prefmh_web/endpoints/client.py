@@ -1,204 +1,169 @@
-"""One request: sent, bounded in time and size, and read, whatever the reply holds, or turned into one kind of error.
+"""One request to a model server: sent, bounded in time, size and memory, and read, or turned into one kind of error.
 
 A client knows no database. It never tries again: when to, is decided by whoever knows what else waits
 (`TryLater.retry_after`). Every request leaves a `Call` in `calls`.
 """
 
+from __future__ import annotations
+
+import asyncio
+import atexit
+import json
+import ssl
 import time
-from collections.abc import Callable, Mapping, Sequence
+import weakref
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
+import aiohttp
 from yarl import URL
 
-from prefmh_web.endpoints import replies, wire
-from prefmh_web.endpoints.addresses import checked_base_url
-from prefmh_web.endpoints.errors import (
-    BadReply,
-    EndpointError,
-    Refused,
-    Unable,
-)
-from prefmh_web.endpoints.identity import Identity
-from prefmh_web.endpoints.keys import key_header, without_key
-from prefmh_web.endpoints.outcomes import Call, Heard, Trial
-from prefmh_web.endpoints.servers import Compared, Dialect, Path, Question, Server, Writing
-from prefmh_web.endpoints.token_estimates import estimated
-from prefmh_web.endpoints.watched import watching
+from prefmh_web.endpoints import replies
+from prefmh_web.endpoints.addresses import CheckedConnector, checked_base_url, key_header, without_key
+from prefmh_web.endpoints.errors import BadReply, EndpointError, Refused, Stopped, TimedOut, Unable, Unreachable
+from prefmh_web.endpoints.loop import held
+from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.replies import Identity
+from prefmh_web.endpoints.servers import Body, Dialect, Question
 
 # Room for a label with its quotation marks and full stop; prose need not be read to its end.
 LABEL_TOKENS = 8
-# Of a reply that a person looks at.
-LONGEST_HEARD = 2_000
+LONGEST_REPLY = 8 * 2**20
+# Of a header line, and of what is handed on at a time.
+_LONGEST_LINE, _PIECE = 16 * 2**10, 64 * 2**10
 _LONGEST_EXCERPT = 200
 # Enough for an excerpt, however much of it is white space.
 _LOOKED_AT = 20_000
+# OpenSSL's numbers of what is wrong with a certificate (X509_verify_cert_error_string).
+_UNKNOWN_AUTHORITY = (
+    "its certificate comes from an authority that is not known here; give the server one of a known authority"
+)
+_OF_CERTIFICATES = {
+    9: "its certificate is not valid yet; look at the clocks of both machines",
+    10: "its certificate has expired; renew it on the server",
+    18: "its certificate is signed by itself, so anybody could have made it; give the server one of a known authority",
+    19: _UNKNOWN_AUTHORITY,
+    20: _UNKNOWN_AUTHORITY,
+    21: "its certificate comes without those that vouch for it; let the server send the whole chain",
+    23: "its certificate was revoked; renew it on the server",
+}
+_OF_ANOTHER_NAME = (62, 64)
+# OpenSSL's words for an answer that is no TLS.
+_PLAIN = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNKNOWN_PROTOCOL", "RECORD_LAYER_FAILURE")
+# What begins whatever a TLS server sends, an alert or a part of the handshake, as aiohttp writes it.
+_TLS_BYTES = (r"\x15\x03", r"\x16\x03")
+_TO_CLOSE_S = 1.0
+_sessions: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, aiohttp.ClientSession] = weakref.WeakKeyDictionary()
 
 Answer = TypeVar("Answer")
+Permit = Callable[[int], Awaitable[Callable[[int], None]]]
+"""Returns once a request of about so many tokens may be sent; what it returns takes their true number."""
 
 
 @dataclass(frozen=True)
-class Target:
-    """Where requests go, and how."""
+class Call:
+    """What one request came to: the kind of error or None, its time, its tokens, and whether it was for a label: those
+    take as long as the server has other work, and others as long as their texts are.
+    """
 
-    base_url: str
-    model: str
-    dialect: str = Dialect.OPENAI
-    api_key_variable: str = ""
-    timeout_s: float = 60.0
-    # How many tokens the model may think before an answer; None where it is not to think.
-    thinking: int | None = None
+    error: type[EndpointError] | None
+    seconds: float
+    tokens_in: int = 0
+    tokens_out: int = 0
+    is_for_label: bool = False
 
 
-class Permits(Protocol):
-    """What each request asks for a permit, where an endpoint has limits a minute."""
+@dataclass(frozen=True)
+class Reply:
+    """What a reply says.
 
-    async def permit(self, tokens: int) -> Callable[[int], None]:
-        """Return once a request of about so many tokens may be sent; what is returned takes their true number.
+    Args:
+        text: of the answer; None where there is none.
+        reasoning: what the model thought, where the server says it. It is no part of the answer.
+        tokens: the most probable first tokens with their log-probabilities at temperature 1, where they were asked for.
+        identity: which model it says that it is from.
+    """
 
-        Raises:
-            Busy: it may not be sent soon.
-        """
-        ...
+    text: str | None
+    reasoning: str
+    tokens: tuple[tuple[str, float], ...]
+    identity: Identity
+    seconds: float
+    tokens_in: int
+    tokens_out: int
+
+
+class Watch:
+    """Sees all requests of a block of code, and can stop them: a test of an endpoint makes its requests far down."""
+
+    def __init__(self) -> None:
+        self.requests, self.is_stopped = 0, False
+
+
+_watch: ContextVar[Watch | None] = ContextVar("watch", default=None)
+
+
+def watched() -> AbstractContextManager[Watch]:
+    """Watch the requests that are made in the block: how many have ended, and whether more may begin."""
+    return held(_watch, Watch())
 
 
 class Client:
-    """Requests to one target, on an event loop.
+    """Requests to one endpoint, on an event loop.
 
     Args:
-        permits: what each request asks for one, where the endpoint has limits a minute.
+        endpoint: need not be stored.
+        permit: what each request waits for, where the endpoint has limits a minute.
 
     Raises:
         AddressRefused: the base URL may not be called.
     """
 
-    def __init__(self, target: Target, permits: Permits | None = None) -> None:
-        self.target, self._permits = target, permits
+    def __init__(self, endpoint: Endpoint, permit: Permit | None = None) -> None:
+        self.endpoint, self._permit = endpoint, permit
         self.calls: list[Call] = []
-        self.unparsable_replies: list[str] = []
-        self._watch = watching()
-        self._server = Dialect(target.dialect).server
-        self._api = checked_base_url(target.base_url)
+        # Replies that were neither label nor rating.
+        self.unparsable = 0
+        self._watch = _watch.get()
+        self.server = Dialect(endpoint.dialect).server
+        self._api = checked_base_url(endpoint.base_url)
         # llama.cpp's own paths, and vLLM's tokeniser, lie beside /v1 and not below it.
         self._root = self._api.removesuffix("/v1")
 
-    async def chat(
-        self,
-        messages: list[dict[str, Any]],
-        *,
-        temperature: float,
-        seed: int,
-        choices: Sequence[str] = (),
-        max_tokens: int = LABEL_TOKENS,
-    ) -> str | None:
-        """Return a reply; confined to `choices` where the server can, which the caller checks all the same.
+    async def ask(self, question: Question) -> Reply:
+        """Return the reply to a question; confined to its choices where the server can, which is checked all the same.
 
         Raises:
-            EndpointError: there is none.
+            EndpointError: there is none, or not the log-probabilities that were asked for.
         """
-        reply, _ = await self.signed_chat(
-            messages, temperature=temperature, seed=seed, choices=choices, max_tokens=max_tokens
-        )
-        return reply
-
-    async def signed_chat(
-        self,
-        messages: list[dict[str, Any]],
-        *,
-        temperature: float,
-        seed: int,
-        choices: Sequence[str] = (),
-        max_tokens: int = LABEL_TOKENS,
-        compared: Compared | None = None,
-    ) -> tuple[str | None, Identity]:
-        """Do as `chat` does, and return as well what the reply says it is from.
-
-        Args:
-            compared: the pair that the messages show, for a program.
-        """
-        target = self.target
-        question = Question(
-            target.model, messages, max_tokens, temperature, seed, choices, thinking=target.thinking, compared=compared
-        )
-        server = self._server.taking(messages)
-        return await self._ask(server, question, lambda reply: server.text(reply, question))
-
-    async def first_token(self, messages: list[dict[str, Any]]) -> list[tuple[str, float]]:
-        """Return the most probable first tokens of a reply with their log-probabilities at temperature 1.
-
-        Asked at temperature 1 and without confinement, where log-probabilities taken before and after the
-        temperature and the confinement are the same.
-
-        Raises:
-            EndpointError: there are none.
-        """
-        return (await self.signed_first_token(messages))[0]
-
-    async def signed_first_token(
-        self, messages: list[dict[str, Any]], *, seed: int = 0
-    ) -> tuple[list[tuple[str, float]], Identity]:
-        """Do as `first_token` does, and return as well what the reply says it is from."""
-        server = self._server.taking(messages)
-        if not server.has_log_probabilities:
-            raise Unable("this kind of server returns no log-probabilities")
-        question = Question(self.target.model, messages, seed=seed, log_probabilities=True)
-        return await self._ask(server, question, lambda reply: server.first_token(reply, question))
-
-    async def heard(self, question: Question) -> Heard:
-        """Return all that a person may want to see of one reply: to a question for one answer, or for first tokens.
-
-        Raises:
-            EndpointError: there is none.
-        """
-        server = self._server.taking(question.messages)
+        server, began = self.server.taking(question.messages), time.monotonic()
         if question.log_probabilities and not server.has_log_probabilities:
             raise Unable("this kind of server returns no log-probabilities")
 
-        began = time.monotonic()
-
-        def read(reply: dict[str, Any]) -> Heard:
-            text = replies.storable(server.text(reply, question) or "")[:LONGEST_HEARD]
-            tokens = server.first_token(reply, question) if question.log_probabilities else []
-            said, thought = self.without_key(text), self.without_key(server.reasoning(reply))
-            return Heard(said, thought, tuple(tokens), time.monotonic() - began, *server.tokens_used(reply))
-
-        return (await self._ask(server, question, read))[0]
-
-    async def reasoned(self, question: Question) -> tuple[tuple[str | None, str], Identity]:
-        """Return the reply to a question beside what the model thought, as `heard` says, and what it is from."""
-        server = self._server.taking(question.messages)
-        return await self._ask(
-            server, question, lambda reply: (server.text(reply, question), self.without_key(server.reasoning(reply)))
-        )
-
-    async def tried(self, question: Question, changes: Mapping[str, Any]) -> Trial:
-        """Return the reply to a question with some fields of its body changed, to see what they do.
-
-        Raises:
-            EndpointError: there is none.
-        """
-        server = self._server
-        return await self._post_to(
-            server.path(self.target.model),
-            server.changed(question, changes),
-            lambda reply: Trial(server.text(reply, question), *server.tokens_used(reply)),
-        )
-
-    @property
-    def writing(self) -> Writing:
-        """How the server goes on from token ids.
-
-        Raises:
-            Unable: it takes or returns none.
-        """
-        kind = Dialect(self.target.dialect)
-        if kind.server.writing is None:
-            raise Unable(
-                f"a server of the kind {kind.label} neither takes nor returns token ids; a text tokenised again "
-                "comes back changed, so it cannot write proposals"
+        def read(reply: Body) -> Reply:
+            text, chat = server.text(reply, question), server.as_chat(reply)
+            return Reply(
+                None if text is None else self.without_key(replies.storable(text)),
+                self.without_key(replies.reasoning(chat)),
+                tuple(server.first_token(reply, question)) if question.log_probabilities else (),
+                self._identity(reply),
+                time.monotonic() - began,
+                *replies.tokens_used(chat),
             )
-        return kind.server.writing
+
+        path, is_for_label = server.path(question.model), question.max_tokens <= LABEL_TOKENS
+        return await self.send(
+            path,
+            server.body(question),
+            read,
+            is_beside=server.is_beside,
+            is_for_label=is_for_label,
+            tokens=server.estimate(question),
+        )
 
     async def complete(
         self, prompt: Sequence[int], *, temperature: float, seed: int, limit: int
@@ -209,124 +174,85 @@ class Client:
             EndpointError: there are none; `Unable` where the server takes or returns no token ids, samples
                 otherwise than it was told to, or has no room for `limit` tokens.
         """
-        writing = self.writing
-        body = writing.body(self.target.model, prompt, limit) | self._server.sampling(temperature, seed)
-        return await self._post_to(writing.path, body, lambda reply: writing.read(reply, prompt, limit, temperature))
+        if (writing := self.server.writing) is None:
+            raise Unable("a server of this kind neither takes nor returns token ids, so it cannot write proposals")
+        body = writing.body(self.endpoint.model, prompt, limit) | self.server.sampling(temperature, seed)
 
-    async def post(self, path: str, body: dict[str, Any], read: Callable[[dict[str, Any]], Answer]) -> Answer:
-        """Send JSON to a path below the base URL, and return what `read` makes of the JSON it answers.
+        def read(reply: Body) -> replies.Continuation:
+            return writing.read(reply, prompt, limit, temperature)
+
+        return await self.send(writing.path, body, read, is_beside=writing.is_beside, tokens=len(prompt) + limit)
+
+    async def get(self, path: str, *, is_beside: bool = False) -> Body:
+        """Return the JSON at a path below the base URL, or beside its /v1; raises as `send` does."""
+        return await self.send(path, None, lambda reply: reply, is_beside=is_beside)
+
+    def without_key(self, text: str) -> str:
+        """Return a text that came from the server with the key, should it repeat it, struck out."""
+        return without_key(text, self.endpoint.api_key_variable)
+
+    def _identity(self, reply: Body) -> Identity:
+        found = self.server.identity(reply)
+        return Identity(self.without_key(found.model), self.without_key(found.system_fingerprint))
+
+    async def send(
+        self,
+        path: str,
+        body: Body | None,
+        read: Callable[[Body], Answer],
+        *,
+        is_beside: bool = False,
+        is_for_label: bool = False,
+        tokens: int = 0,
+    ) -> Answer:
+        """Post JSON to a path below the base URL, or beside its /v1; return what `read` makes of the JSON it answers.
+
+        Args:
+            body: None to get what is there.
+            tokens: about how many it may read and write.
 
         Raises:
             EndpointError: there was no answer, or `read` could not take it.
         """
-        return await self._send("POST", self._api + path, read, body)
-
-    async def post_beside(self, path: str, body: dict[str, Any], read: Callable[[dict[str, Any]], Answer]) -> Answer:
-        """Do the same with a path beside /v1."""
-        return await self._send("POST", self._root + path, read, body)
-
-    async def get(self, path: str) -> dict[str, Any]:
-        """Return the JSON at a path below the base URL.
-
-        Raises:
-            EndpointError: there is none.
-        """
-        return await self._send("GET", self._api + path, lambda reply: reply, None)
-
-    async def get_beside(self, path: str) -> dict[str, Any]:
-        """Return the JSON at a path beside /v1.
-
-        Raises:
-            EndpointError: there is none.
-        """
-        return await self._send("GET", self._root + path, lambda reply: reply, None)
-
-    def without_key(self, text: str) -> str:
-        """Return a text that came from the server with the key, should it repeat it, struck out."""
-        return without_key(text, self.target.api_key_variable)
-
-    def _signature(self, reply: dict[str, Any]) -> Identity:
-        found = self._server.identity(reply)
-        return Identity(self.without_key(found.model), self.without_key(found.system_fingerprint))
-
-    async def _ask(
-        self, server: Server, question: Question, read: Callable[[dict[str, Any]], Answer]
-    ) -> tuple[Answer, Identity]:
-        path, body = server.path(self.target.model), server.body(question)
-        is_for_label = question.max_tokens <= LABEL_TOKENS
-        return await self._post_to(
-            path, body, lambda reply: (read(reply), self._signature(reply)), is_for_label=is_for_label
-        )
-
-    async def _post_to(
-        self,
-        path: Path,
-        body: dict[str, Any],
-        read: Callable[[dict[str, Any]], Answer],
-        *,
-        is_for_label: bool = False,
-    ) -> Answer:
-        base = self._root if path.is_beside else self._api
-        return await self._send("POST", base + path.text, read, body, is_for_label=is_for_label)
-
-    async def _send(
-        self,
-        method: str,
-        url: str,
-        read: Callable[[dict[str, Any]], Answer],
-        body: dict[str, Any] | None,
-        *,
-        is_for_label: bool = False,
-    ) -> Answer:
-        if self._watch is not None:
-            self._watch.admit()
-        settle = None if self._permits is None else await self._permits.permit(estimated(body))
-        began = time.monotonic()
-        tokens = 0, 0
+        if self._watch is not None and self._watch.is_stopped:
+            raise Stopped("it was stopped")
+        settle = None if self._permit is None else await self._permit(tokens)
+        began, used, failure = time.monotonic(), (0, 0), None
         try:
-            reply = await self._exchange(method, url, body)
+            reply = await self._exchange((self._root if is_beside else self._api) + path, body)
             # What a reply that cannot be read has cost counts, too.
-            tokens = self._server.tokens_used(reply)
+            used = replies.tokens_used(self.server.as_chat(reply))
             answer = read(reply)
         except EndpointError as error:
-            self._note(Call(error.kind, time.monotonic() - began, *tokens, is_for_label=is_for_label))
             # A reader's words may quote what the server sent.
             error.reason = self.without_key(error.reason)
             error.args = (error.reason,)
-            raise
-        self._note(Call(None, time.monotonic() - began, *tokens, is_for_label=is_for_label))
-        if settle is not None and any(tokens):
-            settle(sum(tokens))
+            failure = error
+        kind = None if failure is None else type(failure)
+        self.calls.append(Call(kind, time.monotonic() - began, *used, is_for_label=is_for_label))
+        if self._watch is not None:
+            self._watch.requests += 1
+        if failure is not None:
+            raise failure
+        if settle is not None and any(used):
+            settle(sum(used))
         return answer
 
-    def _note(self, call: Call) -> None:
-        self.calls.append(call)
-        if self._watch is not None:
-            self._watch.note()
-
-    async def _exchange(self, method: str, url: str, body: dict[str, Any] | None) -> dict[str, Any]:
-        server, host = self._server, URL(url).host or ""
-        key = key_header(self.target.api_key_variable, host, server.key_header, server.key_prefix)
-        answer = await wire.exchange(method, url, body, key, self.target.timeout_s)
-        if not HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
-            raise self._error_of(answer)
-        if answer.why_unread:
-            raise BadReply(answer.why_unread)
+    async def _exchange(self, url: str, body: Body | None) -> Body:
+        server, host, variable = self.server, URL(url).host or "", self.endpoint.api_key_variable
+        key = key_header(variable, host, server.key_header, server.key_prefix)
+        status, headers, content = await exchange(url, body, key, float(self.endpoint.timeout_s))
         try:
-            reply = replies.parsed(answer.content)
+            reply = replies.parsed(content)
         except ValueError:
-            raise BadReply(f"the reply is not JSON: {self._excerpt(answer.content)}") from None
+            reply = None
+        if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
+            raise Refused("the server answered with a redirect, which is not followed; give its final address")
+        if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
+            raise replies.failure(status, headers, reply, self._excerpt(content))
         if not isinstance(reply, dict):
-            raise BadReply("the reply is not a JSON object")
+            raise BadReply(f"the reply is not a JSON object: {self._excerpt(content)}")
         return reply
-
-    def _error_of(self, answer: wire.Answer) -> EndpointError:
-        words = self._excerpt(answer.content)
-        if answer.why_unread:
-            words = "what it says is compressed, and cannot be read"
-        if HTTPStatus.MULTIPLE_CHOICES <= answer.status < HTTPStatus.BAD_REQUEST:
-            return Refused("the server answered with a redirect, which is not followed; give its final address")
-        return self._server.failure(answer.status, answer.headers, _parsed_or_none(answer.content), words)
 
     def _excerpt(self, content: bytes) -> str:
         # Struck out before it is cut, or half a key could stay.
@@ -335,8 +261,132 @@ class Client:
         return repr(words if len(words) <= _LONGEST_EXCERPT else words[:_LONGEST_EXCERPT] + "…")
 
 
-def _parsed_or_none(content: bytes) -> Any:
+HttpAnswer = tuple[int, Mapping[str, str], bytes]
+"""Status, headers by their names in small letters, content; of an error, that is empty where it could not be read."""
+
+
+def exact_request(endpoint: Endpoint, question: Question) -> tuple[str, str]:
+    """Return a question as it would go over the wire, for people to look at: its path, and its body as text.
+
+    Nothing is sent, and no key is read.
+
+    Raises:
+        Unable: a server of this kind cannot be asked so.
+    """
+    server = Dialect(endpoint.dialect).server.taking(question.messages)
+    return server.path(endpoint.model), _written(server.body(question))
+
+
+def _written(body: Mapping[str, Any]) -> str:
+    return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+async def exchange(
+    url: str, body: Mapping[str, Any] | None, headers: Mapping[str, str], timeout_s: float
+) -> HttpAnswer:
+    """Send a request and return what comes back, whatever its status.
+
+    Args:
+        timeout_s: from the look-up of the name to the last byte.
+
+    Raises:
+        EndpointError: no whole answer came.
+    """
+    # As it is: a few bytes can unpack to gigabytes. What comes packed all the same is unpacked piece by piece.
+    sent = {"User-Agent": "prefmh", "Accept-Encoding": "identity", **headers}
+    if body is not None:
+        sent["Content-Type"] = "application/json"
+    method, content = ("GET", None) if body is None else ("POST", _written(body).encode())
+    has_begun = False
     try:
-        return replies.parsed(content)
-    except ValueError:
-        return None
+        async with asyncio.timeout(timeout_s):
+            request = _session().request(method, url, data=content, headers=sent, allow_redirects=False)
+            async with request as response:
+                has_begun = True
+                return await _read(response)
+    except TimeoutError:
+        words = "the reply did not end in time, within" if has_begun else "no reply within"
+        raise TimedOut(f"{words} {timeout_s:g} s") from None
+    except (aiohttp.ClientError, OSError) as error:
+        raise _in_words(error, url, has_begun=has_begun) from None
+
+
+def _session() -> aiohttp.ClientSession:
+    """Return the session of this event loop, which keeps connections and nothing else."""
+    loop = asyncio.get_running_loop()
+    if (found := _sessions.get(loop)) is None:
+        found = _sessions[loop] = aiohttp.ClientSession(
+            connector=CheckedConnector(),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            trust_env=False,
+            timeout=aiohttp.ClientTimeout(total=None),
+            max_line_size=_LONGEST_LINE,
+            max_field_size=_LONGEST_LINE,
+        )
+        atexit.register(_close, loop, found)
+    return found
+
+
+def _close(loop: asyncio.AbstractEventLoop, session: aiohttp.ClientSession) -> None:
+    if loop.is_running():
+        asyncio.run_coroutine_threadsafe(session.close(), loop).result(_TO_CLOSE_S)
+
+
+async def _read(response: aiohttp.ClientResponse) -> HttpAnswer:
+    """Return an answer of a bounded length.
+
+    Raises:
+        BadReply: it is too long, or is not packed as it says.
+    """
+    content, headers = bytearray(), {name.lower(): value for name, value in response.headers.items()}
+    wrong = ""
+    try:
+        async for piece in response.content.iter_chunked(_PIECE):
+            content += piece
+            if len(content) > LONGEST_REPLY:
+                wrong = f"the reply is longer than {LONGEST_REPLY // 2**20} MiB"
+                break
+    except aiohttp.ClientPayloadError as error:
+        if not isinstance(error.__cause__, aiohttp.http_exceptions.ContentEncodingError):
+            raise
+        wrong = "the reply is not compressed as it says"
+    if not wrong:
+        return response.status, headers, bytes(content)
+    response.close()
+    if response.status < HTTPStatus.BAD_REQUEST:
+        raise BadReply(wrong)
+    return response.status, headers, b""
+
+
+def _in_words(error: Exception, url: str, *, has_begun: bool) -> EndpointError:
+    """Return what went wrong with a connection, so that it can be mended."""
+    if isinstance(error, aiohttp.ClientConnectorError | ssl.SSLError):
+        cause = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error
+        why = (getattr(cause, "strerror", None) or str(cause) or "no connection").lower()
+        if isinstance(cause, ssl.SSLError):
+            why = _of_tls(cause, URL(url).host or "")
+        return Unreachable(f"the server cannot be reached: {why}")
+    if isinstance(error, aiohttp.ClientResponseError):
+        return _of_rules(error.message)
+    if not has_begun and not url.startswith("https:"):
+        # What many servers do when they are spoken to in plain HTTP on the port of https://.
+        return Unreachable("the connection was cut before any reply; should the address begin with https://?")
+    return Unreachable("the connection was cut")
+
+
+def _of_tls(cause: ssl.SSLError, host: str) -> str:
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        if cause.verify_code in _OF_ANOTHER_NAME:
+            return f"its certificate is not for {host}; use the name that the certificate is for in the address"
+        return _OF_CERTIFICATES.get(cause.verify_code, f"its certificate does not pass: {cause.verify_message}")
+    if cause.reason in _PLAIN:
+        return "it does not speak TLS on that port; begin the address with http://, or give the port of https://"
+    return f"the TLS handshake failed: {(cause.reason or 'unknown').lower().replace('_', ' ')}"
+
+
+def _of_rules(message: str) -> EndpointError:
+    if any(each in message for each in _TLS_BYTES):
+        return BadReply("the server speaks TLS on that port: begin the address with https://")
+    if "Expected HTTP/" in message or "status line" in message:
+        return BadReply("the server does not speak HTTP on that port")
+    return BadReply("the reply breaks the rules of HTTP, or its header is too long")

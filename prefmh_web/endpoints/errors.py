@@ -3,20 +3,16 @@
     TryLater            nothing is wrong with what was asked: ask the same again, in `retry_after` seconds
         Unreachable, TimedOut, RateLimited, ServerError, BadReply, CircuitOpen, Busy, Stopped
     NeedsAttention      asking again changes nothing until somebody changes something: suspend, and show the reason
-        Unparsable, Refused, Unable, NotTold, NoDistribution, KeyMissing, AddressRefused, identity.Changed
+        Unparsable, Refused, Unable, NotTold, NoDistribution, KeyMissing, AddressRefused, replies.Changed
 
 No message holds a key or what was asked.
 """
-
-from typing import ClassVar
 
 _LONGEST_REASON = 500
 
 
 class EndpointError(Exception):
     """A call that gave no answer. Its text is for the researcher; it can be shown and stored whatever a server sent."""
-
-    kind: ClassVar[str] = "error"
 
     def __init__(self, reason: str) -> None:
         reason = _printable(reason)
@@ -48,67 +44,45 @@ class NeedsAttention(EndpointError):  # noqa: N818 - named by what to do
 class Unreachable(TryLater):
     """No connection, or a connection that was cut."""
 
-    kind = "unreachable"
-
 
 class TimedOut(TryLater):
     """No whole reply in time."""
-
-    kind = "timed_out"
 
 
 class RateLimited(TryLater):
     """429; `retry_after` is the server's, where it gave one."""
 
-    kind = "rate_limited"
-
 
 class ServerError(TryLater):
     """5xx."""
-
-    kind = "server_error"
 
 
 class BadReply(TryLater):
     """A reply that is not what the protocol says: no JSON, a field missing, too long."""
 
-    kind = "bad_reply"
-
 
 class CircuitOpen(TryLater):
     """Not asked: the endpoint failed lately, and rests."""
-
-    kind = "circuit_open"
 
 
 class Busy(TryLater):
     """Not asked: as many requests are under way as the endpoint may have at a time."""
 
-    kind = "busy"
-
 
 class Stopped(TryLater):
-    """Not asked: somebody wants no more requests of this kind now (`watched.py`)."""
-
-    kind = "stopped"
+    """Not asked: somebody wants no more requests of this kind now (`client.Watch`)."""
 
 
 class Unparsable(NeedsAttention):
     """The model does not answer with a label or a rating, however often it is asked."""
 
-    kind = "unparsable"
-
 
 class Refused(NeedsAttention):
     """The server refuses the request itself: 4xx, or a redirect."""
 
-    kind = "refused"
-
 
 class Unable(NeedsAttention):
     """The server, or the model, cannot do what is asked of it."""
-
-    kind = "unable"
 
 
 class NotTold(Unable):
@@ -127,13 +101,9 @@ class NoDistribution(Unable):
 class KeyMissing(NeedsAttention):
     """The environment has no usable key under that name, or it may not be sent there."""
 
-    kind = "key_missing"
-
 
 class AddressRefused(NeedsAttention):
     """The address may not be called."""
-
-    kind = "address_refused"
 
 
 def by_status(status: int, reason: str, wait: float | None = None) -> EndpointError:

@@ -2,6 +2,7 @@
 
     votes_by_sampling            one request a vote, each with its own seed, at the judge's temperature
     votes_by_log_probabilities   one request for each presentation, and the votes drawn from p with the caller's numbers
+    votes_by_either              the same; sampled under presentations whose p the server does not tell
     ratings                      one request a rating
     detection                    one request, at temperature 0: is something there
 
@@ -18,17 +19,18 @@ so whether it counts cannot depend on its answer, and nothing more is asked.
 """
 
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
 
-from prefmh_web.endpoints.calls import Called, call
-from prefmh_web.endpoints.client import LABEL_TOKENS, Client
+from prefmh_web.endpoints.calls import Called, Job, call
+from prefmh_web.endpoints.client import LABEL_TOKENS, Client, Reply
 from prefmh_web.endpoints.errors import EndpointError, NoDistribution, NotTold, Unable, Unparsable
-from prefmh_web.endpoints.identity import Admitted, Identity
 from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.replies import Admitted, Identity
 from prefmh_web.endpoints.servers import Compared, Dialect, Question
 from sampler import judges
 
@@ -40,14 +42,6 @@ _LARGEST_SEED = 2**31
 _FIRST_TOKEN_SEEDS = (0, 104_729)
 
 Answer = TypeVar("Answer")
-
-
-class _Anybody(Admitted):
-    def check(self, identity: Identity | None = None) -> None:
-        """Admit every reply."""
-
-
-_ANYBODY = _Anybody()
 
 
 @dataclass(frozen=True)
@@ -107,8 +101,8 @@ class ModelVote:
         for_proposal: what it says.
         asks: how many replies it took; 1 unless some were unparsable; 0 if it was drawn from p.
         preference: the probability p of a vote for the proposal that it was drawn from; None if it was sampled.
-        seconds: from the first ask to the answer; None if it was drawn from p.
         identity: what the reply said it is from; None if p was known before.
+        seconds: from the first ask to the answer; None if it was drawn from p.
         reason: what the model thought, where the server says it and it is kept; never read as the answer.
     """
 
@@ -117,8 +111,8 @@ class ModelVote:
     for_proposal: bool
     asks: int
     preference: float | None = None
-    seconds: float | None = None
     identity: Identity | None = field(default=None, compare=False)
+    seconds: float | None = None
     reason: str = field(default="", compare=False)
 
 
@@ -129,20 +123,12 @@ class Votes:
     Args:
         cast: the votes that there are, by place.
         failure: why the others are missing; None if none is.
-        preferences: by presentation (proposal first or not), what log-probabilities said; empty for sampled votes.
-        requests, tokens_in, tokens_out: what it took, failed requests included.
-        unparsable: replies that were no label; for `ratings`, no rating.
         untold: presentations whose p the log-probabilities do not tell.
         sound: of each reply with log-probabilities, whether they were those of a distribution.
     """
 
     cast: tuple[ModelVote, ...]
     failure: EndpointError | None
-    preferences: Mapping[bool, judges.LabelPreference] = field(default_factory=dict)
-    requests: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-    unparsable: int = 0
     untold: frozenset[bool] = frozenset()
     sound: tuple[bool, ...] = ()
 
@@ -154,10 +140,6 @@ class Ratings:
     given: tuple[int, ...]
     asks: tuple[int, ...]
     failure: EndpointError | None
-    requests: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-    unparsable: int = 0
     identities: tuple[Identity, ...] = ()
 
 
@@ -199,22 +181,24 @@ async def votes_by_sampling(
         rng: draws the seeds. Not one whose numbers an earlier call had: the same seed gives the same reply.
         admitted: whose replies count; anybody's if None.
     """
-    choices = judges.LABELS if confines(endpoint) else ()
+    question = _question(endpoint, pair.temperature, judges.LABELS)
 
-    def job(place: int, first: bool) -> Callable[[Client], Awaitable[ModelVote]]:
-        seeds, compared = _seeds(rng), pair.compared(first)
-        prompt = _Prompt(pair.messages(first), pair.temperature, choices, seeds, admitted, pair.keeps_reasons, compared)
+    def job(place: int, first: bool) -> Job[ModelVote]:
+        shown = replace(question, messages=pair.messages(first), compared=pair.compared(first))
+        seeds = _seeds(rng)
 
         async def cast(client: Client) -> ModelVote:
-            label, asks, seconds, identity, reason = await prompt.ask(client, judges.parse_label)
-            is_for = judges.label_is_for_proposal(label, first)
-            return ModelVote(place, first, is_for, asks, None, seconds, identity, reason)
+            began = time.monotonic()
+            label, asks, reply = await _answer(client, shown, seeds, judges.parse_label, admitted)
+            is_for, seconds = judges.label_is_for_proposal(label, first), time.monotonic() - began
+            reason = reply.reasoning if pair.keeps_reasons else ""
+            return ModelVote(place, first, is_for, asks, None, reply.identity, seconds, reason)
 
         return cast
 
     jobs = [job(place, bool(first)) for place, first in enumerate(proposal_first)]
     called = await _called(endpoint, jobs, (pair.current, pair.proposal), sampled=True)
-    return Votes(called.results, called.failure, {}, *_spent(called))
+    return Votes(called.results, called.failure)
 
 
 async def votes_by_log_probabilities(
@@ -223,8 +207,8 @@ async def votes_by_log_probabilities(
     proposal_first: Sequence[bool],
     uniforms: Sequence[float],
     known: Mapping[bool, float] | None = None,
-    most_shortfall: float = 0.5,
     admitted: Admitted | None = None,
+    left_out: Collection[bool] = (),
 ) -> Votes:
     """Ask for p once under each presentation that occurs, and draw the votes from it.
 
@@ -240,61 +224,73 @@ async def votes_by_log_probabilities(
         uniforms: on [0, 1), one a vote, each vote's own: the same numbers would give the same votes.
         known: the probability of a vote for the proposal that an earlier call found for this very pair, by
             presentation; not asked again.
-        most_shortfall: the most probability of other replies than the two labels.
         admitted: whose replies count; anybody's if None.
+        left_out: presentations under which none is drawn.
     """
-    known = known or {}
-    wanted = sorted({bool(first) for first in proposal_first} - set(known))
+    known = {first: p for first, p in (known or {}).items() if first not in left_out}
+    wanted = sorted({bool(first) for first in proposal_first} - set(known) - set(left_out))
     sound: list[bool] = []
-    jobs = [_preference_job(pair, first, confines(endpoint), most_shortfall, admitted, sound) for first in wanted]
+    jobs = [_preference_job(pair, first, confines(endpoint), admitted, sound) for first in wanted]
     called = await _called(endpoint, jobs, (pair.current, pair.proposal), sampled=False)
     by_order = dict(zip(wanted, called.outcomes, strict=True))
-    told = {first: outcome for first, outcome in by_order.items() if not isinstance(outcome, EndpointError)}
     untold = frozenset(first for first, outcome in by_order.items() if isinstance(outcome, UNTOLD))
-    chances = {**known} | {
-        first: judges.preference_for_proposal(preference.first, first) for first, (preference, _) in told.items()
-    }
-    identities = {first: identity for first, (_, identity) in told.items()}
+    told: dict[bool, tuple[float, Identity | None]] = {first: (p, None) for first, p in known.items()}
+    told |= {first: outcome for first, outcome in by_order.items() if not isinstance(outcome, EndpointError)}
     cast = tuple(
-        ModelVote(
-            place,
-            bool(first),
-            judges.drawn_vote(uniform, chances[first]),
-            asks=0,
-            preference=chances[first],
-            identity=identities.get(first),
-        )
+        ModelVote(place, bool(first), judges.drawn_vote(uniform, told[first][0]), 0, *told[first])
         for place, (first, uniform) in enumerate(zip(proposal_first, uniforms, strict=True))
-        if first in chances
+        if first in told
     )
-    preferences = {first: preference for first, (preference, _) in told.items()}
     # What p cannot tell, sampling can: an error that it cannot help with comes first.
     others = [outcome for outcome in called.errors if not isinstance(outcome, UNTOLD)]
     failure = others[0] if others else called.failure
-    return Votes(cast, failure, preferences, *_spent(called), untold=untold, sound=tuple(sound))
+    return Votes(cast, failure, untold, tuple(sound))
+
+
+async def votes_by_either(
+    endpoint: Endpoint,
+    pair: Pair,
+    proposal_first: Sequence[bool],
+    uniforms: Sequence[float],
+    rng: np.random.Generator,
+    *,
+    known: Mapping[bool, float] | None = None,
+    sampled: Collection[bool] = (),
+    admitted: Admitted | None = None,
+) -> Votes:
+    """Draw the votes from p; sample those under a presentation whose p the server does not tell.
+
+    A server tells the log-probabilities of its twenty likeliest tokens. Where a label is not among them, p is not
+    known, but the model can still be asked for its vote. Either way a vote has the law of a sampled one. Which way is
+    taken is settled before any vote under the presentation is drawn, by the log-probabilities alone, so it cannot
+    depend on an answer.
+
+    Args:
+        proposal_first, uniforms, known, admitted: as in `votes_by_log_probabilities`.
+        rng: as in `votes_by_sampling`.
+        sampled: presentations of this pair that votes have been sampled under before: p is not asked for again.
+    """
+    drawn = await votes_by_log_probabilities(
+        endpoint, pair, proposal_first, uniforms, known, admitted=admitted, left_out=sampled
+    )
+    untold = drawn.untold | frozenset(sampled)
+    rest = [place for place, first in enumerate(proposal_first) if first in untold]
+    if not rest or (drawn.failure is not None and not isinstance(drawn.failure, UNTOLD)):
+        return drawn
+    votes = await votes_by_sampling(endpoint, pair, [proposal_first[place] for place in rest], rng, admitted)
+    cast = [*drawn.cast, *(replace(vote, place=rest[vote.place]) for vote in votes.cast)]
+    return replace(drawn, cast=tuple(sorted(cast, key=lambda vote: vote.place)), failure=votes.failure)
 
 
 async def ratings(
     endpoint: Endpoint, rated: Rated, count: int, rng: np.random.Generator, admitted: Admitted | None = None
 ) -> Ratings:
     """Ask for `count` ratings of one object; each an independent sample. `rng` as in `votes_by_sampling`."""
-    choices = rated.scale.answers if confines(endpoint) else ()
-    messages = rated.messages()
-
-    def job() -> Callable[[Client], Awaitable[tuple[int, int, Identity]]]:
-        prompt = _Prompt(messages, rated.temperature, choices, _seeds(rng), admitted)
-
-        async def rate(client: Client) -> tuple[int, int, Identity]:
-            value, asks, _, identity, _ = await prompt.ask(
-                client, lambda reply: judges.parse_rating(reply, rated.scale)
-            )
-            return value, asks, identity
-
-        return rate
-
-    called = await _called(endpoint, [job() for _ in range(count)], (rated.exhibit,), sampled=True)
-    given, asks, identities = zip(*called.results, strict=True) if called.results else ((), (), ())
-    return Ratings(given, asks, called.failure, *_spent(called), identities)
+    question = replace(_question(endpoint, rated.temperature, rated.scale.answers), messages=rated.messages())
+    parse = partial(judges.parse_rating, scale=rated.scale)
+    answer = partial(_answer, question=question, parse=parse, admitted=admitted)
+    jobs = [partial(answer, seeds=_seeds(rng)) for _ in range(count)]
+    return _rated(await _called(endpoint, jobs, (rated.exhibit,), sampled=True))
 
 
 async def detection(endpoint: Endpoint, question: str, exhibit: judges.Exhibit, rng: np.random.Generator) -> Ratings:
@@ -307,81 +303,64 @@ async def detection(endpoint: Endpoint, question: str, exhibit: judges.Exhibit, 
         rng: draws the seeds, which a greedy reply should not depend on.
     """
     messages = judges.detection_prompt(question).messages(exhibit)
-    prompt = _Prompt(messages, 0.0, judges.YES_OR_NO if confines(endpoint) else (), _seeds(rng))
-
-    async def detect(client: Client) -> tuple[int, int, Identity]:
-        is_there, asks, _, identity, _ = await prompt.ask(client, judges.parse_yes_or_no)
-        return int(is_there), asks, identity
-
-    called = await _called(endpoint, [detect], (exhibit,), sampled=None)
-    given, asks, identities = zip(*called.results, strict=True) if called.results else ((), (), ())
-    return Ratings(given, asks, called.failure, *_spent(called), identities)
+    asked = replace(_question(endpoint, 0.0, judges.YES_OR_NO), messages=messages)
+    job = partial(_answer, question=asked, seeds=_seeds(rng), parse=lambda reply: int(judges.parse_yes_or_no(reply)))
+    return _rated(await _called(endpoint, [job], (exhibit,), sampled=None))
 
 
-@dataclass(frozen=True)
-class _Prompt:
-    messages: judges.Messages
-    temperature: float
-    choices: Sequence[str]
-    seeds: Sequence[int]
-    admitted: Admitted | None = None
-    keeps_reasons: bool = False
-    compared: Compared | None = None
+def _rated(called: Called[tuple[int, int, Reply]]) -> Ratings:
+    given, asks, replies = zip(*called.results, strict=True) if called.results else ((), (), ())
+    return Ratings(given, asks, called.failure, tuple(reply.identity for reply in replies))
 
-    async def ask(
-        self, client: Client, parse: Callable[[str | None], Answer]
-    ) -> tuple[Answer, int, float, Identity, str]:
-        """Return the answer, the number of replies it took, the seconds, what it is from, and its reason."""
-        admitted = self.admitted or _ANYBODY
-        began = time.monotonic()
-        for asks, seed in enumerate(self.seeds, start=1):
-            admitted.check()
-            (reply, reason), identity = await self._reply(client, seed)
-            admitted.check(identity)
-            try:
-                return parse(reply), asks, time.monotonic() - began, identity, reason
-            except judges.UnparsableReplyError as error:
-                why = client.without_key(str(error))
-                client.unparsable_replies.append(why)
-        raise Unparsable(f"no answer in {len(self.seeds)} replies; the last one: {why}")
 
-    async def _reply(self, client: Client, seed: int) -> tuple[tuple[str | None, str], Identity]:
-        """Return a reply with its reason, empty where none is kept, and what it says it is from."""
-        if not self.keeps_reasons:
-            reply, identity = await client.signed_chat(
-                self.messages,
-                temperature=self.temperature,
-                seed=seed,
-                choices=self.choices,
-                compared=self.compared,
-            )
-            return (reply, ""), identity
-        target = client.target
-        question = Question(
-            target.model,
-            self.messages,
-            LABEL_TOKENS,
-            self.temperature,
-            seed,
-            self.choices,
-            thinking=target.thinking,
-            compared=self.compared,
-        )
-        return await client.reasoned(question)
+def _question(endpoint: Endpoint, temperature: float, choices: Sequence[str]) -> Question:
+    return Question(
+        endpoint.model,
+        max_tokens=LABEL_TOKENS,
+        temperature=temperature,
+        choices=choices if confines(endpoint) else (),
+        thinking=endpoint.thinking_tokens,
+    )
+
+
+async def _answer(
+    client: Client,
+    question: Question,
+    seeds: Sequence[int],
+    parse: Callable[[str | None], Answer],
+    admitted: Admitted | None = None,
+) -> tuple[Answer, int, Reply]:
+    """Return the answer, the number of replies it took, and the last of them."""
+    for asks, seed in enumerate(seeds, start=1):
+        reply = await _admitted_reply(client, replace(question, seed=seed), admitted)
+        try:
+            return parse(reply.text), asks, reply
+        except judges.UnparsableReplyError as error:
+            why = client.without_key(str(error))
+            client.unparsable += 1
+    raise Unparsable(f"no answer in {len(seeds)} replies; the last one: {why}")
+
+
+async def _admitted_reply(client: Client, question: Question, admitted: Admitted | None) -> Reply:
+    if admitted is None:
+        return await client.ask(question)
+    admitted.check()
+    reply = await client.ask(question)
+    admitted.check(reply.identity)
+    return reply
 
 
 def _preference_job(
-    pair: Pair, first: bool, confined: bool, most_shortfall: float, admitted: Admitted | None, sound: list[bool]
-) -> Callable[[Client], Awaitable[tuple[judges.LabelPreference, Identity]]]:
+    pair: Pair, first: bool, confined: bool, admitted: Admitted | None, sound: list[bool]
+) -> Job[tuple[float, Identity]]:
     """Return the job that asks for p under one presentation, and notes of each reply whether it was sound."""
-    messages, admitted = pair.messages(first), admitted or _ANYBODY
+    messages = pair.messages(first)
 
-    async def ask_once(client: Client, seed: int) -> tuple[judges.LabelPreference, Identity]:
-        admitted.check()
+    async def ask_once(client: Client, seed: int) -> tuple[float, Identity]:
+        question = Question(client.endpoint.model, messages, seed=seed, log_probabilities=True)
         try:
-            tokens, identity = await client.signed_first_token(messages, seed=seed)
-            admitted.check(identity)
-            told = judges.label_preference(tokens, pair.temperature, confined=confined, most_shortfall=most_shortfall)
+            reply = await _admitted_reply(client, question, admitted)
+            told = judges.label_preference(reply.tokens, pair.temperature, confined=confined)
         except judges.NoPreferenceError as error:
             sound.append(True)
             raise NotTold(str(error)) from None
@@ -389,9 +368,9 @@ def _preference_job(
             sound.append(False)
             raise NoDistribution(str(error)) from None
         sound.append(True)
-        return told, identity
+        return judges.preference_for_proposal(told.first, first), reply.identity
 
-    async def ask(client: Client) -> tuple[judges.LabelPreference, Identity]:
+    async def ask(client: Client) -> tuple[float, Identity]:
         first_seed, second_seed = _FIRST_TOKEN_SEEDS
         try:
             return await ask_once(client, first_seed)
@@ -403,7 +382,7 @@ def _preference_job(
 
 async def _called(
     endpoint: Endpoint,
-    jobs: Sequence[Callable[[Client], Awaitable[Answer]]],
+    jobs: Sequence[Job[Answer]],
     shown: Sequence[judges.Exhibit],
     *,
     sampled: bool | None,
@@ -427,13 +406,9 @@ async def _called(
 
 def confines(endpoint: Endpoint) -> bool:
     """Say whether replies are confined: where the server knows how, unless it was seen not to."""
-    return Dialect(endpoint.dialect).has_confinement and endpoint.can_confine is not False
+    return Dialect(endpoint.dialect).server.confined is not None and endpoint.can_confine is not False
 
 
 def _seeds(rng: np.random.Generator) -> tuple[int, ...]:
     """Draw a seed for each ask, far from all others: servers use neighbouring seeds for other things."""
     return tuple(int(rng.random() * _LARGEST_SEED) for _ in range(MOST_ASKS))
-
-
-def _spent(called: Called[Answer]) -> tuple[int, int, int, int]:
-    return len(called.requests), *called.tokens, called.unparsable

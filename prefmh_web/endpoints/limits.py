@@ -1,29 +1,65 @@
-"""How many requests an endpoint serves best at a time, found by trying: additive increase, multiplicative decrease.
+"""What stands between a call and its server, in the memory of this process: circuit, places, limits a minute, counts.
 
-It begins with a few and doubles while all goes well, up to half of what first brought trouble; from there it adds one a
-round, as congestion control does (Chiu and Jain, 1989). Trouble is a reply that says "too many requests" or that the
-server is overloaded, or that replies of one label take several times as long as the fastest ones have: then requests
-only wait at the server. Only what is `alike` is compared: texts take as long as they are. The endpoint's own number
-(`concurrency`) is the most it may come to.
+    gate_of    the gate of an endpoint: of its model on its server as they are named now
+    flush      writes what gates have counted, and how their circuits stand, into the database
 
-Each process finds its own, in memory: processes that share a server share it as connections share a line. It does
-not matter for what is sampled: which votes there are never depends on when they are asked for.
+All of a gate happens on the loop on which servers are asked (`loop.py`); `flush` takes what has gathered from any
+thread that has the database. Processes that share a server share it as connections share a line. It does not matter for
+what is sampled: which votes there are never depends on when they are asked for.
 """
 
 from __future__ import annotations
 
+import asyncio
 import math
+import os
 import time
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from contextlib import contextmanager
+from collections import defaultdict, deque
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
 
-from prefmh_web.endpoints.outcomes import Call
+from django.db import transaction
+from django.utils import timezone
 
+from prefmh_web.endpoints import accounting
+from prefmh_web.endpoints.client import Call
+from prefmh_web.endpoints.errors import (
+    AddressRefused,
+    Busy,
+    CircuitOpen,
+    EndpointError,
+    KeyMissing,
+    RateLimited,
+    ServerError,
+    Stopped,
+    TimedOut,
+    TryLater,
+    Unreachable,
+)
+from prefmh_web.endpoints.loop import held
+from prefmh_web.endpoints.models import Endpoint
+
+# Failures in a row after which the circuit opens.
+FAILURES_TO_OPEN = 3
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 5.0, 300.0
+# A server that asks for no wait at all, and refuses all the same, is not asked in a tight loop.
+SHORTEST_PAUSE_S = 0.5
+# Of so many places, one is left to those who wait; of a minute, so much is for what nobody waits for.
+_SPARED_OF = 4
+_AHEAD = 0.75
+# How long a request waits for a full minute to pass; beside others that may take longer.
+_PATIENCE_S = 180.0
+# How soon the newest time, or the newest size of a request, outweighs those before.
+_WEIGHT = 0.1
+# A second counts until so long after it began: 60 s, one for what was sent at its end, and one for what goes out up to
+# a second after it was counted. So no 60 s have more than the limit, and 60 of 62 parts of it are reached.
+COUNTS_FOR_S = 62
 FIRST = 16
-_OVERLOADED = frozenset({"rate_limited", "server_error", "timed_out", "unreachable"})
+_OVERLOADED = (RateLimited, ServerError, TimedOut, Unreachable)
 _AFTER_TROUBLE = 0.7
 # Replies may take so many times as long as the fastest lately before that counts as trouble.
 _SLOW = 3.0
@@ -31,27 +67,20 @@ _SLOW = 3.0
 _SLOW_BY_S = 0.25
 # Between a place and its request.
 _A_MOMENT_S = 0.5
-# How soon the newest time outweighs older ones.
-_WEIGHT = 0.1
 # What counts as about as fast, and how long the fastest time is believed when none is.
 _AS_FAST = 1.1
 _FASTEST_FOR_S = 120.0
 
 
-_alike: ContextVar[Hashable] = ContextVar("alike", default=None)
+_alike: ContextVar[Hashable | None] = ContextVar("alike", default=None)
 
 
-@contextmanager
-def alike(key: Hashable) -> Iterator[None]:
+def alike(key: Hashable) -> AbstractContextManager[Hashable]:
     """Say that what is asked in this block, and in others of the same key, takes about as long: one judge's votes.
 
     Only such times are compared with each other. A test of the server is shorter, and another judge's prompt longer.
     """
-    before = _alike.set(key)
-    try:
-        yield
-    finally:
-        _alike.reset(before)
+    return held(_alike, key)
 
 
 @dataclass
@@ -65,7 +94,12 @@ class _Times:
 
 
 class Limit:
-    """The limit of one endpoint in this process.
+    """How many requests an endpoint serves best at a time, found by trying: additive increase, multiplicative decrease.
+
+    It begins with a few and doubles while all goes well, up to half of what first brought trouble; from there it adds
+    one a round, as congestion control does (Chiu and Jain, 1989). Trouble is a reply that says "too many requests" or
+    that the server is overloaded, or that replies of one label take several times as long as the fastest ones have:
+    then requests only wait at the server. Only what is `alike` is compared: texts take as long as they are.
 
     Args:
         clock: tells the seconds.
@@ -76,7 +110,8 @@ class Limit:
         self._limit = float(FIRST)
         # Where trouble began; failures in a row are one trouble.
         self._trouble_at, self._has_answered = math.inf, True
-        self._under_way = 0
+        # Requests of this process that have a place.
+        self.under_way = 0
         self._filled_at = -math.inf
         self._times: defaultdict[Hashable, _Times] = defaultdict(_Times)
         self._calm_since = self._rises_from = -math.inf
@@ -85,20 +120,11 @@ class Limit:
         """Return how many requests may be under way, up to `most`."""
         return max(1, min(int(self._limit), most))
 
-    @property
-    def under_way(self) -> int:
-        """How many requests of this process are under way, or have a place."""
-        return self._under_way
-
-    def begin(self, count: int) -> None:
-        """So many more have a place."""
-        self._under_way += count
-        if 2 * self._under_way >= self._limit:
+    def begin(self) -> None:
+        """One more has a place."""
+        self.under_way += 1
+        if 2 * self.under_way >= self._limit:
             self._filled_at = self._clock()
-
-    def end(self, count: int) -> None:
-        """So many have a place no more."""
-        self._under_way -= count
 
     def note(self, calls: Iterable[Call], most: int) -> None:
         """Take in what some requests came to.
@@ -113,7 +139,7 @@ class Limit:
                 if call.is_for_label and key is not None:
                     self._note_time(self._times[key], call.seconds, now)
                 self._rise(most, now - call.seconds)
-            elif call.error in _OVERLOADED:
+            elif issubclass(call.error, _OVERLOADED):
                 self._fall(now, call.seconds)
 
     def _note_time(self, times: _Times, seconds: float, now: float) -> None:
@@ -150,3 +176,317 @@ class Limit:
                 self._trouble_at, self._has_answered = self._limit, False
             self._limit = max(1.0, self._limit * _AFTER_TROUBLE)
             self._calm_since = now + seconds
+
+
+class MinuteFull(Busy):
+    """Not asked: the endpoint has had what it may have in a minute, and `retry_after` is when there is room."""
+
+
+class Rates(NamedTuple):
+    """The most requests and tokens a minute; infinite where there is no such limit."""
+
+    requests: float = math.inf
+    tokens: float = math.inf
+
+
+class Minute:
+    """How much was sent in the last minute, by the second, and when more may be: a sliding window.
+
+    A bucket that fills up again would let through up to twice as much.
+
+    Args:
+        clock: tells the seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._seconds: defaultdict[int, tuple[int, float]] = defaultdict(lambda: (0, 0.0))
+
+    def count(self, requests: int, tokens: float, second: int | None = None) -> int:
+        """Count something as sent now, or in a second; negative numbers take back. Return that second."""
+        second = math.floor(self._clock()) if second is None else second
+        sent, used = self._seconds[second]
+        self._seconds[second] = sent + requests, used + tokens
+        return second
+
+    def wait(self, rates: Rates, requests: int, tokens: float) -> float:
+        """Return in how many seconds so many more requests fit that have so many tokens in all; 0 for now."""
+        now = self._clock()
+        for second in [second for second in self._seconds if second + COUNTS_FOR_S <= now]:
+            del self._seconds[second]
+        wait = 0.0
+        requests += sum(sent for sent, _ in self._seconds.values())
+        tokens += sum(used for _, used in self._seconds.values())
+        for second, (sent, used) in sorted(self._seconds.items()):
+            if requests <= rates.requests and tokens <= rates.tokens:
+                break
+            wait = second + COUNTS_FOR_S - now
+            requests, tokens = requests - sent, tokens - used
+        return wait
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was sent lately."""
+        return self.wait(Rates(0, 0), 0, 0) == 0
+
+
+class Circuit:
+    """Leaves an endpoint alone that failed lately.
+
+        closed      everybody may ask
+        open        nobody may, until a moment
+        half open   that moment is past: one call may try, with one request
+
+    A trial that is answered closes the circuit; one that fails opens it for twice as long as before. A server that asks
+    for a pause (429, or Retry-After) gets it at once. Hundreds of requests may be under way when the circuit opens:
+    they fail of the same cause, and their failures lengthen no pause. Nor does an answer to one of them close it.
+
+    Args:
+        open_for: the seconds for which it is open already.
+        clock: tells the seconds.
+    """
+
+    def __init__(self, failures: int, open_for: float | None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self.failures = clock, failures
+        self._open_until = None if open_for is None else clock() + open_for
+        self._is_tried = False
+        self.reason = ""
+        self.has_changed = False
+        # When it last failed, as this process saw it.
+        self.failed_at: datetime | None = None
+
+    @property
+    def open_for(self) -> float | None:
+        """For how many seconds nobody may ask; None where it is closed."""
+        return None if self._open_until is None else max(self._open_until - self._clock(), 0.0)
+
+    def admit(self, name: str) -> bool:
+        """Return whether requests may go out as usual; False allows a single one, the trial of a half-open circuit.
+
+        Raises:
+            CircuitOpen: none may; `retry_after` says for how long.
+        """
+        left = self.open_for
+        if left is None:
+            return True
+        if not left and not self._is_tried:
+            self._is_tried = True
+            return False
+        wait = max(left, 0.1)
+        raise CircuitOpen(f"{name} rests for {wait:.0f} s, because: {self.reason or 'it is being tried'}", wait)
+
+    def answered(self, *, is_trial: bool) -> None:
+        """A request was answered: forget the failures before it; a trial closes the circuit."""
+        if is_trial or self._open_until is None:
+            self.has_changed |= bool(self.failures) or self._open_until is not None
+            self.failures, self._open_until, self._is_tried = 0, None, False
+
+    def failed(self, error: EndpointError, *, is_trial: bool) -> None:
+        """A request failed: keep the reason, and open the circuit if it is one failure too many."""
+        if not isinstance(error, Stopped | Busy):
+            self.reason, self.has_changed, self.failed_at = error.reason[:300], True, timezone.now()
+        if isinstance(error, Stopped | Busy | KeyMissing | AddressRefused):
+            # We ended it, or sent nothing; that says nothing of the server.
+            if is_trial:
+                self.release()
+        elif not isinstance(error, TryLater):
+            # The server did answer, and so the trial, if it was one, is over.
+            self.answered(is_trial=is_trial)
+        elif is_trial or self._open_until is None:
+            self.failures += 1
+            self._is_tried = False
+            if pause := _pause(error, self.failures):
+                self._open_until = self._clock() + pause
+        elif error.asked_to_wait:
+            # No shorter a pause than it asks for, though its circuit is open for another reason.
+            self._open_until = max(self._open_until, self._clock() + _pause(error, 0))
+
+    def release(self) -> None:
+        """Let the next caller try: a trial sent nothing after all, or somebody says that the server is mended."""
+        self._is_tried = False
+        if self._open_until is not None:
+            self._open_until, self.has_changed = self._clock(), True
+
+
+def _pause(error: TryLater, failures: int) -> float:
+    """Return how long to leave the server alone, in seconds; 0 for not at all."""
+    if error.asked_to_wait:
+        return max(error.retry_after, SHORTEST_PAUSE_S)
+    too_many = failures - FAILURES_TO_OPEN
+    if isinstance(error, RateLimited):
+        too_many = max(too_many, 0)
+    if too_many < 0:
+        return 0.0
+    return min(FIRST_PAUSE_S * 2.0 ** min(too_many, 30), LONGEST_PAUSE_S)
+
+
+class Gate:
+    """All that this process knows of one endpoint.
+
+    Args:
+        endpoint: its row, as it was read last.
+    """
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint, self.limit, self._minute = endpoint, Limit(), Minute()
+        self._line: deque[asyncio.Future[None]] = deque()
+        until = endpoint.open_until
+        open_for = None if until is None else (until - timezone.now()).total_seconds()
+        self.circuit = Circuit(endpoint.failures, open_for)
+        self.circuit.reason = endpoint.last_error
+        # Of a request, lately.
+        self._tokens = 0.0
+        self._unwritten = accounting.Tally()
+
+    def room(self, *, is_ahead: bool = False) -> int:
+        """Return for how many more requests there is a place."""
+        most = self.limit.now(self.endpoint.concurrency)
+        return most - self.limit.under_way - (most // _SPARED_OF if is_ahead else 0)
+
+    @asynccontextmanager
+    async def place(self, *, is_ahead: bool) -> AsyncIterator[None]:
+        """Hold a place for one request at a time, which is waited for in a line.
+
+        Raises:
+            Busy: there is none now, and nobody waits for what it is wanted for.
+        """
+        if is_ahead and self.room(is_ahead=True) <= 0:
+            raise Busy(f"{self.endpoint.name} has as many requests under way as it may have", retry_after=1.0)
+        if is_ahead or (not self._line and self.room() > 0):
+            self.limit.begin()
+        else:
+            await self._in_line()
+        try:
+            yield
+        finally:
+            self.limit.under_way -= 1
+            self._call_next()
+
+    async def _in_line(self) -> None:
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._line.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():
+                # It was called in this very moment.
+                self.limit.under_way -= 1
+            raise
+
+    def _call_next(self) -> None:
+        while self._line and self.room() > 0:
+            turn = self._line.popleft()
+            if not turn.done():
+                self.limit.begin()
+                turn.set_result(None)
+
+    def _rates(self, share: float = 1.0) -> Rates:
+        limits = self.endpoint.requests_a_minute, self.endpoint.tokens_a_minute
+        return Rates(*(math.inf if limit is None else max(1.0, share * limit) for limit in limits))
+
+    def has_minute(self, requests: int, *, unsent: int) -> bool:
+        """Return whether so many more requests, as large as those before, may be sent in this minute.
+
+        Args:
+            unsent: how many are about to be sent.
+        """
+        rates, count = self._rates(), max(unsent, 0) + max(requests, 1)
+        # What could never be sent at once is sent bit by bit.
+        if unsent <= 0 and self._minute.is_empty:
+            return True
+        needed = count * min(math.ceil(self._tokens), rates.tokens)
+        return count <= rates.requests and needed <= rates.tokens and not self._minute.wait(rates, count, needed)
+
+    async def permit(self, tokens: int, *, is_ahead: bool) -> Callable[[int], None]:
+        """Return once a request of about so many tokens may be sent in this minute.
+
+        Returns:
+            What takes in how many tokens the server has counted.
+
+        Raises:
+            MinuteFull: it may not be sent soon.
+        """
+        rates = self._rates(_AHEAD if is_ahead else 1.0)
+        # One that could never be sent is sent into an empty minute.
+        counted = min(tokens, rates.tokens)
+        self._tokens += _WEIGHT * (tokens - self._tokens) if self._tokens else tokens
+        deadline = time.monotonic() + (0.0 if is_ahead else _PATIENCE_S)
+        while wait := self._minute.wait(rates, 1, counted):
+            if time.monotonic() + wait > deadline:
+                raise self._full(wait)
+            await asyncio.sleep(wait)
+        second = self._minute.count(1, counted)
+
+        def settle(true: int) -> None:
+            self._minute.count(0, true - counted, second)
+
+        return settle
+
+    def count_as_spent(self, requests: int) -> None:
+        """Count requests as sent now: they may have been, by a process that has ended."""
+        self._minute.count(requests, 0)
+
+    def _full(self, wait: float) -> MinuteFull:
+        limits = {"requests": self.endpoint.requests_a_minute, "tokens": self.endpoint.tokens_a_minute}
+        named = " and ".join(f"{limit:,} {what}" for what, limit in limits.items() if limit is not None)
+        return MinuteFull(f"{self.endpoint.name} may have {named} a minute, and has had them", retry_after=wait)
+
+    def passed(self, calls: Sequence[Call], unparsable: int, error: EndpointError | None, *, was_usual: bool) -> None:
+        """Take in what a call came to."""
+        self._unwritten.merge(accounting.tally(self.endpoint, calls, unparsable))
+        self.limit.note(calls, self.endpoint.concurrency)
+        if error is None:
+            self.circuit.answered(is_trial=not was_usual)
+        else:
+            self.circuit.failed(error, is_trial=not was_usual)
+        self._call_next()
+
+    def flush(self) -> None:
+        """Write the counts of the calls, and the circuit if it has changed, from a thread that has the database."""
+        circuit = self.circuit
+        if not self._unwritten.requests and not circuit.has_changed:
+            return
+        counted, self._unwritten = self._unwritten, accounting.Tally()
+        has_changed, circuit.has_changed = circuit.has_changed, False
+        try:
+            # Both or none: it is tried again.
+            with transaction.atomic():
+                accounting.write(self.endpoint, counted)
+                if has_changed:
+                    self._write_circuit()
+        except BaseException:
+            self._unwritten.merge(counted)
+            circuit.has_changed |= has_changed
+            raise
+
+    def _write_circuit(self) -> None:
+        circuit, failed_at = self.circuit, self.circuit.failed_at
+        until = None if circuit.open_for is None else timezone.now() + timedelta(seconds=circuit.open_for)
+        seen = {"last_error": circuit.reason, "last_error_at": failed_at} if failed_at else {}
+        Endpoint.objects.filter(pk=self.endpoint.pk).update(failures=circuit.failures, open_until=until, **seen)
+
+
+_gates: dict[tuple[int, str, str], Gate] = {}
+
+
+def gate_of(endpoint: Endpoint) -> Gate:
+    """Return the gate of an endpoint, which knows its row as it is now."""
+    which = endpoint.pk, endpoint.base_url, endpoint.model
+    if (gate := _gates.get(which)) is None:
+        gate = _gates[which] = Gate(endpoint)
+    gate.endpoint = endpoint
+    return gate
+
+
+def flush() -> None:
+    """Write what all gates have gathered."""
+    for gate in list(_gates.values()):
+        gate.flush()
+
+
+def forget() -> None:
+    """Forget all that was found."""
+    _gates.clear()
+
+
+os.register_at_fork(after_in_child=forget)

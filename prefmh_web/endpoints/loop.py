@@ -3,6 +3,7 @@
     run      a coroutine, from a thread that waits for what it returns
     start    a coroutine, from a thread that does not wait
     soon     a function, as soon as the loop comes to it
+    held     a context variable's value in a block, which what is run from there sees
 
 Coroutines here touch no database: whoever calls `run` reads before and writes after.
 """
@@ -12,15 +13,17 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextvars import copy_context
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
 from functools import cache
 from typing import Any, TypeVar
 
 from django.db import connection
 
 Result = TypeVar("Result")
+Value = TypeVar("Value")
 _LOOK_UPS = 128
 
 
@@ -51,6 +54,16 @@ def start(coroutine: Coroutine[Any, Any, Result]) -> Future[Result]:
 def soon(work: Callable[[], object]) -> None:
     """Have something small done there."""
     _loop().call_soon_threadsafe(work)
+
+
+@contextmanager
+def held(variable: ContextVar[Value | None], value: Value) -> Iterator[Value]:
+    """Give a context variable a value in this block."""
+    before = variable.set(value)
+    try:
+        yield value
+    finally:
+        variable.reset(before)
 
 
 def _pass_on(task: asyncio.Task[Result], future: Future[Result]) -> None:

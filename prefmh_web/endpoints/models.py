@@ -1,16 +1,14 @@
 """Endpoints, how they are doing, and what they have cost.
 
-What is written by whom: an endpoint's own fields by its owner's form, `abilities.py` and `testing.py`; its circuit by
-`gates.py`, usage by `accounting.py`, its tests by `testing.py`. No key, no prompt and no reply is stored.
+What is written by whom: an endpoint's own fields by its owner's form, `probe.py`; its circuit by
+`limits.py`, usage by `accounting.py`, its tests by `probe.py`. No key, no prompt and no reply is stored.
 """
-
-from datetime import datetime
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
-from django.db.models import Q, Sum
+from django.db.models import Q
 from django.utils import timezone
 
 from prefmh_web.endpoints.errors import EndpointError
@@ -51,7 +49,7 @@ class Endpoint(models.Model):
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
-    # What `abilities.py` saw: null until it was tried.
+    # What `probe.py` saw: null until it was tried.
     tested_at = models.DateTimeField(null=True, blank=True, editable=False)
     can_confine = models.BooleanField(null=True, editable=False)
     can_log_probabilities = models.BooleanField(null=True, editable=False)
@@ -62,10 +60,10 @@ class Endpoint(models.Model):
     samples_plainly = models.BooleanField(null=True, editable=False)
     sampling_words = models.CharField(max_length=300, blank=True, editable=False)
     context_tokens = models.PositiveIntegerField(null=True, editable=False)
-    # What *Test* saw of each ability, field and law; empty until all of that was tried.
+    # What *Test* saw of each ability and of the law; empty until all of that was tried.
     profile = models.JSONField(default=dict, blank=True, editable=False)
 
-    # The circuit: closed while `open_until` is null; see `gates.py`.
+    # The circuit: closed while `open_until` is null; see `limits.py`.
     failures = models.PositiveIntegerField(default=0, editable=False)
     open_until = models.DateTimeField(null=True, editable=False)
     last_error = models.CharField(max_length=300, blank=True, editable=False)
@@ -73,11 +71,7 @@ class Endpoint(models.Model):
 
     class Meta:
         ordering = ("name", "pk")
-        constraints = (
-            models.UniqueConstraint(fields=("owner", "name"), name="endpoint_name_once_per_owner"),
-            models.CheckConstraint(name="endpoint_concurrency_positive", condition=Q(concurrency__gte=1)),
-            models.CheckConstraint(name="endpoint_timeout_positive", condition=Q(timeout_s__gte=1)),
-        )
+        constraints = (models.UniqueConstraint(fields=("owner", "name"), name="endpoint_name_once_per_owner"),)
 
     def __str__(self) -> str:
         return self.name
@@ -87,8 +81,7 @@ class Endpoint(models.Model):
         # Imported here: they bring an HTTP client, and all processes load this model.
         from yarl import URL
 
-        from prefmh_web.endpoints.addresses import checked_base_url
-        from prefmh_web.endpoints.keys import check_key
+        from prefmh_web.endpoints.addresses import check_key, checked_base_url
 
         try:
             self.base_url = checked_base_url(self.base_url)
@@ -122,11 +115,10 @@ class Endpoint(models.Model):
         self.failures, self.last_error, self.sampling_words = 0, "", ""
         self.profile = {}
 
-    def totals(self, since: datetime | None = None) -> dict[str, float]:
-        """Return the sums of its usage, since a time or since ever; 0 where there is none."""
-        rows = self.usage.filter(hour__gte=since) if since else self.usage.all()
-        sums = rows.aggregate(**{name: Sum(name) for name in Usage.COUNTS})
-        return {name: value or 0 for name, value in sums.items()}
+    @property
+    def totals(self) -> "Usage":
+        """What it has taken since ever."""
+        return Usage.objects.filter(endpoint=self).first() or Usage(endpoint=self)
 
 
 # What makes it this server and this model, as its owner says.
@@ -141,7 +133,7 @@ def as_it_was(endpoint: Endpoint) -> models.QuerySet[Endpoint]:
 class EndpointTest(models.Model):
     """One *Test* of an endpoint, made by a worker.
 
-    `report` is what it saw in words, once it is over: `testing.py` says which; `until` is set while a worker is at it.
+    `report` is what it saw in words, once it is over: `probe.py` says which; `until` is set while a worker is at it.
     """
 
     class Status(models.TextChoices):
@@ -179,44 +171,29 @@ class EndpointTest(models.Model):
 
 
 class Usage(models.Model):
-    """One hour of one endpoint, counted: requests, errors by kind, tokens, seconds, cost at the prices of the time."""
+    """What one endpoint has taken: requests, tokens, seconds, and cost at the prices of the time."""
 
-    COUNTS = (
-        "requests",
-        "answered",
-        "unreachable",
-        "timed_out",
-        "rate_limited",
-        "server_error",
-        "bad_reply",
-        "refused",
-        "unparsable",
-        "tokens_in",
-        "tokens_out",
-        "seconds",
-        "cost",
-    )
+    COUNTS = ("requests", "failed", "unreadable", "tokens_in", "tokens_out", "seconds", "cost")
 
-    endpoint = models.ForeignKey(Endpoint, models.CASCADE, related_name="usage")
-    hour = models.DateTimeField()
+    endpoint = models.OneToOneField(Endpoint, models.CASCADE, primary_key=True)
     requests = models.PositiveBigIntegerField(default=0)
-    answered = models.PositiveBigIntegerField(default=0)
-    unreachable = models.PositiveBigIntegerField(default=0)
-    timed_out = models.PositiveBigIntegerField(default=0)
-    rate_limited = models.PositiveBigIntegerField(default=0)
-    server_error = models.PositiveBigIntegerField(default=0)
-    bad_reply = models.PositiveBigIntegerField(default=0)
-    refused = models.PositiveBigIntegerField(default=0)
+    failed = models.PositiveBigIntegerField(default=0)
     # Replies that came, and were no label or rating; they are among the answered.
-    unparsable = models.PositiveBigIntegerField(default=0)
+    unreadable = models.PositiveBigIntegerField(default=0)
     tokens_in = models.PositiveBigIntegerField(default=0)
     tokens_out = models.PositiveBigIntegerField(default=0)
-    # Of the answered requests: their mean latency is seconds / answered.
+    # Of the answered requests.
     seconds = models.FloatField(default=0)
     cost = models.FloatField(default=0)
 
-    class Meta:
-        constraints = (models.UniqueConstraint(fields=("endpoint", "hour"), name="usage_once_per_hour"),)
-
     def __str__(self) -> str:
-        return f"{self.endpoint_id} at {self.hour:%Y-%m-%d %H}:00"
+        return f"usage of {self.endpoint_id}"
+
+    @property
+    def answered(self) -> int:
+        return self.requests - self.failed
+
+    @property
+    def mean_seconds(self) -> float | None:
+        """Of an answered request; None where there was none."""
+        return self.seconds / self.answered if self.answered else None

@@ -1,4 +1,4 @@
-"""What servers answer: pydantic reads its shape, and what is said here tells a bad reply from a server that is unable.
+"""What servers answer: what is said here tells a bad reply from a server that is unable, and how long one asks to wait.
 
 Each function takes the JSON of a reply with status 200 and returns what was asked for, or raises `BadReply` when it is
 not what the protocol says, `Unable` when it shows that the server did something else than it was asked to, or what an
@@ -7,24 +7,25 @@ half of a surrogate pair.
 """
 
 import json
+import math
 import re
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeGuard, TypeVar
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any, TypeGuard
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    InstanceOf,
-    ValidationError,
-    ValidatorFunctionWrapHandler,
-    WrapValidator,
+from prefmh_web.endpoints.errors import (
+    BadReply,
+    EndpointError,
+    NeedsAttention,
+    NoDistribution,
+    Refused,
+    Unable,
+    Unparsable,
+    by_status,
 )
-
-from prefmh_web.endpoints import waits
-from prefmh_web.endpoints.errors import BadReply, NoDistribution, Refused, Unable, by_status
 
 # llama.cpp's settings of plain temperature sampling, as it repeats them.
 _LLAMA_CPP_PLAIN = {"samplers": ["temperature"], "grammar": "", "logit_bias": [], "mirostat": 0}
@@ -66,131 +67,30 @@ def storable(text: str) -> str:
     return _UNSTORABLE.sub("\ufffd", text)
 
 
-def _or_none(value: object, validate: ValidatorFunctionWrapHandler) -> object:
-    try:
-        return validate(value)
-    except ValidationError:
-        return None
-
-
-# A text may hold halves of surrogate pairs, which pydantic's own texts may not.
-Text = InstanceOf[str]
-Count = Annotated[int, Field(ge=0, le=_LARGEST_COUNT)]
-# What a server says beside its answer: of another shape, it is as good as not said.
-Told = WrapValidator(_or_none)
-
-
-class Shape(BaseModel):
-    """What a reply must hold to be read: nothing is converted, and what is not named here is left alone."""
-
-    model_config = ConfigDict(strict=True)
-
-
-AnyShape = TypeVar("AnyShape", bound=Shape)
-_Item = TypeVar("_Item")
-_Only = Annotated[list[_Item], Field(min_length=1, max_length=1)]
-_NOT_ONE_CHOICE = "the reply does not hold one choice"
-_NOT_WHOLE = "the token ids are not whole numbers"
-
-
-class _Counts(Shape):
-    prompt_tokens: Annotated[Count | None, Told] = None
-    completion_tokens: Annotated[Count | None, Told] = None
-
-
-class _Counted(Shape):
-    usage: Annotated[_Counts | None, Told] = None
-    # llama.cpp's own path.
-    tokens_evaluated: Annotated[Count | None, Told] = None
-    tokens_predicted: Annotated[Count | None, Told] = None
-
-
-class _Message(Shape):
-    content: Any = None
-    # OpenAI's words where it refuses.
-    refusal: Any = None
-
-
-class _Chatted(Shape):
-    message: _Message
-    finish_reason: Any = None
-
-
-class _Chat(Shape):
-    choices: _Only[_Chatted]
-
-
-class _Entry(Shape):
-    token: Text
-    # Whatever it is: what is no log-probability is refused with the others.
-    logprob: Any = None
-
-
-class _Position(_Entry):
-    top_logprobs: list[_Entry]
-
-
-class _LogProbabilities(Shape):
-    # Of all positions but the first nothing is used.
-    content: list[Any]
-
-
-class _Logged(Shape):
-    logprobs: Annotated[_LogProbabilities | None, Told] = None
-
-
-class _LoggedChat(Shape):
-    choices: _Only[_Logged]
-
-
-class _LlamaCppCompletion(Shape):
-    generation_settings: dict[Text, Any]
-    tokens: list[Count] | None = None
-    # Compared with what was sent, whatever they are.
-    truncated: Any = None
-    stop_type: Any = None
-    tokens_evaluated: Any = None
-    tokens_predicted: Any = None
-
-
-class _Completed(Shape):
-    token_ids: list[Count] | None = None
-    prompt_token_ids: Annotated[list[Any] | None, Told] = None
-    finish_reason: Any = None
-
-
-class _Completion(Shape):
-    choices: _Only[_Completed]
-    usage: Annotated[dict[Text, Any] | None, Told] = None
-
-
-class _Tokenised(Shape):
-    tokens: Annotated[list[Count], Field(min_length=1)]
-
-
-def read_as(shape: type[AnyShape], found: object, wrong: str, **fields: str) -> AnyShape:
-    """Return a value in its shape.
-
-    Args:
-        wrong: the error's words.
-        fields: others for some fields, by name, where such a field is what is wrong.
-
-    Raises:
-        BadReply: it has another shape.
-    """
-    try:
-        return shape.model_validate(found)
-    except ValidationError as error:
-        place = error.errors(include_url=False, include_context=False, include_input=False)[0]["loc"]
-    raise BadReply(next((fields[name] for name in reversed(place) if name in fields), wrong))
+def _count(value: Any) -> int:
+    """Return what a server counts; 0 where that cannot be a count."""
+    return value if type(value) is int and 0 <= value <= _LARGEST_COUNT else 0
 
 
 def tokens_used(reply: dict[str, Any]) -> tuple[int, int]:
     """Return the tokens read and written, as the server counts them; 0 where it does not, or says what cannot be."""
-    counted = _Counted.model_validate(reply)
-    if counted.usage is not None:
-        return counted.usage.prompt_tokens or 0, counted.usage.completion_tokens or 0
-    return counted.tokens_evaluated or 0, counted.tokens_predicted or 0
+    if isinstance(usage := reply.get("usage"), dict):
+        return _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
+    # llama.cpp's own path.
+    return _count(reply.get("tokens_evaluated")), _count(reply.get("tokens_predicted"))
+
+
+def _first_choice(reply: dict[str, Any]) -> dict[str, Any]:
+    choices = reply.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return first if isinstance(first, dict) else {}
+
+
+def _one_choice(reply: dict[str, Any]) -> dict[str, Any]:
+    choices = reply.get("choices")
+    if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], dict):
+        raise BadReply("the reply does not hold one choice")
+    return choices[0]
 
 
 @dataclass(frozen=True)
@@ -215,15 +115,17 @@ _EMPTY_THOUGHT = re.compile(r"\s*<(think|thinking)>\s*</\1>\s*")
 def said(reply: dict[str, Any]) -> Said:
     """Return the one answer of a chat completion."""
     _raise_error_in(reply)
-    chat = read_as(_Chat, reply, _NOT_ONE_CHOICE, message="the reply holds no message")
-    choice = chat.choices[0]
-    text, thoughts = _words_of(choice.message.content)
+    choice = _one_choice(reply)
+    message, finish = choice.get("message"), choice.get("finish_reason")
+    if not isinstance(message, dict):
+        raise BadReply("the reply holds no message")
+    text, thoughts = _words_of(message.get("content"))
     thought = reasoning(reply) or thoughts_of(thoughts)
-    if choice.finish_reason == "content_filter" or choice.message.refusal:
-        return Said(None, thought, choice.finish_reason)
+    if finish == "content_filter" or message.get("refusal"):
+        return Said(None, thought, finish)
     if text is not None and (empty := _EMPTY_THOUGHT.match(text)):
         text = text[empty.end() :]
-    return Said(text, thought, choice.finish_reason)
+    return Said(text, thought, finish)
 
 
 def _words_of(content: object) -> tuple[str | None, list[object]]:
@@ -264,10 +166,24 @@ def is_spent(error: dict[str, Any]) -> bool:
     return "insufficient_quota" in (error.get("code"), error.get("type"))
 
 
+def failure(status: int, headers: Mapping[str, str], reply: Any, words: str) -> EndpointError:
+    """Return what a reply with the status of an error means for whoever asked.
+
+    Args:
+        headers: by their names in small letters.
+        reply: its JSON; None if it is none.
+        words: of the server, for a person to read.
+    """
+    error, reason = error_in(reply), f"the server answered {status}: {words}"
+    metadata = error.get("metadata")
+    is_moderated = status == 403 and isinstance(metadata, dict) and "reasons" in metadata
+    if is_moderated or (status == 400 and error.get("code") in ("content_filter", "content_policy_violation")):
+        return Unparsable(f"a content filter of the server refused the prompt: {words}")
+    return Refused(reason) if is_spent(error) else by_status(status, reason, wait(headers, error))
+
+
 def _raise_error_in(reply: dict[str, Any]) -> None:
-    choices = reply.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    if not (error := error_in(reply) or error_in(first)):
+    if not (error := error_in(reply) or error_in(_first_choice(reply))):
         return
     message = error.get("message")
     words = message if isinstance(message, str) else shown(message)
@@ -276,7 +192,7 @@ def _raise_error_in(reply: dict[str, Any]) -> None:
         words = words[:_LONGEST_MESSAGE].rpartition(" ")[0] + "…"
     name = error.get("code") or error.get("type")
     reason = f"the server answered with the error {shown(name)}: {words}" if name else f"the server failed: {words}"
-    raise Refused(reason) if is_spent(error) else by_status(_status_of(error), reason, waits.asked({}, error))
+    raise Refused(reason) if is_spent(error) else by_status(_status_of(error), reason, wait({}, error))
 
 
 def _status_of(error: dict[str, Any]) -> int:
@@ -296,9 +212,7 @@ _THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 
 def reasoning(reply: dict[str, Any]) -> str:
     """Return the thoughts beside the one answer, as they can be stored; empty where the server sends none."""
-    choices = reply.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    message = first.get("message") if isinstance(first, dict) else reply.get("message")
+    message = _first_choice(reply).get("message", reply.get("message"))
     # Only one of them: a server may send the same thoughts under two names.
     return thoughts_of([message.get(name) for name in _THOUGHTS], most=1) if isinstance(message, dict) else ""
 
@@ -320,16 +234,22 @@ class First:
 
 def first_token(reply: dict[str, Any]) -> First:
     """Return what a chat completion says of its first token."""
-    logged = read_as(_LoggedChat, reply, _NOT_ONE_CHOICE).choices[0].logprobs
-    if logged is None:
+    logged = _one_choice(reply).get("logprobs")
+    content = logged.get("content") if isinstance(logged, dict) else None
+    if not isinstance(content, list):
         raise Unable("the server returns no log-probabilities")
-    if not logged.content:
+    if not content:
         raise BadReply("the reply holds no token, so no log-probabilities either")
-    try:
-        first = _Position.model_validate(logged.content[0])
-    except ValidationError:
-        raise NoDistribution("the log-probabilities are not in the form of the protocol") from None
-    return First(first.token, first.logprob, tuple((entry.token, entry.logprob) for entry in first.top_logprobs))
+    first = content[0] if isinstance(content[0], dict) else {}
+    entries = first.get("top_logprobs")
+    if not isinstance(entries, list) or not all(map(_is_entry, [first, *entries])):
+        raise NoDistribution("the log-probabilities are not in the form of the protocol")
+    listed = tuple((entry["token"], entry.get("logprob")) for entry in entries)
+    return First(first["token"], first.get("logprob"), listed)
+
+
+def _is_entry(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("token"), str)
 
 
 def completion_as_chat(reply: dict[str, Any]) -> dict[str, Any]:
@@ -364,23 +284,20 @@ def llama_cpp_continuation(
 ) -> Continuation:
     """Return what llama.cpp continued with, having checked that it sampled as it was told to."""
     _raise_error_in(reply)
-    found = read_as(
-        _LlamaCppCompletion,
-        reply,
-        "the reply does not say how it was sampled",
-        tokens=_NOT_WHOLE,
-    )
+    used = reply.get("generation_settings")
+    if not isinstance(used, dict):
+        raise BadReply("the reply does not say how it was sampled")
     wanted = _LLAMA_CPP_PLAIN | {"temperature": float(temperature), "n_predict": limit}
     for name, value in wanted.items():
-        used = found.generation_settings.get(name)
-        if not _same(used, value):
-            raise Unable(f"the server sampled with {name} = {shown(used)}, not {value!r}")
-    tokens = _token_ids(found.tokens)
-    if found.truncated:
+        if not _same(used.get(name), value):
+            raise Unable(f"the server sampled with {name} = {shown(used.get(name))}, not {value!r}")
+    tokens, read = _token_ids(reply.get("tokens")), reply.get("tokens_evaluated")
+    if reply.get("truncated"):
         raise Unable(f"prompt and {limit} more tokens do not fit into the server's context")
-    if found.tokens_evaluated != len(prompt):
-        raise Unable(f"the server read {shown(found.tokens_evaluated)} tokens of a prompt of {len(prompt)}")
-    return _whole(tokens, limit, ended=found.stop_type == "eos", predicted=found.tokens_predicted)
+    if read != len(prompt):
+        raise Unable(f"the server read {shown(read)} tokens of a prompt of {len(prompt)}")
+    ended = reply.get("stop_type") == "eos"
+    return _whole(tokens, limit, ended=ended, predicted=reply.get("tokens_predicted"))
 
 
 def completions_continuation(
@@ -388,14 +305,14 @@ def completions_continuation(
 ) -> Continuation:
     """Return what a completions server continued with; it does not say at which temperature."""
     _raise_error_in(reply)
-    found = read_as(_Completion, reply, _NOT_ONE_CHOICE, token_ids=_NOT_WHOLE)
-    choice, usage = found.choices[0], found.usage or {}
-    tokens, echoed = _token_ids(choice.token_ids), choice.prompt_token_ids
-    read = usage.get("prompt_tokens", len(prompt)) if echoed is None else len(echoed)
-    if read != len(prompt) or (echoed is not None and echoed != list(prompt)):
+    choice, usage = _one_choice(reply), reply.get("usage")
+    usage = usage if isinstance(usage, dict) else {}
+    tokens, echoed = _token_ids(choice.get("token_ids")), choice.get("prompt_token_ids")
+    read = len(echoed) if isinstance(echoed, list) else usage.get("prompt_tokens", len(prompt))
+    if read != len(prompt) or (isinstance(echoed, list) and echoed != list(prompt)):
         raise Unable(f"the server read {shown(read)} tokens of a prompt of {len(prompt)}, or others than it was sent")
     predicted = usage.get("completion_tokens", len(tokens))
-    return _whole(tokens, limit, ended=choice.finish_reason == "stop", predicted=predicted)
+    return _whole(tokens, limit, ended=choice.get("finish_reason") == "stop", predicted=predicted)
 
 
 def _whole(tokens: tuple[int, ...], limit: int, *, ended: bool, predicted: Any) -> Continuation:
@@ -409,17 +326,26 @@ def _whole(tokens: tuple[int, ...], limit: int, *, ended: bool, predicted: Any) 
     return Continuation(tokens, ended)
 
 
-def _token_ids(found: Sequence[int] | None) -> tuple[int, ...]:
+def _token_ids(found: Any) -> tuple[int, ...]:
     if found is None:
         raise Unable(
             "the server returns no token ids; a text tokenised again comes back changed, so it cannot write proposals"
         )
+    if not _are_ids(found):
+        raise BadReply("the token ids are not whole numbers")
     return tuple(found)
+
+
+def _are_ids(found: Any) -> bool:
+    return isinstance(found, list) and all(type(each) is int and 0 <= each <= _LARGEST_COUNT for each in found)
 
 
 def token_ids_of(reply: dict[str, Any]) -> tuple[int, ...]:
     """Return what a text was turned into; at least one token."""
-    return tuple(read_as(_Tokenised, reply, "the server did not turn the prompt into token ids").tokens)
+    found = reply.get("tokens")
+    if not found or not _are_ids(found):
+        raise BadReply("the server did not turn the prompt into token ids")
+    return tuple(found)
 
 
 def text_of(reply: dict[str, Any], name: str, tokens: int) -> str:
@@ -468,3 +394,147 @@ class _Short(reprlib.Repr):
 def shown(value: Any) -> str:
     """Return a value for an error's text, however long or deep it is."""
     return _Short().repr(value)
+
+
+# Which model a reply says that it is from: its `model` and its `system_fingerprint`. A judge is one model. A server may
+# load another under the same address, and says so in its replies; votes of two models are no votes of one judge.
+
+_LONGEST_NAME = 200
+
+
+@dataclass(frozen=True, order=True)
+class Identity:
+    """What a reply says it is from; empty where it does not say."""
+
+    model: str = ""
+    system_fingerprint: str = ""
+
+    def __str__(self) -> str:
+        model = f"“{self.model}”" if self.model else "a model without a name"
+        return f"{model} (fingerprint {self.system_fingerprint})" if self.system_fingerprint else model
+
+
+class Changed(NeedsAttention):
+    """The server answers as another model than before."""
+
+    def __init__(self, now: Identity, before: Collection[Identity]) -> None:
+        known = " or ".join(map(str, sorted(before)))
+        super().__init__(f"the server now answers as {now}, and has been asked as {known}")
+        self.now = now
+
+
+class Admitted:
+    """Whose replies count.
+
+    Args:
+        identities: those that count; where there is none, that of the first reply checked does.
+    """
+
+    def __init__(self, identities: Collection[Identity] = ()) -> None:
+        self._identities = set(identities)
+        self.change: Changed | None = None
+
+    def check(self, identity: Identity | None = None) -> None:
+        """Check a reply's identity; without one, check that no reply so far has shown a change.
+
+        Raises:
+            Changed: it does not count, or an earlier reply did not.
+        """
+        if identity is not None:
+            self._identities = self._identities or {identity}
+            if identity not in self._identities:
+                self.change = Changed(identity, self._identities)
+        if self.change is not None:
+            raise self.change
+
+
+def identity_of(reply: dict[str, Any]) -> Identity:
+    """Return what a reply says it is from, whatever it holds: what is no text counts as not said."""
+    return Identity(_name(reply.get("model")), _name(reply.get("system_fingerprint")))
+
+
+def _name(found: Any) -> str:
+    if not isinstance(found, str):
+        return ""
+    # No control characters, and none that a database or a page cannot hold.
+    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in found)
+    if len(text) <= _LONGEST_NAME:
+        return text
+    # Cut, but two long names that differ stay two names.
+    digest = sha256(found.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{text[: _LONGEST_NAME - 17]}…{digest}"
+
+
+# How long a server that refuses for now asks to wait. The forms are those of RFC 9110 (`retry-after`), OpenAI and Azure
+# (`retry-after-ms`, `x-ratelimit-reset-requests` as 6m0s, "try again in 20s"), OpenRouter (`x-ratelimit-reset`, also
+# repeated in the error's metadata) and Google (`RetryInfo`).
+
+LONGEST_RETRY_AFTER_S = 3600.0
+_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+# As in 6m0s and 59.9s.
+_PIECE = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(ms|h|m|s)")
+_DURATION = re.compile(rf"(?:{_PIECE.pattern})+")
+_IN_WORDS = re.compile(rf"try again in ((?:{_PIECE.pattern})+|\d{{1,9}}(?:\.\d{{1,9}})?(?= ?sec))", re.IGNORECASE)
+_LONGEST_READ = 2_000
+
+
+def wait(headers: Mapping[str, str], error: Mapping[str, Any]) -> float | None:
+    """Return how many seconds an error asks to wait, by the form that says it best; None where it does not say.
+
+    Args:
+        headers: of the reply, by their names in small letters.
+        error: the object that describes the error; empty where there is none.
+    """
+    metadata = error.get("metadata")
+    repeated = metadata.get("headers") if isinstance(metadata, dict) else None
+    named = {str(name).lower(): str(value) for name, value in repeated.items()} if isinstance(repeated, dict) else {}
+    now = datetime.now(UTC).timestamp()
+    said = (
+        _seconds(headers.get("retry-after-ms"), unit=0.001),
+        _seconds(headers.get("retry-after")),
+        _until(headers.get("retry-after"), now),
+        _reset(headers),
+        # In milliseconds since 1970.
+        *(_seconds(each.get("x-ratelimit-reset"), unit=0.001, since=now) for each in (headers, named)),
+        *map(_seconds, _delays(error)),
+    )
+    waits = [seconds for seconds in said if seconds is not None and not math.isnan(seconds)]
+    return min(max(waits[0], 0.0), LONGEST_RETRY_AFTER_S) if waits else None
+
+
+def _seconds(text: str | None, unit: float = 1.0, since: float = 0.0) -> float | None:
+    """Return the seconds of a duration such as 6m0s, 20ms, 34.5s or 20 units; None where it is none."""
+    if text is not None and _DURATION.fullmatch(text.strip()):
+        return sum(float(number) * _UNITS[name] for number, name in _PIECE.findall(text))
+    try:
+        return None if text is None else float(text) * unit - since
+    except ValueError:
+        return None
+
+
+def _until(header: str | None, now: float) -> float | None:
+    """Return the seconds until a date, in the one form that servers may send (RFC 9110, 5.6.7)."""
+    try:
+        date = datetime.strptime((header or "").strip(), "%a, %d %b %Y %H:%M:%S GMT").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    return date.timestamp() - now
+
+
+def _reset(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds until the limits of OpenAI's that are used up are reset."""
+    used_up = [
+        name for name in ("requests", "tokens") if headers.get(f"x-ratelimit-remaining-{name}", "0").strip() == "0"
+    ]
+    waits = [_seconds(headers.get(f"x-ratelimit-reset-{name}")) for name in used_up]
+    return max((wait for wait in waits if wait is not None), default=None)
+
+
+def _delays(error: Mapping[str, Any]) -> list[str]:
+    """Return the delays that an error holds: Google's, and those in words."""
+    details = error.get("details")
+    found = [each.get("retryDelay") for each in details if isinstance(each, dict)] if isinstance(details, list) else []
+    message = error.get("message")
+    if isinstance(message, str) and (match := _IN_WORDS.search(message[:_LONGEST_READ])):
+        found.append(match.group(1))
+    return [delay for delay in found if isinstance(delay, str)]

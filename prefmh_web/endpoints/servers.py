@@ -1,21 +1,342 @@
-"""The kinds of servers: a row of facts for each (`protocol.Server`), by the documentation that its comment names.
+"""How model servers are asked and read: chat completions, by a row of facts for each kind of server.
 
-All of them speak OpenAI's chat completions, but for Ollama, whose path for these takes no top-k and no min-p, and for
-programs, which are sent the pair itself.
+The facts are from the documentation that the comment of each row names. All of them speak OpenAI's chat completions,
+but for Ollama, whose path for these takes no top-k and no min-p, and for programs, which are sent the pair itself.
+
+Every field that shapes the sampling is sent every time: servers fill in what is missing from the model's own
+`generation_config.json`, or from defaults that truncate.
+
+A reply counts only if it says that it ended by itself. Anything else comes back as a text that no parser takes for an
+answer, so that a person can still read it.
 """
 
 import json
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
+from urllib.parse import quote
 
 from django.db import models
 
 from prefmh_web.endpoints import replies
-from prefmh_web.endpoints.protocol import NEUTRAL, TRIALS, Body, Compared, Path, Question, Server, Writing
+from prefmh_web.endpoints.errors import NoDistribution, ServerError, Unable
+from prefmh_web.endpoints.replies import Identity, identity_of
+from sampler.judges import NoDistributionError, distribution, raw_text
 
-__all__ = ["Body", "Compared", "Dialect", "Path", "Question", "Server", "Writing", "dialect_of_host"]
+Body = dict[str, Any]
+# What a model that cannot be kept from thinking may think, on top of the tokens of its answer.
+THINKING_TOKENS = 2_048
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A pair as a program is shown it: the question, and each object's text or the data URL of its picture."""
+
+    question: str
+    first: str
+    second: str
+
+
+@dataclass(frozen=True)
+class Question:
+    """One chat with a model, in the messages of the OpenAI protocol.
+
+    Args:
+        model: its name on the server.
+        messages: system and user messages; a picture is a part of the kind `image_url` that holds a data URL.
+        max_tokens: of the answer.
+        temperature, seed: of the sampling.
+        choices: texts that the answer is confined to, where the server can do that.
+        log_probabilities: whether those of the most probable first tokens are asked for.
+        thinking: how many tokens the model may think before its answer; None where it is not to think.
+        compared: the pair that the messages show; only a program reads it.
+    """
+
+    model: str
+    messages: Sequence[Body] = ()
+    max_tokens: int = 1
+    temperature: float = 1.0
+    seed: int = 0
+    choices: Sequence[str] = ()
+    log_probabilities: bool = False
+    thinking: int | None = None
+    compared: Compared | None = None
+
+
+CHAT = "/chat/completions"
+# One answer a request: vLLM gives the second of n the seed after the first one's.
+NEUTRAL: Body = {"top_p": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0, "n": 1, "stream": False}
+_NOBODY = re.compile(r"(?!)")
+# What hosted models take for a picture of some size (`Server.picture_tokens`).
+_BYTES_A_TOKEN, _A_PICTURE = 3, 1_000
+
+
+@dataclass(frozen=True)
+class Writing:
+    """How a kind of server goes on from token ids, so that its models can write texts.
+
+    Args:
+        path, is_beside: where a completion goes, below the base URL or beside its /v1.
+        limit_field: that of the most new tokens.
+        fields: those that let ids go in and come out.
+        read: what a reply continued the prompt with, from reply, prompt, limit and temperature.
+    """
+
+    path: str
+    limit_field: str
+    fields: Mapping[str, Any]
+    read: Callable[[Body, Sequence[int], int, float], replies.Continuation]
+    is_beside: bool = False
+
+    def body(self, model: str, prompt: Sequence[int], limit: int) -> Body:
+        """Return the body of a completion with token ids in and out, but for its sampling."""
+        return {"model": model, "prompt": list(prompt), self.limit_field: limit, **self.fields}
+
+
+@dataclass(frozen=True)
+class Server:
+    """The facts of a kind of server, and how it is asked by them.
+
+    Args:
+        hosts: endings of the names of hosts that are known to be of this kind.
+        key_header, key_prefix: the header that carries the key, and what stands before the key.
+        chat_path, is_beside: where a chat goes, below the base URL or beside its /v1; {model} is the model's name.
+        limit_field: that of the most tokens.
+        neutral: the fields that switch off all that changes probabilities but the temperature.
+        sets_temperature: whether it takes another temperature than 1.
+        hottest: the highest temperature that it takes.
+        takes_seed: whether it has a field for the seed.
+        confined: the fields that confine an answer to some texts; None where it knows none.
+        most_log_probabilities: how many first tokens it tells; 0 where it tells none.
+        ends: its words for an end that the model chose.
+        has_detail: whether it has a field for how closely its model looks at pictures.
+        not_thinking: the fields that switch thinking off, which would use up the few tokens.
+        thinking: those that let a model think at most so many tokens; None where it cannot be told to think.
+        least_thinking: how much at the least that must be.
+        thinks_at_any_temperature: whether a model takes another temperature than 1 while it thinks.
+        cannot_but_think: names of the models that think whatever they are told.
+        least_effort: the fields that keep the thoughts of these short.
+        names_its_provider: whether a reply says who answered in its place, which is a part of the identity.
+        why_plain: why its sampling is known to be changed by nothing but the temperature; empty where it is not known.
+        completes: whether it goes on from a text, without a chat template.
+        writing: how it goes on from token ids; None where it takes or returns none.
+        picture_tokens: of one picture of up to 1024 by 1024 pixels at most, by the documentation; 0 where it does not
+            say.
+    """
+
+    hosts: tuple[str, ...] = ()
+    key_header: str = "Authorization"
+    key_prefix: str = "Bearer "
+    chat_path: str = CHAT
+    is_beside: bool = False
+    limit_field: str = "max_tokens"
+    neutral: Mapping[str, Any] = field(default_factory=lambda: NEUTRAL)
+    sets_temperature: bool = True
+    hottest: float = 2.0
+    takes_seed: bool = True
+    confined: Callable[[Sequence[str]], Body] | None = None
+    most_log_probabilities: int = 20
+    ends: tuple[str, ...] = ("stop",)
+    has_detail: bool = False
+    not_thinking: Mapping[str, Any] = field(default_factory=dict)
+    thinking: Callable[[int], Body] | None = None
+    least_thinking: int = 1
+    thinks_at_any_temperature: bool = True
+    cannot_but_think: re.Pattern[str] = _NOBODY
+    least_effort: Mapping[str, Any] = field(default_factory=dict)
+    names_its_provider: bool = False
+    why_plain: str = ""
+    completes: bool = False
+    writing: Writing | None = None
+    picture_tokens: int = 0
+
+    @property
+    def has_log_probabilities(self) -> bool:
+        """Whether it has a field for those of the first tokens."""
+        return self.most_log_probabilities > 0
+
+    def completing(self) -> "Server | None":
+        """Return how it is asked to go on from a text; None where a server of this kind takes chats only."""
+        return Completing(**vars(self) | {"chat_path": "/completions"}) if self.completes else None
+
+    def taking(self, messages: Sequence[Body]) -> "Server":
+        """Return how it is asked: for a chat, or for what follows a text (`raw_text`).
+
+        Raises:
+            Unable: it takes chats only.
+        """
+        if raw_text(messages) is None:
+            return self
+        if (found := self.completing()) is None:
+            raise Unable("a server of this kind takes chats only, and completes no text")
+        return found
+
+    def path(self, model: str) -> str:
+        """Return where a chat with a model goes."""
+        return self.chat_path.format(model=quote(model, safe=""))
+
+    def body(self, question: Question) -> Body:
+        """Return the body of a request for one answer."""
+        head = {"model": question.model, "messages": list(question.messages), self.limit_field: self.limit(question)}
+        thinks = self.thinking_fields(question)
+        return head | thinks | self.sampling(question.temperature, question.seed) | self.extras(question)
+
+    def limit(self, question: Question) -> int:
+        """Return the most tokens of an answer, with those of the thought before it."""
+        if question.thinking is not None:
+            return question.max_tokens + question.thinking
+        return question.max_tokens + (THINKING_TOKENS if self.cannot_but_think.search(question.model) else 0)
+
+    def estimate(self, question: Question) -> int:
+        """Return about how many tokens a question reads and may write, before it is asked.
+
+        On the safe side, since what the reply says counts instead: English has four characters a token, other scripts
+        fewer.
+        """
+        contents = [message["content"] for message in question.messages]
+        parts = [part for content in contents for part in ([content] if isinstance(content, str) else content)]
+        texts = [part if isinstance(part, str) else part.get("text") for part in parts]
+        read = (_A_PICTURE if text is None else len(text.encode(errors="replace")) / _BYTES_A_TOKEN for text in texts)
+        return self.limit(question) + math.ceil(sum(read))
+
+    def thinking_fields(self, question: Question) -> Body:
+        """Return the fields that let a model think as much as the question says, or keep it from thinking."""
+        if question.thinking is not None:
+            return self.thinking(question.thinking) if self.thinking else {}
+        return dict(self.least_effort if self.cannot_but_think.search(question.model) else self.not_thinking)
+
+    def sampling(self, temperature: float, seed: int) -> Body:
+        """Return the fields of plain temperature sampling."""
+        heat = {"temperature": temperature} if self.sets_temperature else {}
+        return heat | dict(self.neutral) | ({"seed": seed} if self.takes_seed else {})
+
+    def extras(self, question: Question) -> Body:
+        """Return the fields that confine the answer, or ask for log-probabilities, where the question wants that."""
+        fields = self.confined(question.choices) if self.confined and self.is_confined(question) else {}
+        if question.log_probabilities:
+            fields = fields | {"logprobs": True, "top_logprobs": self.most_log_probabilities}
+        return fields
+
+    def is_confined(self, question: Question) -> bool:
+        """Say whether an answer is confined to the question's choices; a thought could not be."""
+        return self.confined is not None and bool(question.choices) and question.thinking is None
+
+    def settled(self, question: Question) -> Body:
+        """Return the body without what differs from request to request."""
+        return _settled(self.body(question))
+
+    def as_chat(self, reply: Body) -> Body:
+        """Return a reply in the form of a chat completion, whatever it holds."""
+        return reply
+
+    def text(self, reply: Body, question: Question) -> str | None:
+        """Return the text of the one answer; None where there is none, or a filter or a refusal stands in its place.
+
+        A text that may not count comes with a mark at its end, which makes it no answer to any parser: it was cut
+        off, or the server says for its end what a server of this kind is not known to say.
+
+        Raises:
+            Unable, Refused: it is no text, or an error that asking again does not change.
+            TryLater: the server failed, or the reply is not what the protocol says.
+        """
+        said = self._said(reply)
+        if not said.text or not said.text.strip() or said.finish in self.ends:
+            return said.text
+        if said.finish != "length":
+            return f"{said.text} [finish_reason: {replies.shown(said.finish)}]"
+        return said.text if self._is_whole(said, question) else f"{said.text}…"
+
+    def first_token(self, reply: Body, question: Question) -> list[tuple[str, float]]:
+        """Return the most probable first tokens with their log-probabilities.
+
+        Raises:
+            Unable: the server returns none.
+            NoDistribution: they are no distribution over the first token of an answer.
+            TryLater: as `text` does.
+        """
+        said = self._said(reply)
+        first = replies.first_token(self.as_chat(reply))
+        text, token = (said.text or "").strip(), first.token.strip()
+        if said.thought:
+            raise NoDistribution("the reply holds a thought, whose tokens the log-probabilities may be those of")
+        if said.finish != "length" and said.finish not in self.ends:
+            raise NoDistribution(f"the reply ended for the reason {replies.shown(said.finish)}")
+        # A token that ends the answer leaves no text.
+        if text != token and (text or said.finish == "length"):
+            raise NoDistribution(f"the reply is {replies.shown(text)}, and its first token {replies.shown(token)}")
+        confined_to = question.choices if self.is_confined(question) else ()
+        try:
+            return distribution(first.entries, (first.token, first.log_probability), confined_to)
+        except NoDistributionError as error:
+            raise NoDistribution(str(error)) from None
+
+    def identity(self, reply: Body) -> Identity:
+        """Return which model a reply says that it is from."""
+        found = identity_of(self.as_chat(reply))
+        if not self.names_its_provider:
+            return found
+        provider = identity_of({"model": reply.get("provider")}).model
+        named = " ".join(filter(None, (provider, found.system_fingerprint)))
+        return identity_of({"model": found.model, "system_fingerprint": named})
+
+    def _said(self, reply: Body) -> replies.Said:
+        said = replies.said(self.as_chat(reply))
+        if said.finish in ("error", "abort"):
+            raise ServerError(f"the server ended its reply with {said.finish}")
+        return said
+
+    def _is_whole(self, said: replies.Said, question: Question) -> bool:
+        """Say whether a text that reached the limit is the whole answer all the same."""
+        text = said.text or ""
+        if said.thought or question.thinking is not None:
+            return False
+        if self.is_confined(question) and text in question.choices:
+            # A rating of 1 may be the beginning of a 10.
+            return sum(choice.startswith(text) for choice in question.choices) == 1
+        # One token was asked for, to see which comes first.
+        return question.max_tokens == 1
+
+
+class Completing(Server):
+    """A server of some kind, asked to go on from a text: the `/completions` of the OpenAI protocol.
+
+    Path and fields are those of OpenAI's old completions, as vLLM, llama.cpp and SGLang share them; only llama.cpp has
+    really been asked. An answer ends with its line. Log-probabilities come as a list of objects (`top_logprobs`), or in
+    llama.cpp as those of a chat (`content`).
+    """
+
+    def body(self, question: Question) -> Body:
+        """Return the body of a request for what follows a text."""
+        head = {"model": question.model, "prompt": raw_text(question.messages), "max_tokens": question.max_tokens}
+        return head | self.sampling(question.temperature, question.seed) | {"stop": ["\n"]} | self.extras(question)
+
+    def extras(self, question: Question) -> Body:
+        """Return the fields that confine the answer, or ask for log-probabilities: here by their number."""
+        fields = self.confined(question.choices) if self.confined and question.choices else {}
+        return fields | ({"logprobs": self.most_log_probabilities} if question.log_probabilities else {})
+
+    def is_confined(self, question: Question) -> bool:
+        """Say whether an answer is confined; what follows a text is never a thought."""
+        return self.confined is not None and bool(question.choices)
+
+    def as_chat(self, reply: Body) -> Body:
+        """Return a completion in the form of a chat completion."""
+        return replies.completion_as_chat(reply)
+
+
+# Fields of a body that differ from request to request.
+_VARIES = frozenset({"messages", "prompt", "seed", "question", "first", "second"})
+
+
+def _settled(body: Body) -> Body:
+    return {
+        name: _settled(value) if isinstance(value, dict) else value
+        for name, value in body.items()
+        if name not in _VARIES
+    }
 
 
 class Dialect(models.TextChoices):
@@ -39,16 +360,6 @@ class Dialect(models.TextChoices):
         """How such a server is spoken to."""
         return _SERVERS[self]
 
-    @property
-    def has_token_ids(self) -> bool:
-        """Whether token ids can go in and come out."""
-        return self.server.has_token_ids
-
-    @property
-    def has_confinement(self) -> bool:
-        """Whether a reply can be confined to some texts."""
-        return self.server.has_confinement
-
 
 def dialect_of_host(host: str) -> Dialect | None:
     """Return the kind of server that is known to answer under a host's name; None where none is."""
@@ -66,7 +377,6 @@ def _rule(choices: Sequence[str]) -> str:
 # As vLLM and SGLang read it.
 _UNCHANGED: Body = NEUTRAL | {"min_p": 0.0, "repetition_penalty": 1.0, "min_tokens": 0, "ignore_eos": False}
 _NOT_THINKING: Body = {"chat_template_kwargs": {"enable_thinking": False}}
-_MORE_TRIALS = TRIALS | {"top_k": {"top_k": 1}, "min_p": {"min_p": 1.0}}
 
 # It fills in what is missing from the model's own `generation_config.json`, and ignores fields that it does not know,
 # the removed `guided_choice` among them, with a 200. `thinking_token_budget` bounds thinking where the server has a
@@ -78,10 +388,9 @@ _VLLM = Server(
     thinking=lambda most: {"chat_template_kwargs": {"enable_thinking": True}, "thinking_token_budget": most},
     why_plain="vLLM takes top_k, top_p, min_p and penalties from the request, where they are switched off; they "
     "override the model's generation_config.json",
-    trials=_MORE_TRIALS,
     completes=True,
     writing=Writing(
-        Path("/completions"),
+        "/completions",
         "max_tokens",
         {"return_token_ids": True, "echo": False},
         replies.completions_continuation,
@@ -97,7 +406,6 @@ _SGLANG = Server(
     not_thinking=_NOT_THINKING,
     thinking=lambda most: {"chat_template_kwargs": {"enable_thinking": True, "thinking_budget": most}},
     why_plain="SGLang takes top_k, top_p, min_p and penalties from the request, where they are switched off",
-    trials=_MORE_TRIALS,
     completes=True,
 )
 
@@ -113,36 +421,37 @@ _LLAMA_CPP = Server(
     not_thinking=_NOT_THINKING,
     thinking=lambda most: {"chat_template_kwargs": {"enable_thinking": True}, "thinking_budget_tokens": most},
     why_plain="llama.cpp runs only the samplers that the request names, which is the temperature alone",
-    # Only the samplers that are named run.
-    trials=TRIALS
-    | {
-        "top_p": {"top_p": 0.0001, "samplers": ["top_p", "temperature"]},
-        "top_k": {"top_k": 1, "samplers": ["top_k", "temperature"]},
-        "min_p": {"min_p": 1.0, "samplers": ["min_p", "temperature"]},
-        "penalties": {"frequency_penalty": 2.0, "repeat_last_n": 64, "samplers": ["penalties", "temperature"]},
-    },
     completes=True,
     writing=Writing(
-        Path("/completion", is_beside=True),
+        "/completion",
         "n_predict",
         # Without its cache, the same seed gives the same text whatever was asked before.
         {"return_tokens": True, "cache_prompt": False, "n_keep": 0},
         replies.llama_cpp_continuation,
+        is_beside=True,
     ),
 )
 
 # https://platform.openai.com/docs/api-reference/chat/create (2026-11-23): a field that is not known is refused with a
 # 400. `max_tokens` is deprecated there, and chat models still take it; servers alike often know nothing else, and some
 # of them have words of their own for an end.
-_OPENAI = Server(hosts=("api.openai.com",), has_detail=True, ends=("stop", "eos", "eos_token", "end_turn", "STOP"))
+# A picture is 85 tokens and 170 for each tile of 512 pixels, after its shorter side is made to fit into 768
+# (https://platform.openai.com/docs/guides/images-vision, an excerpt, 2026-11-23); that is GPT-4o's rule.
+_PICTURE_TOKENS = 85 + 170 * 4
+_OPENAI = Server(
+    hosts=("api.openai.com",),
+    has_detail=True,
+    ends=("stop", "eos", "eos_token", "end_turn", "STOP"),
+    picture_tokens=_PICTURE_TOKENS,
+)
 # https://platform.openai.com/docs/guides/reasoning (2026-11-23): `max_tokens`, `temperature`, `top_p`, penalties and
 # log-probabilities are refused with a 400; `max_completion_tokens` bounds thinking and answer together. The thoughts
 # are not in the reply. "low" is the least effort that all of these models take.
 _LOW = {"reasoning_effort": "low"}
 _THINKS: dict[str, Any] = {
     "has_detail": True,
+    "picture_tokens": _PICTURE_TOKENS,
     "limit_field": "max_completion_tokens",
-    "bounds_the_answer_alone": False,
     "neutral": {"n": 1, "stream": False},
     "sets_temperature": False,
     "hottest": 1.0,
@@ -150,13 +459,13 @@ _THINKS: dict[str, Any] = {
     "thinking": lambda most: _LOW,
     "cannot_but_think": re.compile(""),
     "least_effort": _LOW,
-    "trials": {"seed": {}},
 }
 # https://learn.microsoft.com/en-us/azure/ai-services/openai/reference (2026-11-23): the key goes into `api-key`, the
 # deployment stands in the path and the version in the query; the latest stable version is 2024-10-21, and reasoning
 # models need a preview. A filtered prompt is a 400 with the code `content_filter`, a filtered answer has that as its
 # `finish_reason`.
 _AZURE: dict[str, Any] = {"key_header": "api-key", "key_prefix": "", "is_beside": True, "has_detail": True}
+_AZURE["picture_tokens"] = _PICTURE_TOKENS
 _DEPLOYMENT = "/openai/deployments/{model}/chat/completions?api-version="
 
 # https://openrouter.ai/docs/parameters and https://openrouter.ai/docs/features/provider-routing (2026-11-23): a field
@@ -172,14 +481,14 @@ _OPENROUTER = Server(
     thinking=lambda most: _ONE_PROVIDER | {"reasoning": {"max_tokens": most}},
     least_thinking=1_024,
     names_its_provider=True,
-    trials=_MORE_TRIALS,
 )
 
 # https://docs.anthropic.com/en/api/openai-sdk (an excerpt, 2026-11-28): `max_tokens`, `temperature` up to 1, `top_p`
 # and `stop` are taken, `n` must be 1, `thinking` is passed on and the thoughts are not told; `seed`, penalties,
 # log-probabilities, `response_format` and `reasoning_effort` are ignored, and so they are not sent. Newer models refuse
 # a `top_p`, a temperature other than 1 or thinking switched off, with a 400 that is shown. A budget is at least 1,024,
-# and goes with temperature 1.
+# and goes with temperature 1. A picture is a token for each 750 pixels
+# (https://platform.claude.com/docs/en/build-with-claude/vision, an excerpt, 2026-11-23).
 _ANTHROPIC = Server(
     hosts=("api.anthropic.com",),
     neutral={"n": 1, "stream": False},
@@ -191,14 +500,15 @@ _ANTHROPIC = Server(
     thinking=lambda most: {"thinking": {"type": "enabled", "budget_tokens": most}},
     least_thinking=1_024,
     thinks_at_any_temperature=False,
-    trials={"temperature": {"temperature": 0.01}},
+    picture_tokens=1_399,
 )
 
 # https://ai.google.dev/gemini-api/docs/openai (an excerpt, 2026-11-28): the base URL ends in /v1beta/openai, the key is
 # a bearer's. `reasoning_effort` "none" switches thinking off where the model lets it; a budget goes into
 # `extra_body.google`, and not beside an effort. `seed` and penalties were refused as unknown names
 # (https://github.com/Vali-98/ChatterUI/issues/227, 2025-02), log-probabilities are not documented: none is sent. A
-# top-k is fixed by the model, so nobody can say whether it truncates.
+# top-k is fixed by the model, so nobody can say whether it truncates. A picture is 258 tokens for each tile of 768
+# pixels (https://ai.google.dev/gemini-api/docs/tokens, an excerpt, 2026-11-23).
 _GEMINI = Server(
     hosts=("generativelanguage.googleapis.com",),
     neutral={"top_p": 1.0, "n": 1, "stream": False},
@@ -212,7 +522,7 @@ _GEMINI = Server(
     least_thinking=128,
     cannot_but_think=re.compile(r"gemini-2\.5-pro|gemini-[3-9]"),
     least_effort=_LOW,
-    trials={"temperature": {"temperature": 0.01}, "top_p": {"top_p": 0.0001}},
+    picture_tokens=258 * 4,
 )
 
 
@@ -289,7 +599,6 @@ class _Program(Server):
 # More tokens than any vocabulary has; in some versions a top-k of 0 stands for none at all.
 _OPTIONS: Body = {"top_k": 1_000_000, "top_p": 1.0, "min_p": 0.0, "typical_p": 1.0, "repeat_penalty": 1.0}
 _OPTIONS |= {"repeat_last_n": 0, "presence_penalty": 0.0, "frequency_penalty": 0.0, "mirostat": 0, "stop": []}
-_TRIED = {"temperature": 0.01, "top_p": 0.0001, "top_k": 1, "min_p": 1.0}
 _OLLAMA = _Ollama(
     chat_path="/api/chat",
     is_beside=True,
@@ -297,8 +606,6 @@ _OLLAMA = _Ollama(
     neutral=_OPTIONS,
     thinking=lambda most: {},
     why_plain="Ollama takes top_k, top_p, min_p and penalties from the request's options, where they are switched off",
-    trials={name: {f"options.{name}": value} for name, value in _TRIED.items()} | {"seed": {}},
-    varies=("messages", "options.seed"),
 )
 
 _SERVERS: dict[Dialect, Server] = {
@@ -321,7 +628,5 @@ _SERVERS: dict[Dialect, Server] = {
         hottest=1.0,
         takes_seed=False,
         most_log_probabilities=0,
-        trials={},
-        varies=("question", "first", "second"),
     ),
 }

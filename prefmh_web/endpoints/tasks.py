@@ -2,14 +2,14 @@
 
 from celery import shared_task
 
-from prefmh_web.endpoints import testing
+from prefmh_web.endpoints import probe
 
 
 @shared_task
 def run_test(test_id: int) -> None:
     """Test an endpoint."""
     try:
-        testing.run(test_id)
+        probe.run(test_id)
     except Exception:  # whatever it is, whoever waits for the test is told; it is raised all the same
-        testing.note_trouble(test_id)
+        probe.note_trouble(test_id)
         raise

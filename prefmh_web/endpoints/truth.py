@@ -1,11 +1,13 @@
 """Whether a server samples from the law that it tells, asked of a server as `sampler.judges.truth` judges its replies.
 
+    temperature  replies differ at a high one, and not where it leaves one token to choose from
     truth        pairs whose reported p lies in .6 to .85, four of them: 200 replies in both orders, 400 in doubt
     rare_label   a label that log-probabilities make rare must come at its rate. Without them, hot replies say what its
                  rate is at least at a lower temperature; if it never comes there, it was taken away
 
 Replies are confined to the labels where the server can do that, as votes are. Each is one request of one token. Where
-no pair has such a p, and no label is rare, nothing is claimed.
+no pair has such a p, and no label is rare, nothing is claimed. A status says nothing, since many servers answer 200 and
+pass over fields that they do not know.
 """
 
 from __future__ import annotations
@@ -13,24 +15,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from yarl import URL
 
-from prefmh_web.endpoints.calls import Job, call, called
-from prefmh_web.endpoints.client import Client
+from prefmh_web.endpoints.calls import asked
 from prefmh_web.endpoints.errors import BadReply, EndpointError, NeedsAttention, ServerError
 from prefmh_web.endpoints.judge_calls import confines
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.endpoints.outcomes import Effect, Seen
-from prefmh_web.endpoints.servers import Dialect
+from prefmh_web.endpoints.servers import Dialect, Question
 from sampler import judges
 
 LAW = TRUTH, RARE_LABEL = "truth", "rare label"
-# Those that make votes come from another law than the model's own at the judge's temperature.
-SHAPE_THE_LAW = ("temperature", "top_p", "top_k", "min_p")
+# Where it is passed over, votes come from another law than the model's own at the judge's temperature.
+TEMPERATURE = "temperature"
 MOST_PAIRS = 16
 Pair = tuple[judges.Messages, judges.Messages]
 """A question about two objects, in both orders."""
+Tokens = tuple[tuple[str, float], ...]
 
 _TRUE_PAIRS = 4
 _MOST_RARE = 480
@@ -56,8 +58,11 @@ _QUESTIONS = (
 )
 MOST_TRUE = 2 * MOST_PAIRS + 2 * judges.REPLIES
 """Requests that `truth` makes at most."""
-MOST_REQUESTS = MOST_TRUE + _MOST_TILTED + _MOST_RARE
-"""Requests that both make at most."""
+MOST_REQUESTS = 8 + MOST_TRUE + _MOST_TILTED + _MOST_RARE
+"""Requests that all three make at most."""
+ASK: judges.Messages = [{"role": "user", "content": "Write one short sentence about the sea."}]
+SEEDS = (104_729, 1_299_709, 15_485_863, 179_424_673)
+HOT, _COLD = 1.5, 0.01
 _AT_ONCE = 32
 _COLDEST = 0.1
 _HOT_REPLIES = 96
@@ -76,6 +81,24 @@ _THINKS = (
 )
 
 
+class Effect(StrEnum):
+    """What a test saw a server do with what it is told, or with its own law."""
+
+    OBEYED = "obeyed"
+    REFUSED = "refused"
+    IGNORED = "ignored"
+    UNTOLD = "cannot be told"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was seen of one ability, or of the law, in words."""
+
+    field: str
+    effect: str
+    evidence: str
+
+
 def why_untold(endpoint: Endpoint) -> str:
     """Return why nobody can tell the law of an endpoint's replies, whatever a test sees; empty where one can."""
     if endpoint.thinking_tokens is not None:
@@ -88,9 +111,9 @@ def differs(endpoint: Endpoint, fields: Sequence[str] = LAW) -> str:
     """Return why votes would have another law than the one that is told, by the last test; empty where none saw that.
 
     Args:
-        fields: those that count. For sampled votes `SHAPE_THE_LAW` as well.
+        fields: those that count. For sampled votes the temperature as well.
     """
-    for seen in endpoint.profile.get("fields", []):
+    for seen in _rows(endpoint):
         if seen["field"] in fields and seen["effect"] == Effect.IGNORED:
             is_law = seen["field"] in LAW
             what = "does not sample from the law that it tells" if is_law else f"ignores {seen['field']}"
@@ -103,21 +126,38 @@ def plainness(endpoint: Endpoint) -> tuple[bool | None, str]:
 
     None where that is not tested: nobody has pressed Test, or it could not tell.
     """
-    if why := differs(endpoint, (*LAW, *SHAPE_THE_LAW)) or why_untold(endpoint):
+    if why := differs(endpoint, (*LAW, TEMPERATURE)) or why_untold(endpoint):
         return False, why
-    laws = [seen for seen in endpoint.profile.get("fields", []) if seen["field"] in LAW]
+    laws = [seen for seen in _rows(endpoint) if seen["field"] in LAW]
     if plain := [seen["evidence"] for seen in laws if seen["effect"] == Effect.OBEYED]:
         return True, "; ".join(plain)
     told = f" (its last test could not tell: {laws[0]['evidence']})" if laws else ""
-    return (
-        None,
-        f"whether its votes have its model's own law is not tested{told}. Press Test on the page of the endpoint",
-    )
+    why = f"whether its votes have its model's own law is not tested{told}. Press Test on the page of the endpoint"
+    return None, why
 
 
 def was_tested(endpoint: Endpoint) -> bool:
     """Say whether the last test saw replies that agree with what the server tells."""
-    return any(seen["field"] in LAW and seen["effect"] == Effect.OBEYED for seen in endpoint.profile.get("fields", []))
+    return any(seen["field"] in LAW and seen["effect"] == Effect.OBEYED for seen in _rows(endpoint))
+
+
+def _rows(endpoint: Endpoint) -> list[dict[str, str]]:
+    rows: list[dict[str, str]] = endpoint.profile.get("fields", [])
+    return rows
+
+
+def temperature(endpoint: Endpoint) -> tuple[list[Seen], EndpointError | None]:
+    """Return whether the temperature is obeyed, and why that could not be finished, if it could not."""
+
+    def look(replies: _Replies) -> tuple[Effect, str]:
+        hot, cold = (len(set(replies.texts(ASK, each))) for each in (min(HOT, replies.hottest), _COLD))
+        words = f"{len(SEEDS)} seeds gave {hot} different replies, and {cold} with temperature = {_COLD}"
+        if cold == 1:
+            return (Effect.OBEYED if hot > 1 else Effect.UNTOLD), words
+        # Two tokens may be as likely as each other; and beside other requests, a server rounds differently.
+        return (Effect.UNTOLD if cold < hot else Effect.IGNORED), words
+
+    return _seen(endpoint, TEMPERATURE, look)
 
 
 def truth(endpoint: Endpoint, pairs: Sequence[Pair] = ()) -> tuple[list[Seen], EndpointError | None]:
@@ -162,54 +202,58 @@ class _Replies:
     def confined(self) -> bool:
         return bool(self._choices)
 
-    def told(self, chats: Sequence[judges.Messages]) -> list[list[tuple[str, float]]]:
+    def told(self, chats: Sequence[judges.Messages]) -> list[Tokens]:
         """Return for each chat the first tokens with their log-probabilities; none where the server tells none.
 
         Raises:
             EndpointError: it does not answer now.
         """
-        outcomes = called(call(self._endpoint, [_first_token(chat) for chat in chats])).outcomes
+        questions = [Question(self._endpoint.model, chat, log_probabilities=True) for chat in chats]
+        outcomes = asked(self._endpoint, questions).outcomes
         for outcome in outcomes:
-            if isinstance(outcome, EndpointError) and not isinstance(outcome, _CANNOT):
+            if isinstance(outcome, EndpointError) and not isinstance(outcome, CANNOT):
                 raise outcome
-        return [[] if isinstance(outcome, EndpointError) else outcome for outcome in outcomes]
+        return [() if isinstance(outcome, EndpointError) else outcome.tokens for outcome in outcomes]
 
-    def labels(self, asked: Sequence[tuple[judges.Messages, float]]) -> list[str]:
+    def labels(self, chats: Sequence[tuple[judges.Messages, float]]) -> list[str]:
         """Return the label of a reply to each chat at its temperature; empty where it is none.
 
         Raises:
             EndpointError: the server does not answer.
         """
-        found = called(call(self._endpoint, [self._label(chat, temperature) for chat, temperature in asked]))
-        if found.failure is not None:
-            raise found.failure
-        return list(found.results)
+        begin, self._number = self._number + 1, self._number + len(chats)
+        # Far apart: servers use neighbouring seeds for other things.
+        seeds = [(1_000_003 * number + 12_347) % 2**31 for number in range(begin, self._number + 1)]
+        questions = [
+            Question(self._endpoint.model, chat, 1, temperature, seed, self._choices)
+            for (chat, temperature), seed in zip(chats, seeds, strict=True)
+        ]
+        return [_label(text) for text in self._said(questions)]
 
     def some(self, chat: judges.Messages, temperature: float, count: int) -> list[str]:
         """Return the labels among so many replies to a chat; raises as `labels` does."""
         return [label for label in self.labels([(chat, temperature)] * count) if label]
 
-    def _label(self, chat: judges.Messages, temperature: float) -> Job[str]:
-        self._number += 1
-        # Far apart: servers use neighbouring seeds for other things.
-        seed = (1_000_003 * self._number + 12_347) % 2**31
+    def texts(self, chat: judges.Messages, temperature: float) -> list[str | None]:
+        """Return a short reply to a chat for each seed; raises as `labels` does."""
+        return self._said([Question(self._endpoint.model, chat, 8, temperature, seed) for seed in SEEDS])
 
-        async def ask(client: Client) -> str:
-            said = await client.chat(chat, temperature=temperature, seed=seed, choices=self._choices, max_tokens=1)
-            try:
-                return judges.parse_label(said)
-            except judges.UnparsableReplyError:
-                return ""
+    def _said(self, questions: Sequence[Question]) -> list[str | None]:
+        found = asked(self._endpoint, questions)
+        if found.failure is not None:
+            raise found.failure
+        return [reply.text for reply in found.results]
 
-        return ask
+
+def _label(text: str | None) -> str:
+    try:
+        return judges.parse_label(text)
+    except judges.UnparsableReplyError:
+        return ""
 
 
 # It answered a plain question a moment ago: what it fails at now, it cannot do.
-_CANNOT = (NeedsAttention, BadReply, ServerError)
-
-
-def _first_token(chat: judges.Messages) -> Job[list[tuple[str, float]]]:
-    return lambda client: client.first_token(chat)
+CANNOT = (NeedsAttention, BadReply, ServerError)
 
 
 def _seen(
@@ -223,7 +267,7 @@ def _seen(
             effect, words = Effect.UNTOLD, "its model thinks before each label, so no rate is known"
         else:
             effect, words = look(_Replies(endpoint))
-    except _CANNOT as error:
+    except CANNOT as error:
         effect, words = Effect.REFUSED, error.reason
     except EndpointError as error:
         effect, words, failure = Effect.UNTOLD, error.reason, error
@@ -239,10 +283,6 @@ class _Presentation:
     first: float
     labels: list[str] = field(default_factory=list)
 
-    @property
-    def asked(self) -> judges.Asked:
-        return judges.Asked(self.first, len(self.labels), self.labels.count(judges.LABELS[0]))
-
 
 def _by_pairs(replies: _Replies, pairs: Sequence[Pair]) -> tuple[Effect, str]:
     shown = _presentations(replies, pairs)
@@ -254,10 +294,11 @@ def _by_pairs(replies: _Replies, pairs: Sequence[Pair]) -> tuple[Effect, str]:
         came = replies.labels([(each.chat, each.temperature) for each in turns])
         for each, label in zip(turns, came, strict=True):
             each.labels.extend([label] if label else [])
-        found = judges.agreement([each.asked for each in shown])
+        counts = [judges.Asked(each.first, len(each.labels), each.labels.count(judges.LABELS[0])) for each in shown]
+        found = judges.agreement(counts)
         if not found.is_doubtful:
             break
-    return _words([each.asked for each in shown], found)
+    return _words(counts, found)
 
 
 def _presentations(replies: _Replies, pairs: Sequence[Pair]) -> list[_Presentation]:
@@ -308,13 +349,13 @@ def _tilted(replies: _Replies) -> tuple[judges.Messages, judges.Tilt] | None:
 
 
 def _by_rate(replies: _Replies, chat: judges.Messages, tilt: judges.Tilt) -> tuple[Effect, str]:
-    seen, asked = judges.RareLabel(tilt.rate), 0
-    while seen.told is None and asked < _MOST_RARE:
-        asked += _AT_ONCE
+    seen, replied = judges.RareLabel(tilt.rate), 0
+    while seen.told is None and replied < _MOST_RARE:
+        replied += _AT_ONCE
         for label in replies.some(chat, tilt.temperature, _AT_ONCE):
             seen.add(label == tilt.label)
         if not seen.replies:
-            return Effect.UNTOLD, f"none of {asked} replies was a label"
+            return Effect.UNTOLD, f"none of {replied} replies was a label"
     words = (
         f"{tilt.label} came {seen.rare} times in {seen.replies} replies at temperature {tilt.temperature:.2g}; its "
         f"log-probability says {tilt.rate * seen.replies:.1f}"
@@ -342,13 +383,13 @@ def _without_rate(replies: _Replies) -> tuple[Effect, str]:
     hotly = f"{rare} came {hot.count(rare)} times in {len(hot)} replies at temperature {hottest:g}"
     if needed > most:
         return Effect.UNTOLD, f"{untold}; {hotly}, too seldom to tell its rate at a lower one"
-    asked, cold = 0, list[str]()
-    while len(cold) < needed and asked < most:
-        asked += _AT_ONCE
+    tries, cold = 0, list[str]()
+    while len(cold) < needed and tries < most:
+        tries += _AT_ONCE
         cold += replies.some(chat, cooler, _AT_ONCE)
         if rare in cold:
             return Effect.UNTOLD, f"{hotly}, and still comes at {cooler:g}; without log-probabilities no rate is known"
     if len(cold) < needed:
-        return Effect.UNTOLD, f"only {len(cold)} of {asked} replies were labels"
+        return Effect.UNTOLD, f"only {len(cold)} of {tries} replies were labels"
     words = f"{hotly}, and never in {len(cold)} at {cooler:g}, where its rate is at least {rate:.3f}"
     return Effect.IGNORED, f"{words}: its law is truncated or sharper"

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from django.contrib.auth.models import User
 
 import sampler
-from prefmh_web.endpoints.local.models import image_model_names, latent_dimension
+from prefmh_web.endpoints.local import image_model_names, latent_dimension
 from prefmh_web.scorers import Scorer
 from sampler import judges, outputs
 

@@ -102,7 +102,7 @@ def _chains() -> Iterator[Finding]:
             f"{wait}.",
             "Check that a worker and beat are running. If the task “propose” fails, the worker's log says why.",
         )
-    resting = unopened_chains().filter(waits_until__gt=timezone.now()).exclude(waits_because="")
+    resting = unopened_chains().filter(claimed_until__gt=timezone.now()).exclude(waits_because="")
     for chain, wait in _without_question(resting, PATIENCE):
         yield Finding(
             f"{wait}: {chain.waits_because}.", "prefmh tries again automatically. Fix the cause that is named."

@@ -16,7 +16,7 @@ from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.config import LONGEST_NAME, CampaignConfig
-from prefmh_web.endpoints.local.models import model_names
+from prefmh_web.endpoints.local import model_names
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.recruiters import OPEN, recruiter_by
 from prefmh_web.scorers import offered

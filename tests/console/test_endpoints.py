@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.tasks import sweep
-from prefmh_web.endpoints import testing
+from prefmh_web.endpoints import probe
 from prefmh_web.endpoints.models import Endpoint, EndpointTest
 from prefmh_web.endpoints.servers import Dialect
 from tests.console.test_pages import OF_MOLECULES, as_shown, form
@@ -60,11 +60,11 @@ def test_an_endpoint_is_registered_tested_and_changed(signed_in, script, idle_ta
     endpoint = Endpoint.objects.get()
     assert (endpoint.name, endpoint.tested_at) == ("Mine", None)
     # Told before the button is pressed; the cost where both prices are known.
-    assert f"Test makes at most {testing.MOST_REQUESTS} short requests; most" in page(signed_in)
+    assert f"Test makes at most {probe.MOST_REQUESTS} short requests; most" in page(signed_in)
     Endpoint.objects.update(output_price=1.0)
     assert "short requests and costs at most 0." in page(signed_in)
     assert "Mine works" in press_test(signed_in, endpoint, idle_tasks)
-    assert endpoint.totals()["requests"] > 0
+    assert endpoint.totals.requests > 0
     signed_in.post(reverse("console:edit-endpoint", args=[endpoint.pk]), fields(script, name="Ours"))
     endpoint.refresh_from_db()
     assert endpoint.name == "Ours"
@@ -167,7 +167,7 @@ def test_the_page_answers_at_once_and_shows_how_far_it_is(signed_in, endpoint, s
     test = EndpointTest.objects.get()
     assert (test.status, test.until) == (_DONE, None)
     # Every request that it made is told, and counted as the endpoint's.
-    assert test.requests == endpoint.totals()["requests"] > so_far
+    assert test.requests == endpoint.totals.requests > so_far
     for words in (page(signed_in), card(signed_in, endpoint)):
         assert f"took {test.requests} requests" in words
         assert "hx-trigger" not in words
@@ -191,7 +191,7 @@ def test_a_test_that_is_stopped_sends_nothing_more_and_leaves_what_was_known(
     idle_tasks()
     test = EndpointTest.objects.get()
     assert (test.status, test.until) == (_STOPPED, None)
-    assert test.requests == endpoint.totals()["requests"] < 10
+    assert test.requests == endpoint.totals.requests < 10
     endpoint.refresh_from_db()
     # It is nothing against the server either.
     assert (endpoint.profile, endpoint.can_vary, endpoint.failures, endpoint.last_error) == (known, True, 0, "")
@@ -236,8 +236,8 @@ def test_of_two_who_press_at_once_one_begins_a_test(endpoint, script, idle_tasks
     def begin() -> None:
         together.wait(20)
         try:
-            begun.append(testing.begin(endpoint))
-        except testing.UnderWay:
+            begun.append(probe.begin(endpoint))
+        except probe.UnderWay:
             begun.append(None)
 
     all_at_once([begin] * 2)

@@ -22,7 +22,7 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, 
 from prefmh_web.campaigns.monitoring.progress import progress_of
 from prefmh_web.campaigns.monitoring.results import follow
 from prefmh_web.campaigns.monitoring.trajectories import trajectories_of
-from prefmh_web.campaigns.proposals import measuring
+from prefmh_web.campaigns.proposals import scoring
 from prefmh_web.console.consumer import Allowance, Group
 from prefmh_web.console.plots import MOST_POINTS, Line, traces
 from tests.security.world import browser_of
@@ -136,7 +136,7 @@ def words_along(campaign, place):
 
 
 def measured(campaign):
-    measuring.measure(campaign.pk)
+    scoring.measure(campaign.pk)
     wait_until_idle()
     return trajectories_of(campaign)
 
@@ -176,7 +176,7 @@ def test_objects_are_measured_once_and_not_by_the_page(finished, researcher, mon
     stored = Measured.objects.count()
     assert stored == trajectories_of(finished).visited
     assert "objects are measured" not in page_of(finished, researcher).content.decode()
-    measuring.measure(finished.pk)
+    scoring.measure(finished.pk)
     assert Measured.objects.count() == stored
 
 

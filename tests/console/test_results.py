@@ -21,7 +21,7 @@ from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Campaign, Side, Vote
 from prefmh_web.campaigns.monitoring.results import figures_of, samples_in, shown_samples
-from prefmh_web.campaigns.proposals import measuring
+from prefmh_web.campaigns.proposals import scoring
 from prefmh_web.campaigns.record import export
 from prefmh_web.console import methods
 from prefmh_web.console.spreads import spreads_of
@@ -94,7 +94,7 @@ def half_way(researcher, idle_tasks):
     late = Vote.objects.filter(comparison__verdict__isnull=False).first()
     late.pk, late.key, late.number, late.annotator = None, uuid.uuid4(), None, people[3]
     late.save()
-    measuring.measure(campaign.pk)
+    scoring.measure(campaign.pk)
     idle_tasks()
     return Campaign.objects.get(pk=campaign.pk)
 

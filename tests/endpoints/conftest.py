@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from prefmh_web.endpoints import judge_calls, loop
-from prefmh_web.endpoints.client import Client, Target
+from prefmh_web.endpoints.client import Client
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.endpoints.servers import Dialect
+from prefmh_web.endpoints.servers import Dialect, Question
 from sampler.judges import Exhibit
 from tests.support.models import KnownJudge, Script, model_server, port_from, scripted_server, write_model
 
@@ -23,13 +23,13 @@ def pair(temperature: float = 1.0) -> judge_calls.Pair:
 
 
 PAIR = pair()
+DARKER = Question("tiny", [{"role": "user", "content": "the dark house or the red moon"}], 8, seed=1)
 
 
 def chat(url: str, key: str = "", timeout_s: float = 5) -> str | None:
     """Ask a server something, with the key in a variable, and return its reply."""
-    client = Client(Target(url, "tiny", "vllm", key, timeout_s=timeout_s))
-    asked = [{"role": "user", "content": "the dark house or the red moon"}]
-    return loop.run(client.chat(asked, temperature=1.0, seed=1))
+    client = Client(Endpoint(base_url=url, dialect="vllm", api_key_variable=key, timeout_s=timeout_s))
+    return loop.run(client.ask(DARKER)).text
 
 
 def z_score(successes: int, trials: int, chance: float) -> float:

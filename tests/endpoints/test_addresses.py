@@ -6,7 +6,7 @@ import socket
 import pytest
 from yarl import URL
 
-from prefmh_web.endpoints import loop, wire
+from prefmh_web.endpoints import client, loop
 from prefmh_web.endpoints.addresses import CheckedResolver, check_address, checked_base_url
 from prefmh_web.endpoints.errors import AddressRefused, Refused, ServerError, Unreachable
 from tests.endpoints.conftest import chat
@@ -168,10 +168,10 @@ def test_nothing_is_sent_home_however_home_is_written(settings, script: Script, 
     settings.ENDPOINT_ALLOW_PRIVATE = []
     # No resolver is asked about addresses, and this is below the check of the base URL. aiohttp takes no bare number.
     with pytest.raises(Unreachable if host.isdigit() else AddressRefused):
-        loop.run(wire.exchange("GET", f"http://{host}:{URL(script.url).port}/version", None, {}, 5.0))
+        loop.run(client.exchange(f"http://{host}:{URL(script.url).port}/version", None, {}, 5.0))
     assert not script.connections
     with pytest.raises(AddressRefused, match="ENDPOINT_ALLOW_PRIVATE"):
-        loop.run(wire.exchange("GET", "http://[::ffff:10.0.0.1]/", None, {}, 5.0))
+        loop.run(client.exchange("http://[::ffff:10.0.0.1]/", None, {}, 5.0))
 
 
 def resolver(monkeypatch, *answers: list[str]) -> list[str]:

@@ -11,9 +11,8 @@ import pytest
 
 from prefmh_web.endpoints import judge_calls
 from prefmh_web.endpoints.calls import called
+from prefmh_web.endpoints.client import exact_request
 from prefmh_web.endpoints.errors import Unable
-from prefmh_web.endpoints.exact_requests import exact_request
-from prefmh_web.endpoints.mixed_votes import votes_by_either
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect, Question
 from sampler.judges import Exhibit, OwnPrompt, PromptTemplate
@@ -49,10 +48,10 @@ def test_votes_of_a_model_that_completes_have_the_law_of_its_log_probabilities(l
 def test_a_completion_is_the_prompt_as_it_is_sampled_plainly(dialect):
     endpoint = Endpoint(model="tiny", dialect=dialect, base_url="http://localhost/v1")
     question = Question("tiny", raw_pair().messages(True), 8, 0.7, 11, ("A", "B"))
-    request = exact_request(endpoint, question)
+    path, _ = exact_request(endpoint, question)
     server = dialect.server
     body = server.taking(question.messages).body(question)
-    assert request.path == "/completions"
+    assert path == "/completions"
     assert "messages" not in body
     assert body["prompt"].endswith("Answer (A or B):<|assistant|>")
     sampling = server.sampling(0.7, 11) | {"stop": ["\n"]}
@@ -94,7 +93,7 @@ def z_scores(
 
 def test_the_mixture_has_the_law_of_a_sampled_vote(hides: Endpoint, script: Script) -> None:
     def cast(first: Sequence[bool], draws: np.random.Generator) -> Sequence[judge_calls.ModelVote]:
-        votes = called(votes_by_either(hides, pair(TEMPERATURE), first, draws.random(MIXED_VOTES), draws))
+        votes = called(judge_calls.votes_by_either(hides, pair(TEMPERATURE), first, draws.random(MIXED_VOTES), draws))
         assert votes.failure is None
         assert [vote.place for vote in votes.cast] == list(range(MIXED_VOTES))
         assert {(vote.proposal_first, vote.preference is None) for vote in votes.cast} == {(True, True), (False, False)}
@@ -117,6 +116,8 @@ def test_a_vote_for_the_label_that_is_listed_would_be_noticed(hides: Endpoint) -
 
 def test_what_was_sampled_once_is_not_asked_for_again(hides: Endpoint, script: Script) -> None:
     draws = np.random.default_rng(SEED)
-    votes = called(votes_by_either(hides, pair(TEMPERATURE), [True] * 3, draws.random(3), draws, sampled={True}))
+    votes = called(
+        judge_calls.votes_by_either(hides, pair(TEMPERATURE), [True] * 3, draws.random(3), draws, sampled={True})
+    )
     assert [vote.preference for vote in votes.cast] == [None] * 3
     assert len(votes_asked(script)) == 3

@@ -10,12 +10,13 @@ import pytest
 from django.db import OperationalError, connection
 from django.utils import timezone
 
-from prefmh_web.endpoints import gates, judge_calls, minutes
+from prefmh_web.endpoints import judge_calls, limits
 from prefmh_web.endpoints.calls import ahead_of_time, call, called
+from prefmh_web.endpoints.client import LABEL_TOKENS
 from prefmh_web.endpoints.errors import AddressRefused, Busy, CircuitOpen, RateLimited, Refused, Stopped, Unreachable
-from prefmh_web.endpoints.gates import FIRST_PAUSE_S, Circuit, MinuteFull, gate_of
+from prefmh_web.endpoints.limits import FIRST_PAUSE_S, Circuit, MinuteFull, gate_of
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.endpoints.token_estimates import estimated
+from prefmh_web.endpoints.servers import Dialect, Question
 from tests.endpoints.conftest import PAIR
 from tests.support.models import Held, Script, says, status
 
@@ -46,7 +47,7 @@ class TestCircuit:
     def broken(self, clock: Clock) -> Circuit:
         """One that failures have opened."""
         circuit = Circuit(0, None, clock)
-        for _ in range(gates.FAILURES_TO_OPEN):
+        for _ in range(limits.FAILURES_TO_OPEN):
             circuit.failed(DOWN, is_trial=False)
         return circuit
 
@@ -113,7 +114,7 @@ class TestCircuit:
         assert scripted.is_resting
         assert "500" in scripted.last_error
         # Nor by a process that has just begun.
-        gates.forget()
+        limits.forget()
         assert isinstance(ask(scripted).failure, CircuitOpen)
 
     def test_an_answer_in_between_keeps_it_closed(self, scripted, script: Script) -> None:
@@ -221,7 +222,7 @@ class TestMinute:
     @pytest.fixture
     def impatient(self, monkeypatch) -> None:
         """Who would have to wait is refused."""
-        monkeypatch.setattr(gates, "_PATIENCE_S", 0.0)
+        monkeypatch.setattr(limits, "_PATIENCE_S", 0.0)
 
     def test_what_would_pass_the_limit_is_not_sent_and_is_no_failure_of_the_servers(
         self, scripted, script: Script, impatient
@@ -230,7 +231,7 @@ class TestMinute:
         votes = ask(scripted, 8)
         assert len(votes.cast) == len(script.requests) == 5
         assert isinstance(votes.failure, MinuteFull)
-        assert 0 < votes.failure.retry_after <= minutes.COUNTS_FOR_S
+        assert 0 < votes.failure.retry_after <= limits.COUNTS_FOR_S
         assert "5 requests a minute" in votes.failure.reason
         assert isinstance(ask(scripted).failure, MinuteFull)
         assert len(script.requests) == 5
@@ -238,7 +239,7 @@ class TestMinute:
         assert (kept.failures, kept.open_until, kept.last_error) == (0, None, "")
 
     def test_a_request_waits_until_the_minute_has_passed(self, scripted, monkeypatch):
-        monkeypatch.setattr(minutes, "COUNTS_FOR_S", 1)
+        monkeypatch.setattr(limits, "COUNTS_FOR_S", 1)
         scripted.requests_a_minute = 2
         votes = ask(scripted, 5)
         assert (len(votes.cast), votes.failure) == (5, None)
@@ -253,7 +254,7 @@ class TestMinute:
     def test_tokens_are_those_that_the_server_counted(self, scripted, script: Script, impatient):
         scripted.tokens_a_minute = 100_000
         ask(scripted, 4)
-        guess = estimated(script.requests[0])
+        guess = Dialect.VLLM.server.estimate(Question("tiny", PAIR.messages(True), LABEL_TOKENS))
         assert guess > TOKENS_IN + TOKENS_OUT
         scripted.tokens_a_minute = 4 * (TOKENS_IN + TOKENS_OUT) + guess
         assert ask(scripted).failure is None
@@ -284,12 +285,11 @@ class TestUsage:
         ask(scripted, votes=4)
         script.faults.append(status(500))
         ask(scripted)
-        totals = scripted.totals()
-        assert (totals["requests"], totals["answered"], totals["server_error"], totals["unparsable"]) == (6, 5, 1, 1)
-        assert (totals["tokens_in"], totals["tokens_out"]) == (5 * TOKENS_IN, 5 * TOKENS_OUT)
-        assert totals["cost"] == pytest.approx((250 * 3 + 10 * 15) / 1e6)
-        assert totals["seconds"] > 0
-        assert scripted.usage.count() == 1
+        totals = scripted.totals
+        assert (totals.requests, totals.answered, totals.failed, totals.unreadable) == (6, 5, 1, 1)
+        assert (totals.tokens_in, totals.tokens_out) == (5 * TOKENS_IN, 5 * TOKENS_OUT)
+        assert totals.cost == pytest.approx((250 * 3 + 10 * 15) / 1e6)
+        assert totals.seconds > 0
 
     @pytest.mark.parametrize("table", ["endpoints_usage", "endpoints_endpoint"])
     def test_what_the_database_did_not_take_is_written_once_when_it_does(self, scripted, script, table: str) -> None:
@@ -301,11 +301,11 @@ class TestUsage:
         script.faults.append(status(500))
         with connection.execute_wrapper(away), pytest.raises(OperationalError):
             ask(scripted)
-        gates.flush()
+        limits.flush()
         scripted.refresh_from_db()
-        assert (scripted.totals()["requests"], scripted.failures) == (1, 1)
-        gates.flush()
-        assert scripted.totals()["requests"] == 1
+        assert (scripted.totals.requests, scripted.failures) == (1, 1)
+        limits.flush()
+        assert scripted.totals.requests == 1
 
     def test_the_server_sees_nothing_of_this_machine(self, scripted, script: Script) -> None:
         ask(scripted)

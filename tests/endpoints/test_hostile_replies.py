@@ -12,13 +12,13 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from prefmh_web.endpoints import gates, judge_calls
-from prefmh_web.endpoints.abilities import probe
+from prefmh_web.endpoints import judge_calls, limits
 from prefmh_web.endpoints.calls import called
 from prefmh_web.endpoints.errors import EndpointError
-from prefmh_web.endpoints.language_model import ServedModel
 from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.probe import probe
 from prefmh_web.endpoints.servers import Dialect
+from prefmh_web.endpoints.writer import ServedModel
 from sampler.judges import Exhibit, RatingScale
 from tests.endpoints.conftest import PAIR
 from tests.support.models import Script, chat_reply, logged, raw, returns, status, wire
@@ -121,7 +121,7 @@ def changed(reply: dict[str, Any], place: tuple, value: Any) -> Any:
 
 def outcome(endpoint: Endpoint, way: Way) -> object:
     """Ask, and let nothing but an error with a name leave."""
-    gates.forget()
+    limits.forget()
     endpoint.dialect = way.dialect
     endpoint.save()
     try:
@@ -137,8 +137,9 @@ def check_rows(endpoint: Endpoint) -> None:
     endpoint.refresh_from_db()
     assert "\0" not in endpoint.last_error
     endpoint.last_error.encode()
-    totals = endpoint.totals()
-    assert all(0 <= total < 2**62 for total in totals.values()), totals
+    totals = endpoint.totals
+    counts = [getattr(totals, name) for name in totals.COUNTS]
+    assert all(0 <= count < 2**62 for count in counts), counts
 
 
 def answer_with(script: Script, fault: Callable) -> None:

@@ -9,11 +9,11 @@ from django.core import serializers
 from django.core.exceptions import ValidationError
 
 from prefmh_web.endpoints import addresses, loop
-from prefmh_web.endpoints.abilities import probe
-from prefmh_web.endpoints.client import Client, Target
+from prefmh_web.endpoints.client import Client
 from prefmh_web.endpoints.errors import AddressRefused, EndpointError, KeyMissing, Unable
 from prefmh_web.endpoints.models import Endpoint
-from tests.endpoints.conftest import chat
+from prefmh_web.endpoints.probe import probe
+from tests.endpoints.conftest import DARKER, chat
 from tests.support.models import Script, cut, raw, returns, says, slow, status
 
 KEY = "sk-verysecret0123456789"
@@ -48,11 +48,12 @@ def test_the_key_is_read_when_the_request_is_made(local_allowed, key, script: Sc
 def test_no_log_exception_or_row_holds_the_key(make_endpoint, key, script: Script, caplog, fault) -> None:
     endpoint = make_endpoint(script.url, api_key_variable="A_MODEL_KEY", timeout_s=1)
     script.faults.extend([fault] * 4)
-    client = Client(Target(script.url, "tiny", "vllm", "A_MODEL_KEY", timeout_s=0.5))
+    asked = {"base_url": script.url, "dialect": "vllm", "api_key_variable": "A_MODEL_KEY", "timeout_s": 0.5}
+    client = Client(Endpoint(**asked))
     with caplog.at_level(logging.DEBUG):
         seen = [repr(client.__dict__)]
         try:
-            loop.run(client.chat([{"role": "user", "content": "the dark house"}], temperature=1.0, seed=1))
+            loop.run(client.ask(DARKER))
         except EndpointError as error:
             seen += [
                 repr(error),
@@ -72,7 +73,8 @@ def test_no_log_exception_or_row_holds_the_key(make_endpoint, key, script: Scrip
 @pytest.mark.parametrize("said", [KEY, [KEY], {KEY: KEY}, "x" + KEY * 4, ["x" * 30 + KEY], [[[KEY]]]])
 def test_no_error_quotes_a_key_that_a_server_says_it_sampled_with(local_allowed, key, script: Script, said) -> None:
     script.faults.append(returns({"generation_settings": {"samplers": said}}))
-    where = Target(script.url, "tiny", "llama.cpp", "A_MODEL_KEY", timeout_s=5)
+    fields = {"dialect": "llama.cpp", "api_key_variable": "A_MODEL_KEY", "timeout_s": 5}
+    where = Endpoint(base_url=script.url, **fields)
     with pytest.raises(Unable, match="samplers") as raised:
         loop.run(Client(where).complete([1, 2, 3], temperature=1.0, seed=1, limit=4))
     assert KEY[:10] not in repr(raised.value) + raised.value.reason

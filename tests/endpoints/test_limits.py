@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import pytest
 
+from prefmh_web.endpoints.client import Call
+from prefmh_web.endpoints.errors import RateLimited, ServerError
 from prefmh_web.endpoints.limits import Limit, alike
-from prefmh_web.endpoints.outcomes import Call
 
 MOST = 1024
 
@@ -30,7 +31,7 @@ def simulated(seconds: float, answer: Callable[[int], Call], most: int = MOST) -
     area = 0.0
     while now < seconds:
         while len(ends) < limit.now(most):
-            limit.begin(1)
+            limit.begin()
             call = answer(len(ends) + 1)
             number += 1
             heapq.heappush(ends, (now + call.seconds, number, call))
@@ -40,7 +41,7 @@ def simulated(seconds: float, answer: Callable[[int], Call], most: int = MOST) -
             answered += call.error is None
             refused += call.error is not None
         now = then
-        limit.end(1)
+        limit.under_way -= 1
         with alike("votes of one judge"):
             limit.note([call], most)
     return Run(2 * answered / seconds, 2 * refused / seconds, 2 * area / seconds)
@@ -48,7 +49,7 @@ def simulated(seconds: float, answer: Callable[[int], Call], most: int = MOST) -
 
 def refusing(room: int) -> Callable[[int], Call]:
     """A server that answers in a second, and says at once what is too much."""
-    return lambda under_way: Call(None, 1.0, 1, 1, True) if under_way <= room else Call("rate_limited", 0.01)
+    return lambda under_way: Call(None, 1.0, 1, 1, True) if under_way <= room else Call(RateLimited, 0.01)
 
 
 def queueing(room: int) -> Callable[[int], Call]:
@@ -76,7 +77,7 @@ def test_never_more_than_the_endpoint_may_have_and_never_none():
     limit = Limit()
     assert limit.now(3) == 3
     for _ in range(100):
-        limit.note([Call("server_error", 0.0)], MOST)
+        limit.note([Call(ServerError, 0.0)], MOST)
     assert limit.now(MOST) == 1
 
 
@@ -88,13 +89,14 @@ def test_after_an_outage_it_is_soon_where_it_was():
         nonlocal now
         for _ in range(count):
             under_way = limit.now(most)
-            limit.begin(under_way)
+            for _ in range(under_way):
+                limit.begin()
             now += 1.0
-            limit.end(under_way)
+            limit.under_way -= under_way
             limit.note([call] * under_way, most)
 
     rounds(10, Call(None, 1.0, 1, 1, True))
-    rounds(60, Call("server_error", 1.0))
+    rounds(60, Call(ServerError, 1.0))
     assert limit.now(most) == 1
     rounds(8, Call(None, 1.0, 1, 1, True))
     assert limit.now(most) >= most / 2

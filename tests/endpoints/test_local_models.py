@@ -5,7 +5,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from prefmh_web.endpoints.local.models import (
+from prefmh_web.endpoints.local import (
     image_model_names,
     latent_dimension,
     local_decoder,

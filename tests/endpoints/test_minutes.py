@@ -1,19 +1,20 @@
 """Limits a minute, by a simulated clock: never more in any 60 s, and no later than that allows."""
 
+import math
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prefmh_web.endpoints import minutes
-from prefmh_web.endpoints.minutes import COUNTS_FOR_S, Rates, Spent, Window
-from prefmh_web.endpoints.token_estimates import estimated
+from prefmh_web.endpoints import limits
+from prefmh_web.endpoints.limits import COUNTS_FOR_S, Minute, Rates
+from prefmh_web.endpoints.servers import Dialect, Question
 
-# Seconds since 1970, not at the beginning of one.
-BEGIN = 1_790_000_000.37
+# Not at the beginning of a second.
+BEGIN = 1_790.37
 
 
 @dataclass(frozen=True)
@@ -34,38 +35,44 @@ REQUESTS = st.lists(
     ),
     max_size=120,
 )
-RATES = st.builds(Rates, st.one_of(st.none(), st.integers(1, 12)), st.one_of(st.none(), st.integers(1, 150)))
+RATES = st.builds(
+    Rates, st.one_of(st.just(math.inf), st.integers(1, 12)), st.one_of(st.just(math.inf), st.integers(1, 150))
+)
 
 
-def sent(rates: Rates, requests: Sequence[Request]) -> list[tuple[float, int]]:
-    """Send each request as soon as the window allows it; return when each went out, and its tokens as counted.
+class Clock:
+    """Tells the seconds that a test says have passed."""
 
-    Each is counted by a process that reads what the one before has stored.
-    """
-    now, stored, found = BEGIN, [], []
+    now = BEGIN
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def sent(rates: Rates, requests: Sequence[Request]) -> list[tuple[float, float]]:
+    """Send each request as soon as it fits; return when each went out, and its tokens as counted."""
+    clock, found = Clock(), []
+    minute = Minute(clock)
     for request in requests:
-        now += request.after
-        while True:
-            window = Window(stored, now)
-            if window.send(rates, [request.tokens]):
-                break
-            wait = window.wait(rates, request.tokens)
+        clock.now += request.after
+        counted = min(request.tokens, rates.tokens)
+        while wait := minute.wait(rates, 1, counted):
             assert 0 < wait <= COUNTS_FOR_S
-            now += wait
-        stored = [list(entry) for entry in window.entries()]
-        found.append((now + request.late, rates.counted(request.tokens)))
+            clock.now += wait
+        minute.count(1, counted)
+        found.append((clock.now + request.late, counted))
     return sorted(found)
 
 
-def fullest(found: Sequence[tuple[float, int]]) -> tuple[int, int]:
+def fullest(found: Sequence[tuple[float, float]]) -> tuple[int, float]:
     """Return the most requests and the most tokens of any 60 s, which begin with a request."""
     inside = [[tokens for at, tokens in found if begin <= at < begin + 60] for begin, _ in found]
     return max(map(len, inside), default=0), max(map(sum, inside), default=0)
 
 
-def keeps(rates: Rates, found: Sequence[tuple[float, int]]) -> bool:
+def keeps(rates: Rates, found: Sequence[tuple[float, float]]) -> bool:
     requests, tokens = fullest(found)
-    return (rates.requests is None or requests <= rates.requests) and (rates.tokens is None or tokens <= rates.tokens)
+    return requests <= rates.requests and tokens <= rates.tokens
 
 
 @settings(max_examples=150, deadline=None)
@@ -76,10 +83,10 @@ def test_no_60_s_have_more_than_the_limit_however_requests_come(rates, requests)
 
 @pytest.mark.parametrize("seconds", [60, 45])
 def test_a_window_that_forgets_too_soon_is_found(monkeypatch, seconds):
-    monkeypatch.setattr(minutes, "COUNTS_FOR_S", seconds)
+    monkeypatch.setattr(limits, "COUNTS_FOR_S", seconds)
     rng = random.Random(20261124)
     requests = [Request(rng.choice((0.0, 0.3, 9.0)), 10, rng.random()) for _ in range(200)]
-    assert not keeps(Rates(5, None), sent(Rates(5, None), requests))
+    assert not keeps(Rates(5), sent(Rates(5), requests))
 
 
 def test_a_bucket_that_fills_up_again_is_found():
@@ -90,12 +97,12 @@ def test_a_bucket_that_fills_up_again_is_found():
         if allowed >= 1:
             allowed -= 1
             found.append((now, 1))
-    assert not keeps(Rates(10, None), found)
+    assert not keeps(Rates(10), found)
 
 
 @pytest.mark.parametrize(
     ("rates", "tokens", "each_window"),
-    [(Rates(30, None), 10, 30), (Rates(None, 1000), 100, 10), (Rates(30, 1000), 100, 10)],
+    [(Rates(30), 10, 30), (Rates(tokens=1000), 100, 10), (Rates(30, 1000), 100, 10)],
 )
 def test_where_there_is_always_work_the_limit_is_reached_but_for_two_seconds(rates, tokens, each_window):
     found = sent(rates, [Request(0.0, tokens, 0.0)] * (10 * each_window))
@@ -104,38 +111,28 @@ def test_where_there_is_always_work_the_limit_is_reached_but_for_two_seconds(rat
 
 
 def test_what_the_server_counted_replaces_the_estimate():
-    rates, window = Rates(None, 1000), Window([], BEGIN)
-    assert window.send(rates, [600, 600]) == 1
+    clock, rates = Clock(), Rates(tokens=1000)
+    minute = Minute(clock)
+    second = minute.count(1, 600)
+    assert minute.wait(rates, 1, 600) > 0
     # It took 100.
-    window.add(Spent(int(BEGIN), 0, -500))
-    assert window.send(rates, [600]) == 1
+    minute.count(0, -500, second)
+    assert minute.wait(rates, 1, 600) == 0
     # It took far more: the next one waits until both are past.
-    window.add(Spent(int(BEGIN), 0, 900))
-    assert window.wait(rates, 1) == pytest.approx(COUNTS_FOR_S - BEGIN % 1)
+    minute.count(0, 1400, second)
+    assert minute.wait(rates, 1, 1) == pytest.approx(COUNTS_FOR_S - BEGIN % 1)
     # What no longer counts is not put right any more.
-    later = Window(window.entries(), BEGIN + COUNTS_FOR_S)
-    later.add(Spent(int(BEGIN), 0, 900))
-    assert later.entries() == []
+    clock.now += COUNTS_FOR_S
+    minute.count(0, 900, second)
+    assert minute.is_empty
 
 
-def test_the_clock_that_is_ahead_counts_and_one_that_was_far_ahead_is_forgotten():
-    rates = Rates(1, None)
-    ahead = Window([], BEGIN + 5)
-    ahead.send(rates, [1])
-    behind = Window(ahead.entries(), BEGIN)
-    assert behind.wait(rates, 1) == pytest.approx(COUNTS_FOR_S)
-    assert Window([Spent(int(BEGIN) + 3600, 1, 1)], BEGIN).wait(rates, 1) == 0
-
-
-def test_a_request_is_estimated_at_its_prompt_and_the_most_that_it_may_write():
-    messages = [{"role": "user", "content": "x" * 300}]
-    assert 100 <= estimated({"messages": messages}) <= 105
-    for name in ("max_tokens", "max_completion_tokens", "n_predict"):
-        assert estimated({"messages": messages, name: 50}) == estimated({"messages": messages}) + 50
-    gemini = {"contents": messages, "generationConfig": {"maxOutputTokens": 50}}
-    assert estimated(gemini) == estimated({"contents": messages}) + 50
-    # However large its file, a picture is one; tokens that are sent as ids are as many as they are.
-    for picture in ("data:image/png;base64," + "A" * 50_000, "A" * 50_000):
-        assert 1000 <= estimated({"messages": [{"content": [{"url": picture}]}]}) <= 1010
-    assert estimated({"prompt": [1, 2, 3], "max_tokens": 4}) == 7
-    assert estimated(None) == 0
+@pytest.mark.parametrize("dialect", [Dialect.VLLM, Dialect.OPENAI_REASONING, Dialect.OLLAMA])
+def test_a_request_is_estimated_at_its_prompt_and_the_most_that_it_may_write(dialect):
+    text = {"type": "text", "text": "x" * 300}
+    question = Question("m", [{"role": "user", "content": [text]}], 50, thinking=2_000)
+    assert 2_150 <= dialect.server.estimate(question) <= 2_155
+    # However large its file, a picture is one.
+    shown = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 50_000}}
+    of_one = replace(question, messages=[{"role": "user", "content": [text, shown]}])
+    assert 3_150 <= dialect.server.estimate(of_one) <= 3_155

@@ -9,15 +9,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from prefmh_web.endpoints import loop
-from prefmh_web.endpoints.calls import target_of
-from prefmh_web.endpoints.client import LABEL_TOKENS, Client, Target
+from prefmh_web.endpoints import judge_calls, loop
+from prefmh_web.endpoints.calls import called
+from prefmh_web.endpoints.client import LABEL_TOKENS, Client, Reply
 from prefmh_web.endpoints.errors import EndpointError, TryLater, Unable
-from prefmh_web.endpoints.identity import Identity
+from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Compared, Dialect, Question
 from sampler.judges import UnparsableReplyError, parse_label
+from tests.endpoints.conftest import PAIR
 from tests.support.models import Script, returns, status
 
 RECORDED: dict[str, dict[str, Any]] = {
@@ -49,15 +51,21 @@ def client(local_allowed, script: Script, monkeypatch, settings) -> Callable[[st
     def of(name: str) -> Client:
         recorded = RECORDED[name]
         has_key = any(KEY in value for value in recorded["request"]["headers"].values())
-        return Client(Target(script.url, recorded["model"], name, "A_MODEL_KEY" if has_key else "", 5.0))
+        variable = "A_MODEL_KEY" if has_key else ""
+        fields = {"model": recorded["model"], "dialect": name, "api_key_variable": variable, "timeout_s": 5}
+        return Client(Endpoint(base_url=script.url, **fields))
 
     return of
 
 
-def asked(client: Client, name: str) -> tuple[str | None, Identity]:
+def asked(client: Client, name: str) -> Reply:
     recorded = RECORDED[name]
     fields = {"temperature": recorded["temperature"], "seed": 12345, "choices": recorded.get("choices", ())}
-    return loop.run(client.signed_chat(MESSAGES, **fields, max_tokens=LABEL_TOKENS, compared=SHOWN))
+    return loop.run(client.ask(Question(recorded["model"], MESSAGES, LABEL_TOKENS, **fields, compared=SHOWN)))
+
+
+def first_token(client: Client) -> Reply:
+    return loop.run(client.ask(Question(client.endpoint.model, MESSAGES, log_probabilities=True)))
 
 
 def test_every_kind_is_recorded_here() -> None:
@@ -68,7 +76,8 @@ def test_every_kind_is_recorded_here() -> None:
 def test_a_reply_is_asked_for_and_read(client, script: Script, name: str, answer: dict) -> None:
     script.faults.append(returns(answer["reply"]))
     one = client(name)
-    text, identity = asked(one, name)
+    found = asked(one, name)
+    text, identity = found.text, found.identity
     request = RECORDED[name]["request"]
     assert script.paths == [request["path"]]
     assert script.requests == [request["body"]]
@@ -78,7 +87,7 @@ def test_a_reply_is_asked_for_and_read(client, script: Script, name: str, answer
     assert sum(KEY in value for value in headers.values()) == sum(KEY in each for each in request["headers"].values())
     assert text == answer["text"]
     assert [identity.model, identity.system_fingerprint] == answer["identity"]
-    assert [one.calls[0].tokens_in, one.calls[0].tokens_out] == answer["tokens"]
+    assert [one.calls[0].tokens_in, one.calls[0].tokens_out] == answer["tokens"] == [found.tokens_in, found.tokens_out]
     if text not in ("A", "B"):
         with pytest.raises(UnparsableReplyError):
             parse_label(text)
@@ -90,7 +99,7 @@ def test_an_error_is_sorted_by_what_to_do_about_it(client, script: Script, name:
     script.faults.append(status(error["status"], json.dumps(error["body"]).encode(), **headers))
     with pytest.raises(EndpointError) as raised:
         asked(client(name), name)
-    assert raised.value.kind == error["kind"]
+    assert type(raised.value).__name__ == error["kind"].title().replace("_", "")
     if isinstance(raised.value, TryLater):
         assert raised.value.asked_to_wait == (error["wait"] is not None)
         assert error["wait"] in (None, pytest.approx(raised.value.retry_after))
@@ -100,15 +109,15 @@ def test_an_error_is_sorted_by_what_to_do_about_it(client, script: Script, name:
 def test_log_probabilities_are_asked_for_and_read(client, script: Script, name: str) -> None:
     recorded = RECORDED[name]["first_token"]
     script.faults.append(returns(recorded["reply"]))
-    tokens, _ = loop.run(client(name).signed_first_token(MESSAGES))
+    found = first_token(client(name))
     assert recorded["fields"].items() <= script.requests[0].items()
-    assert [list(token) for token in tokens] == recorded["tokens"]
+    assert [list(token) for token in found.tokens] == recorded["tokens"]
 
 
 @pytest.mark.parametrize("name", sorted(set(RECORDED) - set(LOGGED)))
 def test_a_kind_without_log_probabilities_is_not_asked_for_them(client, script: Script, name: str) -> None:
     with pytest.raises(Unable, match="no log-probabilities"):
-        loop.run(client(name).first_token(MESSAGES))
+        first_token(client(name))
     assert script.requests == []
 
 
@@ -129,7 +138,7 @@ def test_a_completion_of_token_ids_is_asked_for(name: str) -> None:
 
 
 def test_only_some_kinds_take_token_ids() -> None:
-    assert {name for name in Dialect if name.has_token_ids} == {Dialect.VLLM, Dialect.LLAMA_CPP}
+    assert {name for name in Dialect if name.server.writing is not None} == {Dialect.VLLM, Dialect.LLAMA_CPP}
 
 
 # Thinking before an answer: bounded in the kind's own field, with room in the limit, counted, never an answer.
@@ -147,7 +156,7 @@ def body_of(dialect: str, thinking: int | None, choices: tuple[str, ...] = ()) -
 
 
 def test_every_kind_that_can_think_has_its_bound_recorded() -> None:
-    assert set(THINKING) == {dialect.value for dialect in Dialect if dialect.server.can_think}
+    assert set(THINKING) == {dialect.value for dialect in Dialect if dialect.server.thinking is not None}
 
 
 @pytest.mark.parametrize("dialect", THINKING)
@@ -180,9 +189,15 @@ def test_a_model_of_google_that_cannot_but_think_has_room_for_it() -> None:
 
 
 def test_log_probabilities_are_those_of_a_model_that_does_not_think(make_endpoint, script: Script) -> None:
-    client = Client(target_of(make_endpoint(script.url, thinking_tokens=MOST)))
-    messages = [{"role": "user", "content": "the dark house or the red moon"}]
-    loop.run(client.chat(messages, temperature=1.0, seed=1))
-    loop.run(client.first_token(messages))
+    endpoint = make_endpoint(script.url, thinking_tokens=MOST)
+    called(judge_calls.votes_by_sampling(endpoint, PAIR, [True], np.random.default_rng(1)))
+    called(judge_calls.votes_by_log_probabilities(endpoint, PAIR, [True], [0.5]))
     assert script.requests[0]["thinking_token_budget"] == MOST
     assert script.requests[1]["chat_template_kwargs"] == {"enable_thinking": False}
+
+
+def test_a_picture_has_a_bound_where_the_documentation_gives_one() -> None:
+    told = {dialect for dialect in Dialect if dialect.server.picture_tokens}
+    openai = {Dialect.OPENAI, Dialect.OPENAI_REASONING, Dialect.AZURE, Dialect.AZURE_REASONING}
+    assert told == openai | {Dialect.ANTHROPIC, Dialect.GEMINI}
+    assert all(dialect.server.picture_tokens >= 765 for dialect in told)

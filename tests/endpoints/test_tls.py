@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from prefmh_web.endpoints import addresses, wire
+from prefmh_web.endpoints import addresses, client
 from prefmh_web.endpoints.errors import EndpointError
 from tests.endpoints.conftest import chat
 from tests.support.models import says, scripted_server
@@ -23,7 +23,7 @@ def it_is_known(trusted: Authority, monkeypatch) -> Iterator[None]:
     # These are read once, and connections are made with them by one session.
     with monkeypatch.context() as patches:
         patches.setattr("certifi.where", lambda: str(trusted.certificate))
-        patches.setattr(wire, "_sessions", {})
+        patches.setattr(client, "_sessions", {})
         addresses._tls.cache_clear()
         yield
     addresses._tls.cache_clear()

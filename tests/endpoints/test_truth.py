@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from prefmh_web.endpoints import testing, truth
+from prefmh_web.endpoints import probe, truth
+from prefmh_web.endpoints.errors import RateLimited
 from prefmh_web.endpoints.models import Endpoint, EndpointTest
 from prefmh_web.endpoints.servers import Dialect
 from prefmh_web.endpoints.truth import MOST_REQUESTS, rare_label
@@ -189,7 +190,7 @@ def test_what_it_refuses_is_said(scripted, script):
 def after_test(endpoint: Endpoint, script: Script, voter) -> Endpoint:
     """Return the endpoint after *Test*."""
     script.answer = voter
-    testing.run(EndpointTest.objects.create(endpoint=endpoint).pk)
+    probe.run(EndpointTest.objects.create(endpoint=endpoint).pk)
     endpoint.refresh_from_db()
     return endpoint
 
@@ -198,14 +199,14 @@ class TestWholeTest:
     def test_a_truthful_server_is_kept_as_one_and_costs_no_more_than_was_told(self, scripted, script):
         scripted.input_price, scripted.output_price = 2.0, 8.0
         scripted.save()
-        told = testing.most(scripted)
+        told = probe.most(scripted)
         endpoint = after_test(scripted, script, Voter())
         assert (endpoint.samples_plainly, truth.was_tested(endpoint)) == (True, True)
         assert truth.plainness(endpoint) == (True, endpoint.sampling_words)
-        assert len(script.requests) < endpoint.profile["requests"] <= told.requests == MOST_REQUESTS + 60
-        assert 0 < endpoint.totals()["cost"] <= told.cost < 2
+        assert len(script.requests) < endpoint.profile["requests"] <= told.requests == probe.MOST_REQUESTS
+        assert 0 < endpoint.totals.cost <= told.cost < 2
         scripted.input_price = None
-        assert testing.most(scripted).cost is None
+        assert probe.most(scripted).cost is None
 
     @pytest.mark.parametrize("voter", [Voter(top_p=0.8), FLATTER], ids=["top-p .8", ".755 for .606"])
     def test_another_law_refuses_all_votes(self, scripted, script, voter):
@@ -222,13 +223,12 @@ class TestWholeTest:
         endpoint.dialect = Dialect.ANTHROPIC
         assert truth.plainness(endpoint) == (False, truth.why_untold(endpoint))
 
-    @pytest.mark.parametrize("field", truth.SHAPE_THE_LAW)
-    def test_a_field_that_is_ignored_counts_for_sampled_votes_alone(self, field):
+    def test_a_temperature_that_is_ignored_counts_for_sampled_votes_alone(self):
         seen = [{"field": each, "effect": OBEYED, "evidence": "as told"} for each in truth.LAW]
-        seen.append({"field": field, "effect": IGNORED, "evidence": "4 seeds"})
+        seen.append({"field": "temperature", "effect": IGNORED, "evidence": "4 seeds"})
         endpoint = Endpoint(base_url="http://a/v1", dialect=Dialect.VLLM, profile={"fields": seen})
         assert (truth.differs(endpoint), truth.plainness(endpoint)[0]) == ("", False)
-        assert f"ignores {field}: 4 seeds" in truth.plainness(endpoint)[1]
+        assert "ignores temperature: 4 seeds" in truth.plainness(endpoint)[1]
 
     def test_a_server_that_is_busy_leaves_no_verdict(self, scripted, script):
         after_test(scripted, script, Voter())
@@ -238,7 +238,25 @@ class TestWholeTest:
         assert (endpoint.profile, endpoint.samples_plainly) == ({}, None)
 
 
-@pytest.mark.parametrize("ask", [truth.truth, rare_label])
+class TestTemperature:
+    def test_one_that_is_obeyed_leaves_one_reply(self, scripted, script):
+        seen = found(scripted, script, Voter(), truth.temperature)
+        assert (seen.effect, "and 1 with temperature = 0.01" in seen.evidence) == (OBEYED, True), seen
+
+    def test_one_that_is_passed_over_is_found_whatever_the_status(self, scripted, script):
+        seen = found(scripted, script, lambda body: Voter()(body | {"temperature": 1.5}), truth.temperature)
+        assert seen.effect == IGNORED, seen
+
+    def test_a_server_that_always_says_the_same_cannot_be_told(self, scripted, script):
+        assert found(scripted, script, lambda body: chat_reply("A"), truth.temperature).effect == UNTOLD
+
+    def test_what_is_not_tried_to_the_end_says_why(self, scripted, script):
+        script.answer = Voter()
+        script.faults.append(status(429, Retry_After="9"))
+        assert isinstance(truth.temperature(scripted)[1], RateLimited)
+
+
+@pytest.mark.parametrize("ask", [truth.temperature, truth.truth, rare_label])
 def test_a_real_server_is_truthful(llama, ask):
     (seen,), failure = ask(llama)
     assert failure is None

@@ -14,7 +14,7 @@ import pytest
 from django.urls import reverse
 
 from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.model_judges.freezing import UNTESTED, UNVERIFIED
+from prefmh_web.campaigns.model_judges.frozen_judges import UNTESTED, UNVERIFIED
 from prefmh_web.campaigns.models import Campaign, Vote
 from prefmh_web.endpoints import truth
 from prefmh_web.endpoints.models import Endpoint

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 import pytest
 
 from tests.support import servers
-from tests.support.campaigns import LINES
 from tests.support.installations import (
     VARIABLES,
     Desk,
@@ -25,6 +24,9 @@ from tests.support.installations import (
     is_ready,
     judged_by,
     wait_for,
+)
+from tests.support.models import (
+    LINES,
 )
 
 CHAINS, STEPS, AT_ONCE = 12, 4, 36

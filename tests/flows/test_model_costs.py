@@ -17,7 +17,6 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Event, 
 from prefmh_web.endpoints import loop
 from prefmh_web.endpoints.models import Endpoint
 from tests.support.campaigns import (
-    LINES,
     assert_record_is_whole,
     assert_replay_passes,
     create_draft,
@@ -30,7 +29,16 @@ from tests.support.campaigns import (
     swept,
     table,
 )
-from tests.support.models import Held, KnownJudge, Script, Writer, is_vote, scripted_server, texts_written
+from tests.support.models import (
+    LINES,
+    Held,
+    KnownJudge,
+    Script,
+    Writer,
+    is_vote,
+    scripted_server,
+    texts_written,
+)
 
 JUDGE = KnownJudge({line: (place - 6) / 4 for place, line in enumerate(LINES)})
 QUESTION, OTHER_QUESTION = "Which is darker?", "Which is older?"

@@ -20,8 +20,20 @@ from prefmh_web.campaigns.models import Campaign, Comparison, Turn, Vote
 from prefmh_web.endpoints import loop
 from prefmh_web.endpoints.models import Endpoint, Usage
 from prefmh_web.transport import publishing
-from tests.support.campaigns import SCORES, assert_record_is_whole, make_campaign, make_config, registered
-from tests.support.models import Held, KnownJudge, Script, is_vote, scripted_server
+from tests.support.campaigns import (
+    assert_record_is_whole,
+    make_campaign,
+    make_config,
+    registered,
+)
+from tests.support.models import (
+    SCORES,
+    Held,
+    KnownJudge,
+    Script,
+    is_vote,
+    scripted_server,
+)
 
 QUESTIONS = ("Which is darker?", "Which is calmer?")
 AT_ONCE = 4
@@ -230,25 +242,38 @@ def test_a_defect_in_one_turn_costs_that_turn_alone(asker, make, slow, eventuall
     assert_record_is_whole(campaign)
 
 
-def test_an_answer_survives_a_database_that_is_away_for_a_moment(asker, make, slow, eventually, monkeypatch):
-    slow.may_go_on.clear()
-    campaign = make(chains=2, steps=1)
-    eventually(lambda: slow.now)
+@pytest.fixture
+def away(monkeypatch) -> list[str]:
+    """The connection is lost with all that has been done in it: three times as answers come, and as claims are."""
     work, refused = turns.work, []
 
     def away(answered, wanted, owner):
-        # The connection is lost with all that has been done in it, three times.
-        if answered and len(refused) < 3:
-            refused.append(answered)
+        what = "answers" if answered else "claims"
+        if refused.count(what) < 3:
+            refused.append(what)
             connections.close_all()
             raise OperationalError("the database is away")
         return work(answered, wanted, owner)
 
     monkeypatch.setattr(turns, "work", away)
-    slow.may_go_on.set()
+    return refused
+
+
+def test_an_answer_survives_a_database_that_is_away_for_a_moment(asker, make, slow, eventually, away):
+    campaign = make(chains=2, steps=1)
     eventually(lambda: finished(campaign))
-    assert len(refused) == 3
+    assert away.count("answers") == 3
     assert_each_vote_was_asked_for_once(slow, campaign)
+
+
+def test_so_does_one_in_a_process_that_takes_each_turn_at_once(quiet, make, slow, away, monkeypatch):
+    monkeypatch.setattr(asking, "_PAUSE_S", 0.01)
+    campaign = make(chains=1, steps=1)
+    [wanted] = wanted_of(campaign)
+    asking.take(*wanted)
+    assert Counter(away) == {"claims": 3, "answers": 3}
+    assert len(slow.asked) == Vote.objects.count() > 0
+    assert not Turn.objects.exists()
 
 
 def test_where_a_minute_is_limited_no_turn_is_claimed_that_it_has_no_room_for(quiet, make, slow, eventually):

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from prefmh_web.endpoints.local.generation import choose
+from prefmh_web.endpoints.local.texts import choose
 
 NEARLY_ONE = 1 - 2**-53
 

@@ -20,10 +20,9 @@ from prefmh_web.campaigns import lifecycle, objects, tasks
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.frozen import plan_of
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, PrefetchedProposal, State
-from prefmh_web.campaigns.proposals import drawing
-from prefmh_web.campaigns.proposals.backends import backend_of
+from prefmh_web.campaigns.proposals import drawing, pictures
 from prefmh_web.endpoints.errors import Unable
-from prefmh_web.endpoints.local.models import local_decoder
+from prefmh_web.endpoints.local import local_decoder
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.objects.kind import Look
 from tests.console.test_pages import form
@@ -176,9 +175,9 @@ def test_the_same_latent_is_the_same_file_and_is_painted_once(researcher, idle_t
     assert picture(starts[0]) == picture(starts[1])
     offer("broken")
     space = plan_of(first).space
-    backend_of(first).prepare(first, [space.decode(starts[0].code)])
+    pictures.prepare(first, [space.decode(starts[0].code)])
     with pytest.raises(Unable, match="not finite"):
-        backend_of(first).prepare(first, [space.start(np.random.default_rng(1), 0)])
+        pictures.prepare(first, [space.start(np.random.default_rng(1), 0)])
 
 
 def test_a_picture_that_may_follow_either_way_is_painted_once(researcher, idle_tasks, offer):
@@ -209,8 +208,7 @@ def test_a_draft_that_stays_goes_without_its_states_picture(researcher, idle_tas
     head, comparison = campaign.chains.get(place=0).head, Comparison.objects.get(chain__place=0)
     PrefetchedProposal.objects.filter(chain=comparison.chain, state=head).delete()
     stays = PrefetchedProposal.objects.create(chain=comparison.chain, step=2, state=head, code=head.code, log_r0=0)
-    backend_of(campaign).discard(campaign, [stays])
-    assert not PrefetchedProposal.objects.filter(pk=stays.pk).exists()
+    pictures.discard(campaign, PrefetchedProposal.objects.filter(pk=stays.pk))
     assert head.picture.name in pictures_of(campaign)
 
 
@@ -222,14 +220,14 @@ def test_a_decoder_that_fails_suspends_the_chain_with_the_reason_until_it_does_n
     idle_tasks()
     chain = Chain.objects.get()
     assert chain.waits_because == "turbo makes no pictures here: the decoder gave numbers that are not finite"
-    assert chain.waits_until > timezone.now()
+    assert chain.claimed_until > timezone.now()
     assert chain.comparisons.count() == 1
     offer("whole")
-    Chain.objects.update(waits_until=timezone.now())
+    Chain.objects.update(claimed_until=timezone.now())
     tasks.sweep()
     idle_tasks()
     chain.refresh_from_db()
-    assert (chain.waits_until, chain.waits_because) == (None, "")
+    assert (chain.claimed_until, chain.waits_because) == (None, "")
     proposal = chain.comparisons.get(step=2).proposal
     assert default_storage.exists(proposal.picture.name)
 
@@ -249,7 +247,7 @@ def test_a_disk_that_takes_no_picture_suspends_the_chain_with_the_reason_until_i
     assert (chain.step, chain.comparisons.count()) == (1, 1)
     folder.unlink()
     (data_folder / "aside").rename(folder)
-    Chain.objects.update(waits_until=timezone.now())
+    Chain.objects.update(claimed_until=timezone.now())
     tasks.sweep()
     idle_tasks()
     assert chain.comparisons.filter(step=2).exists()
@@ -259,10 +257,10 @@ def test_a_sweep_gives_one_hint_for_a_campaign_and_none_while_a_picture_is_made(
     campaign = started(researcher, idle_tasks, chains=3)
     Comparison.objects.all().delete()
     assert len(list(drawing.chains_to_hint())) == 1
-    Chain.objects.filter(place=1).update(waits_until=timezone.now() + timedelta(minutes=5))
+    Chain.objects.filter(place=1).update(claimed_until=timezone.now() + timedelta(minutes=5), texts_claimed=1)
     assert list(drawing.chains_to_hint()) == []
     # A rest after a failure is no work.
-    Chain.objects.filter(place=1).update(waits_because="no memory")
+    Chain.objects.filter(place=1).update(waits_because="no memory", texts_claimed=0)
     assert [chain.campaign for chain in drawing.chains_to_hint()] == [campaign]
 
 

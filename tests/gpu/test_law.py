@@ -14,9 +14,7 @@ import pytest
 import torch
 from scipy import stats
 
-from prefmh_web.endpoints.local.network import check_padding
-from prefmh_web.endpoints.local.transformers_model import TransformersModel
-from prefmh_web.endpoints.local.weights import Weights
+from prefmh_web.endpoints.local.texts import TransformersModel, Weights, check_padding
 from sampler import Purpose, stream
 from sampler.exact import log_base_ratio
 from sampler.kernels.suffix import Suffix
@@ -54,9 +52,7 @@ def network(name, dtype=torch.float64):
 
 def texts_of(module):
     weights = Weights(module, tokenizer_of(LETTERS))
-    return WrittenTexts(
-        TransformersModel(weights, limit=LIMIT, temperature=TEMPERATURE, prompts=PROMPTS, max_rows=1024)
-    )
+    return WrittenTexts(TransformersModel(weights, limit=LIMIT, temperature=TEMPERATURE, prompts=PROMPTS))
 
 
 @cache
@@ -211,6 +207,6 @@ def test_proposals_of_wrong_models_do_not(wrong):
 @pytest.mark.parametrize("wrong", [WithoutPositions, WithoutMask])
 def test_models_that_mind_padding_are_refused(wrong):
     for name in MAKES:
-        check_padding(Weights(network(name, torch.float32), tokenizer_of(LETTERS)).network)
+        check_padding(Weights(network(name, torch.float32), tokenizer_of(LETTERS)))
     with pytest.raises(ValueError, match="minds padding"):
-        check_padding(Weights(wrong(network("gpt2", torch.float32)), tokenizer_of(LETTERS)).network)
+        check_padding(Weights(wrong(network("gpt2", torch.float32)), tokenizer_of(LETTERS)))

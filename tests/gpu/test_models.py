@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from prefmh_web.endpoints.local.models import local_model, model_names
-from prefmh_web.endpoints.local.transformers_model import TransformersModel
-from prefmh_web.endpoints.local.weights import Weights
+from prefmh_web.endpoints.local import local_model, model_names
+from prefmh_web.endpoints.local.texts import TransformersModel, Weights
 from tests.gpu.small_models import llama, tokenizer_of
 
 WORDS = ("a", "b", "c")

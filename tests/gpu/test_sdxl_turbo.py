@@ -8,8 +8,8 @@ import torch
 
 pytest.importorskip("diffusers", reason="needs the extra [gpu]")
 
-from prefmh_web.endpoints.local.models import latent_dimension, local_decoder
-from prefmh_web.endpoints.local.sdxl_turbo import SdxlTurbo, settle
+from prefmh_web.endpoints.local import latent_dimension, local_decoder
+from prefmh_web.endpoints.local.images import SdxlTurbo, settle
 from tests.gpu.small_pipeline import pipeline
 
 # NumPy about PyTorch, in the making of a scheduler.

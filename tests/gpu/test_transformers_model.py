@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from prefmh_web.endpoints.local.transformers_model import TransformersModel
-from prefmh_web.endpoints.local.weights import Weights
+from prefmh_web.endpoints.local import texts
+from prefmh_web.endpoints.local.texts import TransformersModel, Weights
 from tests.gpu.small_models import END, TEMPLATE, Wrapped, gpt2, llama, tokenizer_of
 
 WORDS = tuple(f"w{number}" for number in range(1, 40))
@@ -33,7 +33,7 @@ def model_of(make=llama, weights=None, limit=LIMIT, **options):
 
 class TestRows:
     @pytest.mark.parametrize("make", [gpt2, llama])
-    def test_a_row_comes_out_the_same_in_any_batch(self, make):
+    def test_a_row_comes_out_the_same_in_any_batch(self, make, monkeypatch):
         prompts, prefixes = rows()
         model = model_of(make)
         together = model.continue_batch(rngs(), prompts, prefixes)
@@ -42,8 +42,10 @@ class TestRows:
             for rng, prompt, prefix in zip(rngs(), prompts, prefixes, strict=True)
         ]
         assert together == alone
-        for bounds in ({"max_rows": 7}, {"max_tokens": 50}):
-            assert model_of(make, **bounds).continue_batch(rngs(), prompts, prefixes) == together
+        for bound, most in (("MAX_ROWS", 7), ("MAX_TOKENS", 50)):
+            with monkeypatch.context() as bounded:
+                bounded.setattr(texts, bound, most)
+                assert model.continue_batch(rngs(), prompts, prefixes) == together
         assert len(set(together)) > ROWS / 2
 
     def test_a_row_draws_one_number_for_each_token_it_writes(self):
@@ -172,10 +174,7 @@ class TestRefusals:
         with pytest.raises(ValueError, match="do not match"):
             model.continue_batch(rngs(2), [PROMPTS[0]], [()])
 
-    @pytest.mark.parametrize(
-        "options",
-        [{"limit": 0}, {"temperature": 0.0}, {"temperature": float("nan")}, {"max_rows": 0}, {"max_tokens": 0}],
-    )
+    @pytest.mark.parametrize("options", [{"limit": 0}, {"temperature": 0.0}, {"temperature": float("nan")}])
     def test_numbers_are_in_range(self, options):
         with pytest.raises(ValueError, match=next(iter(options))):
             model_of(**options)

@@ -775,7 +775,7 @@ _TOKENS_OF_A_TEST, _PROMPT_OF_A_TEST, _SEED_OF_A_TRIAL = 4, "about the sea.", 1
 # Whoever was killed keeps what it had claimed for a minute. Tests take the minute out of the database.
 CLAIMS = {
     "campaigns_turn": ("until",),
-    "campaigns_chain": ("waits_until", "prefetches_until"),
+    "campaigns_chain": ("claimed_until",),
     "campaigns_chainopening": ("claimed_until",),
     "campaigns_campaignscorer": ("claimed_until",),
 }

@@ -11,11 +11,11 @@ import pytest
 from prefmh_web.campaigns import lifecycle, tasks
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.endpoints import judge_calls, truth
-from prefmh_web.endpoints.abilities import probe
 from prefmh_web.endpoints.calls import called
-from prefmh_web.endpoints.language_model import ServedModel
 from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.probe import probe
 from prefmh_web.endpoints.servers import Dialect
+from prefmh_web.endpoints.writer import ServedModel
 from sampler.judges import Exhibit
 from tests.support.campaigns import (
     assert_record_is_whole,
@@ -65,11 +65,10 @@ def endpoint(researcher, vllm_url, settings) -> Endpoint:
 
 
 def test_the_test_of_an_endpoint_sees_what_vllm_can_do(endpoint):
-    report = probe(endpoint)
-    assert report.failure is None
-    assert report.dialect == Dialect.VLLM
-    unable = [seen.field for seen in report.seen if seen.effect != "obeyed"]
-    assert unable == ["images"], report.seen
+    seen, failure = probe(endpoint)
+    assert (failure, endpoint.dialect) == (None, Dialect.VLLM)
+    unable = [each.field for each in seen if each.effect != "obeyed"]
+    assert unable == ["images"], seen
     for law in (truth.truth, truth.rare_label):
         (seen,), failure = law(endpoint)
         assert (failure, seen.effect) == (None, "obeyed"), seen
@@ -83,7 +82,7 @@ def test_sampled_votes_have_the_law_that_log_probabilities_tell(endpoint, temper
     assert told.failure is None
     [chance] = [vote.preference for vote in told.cast]
     votes = called(judge_calls.votes_by_sampling(endpoint, pair, [True] * VOTES, rng))
-    assert (votes.failure, len(votes.cast), votes.unparsable) == (None, VOTES, 0)
+    assert (votes.failure, len(votes.cast)) == (None, VOTES)
     in_favour = sum(vote.for_proposal for vote in votes.cast)
     # Binomial(VOTES, chance); 4 standard deviations happen once in 16,000 runs.
     assert abs(in_favour - VOTES * chance) < 4 * math.sqrt(VOTES * chance * (1 - chance))

@@ -258,15 +258,12 @@ def _under_way(campaign: Campaign | None) -> Need:
 
 
 def _texts_under_way(campaign: Campaign | None) -> dict[Campaign, int]:
-    """Return how many texts are being written for each campaign: one for a chain that waits, two ahead of time."""
+    """Return how many texts are being written for each campaign."""
     now = timezone.now()
-    waits, ahead = Q(waits_until__gt=now, waits_because=""), Q(prefetches_until__gt=now)
     written = Q(campaign__config_data__space__kind="model-texts")
     mine = Q() if campaign is None else Q(campaign=campaign)
-    texts: dict[int, int] = {}
-    claimed = Chain.objects.filter(waits | ahead, written, mine).order_by().values("campaign")
-    for row in claimed.annotate(waiting=Count("pk", filter=waits), drawn=Count("pk", filter=ahead)):
-        texts[row["campaign"]] = row["waiting"] + 2 * row["drawn"]
+    claimed = Chain.objects.filter(written, mine, claimed_until__gt=now, texts_claimed__gt=0).order_by()
+    texts: dict[int, int] = dict(claimed.values_list("campaign").annotate(Sum("texts_claimed")))
     starts = ChainOpening.objects.filter(written, mine, claimed_until__gt=now, chain__isnull=True).order_by()
     for drawn in starts.values("campaign").annotate(starts=Count("pk")):
         texts[drawn["campaign"]] = texts.get(drawn["campaign"], 0) + drawn["starts"]
@@ -285,9 +282,9 @@ def _dearest_request(campaign: Campaign, place: int, endpoint: Endpoint) -> floa
         return 0.0
     usage = ModelUsage.objects.filter(campaign=campaign, place=place).first()
     if usage is None or not usage.answered:
-        totals = endpoint.totals()
-        answered = totals["answered"] or 1
-        tokens_in, tokens_out = totals["tokens_in"] / answered, totals["tokens_out"] / answered
+        totals = endpoint.totals
+        answered = totals.answered or 1
+        tokens_in, tokens_out = totals.tokens_in / answered, totals.tokens_out / answered
     else:
         tokens_in, tokens_out = usage.most_tokens_in, usage.most_tokens_out
     if tokens_in + tokens_out == 0:

@@ -27,9 +27,10 @@ from prefmh_web.campaigns.engine import usage
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.frozen import plan_of
 from prefmh_web.campaigns.lifecycle.status import lock_draft
-from prefmh_web.campaigns.model_judges import freezing, tried
+from prefmh_web.campaigns.model_judges import trials
+from prefmh_web.campaigns.model_judges.frozen_judges import model_source, prompt_as_of_now
 from prefmh_web.campaigns.models import Campaign, Catalog, JudgeTrial, State, TrialPair
-from prefmh_web.campaigns.proposals.backends import backend_of
+from prefmh_web.campaigns.proposals import pictures
 from prefmh_web.endpoints import accounting
 from prefmh_web.endpoints.errors import EndpointError
 from prefmh_web.endpoints.models import Endpoint
@@ -56,9 +57,8 @@ def begin(campaign: Campaign, place: int, by: User, *, pairs: int, replies: int)
     """
     with transaction.atomic():
         draft = lock_draft(campaign.pk)
-        way, endpoint = _way(draft, place)
-        if draft.judge_trials.filter(status=JudgeTrial.Status.ASKING).exists():
-            raise NotPossible("A trial is under way. Wait for it, or stop it.")
+        endpoint = _endpoint_of(draft, place)
+        _demand_no_other(draft)
         if not draft.config.generates and not _has_objects(draft):
             raise NotPossible("The file has not been read yet, or gave no objects. Look at the campaign’s page.")
         trial = JudgeTrial(
@@ -66,12 +66,12 @@ def begin(campaign: Campaign, place: int, by: User, *, pairs: int, replies: int)
             asked_by=by,
             place=place,
             judge=draft.config.judges[place].model_dump(mode="json"),
-            prompt_version=model_judges.prompt_version(way.prompt),
+            prompt_version=model_judges.prompt_version(prompt_as_of_now(draft, place)),
             endpoint=endpoint,
             wanted=min(max(pairs, 1), MOST_PAIRS),
             replies=min(max(replies, 1), MOST_REPLIES),
         )
-        _set_aside(trial, draft, way, endpoint)
+        _set_aside(trial, draft, endpoint)
         trial.save()
         dispatch.judge_trial(trial)
     return trial
@@ -115,14 +115,13 @@ def go_on(trial: JudgeTrial) -> None:
         raise NotPossible("The campaign is deleted.")
     with transaction.atomic():
         draft = lock_draft(trial.campaign.pk)
-        way, endpoint = _way(draft, trial.place)
+        endpoint = _endpoint_of(draft, trial.place)
         if draft.config.judges[trial.place].model_dump(mode="json") != trial.judge:
             raise NotPossible("The judge was changed since this trial. Begin another one.")
-        if draft.judge_trials.filter(status=JudgeTrial.Status.ASKING).exists():
-            raise NotPossible("A trial is under way. Wait for it, or stop it.")
+        _demand_no_other(draft)
         if JudgeTrial.objects.filter(pk=trial.pk, until__gt=timezone.now()).exists():
             raise NotPossible("A request of this trial is still on its way. Wait a moment, then press Go on again.")
-        _set_aside(trial, draft, way, endpoint)
+        _set_aside(trial, draft, endpoint)
         trial.status, trial.reason, trial.until = JudgeTrial.Status.ASKING, "", None
         trial.save(update_fields=("status", "reason", "until", "reserved_requests", "reserved_cost"))
         dispatch.judge_trial(trial)
@@ -159,7 +158,12 @@ def note_trouble(trial_id: int) -> None:
         _end(trial, "It could not be asked; the server's log says why.")
 
 
-def _way(campaign: Campaign, place: int) -> tuple[tried.Way, Endpoint]:
+def _demand_no_other(draft: Campaign) -> None:
+    if draft.judge_trials.filter(status=JudgeTrial.Status.ASKING).exists():
+        raise NotPossible("A trial is under way. Wait for it, or stop it.")
+
+
+def _endpoint_of(campaign: Campaign, place: int) -> Endpoint:
     try:
         config = campaign.config
     except sampler.ConfigError as error:
@@ -170,7 +174,7 @@ def _way(campaign: Campaign, place: int) -> tuple[tried.Way, Endpoint]:
     endpoint = Endpoint.objects.filter(owner=campaign.owner_id, name=source.endpoint).first()
     if endpoint is None:
         raise NotPossible(f"There is no endpoint “{source.endpoint}”. Register it, or choose another for the question.")
-    return tried.Way(config, place, source, freezing.prompt_as_of_now(campaign, config, place)), endpoint
+    return endpoint
 
 
 def _has_objects(campaign: Campaign) -> bool:
@@ -178,10 +182,10 @@ def _has_objects(campaign: Campaign) -> bool:
     return is_ready and campaign.states.count() > 1
 
 
-def _set_aside(trial: JudgeTrial, campaign: Campaign, way: tried.Way, endpoint: Endpoint) -> None:
+def _set_aside(trial: JudgeTrial, campaign: Campaign, endpoint: Endpoint) -> None:
     """Set aside what the rest of a trial may come to, under the site's caps."""
     asked = sum(len(pair["replies"]) for pair in trial.pairs)
-    requests = trial.wanted * len(way.slots(trial.replies)) - asked
+    requests = trial.wanted * len(trials.slots_of(campaign.config, trial.place, trial.replies)) - asked
     if campaign.backend == "served-texts" and not trial.pairs:
         requests += trial.wanted * _TEXTS_A_PAIR * usage.REQUESTS_A_TEXT
     reserved, reason = usage.reserve_for_trial(campaign, trial.place, endpoint, requests)
@@ -193,17 +197,19 @@ def _set_aside(trial: JudgeTrial, campaign: Campaign, way: tried.Way, endpoint: 
 def _asked(trial: JudgeTrial, campaign: Campaign, endpoint: Endpoint) -> str:
     """Ask about the next pair and store what came; return why the rest is missing, empty if it is not."""
     try:
-        way, _ = _way(campaign, trial.place)
+        _endpoint_of(campaign, trial.place)
         if campaign.config.judges[trial.place].model_dump(mode="json") != trial.judge:
             return "The judge was changed meanwhile. Begin another trial."
         if not trial.pairs:
             _draw(trial, campaign)
-        index = next((index for index, each in enumerate(trial.pairs) if _missing(way, trial, each)), None)
+        index = next((index for index, each in enumerate(trial.pairs) if _missing(campaign, trial, each)), None)
         if index is None:
             return ""
-        pair = trial.pairs[index]
-        exhibits = [objects.exhibit(row, endpoint, way.prompt) for row in rows_of(campaign, pair)]
-        came, failure = tried.ask(way, endpoint, exhibits, _missing(way, trial, pair))
+        pair, prompt = trial.pairs[index], prompt_as_of_now(campaign, trial.place)
+        vision = model_source(campaign.config, trial.place).vision
+        exhibits = [objects.exhibit(row, endpoint, prompt, vision) for row in rows_of(campaign, pair)]
+        missing = _missing(campaign, trial, pair)
+        came, failure = trials.ask(campaign.config, trial.place, endpoint, prompt, exhibits, missing)
     except NotPossible as reason:
         return str(reason)
     except EndpointError as error:
@@ -215,8 +221,9 @@ def _asked(trial: JudgeTrial, campaign: Campaign, endpoint: Endpoint) -> str:
     return "" if failure is None else f"{endpoint.name}: {failure.reason}"
 
 
-def _missing(way: tried.Way, trial: JudgeTrial, pair: TrialPair) -> list[str]:
-    return [slot for slot in way.slots(trial.replies) if slot not in pair["replies"]]
+def _missing(campaign: Campaign, trial: JudgeTrial, pair: TrialPair) -> list[str]:
+    slots = trials.slots_of(campaign.config, trial.place, trial.replies)
+    return [slot for slot in slots if slot not in pair["replies"]]
 
 
 def _store(trial: JudgeTrial, tally: accounting.Tally, reason: str) -> None:
@@ -283,7 +290,7 @@ def _pairs_of_starts(campaign: Campaign, wanted: int) -> list[Sequence[State]]:
     for pair, both in enumerate(states):
         if both[0] == both[1]:
             both[1] = sampler.ask(plan, starts[2 * pair]).proposal
-    backend_of(campaign).prepare(campaign, [state for pair in states for state in pair])
+    pictures.prepare(campaign, [state for pair in states for state in pair])
     return [
         [objects.starting(campaign, 2 * number + which, state) for which, state in enumerate(pair)]
         for number, pair in enumerate(states)

@@ -25,22 +25,17 @@ import sampler
 from prefmh_web.campaigns import dispatch, objects
 from prefmh_web.campaigns.engine import usage
 from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.model_judges import freezing, frozen_judges
-from prefmh_web.campaigns.model_judges.kinds import kind_of
+from prefmh_web.campaigns.model_judges import frozen_judges, kinds
 from prefmh_web.campaigns.models import Campaign, CampaignScorer, Judge, ModelUsage, State
 from prefmh_web.campaigns.objects import context_of
-from prefmh_web.campaigns.proposals.backends import backend_of
-from prefmh_web.endpoints import testing, truth
-from prefmh_web.endpoints.abilities import examine, examine_writer, patiently
-from prefmh_web.endpoints.calls import Job
-from prefmh_web.endpoints.client import LABEL_TOKENS, Client
+from prefmh_web.endpoints import probe, truth
+from prefmh_web.endpoints.calls import asked
+from prefmh_web.endpoints.client import LABEL_TOKENS
 from prefmh_web.endpoints.errors import EndpointError
-from prefmh_web.endpoints.identity import Identity
-from prefmh_web.endpoints.language_model import ServedModel
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.endpoints.outcomes import Effect
-from prefmh_web.endpoints.servers import Dialect
-from prefmh_web.endpoints.writers import is_run_here
+from prefmh_web.endpoints.replies import Identity
+from prefmh_web.endpoints.servers import Dialect, Question
+from prefmh_web.endpoints.writer import ServedModel, is_run_here
 from prefmh_web.scorers import Scorer, offered
 from prefmh_web.transport import sockets
 from sampler import judges as model_judges
@@ -57,7 +52,7 @@ class Models:
 def is_needed(campaign: Campaign) -> bool:
     """Say whether models have to be asked before a campaign can start, which may take minutes."""
     sources = [judge.source for judge in campaign.config.judges]
-    return backend_of(campaign).is_slow or any(isinstance(source, sampler.ModelSource) for source in sources)
+    return campaign.is_made_by_a_model or any(isinstance(source, sampler.ModelSource) for source in sources)
 
 
 def begin(campaign: Campaign) -> None:
@@ -119,7 +114,7 @@ def check_questions(campaign: Campaign, models: Models, starts: Sequence[sampler
     for place, judge, source in asked:
         endpoint = models.endpoints[source.endpoint]
         _tell(campaign, f"trying the longest prompt for “{endpoint.name}”")
-        prompt = freezing.prompt_as_of_now(campaign, campaign.config, place)
+        prompt = frozen_judges.prompt_as_of_now(campaign, place)
         shown = [objects.exhibit(state, endpoint, prompt, source.vision) for state in largest]
         read = _read(campaign, place, endpoint, shown)
         _check_fits(judge, endpoint, read, _which(campaign))
@@ -170,7 +165,7 @@ def freeze(campaign: Campaign, models: Models) -> None:
         endpoint = models.endpoints[name]
         if judge.endpoint_id != endpoint.pk or not _is_as_examined(endpoint):
             raise NotPossible(f"The endpoint “{name}” was changed in this very moment. Look at it again.")
-        frozen = freezing.frozen_as(campaign, judge.place, endpoint)
+        frozen = frozen_judges.frozen_as(campaign, judge.place, endpoint)
         Judge.objects.filter(pk=judge.pk).update(frozen=frozen)
         frozen_judges.accept_at_start(judge, models.identities[name])
 
@@ -243,7 +238,7 @@ def _askers(campaign: Campaign) -> Iterator[tuple[int, Endpoint, int]]:
         if place in endpoints:
             found = Endpoint.objects.filter(pk=endpoints[place])
         if (endpoint := found.first()) is not None:
-            yield place, endpoint, kind_of(config, place).most_requests(1, endpoint)
+            yield place, endpoint, kinds.most_requests(config, place, endpoint, 1)
 
 
 def _check_writer(campaign: Campaign) -> None:
@@ -251,7 +246,7 @@ def _check_writer(campaign: Campaign) -> None:
     # One that is not there is named where the plan is built.
     if name and (endpoint := _endpoint(campaign, name)):
         _tell(campaign, f"testing the endpoint “{name}”")
-        if failure := examine_writer(endpoint):
+        if failure := probe.examine_writer(endpoint):
             raise NotPossible(f"The model does not write: the endpoint “{name}”: {failure.reason}.")
 
 
@@ -264,22 +259,22 @@ def _examined(campaign: Campaign, name: str) -> tuple[Endpoint, tuple[Identity, 
     if endpoint is None:
         raise NotPossible(f"There is no endpoint “{name}”. Register it, or choose another for the question.")
     _tell(campaign, f"testing the endpoint “{name}”")
-    found = examine(endpoint)
-    if found.failure is not None:
-        raise NotPossible(f"The endpoint “{name}” did not pass its test: {found.failure.reason}.")
-    if len(names := sorted({identity.model for identity in found.results})) > 1:
+    identities, failure = probe.examine(endpoint)
+    if failure is not None:
+        raise NotPossible(f"The endpoint “{name}” did not pass its test: {failure.reason}.")
+    if len(names := sorted({identity.model for identity in identities})) > 1:
         raise NotPossible(
             f"The endpoint “{name}” answers as several models ({', '.join(names)}). A judge must be one model: name "
             "one that the server does not swap."
         )
-    return endpoint, tuple(sorted(set(found.results)))
+    return endpoint, tuple(sorted(set(identities)))
 
 
 def wants_own_pairs(campaign: Campaign, endpoint: Endpoint) -> bool:
     """Say whether the last test of an endpoint found no pair to look at, and a campaign may have some."""
     rows = {seen["field"]: seen["effect"] for seen in endpoint.profile.get("fields", [])}
     told = endpoint.can_log_probabilities is not False and endpoint.thinking_tokens is None
-    return told and rows.get(truth.TRUTH) == Effect.UNTOLD and campaign.config.rule.evidence != "ratings"
+    return told and rows.get(truth.TRUTH) == truth.Effect.UNTOLD and campaign.config.rule.evidence != "ratings"
 
 
 def _test_own_pairs(
@@ -288,7 +283,7 @@ def _test_own_pairs(
     """Test the law of an endpoint with a question about some of a campaign's objects; it counts under its caps."""
     _tell(campaign, f"testing the law of the votes of “{endpoint.name}”")
     vision = frozen_judges.model_source(campaign.config, place).vision
-    prompt = freezing.prompt_as_of_now(campaign, campaign.config, place)
+    prompt = frozen_judges.prompt_as_of_now(campaign, place)
     if campaign.config.generates:
         rows = [objects.starting(campaign, position.chain, position.state) for position in starts]
     else:
@@ -297,7 +292,7 @@ def _test_own_pairs(
     # Spread over all of them.
     some = pairs[:: math.ceil(len(pairs) / truth.MOST_PAIRS) or 1]
     with usage.counted(campaign.pk, place):
-        failure = testing.test_law(
+        failure = probe.test_law(
             endpoint, [(prompt.messages(one, other), prompt.messages(other, one)) for one, other in some]
         )
     if failure is not None:
@@ -351,7 +346,7 @@ def _why_not_thinking(source: sampler.ModelSource, endpoint: Endpoint) -> str:
     dialect, most = Dialect(endpoint.dialect), endpoint.thinking_tokens
     if most is None:
         return ""
-    if not dialect.server.can_think:
+    if not dialect.server.thinking:
         return f"a server of the kind {dialect.label} has no field for thinking. Empty “Thinking tokens at most”"
     if most < dialect.server.least_thinking:
         least = dialect.server.least_thinking
@@ -380,7 +375,7 @@ def _why_not_completed(campaign: Campaign, source: sampler.ModelSource, endpoint
     if source.prompt is None or not source.prompt.completion:
         return ""
     try:
-        server = freezing.server_of(endpoint, source)
+        server = frozen_judges.server_of(endpoint, source)
     except EndpointError as error:
         return f"{error.reason}. Untick “Complete the prompt”, or serve the model with vLLM, llama.cpp or SGLang"
     if source.votes == "log-probabilities" and not server.has_log_probabilities:
@@ -423,13 +418,15 @@ def _objects_in_a_prompt(campaign: Campaign) -> int:
 def _read(campaign: Campaign, place: int, endpoint: Endpoint, exhibits: Sequence[model_judges.Exhibit]) -> int:
     """Return how many tokens a question with these objects has, as the server counts them."""
     config = campaign.config
-    messages = freezing.prompt_as_of_now(campaign, config, place).messages(*exhibits)
+    messages = frozen_judges.prompt_as_of_now(campaign, place).messages(*exhibits)
     with usage.counted(campaign.pk, place):
-        called = patiently(endpoint, [_counting(messages)])
+        called = asked(
+            endpoint, [Question(endpoint.model, messages, LABEL_TOKENS, 1.0, 1, thinking=endpoint.thinking_tokens)]
+        )
     if called.failure is not None:
-        question = f"question {place + 1}, “{config.judges[place].question}”, with {_which(campaign)}"
-        raise NotPossible(f"The endpoint “{endpoint.name}” does not take {question}: {called.failure.reason}.")
-    return called.results[0]
+        which = f"question {place + 1}, “{config.judges[place].question}”, with {_which(campaign)}"
+        raise NotPossible(f"The endpoint “{endpoint.name}” does not take {which}: {called.failure.reason}.")
+    return called.results[0].tokens_in
 
 
 def _of_one_letter(prompt: model_judges.AnyPrompt, space: sampler.ServedTextsConfig) -> model_judges.Exhibit:
@@ -442,14 +439,6 @@ def _of_one_letter(prompt: model_judges.AnyPrompt, space: sampler.ServedTextsCon
     named = [name for name in model_judges.named_in(prompt) if name not in labels]
     measures = tuple(model_judges.ContextLine(name, "0.000") for name in named)
     return model_judges.Exhibit(text="x", context=context, measures=measures)
-
-
-def _counting(messages: model_judges.Messages) -> Job[int]:
-    async def count(client: Client) -> int:
-        await client.chat(messages, temperature=1.0, seed=1)
-        return client.calls[-1].tokens_in
-
-    return count
 
 
 def _check_fits(judge: sampler.JudgeConfig, endpoint: Endpoint, tokens: int, which: str) -> None:

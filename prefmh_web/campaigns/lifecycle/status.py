@@ -36,7 +36,7 @@ from prefmh_web.campaigns.models import (
     Score,
     draw_seed,
 )
-from prefmh_web.campaigns.proposals.backends import backend_of
+from prefmh_web.campaigns.proposals import pictures
 from prefmh_web.campaigns.record.found import verdict_now
 from prefmh_web.endpoints.errors import EndpointError
 from prefmh_web.endpoints.models import Endpoint
@@ -131,7 +131,7 @@ def _begin(
         model_start.freeze_scorers(campaign)
         for chain in _create_chains(campaign, starts):
             dispatch.propose(chain)
-        backend_of(campaign).clean_up(campaign)
+        pictures.clean_up(campaign)
         _create_links(campaign)
         for note in hooks.load(hooks.STARTED):
             note(campaign)
@@ -320,7 +320,7 @@ def _drawn_starts(campaign: Campaign, plan: sampler.Plan[Any]) -> list[sampler.P
     except EndpointError as error:
         raise NotPossible(f"The model does not write: {error.reason}.") from error
     try:
-        backend_of(campaign).prepare(campaign, [position.state for position in starts])
+        pictures.prepare(campaign, [position.state for position in starts])
     except EndpointError as error:
         raise NotPossible(f"There are no pictures to start with: {error.reason}.") from error
     finally:

@@ -241,9 +241,9 @@ class Migration(migrations.Migration):
                 ('votes', models.PositiveIntegerField(default=0)),
                 ('votes_for', models.PositiveIntegerField(default=0)),
                 ('prefetched', models.PositiveIntegerField(default=0)),
-                ('waits_until', models.DateTimeField(null=True)),
+                ('claimed_until', models.DateTimeField(null=True)),
+                ('texts_claimed', models.PositiveSmallIntegerField(default=0)),
                 ('waits_because', models.CharField(blank=True, max_length=300)),
-                ('prefetches_until', models.DateTimeField(null=True)),
                 ('ended_at', models.DateTimeField(null=True)),
             ],
             options={

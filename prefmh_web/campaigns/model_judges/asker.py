@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -29,11 +29,10 @@ from django.db import Error, InterfaceError, OperationalError, close_old_connect
 from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.model_judges.turns import Answered, Taken, Wanted
 from prefmh_web.campaigns.models import Judge
-from prefmh_web.endpoints import accounting, gates, loop
-from prefmh_web.endpoints.gates import gate_of
-from prefmh_web.endpoints.identity import Admitted
-from prefmh_web.endpoints.limits import alike
+from prefmh_web.endpoints import accounting, limits, loop
+from prefmh_web.endpoints.limits import alike, gate_of
 from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.replies import Admitted
 from prefmh_web.transport import publishing
 
 logger = logging.getLogger(__name__)
@@ -41,6 +40,7 @@ logger = logging.getLogger(__name__)
 Found = TypeVar("Found")
 
 TASK = "prefmh_web.campaigns.tasks.judge"
+DATABASE_IS_AWAY = (OperationalError, InterfaceError)
 # Beyond so many, turns are left to other processes and to the sweep.
 _MOST_WAITING = 10_000
 # Of answers, and of claims, in one transaction: locks are held for as long as it takes.
@@ -62,9 +62,14 @@ class _Whose:
     endpoint: Endpoint
     requests: float
 
-    def note(self, asked: int) -> None:
-        """Take in for how many a turn has asked."""
-        self.requests += _WEIGHT * (asked - self.requests)
+
+@dataclass
+class _UnderWay:
+    """A turn that is being claimed, or asked: how many requests it takes, and the key of its row once it is claimed."""
+
+    whose: _Whose
+    requests: float
+    turn: int | None = None
 
 
 class Asker:
@@ -76,51 +81,34 @@ class Asker:
         self._judges: dict[int, _Whose] = {}
         # By endpoint, then by campaign: dictionaries for their order, since no turn waits twice.
         self._waiting: defaultdict[int, dict[int, dict[Wanted, None]]] = defaultdict(dict)
-        self._lock, self._count = threading.Lock(), 0
-        self._under_way: dict[Wanted, float] = {}
-        self._turns: dict[Wanted, int] = {}
-        self._promised: defaultdict[int, float] = defaultdict(float)
+        self._count = 0
+        self._under_way: dict[Wanted, _UnderWay] = {}
+        # To be taken once more: given while they were under way, so that what for may have come after those had looked;
+        # or the database was away.
         self._again: set[Wanted] = set()
         self._answered: list[Answered] = []
         self._asking: set[asyncio.Task[None]] = set()
-        self._bell: asyncio.Event | None = None
+        self._bell = asyncio.Event()
         self._is_over = False
         self._running: Future[None] = loop.start(self._run())
 
     def offer(self, comparison_id: int, judge_id: int) -> bool:
         """Take a turn soon; False if too many wait already."""
-        wanted = comparison_id, judge_id
         whose = self._whose(judge_id)
         if whose is None:
             # Deleted meanwhile.
             return True
-        with self._lock:
-            if self._is_over or self._count >= _MOST_WAITING:
-                return False
-            if wanted in self._under_way:
-                # What it is given for may have come after that one looked.
-                self._again.add(wanted)
-                return True
-            self._put(wanted, whose)
-        self._ring()
+        if self._is_over or self._count >= _MOST_WAITING:
+            return False
+        loop.soon(lambda: self._put((comparison_id, judge_id), whose))
         return True
 
     def end(self) -> None:
         """Begin no more turns, and wait for those under way."""
         self._is_over = True
-        self._ring()
+        loop.soon(self._bell.set)
         self._running.result()
         self._database.shutdown()
-
-    def _ring(self) -> None:
-        bell = self._bell
-        if bell is not None:
-            loop.soon(bell.set)
-
-    def _put(self, wanted: Wanted, whose: _Whose) -> None:
-        mine = self._waiting[whose.endpoint.pk].setdefault(whose.campaign, {})
-        self._count += wanted not in mine
-        mine[wanted] = None
 
     def _whose(self, judge_id: int) -> _Whose | None:
         """Return whose a judge is. Which endpoint it has never changes; what is in its row may be some turns old."""
@@ -131,9 +119,21 @@ class Asker:
             found = self._judges[judge_id] = _Whose(judge.campaign_id, judge.endpoint, float(judge.max_votes))
         return found
 
+    def _put(self, wanted: Wanted, whose: _Whose) -> None:
+        if wanted in self._under_way:
+            self._again.add(wanted)
+            return
+        mine = self._waiting[whose.endpoint.pk].setdefault(whose.campaign, {})
+        self._count += wanted not in mine
+        mine[wanted] = None
+        self._bell.set()
+
     async def _run(self) -> None:
-        self._bell = asyncio.Event()
-        await self._count_what_was_sent()
+        while (reserved := await self._in_database(turns.reserved)) is None:
+            pass
+        # What processes have reserved may have ended as sent in this minute.
+        for endpoint, requests in reserved:
+            gate_of(endpoint).count_as_spent(requests)
         flushed = renewed = time.monotonic()
         while not (self._is_over and not self._asking and not self._answered):
             await self._look_up()
@@ -142,28 +142,19 @@ class Asker:
                 await self._work()
             if now - flushed >= _FLUSH_EVERY_S:
                 flushed = now
-                await self._in_database(gates.flush)
-            if now - renewed >= turns.RENEW_EVERY_S and self._turns:
+                await self._in_database(limits.flush)
+            claimed = [each.turn for each in self._under_way.values() if each.turn is not None]
+            if claimed and now - renewed >= turns.RENEW_EVERY_S:
                 renewed = now
-                await self._in_database(partial(turns.keep, list(self._turns.values()), self.owner))
-        await self._in_database(gates.flush)
-
-    async def _count_what_was_sent(self) -> None:
-        """Take what processes have reserved that may have ended as sent in this minute."""
-        for endpoint, requests in await self._in_executor(turns.reserved):
-            gate_of(endpoint).count_as_spent(requests)
+                await self._in_database(partial(turns.keep, claimed, self.owner))
+        await self._in_database(limits.flush)
 
     async def _look_up(self) -> None:
         """Wait until something has come, or room may have."""
-        bell = self._bell
-        if bell is None:
-            raise TypeError("the asker does not run yet")
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(_LOOK_EVERY_S if self._count or self._is_over else _FLUSH_EVERY_S):
-                await bell.wait()
-        except TimeoutError:
-            return
-        bell.clear()
+                await self._bell.wait()
+        self._bell.clear()
 
     async def _work(self) -> None:
         """Store what has come and claim what there is room for, and ask for that."""
@@ -171,80 +162,64 @@ class Asker:
         wanted = [] if self._is_over else self._next()
         if not answered and not wanted:
             return
-        try:
-            taken = await self._in_executor(lambda: self._stored_and_claimed(answered, wanted))
-        except (OperationalError, InterfaceError) as error:
-            logger.warning("the database did not take what models answered, trying again: %s", error)
-            self._forget(wanted)
-            await asyncio.sleep(_PAUSE_S)
-            self._ring()
-            return
-        del self._answered[: len(answered)]
-        for stored in answered:
-            self._over(stored.taken.wanted)
-        for begun in taken:
-            self._begin(begun)
-        self._forget([each for each in wanted if each not in self._turns])
+        taken = await self._in_database(lambda: self._stored_and_claimed(answered, wanted))
+        if taken is None:
+            self._again.update(wanted)
+        else:
+            del self._answered[: len(answered)]
+            self._forget(each.taken.wanted for each in answered)
+            for begun in taken:
+                self._begin(begun)
+        self._forget(each for each in wanted if self._under_way[each].turn is None)
         if self._answered or self._count:
-            self._ring()
+            self._bell.set()
 
     def _stored_and_claimed(self, answered: Sequence[Answered], wanted: Sequence[Wanted]) -> list[Taken]:
         """Do it together; where that fails by a defect, one by one, so that it costs the turn that has it."""
         try:
             return turns.work(answered, wanted, self.owner)
-        except (OperationalError, InterfaceError):
+        except DATABASE_IS_AWAY:
             raise
-        except Exception:  # whatever it is, the others are not to suffer for it
-            logger.exception("turns failed together; they are taken one by one")
+        except Exception:  # whatever it is, the others are not to suffer for it; the sweep finds this one again
+            logger.exception("a turn failed, or one of some that were taken together")
         finally:
             close_old_connections()
-        taken: list[Taken] = []
-        for some, none in [*(([each], []) for each in answered), *(([], [each]) for each in wanted)]:
-            try:
-                taken += turns.work(some, none, self.owner)
-            except (OperationalError, InterfaceError):
-                raise
-            except Exception:  # a defect costs this turn, which the sweep finds again
-                logger.exception("a turn failed")
-        return taken
+        if len(answered) + len(wanted) == 1:
+            return []
+        alone = [*(([each], []) for each in answered), *(([], [each]) for each in wanted)]
+        return [taken for some, none in alone for taken in self._stored_and_claimed(some, none)]
 
     def _next(self) -> list[Wanted]:
         """Take turns out of the line as there is room for them, each campaign's in turn."""
+        promised: defaultdict[int, float] = defaultdict(float)
+        for each in self._under_way.values():
+            promised[each.whose.endpoint.pk] += each.requests
         found: list[Wanted] = []
-        with self._lock:
-            for endpoint_id, campaigns in list(self._waiting.items()):
-                while campaigns and len(found) < _MOST_TOGETHER:
-                    campaign, mine = next(iter(campaigns.items()))
-                    wanted = next(iter(mine))
-                    whose = self._judges[wanted[1]]
-                    if not self._has_room(whose):
-                        break
-                    # The campaign goes to the end of the line.
-                    del campaigns[campaign], mine[wanted]
-                    if mine:
-                        campaigns[campaign] = mine
-                    self._count -= 1
-                    self._under_way[wanted] = whose.requests
-                    self._promised[endpoint_id] += whose.requests
-                    found.append(wanted)
-                if not campaigns:
-                    del self._waiting[endpoint_id]
+        for endpoint_id, campaigns in list(self._waiting.items()):
+            while campaigns and len(found) < _MOST_TOGETHER:
+                campaign, mine = next(iter(campaigns.items()))
+                wanted = next(iter(mine))
+                whose = self._judges[wanted[1]]
+                if not _has_room(whose, promised[endpoint_id]):
+                    break
+                # The campaign goes to the end of the line.
+                del campaigns[campaign], mine[wanted]
+                if mine:
+                    campaigns[campaign] = mine
+                self._count -= 1
+                self._under_way[wanted] = _UnderWay(whose, whose.requests)
+                promised[endpoint_id] += whose.requests
+                found.append(wanted)
+            if not campaigns:
+                del self._waiting[endpoint_id]
         return found
 
-    def _has_room(self, whose: _Whose) -> bool:
-        gate, promised = gate_of(whose.endpoint), self._promised[whose.endpoint.pk]
-        if promised > 0 and promised + whose.requests > gate.limit.now(whose.endpoint.concurrency):
-            return False
-        return gate.has_minute(round(whose.requests), unsent=round(promised) - gate.limit.under_way)
-
     def _begin(self, taken: Taken) -> None:
-        self._turns[taken.wanted] = taken.turn
-        whose, asked = self._judges[taken.wanted[1]], len(taken.asking.slots)
-        self._promised[whose.endpoint.pk] += asked - self._under_way[taken.wanted]
-        self._under_way[taken.wanted] = float(asked)
-        whose.note(asked)
+        under_way, asked = self._under_way[taken.wanted], len(taken.asking.slots)
+        under_way.turn, under_way.requests = taken.turn, asked
+        under_way.whose.requests += _WEIGHT * (asked - under_way.whose.requests)
         # The row of the endpoint as it was read with the claim.
-        whose.endpoint = taken.endpoint
+        under_way.whose.endpoint = taken.endpoint
         task = asyncio.get_running_loop().create_task(self._ask(taken))
         self._asking.add(task)
         task.add_done_callback(self._asking.discard)
@@ -254,41 +229,40 @@ class Asker:
             self._answered.append(await answered(taken))
         except Exception:  # a defect costs this turn, which the sweep finds again once its claim has run out
             logger.exception("a turn failed")
-            self._over(taken.wanted)
-        self._ring()
+            self._forget([taken.wanted])
+        self._bell.set()
 
-    def _over(self, wanted: Wanted) -> None:
-        self._turns.pop(wanted, None)
-        self._forget([wanted])
-
-    def _forget(self, some: Sequence[Wanted]) -> None:
+    def _forget(self, some: Iterable[Wanted]) -> None:
         """Turns are not under way any more: stored, or not claimed."""
-        with self._lock:
-            for wanted in some:
-                whose = self._judges[wanted[1]]
-                self._promised[whose.endpoint.pk] -= self._under_way.pop(wanted, 0.0)
-                if wanted in self._again:
-                    self._again.discard(wanted)
-                    self._put(wanted, whose)
-            if not self._under_way:
-                # Of a sum of floats.
-                self._promised.clear()
+        for wanted in list(some):
+            whose = self._under_way.pop(wanted).whose
+            if wanted in self._again:
+                self._again.discard(wanted)
+                self._put(wanted, whose)
 
-    async def _in_database(self, work: Callable[[], None]) -> None:
-        """Do what can be done another time as well."""
-        try:
-            await self._in_executor(work)
-        except Error:
-            logger.warning("the database did not take what models were asked; trying again", exc_info=True)
+    async def _in_database(self, work: Callable[[], Found]) -> Found | None:
+        """Do something on the thread that has the database; None if that is away: it is tried again after a while."""
 
-    async def _in_executor(self, work: Callable[[], Found]) -> Found:
         def then_close() -> Found:
             try:
                 return work()
             finally:
                 close_old_connections()
 
-        return await asyncio.get_running_loop().run_in_executor(self._database, then_close)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._database, then_close)
+        except Error as error:
+            logger.warning("the database did not take what models answered or were asked, trying again: %s", error)
+            await asyncio.sleep(_PAUSE_S)
+            return None
+
+
+def _has_room(whose: _Whose, promised: float) -> bool:
+    """Say whether another turn may be claimed where so many requests are promised already."""
+    gate = gate_of(whose.endpoint)
+    if promised > 0 and promised + whose.requests > gate.limit.now(whose.endpoint.concurrency):
+        return False
+    return gate.has_minute(round(whose.requests), unsent=round(promised) - gate.limit.under_way)
 
 
 async def answered(taken: Taken) -> Answered:
@@ -311,19 +285,38 @@ def begin() -> Asker:
 
 
 def take(comparison_id: int, judge_id: int) -> None:
-    """Take a turn: soon, where this process has begun to take turns by itself and has room; otherwise now."""
-    if _asker is None or not _asker.offer(comparison_id, judge_id):
+    """Take a turn: soon, where this process has begun to take turns by itself; otherwise now.
+
+    Where too many wait already, the sweep finds it again.
+    """
+    if _asker is None:
         _take_now((comparison_id, judge_id))
+    else:
+        _asker.offer(comparison_id, judge_id)
 
 
 def _take_now(wanted: Wanted) -> None:
     owner = uuid.uuid4()
-    for taken in turns.work([], [wanted], owner):
+    for taken in _patiently(lambda: turns.work([], [wanted], owner)):
         asking = loop.start(answered(taken))
         while not asking.done():
             try:
                 asking.result(turns.RENEW_EVERY_S)
             except TimeoutError:
-                turns.keep([taken.turn], owner)
-        gates.flush()
-        turns.work([asking.result()], [], owner)
+                _patiently(partial(turns.keep, [taken.turn], owner))
+        limits.flush()
+        _patiently(partial(turns.work, [asking.result()], [], owner))
+
+
+def _patiently(work: Callable[[], Found]) -> Found:
+    """Do something in the database, again and again while that is away, for as long as a claim is kept from others."""
+    began = time.monotonic()
+    while True:
+        try:
+            return work()
+        except DATABASE_IS_AWAY as error:
+            if time.monotonic() - began > turns.CLAIM_S:
+                raise
+            logger.warning("the database did not take what a model answered or was asked, trying again: %s", error)
+        close_old_connections()
+        time.sleep(_PAUSE_S)

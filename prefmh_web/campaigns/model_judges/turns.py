@@ -9,8 +9,8 @@
 A model has N_i votes on a comparison, each in its slot, and with the slot go its key, its presentation and the number
 it is drawn with, if it is: a vote that is asked for twice is stored once. A `Turn` stands while votes are on their
 way, so that nobody else is asked for more than the comparison can use; it has an owner and ends by itself soon after
-its owner's process does. Where the rule rates, a turn is about the ratings of one object (`kinds/ratings.py`), and all
-else is the same. How a judge is asked was frozen when its campaign started (`freezing.py`); one that cannot be asked so
+its owner's process does. Where the rule rates, a turn is about the ratings of one object (`kinds.py`), and all else is
+the same. How a judge is asked was frozen when its campaign started (`frozen_judges.py`); one that cannot be asked so
 any more is stopped. No transaction is open while a model is asked: `asker.py` does that.
 """
 
@@ -29,15 +29,14 @@ from django.utils import timezone
 
 from prefmh_web.campaigns import dispatch, frozen, objects
 from prefmh_web.campaigns.engine import open_comparisons, reading, sql, transactions, usage
-from prefmh_web.campaigns.engine.open_comparisons import Seen
 from prefmh_web.campaigns.frozen import started_campaign
-from prefmh_web.campaigns.model_judges import freezing, frozen_judges
-from prefmh_web.campaigns.model_judges.kinds import Answers, Ask, Asking, JudgeKind, Rows, kind_of
+from prefmh_web.campaigns.model_judges import frozen_judges, kinds
+from prefmh_web.campaigns.model_judges.kinds import Answers, Ask, Asking, Rows
 from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Turn
 from prefmh_web.endpoints import accounting
 from prefmh_web.endpoints.errors import EndpointError, TryLater
-from prefmh_web.endpoints.identity import Admitted, Identity
 from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.replies import Admitted
 from prefmh_web.transport import sockets
 
 CLAIM_S = 60.0
@@ -51,26 +50,34 @@ Wanted = tuple[int, int]
 """A comparison and a judge."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Taken:
-    """A turn that is ours: what asks for it, and the claim that keeps it so.
+    """A turn that is ours: what is asked, and the claim that keeps it so.
 
     Args:
-        turn: the key of its row.
+        endpoint: its row as it was read with the claim.
+        reserved: what it may come to under a cap.
         known: the identities whose replies count, as the turn begins.
+        turn: the key of its row.
+        ask: what asks for it.
     """
 
     asking: Asking
-    kind: JudgeKind
-    turn: int
     endpoint: Endpoint
+    reserved: usage.Reserved
     known: Rows
-    ask: Ask
+    turn: int = field(init=False)
+    ask: Ask = field(init=False)
 
     @property
     def wanted(self) -> Wanted:
         """Which comparison and judge."""
         return self.asking.comparison.pk, self.asking.judge.pk
+
+    @property
+    def campaign(self) -> Campaign:
+        """Whose turn it is."""
+        return self.asking.comparison.chain.campaign
 
 
 @dataclass(frozen=True)
@@ -93,14 +100,15 @@ def work(answered: Sequence[Answered], wanted: Collection[Wanted], owner: uuid.U
     """
     for each in answered:
         # Before anything is locked: these answers may open the chain's next comparison.
-        frozen.prepare(each.taken.asking.comparison.chain.campaign)
-    batch = _Batch(answered, wanted, owner)
-    claims, _ = transactions.together(batch.done)
+        frozen.prepare(each.taken.campaign)
+    taken, _ = transactions.together(lambda: _Batch(answered, wanted, owner).done())
     # What is shown is read with no lock held: first the rows of all, then pictures from their files.
-    for campaign in {claim.asking.comparison.chain.campaign for claim, _ in claims}:
-        mine = [claim.asking.comparison for claim, _ in claims if claim.asking.comparison.chain.campaign == campaign]
+    for campaign in {each.campaign for each in taken}:
+        mine = [each.asking.comparison for each in taken if each.campaign == campaign]
         objects.rows_of(campaign, {key for each in mine for key in (each.current_id, each.proposal_id)})
-    return [batch.begun(claim, turn) for claim, turn in claims]
+    for claim in taken:
+        claim.ask = kinds.asks(claim.asking, frozen_judges.asked_endpoint(claim.asking.judge, claim.endpoint))
+    return taken
 
 
 def keep(turns: Sequence[int], owner: uuid.UUID) -> None:
@@ -155,139 +163,97 @@ def _claim_end() -> datetime:
     return timezone.now() + timedelta(seconds=CLAIM_S)
 
 
-@dataclass(frozen=True)
-class _Claim:
-    """A turn that is to be claimed."""
-
-    asking: Asking
-    kind: JudgeKind
-    endpoint: Endpoint
-    reserved: usage.Reserved
-
-    def values(self, owner: uuid.UUID) -> tuple[object, ...]:
-        """Return what stands in its row."""
-        asking, reserved = self.asking, self.reserved
-        state_id = None if asking.state is None else asking.state.pk
-        claimed = reserved.count, state_id, _claim_end(), "", timezone.now(), reserved.requests, reserved.cost, owner
-        return asking.comparison.pk, asking.judge.pk, *claimed
-
-
-@dataclass
 class _Batch:
     """One transaction: its comparisons are locked in the order of their keys, and read together."""
 
-    answered: Sequence[Answered]
-    wanted: Collection[Wanted]
-    owner: uuid.UUID
-    comparisons: dict[int, Comparison] = field(default_factory=dict)
-    asked: dict[int, tuple[Judge, Endpoint, bool] | None] = field(default_factory=dict)
-    known: dict[int, Rows] = field(default_factory=dict)
-    over: list[int] = field(default_factory=list)
-    is_recorded: bool = False
+    def __init__(self, answered: Sequence[Answered], wanted: Collection[Wanted], owner: uuid.UUID) -> None:
+        self._answered, self._owner = answered, owner
+        self._wanted, keys = sorted(wanted), {each.taken.wanted[0] for each in answered} | {key for key, _ in wanted}
+        self._comparisons = reading.locked_all(keys)
+        self._seen = open_comparisons.seen(list(self._comparisons.values()))
+        self._judges: dict[int, tuple[Judge, Endpoint, bool, Rows] | None] = {}
 
-    def done(self) -> list[tuple[_Claim, int]]:
-        """Do it, from the beginning; return the claims, and the keys of their turns."""
-        self.asked, self.known, self.over = {}, {}, []
-        self.is_recorded = False
-        keys = {each.taken.asking.comparison.pk for each in self.answered} | {key for key, _ in self.wanted}
-        self.comparisons = reading.locked_all(keys)
-        seen = open_comparisons.seen(list(self.comparisons.values()))
-        for each in sorted(self.answered, key=lambda each: each.taken.wanted):
-            if each.taken.asking.comparison.pk in self.comparisons:
-                self._store(each, seen)
-        if self.over:
-            sql.GIVE_UP.change(self.over, self.owner)
-        claimed = self._claimed(seen)
-        # Last: whoever stores another outcome of these judges waits for these rows until the end of the transaction.
-        self._record()
-        return claimed
+    def done(self) -> list[Taken]:
+        """Do it, and return what was claimed."""
+        over = [
+            each.taken.turn
+            for each in sorted(self._answered, key=lambda each: each.taken.wanted)
+            if each.taken.wanted[0] in self._comparisons and self._store(each)
+        ]
+        if over:
+            sql.GIVE_UP.change(over, self._owner)
+        tallies: defaultdict[tuple[int, int], accounting.Tally] = defaultdict(accounting.Tally)
+        for each in self._answered:
+            tallies[each.taken.campaign.pk, each.taken.asking.judge.place].merge(each.tally)
+        # In one order: whoever stores another outcome of these judges waits for their rows.
+        for (campaign_id, place), tally in sorted(tallies.items()):
+            usage.record(campaign_id, place, tally)
+        return self._claimed()
 
-    def _store(self, each: Answered, seen: Seen) -> None:
+    def _store(self, each: Answered) -> bool:
+        """Store what came of a turn; True if it is over, and not to be taken up again later."""
         asking, answers = each.taken.asking, each.answers
-        comparison = self.comparisons[asking.comparison.pk]
-        rows = _rows_of(asking.judge, answers.identities, each.taken.known)
-        each.taken.kind.store(asking, comparison, answers, rows, seen)
-        self._end(each, comparison)
-
-    def _end(self, each: Answered, comparison: Comparison) -> None:
-        judge, campaign, answers = each.taken.asking.judge, comparison.chain.campaign, each.answers
-        failure = answers.failure
-        opened_again = comparison.verdict is None and failure is None
-        if (change := each.admitted.change) is not None:
-            frozen_judges.row_of(judge, change.now)
-            self.over.append(each.taken.turn)
-            _stop(campaign, judge, change.reason)
-        elif reason := _unsound(campaign, judge, answers.sound):
-            self.over.append(each.taken.turn)
-            _stop(campaign, judge, reason)
-        elif failure is None or comparison.verdict:
-            self.over.append(each.taken.turn)
-        else:
-            _put_off(each.taken.turn, self.owner, judge, failure)
-        if opened_again:
+        judge, comparison = asking.judge, self._comparisons[asking.comparison.pk]
+        campaign, failure = comparison.chain.campaign, answers.failure
+        kinds.store(asking, comparison, answers, _counting(judge, answers, each.taken.known), self._seen)
+        if comparison.verdict is None and failure is None:
             # People's votes may have come between; and a vote on its way keeps others from being asked.
             dispatch.judge(comparison)
         sockets.nudge(sockets.voters(campaign.pk), sockets.watchers(campaign.pk))
+        stops = ""
+        if (change := each.admitted.change) is not None:
+            frozen_judges.row_of(judge, change.now)
+            stops = change.reason
+        stops = stops or _unsound(campaign, judge, answers.sound)
+        if stops:
+            frozen_judges.stop(judge, stops)
+        elif failure is not None and not comparison.verdict:
+            _put_off(each.taken.turn, self._owner, judge, failure)
+            return False
+        return True
 
-    def _record(self) -> None:
-        """Count what the answers took, once."""
-        if not self.is_recorded:
-            self.is_recorded = True
-            for (campaign_id, place), tally in sorted(self._tallies().items()):
-                usage.record(campaign_id, place, tally)
-
-    def _tallies(self) -> dict[tuple[int, int], accounting.Tally]:
-        found: defaultdict[tuple[int, int], accounting.Tally] = defaultdict(accounting.Tally)
-        for each in self.answered:
-            asking = each.taken.asking
-            found[asking.comparison.chain.campaign_id, asking.judge.place].merge(each.tally)
-        return found
-
-    def _claimed(self, seen: Seen) -> list[tuple[_Claim, int]]:
-        before = self._turns()
-        claims, unseen, keys = list[_Claim](), list[_Claim](), dict[Wanted, int]()
-        for claim in filter(None, (self._claim(wanted, before, seen) for wanted in sorted(self.wanted))):
+    def _claimed(self) -> list[Taken]:
+        rows = sql.TURNS.rows([key for key, _ in self._wanted]) if self._wanted else []
+        turns = map(sql.OF_TURN.read, rows)
+        before = {(turn.comparison_id, turn.judge_id): turn for turn in turns}
+        claims, keys = list[Taken](), dict[Wanted, int]()
+        for wanted in self._wanted:
+            claim = self._claim(wanted, before.get(wanted))
+            if claim is None:
+                continue
             claims.append(claim)
-            unseen.append(claim)
             if claim.reserved.requests or claim.asking.state is not None:
                 # The next one must see what is set aside under a cap, and which object is being rated.
-                keys |= sql.take([each.values(self.owner) for each in unseen])
-                unseen = []
-        keys |= sql.take([each.values(self.owner) for each in unseen])
-        for campaign_id in {claim.asking.comparison.chain.campaign_id for claim in claims}:
-            sockets.nudge(sockets.watchers(campaign_id))
-        return [(claim, keys[claim.asking.comparison.pk, claim.asking.judge.pk]) for claim in claims]
+                keys |= sql.take([_row(each, self._owner) for each in claims[len(keys) :]])
+        keys |= sql.take([_row(each, self._owner) for each in claims[len(keys) :]])
+        for claim in claims:
+            claim.turn = keys[claim.wanted]
+        sockets.nudge(*{sockets.watchers(claim.campaign.pk) for claim in claims})
+        return claims
 
-    def _turns(self) -> dict[Wanted, Turn]:
-        keys = [key for key, _ in self.wanted if key in self.comparisons]
-        rows = sql.TURNS.rows(keys) if keys else []
-        turns = map(sql.OF_TURN.read, rows)
-        return {(turn.comparison_id, turn.judge_id): turn for turn in turns if turn.pk not in self.over}
+    def _claim(self, wanted: Wanted, before: Turn | None) -> Taken | None:
+        """Return what to ask, if there is something to ask now.
 
-    def _claim(self, wanted: Wanted, turns: dict[Wanted, Turn], seen: Seen) -> _Claim | None:
-        """Return what to ask, if there is something to ask now."""
-        comparison = self.comparisons.get(wanted[0])
+        Args:
+            before: the turn as it stands, if it does.
+        """
+        comparison = self._comparisons.get(wanted[0])
         if comparison is None or not comparison.takes_votes or not comparison.chain.campaign.is_running:
             return None
-        campaign, before = comparison.chain.campaign, turns.get(wanted)
-        if (before is not None and _is_taken(before)) or (asked := self._asked(campaign, wanted[1])) is None:
+        # Somebody is asking already, or it is to wait; or whoever stores the numbers that it is shown gives the hint.
+        is_taken = before is not None and (before.is_suspended or (before.until and before.until > timezone.now()))
+        campaign = comparison.chain.campaign
+        if is_taken or (found := self._judge(campaign, wanted[1])) is None or not objects.may_be_judged(comparison):
             return None
-        judge, endpoint, has_cap = asked
-        kind = kind_of(started_campaign(campaign).config, judge.place)
-        if not objects.may_be_judged(comparison):
-            # Whoever stores the numbers that it is shown gives the hint.
-            return None
-        asking = kind.wanted(comparison, judge, seen)
+        judge, endpoint, has_cap, known = found
+        asking = kinds.wanted(comparison, judge, self._seen)
         if asking is None:
             # Whoever asks for it now gives the hint.
             return None
         if not asking.slots:
             Turn.objects.filter(comparison=comparison, judge=judge).delete()
             return None
-        most_requests = partial(kind.most_requests, endpoint=endpoint)
-        if has_cap or usage.has_site_cap():
-            # What these answers took is not set aside any more.
-            self._record()
+        most_requests = partial(kinds.most_requests, started_campaign(campaign).config, judge.place, endpoint)
         reserved = usage.reserve(campaign, judge.place, endpoint, len(asking.slots), most_requests, has_cap=has_cap)
         if reserved is None:
             # At the cap, or what is under way may come to it: the sweep looks again.
@@ -295,41 +261,41 @@ class _Batch:
         if before is not None:
             # On their way when whoever asked for them died.
             usage.note_repeated(campaign.pk, judge.place, before.asked)
-        if (opened := seen.opened.get(comparison.pk)) is not None:
+        if (opened := self._seen.opened.get(comparison.pk)) is not None:
             opened.note("turn", judge.pk, None, reserved.count)
-        return _Claim(replace(asking, slots=asking.slots[: reserved.count]), kind, endpoint, reserved)
+        return Taken(replace(asking, slots=asking.slots[: reserved.count]), endpoint, reserved, known)
 
-    def _asked(self, campaign: Campaign, judge_id: int) -> tuple[Judge, Endpoint, bool] | None:
-        """Return a judge that may be asked, read once; one that cannot be asked as it was frozen is stopped."""
-        if judge_id not in self.asked:
-            found = frozen_judges.to_be_asked(campaign, judge_id)
-            if found is not None and (reason := freezing.drift(campaign, found[0], found[1])):
-                _stop(campaign, found[0], reason)
-                found = None
-            self.asked[judge_id] = found
-            if found is not None:
-                self.known[judge_id] = frozen_judges.accepted_rows(found[0])
-        return self.asked[judge_id]
-
-    def begun(self, claim: _Claim, turn: int) -> Taken:
-        """Return a claimed turn with what asks for it."""
-        judge, endpoint = claim.asking.judge, claim.endpoint
-        ask = claim.kind.asks(claim.asking, frozen_judges.asked_endpoint(judge, endpoint))
-        return Taken(claim.asking, claim.kind, turn, endpoint, self.known[judge.pk], ask)
+    def _judge(self, campaign: Campaign, judge_id: int) -> tuple[Judge, Endpoint, bool, Rows] | None:
+        """Return a judge that may be asked, its endpoint as its row is now, whether its campaign has a cap, and whose
+        replies count; read once. One that cannot be asked as it was frozen is stopped.
+        """
+        if judge_id not in self._judges:
+            self._judges[judge_id] = None
+            row = sql.JUDGE.row(judge_id, campaign.pk)
+            if row is not None:
+                judge, endpoint, has_cap = sql.read_all((sql.OF_JUDGE, sql.OF_ENDPOINT), row)
+                if reason := frozen_judges.drift(campaign, judge, endpoint):
+                    frozen_judges.stop(judge, reason)
+                    sockets.nudge(sockets.watchers(campaign.pk))
+                else:
+                    self._judges[judge_id] = judge, endpoint, bool(has_cap), frozen_judges.accepted_rows(judge)
+        return self._judges[judge_id]
 
 
-def _is_taken(mine: Turn) -> bool:
-    """Say whether somebody is asking already, or is to wait."""
-    return mine.is_suspended or (mine.until is not None and mine.until > timezone.now())
+def _row(claim: Taken, owner: uuid.UUID) -> tuple[object, ...]:
+    """Return what stands in the row of a turn that is claimed, as `sql.take` wants it."""
+    reserved, state, now = claim.reserved, claim.asking.state, timezone.now()
+    claimed = reserved.count, None if state is None else state.pk, _claim_end(), "", now
+    return *claim.wanted, *claimed, reserved.requests, reserved.cost, owner
 
 
-def _rows_of(judge: Judge, identities: Sequence[Identity | None], known: Rows) -> Rows:
+def _counting(judge: Judge, answers: Answers, known: Rows) -> Rows:
     """Return the rows of those identities whose replies count.
 
     Args:
         known: those that counted when the turn began, and so count now.
     """
-    found = {identity for identity in identities if identity}
+    found = {identity for identity, _ in answers.given if identity}
     rows = {identity: known.get(identity) or frozen_judges.row_of(judge, identity) for identity in found}
     return {identity: row for identity, row in rows.items() if row.accepted_at is not None}
 
@@ -360,8 +326,3 @@ def _unsound(campaign: Campaign, judge: Judge, sound: Sequence[bool]) -> str:
         f"{failed} of its last {_LOOKED_AT} replies, or fewer, had log-probabilities that are no distribution. None of "
         "them was counted. Mend the server, test it, then ask again"
     )
-
-
-def _stop(campaign: Campaign, judge: Judge, reason: str) -> None:
-    frozen_judges.stop(judge, f"{judge.answered_by}: {reason}")
-    sockets.nudge(sockets.watchers(campaign.pk))

@@ -16,7 +16,7 @@ from django.urls import reverse
 import sampler
 from prefmh_web import config as configs
 from prefmh_web.config.study import LONGEST_NAME
-from prefmh_web.endpoints.local.models import model_names
+from prefmh_web.endpoints.local import model_names
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.objects import OBJECT_KINDS, ObjectKind
 
@@ -32,7 +32,9 @@ def draw_seed() -> int:
 
 
 def backend_of_space(space: sampler.SpaceConfig) -> str:
-    """Return where the proposals of a space come from: a name of `proposals/backends`."""
+    """Return where the proposals of a space come from: the kernel alone, texts that a model writes behind an endpoint
+    or here, or pictures that an image model makes here.
+    """
     if isinstance(space, sampler.ServedImagesConfig):
         return "rendered-images"
     if isinstance(space, sampler.ServedTextsConfig):
@@ -182,8 +184,13 @@ class Campaign(models.Model):
 
     @property
     def backend(self) -> str:
-        """Where the proposals come from: a name of `proposals/backends`."""
+        """Where the proposals come from, as `backend_of_space` names it."""
         return backend_of_space(self.config.space)
+
+    @property
+    def is_made_by_a_model(self) -> bool:
+        """Whether a proposal may take seconds: a worker of another queue has a model make it, and ahead of time."""
+        return self.backend != "kernel"
 
     @property
     def object_kind(self) -> ObjectKind:
@@ -331,7 +338,7 @@ class State(models.Model):
 
 class Measured(models.Model):
     """The numbers that were measured of one object, by name; none where it could not be measured. Written by
-    `proposals/measuring.py`. Not part of the record: anybody can measure the objects again.
+    `proposals/scoring.py`. Not part of the record: anybody can measure the objects again.
     """
 
     state = models.OneToOneField(State, models.CASCADE, primary_key=True, related_name="measured")

@@ -48,11 +48,11 @@ class Chain(models.Model):
     votes_for = models.PositiveIntegerField(default=0)
     # Steps whose proposal was there before the step was reached: nobody waited for it.
     prefetched = models.PositiveIntegerField(default=0)
-    # While a model is writing the next proposal, or rests after a failure: until when nobody else need try.
-    waits_until = models.DateTimeField(null=True)
+    # While a model makes what it may propose next, now or ahead of time, or rests after a failure: until when nobody
+    # else need try. Of such a claim, how many texts are on their way; of a rest none, and why.
+    claimed_until = models.DateTimeField(null=True)
+    texts_claimed = models.PositiveSmallIntegerField(default=0)
     waits_because = models.CharField(max_length=300, blank=True)
-    # While a model draws what the step after the open one may propose: the same.
-    prefetches_until = models.DateTimeField(null=True)
     # A researcher has ended it at a suspended step: that one stays without a verdict, and no other follows.
     ended_at = models.DateTimeField(null=True)
 

@@ -1,22 +1,22 @@
 """The next proposals of chains: drawn when they are needed, or ahead of time where a model takes its time over them.
 
     propose         one chain, by a kernel that is quick
-    write           chains of a campaign that wait for a model: all in one call where it writes their texts, one by one
-                    where it makes their pictures
+    write           chains of a campaign that wait for a model: as many at once as it makes in one call
     prefetch        the two proposals each open step may lead to, drawn while people vote on it
+    open_wanted     chains that people wait for
 
-Kernels run outside any transaction, and new objects are encoded there. A chain that a model is writing for is claimed
-(`claimed`), and nobody else writes for it meanwhile; one that it failed is marked with the reason, and tried again
-later.
+Kernels run outside any transaction, and new objects are encoded there. A chain that a model is at work for is claimed
+(`claimed`), and nobody else has anything drawn for it meanwhile; one that the model failed is marked with the reason,
+and tried again later.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timedelta
-from typing import Any, Literal
+from datetime import timedelta
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
@@ -28,7 +28,7 @@ from prefmh_web.campaigns.engine import openings, transitions, usage
 from prefmh_web.campaigns.engine.claims import claim_end, held
 from prefmh_web.campaigns.frozen import plan_of, position_of, space_of, state_of
 from prefmh_web.campaigns.models import Campaign, Chain, ChainOpening, Comparison, PrefetchedProposal, State
-from prefmh_web.campaigns.proposals.backends import backend_of
+from prefmh_web.campaigns.proposals import pictures
 from prefmh_web.endpoints.calls import ahead_of_time
 from prefmh_web.endpoints.errors import EndpointError, TryLater
 from prefmh_web.transport import sockets
@@ -38,7 +38,8 @@ logger = logging.getLogger(__name__)
 # The sweep comes every five seconds, and a proposal is quick.
 OVERDUE = timedelta(seconds=8)
 _ATTENTION_PAUSE_S = 60
-Purpose = Literal["waits_until", "prefetches_until"]
+# Texts are written together, pictures made one by one: other campaigns come in between.
+_TEXTS_AT_ONCE = 64
 
 
 def propose(chain_id: int) -> None:
@@ -57,28 +58,232 @@ def write(campaign_id: int) -> None:
     campaign = Campaign.objects.get(pk=campaign_id)
     if not campaign.is_running:
         return
-    backend = backend_of(campaign)
-    with claimed("waits_until", _waiting_in(campaign)[: backend.batch_size]) as mine:
-        _open_next(campaign, mine)
-    # Whoever waits for a picture gets it once it is made; other campaigns' come in between, and those ahead last.
-    if backend.is_one_by_one and _waiting_in(campaign).exists():
+    with claimed(_waiting_in(campaign)[: _at_once(campaign)], texts=1) as mine:
+        may_go_on = _open_next(campaign, mine)
+    if may_go_on and _waiting_in(campaign).exists():
         dispatch.write(campaign)
 
 
 def prefetch(campaign_id: int) -> None:
     """Draw what the next step of each open comparison will propose, for either outcome, where that is not drawn yet."""
     campaign = Campaign.objects.get(pk=campaign_id)
-    backend = backend_of(campaign)
-    if not campaign.is_running or (backend.is_one_by_one and _waiting_in(campaign).exists()):
+    # What somebody waits for comes first.
+    if not campaign.is_running or _waiting_in(campaign).exists():
         return
+    most = _at_once(campaign)
     missing = _not_prefetched(campaign.chains.filter(are_free()))
-    chains = {comparison.chain for comparison, _ in missing[: backend.batch_size]}
-    with claimed("prefetches_until", chains) as mine:
-        is_drawn = _draw_ahead(campaign, _not_prefetched(Chain.objects.filter(pk__in=mine))[: backend.batch_size])
-    is_more_to_draw = backend.is_one_by_one and is_drawn and len(missing) > backend.batch_size
+    with claimed({comparison.chain for comparison, _ in missing[:most]}, texts=2) as mine:
+        is_drawn = _draw_ahead(campaign, _not_prefetched(Chain.objects.filter(pk__in=mine))[:most])
     # Steps may have been decided meanwhile, and their chains have waited for what is there now.
-    if is_more_to_draw or _waiting_in(campaign).filter(pk__in=mine).exists():
+    if (is_drawn and len(missing) > most) or _waiting_in(campaign).filter(pk__in=mine).exists():
         dispatch.write(campaign)
+
+
+def open_wanted(campaign_id: int) -> None:
+    """Open the chains of a campaign that are still wanted: as many at once as one call of its model serves."""
+    openings.forget_needless()
+    campaign = Campaign.objects.get(pk=campaign_id)
+    # Drawn by a worker that died before it could open them.
+    openings.open_drawn(campaign)
+    is_more_wanted = True
+    while is_more_wanted:
+        with openings.reserved(campaign, _at_once(campaign)) as mine:
+            is_more_wanted = _starts_are_drawn(campaign, mine)
+        openings.open_drawn(campaign)
+
+
+def look_ahead() -> None:
+    """Want chains ahead of time in running campaigns where a model makes the objects, and takes seconds over it."""
+    for campaign in Campaign.objects.filter(status=Campaign.Status.RUNNING).defer("tuning"):
+        if campaign.config.is_elastic and campaign.is_made_by_a_model:
+            openings.look_ahead(campaign)
+
+
+def unopened_chains() -> QuerySet[Chain]:
+    """Chains of running campaigns that have steps left and no comparison open.
+
+    Not those that wait for the others at the end of the warm-up.
+    """
+    open_ones = Comparison.objects.filter(verdict__isnull=True).values("chain")
+    found = Chain.objects.filter(~Q(pk__in=open_ones), campaign__status=Campaign.Status.RUNNING, step__lt=F("length"))
+    return found.filter(_walks_are_known("campaign"))
+
+
+def waiting_chains() -> QuerySet[Chain]:
+    """Those of them that nobody is seeing to."""
+    return unopened_chains().filter(are_free())
+
+
+def is_overdue(campaign: Campaign) -> bool:
+    """True when a chain of the campaign has been without a pair for longer than the sweep takes to find that.
+
+    Not while a model is at work for it, which may take its time.
+    """
+    since = timezone.now() - OVERDUE
+    decided = Comparison.objects.filter(chain=OuterRef("pk"), step=OuterRef("step"), decided_at__lt=since)
+    waits_for_long = Exists(decided) | Q(step=0, campaign__started_at__lt=since)
+    return unopened_chains().filter(~are_claimed(), waits_for_long, campaign=campaign).exists()
+
+
+def chains_to_hint() -> Iterator[Chain]:
+    """Yield the waiting chains; where a model makes proposals, one for its campaign.
+
+    None where the model is at work for another chain of the campaign: whoever has it work gives the next hint. Else a
+    model that is slower than the sweep would find more and more of them.
+    """
+    seen_to = set(Chain.objects.filter(are_claimed()).values_list("campaign", flat=True))
+    for chain in waiting_chains().select_related("campaign").defer("campaign__tuning"):
+        if chain.campaign.is_made_by_a_model:
+            if chain.campaign_id in seen_to:
+                continue
+            seen_to.add(chain.campaign_id)
+        yield chain
+
+
+def are_free() -> Q:
+    """What holds for chains that nobody is at work for, and that do not rest."""
+    return Q(claimed_until__isnull=True) | Q(claimed_until__lte=timezone.now())
+
+
+def are_claimed() -> Q:
+    """What holds for chains that somebody is at work for."""
+    return Q(claimed_until__gt=timezone.now(), texts_claimed__gt=0)
+
+
+@contextmanager
+def claimed(chains: Iterable[Chain], texts: int) -> Iterator[list[int]]:
+    """Claim those of the chains that are free and have not moved; yield their keys, and free them at the end.
+
+    What is to be done for them is read once they are claimed: somebody may have done it just before.
+
+    Args:
+        texts: how many are to be written for each.
+    """
+    until = claim_end()
+    mine = []
+    for chain in chains:
+        # A guarded update: of two processes that see the same chain free, one gets it.
+        free = Chain.objects.filter(are_free(), pk=chain.pk, step=chain.step, claimed_until=chain.claimed_until)
+        with transaction.atomic():
+            if free.update(claimed_until=until, texts_claimed=texts, waits_because=""):
+                mine.append(chain.pk)
+                _note_lost(chain)
+    with held(Chain, mine, "claimed_until", until):
+        yield mine
+
+
+def _note_lost(chain: Chain) -> None:
+    """Note the texts that whoever claimed a chain, and did not end the claim, may have had under way."""
+    # Models that run here take no requests.
+    if chain.claimed_until and chain.texts_claimed and usage.writer_of(chain.campaign) is not None:
+        lost = chain.texts_claimed * usage.REQUESTS_OF_A_FIRST_TEXT
+        usage.note_repeated(chain.campaign_id, usage.PROPOSALS, lost)
+
+
+def _at_once(campaign: Campaign) -> int:
+    return 1 if campaign.backend == "rendered-images" else _TEXTS_AT_ONCE
+
+
+def _walks_are_known(campaign: str) -> Q:
+    """Return what holds where it is known how far the step after `step` walks."""
+    is_chosen = Q(**{f"{campaign}__warm_up": 0}) | Q(**{f"{campaign}__walk_length__isnull": False})
+    return is_chosen | Q(step__lt=F(f"{campaign}__warm_up"))
+
+
+def _waiting_in(campaign: Campaign) -> QuerySet[Chain]:
+    return waiting_chains().filter(campaign=campaign).order_by("step", "place")
+
+
+def _open_next(campaign: Campaign, keys: Collection[int]) -> bool:
+    """Open the next comparison of claimed chains, of those that have none open; False if that cannot go on now."""
+    chains = list(unopened_chains().filter(pk__in=keys).select_related("head").order_by("step", "place"))
+    # After they were looked for: it may have been chosen just then how far they walk.
+    campaign.refresh_from_db(fields=["walk_length"])
+    for chain in chains:
+        chain.campaign = campaign
+    try:
+        left = [chain for chain in chains if not _open_prefetched(chain)]
+        written = left[: usage.texts_that_fit(campaign, len(left))]
+        drawn = _drawn(campaign, [position_of(chain) for chain in written])
+        for chain, comparison in zip(written, drawn, strict=True):
+            _open(chain, comparison)
+    except EndpointError as failure:
+        seconds = failure.retry_after if isinstance(failure, TryLater) else _ATTENTION_PAUSE_S
+        # Those that are next in turn would fare no better.
+        _rest(campaign, Q(pk__in=keys) | are_free(), seconds, failure.reason)
+        return False
+    except Exception:
+        _rest(campaign, Q(pk__in=keys), _ATTENTION_PAUSE_S, "the proposal came to nothing; the server's log says why")
+        raise
+    return len(written) == len(left)
+
+
+def _rest(campaign: Campaign, which: Q, seconds: float, reason: str) -> None:
+    """Leave chains that are not open alone for a while, and say why."""
+    Chain.objects.filter(which, pk__in=unopened_chains().filter(campaign=campaign)).update(
+        claimed_until=timezone.now() + timedelta(seconds=seconds), texts_claimed=0, waits_because=reason[:300]
+    )
+    sockets.nudge(sockets.watchers(campaign.pk))
+
+
+def _drawn(campaign: Campaign, positions: Sequence[sampler.Position[Any]]) -> Sequence[sampler.Comparison[Any]]:
+    """Return the comparisons that follow, with all that their proposals need to be shown.
+
+    Raises:
+        EndpointError: the model does not make them.
+    """
+    if not positions:
+        return ()
+    with usage.counted(campaign.pk, usage.PROPOSALS):
+        drawn = sampler.ask_many(plan_of(campaign), positions)
+        pictures.prepare(campaign, [asked.proposal for asked in drawn])
+    return drawn
+
+
+def _open_prefetched(chain: Chain) -> bool:
+    found = PrefetchedProposal.objects.filter(chain=chain, step=chain.step + 1, state=chain.head).first()
+    if found is None:
+        return False
+    proposal = sampler.Proposal(space_of(chain.campaign).decode(found.code), found.log_r0)
+    reached_at = chain.comparisons.get(step=chain.step).decided_at
+    drawn = sampler.ask(sampler.given(plan_of(chain.campaign), proposal), position_of(chain))
+    _open(chain, drawn, is_in_time=reached_at is not None and found.drawn_at <= reached_at)
+    return True
+
+
+def _open(chain: Chain, drawn: sampler.Comparison[Any], is_in_time: bool = False) -> None:
+    """Open a chain's comparison.
+
+    Args:
+        is_in_time: whether the proposal was there before the step was reached.
+    """
+    proposal = objects.proposed(chain, drawn)
+    # As one: no crash leaves a chain claimed whose step is open, and whoever the opening sends a hint finds it free.
+    with transaction.atomic():
+        if transitions.open_comparison(chain.pk, drawn, proposal):
+            free = {"claimed_until": None, "waits_because": "", "prefetched": F("prefetched") + int(is_in_time)}
+            Chain.objects.filter(pk=chain.pk).update(**free)
+    _discard(chain.campaign, PrefetchedProposal.objects.filter(chain=chain, step__lte=drawn.step))
+
+
+def _discard(campaign: Campaign, stale: QuerySet[PrefetchedProposal]) -> None:
+    # By their keys: what has become stale since keeps its picture until it is discarded itself.
+    some = PrefetchedProposal.objects.filter(pk__in=list(stale.values_list("pk", flat=True)))
+    pictures.discard(campaign, some)
+    some.delete()
+
+
+def _not_prefetched(chains: QuerySet[Chain]) -> list[tuple[Comparison, int]]:
+    """Return the open comparisons of chains with the keys of the states from which the next step is not drawn yet."""
+    open_ones = Comparison.objects.filter(chain__in=chains, verdict__isnull=True, step__lt=F("chain__length"))
+    open_ones = open_ones.filter(_walks_are_known("chain__campaign"), chain__ended_at=None)
+    there = set(PrefetchedProposal.objects.filter(chain__in=chains).values_list("chain", "step", "state"))
+    return [
+        (comparison, state)
+        for comparison in open_ones.select_related("chain").order_by("step", "pk")
+        for state in (comparison.current_id, comparison.proposal_id)
+        if (comparison.chain_id, comparison.step + 1, state) not in there
+    ]
 
 
 def _draw_ahead(campaign: Campaign, missing: Sequence[tuple[Comparison, int]]) -> bool:
@@ -117,235 +322,21 @@ def _draw_ahead(campaign: Campaign, missing: Sequence[tuple[Comparison, int]]) -
     return True
 
 
-def unopened_chains() -> QuerySet[Chain]:
-    """Chains of running campaigns that have steps left and no comparison open.
-
-    Not those that wait for the others at the end of the warm-up.
-    """
-    open_ones = Comparison.objects.filter(verdict__isnull=True).values("chain")
-    found = Chain.objects.filter(~Q(pk__in=open_ones), campaign__status=Campaign.Status.RUNNING, step__lt=F("length"))
-    return found.filter(_walks_are_known("campaign"))
-
-
-def _walks_are_known(campaign: str) -> Q:
-    """Return what holds where it is known how far the step after `step` walks."""
-    is_chosen = Q(**{f"{campaign}__warm_up": 0}) | Q(**{f"{campaign}__walk_length__isnull": False})
-    return is_chosen | Q(step__lt=F(f"{campaign}__warm_up"))
-
-
-def waiting_chains() -> QuerySet[Chain]:
-    """Those of them that nobody is seeing to."""
-    return unopened_chains().filter(are_free())
-
-
-def is_overdue(campaign: Campaign) -> bool:
-    """True when a chain of the campaign has been without a pair for longer than the sweep takes to find that.
-
-    Not while a model is at work for it, which may take its time.
-    """
-    since = timezone.now() - OVERDUE
-    decided = Comparison.objects.filter(chain=OuterRef("pk"), step=OuterRef("step"), decided_at__lt=since)
-    waits_for_long = Exists(decided) | Q(step=0, campaign__started_at__lt=since)
-    return unopened_chains().filter(~are_claimed(), waits_for_long, campaign=campaign).exists()
-
-
-def chains_to_hint() -> Iterator[Chain]:
-    """Yield the waiting chains; where a model makes proposals, one for its campaign.
-
-    None where somebody is making a picture for another chain of the campaign: they will give the next hint. Else a
-    model that is slower than the sweep would find more and more of them.
-    """
-    campaigns: set[int] = set()
-    at_work = set(Chain.objects.filter(are_claimed()).values_list("campaign", flat=True))
-    for chain in waiting_chains().select_related("campaign").defer("campaign__tuning"):
-        backend = backend_of(chain.campaign)
-        if backend.is_slow:
-            is_seen_to = backend.is_one_by_one and chain.campaign_id in at_work
-            if chain.campaign_id in campaigns or is_seen_to:
-                continue
-            campaigns.add(chain.campaign_id)
-        yield chain
-
-
-def _waiting_in(campaign: Campaign) -> QuerySet[Chain]:
-    return waiting_chains().filter(campaign=campaign).order_by("step", "place")
-
-
-def _open_next(campaign: Campaign, keys: Sequence[int]) -> None:
-    """Open the next comparison of claimed chains, of those that have none open."""
-    chains = list(unopened_chains().filter(pk__in=keys).select_related("head").order_by("step", "place"))
-    # After they were looked for: it may have been chosen just then how far they walk.
-    campaign.refresh_from_db(fields=["walk_length"])
-    for chain in chains:
-        chain.campaign = campaign
-    try:
-        left = [chain for chain in chains if not _open_prefetched(chain)]
-        left = left[: usage.texts_that_fit(campaign, len(left))]
-        drawn = _drawn(campaign, [position_of(chain) for chain in left])
-        for chain, comparison in zip(left, drawn, strict=True):
-            _open(chain, comparison)
-    except EndpointError as failure:
-        seconds = failure.retry_after if isinstance(failure, TryLater) else _ATTENTION_PAUSE_S
-        # Those that are next in turn would fare no better.
-        _rest(campaign, Q(pk__in=keys) | are_free(), seconds, failure.reason)
-    except Exception:
-        _rest(campaign, Q(pk__in=keys), _ATTENTION_PAUSE_S, "the proposal came to nothing; the server's log says why")
-        raise
-
-
-def _rest(campaign: Campaign, which: Q, seconds: float, reason: str) -> None:
-    """Leave chains that are not open alone for a while, and say why."""
-    Chain.objects.filter(which, pk__in=unopened_chains().filter(campaign=campaign)).update(
-        waits_until=timezone.now() + timedelta(seconds=seconds), waits_because=reason[:300]
-    )
-    sockets.nudge(sockets.watchers(campaign.pk))
-
-
-def _drawn(campaign: Campaign, positions: Sequence[sampler.Position[Any]]) -> Sequence[sampler.Comparison[Any]]:
-    """Return the comparisons that follow, with all that their proposals need to be shown.
-
-    Raises:
-        EndpointError: the model does not make them.
-    """
-    if not positions:
-        return ()
-    with usage.counted(campaign.pk, usage.PROPOSALS):
-        drawn = sampler.ask_many(plan_of(campaign), positions)
-        backend_of(campaign).prepare(campaign, [asked.proposal for asked in drawn])
-    return drawn
-
-
-def _open_prefetched(chain: Chain) -> bool:
-    found = PrefetchedProposal.objects.filter(chain=chain, step=chain.step + 1, state=chain.head).first()
-    if found is None:
-        return False
-    proposal = sampler.Proposal(space_of(chain.campaign).decode(found.code), found.log_r0)
-    reached_at = chain.comparisons.get(step=chain.step).decided_at
-    drawn = sampler.ask(sampler.given(plan_of(chain.campaign), proposal), position_of(chain))
-    _open(chain, drawn, is_in_time=reached_at is not None and found.drawn_at <= reached_at)
-    return True
-
-
-def _open(chain: Chain, drawn: sampler.Comparison[Any], is_in_time: bool = False) -> None:
-    """Open a chain's comparison.
-
-    Args:
-        is_in_time: whether the proposal was there before the step was reached.
-    """
-    proposal = objects.proposed(chain, drawn)
-    # As one: no crash leaves a chain claimed whose step is open, and whoever the opening sends a hint finds it free.
-    with transaction.atomic():
-        if transitions.open_comparison(chain.pk, drawn, proposal):
-            Chain.objects.filter(pk=chain.pk).update(
-                waits_until=None, waits_because="", prefetched=F("prefetched") + int(is_in_time)
-            )
-    _discard(chain.campaign, PrefetchedProposal.objects.filter(chain=chain, step__lte=drawn.step))
-
-
-def _discard(campaign: Campaign, stale: QuerySet[PrefetchedProposal]) -> None:
-    backend_of(campaign).discard(campaign, list(stale))
-
-
-def _not_prefetched(chains: QuerySet[Chain]) -> list[tuple[Comparison, int]]:
-    """Return the open comparisons of chains with the keys of the states from which the next step is not drawn yet."""
-    open_ones = Comparison.objects.filter(chain__in=chains, verdict__isnull=True, step__lt=F("chain__length"))
-    open_ones = open_ones.filter(chain__ended_at=None)
-    open_ones = open_ones.filter(_walks_are_known("chain__campaign"))
-    there = set(PrefetchedProposal.objects.filter(chain__in=chains).values_list("chain", "step", "state"))
-    return [
-        (comparison, state)
-        for comparison in open_ones.select_related("chain").order_by("step", "pk")
-        for state in (comparison.current_id, comparison.proposal_id)
-        if (comparison.chain_id, comparison.step + 1, state) not in there
-    ]
-
-
-def open_wanted(campaign_id: int) -> None:
-    """Open the chains of a campaign that are still wanted: as many at once as one call of its model serves."""
-    openings.forget_needless()
-    campaign = Campaign.objects.get(pk=campaign_id)
-    # Drawn by a worker that died before it could open them.
-    openings.open_drawn(campaign)
-    is_more_wanted = True
-    while is_more_wanted:
-        with openings.reserved(campaign, backend_of(campaign).batch_size) as mine:
-            is_more_wanted = bool(mine) and _starts_are_drawn(campaign, mine)
-        openings.open_drawn(campaign)
-
-
 def _starts_are_drawn(campaign: Campaign, wanted: Mapping[int, ChainOpening]) -> bool:
     """Draw the starts of chains, outside any transaction, and store them; False if the model does not make them."""
-    fit = usage.texts_that_fit(campaign, len(wanted))
     # The lowest numbers first: no later chain opens before them.
-    wanted = {place: wanted[place] for place in sorted(wanted)[:fit]}
-    if not wanted:
+    places = sorted(wanted)[: usage.texts_that_fit(campaign, len(wanted))]
+    if not places:
         return False
     try:
         with usage.counted(campaign.pk, usage.PROPOSALS):
-            drawn = sampler.begin_many(plan_of(campaign), tuple(wanted))
-            backend_of(campaign).prepare(campaign, [position.state for position in drawn])
-            rows = [objects.starting(campaign, position.chain, position.state) for position in drawn]
-        for position, row in zip(drawn, rows, strict=True):
+            drawn = sampler.begin_many(plan_of(campaign), places)
+            pictures.prepare(campaign, [position.state for position in drawn])
+        for position in drawn:
+            row = objects.starting(campaign, position.chain, position.state)
             openings.store_start(wanted[position.chain], row)
     except EndpointError as failure:
         # Wanted still: the sweep tries again.
         logger.warning("campaign %s opens no chain now, the model makes no start: %s", campaign.pk, failure)
         return False
     return True
-
-
-def look_ahead() -> None:
-    """Want chains ahead of time in running campaigns where a model makes the objects, and takes seconds over it."""
-    for campaign in Campaign.objects.filter(status=Campaign.Status.RUNNING).defer("tuning"):
-        if campaign.config.is_elastic and backend_of(campaign).is_slow:
-            openings.look_ahead(campaign)
-
-
-def are_free() -> Q:
-    """What holds for chains that nobody is at work for, and that do not rest."""
-    return _is_past("waits_until") & _is_past("prefetches_until")
-
-
-def are_claimed() -> Q:
-    """What holds for chains that somebody is at work for."""
-    now = timezone.now()
-    return Q(waits_until__gt=now, waits_because="") | Q(prefetches_until__gt=now)
-
-
-@contextmanager
-def claimed(purpose: Purpose, chains: Iterable[Chain]) -> Iterator[list[int]]:
-    """Claim those of the chains that are free and have not moved; yield their keys, and free them at the end.
-
-    What is to be done for them is read once they are claimed: somebody may have done it just before.
-    """
-    until = claim_end()
-    mine = [chain.pk for chain in chains if _take(chain, purpose, until)]
-    with held(Chain, mine, purpose, until):
-        yield mine
-
-
-def _take(chain: Chain, purpose: Purpose, until: datetime) -> bool:
-    # A guarded update: of two processes that see the same chain free, one gets it.
-    found = Chain.objects.filter(are_free(), pk=chain.pk, step=chain.step)
-    if lost := _texts_lost(chain):
-        with transaction.atomic():
-            as_seen = {name: getattr(chain, name) for name in ("waits_until", "waits_because", "prefetches_until")}
-            cleared = {"waits_until": None, "prefetches_until": None, "waits_because": ""}
-            if found.filter(**as_seen).update(**{**cleared, purpose: until}):
-                usage.note_repeated(chain.campaign_id, usage.PROPOSALS, lost * usage.REQUESTS_OF_A_FIRST_TEXT)
-                return True
-    return bool(found.update(**{purpose: until}, waits_because=""))
-
-
-def _texts_lost(chain: Chain) -> int:
-    """Return how many texts whoever claimed a chain and did not end the claim may have had under way: one for a chain
-    that waits, two ahead of time.
-    """
-    was_at_work = chain.waits_until is not None and not chain.waits_because
-    lost = was_at_work + 2 * (chain.prefetches_until is not None)
-    # Pictures are made here, and take no requests.
-    return lost if lost and usage.writer_of(chain.campaign) is not None else 0
-
-
-def _is_past(moment: str) -> Q:
-    return Q(**{f"{moment}__isnull": True}) | Q(**{f"{moment}__lte": timezone.now()})

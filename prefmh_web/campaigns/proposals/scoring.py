@@ -1,19 +1,25 @@
-"""Scores of the objects that steps have proposed, a batch at a time.
+"""Numbers of objects, a batch at a time: what scorers of a campaign say, and what the program measures for its pages.
 
-The sweep looks for objects without one, so nothing on a vote's path knows of scores, and a batch that was lost with its
-worker is asked again. While a scorer is asked, no lock is held and no transaction is open: a claim in its row, renewed
-meanwhile, keeps others from asking the same. A scorer that fails stops no chain, unless its numbers decide: then the
-steps that lack them wait until somebody has seen to it.
+    score      ask the scorers of a campaign about the objects that chains have started at or proposed
+    waiting    the campaigns where that is to be done
+    measure    measure the objects that chains have been at
+
+The sweep looks for objects without a score, so nothing on a vote's path knows of scores, and a batch that was lost with
+its worker is asked again. While a scorer is asked, no lock is held and no transaction is open: a claim in its row,
+renewed meanwhile, keeps others from asking the same. A scorer that fails stops no chain, unless its numbers decide:
+then the steps that lack them wait until somebody has seen to it.
 
 Numbers come to objects and not to steps, and one object may be in the steps of many chains. So whoever has stored
 numbers, or has nothing to ask any more, looks through the open steps of the campaign: at most one a chain.
+
+A measure is a function of its object alone, so it does not matter who stores it first, or that two measure the same.
 """
 
 from __future__ import annotations
 
 import logging
+import random
 from collections.abc import Iterator
-from datetime import datetime
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
@@ -23,7 +29,7 @@ from prefmh_web.campaigns import dispatch, frozen, objects
 from prefmh_web.campaigns.engine import reading, transitions
 from prefmh_web.campaigns.engine.claims import claim_end, held
 from prefmh_web.campaigns.frozen import started_campaign
-from prefmh_web.campaigns.models import Campaign, CampaignScorer, Chain, Comparison, Score, State
+from prefmh_web.campaigns.models import Campaign, CampaignScorer, Chain, Comparison, Measured, Score, State
 from prefmh_web.campaigns.objects import scores_of
 from prefmh_web.scorers import Answer, NoScore, ScorerError, ScorerInterrupted, found_again
 from prefmh_web.transport import sockets
@@ -32,67 +38,98 @@ logger = logging.getLogger(__name__)
 
 # What a worker loses at most, and how long other campaigns wait for their turn.
 BATCH = 32
+# Of measures, which are quick: as many as are lost with a process, and as many as one task takes.
+_MEASURED_AT_ONCE, _MEASURED_A_TASK = 100, 2_000
+# The campaigns that this process measures for.
+_measuring: set[int] = set()
 
 
 def score(campaign_id: int) -> None:
     """Ask each scorer of a campaign about a batch of objects, and go on with the steps that waited for their numbers;
-    hint that there is more, if there is.
+    hint that there may be more.
     """
     campaign = Campaign.objects.get(pk=campaign_id)
-    is_more = False
+    has_scored = False
     for scorer in _to_ask().filter(campaign=campaign):
         until = claim_end()
-        if not _take(scorer, until):
-            continue
-        with held(CampaignScorer, [scorer.pk], "claimed_until", until):
-            has_scored = _score_batch(campaign, scorer)
-        # Once it is free: whoever brought an object while it was held has gone away again.
-        is_more |= has_scored and unscored(campaign, scorer).exists()
+        # A guarded update: of two processes that see it free, one gets it.
+        if _to_ask().filter(pk=scorer.pk).update(claimed_until=until):
+            with held(CampaignScorer, [scorer.pk], "claimed_until", until):
+                has_scored |= _score_batch(campaign, scorer)
     _go_on(campaign)
-    if is_more:
+    if has_scored:
         dispatch.score(campaign)
 
 
 def waiting() -> list[Campaign]:
     """Return the campaigns that have objects without a score, or steps that scores decide now."""
-    found: dict[int, Campaign] = {}
+    free = set(_to_ask().values_list("pk", flat=True))
+    found: set[Campaign] = set()
     for scorer in CampaignScorer.objects.filter(is_complete=False).select_related("campaign"):
         campaign = scorer.campaign
-        if campaign.pk in found:
-            continue
-        if _has_work(campaign, scorer) or _are_steps_ready(campaign):
-            found[campaign.pk] = campaign
-    return list(found.values())
+        if campaign not in found and (
+            (scorer.pk in free and _has_work(campaign, scorer)) or _are_steps_ready(campaign)
+        ):
+            found.add(campaign)
+    return list(found)
 
 
-def _has_work(campaign: Campaign, scorer: CampaignScorer) -> bool:
-    is_free = scorer.claimed_until is None or scorer.claimed_until <= timezone.now()
-    if scorer.stopped_because or not is_free:
-        return False
-    # The end of a finished one is noted in its turn, so that nobody looks again.
-    return campaign.status == Campaign.Status.FINISHED or unscored(campaign, scorer).exists()
-
-
-def unscored(campaign: Campaign, scorer: CampaignScorer) -> QuerySet[State]:
-    """Return the objects that chains have started at or proposed, and that the scorer was not asked about."""
-    found = State.objects.filter(~Exists(Score.objects.filter(scorer=scorer, state=OuterRef("pk"))), campaign=campaign)
-    if campaign.config.generates:
-        return found
-    # Of a catalog, most may never be proposed.
-    started = Chain.objects.filter(campaign=campaign, start=OuterRef("pk"))
-    proposed = Comparison.objects.filter(chain__campaign=campaign, proposal=OuterRef("pk"))
-    return found.filter(Exists(started) | Exists(proposed))
+def measure(campaign_id: int) -> None:
+    """Measure some objects of a campaign unless this process does so already; hint that there may be more."""
+    campaign = Campaign.objects.filter(pk=campaign_id).first()
+    if campaign is None or campaign.is_draft or campaign_id in _measuring:
+        return
+    _measuring.add(campaign_id)
+    try:
+        keys = list(_unmeasured(campaign).values_list("pk", flat=True)[:_MEASURED_A_TASK])
+        # Another process may be at the same work: in an order of its own, it seldom is at the same objects.
+        random.shuffle(keys)
+        for first in range(0, len(keys), _MEASURED_AT_ONCE):
+            _measure_batch(campaign, keys[first : first + _MEASURED_AT_ONCE])
+    finally:
+        _measuring.discard(campaign_id)
+    if len(keys) == _MEASURED_A_TASK:
+        dispatch.measure(campaign)
 
 
 def _to_ask() -> QuerySet[CampaignScorer]:
-    return CampaignScorer.objects.filter(_is_free(), stopped_because="", is_complete=False)
+    is_free = Q(claimed_until__isnull=True) | Q(claimed_until__lte=timezone.now())
+    return CampaignScorer.objects.filter(is_free, stopped_because="", is_complete=False)
+
+
+def _has_work(campaign: Campaign, scorer: CampaignScorer) -> bool:
+    # The end of a finished one is noted in its turn, so that nobody looks again.
+    return campaign.status == Campaign.Status.FINISHED or _unscored(campaign, scorer).exists()
+
+
+def _unscored(campaign: Campaign, scorer: CampaignScorer) -> QuerySet[State]:
+    """Return the objects that chains have started at or proposed, and that the scorer was not asked about."""
+    # Of a catalog, most may never be proposed.
+    found = _states(campaign) if campaign.config.generates else _visited(campaign)
+    return found.filter(~Exists(Score.objects.filter(scorer=scorer, state=OuterRef("pk"))))
+
+
+def _unmeasured(campaign: Campaign) -> QuerySet[State]:
+    """Return the objects that chains have been at and that nobody has measured."""
+    found = _visited(campaign, verdict=Comparison.Verdict.ACCEPT)
+    return found.filter(~Exists(Measured.objects.filter(state=OuterRef("pk"))))
+
+
+def _visited(campaign: Campaign, **proposed_so: object) -> QuerySet[State]:
+    """Return the objects that chains have started at or proposed."""
+    started = Chain.objects.filter(campaign=campaign, start=OuterRef("pk"))
+    proposed = Comparison.objects.filter(chain__campaign=campaign, proposal=OuterRef("pk"), **proposed_so)
+    return _states(campaign).filter(Exists(started) | Exists(proposed))
+
+
+def _states(campaign: Campaign) -> QuerySet[State]:
+    found = State.objects.filter(campaign=campaign).select_related("campaign")
+    return found.defer("campaign__tuning").order_by("pk")
 
 
 def _score_batch(campaign: Campaign, scorer: CampaignScorer) -> bool:
     """Ask about a batch and store what comes; True where something came."""
-    states = list(
-        unscored(campaign, scorer).select_related("campaign").defer("campaign__tuning").order_by("pk")[:BATCH]
-    )
+    states = list(_unscored(campaign, scorer)[:BATCH])
     if not states:
         if campaign.status == Campaign.Status.FINISHED:
             CampaignScorer.objects.filter(pk=scorer.pk).update(is_complete=True)
@@ -123,16 +160,6 @@ def _row(campaign: Campaign, state: State, scorer: CampaignScorer, answer: Answe
     if isinstance(answer, NoScore):
         return Score(state=state, scorer=scorer, reason=answer.reason[:300])
     return Score(state=state, scorer=scorer, value=answer)
-
-
-def _take(scorer: CampaignScorer, until: datetime) -> bool:
-    # A guarded update: of two processes that see it free, one gets it.
-    free = CampaignScorer.objects.filter(_is_free(), pk=scorer.pk, stopped_because="")
-    return bool(free.update(claimed_until=until))
-
-
-def _is_free() -> Q:
-    return Q(claimed_until__isnull=True) | Q(claimed_until__lte=timezone.now())
 
 
 def _go_on(campaign: Campaign) -> None:
@@ -167,3 +194,11 @@ def _steps_ready(campaign: Campaign) -> Iterator[int]:
 def _are_steps_ready(campaign: Campaign) -> bool:
     """Return whether a campaign has steps to decide. Of those to be judged, the sweep finds the turns."""
     return bool(started_campaign(campaign).config.rule.scorers) and next(_steps_ready(campaign), None) is not None
+
+
+def _measure_batch(campaign: Campaign, keys: list[int]) -> None:
+    # Asked again: what another one has stored since is not measured twice.
+    states = _unmeasured(campaign).filter(pk__in=keys)
+    rows = [Measured(state=state, numbers=objects.numbers_of(campaign, state)) for state in states]
+    Measured.objects.bulk_create(rows, ignore_conflicts=True)
+    sockets.nudge(sockets.watchers(campaign.pk))

@@ -30,7 +30,7 @@ from prefmh_web.console.forms.fields import MISSING, Choices, KeptFileInput, Kep
 from prefmh_web.console.forms.moves import UsualMoves, usual_kernel, usual_of
 from prefmh_web.console.forms.schema_form import Fold, Group, Part, Rows, SchemaForm
 from prefmh_web.console.unstored import OF_NOISE, Sample, Unstored
-from prefmh_web.endpoints.local.models import image_model_names, latent_dimension, model_names
+from prefmh_web.endpoints.local import image_model_names, latent_dimension, model_names
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect
 from prefmh_web.objects import OBJECT_KINDS
@@ -79,7 +79,7 @@ SAMPLES: dict[str, tuple[Sample | Unstored, ...]] = {
     "images": (Sample("images"),),
     "model-images": (OF_NOISE,),
 }
-_WITH_TOKEN_IDS = [dialect for dialect in Dialect if dialect.has_token_ids]
+_WITH_TOKEN_IDS = [dialect for dialect in Dialect if dialect.server.writing is not None]
 Plain = dict[str, Any]
 
 

@@ -19,7 +19,7 @@ from prefmh_web.accounts.models import ApiToken
 from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.model_judges.frozen_judges import using
 from prefmh_web.console.views.common import for_researchers, form_page, get_page, post_action
-from prefmh_web.endpoints import abilities, testing, truth
+from prefmh_web.endpoints import probe, truth
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect
 
@@ -151,7 +151,7 @@ def edit(request: SignedInRequest, endpoint_id: int | None = None) -> HttpRespon
     if request.method == "POST" and form.is_valid():
         if endpoint.pk and set(_WHERE) & set(form.changed_data):
             endpoint.forget_test()
-            testing.stop(endpoint, "The endpoint was changed.")
+            probe.stop(endpoint, "The endpoint was changed.")
         saved = form.save()
         if "test" in request.POST:
             _begin_test(request, saved)
@@ -166,7 +166,7 @@ def models(request: SignedInRequest) -> HttpResponse:
     endpoint = Endpoint(owner=request.user, base_url=request.GET.get("base_url", "")[:500].strip())
     variable = request.GET.get("api_key_variable", "")
     endpoint.api_key_variable = variable if variable in settings.ENDPOINT_KEYS else ""
-    names, why_none = abilities.listed(endpoint) if endpoint.base_url else ([], "")
+    names, why_none = probe.listed(endpoint) if endpoint.base_url else ([], "")
     return render(request, "console/_models_there.html", {"names": names, "why_none": why_none})
 
 
@@ -179,8 +179,8 @@ def test(request: SignedInRequest, endpoint_id: int) -> HttpResponse:
 
 def _begin_test(request: SignedInRequest, endpoint: Endpoint) -> None:
     try:
-        testing.begin(endpoint)
-    except testing.UnderWay as reason:
+        probe.begin(endpoint)
+    except probe.UnderWay as reason:
         messages.error(request, str(reason))
     except Endpoint.DoesNotExist:
         messages.info(request, f"{endpoint.name} was removed in this moment.")
@@ -195,7 +195,7 @@ def progress(request: SignedInRequest, endpoint_id: int) -> HttpResponse:
 @post_action
 def stop(request: SignedInRequest, endpoint_id: int) -> HttpResponse:
     """Stop a test."""
-    testing.stop(_mine(request, endpoint_id))
+    probe.stop(_mine(request, endpoint_id))
     return redirect("console:endpoints")
 
 
@@ -219,18 +219,12 @@ def _card(endpoint: Endpoint) -> dict[str, object]:
     _, words = truth.plainness(endpoint)
     return {
         "endpoint": endpoint,
-        "figures": _figures(endpoint),
+        "figures": endpoint.totals,
         "test": endpoint.tests.last(),
-        "most": testing.most(endpoint),
+        "most": probe.most(endpoint),
         "untold": truth.why_untold(endpoint),
         "law": words,
     }
-
-
-def _figures(endpoint: Endpoint) -> dict[str, float | None]:
-    totals = endpoint.totals()
-    latency = totals["seconds"] / totals["answered"] if totals["answered"] else None
-    return totals | {"errors": totals["requests"] - totals["answered"], "latency": latency}
 
 
 class TokenForm(forms.Form):

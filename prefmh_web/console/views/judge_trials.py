@@ -17,7 +17,7 @@ from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import judge_trials
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.lifecycle.judge_trials import rows_of
-from prefmh_web.campaigns.model_judges.tried import Reply, read
+from prefmh_web.campaigns.model_judges.trials import Reply, read
 from prefmh_web.campaigns.models import Campaign, JudgeTrial, State, TrialPair
 from prefmh_web.campaigns.monitoring.judging import Share, price_of
 from prefmh_web.console.views.common import campaign_action, campaign_for, form_page, get_page

@@ -49,7 +49,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ('name', 'pk'),
-                'constraints': [models.UniqueConstraint(fields=('owner', 'name'), name='endpoint_name_once_per_owner'), models.CheckConstraint(condition=models.Q(('concurrency__gte', 1)), name='endpoint_concurrency_positive'), models.CheckConstraint(condition=models.Q(('timeout_s__gte', 1)), name='endpoint_timeout_positive')],
+                'constraints': [models.UniqueConstraint(fields=('owner', 'name'), name='endpoint_name_once_per_owner')],
             },
         ),
         migrations.CreateModel(
@@ -72,25 +72,14 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Usage',
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('endpoint', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='usage', to='endpoints.endpoint')),
-                ('hour', models.DateTimeField()),
+                ('endpoint', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, serialize=False, to='endpoints.endpoint')),
                 ('requests', models.PositiveBigIntegerField(default=0)),
-                ('answered', models.PositiveBigIntegerField(default=0)),
-                ('unreachable', models.PositiveBigIntegerField(default=0)),
-                ('timed_out', models.PositiveBigIntegerField(default=0)),
-                ('rate_limited', models.PositiveBigIntegerField(default=0)),
-                ('server_error', models.PositiveBigIntegerField(default=0)),
-                ('bad_reply', models.PositiveBigIntegerField(default=0)),
-                ('refused', models.PositiveBigIntegerField(default=0)),
-                ('unparsable', models.PositiveBigIntegerField(default=0)),
+                ('failed', models.PositiveBigIntegerField(default=0)),
+                ('unreadable', models.PositiveBigIntegerField(default=0)),
                 ('tokens_in', models.PositiveBigIntegerField(default=0)),
                 ('tokens_out', models.PositiveBigIntegerField(default=0)),
                 ('seconds', models.FloatField(default=0)),
                 ('cost', models.FloatField(default=0)),
             ],
-            options={
-                'constraints': [models.UniqueConstraint(fields=('endpoint', 'hour'), name='usage_once_per_hour')],
-            },
         ),
     ]

@@ -28,14 +28,20 @@ from prefmh_web.campaigns.model_judges import asker, turns
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side, Vote
 from prefmh_web.transport import publishing
 from tests.support.campaigns import (
-    SCORES,
     assert_record_is_whole,
     make_campaign,
     make_config,
     registered,
     wait_until_idle,
 )
-from tests.support.models import KnownJudge, Script, is_vote, scripted_server, status
+from tests.support.models import (
+    SCORES,
+    KnownJudge,
+    Script,
+    is_vote,
+    scripted_server,
+    status,
+)
 
 pytestmark = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has one lock; see tests/support/servers.py")
 

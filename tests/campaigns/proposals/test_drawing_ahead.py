@@ -94,26 +94,26 @@ def test_what_is_being_written_is_not_asked_for_a_second_time(writing_ahead, scr
 def test_a_slow_model_keeps_its_claim_and_somebody_who_waits_keeps_theirs(
     renewed_often, writing_ahead, script, paper, eventually
 ):
-    def has_grown(claim: str) -> bool:
-        before = getattr(Chain.objects.get(), claim)
-        return bool(before) and eventually(lambda: getattr(Chain.objects.get(), claim) > before)
+    def has_grown() -> bool:
+        before = Chain.objects.get().claimed_until
+        return bool(before) and eventually(lambda: Chain.objects.get().claimed_until > before)
 
-    assert has_grown("prefetches_until")
+    assert has_grown()
     paper.release(2)
     eventually(lambda: not Chain.objects.filter(drawing.are_claimed()).exists())
     # The same where a step is waited for: nothing is drawn ahead of it now.
     writing_ahead.chains.get().prefetched_proposals.all().delete()
     vote(writing_ahead)
-    eventually(lambda: Chain.objects.get().waits_until)
-    assert has_grown("waits_until")
+    eventually(lambda: Chain.objects.get().claimed_until)
+    assert has_grown()
     tasks.sweep()
     assert list(drawing.chains_to_hint()) == []
     assert texts_written(script) == 5
 
 
-@pytest.mark.parametrize("claim", ["waits_until", "prefetches_until"])
+@pytest.mark.parametrize("texts", [1, 2])
 def test_the_chain_of_a_worker_that_died_goes_on_with_a_sweep(
-    endpoint, paper, idle_tasks, eventually, monkeypatch, claim
+    endpoint, paper, idle_tasks, eventually, monkeypatch, texts
 ):
     campaign = make(endpoint, chains=1)
     paper.release(1000)
@@ -121,7 +121,7 @@ def test_the_chain_of_a_worker_that_died_goes_on_with_a_sweep(
     monkeypatch.setattr(claims, "CLAIM_S", 3.0)
     # Who is dead renews nothing.
     monkeypatch.setattr(claims, "RENEW_EVERY_S", 3600)
-    dead = drawing.claimed(claim, campaign.chains.all())
+    dead = drawing.claimed(campaign.chains.all(), texts)
     dead.__enter__()
     vote(campaign)
     idle_tasks()
@@ -146,14 +146,14 @@ def test_a_proposal_that_cannot_be_stored_is_tried_again_after_a_rest_that_says_
     idle_tasks()
     chain = Chain.objects.get()
     assert "the server's log says why" in chain.waits_because
-    assert chain.waits_until > timezone.now()
+    assert chain.claimed_until > timezone.now()
     assert (chain.step, chain.comparisons.count(), chain.prefetched) == (1, 1, 0)
     in_the_way.delete()
-    Chain.objects.update(waits_until=timezone.now())
+    Chain.objects.update(claimed_until=timezone.now())
     tasks.sweep()
     idle_tasks()
     chain.refresh_from_db()
-    assert (chain.waits_until, chain.waits_because, chain.prefetched) == (None, "", 1)
+    assert (chain.claimed_until, chain.waits_because, chain.prefetched) == (None, "", 1)
     assert chain.comparisons.filter(step=2).exists()
 
 

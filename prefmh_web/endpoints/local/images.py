@@ -11,14 +11,14 @@ otherwise, by a level or so.
 
 import json
 import threading
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from prefmh_web.endpoints.local.extra import needs
-from prefmh_web.endpoints.local.weights import check_folder, place_of, unreadable_files, variant_in
+from prefmh_web.endpoints.local import device_of, needs, reading
 
 torch = needs("torch")
 
@@ -32,7 +32,7 @@ class SdxlTurbo:
     """The pictures of one prompt.
 
     Args:
-        pipeline: a `StableDiffusionXLPipeline`, as `load_pipeline` or `settle` returns it.
+        pipeline: a `StableDiffusionXLPipeline`, as `settle` returns it.
         prompt: what every picture shows.
         steps: of the UNet, 1 to 4.
 
@@ -48,14 +48,11 @@ class SdxlTurbo:
         self._pipeline, self._steps = pipeline, steps
         latent = pipeline.unet.config
         self._shape = (1, latent.in_channels, latent.sample_size, latent.sample_size)
+        self.dimension = int(np.prod(self._shape))
+        """How many numbers a latent has: 16384 for SDXL-Turbo."""
         with _lock, torch.inference_mode():
             embeds, _, pooled, _ = pipeline.encode_prompt(prompt, do_classifier_free_guidance=False)
         self._prompt = {"prompt_embeds": embeds, "pooled_prompt_embeds": pooled}
-
-    @property
-    def dimension(self) -> int:
-        """How many numbers a latent has: 16384 for SDXL-Turbo."""
-        return int(np.prod(self._shape))
 
     def pixels(self, vector: npt.NDArray[np.float64]) -> npt.NDArray[np.uint8]:
         """Return the picture of a vector of shape (dimension,): sRGB, shape (512, 512, 3) for SDXL-Turbo.
@@ -85,8 +82,9 @@ class SdxlTurbo:
         return shown
 
 
-def load_pipeline(folder: Path, device: str | None = None) -> Any:
-    """Return the pipeline in a folder: float16 on a GPU but for the VAE, float32 on the CPU. Nothing is downloaded.
+@lru_cache(maxsize=16)
+def load_decoder(folder: Path, device: str | None, prompt: str, steps: int) -> SdxlTurbo:
+    """Return a decoder of the pipeline in a folder; its prompt goes through the model's text encoders once.
 
     Args:
         folder: as the model is published for `diffusers`: model_index.json and a folder for each part, with its plain
@@ -96,20 +94,23 @@ def load_pipeline(folder: Path, device: str | None = None) -> Any:
     Raises:
         ImportError: the extra is missing.
         FileNotFoundError: the folder, or safetensors of one of its parts, are missing.
-        ValueError: what lies in it is no pipeline of Stable Diffusion XL, or not a whole one; or the device is not
-            there.
+        ValueError: what lies in it is no pipeline of Stable Diffusion XL, or not a whole one; the device is not there;
+            or as `SdxlTurbo` does.
     """
-    diffusers = needs("diffusers")
-    for part in _PARTS:
-        check_folder(folder, f"{part}/*.safetensors")
-    _check_kind(folder)
-    place = place_of(device)
-    with unreadable_files("LOCAL_IMAGE_MODELS", folder):
+    return SdxlTurbo(_pipeline(folder, device), prompt, steps=steps)
+
+
+@cache
+def _pipeline(folder: Path, device: str | None) -> Any:
+    """Return the pipeline in a folder, loaded once: float16 on a GPU but for the VAE, float32 on the CPU."""
+    diffusers, place = needs("diffusers"), device_of(device)
+    with reading("LOCAL_IMAGE_MODELS", folder, _PARTS) as variant:
+        _check_kind(folder)
         pipeline = diffusers.StableDiffusionXLPipeline.from_pretrained(
             folder,
             # SDXL's VAE overflows in float16.
             dtype={"default": torch.float32 if place.type == "cpu" else torch.float16, "vae": torch.float32},
-            variant=variant_in("LOCAL_IMAGE_MODELS", folder, [folder / part for part in _PARTS]),
+            variant=variant,
             use_safetensors=True,
             local_files_only=True,
             add_watermarker=False,
@@ -118,11 +119,10 @@ def load_pipeline(folder: Path, device: str | None = None) -> Any:
 
 
 def _check_kind(folder: Path) -> None:
-    index = folder / "model_index.json"
     try:
-        kind = json.loads(index.read_text(encoding="utf-8")).get("_class_name")
-    except (OSError, ValueError, AttributeError) as error:
-        raise ValueError(f"{index} cannot be read, so {folder} is no pipeline as diffusers saves it") from error
+        kind = json.loads((folder / "model_index.json").read_text(encoding="utf-8"))["_class_name"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"model_index.json cannot be read, so {folder} is no pipeline of diffusers") from error
     if not str(kind).startswith("StableDiffusionXL"):
         raise ValueError(f"{folder} must hold a Stable Diffusion XL pipeline such as SDXL-Turbo, not a {kind}")
 

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from prefmh_web.endpoints import loop
-from prefmh_web.endpoints.calls import target_of
 from prefmh_web.endpoints.client import Client
 from prefmh_web.endpoints.errors import Unable
-from prefmh_web.endpoints.language_model import ServedModel
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.endpoints.servers import Dialect
+from prefmh_web.endpoints.servers import Dialect, Question
+from prefmh_web.endpoints.writer import ServedModel
 
 PROMPT = "Begin a story about the sea."
 END = 2
@@ -55,7 +54,7 @@ class TestOverARealServer:
         model = ServedModel(llama, limit=1, temperature=temperature)
         messages = [{"role": "user", "content": PROMPT}]
         body = {"messages": messages, "max_tokens": 1, "logprobs": True, "top_logprobs": 400, "seed": 1}
-        reply = loop.run(Client(target_of(llama)).post("/chat/completions", body, dict))
+        reply = loop.run(Client(llama).send("/chat/completions", body, dict))
         top = reply["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
         weights = {entry["id"]: math.exp(entry["logprob"] / temperature) for entry in top}
         likely = sorted(weights, key=weights.get, reverse=True)[:40]
@@ -77,10 +76,10 @@ class TestOverARealServer:
     def test_the_prompt_is_read_as_a_chat_is(self, llama: Endpoint) -> None:
         model = ServedModel(llama, limit=2, system="You tell stories.")
         drawn(model, 1)
-        client = Client(target_of(llama))
+        client = Client(llama)
         messages = [{"role": "system", "content": "You tell stories."}, {"role": "user", "content": PROMPT}]
-        loop.run(client.chat(messages, temperature=1.0, seed=1))
-        assert client.calls[0].tokens_in == len(model._ids[PROMPT])
+        reply = loop.run(client.ask(Question(llama.model, messages, 8)))
+        assert reply.tokens_in == len(model._ids[PROMPT])
 
     def test_what_does_not_fit_into_the_context_is_refused(self, llama: Endpoint) -> None:
         model = ServedModel(llama, limit=2040)

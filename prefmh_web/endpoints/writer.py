@@ -1,4 +1,6 @@
-"""p0 over token sequences, written by a server: the `LanguageModel` of `sampler` over one endpoint.
+"""The language models that write texts: behind an endpoint of a researcher's, or run by the site itself.
+
+`ServedModel` is p0 over token sequences, written by a server: the `LanguageModel` of `sampler` over one endpoint.
 
 Tokens go in and come out as ids. The prompt is turned into ids once, by the server, through its chat template; after
 that nothing is tokenised again. One request a row, each with a seed from the row's own generator: rows of one request
@@ -11,21 +13,47 @@ nobody here can check that they stay the same while a campaign runs.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 import sampler
+from prefmh_web.endpoints import replies
 from prefmh_web.endpoints.calls import Job, Result, call, called
 from prefmh_web.endpoints.client import Client
 from prefmh_web.endpoints.errors import Unable
+from prefmh_web.endpoints.local import local_model, model_names
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.endpoints.servers import Dialect
-from prefmh_web.endpoints.tokenising import end_of_sequence as _end_of_sequence
-from prefmh_web.endpoints.tokenising import prompt_ids as _prompt_ids
-from prefmh_web.endpoints.tokenising import text as _said
+from prefmh_web.endpoints.servers import Body, Dialect
 from sampler.judges import checked_temperature
 
 _LARGEST_SEED = 2**31
+
+
+def writer_for(owner_id: int, space: sampler.ServedTextsConfig) -> sampler.LanguageModel:
+    """Return the model that a config's space names.
+
+    Args:
+        owner_id: whose endpoint it is, unless the site runs the model itself.
+
+    Raises:
+        Unable: there is no model of that name, it cannot take and return token ids, or it cannot be run here.
+    """
+    asked = space.model_dump(include={"limit", "temperature", "system", "prompts"})
+    if is_run_here(space):
+        try:
+            return local_model(space.model, **asked)
+        except (ImportError, OSError, ValueError) as error:
+            raise Unable(f"{space.model} cannot be run here: {error}") from error
+    endpoint = Endpoint.objects.filter(owner=owner_id, name=space.model).first()
+    if endpoint is None:
+        raise Unable(f"there is no endpoint “{space.model}”")
+    return ServedModel(endpoint, **asked)
+
+
+def is_run_here(space: sampler.ServedTextsConfig) -> bool:
+    """Return whether the model is one of the site's own, which the worker of the queue “gpu” runs."""
+    return space.model in model_names()
 
 
 class ServedModel:
@@ -54,7 +82,7 @@ class ServedModel:
     ) -> None:
         if limit < 1:
             raise ValueError(f"limit must be at least 1, not {limit}")
-        if not Dialect(endpoint.dialect).has_token_ids or endpoint.can_token_ids is False:
+        if Dialect(endpoint.dialect).server.writing is None or endpoint.can_token_ids is False:
             raise Unable(
                 f"{endpoint.name} does not take and return token ids; a text tokenised again comes back changed, "
                 "so it cannot write proposals"
@@ -99,26 +127,23 @@ class ServedModel:
         return list(self._all([self._row(rng, self._ids[prompt], tuple(prefix)) for rng, prompt, prefix in rows]))
 
     def text(self, prompt: str, tokens: sampler.Tokens) -> str:
-        """Return what the tokens say, in the server's words; end-of-sequence tokens say nothing.
-
-        Raises:
-            ValueError: there is no token, or there are more than `limit`.
-            EndpointError: the server does not say.
-        """
+        """Return what the tokens say, in the server's words; raises as `texts` does."""
         return self.texts([prompt], [tokens])[0]
 
     def texts(self, prompts: Sequence[str], sequences: Sequence[sampler.Tokens]) -> list[str]:
-        """Return what `text` gives for each row, as many requests at a time as the endpoint may have.
+        """Return what each row says, in the server's words; end-of-sequence tokens say nothing.
+
+        As many requests at a time as the endpoint may have.
 
         Raises:
-            ValueError: the lengths differ, or as `text` does.
+            ValueError: the lengths differ, a row has no token, or more than `limit`.
             EndpointError: the server does not say; none is returned then.
         """
         if len(prompts) != len(sequences):
             raise ValueError(f"{len(prompts)} prompts and {len(sequences)} sequences do not match")
         whole = [self._without_end(tokens) for tokens in sequences]
         # The empty text needs no request.
-        said = iter(self._all([_words_job(tokens) for tokens in whole if tokens]))
+        said = iter(self._all([partial(words_of, tokens=tokens) for tokens in whole if tokens]))
         return [next(said) if tokens else "" for tokens in whole]
 
     def longest_prompt(self) -> tuple[int, int]:
@@ -146,11 +171,11 @@ class ServedModel:
     def _end_of_sequence(self) -> int | None:
         """Return the end-of-sequence token where the server names it, which tells whether a longest text ended."""
         if self._end is None:
-            self._end = self._all([_end_of_sequence])[0]
+            self._end = self._all([end_of_sequence])[0]
         return self._end[0] if len(self._end) == 1 else None
 
     def _row(self, rng: np.random.Generator, prompt: sampler.Tokens, prefix: sampler.Tokens) -> Job[sampler.Tokens]:
-        seed, left = _seed(rng), self._limit - len(prefix)
+        seed, left = int(rng.random() * _LARGEST_SEED), self._limit - len(prefix)
 
         async def draw(client: Client) -> sampler.Tokens:
             drawn = await client.complete((*prompt, *prefix), temperature=self._temperature, seed=seed, limit=left)
@@ -159,7 +184,7 @@ class ServedModel:
         return draw
 
     def _read_prompts(self, prompts: Sequence[str]) -> None:
-        found = self._all([_ids_job(self._chat(prompt)) for prompt in prompts])
+        found = self._all([partial(prompt_ids, messages=self._chat(prompt)) for prompt in prompts])
         self._ids |= dict(zip(prompts, found, strict=True))
 
     def _chat(self, prompt: str) -> list[dict[str, str]]:
@@ -173,13 +198,48 @@ class ServedModel:
         return found.results
 
 
-def _seed(rng: np.random.Generator) -> int:
-    return int(rng.random() * _LARGEST_SEED)
+async def prompt_ids(client: Client, messages: list[dict[str, str]]) -> sampler.Tokens:
+    """Return a chat as token ids, its template applied, ready for the model's answer.
+
+    Raises:
+        EndpointError: the server does not do it.
+    """
+    if client.endpoint.dialect == Dialect.LLAMA_CPP:
+        templated = await client.send("/apply-template", {"messages": messages}, replies.prompt_of, is_beside=True)
+        # As its chat completions do: the beginning of the sequence is added here, for the template leaves it out.
+        body: Body = {"content": templated, "add_special": True, "parse_special": True}
+    else:
+        body = {"model": client.endpoint.model, "messages": messages, "add_generation_prompt": True}
+    return await client.send("/tokenize", body, replies.token_ids_of, is_beside=True)
 
 
-def _words_job(tokens: sampler.Tokens) -> Job[str]:
-    return lambda client: _said(client, tokens)
+async def words_of(client: Client, tokens: sampler.Tokens) -> str:
+    """Return what some tokens say, as it can be stored.
+
+    Raises:
+        EndpointError: the server does not say.
+    """
+    if client.endpoint.dialect == Dialect.LLAMA_CPP:
+        name, body = "content", Body(tokens=list(tokens))
+    else:
+        name, body = "prompt", Body(model=client.endpoint.model, tokens=list(tokens))
+
+    def read(reply: Body) -> str:
+        return replies.text_of(reply, name, len(tokens))
+
+    return await client.send("/detokenize", body, read, is_beside=True)
 
 
-def _ids_job(messages: list[dict[str, str]]) -> Job[sampler.Tokens]:
-    return lambda client: _prompt_ids(client, messages)
+async def end_of_sequence(client: Client) -> sampler.Tokens:
+    """Return the end-of-sequence token where the server names it; nothing where it does not.
+
+    Raises:
+        EndpointError: the server does not answer.
+    """
+    if client.endpoint.dialect != Dialect.LLAMA_CPP:
+        return ()
+    name = (await client.get("/props", is_beside=True)).get("eos_token")
+    if not name or not replies.is_sendable(name):
+        return ()
+    body = {"content": name, "add_special": False, "parse_special": True}
+    return await client.send("/tokenize", body, replies.token_ids_of, is_beside=True)
