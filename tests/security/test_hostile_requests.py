@@ -68,7 +68,8 @@ def test_a_stranger_gets_nothing_of_the_victims(world, address):
 OF_A_CAMPAIGN = [address for address in all_addresses() if "campaign_id" in address.parts]
 WATCHING = ("console:campaign", "console:download", "console:payments", "console:answers", "console:problems")
 WATCHING += ("console:people", "console:person", "console:suspended", "console:panel", "console:record")
-WATCHING += ("console:steps", "console:step", "console:step-picture", "console:results", "console:properties")
+WATCHING += ("console:steps", "console:step", "console:step-picture", "console:results", "console:found")
+WATCHING += ("console:properties",)
 WATCHING += ("console:chains",)
 WATCHING += ("console:convergence",)
 # Owners read these, and nobody can post to them.

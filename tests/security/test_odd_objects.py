@@ -56,7 +56,7 @@ def page_for(owner, path: str):
 
 
 def odd_campaign(owner, kind: str, content: bytes, count: int):
-    config = make_config(space={"kind": "catalog", "objects": kind, "neighbours": 2}, chains=40)
+    config = make_config(space={"kind": "catalog", "objects": kind, "neighbours": 2}, chains=100)
     campaign = make_campaign(owner, file=content, filename=f"odd.{kind}", config=config)
     wait_until_idle()
     assert [source for source, _ in campaign.catalog.refusals if not source.startswith("moving")] == []

@@ -1297,6 +1297,8 @@ IN_EVERY_ARCHIVE = {
     "judges.json",
     *export.TABLES,
     "preferences.jsonl",
+    "results.csv",
+    "properties.csv",
     "codebook.csv",
     "manifest.json",
 }
