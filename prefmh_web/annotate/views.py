@@ -123,7 +123,12 @@ def vote(request: HttpRequest, token: str) -> HttpResponse:
     if was_sent and stages.arrive(annotator) != Stage.VOTES:
         return redirect("annotate:stage", token=token)
     leases.wake(annotator)
-    context = {"screen": screen_for(annotator.pk), "token": token, "may_withdraw": was_sent}
+    context = {
+        "screen": screen_for(annotator.pk),
+        "token": token,
+        "may_withdraw": was_sent,
+        "may_undo": annotator.campaign.config.answering.undo,
+    }
     return render(request, "annotate/vote.html", context)
 
 

@@ -53,6 +53,8 @@ class Answering(Declared):
         seconds: after so long the pair goes to somebody else.
         suspend_after_skips: of one step; without it, skips suspend nothing.
         suspend_after_reports: that an object is not shown, each by another person.
+        undo: whether each choice waits in the page before it is sent, and can be taken back until then. The server
+            never takes a vote back: an undo that depended on what a vote has settled would change the distribution.
     """
 
     seconds: int = Field(
@@ -80,6 +82,13 @@ class Answering(Declared):
         title="Set a step aside after so many reports",
         description="That an object is not shown, or broken, each by another person.",
         json_schema_extra=ui(fixed=TARGET),
+    )
+    undo: bool = Field(
+        default=False,
+        title="Let voters undo a choice",
+        description="Each choice is sent after two seconds, and can be taken back until then. Every vote takes two "
+        "seconds longer.",
+        json_schema_extra=ui(fixed=JUDGED_BY),
     )
 
 

@@ -168,6 +168,27 @@ def test_a_double_click_is_one_vote(open_page, campaign):
         assert Vote.objects.count() == before + 1
 
 
+def test_a_choice_can_be_undone_until_it_is_sent(open_page, researcher):
+    config = make_config(judges=[{"question": "Which is darker?", "votes": 1}])
+    campaign = make_campaign(researcher, config=config, undo=True)
+    page = join(open_page, campaign)
+    lease = page.locator("input[name=lease]").input_value()
+    page.wait_for_timeout(300)
+    page.keyboard.press("1")
+    expect(page.locator("#held")).to_be_visible()
+    page.keyboard.press("u")
+    expect(page.locator("#held")).to_be_hidden()
+    # Longer than a choice is held.
+    page.wait_for_timeout(2_500)
+    assert not Vote.objects.exists()
+    assert page.locator("input[name=lease]").input_value() == lease
+    page.keyboard.press("2")
+    expect(page.locator("input[name=lease]")).not_to_have_value(lease)
+    [vote] = Vote.objects.all()
+    assert vote.chosen_side == "second"
+    assert vote.elapsed_ms < 10_000
+
+
 def test_a_lost_connection_loses_no_vote(open_page, campaign, live_site):
     page = join(open_page, campaign)
     first = lease_on(page)

@@ -474,7 +474,9 @@ def whole_config(config, *, name: str = "Made", is_seed_typed: bool = True, file
         # As a browser's upload is named: without folders.
         described["file"] = {"name": filename.rpartition("/")[2]}
     answering = {"seconds": fields.pop("lease_seconds", 120)}
-    answering |= {key: fields.pop(key) for key in ("suspend_after_skips", "suspend_after_reports") if key in fields}
+    answering |= {
+        key: fields.pop(key) for key in ("suspend_after_skips", "suspend_after_reports", "undo") if key in fields
+    }
     caps = {"cost": fields.pop("cost_cap", None), "requests": fields.pop("request_cap", None)}
     scorers = fields.pop("scorer_names", "").split()
     described |= {"answering": answering, "caps": caps, "scorers": scorers}

@@ -28,8 +28,15 @@ form.addEventListener("submit", (event) => {
     event.stopImmediatePropagation();
     return;
   }
-  elapsed.value = String(Math.round(now - shownAt));
-  hidden.value = String(Math.round(hiddenUntil(now)));
+  if (!sendsHeld) {
+    elapsed.value = String(Math.round(now - shownAt));
+    hidden.value = String(Math.round(hiddenUntil(now)));
+  }
+  if (hold(event.submitter)) {
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    return;
+  }
   form.elements.layout.value = layoutShown;
   form.elements.translated.value = isTranslated();
   form.dataset.busy = "1";
