@@ -16,7 +16,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 from pydantic.fields import FieldInfo
 
-JUDGED_BY = "it is part of what people judge by, so the votes before and after would be of two judges"
+JUDGED_BY = "it is part of what people judge by, so the votes before and after would answer two questions"
 TARGET = "the chains would sample another distribution from there on"
 
 

@@ -319,7 +319,7 @@ class Protocol(Declared):
         default=(),
         title="Practice",
         description="Pairs of your own, with feedback, before people vote. Their objects should be none that people "
-        "vote on: feedback on those teaches the judge.",
+        "vote on: feedback on those teaches people what to answer.",
         json_schema_extra=ui(rows="Add a pair", fixed=JUDGED_BY),
     )
     comprehension: tuple[Check, ...] = Field(
@@ -495,9 +495,9 @@ class Study(Declared):
     )
     places: _Count | None = Field(
         default=None,
-        title="Places",
-        description="So many people can take part. Somebody has a place when they come to practice, or without it to "
-        "the votes, and gives it back if their part ends without pay. Leave empty for no limit.",
+        title="Places for people",
+        description="The number of people who can take part. Somebody takes a place when they come to practice, or "
+        "without it to the votes, and gives it back if their part ends without pay. Leave empty for no limit.",
         json_schema_extra=ui(fold=_LIMITS),
     )
     budget: int | None = Field(

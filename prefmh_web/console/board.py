@@ -255,7 +255,7 @@ def _chains(config: sampler.ChainConfig) -> str:
 
 
 def _judge_line(judge: sampler.JudgeConfig, config: sampler.ChainConfig) -> str:
-    words, source = [f"N = {judge.votes}"], judge.source
+    words, source = [_votes(judge.votes, config.rule.evidence)], judge.source
     if isinstance(source, sampler.PanelistSource):
         words = [f"a panel of {len(config.panelists)}, one answer of each panelist"]
     if (order := judge.order) != "random":
@@ -268,6 +268,11 @@ def _judge_line(judge: sampler.JudgeConfig, config: sampler.ChainConfig) -> str:
         words += _seen(source.vision)
         words += [f"in your own words, prompt {source.prompt.version}"] if source.prompt else []
     return f"{judge.question} ({'; '.join(words)})"
+
+
+def _votes(most: int, evidence: str) -> str:
+    plural = "" if most == 1 else "s"
+    return f"{most} rating{plural} of an object" if evidence == "ratings" else f"at most {most} vote{plural} on a pair"
 
 
 def _seen(vision: sampler.Vision | None) -> list[str]:

@@ -123,7 +123,7 @@ def _judges(campaign: Campaign, config: sampler.ChainConfig) -> Iterator[str]:
         about = "of an object" if noun == "ratings" else "on a pair"
         yield f"The question “{question}” was answered by {who}, with at most N = {budget} {noun} {about}."
     if config.panelists:
-        yield f"The panel has {len(config.panelists)} members, and each of them is a judge of their own."
+        yield f"The panel has {len(config.panelists)} members, and each of them decides separately."
 
 
 def _who(source: Any, name: str) -> str:
@@ -143,15 +143,15 @@ def _rule(config: sampler.ChainConfig) -> Iterator[str]:
     )
     yield (
         "Voting on a step stopped as soon as the missing votes could not change its outcome, which leaves the sampled "
-        "law as it is."
+        "distribution as it is."
     )
 
 
 def _law(campaign: Campaign) -> str:
     law, _, letters = campaign.target_law.partition("; ")
     if law.startswith("not known"):
-        return f"Which law the chains sample is {law}."
-    return f"The chains sample the law proportional to {law}{f' ({letters})' if letters else ''}."
+        return f"Which distribution the chains sample is {law}."
+    return f"The chains sample the distribution proportional to {law}{f' ({letters})' if letters else ''}."
 
 
 def _lengths(config: sampler.ChainConfig, figures: Figures) -> Iterator[str]:

@@ -283,7 +283,7 @@ def rank_overlay(title: str, ranks: Sequence[tuple[str, int, npt.ArrayLike]], mo
     counts = _rank_counts([each for _, _, each in ranks], most, _FEW_BINS if len(ranks) > _MANY else _BINS)
     relative = [each / max(1e-12, each.mean()) for each in counts]
     y = axis_of("relative to an equal share", 0.0, max(2.0, *(float(each.max()) for each in relative)))
-    x = Axis("rank among draws of one law, in %", 0.0, 100.0, 4)
+    x = Axis("rank among draws of one distribution, in %", 0.0, 100.0, 4)
     outlines = [
         Mark(_outline(each, y), f"plot-line {colour(place)}", label)
         for (label, place, _), each in zip(ranks[:_MOST_OUTLINES], relative, strict=False)

@@ -42,6 +42,7 @@ urlpatterns = [
     path("campaigns/<int:campaign_id>/steps/<int:chain>/<int:step>/<str:shown>/", steps.picture, name="step-picture"),
     path("campaigns/<int:campaign_id>/results/", results.results, name="results"),
     path("campaigns/<int:campaign_id>/results/found/", results.found, name="found"),
+    path("campaigns/<int:campaign_id>/results/verdict/", results.verdict, name="verdict"),
     path("campaigns/<int:campaign_id>/results/properties/", results.properties, name="properties"),
     path("campaigns/<int:campaign_id>/record/", results.record, name="record"),
     path("campaigns/<int:campaign_id>/files/<str:filename>", results.download, name="download"),

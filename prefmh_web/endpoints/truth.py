@@ -76,8 +76,8 @@ _UNKNOWN = (
     "the sampling cannot be verified"
 )
 _THINKS = (
-    "its model thinks before it answers, and nobody can say what law its answers then have. Empty “Thinking tokens at "
-    "most”, or accept at the question that the sampling cannot be verified"
+    "its model thinks before it answers, and nobody can say how its answers are then distributed. Empty “Thinking "
+    "tokens at most”, or accept at the question that the sampling cannot be verified"
 )
 
 
@@ -116,7 +116,7 @@ def differs(endpoint: Endpoint, fields: Sequence[str] = LAW) -> str:
     for seen in _rows(endpoint):
         if seen["field"] in fields and seen["effect"] == Effect.IGNORED:
             is_law = seen["field"] in LAW
-            what = "does not sample from the law that it tells" if is_law else f"ignores {seen['field']}"
+            what = "does not sample from the distribution that it tells" if is_law else f"ignores {seen['field']}"
             return f"its last test saw that it {what}: {seen['evidence']}. If it has changed, test it again"
     return ""
 
@@ -132,7 +132,7 @@ def plainness(endpoint: Endpoint) -> tuple[bool | None, str]:
     if plain := [seen["evidence"] for seen in laws if seen["effect"] == Effect.OBEYED]:
         return True, "; ".join(plain)
     told = f" (its last test could not tell: {laws[0]['evidence']})" if laws else ""
-    why = f"whether its votes have its model's own law is not tested{told}. Press Test on the page of the endpoint"
+    why = f"whether its votes have its model's own distribution is not tested{told}. Press Test on the endpoint's page"
     return None, why
 
 
@@ -330,7 +330,10 @@ def _words(shown: Sequence[judges.Asked], found: judges.Agreement) -> tuple[Effe
     if not found.is_none:
         return Effect.OBEYED, words
     law = "sharper or truncated" if found.power > 1 else "flatter" if found.power > 0 else "that of the other label"
-    return Effect.IGNORED, f"{words}: its law is {law} (a truthful server does that with a chance below 1 in 20,000)"
+    return (
+        Effect.IGNORED,
+        f"{words}: its distribution is {law} (a truthful server does that with a chance below 1 in 20,000)",
+    )
 
 
 def _tilted(replies: _Replies) -> tuple[judges.Messages, judges.Tilt] | None:
@@ -364,7 +367,10 @@ def _by_rate(replies: _Replies, chat: judges.Messages, tilt: judges.Tilt) -> tup
         return Effect.OBEYED, words
     if seen.told is None:
         return Effect.UNTOLD, f"{words}, and more replies would be needed"
-    return Effect.IGNORED, f"{words}: its law is {'truncated or sharper' if seen.told == 'sharper' else 'flatter'}"
+    return (
+        Effect.IGNORED,
+        f"{words}: its distribution is {'truncated or sharper' if seen.told == 'sharper' else 'flatter'}",
+    )
 
 
 def _without_rate(replies: _Replies) -> tuple[Effect, str]:
@@ -392,4 +398,4 @@ def _without_rate(replies: _Replies) -> tuple[Effect, str]:
     if len(cold) < needed:
         return Effect.UNTOLD, f"only {len(cold)} of {tries} replies were labels"
     words = f"{hotly}, and never in {len(cold)} at {cooler:g}, where its rate is at least {rate:.3f}"
-    return Effect.IGNORED, f"{words}: its law is truncated or sharper"
+    return Effect.IGNORED, f"{words}: its distribution is truncated or sharper"

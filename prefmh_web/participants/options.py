@@ -21,6 +21,7 @@ NO_CONTEXT = SharedContext((), ((), ()))
 NAMES = {Side.FIRST: _("Object 1"), Side.SECOND: _("Object 2")}
 """What each object of a pair is called, in whatever layout."""
 MARKS = {Side.FIRST: "1", Side.SECOND: "2"}
+_LONGEST_SHORT = 80
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class Option:
     """Where its picture is, for the kinds that have one: worked out only if the template shows it."""
     own: Context | None = None
     """What columns of the list say of this object and not of the other one; None where none does."""
+    is_short: bool = False
+    """True where both objects are short texts: by the longer one, so that the size of the type tells nothing."""
 
     @property
     def name(self) -> StrPromise:
@@ -69,7 +72,8 @@ def options_of(
     """
     of_first, of_second = kind.options(first, second)
     own_of_first, own_of_second = context.own if any(context.own) else (None, None)
+    is_short = max(len(first), len(second)) <= _LONGEST_SHORT
     return (
-        Option(kind.name, Side.FIRST, first, of_first, address(Side.FIRST), own_of_first),
-        Option(kind.name, Side.SECOND, second, of_second, address(Side.SECOND), own_of_second),
+        Option(kind.name, Side.FIRST, first, of_first, address(Side.FIRST), own_of_first, is_short),
+        Option(kind.name, Side.SECOND, second, of_second, address(Side.SECOND), own_of_second, is_short),
     )

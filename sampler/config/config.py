@@ -78,7 +78,7 @@ class ChainConfig(Declared):
         default=None,
         ge=1,
         le=MOST_CHAINS,
-        title="Chains at most",
+        title="Largest number of chains",
         description="A further chain opens whenever somebody would wait, up to this number. Leave it empty for a fixed "
         "number of chains. Where models judge, the number is fixed.",
         json_schema_extra=ui(fixed=TARGET, fold=_LENGTH),

@@ -22,7 +22,9 @@ def unbalanced(config: ChainConfig) -> Iterator[ConfigProblem]:
 def wrong_target(config: ChainConfig) -> Iterator[ConfigProblem]:
     """Yield that the law which a config says it samples is another one."""
     if config.target not in (None, config.law):
-        yield ConfigProblem("target", f"judges and rule sample another law: write “{config.law}”, or leave it out")
+        yield ConfigProblem(
+            "target", f"judges and rule sample another distribution: write “{config.law}”, or leave it out"
+        )
 
 
 def misfits(config: ChainConfig) -> Iterator[ConfigProblem]:
@@ -91,7 +93,7 @@ def _warm_up_misfits(config: ChainConfig, warm_up: WarmUp) -> Iterator[ConfigPro
         yield ConfigProblem("kernel.warm_up.properties", message)
     if config.panelists:
         message = (
-            "weighs votes as those of one law, and the panelists of a panel differ; choose a fixed number of moves"
+            "weighs votes as if all were alike, and the panelists of a panel differ; choose a fixed number of moves"
         )
         yield ConfigProblem("kernel.warm_up", message)
     if config.rule.evidence != "votes":

@@ -26,10 +26,10 @@ def lean_refusal(choices: Choices) -> str | None:
     to_first = not _has_cycle_against(choices, towards_first=True)
     to_second = not _has_cycle_against(choices, towards_first=False)
     if to_first and to_second:
-        return "the votes fit any lean: what stood where and what was preferred cannot be told apart"
+        return "the votes fit any position bias: what stood where and what was preferred cannot be told apart"
     if to_first or to_second:
         place = "first" if to_first else "second"
-        return f"the votes fit a lean to the {place} object without bound: no cycle of preferences speaks against it"
+        return f"the votes fit a bias to the {place} object without bound: no cycle of preferences speaks against it"
     return None
 
 

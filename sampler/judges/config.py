@@ -40,8 +40,8 @@ class JudgeConfig(Declared):
     votes: int = Field(
         ge=1,
         le=1000,
-        title="Votes on a pair, at most",
-        description="N. Each is from another person, or all are from one model.",
+        title="Most votes on a pair (N)",
+        description="Each is from another person, or all are from one model.",
         json_schema_extra=ui(fixed=TARGET, start=1),
     )
     order: Order = Field(
@@ -89,7 +89,7 @@ def without_twins(judges: Sequence[JudgeConfig]) -> Iterator[tuple[int, str, str
         other = _OTHER[judges[place].order]
         reason = (
             f"a judge of one order needs a twin of order '{other}' with the same question, source and votes, so that "
-            "a lean to one side cancels; use 'random' for a judge alone"
+            "a bias to one side cancels; use 'random' for a judge alone"
         )
         yield place, "order", reason
 

@@ -91,7 +91,7 @@ class ModelSource(Declared):
         default=False,
         title="Accept a model whose sampling cannot be verified",
         description="Needed for one reply per vote from most hosted models and all that reason: they may truncate. The "
-        "campaign's page and record then say “law of the sampler not verified”.",
+        "campaign's page and record then say “distribution of the sampler not verified”.",
         json_schema_extra=ui(fold=_ANSWERS),
     )
     reasons: bool = Field(

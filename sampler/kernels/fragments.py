@@ -69,7 +69,12 @@ class FragmentsConfig(Declared):
         description="The rest are deletions.",
         json_schema_extra=ui(unit="percent"),
     )
-    convention: Convention = Field(default="exact", title="Hastings ratio", json_schema_extra=ui(labels=_CONVENTIONS))
+    convention: Convention = Field(
+        default="exact",
+        title="Hastings ratio",
+        description="It corrects for moves that are likelier in one direction than back.",
+        json_schema_extra=ui(labels=_CONVENTIONS),
+    )
 
     def build(self, space: GeneratedMolecules) -> FragmentMoves:
         """Return the kernel on this space; the same one for the same space, with the molecules it has read."""

@@ -64,7 +64,7 @@ class WarmUp(Declared):
         default=DEFAULT_SETTLING,
         ge=0,
         le=1_000_000,
-        title="Steps after the warm-up that are left out",
+        title="Burn-in: steps after the warm-up that are left out",
     )
     patience_minutes: int = Field(
         default=DEFAULT_PATIENCE_MINUTES,

@@ -65,7 +65,7 @@ class PointwiseConfig(RuleDeclared):
             help="This is the paper’s baseline, Pointwise-MH. It samples from another distribution than votes on the "
             "same questions would, and this distribution depends on how the model uses the scale. Use it for "
             "comparison only. Ask each question about one object (“How gothic is it?”) and choose a model to answer "
-            "it. N is the number of ratings that are averaged for an object; an object keeps its ratings."
+            "it. The ratings of an object are averaged, and it keeps them."
         ),
     )
 

@@ -42,9 +42,9 @@ MARS_SCORERS = ("qed", "synthetic_accessibility")
 """QED and SA, as this program measures molecules."""
 MARS_BETA, QUEST_BETA = 30.0, 0.1
 _FORMS = {
-    "mars": "MARS: s = ½[min(QED, 0.7) + min((10 − SA)/9, 0.7)], the law is p0·s to the power β",
-    "power": "Power: the law is p0·s to the power β, for scores of 0 or more",
-    "exponential": "Exponential: the law is p0·exp(β·s)",
+    "mars": "MARS: s = ½[min(QED, 0.7) + min((10 − SA)/9, 0.7)], samples p0·s to the power β",
+    "power": "Power: samples p0·s to the power β, for scores of 0 or more",
+    "exponential": "Exponential: samples p0·exp(β·s)",
 }
 CLIP = 1e-3
 """QUEST keeps quality estimates so far from 0 and 1."""
@@ -105,7 +105,7 @@ class BaseConfig(UnjudgedConfig):
         title="Nobody: each state is an independent draw from p0, always accepted",
         json_schema_extra=ui(
             help="There are no questions, no votes and no links for voters. The states are independent draws from the "
-            "objects’ own law: the paper’s method Base."
+            "objects’ own distribution: the paper’s method Base."
         ),
     )
 

@@ -82,7 +82,7 @@ def test_log_probabilities_take_one_request_for_each_order_and_show_p_and_the_le
             first, second = (one, other) if reply.first == 0 else (other, one)
             assert reply.preference == pytest.approx(script.answer.preference(first, second, 0.7, True), abs=1e-9)
     assert tried.mean_p_first > 0.6
-    assert "Position lean" in page.content.decode()
+    assert "Position bias" in page.content.decode()
 
 
 def test_the_researchers_clicks_are_compared_with_the_model(researcher, endpoint, script, idle_tasks):

@@ -16,11 +16,13 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+import sampler
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.lifecycle import access
+from prefmh_web.campaigns.lifecycle import access, changes
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Event, Lease, Membership, Side, Vote
 from prefmh_web.campaigns.monitoring.progress import progress_of
 from prefmh_web.campaigns.monitoring.steps import Wanted, rows_of, steps_in
+from prefmh_web.campaigns.record.found import answer_now
 from prefmh_web.campaigns.voters import number_of
 from tests.campaigns.engine.test_suspension import campaign_of, skip
 from tests.security.world import browser_of
@@ -115,6 +117,35 @@ def test_a_long_list_of_campaigns_has_pages(client, researcher, campaign):
 
 
 WHY = "A file is broken."
+
+
+def test_a_card_shows_where_a_campaign_is_and_more_cards_take_no_more_queries(signed_in, researcher, idle_tasks):
+    address, taken = reverse("console:campaigns"), []
+    for name in ("One", "Two"):
+        made = make_campaign(researcher, name=name)
+        with CaptureQueriesContext(connection) as queries:
+            page = signed_in.get(address).content.decode()
+        taken.append(len(queries))
+        head, chains = made.chains.get(place=0).head.content, list(made.chains.all())
+        card = page.split(">" + name + "</a>")
+        assert head in card[0]
+        assert f"0 of {sum(each.length for each in chains)} steps" in card[1]
+    assert taken[0] == taken[1]
+
+
+def test_the_verdict_is_on_the_overview_and_then_on_the_card(signed_in, finished):
+    address = reverse("console:verdict", args=[finished.pk])
+    assert address in signed_in.get(finished.get_absolute_url()).content.decode()
+    said = signed_in.get(address).content.decode()
+    found = answer_now(finished).verdict
+    assert f"<strong>{found.is_that.capitalize()}.</strong>" in said
+    assert found.is_that != sampler.NO_SIGN
+    assert "that does not mean that its chains have converged" in said
+    listed = signed_in.get(reverse("console:campaigns")).content.decode()
+    assert f"<strong>{found.is_that.capitalize()}</strong>" in listed
+    # Once its chains are to go on, what was said is no verdict on the whole.
+    changes.extend(finished, 2, finished.owner)
+    assert "<strong>" not in signed_in.get(reverse("console:campaigns")).content.decode()
 
 
 @pytest.fixture

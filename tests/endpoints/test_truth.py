@@ -212,7 +212,7 @@ class TestWholeTest:
     def test_another_law_refuses_all_votes(self, scripted, script, voter):
         endpoint = after_test(scripted, script, voter)
         assert endpoint.samples_plainly is False
-        assert "does not sample from the law that it tells" in truth.differs(endpoint)
+        assert "does not sample from the distribution that it tells" in truth.differs(endpoint)
         assert truth.plainness(endpoint) == (False, truth.differs(endpoint))
 
     def test_what_cannot_be_told_is_not_tested(self, scripted, script):

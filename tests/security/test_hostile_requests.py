@@ -69,7 +69,7 @@ OF_A_CAMPAIGN = [address for address in all_addresses() if "campaign_id" in addr
 WATCHING = ("console:campaign", "console:download", "console:payments", "console:answers", "console:problems")
 WATCHING += ("console:people", "console:person", "console:suspended", "console:panel", "console:record")
 WATCHING += ("console:steps", "console:step", "console:step-picture", "console:results", "console:found")
-WATCHING += ("console:properties",)
+WATCHING += ("console:properties", "console:verdict")
 WATCHING += ("console:chains",)
 WATCHING += ("console:convergence",)
 # Owners read these, and nobody can post to them.

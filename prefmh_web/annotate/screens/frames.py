@@ -60,7 +60,7 @@ def html_of(name: str, standing: str, shown: Mapping[str, Any], progress: Progre
     below, options = progress_html(progress), shown.get("options")
     if options is None or shown["context"] or any(option.own is not None for option in options):
         return _rendered(name, standing, shown, below)
-    look = bool(shown.get("must_be_answered")), shown["is_stacked"], shown["objects_lang"]
+    look = bool(shown.get("must_be_answered")), shown["is_stacked"], options[0].is_short, shown["objects_lang"]
     parts = list(_frame(name, standing, shown["question"], shown["kind"].name, *look, get_language()))
     values = {"lease": str(shown["lease"].key), "progress": below} | _filled_in(*options)
     parts[1::2] = [values[part] for part in parts[1::2]]
@@ -89,6 +89,7 @@ def _frame(
     kind: str,
     must_be_answered: bool,
     is_stacked: bool,
+    is_short: bool,
     objects_lang: str,
     _language: str,
 ) -> tuple[str, ...]:
@@ -101,6 +102,7 @@ def _frame(
             "content": _mark(f"{side}_content"),
             "html": _mark(f"{side}_html"),
             "own": None,
+            "is_short": is_short,
         }
         for side in (Side.FIRST, Side.SECOND)
     ]

@@ -117,7 +117,7 @@ def go_on(trial: JudgeTrial) -> None:
         draft = lock_draft(trial.campaign.pk)
         endpoint = _endpoint_of(draft, trial.place)
         if draft.config.judges[trial.place].model_dump(mode="json") != trial.judge:
-            raise NotPossible("The judge was changed since this trial. Begin another one.")
+            raise NotPossible("The question or its model was changed since this trial. Begin another one.")
         _demand_no_other(draft)
         if JudgeTrial.objects.filter(pk=trial.pk, until__gt=timezone.now()).exists():
             raise NotPossible("A request of this trial is still on its way. Wait a moment, then press Go on again.")
@@ -199,7 +199,7 @@ def _asked(trial: JudgeTrial, campaign: Campaign, endpoint: Endpoint) -> str:
     try:
         _endpoint_of(campaign, trial.place)
         if campaign.config.judges[trial.place].model_dump(mode="json") != trial.judge:
-            return "The judge was changed meanwhile. Begin another trial."
+            return "The question or its model was changed meanwhile. Begin another trial."
         if not trial.pairs:
             _draw(trial, campaign)
         index = next((index for index, each in enumerate(trial.pairs) if _missing(campaign, trial, each)), None)

@@ -281,7 +281,7 @@ def _test_own_pairs(
     campaign: Campaign, place: int, endpoint: Endpoint, starts: Sequence[sampler.Position[Any]]
 ) -> None:
     """Test the law of an endpoint with a question about some of a campaign's objects; it counts under its caps."""
-    _tell(campaign, f"testing the law of the votes of “{endpoint.name}”")
+    _tell(campaign, f"testing how “{endpoint.name}” samples its votes")
     vision = frozen_judges.model_source(campaign.config, place).vision
     prompt = frozen_judges.prompt_as_of_now(campaign, place)
     if campaign.config.generates:

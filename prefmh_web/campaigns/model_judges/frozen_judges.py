@@ -33,7 +33,7 @@ from prefmh_web.endpoints.replies import Identity
 from prefmh_web.endpoints.servers import CHAT, Compared, Dialect, Question, Server
 from sampler import judges as model_judges
 
-UNVERIFIED = "law of the sampler not verified"
+UNVERIFIED = "distribution of the sampler not verified"
 UNTESTED = "log-probabilities not tested against replies"
 
 # An endpoint's fields that decide what its replies are. Its key, prices, limits and waiting times do not.

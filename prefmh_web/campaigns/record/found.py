@@ -87,6 +87,15 @@ def verdict_now(campaign: Campaign) -> str:
         return sampler.NOT_JUDGED
 
 
+def kept_verdict(campaign: Campaign, steps: int) -> str:
+    """Return the verdict on a finished campaign of so many decided steps, if it is in memory; else the empty text."""
+    with _memory_lock:
+        kept = _memory.get(campaign.pk)
+    if kept is None or kept.status != Campaign.Status.FINISHED or campaign.status != kept.status:
+        return ""
+    return kept.answer.verdict.is_that if sum(kept.steps.values()) == steps else ""
+
+
 def is_small_enough(snapshot: Snapshot) -> bool:
     """True where the answer can be computed here."""
     return _size(snapshot) <= MOST_ROWS

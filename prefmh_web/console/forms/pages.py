@@ -130,7 +130,7 @@ class StepsForm(forms.Form):
         )
         judges = self.fields["judge"]
         assert isinstance(judges, forms.TypedChoiceField)
-        judges.choices = [("", "all judges"), *enumerate(panelists)]
+        judges.choices = [("", "all questions"), *enumerate(panelists)]
 
     @property
     def wanted(self) -> Wanted | None:

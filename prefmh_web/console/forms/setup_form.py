@@ -52,15 +52,15 @@ SECTIONS = {
 }
 _REGISTER = 'To let a model answer, register it under <a href="{}">Models</a> first.'
 _HALVES = ("proposal-first", "proposal-second")
-_BOTH = "Two judges, one for each order: a constant bias to one side cancels, and the question counts twice"
+_BOTH = "Asked once in each order: a constant bias to one side cancels, and the question counts twice"
 _ORDER_HELP = (
-    "Two judges sample p0(x)·exp(2s(x)), not p0(x)·exp(s(x)): each half multiplies the law by exp(s(x)), so this "
-    "question weighs twice as much as one that is asked in another order. Each has as many votes as stand here. That "
-    "holds, and the lean cancels, only if the same people, or the same model, answer both halves."
+    "The chains then sample p0(x)·exp(2s(x)), not p0(x)·exp(s(x)): this question weighs twice as much as one that is "
+    "asked in another way. Each order has as many votes as stand here. That holds, and the position bias cancels, only "
+    "if the same people, or the same model, answer both halves."
 )
 _PANEL_HELP = (
-    "Leave it empty for a crowd: whoever opens the link. Each person of a panel is a judge of their own with one "
-    "answer on each pair (N = 1). A step is accepted only if everyone says yes to every question: at best 25 % of the "
+    "Leave it empty for a crowd: whoever opens the link. Each person of a panel has a say of their own: one "
+    "answer on each pair. A step is accepted only if everyone says yes to every question: at best 25 % of the "
     "steps for two answers, 12.5 % for three, 3.1 % for five, 0.4 % for eight, if nobody cares. The chains sample "
     "p0·exp(the sum of all scores). After the start nobody is replaced. Voters and the record see a number for each; "
     "the names are for you and the admins of this site."

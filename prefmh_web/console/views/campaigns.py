@@ -22,6 +22,7 @@ from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Campaign, State
 from prefmh_web.campaigns.monitoring.steps import problems_in
 from prefmh_web.console.board import board_for
+from prefmh_web.console.cards import cards_of
 from prefmh_web.console.estimates import asks_models
 from prefmh_web.console.forms.pages import CapFields, ExtensionFields, NameForm, PilotForm
 from prefmh_web.console.views.common import (
@@ -46,7 +47,8 @@ def campaigns(request: HttpRequest) -> HttpResponse:
     is_archived = "archived" in request.GET
     found = access.campaigns_for(request.user).filter(archived_at__isnull=not is_archived)
     page = Paginator(found, _A_PAGE).get_page(request.GET.get("page"))
-    context = {"page": page, "is_archived": is_archived, "may_create": is_researcher(request.user)}
+    context = {"page": page, "cards": cards_of(list(page.object_list)), "is_archived": is_archived}
+    context["may_create"] = is_researcher(request.user)
     return render(request, "console/campaigns.html", context)
 
 

@@ -7,6 +7,7 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
 
+import sampler
 from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Campaign
@@ -61,6 +62,21 @@ def found(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     except NotPossible as reason:
         context = {"reason": str(reason)}
     return render(request, "console/_found.html", context | {"campaign": campaign, "kind": campaign.object_kind})
+
+
+@get_page
+def verdict(request: SignedInRequest, campaign_id: int) -> HttpResponse:
+    """Show whether the chains look converged: a part of the overview that loads after itself."""
+    campaign = campaign_for(request, campaign_id)
+    if campaign.is_draft:
+        raise Http404("There are no samples yet.")
+    try:
+        context: dict[str, object] = {"verdict": answer_now(campaign).verdict}
+    except NotPossible as reason:
+        context = {"reason": str(reason)}
+    is_finished = campaign.status == Campaign.Status.FINISHED
+    context |= {"campaign": campaign, "is_finished": is_finished, "no_sign": sampler.NO_SIGN}
+    return render(request, "console/_convergence_verdict.html", context)
 
 
 @get_page

@@ -73,7 +73,7 @@ def test_what_has_a_fit_is_what_linear_programming_says_has_one():
 def test_a_long_cycle_can_speak_against_a_lean():
     around = [(1, 0, False, 0), (2, 1, False, 0), (0, 2, False, 0)]
     # All three won in the second place; and once more, all in the first.
-    assert lean_refusal(Choices.of(around)).startswith("the votes fit a lean to the second object without bound")
+    assert lean_refusal(Choices.of(around)).startswith("the votes fit a bias to the second object without bound")
     assert lean_refusal(Choices.of(around + [(a, b, True, 0) for a, b, _, _ in around])) is None
 
 
@@ -101,9 +101,9 @@ def test_both_ways_to_solve_a_step_give_the_same_resamples(monkeypatch):
 
 def test_two_items_without_a_fit_are_refused_and_not_smoothed():
     all_first = [("a", "b", True, 0), ("b", "a", True, 1)] * 20
-    with pytest.raises(NoFit, match="a lean to the first object without bound"):
+    with pytest.raises(NoFit, match="a bias to the first object without bound"):
         bradley_terry_scores(Choices.of(all_first))
-    with pytest.raises(NoFit, match="a lean to the first object without bound"):
+    with pytest.raises(NoFit, match="a bias to the first object without bound"):
         source_lean([Choices.of(all_first)], np.random.default_rng(0))
     one_order = [("a", "b", won, place) for place, won in enumerate([True, False] * 20)]
     with pytest.raises(NoFit, match="cannot be told apart"):

@@ -74,7 +74,7 @@ def test_a_config_says_which_law_it_samples_and_comes_back_from_its_json(config,
         ({"rule": {"kind": "score", "form": "product"}}, "rule.form: Input should be 'mars', 'power' or 'exponential'"),
         ({"rule": {"kind": "quest"}}, "rule.scorer: Field required"),
         ({"rule": {"kind": "quest", "scorer": "comet", "beta": 0}}, "rule.beta: Input should be greater than 0"),
-        ({"target": "p0(x)"}, "target: judges and rule sample another law"),
+        ({"target": "p0(x)"}, "target: judges and rule sample another distribution"),
     ],
 )
 def test_what_such_a_config_cannot_be_is_said(changes, problem):
