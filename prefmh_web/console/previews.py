@@ -208,7 +208,6 @@ def presets_as_json() -> str:
             "question": each.question,
             "system": each.template.system,
             "user": each.template.user,
-            "completion": each.template.completion,
         }
         for name, each in model_judges.PRESETS.items()
     }

@@ -7,8 +7,7 @@
     servers.py      how a model server is asked and read: a row of facts for each kind
     replies.py      what servers answer, which model they say it is from, and how long one asks to wait
     client.py       one request: sent, bounded in time and size, read, and turned into a result or an error
-    limits.py       circuit, places, limits a minute and counts of an endpoint, in memory
-    accounting.py   requests, errors, tokens, time and cost, by the hour
+    limits.py       circuit, places, limits a minute and counts of an endpoint, in memory; what calls came to
     calls.py        requests side by side through all of the above; the one way to call an endpoint
     judge_calls.py  votes and ratings
     writer.py       texts, token by token

@@ -11,23 +11,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import AbstractContextManager
-from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Generic, TypeVar
 
 from prefmh_web.endpoints import limits, loop
 from prefmh_web.endpoints.client import Client, Reply
-from prefmh_web.endpoints.errors import AddressRefused, Busy, EndpointError, NeedsAttention, TryLater
+from prefmh_web.endpoints.errors import AddressRefused, EndpointError, MinuteFull, NeedsAttention, TryLater
 from prefmh_web.endpoints.limits import Gate
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Question
 
 Result = TypeVar("Result")
 Job = Callable[[Client], Awaitable[Result]]
-
-_is_ahead: ContextVar[bool | None] = ContextVar("is_ahead", default=None)
 
 
 @dataclass(frozen=True)
@@ -51,14 +46,6 @@ class Called(Generic[Result]):
         """All errors that jobs ended with, those that need attention first."""
         errors = [outcome for outcome in self.outcomes if isinstance(outcome, EndpointError)]
         return tuple(sorted(errors, key=lambda error: not isinstance(error, NeedsAttention)))
-
-
-def ahead_of_time() -> AbstractContextManager[bool]:
-    """Say that nobody waits for what is called in this block: it leaves room at endpoints for what somebody waits for.
-
-    The calls are made by kernels and models, which cannot know that.
-    """
-    return loop.held(_is_ahead, True)
 
 
 def called(asking: Coroutine[Any, Any, Result]) -> Result:
@@ -94,11 +81,10 @@ async def call(endpoint: Endpoint, jobs: Sequence[Job[Result]]) -> Called[Result
         as_usual = gate.circuit.admit(f"the endpoint {endpoint.name}")
     except TryLater as error:
         return Called((error,) * len(jobs))
-    is_ahead = bool(_is_ahead.get())
-    permit = partial(gate.permit, is_ahead=is_ahead) if endpoint.is_limited_a_minute else None
+    permit = gate.permit if endpoint.is_limited_a_minute else None
     try:
         client = Client(endpoint, permit)
-        outcomes = await _side_by_side(client, gate, jobs, is_ahead=is_ahead, one_by_one=not as_usual)
+        outcomes = await _side_by_side(client, gate, jobs, one_by_one=not as_usual)
     except AddressRefused as error:
         gate.passed((), 0, error, was_usual=as_usual)
         return Called((error,) * len(jobs))
@@ -114,13 +100,13 @@ async def call(endpoint: Endpoint, jobs: Sequence[Job[Result]]) -> Called[Result
 
 
 async def _side_by_side(
-    client: Client, gate: Gate, jobs: Sequence[Job[Result]], *, is_ahead: bool, one_by_one: bool
+    client: Client, gate: Gate, jobs: Sequence[Job[Result]], *, one_by_one: bool
 ) -> tuple[Result | EndpointError, ...]:
     stopped: list[TryLater] = []
 
     async def run(job: Job[Result]) -> Result | EndpointError:
         try:
-            async with gate.place(is_ahead=is_ahead):
+            async with gate.place():
                 return stopped[0] if stopped else await job(client)
         except TryLater as error:
             stopped.append(error)
@@ -136,6 +122,6 @@ async def _side_by_side(
 def _what_failed(errors: Sequence[EndpointError], *, has_asked: bool) -> EndpointError | None:
     """Return what is held against the server: one failure for all that were asked side by side, of one cause."""
     # That it was asked for no more is not its fault.
-    held = [error for error in errors if not (has_asked and isinstance(error, Busy))]
+    held = [error for error in errors if not (has_asked and isinstance(error, MinuteFull))]
     passing = [error for error in held if isinstance(error, TryLater)]
     return next(iter(passing or held), None)

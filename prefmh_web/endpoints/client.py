@@ -28,7 +28,7 @@ from prefmh_web.endpoints.errors import BadReply, EndpointError, Refused, Stoppe
 from prefmh_web.endpoints.loop import held
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.replies import Identity
-from prefmh_web.endpoints.servers import Body, Dialect, Question
+from prefmh_web.endpoints.servers import Body, Dialect, Question, Server
 
 # Room for a label with its quotation marks and full stop; prose need not be read to its end.
 LABEL_TOKENS = 8
@@ -38,20 +38,6 @@ _LONGEST_LINE, _PIECE = 16 * 2**10, 64 * 2**10
 _LONGEST_EXCERPT = 200
 # Enough for an excerpt, however much of it is white space.
 _LOOKED_AT = 20_000
-# OpenSSL's numbers of what is wrong with a certificate (X509_verify_cert_error_string).
-_UNKNOWN_AUTHORITY = (
-    "its certificate comes from an authority that is not known here; give the server one of a known authority"
-)
-_OF_CERTIFICATES = {
-    9: "its certificate is not valid yet; look at the clocks of both machines",
-    10: "its certificate has expired; renew it on the server",
-    18: "its certificate is signed by itself, so anybody could have made it; give the server one of a known authority",
-    19: _UNKNOWN_AUTHORITY,
-    20: _UNKNOWN_AUTHORITY,
-    21: "its certificate comes without those that vouch for it; let the server send the whole chain",
-    23: "its certificate was revoked; renew it on the server",
-}
-_OF_ANOTHER_NAME = (62, 64)
 # OpenSSL's words for an answer that is no TLS.
 _PLAIN = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNKNOWN_PROTOCOL", "RECORD_LAYER_FAILURE")
 # What begins whatever a TLS server sends, an alert or a part of the handshake, as aiohttp writes it.
@@ -66,15 +52,12 @@ Permit = Callable[[int], Awaitable[Callable[[int], None]]]
 
 @dataclass(frozen=True)
 class Call:
-    """What one request came to: the kind of error or None, its time, its tokens, and whether it was for a label: those
-    take as long as the server has other work, and others as long as their texts are.
-    """
+    """What one request came to: the kind of error or None, its time, and its tokens."""
 
     error: type[EndpointError] | None
     seconds: float
     tokens_in: int = 0
     tokens_out: int = 0
-    is_for_label: bool = False
 
 
 @dataclass(frozen=True)
@@ -129,10 +112,14 @@ class Client:
         # Replies that were neither label nor rating.
         self.unparsable = 0
         self._watch = _watch.get()
-        self.server = Dialect(endpoint.dialect).server
         self._api = checked_base_url(endpoint.base_url)
         # llama.cpp's own paths, and vLLM's tokeniser, lie beside /v1 and not below it.
         self._root = self._api.removesuffix("/v1")
+
+    @property
+    def server(self) -> Server:
+        """How its server is asked, as that is known now."""
+        return Dialect(self.endpoint.dialect).server
 
     async def ask(self, question: Question) -> Reply:
         """Return the reply to a question; confined to its choices where the server can, which is checked all the same.
@@ -140,7 +127,7 @@ class Client:
         Raises:
             EndpointError: there is none, or not the log-probabilities that were asked for.
         """
-        server, began = self.server.taking(question.messages), time.monotonic()
+        server, began = self.server, time.monotonic()
         if question.log_probabilities and not server.has_log_probabilities:
             raise Unable("this kind of server returns no log-probabilities")
 
@@ -155,15 +142,8 @@ class Client:
                 *replies.tokens_used(chat),
             )
 
-        path, is_for_label = server.path(question.model), question.max_tokens <= LABEL_TOKENS
-        return await self.send(
-            path,
-            server.body(question),
-            read,
-            is_beside=server.is_beside,
-            is_for_label=is_for_label,
-            tokens=server.estimate(question),
-        )
+        path, tokens = server.path(question.model), server.estimate(question)
+        return await self.send(path, server.body(question), read, is_beside=server.is_beside, tokens=tokens)
 
     async def complete(
         self, prompt: Sequence[int], *, temperature: float, seed: int, limit: int
@@ -202,7 +182,6 @@ class Client:
         read: Callable[[Body], Answer],
         *,
         is_beside: bool = False,
-        is_for_label: bool = False,
         tokens: int = 0,
     ) -> Answer:
         """Post JSON to a path below the base URL, or beside its /v1; return what `read` makes of the JSON it answers.
@@ -229,7 +208,7 @@ class Client:
             error.args = (error.reason,)
             failure = error
         kind = None if failure is None else type(failure)
-        self.calls.append(Call(kind, time.monotonic() - began, *used, is_for_label=is_for_label))
+        self.calls.append(Call(kind, time.monotonic() - began, *used))
         if self._watch is not None:
             self._watch.requests += 1
         if failure is not None:
@@ -269,11 +248,8 @@ def exact_request(endpoint: Endpoint, question: Question) -> tuple[str, str]:
     """Return a question as it would go over the wire, for people to look at: its path, and its body as text.
 
     Nothing is sent, and no key is read.
-
-    Raises:
-        Unable: a server of this kind cannot be asked so.
     """
-    server = Dialect(endpoint.dialect).server.taking(question.messages)
+    server = Dialect(endpoint.dialect).server
     return server.path(endpoint.model), _written(server.body(question))
 
 
@@ -364,7 +340,7 @@ def _in_words(error: Exception, url: str, *, has_begun: bool) -> EndpointError:
         cause = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error
         why = (getattr(cause, "strerror", None) or str(cause) or "no connection").lower()
         if isinstance(cause, ssl.SSLError):
-            why = _of_tls(cause, URL(url).host or "")
+            why = _of_tls(cause)
         return Unreachable(f"the server cannot be reached: {why}")
     if isinstance(error, aiohttp.ClientResponseError):
         return _of_rules(error.message)
@@ -374,11 +350,9 @@ def _in_words(error: Exception, url: str, *, has_begun: bool) -> EndpointError:
     return Unreachable("the connection was cut")
 
 
-def _of_tls(cause: ssl.SSLError, host: str) -> str:
+def _of_tls(cause: ssl.SSLError) -> str:
     if isinstance(cause, ssl.SSLCertVerificationError):
-        if cause.verify_code in _OF_ANOTHER_NAME:
-            return f"its certificate is not for {host}; use the name that the certificate is for in the address"
-        return _OF_CERTIFICATES.get(cause.verify_code, f"its certificate does not pass: {cause.verify_message}")
+        return f"its certificate does not pass: {cause.verify_message}"
     if cause.reason in _PLAIN:
         return "it does not speak TLS on that port; begin the address with http://, or give the port of https://"
     return f"the TLS handshake failed: {(cause.reason or 'unknown').lower().replace('_', ' ')}"

@@ -1,7 +1,7 @@
 """What can go wrong with a call, sorted by what to do about it.
 
     TryLater            nothing is wrong with what was asked: ask the same again, in `retry_after` seconds
-        Unreachable, TimedOut, RateLimited, ServerError, BadReply, CircuitOpen, Busy, Stopped
+        Unreachable, TimedOut, RateLimited, ServerError, BadReply, CircuitOpen, MinuteFull, Stopped
     NeedsAttention      asking again changes nothing until somebody changes something: suspend, and show the reason
         Unparsable, Refused, Unable, NotTold, NoDistribution, KeyMissing, AddressRefused, replies.Changed
 
@@ -65,8 +65,8 @@ class CircuitOpen(TryLater):
     """Not asked: the endpoint failed lately, and rests."""
 
 
-class Busy(TryLater):
-    """Not asked: as many requests are under way as the endpoint may have at a time."""
+class MinuteFull(TryLater):
+    """Not asked: the endpoint has had what it may have in a minute, and `retry_after` is when there is room."""
 
 
 class Stopped(TryLater):

@@ -181,7 +181,7 @@ async def votes_by_sampling(
         rng: draws the seeds. Not one whose numbers an earlier call had: the same seed gives the same reply.
         admitted: whose replies count; anybody's if None.
     """
-    question = _question(endpoint, pair.temperature, judges.LABELS)
+    question = question_for(endpoint, pair.temperature, judges.LABELS)
 
     def job(place: int, first: bool) -> Job[ModelVote]:
         shown = replace(question, messages=pair.messages(first), compared=pair.compared(first))
@@ -266,14 +266,18 @@ async def votes_by_either(
     depend on an answer.
 
     Args:
+        endpoint: votes are sampled where *Test* has seen that it samples plainly.
         proposal_first, uniforms, known, admitted: as in `votes_by_log_probabilities`.
         rng: as in `votes_by_sampling`.
         sampled: presentations of this pair that votes have been sampled under before: p is not asked for again.
     """
-    drawn = await votes_by_log_probabilities(
-        endpoint, pair, proposal_first, uniforms, known, admitted=admitted, left_out=sampled
-    )
-    untold = drawn.untold | frozenset(sampled)
+    left_out = sampled if endpoint.samples_plainly else ()
+    drawn = await votes_by_log_probabilities(endpoint, pair, proposal_first, uniforms, known, admitted, left_out)
+    if isinstance(drawn.failure, UNTOLD) and not endpoint.samples_plainly:
+        why = endpoint.sampling_words or "whether it truncates is not tested"
+        told = f"{drawn.failure.reason}; and a vote cannot be sampled instead: {why}"
+        return replace(drawn, failure=NotTold(told))
+    untold = drawn.untold | frozenset(left_out)
     rest = [place for place, first in enumerate(proposal_first) if first in untold]
     if not rest or (drawn.failure is not None and not isinstance(drawn.failure, UNTOLD)):
         return drawn
@@ -286,7 +290,7 @@ async def ratings(
     endpoint: Endpoint, rated: Rated, count: int, rng: np.random.Generator, admitted: Admitted | None = None
 ) -> Ratings:
     """Ask for `count` ratings of one object; each an independent sample. `rng` as in `votes_by_sampling`."""
-    question = replace(_question(endpoint, rated.temperature, rated.scale.answers), messages=rated.messages())
+    question = replace(question_for(endpoint, rated.temperature, rated.scale.answers), messages=rated.messages())
     parse = partial(judges.parse_rating, scale=rated.scale)
     answer = partial(_answer, question=question, parse=parse, admitted=admitted)
     jobs = [partial(answer, seeds=_seeds(rng)) for _ in range(count)]
@@ -303,7 +307,7 @@ async def detection(endpoint: Endpoint, question: str, exhibit: judges.Exhibit, 
         rng: draws the seeds, which a greedy reply should not depend on.
     """
     messages = judges.detection_prompt(question).messages(exhibit)
-    asked = replace(_question(endpoint, 0.0, judges.YES_OR_NO), messages=messages)
+    asked = replace(question_for(endpoint, 0.0, judges.YES_OR_NO), messages=messages)
     job = partial(_answer, question=asked, seeds=_seeds(rng), parse=lambda reply: int(judges.parse_yes_or_no(reply)))
     return _rated(await _called(endpoint, [job], (exhibit,), sampled=None))
 
@@ -313,14 +317,10 @@ def _rated(called: Called[tuple[int, int, Reply]]) -> Ratings:
     return Ratings(given, asks, called.failure, tuple(reply.identity for reply in replies))
 
 
-def _question(endpoint: Endpoint, temperature: float, choices: Sequence[str]) -> Question:
-    return Question(
-        endpoint.model,
-        max_tokens=LABEL_TOKENS,
-        temperature=temperature,
-        choices=choices if confines(endpoint) else (),
-        thinking=endpoint.thinking_tokens,
-    )
+def question_for(endpoint: Endpoint, temperature: float, choices: Sequence[str]) -> Question:
+    """Return what is asked for one of some answers, confined to them where the server can do that."""
+    confined = choices if confines(endpoint) else ()
+    return Question(endpoint.model, (), LABEL_TOKENS, temperature, choices=confined, thinking=endpoint.thinking_tokens)
 
 
 async def _answer(

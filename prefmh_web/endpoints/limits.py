@@ -2,6 +2,7 @@
 
     gate_of    the gate of an endpoint: of its model on its server as they are named now
     flush      writes what gates have counted, and how their circuits stand, into the database
+    tallied    the calls of a block of code together: what a campaign's turn or its proposals took
 
 All of a gate happens on the loop on which servers are asked (`loop.py`); `flush` takes what has gathered from any
 thread that has the database. Processes that share a server share it as connections share a line. It does not matter for
@@ -15,7 +16,7 @@ import math
 import os
 import time
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -23,16 +24,16 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from django.db import transaction
+from django.db.models import F
 from django.utils import timezone
 
-from prefmh_web.endpoints import accounting
 from prefmh_web.endpoints.client import Call
 from prefmh_web.endpoints.errors import (
     AddressRefused,
-    Busy,
     CircuitOpen,
     EndpointError,
     KeyMissing,
+    MinuteFull,
     RateLimited,
     ServerError,
     Stopped,
@@ -41,19 +42,16 @@ from prefmh_web.endpoints.errors import (
     Unreachable,
 )
 from prefmh_web.endpoints.loop import held
-from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.models import Endpoint, Usage
 
 # Failures in a row after which the circuit opens.
 FAILURES_TO_OPEN = 3
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 5.0, 300.0
 # A server that asks for no wait at all, and refuses all the same, is not asked in a tight loop.
 SHORTEST_PAUSE_S = 0.5
-# Of so many places, one is left to those who wait; of a minute, so much is for what nobody waits for.
-_SPARED_OF = 4
-_AHEAD = 0.75
 # How long a request waits for a full minute to pass; beside others that may take longer.
 _PATIENCE_S = 180.0
-# How soon the newest time, or the newest size of a request, outweighs those before.
+# How soon the newest size of a request outweighs those before.
 _WEIGHT = 0.1
 # A second counts until so long after it began: 60 s, one for what was sent at its end, and one for what goes out up to
 # a second after it was counted. So no 60 s have more than the limit, and 60 of 62 parts of it are reached.
@@ -61,36 +59,64 @@ COUNTS_FOR_S = 62
 FIRST = 16
 _OVERLOADED = (RateLimited, ServerError, TimedOut, Unreachable)
 _AFTER_TROUBLE = 0.7
-# Replies may take so many times as long as the fastest lately before that counts as trouble.
-_SLOW = 3.0
-# Of short times, noise is a large part.
-_SLOW_BY_S = 0.25
+# A reply that takes so much of the time it may take has mostly waited at the server.
+_SLOW = 0.5
 # Between a place and its request.
 _A_MOMENT_S = 0.5
-# What counts as about as fast, and how long the fastest time is believed when none is.
-_AS_FAST = 1.1
-_FASTEST_FOR_S = 120.0
-
-
-_alike: ContextVar[Hashable | None] = ContextVar("alike", default=None)
-
-
-def alike(key: Hashable) -> AbstractContextManager[Hashable]:
-    """Say that what is asked in this block, and in others of the same key, takes about as long: one judge's votes.
-
-    Only such times are compared with each other. A test of the server is shorter, and another judge's prompt longer.
-    """
-    return held(_alike, key)
+_tally: ContextVar[Tally | None] = ContextVar("tally", default=None)
 
 
 @dataclass
-class _Times:
-    """How long requests that are alike take: on average lately, and the fastest, which was seen then."""
+class Tally:
+    """What some requests came to.
 
-    mean: float | None = None
-    fastest: float = math.inf
-    seen_at: float = -math.inf
-    learns_from: float = -math.inf
+    `seconds` are those of the answered requests; `tokens_in`, `tokens_out` and `cost` are those of all replies, also of
+    such that could not be read. `unpriced` is how many had tokens and no known price, `unreadable` how many were no
+    label and no rating. `most_tokens_in` and `most_tokens_out` are the largest numbers of one request.
+    """
+
+    requests: int = 0
+    failed: int = 0
+    unreadable: int = 0
+    unpriced: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    seconds: float = 0.0
+    cost: float = 0.0
+    most_tokens_in: int = 0
+    most_tokens_out: int = 0
+
+    def merge(self, other: Tally) -> None:
+        """Count what another tally has counted."""
+        for name, count in vars(other).items():
+            kept = getattr(self, name)
+            setattr(self, name, max(kept, count) if name.startswith("most_") else kept + count)
+
+
+def tallied() -> AbstractContextManager[Tally]:
+    """Yield a tally of all calls that are made in this block, whoever makes them: kernels call models, too."""
+    return held(_tally, Tally())
+
+
+def _counted(endpoint: Endpoint, calls: Sequence[Call], unreadable: int) -> Tally:
+    """Return the tally of some calls, and add it to the one that is being kept, if one is."""
+    answered = [call for call in calls if call.error is None]
+    read, wrote = [call.tokens_in for call in calls], [call.tokens_out for call in calls]
+    found = Tally(
+        requests=len(calls),
+        failed=len(calls) - len(answered),
+        unreadable=unreadable,
+        unpriced=0 if endpoint.is_priced else sum(call.tokens_in + call.tokens_out > 0 for call in calls),
+        tokens_in=sum(read),
+        tokens_out=sum(wrote),
+        seconds=sum(call.seconds for call in answered),
+        cost=(sum(read) * (endpoint.input_price or 0.0) + sum(wrote) * (endpoint.output_price or 0.0)) / 1e6,
+        most_tokens_in=max(read, default=0),
+        most_tokens_out=max(wrote, default=0),
+    )
+    if (kept := _tally.get()) is not None:
+        kept.merge(found)
+    return found
 
 
 class Limit:
@@ -98,8 +124,8 @@ class Limit:
 
     It begins with a few and doubles while all goes well, up to half of what first brought trouble; from there it adds
     one a round, as congestion control does (Chiu and Jain, 1989). Trouble is a reply that says "too many requests" or
-    that the server is overloaded, or that replies of one label take several times as long as the fastest ones have:
-    then requests only wait at the server. Only what is `alike` is compared: texts take as long as they are.
+    that the server is overloaded, or one that comes after half of the time it may take: then requests only wait at the
+    server.
 
     Args:
         clock: tells the seconds.
@@ -112,9 +138,7 @@ class Limit:
         self._trouble_at, self._has_answered = math.inf, True
         # Requests of this process that have a place.
         self.under_way = 0
-        self._filled_at = -math.inf
-        self._times: defaultdict[Hashable, _Times] = defaultdict(_Times)
-        self._calm_since = self._rises_from = -math.inf
+        self._filled_at = self._calm_since = -math.inf
 
     def now(self, most: int) -> int:
         """Return how many requests may be under way, up to `most`."""
@@ -126,48 +150,29 @@ class Limit:
         if 2 * self.under_way >= self._limit:
             self._filled_at = self._clock()
 
-    def note(self, calls: Iterable[Call], most: int) -> None:
+    def note(self, calls: Iterable[Call], most: int, timeout_s: float) -> None:
         """Take in what some requests came to.
 
         Args:
             most: the endpoint's own number, beyond which there is nothing to find.
+            timeout_s: how long a request may take.
         """
-        now, key = self._clock(), _alike.get()
+        now = self._clock()
         for call in calls:
-            if call.error is None:
-                self._has_answered = True
-                if call.is_for_label and key is not None:
-                    self._note_time(self._times[key], call.seconds, now)
-                self._rise(most, now - call.seconds)
-            elif issubclass(call.error, _OVERLOADED):
+            is_answered = call.error is None
+            self._has_answered |= is_answered
+            is_slow = is_answered and call.seconds > _SLOW * timeout_s
+            if is_slow or (call.error is not None and issubclass(call.error, _OVERLOADED)):
                 self._fall(now, call.seconds)
-
-    def _note_time(self, times: _Times, seconds: float, now: float) -> None:
-        if now - seconds < times.learns_from:
-            return
-        times.mean = seconds if times.mean is None else times.mean + _WEIGHT * (seconds - times.mean)
-        if seconds <= _AS_FAST * times.fastest:
-            times.fastest, times.seen_at = min(seconds, times.fastest), now
-        elif now - times.seen_at > _FASTEST_FOR_S:
-            self._learn_anew(times, now)
-        elif times.mean > max(_SLOW * times.fastest, times.fastest + _SLOW_BY_S):
-            self._fall(now, max(seconds, times.mean))
-
-    def _learn_anew(self, times: _Times, now: float) -> None:
-        """Ask for so little that nothing waits at the server, and see how fast it is now."""
-        mean = times.mean or 0.0
-        self._limit = max(1.0, self._limit * _AS_FAST**-2 * min(times.fastest / mean if mean else 1.0, 1.0))
-        times.learns_from = self._calm_since = self._rises_from = now + mean
-        times.fastest, times.seen_at, times.mean = math.inf, now, None
-        self._trouble_at = math.inf
+            elif is_answered:
+                self._rise(most, now - call.seconds)
 
     def _rise(self, most: int, sent_at: float) -> None:
         # Where the limit was not nearly reached, an answer proves nothing.
-        if sent_at >= self._rises_from and self._filled_at >= sent_at - _A_MOMENT_S:
+        if self._filled_at >= sent_at - _A_MOMENT_S:
             # One more for each answer doubles it each round.
-            self._limit = min(
-                self._limit + (1.0 if 2 * self._limit < self._trouble_at else 1.0 / self._limit), float(most)
-            )
+            more = 1.0 if 2 * self._limit < self._trouble_at else 1.0 / self._limit
+            self._limit = min(self._limit + more, float(most))
 
     def _fall(self, now: float, seconds: float) -> None:
         # Once a round: what is under way was sent before.
@@ -176,10 +181,6 @@ class Limit:
                 self._trouble_at, self._has_answered = self._limit, False
             self._limit = max(1.0, self._limit * _AFTER_TROUBLE)
             self._calm_since = now + seconds
-
-
-class MinuteFull(Busy):
-    """Not asked: the endpoint has had what it may have in a minute, and `retry_after` is when there is room."""
 
 
 class Rates(NamedTuple):
@@ -283,9 +284,9 @@ class Circuit:
 
     def failed(self, error: EndpointError, *, is_trial: bool) -> None:
         """A request failed: keep the reason, and open the circuit if it is one failure too many."""
-        if not isinstance(error, Stopped | Busy):
+        if not isinstance(error, Stopped | MinuteFull):
             self.reason, self.has_changed, self.failed_at = error.reason[:300], True, timezone.now()
-        if isinstance(error, Stopped | Busy | KeyMissing | AddressRefused):
+        if isinstance(error, Stopped | MinuteFull | KeyMissing | AddressRefused):
             # We ended it, or sent nothing; that says nothing of the server.
             if is_trial:
                 self.release()
@@ -336,23 +337,16 @@ class Gate:
         self.circuit.reason = endpoint.last_error
         # Of a request, lately.
         self._tokens = 0.0
-        self._unwritten = accounting.Tally()
+        self._unwritten = Tally()
 
-    def room(self, *, is_ahead: bool = False) -> int:
+    def room(self) -> int:
         """Return for how many more requests there is a place."""
-        most = self.limit.now(self.endpoint.concurrency)
-        return most - self.limit.under_way - (most // _SPARED_OF if is_ahead else 0)
+        return self.limit.now(self.endpoint.concurrency) - self.limit.under_way
 
     @asynccontextmanager
-    async def place(self, *, is_ahead: bool) -> AsyncIterator[None]:
-        """Hold a place for one request at a time, which is waited for in a line.
-
-        Raises:
-            Busy: there is none now, and nobody waits for what it is wanted for.
-        """
-        if is_ahead and self.room(is_ahead=True) <= 0:
-            raise Busy(f"{self.endpoint.name} has as many requests under way as it may have", retry_after=1.0)
-        if is_ahead or (not self._line and self.room() > 0):
+    async def place(self) -> AsyncIterator[None]:
+        """Hold a place for one request at a time, which is waited for in a line."""
+        if not self._line and self.room() > 0:
             self.limit.begin()
         else:
             await self._in_line()
@@ -380,9 +374,9 @@ class Gate:
                 self.limit.begin()
                 turn.set_result(None)
 
-    def _rates(self, share: float = 1.0) -> Rates:
+    def _rates(self) -> Rates:
         limits = self.endpoint.requests_a_minute, self.endpoint.tokens_a_minute
-        return Rates(*(math.inf if limit is None else max(1.0, share * limit) for limit in limits))
+        return Rates(*(math.inf if limit is None else limit for limit in limits))
 
     def has_minute(self, requests: int, *, unsent: int) -> bool:
         """Return whether so many more requests, as large as those before, may be sent in this minute.
@@ -397,7 +391,7 @@ class Gate:
         needed = count * min(math.ceil(self._tokens), rates.tokens)
         return count <= rates.requests and needed <= rates.tokens and not self._minute.wait(rates, count, needed)
 
-    async def permit(self, tokens: int, *, is_ahead: bool) -> Callable[[int], None]:
+    async def permit(self, tokens: int) -> Callable[[int], None]:
         """Return once a request of about so many tokens may be sent in this minute.
 
         Returns:
@@ -406,11 +400,11 @@ class Gate:
         Raises:
             MinuteFull: it may not be sent soon.
         """
-        rates = self._rates(_AHEAD if is_ahead else 1.0)
+        rates = self._rates()
         # One that could never be sent is sent into an empty minute.
         counted = min(tokens, rates.tokens)
         self._tokens += _WEIGHT * (tokens - self._tokens) if self._tokens else tokens
-        deadline = time.monotonic() + (0.0 if is_ahead else _PATIENCE_S)
+        deadline = time.monotonic() + _PATIENCE_S
         while wait := self._minute.wait(rates, 1, counted):
             if time.monotonic() + wait > deadline:
                 raise self._full(wait)
@@ -433,8 +427,8 @@ class Gate:
 
     def passed(self, calls: Sequence[Call], unparsable: int, error: EndpointError | None, *, was_usual: bool) -> None:
         """Take in what a call came to."""
-        self._unwritten.merge(accounting.tally(self.endpoint, calls, unparsable))
-        self.limit.note(calls, self.endpoint.concurrency)
+        self._unwritten.merge(_counted(self.endpoint, calls, unparsable))
+        self.limit.note(calls, self.endpoint.concurrency, self.endpoint.timeout_s)
         if error is None:
             self.circuit.answered(is_trial=not was_usual)
         else:
@@ -446,18 +440,24 @@ class Gate:
         circuit = self.circuit
         if not self._unwritten.requests and not circuit.has_changed:
             return
-        counted, self._unwritten = self._unwritten, accounting.Tally()
+        counted, self._unwritten = self._unwritten, Tally()
         has_changed, circuit.has_changed = circuit.has_changed, False
         try:
             # Both or none: it is tried again.
             with transaction.atomic():
-                accounting.write(self.endpoint, counted)
+                self._write_usage(counted)
                 if has_changed:
                     self._write_circuit()
         except BaseException:
             self._unwritten.merge(counted)
             circuit.has_changed |= has_changed
             raise
+
+    def _write_usage(self, counted: Tally) -> None:
+        if counted.requests:
+            Usage.objects.get_or_create(endpoint=self.endpoint)
+            added = {name: F(name) + getattr(counted, name) for name in Usage.COUNTS}
+            Usage.objects.filter(endpoint=self.endpoint).update(**added)
 
     def _write_circuit(self) -> None:
         circuit, failed_at = self.circuit, self.circuit.failed_at

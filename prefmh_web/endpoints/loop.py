@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import ContextVar, copy_context
+from contextvars import ContextVar
 from functools import cache
 from typing import Any, TypeVar
 
@@ -40,15 +40,8 @@ def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
 
 def start(coroutine: Coroutine[Any, Any, Result]) -> Future[Result]:
     """Begin to run a coroutine with the caller's context variables."""
-    future: Future[Result] = Future()
-    loop, context = _loop(), copy_context()
-
-    def begin() -> None:
-        task = loop.create_task(coroutine, context=context)
-        task.add_done_callback(lambda done: _pass_on(done, future))
-
-    loop.call_soon_threadsafe(begin)
-    return future
+    # What is handed over to a loop runs with the context of whoever hands it over.
+    return asyncio.run_coroutine_threadsafe(coroutine, _loop())
 
 
 def soon(work: Callable[[], object]) -> None:
@@ -64,17 +57,6 @@ def held(variable: ContextVar[Value | None], value: Value) -> Iterator[Value]:
         yield value
     finally:
         variable.reset(before)
-
-
-def _pass_on(task: asyncio.Task[Result], future: Future[Result]) -> None:
-    if task.cancelled():
-        future.cancel()
-        # Waiters are told only when somebody runs it.
-        future.set_running_or_notify_cancel()
-    elif (error := task.exception()) is not None:
-        future.set_exception(error)
-    else:
-        future.set_result(task.result())
 
 
 @cache

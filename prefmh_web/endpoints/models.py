@@ -1,7 +1,7 @@
 """Endpoints, how they are doing, and what they have cost.
 
-What is written by whom: an endpoint's own fields by its owner's form, `probe.py`; its circuit by
-`limits.py`, usage by `accounting.py`, its tests by `probe.py`. No key, no prompt and no reply is stored.
+What is written by whom: an endpoint's own fields by its owner's form and `probe.py`; its circuit and its usage by
+`limits.py`, its tests by `probe.py`. No key, no prompt and no reply is stored.
 """
 
 from django.conf import settings

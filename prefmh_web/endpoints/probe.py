@@ -48,15 +48,15 @@ from PIL import Image
 from yarl import URL
 
 from prefmh_web.endpoints import loop, truth
-from prefmh_web.endpoints.calls import Called, asked, call, called
+from prefmh_web.endpoints.calls import asked, call, called
 from prefmh_web.endpoints.client import Client, Watch, watched
 from prefmh_web.endpoints.errors import (
     AddressRefused,
     BadReply,
-    Busy,
     CircuitOpen,
     EndpointError,
     KeyMissing,
+    MinuteFull,
     Refused,
     Stopped,
     TimedOut,
@@ -130,17 +130,12 @@ def probe(endpoint: Endpoint) -> tuple[list[Seen], EndpointError | None]:
     A resting circuit is no obstacle: who presses the button has often just mended the server.
     """
     gate_of(endpoint).circuit.release()
-    told = _told(endpoint)
-    if (failure := told.failure) is None:
-        endpoint.dialect = told.results[0]
-        seen, failure = _try_all(endpoint)
-        if _thinks(endpoint, failure):
-            endpoint.dialect = _THINKING[Dialect(endpoint.dialect)]
-            seen, failure = _try_all(endpoint)
-    if not isinstance(failure, Busy | CircuitOpen | Stopped):
+    found = called(call(endpoint, [_tried]))
+    seen, failure = (found.results[0] if found.results else []), found.failure
+    if not isinstance(failure, MinuteFull | CircuitOpen | Stopped):
         # An end before the end says that it is not known; a test that never began, or that we ended, says nothing.
-        _keep_abilities(endpoint, seen if failure is None else [])
-    return ([] if failure else seen), _explained(endpoint, failure)
+        _keep_abilities(endpoint, seen)
+    return seen, _explained(endpoint, failure)
 
 
 def _explained(endpoint: Endpoint, failure: EndpointError | None) -> EndpointError | None:
@@ -177,15 +172,17 @@ def _store(endpoint: Endpoint, kept: dict[str, Any]) -> None:
     as_it_was(endpoint).update(**kept)
 
 
-def _try_all(endpoint: Endpoint) -> tuple[list[Seen], EndpointError | None]:
-    """Run all checks, one after another."""
-    found = called(call(endpoint, [_checked]))
-    return (found.results[0] if found.results else []), found.failure
-
-
-async def _checked(client: Client) -> list[Seen]:
-    # Nothing else matters if this fails; its error is the report.
-    await client.ask(_question(client.endpoint))
+async def _tried(client: Client) -> list[Seen]:
+    """Find out the kind of server, and run all checks, one after another."""
+    endpoint = client.endpoint
+    endpoint.dialect = await _dialect_of(client)
+    try:
+        await client.ask(_question(endpoint))
+    except Refused as error:
+        if endpoint.dialect_is_declared or endpoint.dialect not in _THINKING or _THINKS_FIRST not in error.reason:
+            raise
+        endpoint.dialect = _THINKING[Dialect(endpoint.dialect)]
+        await client.ask(_question(endpoint))
     return [await _seen(client, name, check) for name, (check, _) in _CHECKS.items()]
 
 
@@ -203,23 +200,15 @@ def _question(endpoint: Endpoint, seed: int = SEEDS[0]) -> Question:
     return Question(endpoint.model, ASK, _LONGEST_ANSWER, 1.0, seed, thinking=endpoint.thinking_tokens)
 
 
-def _told(endpoint: Endpoint) -> Called[str]:
-    """Return which kind of server an endpoint is, as its owner or its host's name says, or as it answers."""
-    if endpoint.dialect_is_declared:
-        return Called((endpoint.dialect,))
-    if dialect := dialect_of_host(URL(endpoint.base_url).host or ""):
-        return Called((dialect.value,))
-    return called(call(endpoint, [_dialect_of]))
-
-
-def _thinks(endpoint: Endpoint, failure: EndpointError | None) -> bool:
-    """Say whether a server of OpenAI's kind names, in its refusal, the field that models have that think first."""
-    is_known = not endpoint.dialect_is_declared and endpoint.dialect in _THINKING
-    return is_known and isinstance(failure, Refused) and "max_completion_tokens" in failure.reason
-
-
 async def _dialect_of(client: Client) -> str:
-    """Tell servers apart by what only one of them has; what another answers there, it may answer in any way."""
+    """Return which kind of server it is, as its owner or its host's name says, or by what only one kind answers.
+
+    What another answers there, it may answer in any way.
+    """
+    if client.endpoint.dialect_is_declared:
+        return client.endpoint.dialect
+    if dialect := dialect_of_host(URL(client.endpoint.base_url).host or ""):
+        return dialect
     for path, field, dialect in _MARKS:
         try:
             if field in await client.get(path, is_beside=True):
@@ -302,7 +291,8 @@ _MARKS = (
     ("/version", "version", Dialect.VLLM),
     ("/api/version", "version", Dialect.OLLAMA),
 )
-# What a server of OpenAI's kind is taken for when its model thinks before it answers.
+# What a server of OpenAI's kind is taken for when its refusal names the field of models that think first.
+_THINKS_FIRST = "max_completion_tokens"
 _THINKING = {Dialect.OPENAI: Dialect.OPENAI_REASONING, Dialect.AZURE: Dialect.AZURE_REASONING}
 _CHECKS: dict[str, tuple[Callable[[Client], Awaitable[str]], str]] = {
     "independent replies": (_varies, "can_vary"),

@@ -252,33 +252,6 @@ def _is_entry(value: Any) -> bool:
     return isinstance(value, dict) and isinstance(value.get("token"), str)
 
 
-def completion_as_chat(reply: dict[str, Any]) -> dict[str, Any]:
-    """Return a reply of OpenAI's old completions in the form of a chat completion, whatever it holds."""
-    choices = reply.get("choices")
-    chats = [_as_chatted(choice) for choice in choices] if isinstance(choices, list) else choices
-    return reply | {"choices": chats}
-
-
-def _as_chatted(choice: Any) -> Any:
-    if not isinstance(choice, dict):
-        return choice
-    message = {"message": {"content": choice["text"]}} if "text" in choice else {}
-    return choice | message | {"logprobs": _as_positions(choice.get("logprobs"))}
-
-
-def _as_positions(logged: Any) -> Any:
-    """Return the log-probabilities of a completion as those of a chat: the first token's."""
-    if not isinstance(logged, dict) or logged.get("content") is not None:
-        return logged
-    tops, tokens, values = (logged.get(name) for name in ("top_logprobs", "tokens", "token_logprobs"))
-    if not isinstance(tops, list):
-        return None
-    firsts = [each[0] if isinstance(each, list) and each else None for each in (tops, tokens, values)]
-    listed = firsts[0].items() if isinstance(firsts[0], dict) else ()
-    entries = [{"token": token, "logprob": value} for token, value in listed]
-    return {"content": [{"token": firsts[1], "logprob": firsts[2], "top_logprobs": entries}] if tops else []}
-
-
 def llama_cpp_continuation(
     reply: dict[str, Any], prompt: Sequence[int], limit: int, temperature: float
 ) -> Continuation:

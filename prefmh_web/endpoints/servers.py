@@ -22,9 +22,9 @@ from urllib.parse import quote
 from django.db import models
 
 from prefmh_web.endpoints import replies
-from prefmh_web.endpoints.errors import NoDistribution, ServerError, Unable
+from prefmh_web.endpoints.errors import NoDistribution, ServerError
 from prefmh_web.endpoints.replies import Identity, identity_of
-from sampler.judges import NoDistributionError, distribution, raw_text
+from sampler.judges import NoDistributionError, distribution
 
 Body = dict[str, Any]
 # What a model that cannot be kept from thinking may think, on top of the tokens of its answer.
@@ -121,7 +121,6 @@ class Server:
         least_effort: the fields that keep the thoughts of these short.
         names_its_provider: whether a reply says who answered in its place, which is a part of the identity.
         why_plain: why its sampling is known to be changed by nothing but the temperature; empty where it is not known.
-        completes: whether it goes on from a text, without a chat template.
         writing: how it goes on from token ids; None where it takes or returns none.
         picture_tokens: of one picture of up to 1024 by 1024 pixels at most, by the documentation; 0 where it does not
             say.
@@ -149,7 +148,6 @@ class Server:
     least_effort: Mapping[str, Any] = field(default_factory=dict)
     names_its_provider: bool = False
     why_plain: str = ""
-    completes: bool = False
     writing: Writing | None = None
     picture_tokens: int = 0
 
@@ -157,22 +155,6 @@ class Server:
     def has_log_probabilities(self) -> bool:
         """Whether it has a field for those of the first tokens."""
         return self.most_log_probabilities > 0
-
-    def completing(self) -> "Server | None":
-        """Return how it is asked to go on from a text; None where a server of this kind takes chats only."""
-        return Completing(**vars(self) | {"chat_path": "/completions"}) if self.completes else None
-
-    def taking(self, messages: Sequence[Body]) -> "Server":
-        """Return how it is asked: for a chat, or for what follows a text (`raw_text`).
-
-        Raises:
-            Unable: it takes chats only.
-        """
-        if raw_text(messages) is None:
-            return self
-        if (found := self.completing()) is None:
-            raise Unable("a server of this kind takes chats only, and completes no text")
-        return found
 
     def path(self, model: str) -> str:
         """Return where a chat with a model goes."""
@@ -300,33 +282,6 @@ class Server:
         return question.max_tokens == 1
 
 
-class Completing(Server):
-    """A server of some kind, asked to go on from a text: the `/completions` of the OpenAI protocol.
-
-    Path and fields are those of OpenAI's old completions, as vLLM, llama.cpp and SGLang share them; only llama.cpp has
-    really been asked. An answer ends with its line. Log-probabilities come as a list of objects (`top_logprobs`), or in
-    llama.cpp as those of a chat (`content`).
-    """
-
-    def body(self, question: Question) -> Body:
-        """Return the body of a request for what follows a text."""
-        head = {"model": question.model, "prompt": raw_text(question.messages), "max_tokens": question.max_tokens}
-        return head | self.sampling(question.temperature, question.seed) | {"stop": ["\n"]} | self.extras(question)
-
-    def extras(self, question: Question) -> Body:
-        """Return the fields that confine the answer, or ask for log-probabilities: here by their number."""
-        fields = self.confined(question.choices) if self.confined and question.choices else {}
-        return fields | ({"logprobs": self.most_log_probabilities} if question.log_probabilities else {})
-
-    def is_confined(self, question: Question) -> bool:
-        """Say whether an answer is confined; what follows a text is never a thought."""
-        return self.confined is not None and bool(question.choices)
-
-    def as_chat(self, reply: Body) -> Body:
-        """Return a completion in the form of a chat completion."""
-        return replies.completion_as_chat(reply)
-
-
 # Fields of a body that differ from request to request.
 _VARIES = frozenset({"messages", "prompt", "seed", "question", "first", "second"})
 
@@ -388,7 +343,6 @@ _VLLM = Server(
     thinking=lambda most: {"chat_template_kwargs": {"enable_thinking": True}, "thinking_token_budget": most},
     why_plain="vLLM takes top_k, top_p, min_p and penalties from the request, where they are switched off; they "
     "override the model's generation_config.json",
-    completes=True,
     writing=Writing(
         "/completions",
         "max_tokens",
@@ -406,7 +360,6 @@ _SGLANG = Server(
     not_thinking=_NOT_THINKING,
     thinking=lambda most: {"chat_template_kwargs": {"enable_thinking": True, "thinking_budget": most}},
     why_plain="SGLang takes top_k, top_p, min_p and penalties from the request, where they are switched off",
-    completes=True,
 )
 
 _ONE_SAMPLER: Body = {"samplers": ["temperature"], "ignore_eos": False, "logit_bias": [], "stop": []}
@@ -421,7 +374,6 @@ _LLAMA_CPP = Server(
     not_thinking=_NOT_THINKING,
     thinking=lambda most: {"chat_template_kwargs": {"enable_thinking": True}, "thinking_budget_tokens": most},
     why_plain="llama.cpp runs only the samplers that the request names, which is the temperature alone",
-    completes=True,
     writing=Writing(
         "/completion",
         "n_predict",

@@ -24,7 +24,7 @@ from django.db.models import F
 import sampler
 from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.models import State
-from prefmh_web.endpoints import accounting, judge_calls
+from prefmh_web.endpoints import judge_calls, limits
 from prefmh_web.endpoints.calls import called
 from prefmh_web.endpoints.errors import EndpointError, TryLater
 from prefmh_web.endpoints.models import Endpoint
@@ -330,7 +330,7 @@ def _asked_once(mine: Any, wanted: Wanted) -> EndpointError | None:
     # Before the request: one whose reply is lost has been made all the same.
     with _rows:
         mine.update(asked=F("asked") + 1)
-    with accounting.tallied() as tally:
+    with limits.tallied() as tally:
         came = wanted.ask()
     answer = {} if isinstance(came, EndpointError) else {"value": came[0], "replies": came[1]}
     with _rows:

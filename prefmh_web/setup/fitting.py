@@ -10,8 +10,6 @@ from django.contrib.auth.models import User
 import sampler
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.config import CampaignConfig
-from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.endpoints.servers import Dialect
 from prefmh_web.objects import OBJECT_KINDS
 from prefmh_web.scorers import offered
 
@@ -68,14 +66,6 @@ def misfit_scorer(names: Iterable[str], objects: str) -> str:
     return next((name for name in missing if name in elsewhere), "")
 
 
-def chat_servers(owner: User) -> dict[str, str]:
-    """Return the owner's endpoints that cannot complete a prompt, as far as is known before Start tests them: the label
-    of each one's kind, by its name.
-    """
-    kinds = {each.name: Dialect(each.dialect) for each in Endpoint.objects.filter(owner=owner)}
-    return {name: kind.label for name, kind in kinds.items() if kind.server.completing() is None}
-
-
 def of_scorers(config: CampaignConfig) -> Iterator[Misfit]:
     """Yield each scorer of a setup that is for other objects."""
     field = "scorer" if isinstance(config.rule, sampler.QuestConfig) else "scorers"
@@ -95,22 +85,9 @@ def of_owner(config: CampaignConfig, owner: User) -> Iterator[Misfit]:
                 f"study.refused.{place}",
                 f"{owner} has no started campaign {each.number} of the name “{each.name}”; remove it here",
             )
-    chats = chat_servers(owner) if any(map(_completes, config.judges)) else {}
-    for place, judge in enumerate(config.judges):
-        source = judge.source
-        if _completes(judge) and isinstance(source, sampler.ModelSource) and source.endpoint in chats:
-            yield (
-                f"judges.{place}.source.prompt.completion",
-                f"must be false: “{source.endpoint}” is of the kind {chats[source.endpoint]}, which takes chats only",
-            )
 
 
 def campaign_named(number: int, name: str, owner: User) -> Campaign | None:
     """Return a started campaign of the owner's; None if they have none of this number and name."""
     found = Campaign.objects.filter(pk=number, owner=owner, name=name).exclude(status=Campaign.Status.DELETING).first()
     return None if found is None or found.is_draft else found
-
-
-def _completes(judge: sampler.JudgeConfig) -> bool:
-    source = judge.source
-    return isinstance(source, sampler.ModelSource) and source.prompt is not None and source.prompt.completion

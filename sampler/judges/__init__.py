@@ -22,7 +22,6 @@ And judges that are simulated: `bradley_terry`, and `simulate` for whole chains 
 from sampler.judges.attention import Shares, Trial, check_after, trials_after
 from sampler.judges.own_prompts import (
     PRESETS,
-    RAW_ROLE,
     AnyPrompt,
     OwnPrompt,
     Preset,
@@ -30,7 +29,6 @@ from sampler.judges.own_prompts import (
     named_in,
     presets_for,
     prompt_version,
-    raw_text,
     stored_prompt,
 )
 from sampler.judges.prompts import (
@@ -97,7 +95,6 @@ __all__ = [
     "LONGEST_TEMPLATE",
     "LOWEST_TEMPERATURE",
     "PRESETS",
-    "RAW_ROLE",
     "REPLIES",
     "YES_OR_NO",
     "Agreement",
@@ -149,7 +146,6 @@ __all__ = [
     "prompt_version",
     "rating_messages",
     "rating_prompt",
-    "raw_text",
     "shared_context",
     "stored_prompt",
     "template_of",

@@ -3,7 +3,6 @@
     OwnPrompt        the words with everything in them but the objects
     stored_prompt    a frozen prompt of either kind, read again
     prompt_version   a short name for exactly these words
-    raw_text         what a model that completes is sent, where messages hold that
 
 Objects are quoted as in the program's own prompts: no text can end its own quotation, or the turn that it stands in.
 
@@ -39,8 +38,6 @@ from typing import Any, Final
 from sampler.judges.prompts import Context, Exhibit, Messages, Prompt, fence_of, picture_part, quotation, shared_context
 from sampler.judges.templates import Place, PromptTemplate, pieces, words_version
 
-# The role of the one message that is no chat: a text to go on from.
-RAW_ROLE: Final = "raw"
 _NAMES: Final = {1: ("object",), 2: ("first", "second")}
 _CALLED: Final = {1: ("",), 2: ("A", "B")}
 
@@ -94,28 +91,19 @@ class OwnPrompt:
         return tuple(dict.fromkeys(named))
 
     def messages(self, *exhibits: Exhibit) -> Messages:
-        """Return the messages that show these objects; one of the role `RAW_ROLE` where the model completes.
+        """Return the messages that show these objects.
 
         Raises:
-            ValueError: there are more or fewer objects than the prompt shows, a place has no value, or a model that
-                completes would have to see a picture.
+            ValueError: there are more or fewer objects than the prompt shows, or a place has no value.
         """
         if len(exhibits) != self.objects:
             raise ValueError(f"this prompt shows {self.objects} objects, not {len(exhibits)}")
-        if self.template.completion:
-            return [{"role": RAW_ROLE, "content": self._completed(exhibits)}]
         content: Any = _joined(self._parts(exhibits))
         if all(part["type"] == "text" for part in content):
             # Chat templates of text models often take a plain string only.
             content = "".join(part["text"] for part in content)
         system = "".join(map(self._said, pieces(self.template.system)))
         return [*([{"role": "system", "content": system}] if system else []), {"role": "user", "content": content}]
-
-    def _completed(self, exhibits: Sequence[Exhibit]) -> str:
-        if not all(exhibit.text for exhibit in exhibits):
-            raise ValueError("a model that completes a text sees no pictures")
-        # Of a molecule the SMILES stands for its picture.
-        return "".join(part["text"] for part in self._parts(exhibits) if part["type"] == "text")
 
     def _parts(self, exhibits: Sequence[Exhibit]) -> Iterator[dict[str, Any]]:
         fence = fence_of(*exhibits)
@@ -169,13 +157,6 @@ def prompt_version(prompt: AnyPrompt) -> str:
 def named_in(prompt: AnyPrompt) -> tuple[str, ...]:
     """Return what a prompt names of single objects: labels of columns and names of measures; none in our own words."""
     return prompt.measures if isinstance(prompt, OwnPrompt) else ()
-
-
-def raw_text(messages: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return the text that a model is to go on from; None where the messages are a chat."""
-    if len(messages) == 1 and messages[0]["role"] == RAW_ROLE:
-        return str(messages[0]["content"])
-    return None
 
 
 def _value(exhibit: Exhibit, of: str) -> str:
@@ -235,17 +216,16 @@ class Preset:
 
 
 def _read() -> Iterator[tuple[str, Preset]]:
-    """Yield the presets of the file by name. All but those that are completed end with how to reply."""
+    """Yield the presets of the file by name. Each ends with how to reply."""
     text = resources.files("sampler").joinpath("data", "prompts.toml").read_text(encoding="utf-8")
     found = tomllib.loads(text)
     common = found["common"]
     for name, each in found["presets"].items():
-        rates, is_completed = each.get("rates", False), each.get("completion", False)
+        rates = each.get("rates", False)
         reply = common["one_number" if rates else "one_letter"]
         template = PromptTemplate(
-            system="" if is_completed else f"{each['system']} {reply}",
+            system=f"{each['system']} {reply}",
             user=each.get("user", common["rated" if rates else "pair"]),
-            completion=is_completed,
         )
         yield name, Preset(each["title"], tuple(each["kinds"]), rates, each.get("question", ""), template)
 

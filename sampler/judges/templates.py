@@ -65,8 +65,7 @@ class PromptTemplate(Declared):
 
     Args:
         system: the system message; empty for none.
-        user: the user's message, or all of the prompt where the model completes.
-        completion: whether the model gets `user` as it is, without a chat template, and goes on from its end.
+        user: the user's message.
     """
 
     system: str = Field(
@@ -78,12 +77,6 @@ class PromptTemplate(Declared):
         description="Write {{question}} for the question, {{first}} and {{second}} for the two objects ({{object}} "
         "where one is rated) and {{context}} for the columns that are shown. Objects are put between quotation marks.",
         json_schema_extra=ui(widget="template"),
-    )
-    completion: bool = Field(
-        default=False,
-        title="Complete the prompt: for base models",
-        description="The server gets the user template as it is, without a chat template, and the model goes on from "
-        "its end. For vLLM, llama.cpp and SGLang.",
     )
 
     @property
@@ -135,11 +128,6 @@ def template_problems(template: PromptTemplate, fitting: Fitting) -> Iterator[tu
         for place in dict.fromkeys(places(getattr(template, field))):
             if reason := _why_unknown(place, field, fitting):
                 yield field, reason
-    if template.completion and template.system:
-        yield (
-            "system",
-            "must be empty where the model completes: there is no chat. Put its words into the user template",
-        )
     named = [place.name for place in places(template.user) if not place.of]
     if "question" not in named and Place("question") not in places(template.system):
         yield "user", "must hold {{question}}, which is what the record says that this judge answers"

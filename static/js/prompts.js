@@ -22,7 +22,6 @@ function fill(select) {
   const field = (name) => block.querySelector(`[name$=".${name}"]`);
   field("prompt.system").value = preset.system;
   field("prompt.user").value = preset.user;
-  field("prompt.completion").checked = preset.completion;
   if (preset.question) field("question").value = preset.question;
 }
 

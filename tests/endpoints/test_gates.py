@@ -11,10 +11,18 @@ from django.db import OperationalError, connection
 from django.utils import timezone
 
 from prefmh_web.endpoints import judge_calls, limits
-from prefmh_web.endpoints.calls import ahead_of_time, call, called
+from prefmh_web.endpoints.calls import call, called
 from prefmh_web.endpoints.client import LABEL_TOKENS
-from prefmh_web.endpoints.errors import AddressRefused, Busy, CircuitOpen, RateLimited, Refused, Stopped, Unreachable
-from prefmh_web.endpoints.limits import FIRST_PAUSE_S, Circuit, MinuteFull, gate_of
+from prefmh_web.endpoints.errors import (
+    AddressRefused,
+    CircuitOpen,
+    MinuteFull,
+    RateLimited,
+    Refused,
+    Stopped,
+    Unreachable,
+)
+from prefmh_web.endpoints.limits import FIRST_PAUSE_S, Circuit, gate_of
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect, Question
 from tests.endpoints.conftest import PAIR
@@ -166,15 +174,12 @@ class TestPlaces:
         held.may_go_on.set()
 
     @contextmanager
-    def asked_beside(self, endpoint: Endpoint, votes: int, *, is_ahead: bool = False) -> Iterator[Callable]:
+    def asked_beside(self, endpoint: Endpoint, votes: int) -> Iterator[Callable]:
         """Ask in another thread, as another caller in this process does; yield what waits for what it came to."""
 
         def asked() -> judge_calls.Votes:
             try:
-                if not is_ahead:
-                    return ask(endpoint, votes)
-                with ahead_of_time():
-                    return ask(endpoint, votes)
+                return ask(endpoint, votes)
             finally:
                 connection.close()
 
@@ -190,26 +195,6 @@ class TestPlaces:
             held.may_go_on.set()
             assert len(first().cast) == len(second().cast) == 4
         assert held.most == 3
-
-    def test_work_ahead_of_time_leaves_room_for_what_somebody_waits_for(
-        self, transactional_db, scripted, script: Script, held: Held, eventually
-    ) -> None:
-        scripted.concurrency = 8
-        with self.asked_beside(scripted, 8, is_ahead=True) as ahead:
-            eventually(lambda: held.now == 6)
-            with self.asked_beside(scripted, 3) as urgent:
-                eventually(lambda: held.now == 8)
-                with ahead_of_time():
-                    assert isinstance(ask(scripted).failure, Busy)
-                held.may_go_on.set()
-                assert len(urgent().cast) == 3
-            votes = ahead()
-        assert (len(votes.cast), type(votes.failure)) == (6, Busy)
-        assert held.most == 8
-        # A server that takes one request at a time takes it for whoever comes.
-        scripted.concurrency = 1
-        with ahead_of_time():
-            assert ask(scripted).failure is None
 
     def test_an_error_gives_the_place_back(self, scripted) -> None:
         scripted.concurrency = 1
@@ -243,13 +228,6 @@ class TestMinute:
         scripted.requests_a_minute = 2
         votes = ask(scripted, 5)
         assert (len(votes.cast), votes.failure) == (5, None)
-
-    def test_what_nobody_waits_for_leaves_a_part_of_the_minute(self, scripted, script: Script, impatient):
-        scripted.requests_a_minute = 8
-        with ahead_of_time():
-            assert isinstance(ask(scripted, 8).failure, MinuteFull)
-        assert len(script.requests) == 6
-        assert len(ask(scripted, 8).cast) == 2
 
     def test_tokens_are_those_that_the_server_counted(self, scripted, script: Script, impatient):
         scripted.tokens_a_minute = 100_000

@@ -262,6 +262,7 @@ class TestNoDistribution:
         assert scripted.totals.tokens_in == 2 * 50
         assert isinstance(refused.failure, NoDistribution)
         script.faults.extend([returns(chat_reply("A", logprobs=TOO_MUCH))] * 2)
+        scripted.samples_plainly = True
         votes = called(judge_calls.votes_by_either(scripted, pair(), [True], [0.5], rng()))
         assert votes.failure is None
         assert [(vote.preference, vote.asks) for vote in votes.cast] == [(None, 1)]

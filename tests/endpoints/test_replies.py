@@ -66,7 +66,7 @@ def failing(error: Any) -> dict[str, Any]:
 
 def outcome(dialect: str, question: Question, found: dict[str, Any]) -> Any:
     """Return what is counted of a reply: a label, p, `NO`, or the kind of error in its place."""
-    server = Dialect(dialect).server.taking(question.messages)
+    server = Dialect(dialect).server
     try:
         if question.log_probabilities:
             tokens = server.first_token(found, question)
@@ -204,36 +204,6 @@ def test_what_counts_of_a_reply(dialect: str, question: Question, found: dict[st
     assert came == expected or (isinstance(came, type) and isinstance(expected, type) and issubclass(came, expected))
     # As it would come over the wire.
     assert repr(outcome(dialect, question, replies.parsed(json.dumps(found).encode()))) == repr(came)
-
-
-def completion(text: Any = "A", finish: Any = "stop", logprobs: Any = None) -> dict[str, Any]:
-    return {"choices": [{"text": text, "finish_reason": finish, "logprobs": logprobs}]}
-
-
-TOLD = {"tokens": ["A"], "token_logprobs": [A], "top_logprobs": [{"A": A, "B": B, "Well": OTHER}]}
-
-
-@pytest.mark.parametrize(
-    ("found", "logged", "expected"),
-    [
-        (completion(), False, "A"),
-        (completion(finish="length"), False, "A"),
-        (completion("A B", "length"), False, NO),
-        (completion(finish=None), False, NO),
-        ({"choices": [{}]}, False, BadReply),
-        (completion(7), False, Unable),
-        (completion(logprobs=TOLD), True, P),
-        (completion(logprobs=GOOD), True, P),
-        (completion(logprobs=TOLD | {"token_logprobs": [None]}), True, NoDistribution),
-        (completion(logprobs=TOLD | {"token_logprobs": [-3.0]}), True, NoDistribution),
-        (completion(logprobs=TOLD | {"top_logprobs": [{"A": A, "B": None}]}), True, NoDistribution),
-        (completion(logprobs={"top_logprobs": []}), True, BadReply),
-        (completion(logprobs={"tokens": ["A"]}), True, Unable),
-    ],
-)
-def test_what_counts_of_a_text_that_a_model_goes_on_with(found: dict[str, Any], logged: bool, expected: Any) -> None:
-    question = Question("m", RAW, 1 if logged else 8, choices=("A", "B"), log_probabilities=logged)
-    assert outcome("vllm", question, found) == expected
 
 
 def test_a_rating_that_another_begins_with_does_not_count_at_the_limit() -> None:

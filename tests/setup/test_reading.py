@@ -9,7 +9,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from prefmh_web.config import CampaignConfig
-from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.setup import apply, files
 from prefmh_web.setup.files import config_in
 from prefmh_web.setup.fitting import SetupError
@@ -50,27 +49,7 @@ def test_each_problem_is_told_with_its_place_and_its_mend(before, after, told):
     assert told in "\n".join(problems(LEAST.replace(before, after)))
 
 
-CHAT = """
-  - question: And which?
-    votes: 1
-    source: {kind: model, endpoint: Chats, prompt: {user: "{{question}} A: {{first}} B: {{second}}", completion: true}}
-"""
-
-
-@pytest.mark.django_db(transaction=True)
-def test_what_the_form_refuses_of_an_owners_endpoints_and_of_scorers_a_file_is_refused(researcher):
-    """With the place; and the control: the same of an endpoint that completes, and of a scorer that is nowhere."""
-    text = LEAST.replace("    votes: 1\n", f"    votes: 1{CHAT}")
-    for name, dialect in (("Chats", "anthropic"), ("Completes", "vllm")):
-        Endpoint.objects.create(owner=researcher, name=name, base_url="http://x/v1", model="m", dialect=dialect)
-    with pytest.raises(SetupError) as refused:
-        config_in(text, owner=researcher)
-    (problem,) = refused.value.problems
-    assert (problem.path, problem.line) == ("judges.1.source.prompt.completion", 13)
-    assert "“Chats” is of the kind Anthropic" in problem.message
-    with pytest.raises(SetupError, match="which takes chats only"):
-        apply.create(config_in(text), researcher)
-    assert config_in(text.replace("Chats", "Completes"), owner=researcher)
+def test_scorers_of_other_objects_are_refused_in_a_file_and_those_that_are_nowhere_are_not():
     (scorer,) = problems(LEAST + "scorers: [words, qed]\n")
     assert scorer.startswith("line 13, column 1: scorers: “qed” is not offered for texts; there are words, sentences")
     assert config_in(LEAST + "scorers: [words, my-own]\n")

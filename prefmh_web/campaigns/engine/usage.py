@@ -44,8 +44,7 @@ import sampler
 from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.engine.transactions import lock_caps
 from prefmh_web.campaigns.models import Campaign, Chain, ChainOpening, Judge, JudgeTrial, ModelUsage, Turn
-from prefmh_web.endpoints import accounting
-from prefmh_web.endpoints.accounting import Tally
+from prefmh_web.endpoints.limits import Tally, tallied
 from prefmh_web.endpoints.models import Endpoint
 
 # The number under which the caps of the site are locked; campaigns have their own.
@@ -391,7 +390,7 @@ def note_repeated_start(campaign: Campaign) -> None:
 @contextmanager
 def counted(campaign_id: int, place: int) -> Iterator[None]:
     """Count all calls that are made in this block, for a judge of a campaign or for its `PROPOSALS`."""
-    with accounting.tallied() as tally:
+    with tallied() as tally:
         try:
             yield
         finally:

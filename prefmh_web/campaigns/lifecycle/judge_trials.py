@@ -31,8 +31,8 @@ from prefmh_web.campaigns.model_judges import trials
 from prefmh_web.campaigns.model_judges.frozen_judges import model_source, prompt_as_of_now
 from prefmh_web.campaigns.models import Campaign, Catalog, JudgeTrial, State, TrialPair
 from prefmh_web.campaigns.proposals import pictures
-from prefmh_web.endpoints import accounting
 from prefmh_web.endpoints.errors import EndpointError
+from prefmh_web.endpoints.limits import Tally, tallied
 from prefmh_web.endpoints.models import Endpoint
 from sampler import judges as model_judges
 
@@ -94,7 +94,7 @@ def step(trial_id: int) -> None:
     longest = timedelta(seconds=60 + 2 * endpoint.timeout_s * (2 * MOST_REPLIES))
     if not free.update(until=now + longest):
         return
-    with accounting.tallied() as tally:
+    with tallied() as tally:
         reason = _asked(trial, campaign, endpoint)
     _store(trial, tally, reason)
 
@@ -226,7 +226,7 @@ def _missing(campaign: Campaign, trial: JudgeTrial, pair: TrialPair) -> list[str
     return [slot for slot in slots if slot not in pair["replies"]]
 
 
-def _store(trial: JudgeTrial, tally: accounting.Tally, reason: str) -> None:
+def _store(trial: JudgeTrial, tally: Tally, reason: str) -> None:
     spent: dict[str, Any] = {name: F(name) + getattr(tally, name) for name in _SUMS}
     with transaction.atomic():
         JudgeTrial.objects.filter(pk=trial.pk).update(until=None, **spent)

@@ -326,7 +326,6 @@ def _check_judge(
         refusal = refusal or _why_no_law(source, endpoint)
     if source.all_at_once and campaign.config.rule.evidence == "ratings":
         refusal = refusal or "ratings are always asked for together. Untick “Ask for all votes at once”"
-    refusal = refusal or _why_not_completed(campaign, source, endpoint)
     if campaign.object_kind.medium == "picture" and endpoint.can_images is False:
         refusal = refusal or "it does not see pictures"
     refusal = refusal or _why_not_shown(source.vision, endpoint) or _why_not_thinking(source, endpoint)
@@ -368,19 +367,6 @@ def _why_not_shown(vision: sampler.Vision | None, endpoint: Endpoint) -> str:
     if vision.detail is not None and not dialect.server.has_detail:
         return f"a server of the kind {dialect.label} has no field for the detail of pictures. Leave it out"
     return ""
-
-
-def _why_not_completed(campaign: Campaign, source: sampler.ModelSource, endpoint: Endpoint) -> str:
-    """Return why a model cannot go on from a prompt as it is; empty if it can, or is asked in a chat."""
-    if source.prompt is None or not source.prompt.completion:
-        return ""
-    try:
-        server = frozen_judges.server_of(endpoint, source)
-    except EndpointError as error:
-        return f"{error.reason}. Untick “Complete the prompt”, or serve the model with vLLM, llama.cpp or SGLang"
-    if source.votes == "log-probabilities" and not server.has_log_probabilities:
-        return "it returns no log-probabilities for a text that it completes. Let its votes be sampled"
-    return "a model that completes a text sees no pictures" if campaign.object_kind.medium == "picture" else ""
 
 
 def _largest(campaign: Campaign, starts: Sequence[sampler.Position[Any]]) -> list[State]:

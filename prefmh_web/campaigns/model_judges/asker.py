@@ -29,8 +29,8 @@ from django.db import Error, InterfaceError, OperationalError, close_old_connect
 from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.model_judges.turns import Answered, Taken, Wanted
 from prefmh_web.campaigns.models import Judge
-from prefmh_web.endpoints import accounting, limits, loop
-from prefmh_web.endpoints.limits import alike, gate_of
+from prefmh_web.endpoints import limits, loop
+from prefmh_web.endpoints.limits import gate_of
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.replies import Admitted
 from prefmh_web.transport import publishing
@@ -268,7 +268,7 @@ def _has_room(whose: _Whose, promised: float) -> bool:
 async def answered(taken: Taken) -> Answered:
     """Ask for a turn that was taken."""
     admitted = Admitted(taken.known)
-    with accounting.tallied() as tally, alike(taken.asking.judge.pk):
+    with limits.tallied() as tally:
         answers = await taken.ask(admitted)
     return Answered(taken, answers, admitted, tally)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from copy import copy
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -25,12 +26,10 @@ from prefmh_web.campaigns.engine import sql
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Campaign, Judge, ReplyIdentity
 from prefmh_web.endpoints import truth
-from prefmh_web.endpoints.client import LABEL_TOKENS
-from prefmh_web.endpoints.errors import Unable
-from prefmh_web.endpoints.judge_calls import MOST_ASKS, confines
+from prefmh_web.endpoints.judge_calls import MOST_ASKS, question_for
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.replies import Identity
-from prefmh_web.endpoints.servers import CHAT, Compared, Dialect, Question, Server
+from prefmh_web.endpoints.servers import CHAT, Compared, Dialect, Question
 from sampler import judges as model_judges
 
 UNVERIFIED = "distribution of the sampler not verified"
@@ -105,33 +104,9 @@ def question_of(
     """
     if tells_p(source, rule):
         return Question(endpoint.model, messages, log_probabilities=True, compared=compared)
-    choices: Sequence[str] = ()
-    if confines(endpoint):
-        choices = rule.scale.answers if isinstance(rule, sampler.PointwiseConfig) else model_judges.LABELS
-    return Question(
-        endpoint.model,
-        messages,
-        LABEL_TOKENS,
-        source.temperature,
-        seed,
-        choices,
-        thinking=endpoint.thinking_tokens,
-        compared=compared,
-    )
-
-
-def server_of(endpoint: Endpoint, source: sampler.ModelSource) -> Server:
-    """Return how the server of an endpoint is asked by one judge: in a chat, or to complete its prompt.
-
-    Raises:
-        Unable: it takes chats only.
-    """
-    server = Dialect(endpoint.dialect).server
-    if source.prompt is None or not source.prompt.completion:
-        return server
-    if (found := server.completing()) is None:
-        raise Unable(f"a server of the kind {Dialect(endpoint.dialect).label} takes chats only, and completes no text")
-    return found
+    choices = rule.scale.answers if isinstance(rule, sampler.PointwiseConfig) else model_judges.LABELS
+    asked = question_for(endpoint, source.temperature, choices)
+    return replace(asked, messages=messages, seed=seed, compared=compared)
 
 
 def frozen_as(campaign: Campaign, place: int, endpoint: Endpoint) -> dict[str, Any]:
@@ -161,7 +136,8 @@ def frozen_as(campaign: Campaign, place: int, endpoint: Endpoint) -> dict[str, A
         "prompt_version": model_judges.prompt_version(prompt) if source.prompt else None,
     }
     first_token = Question(endpoint.model, log_probabilities=True)
-    by_p = server_of(endpoint, source).settled(first_token) if source.votes == "log-probabilities" else None
+    server = Dialect(endpoint.dialect).server
+    by_p = server.settled(first_token) if source.votes == "log-probabilities" else None
     return {name: value for name, value in found.items() if value is not None} | {"first_token_request": by_p}
 
 
@@ -286,7 +262,7 @@ def _request(config: sampler.ChainConfig, place: int, endpoint: Endpoint) -> dic
     servers do not hold at their top: where a request goes, and its temperature.
     """
     source = model_source(config, place)
-    server = server_of(endpoint, source)
+    server = Dialect(endpoint.dialect).server
     # Where the server does not tell p, votes may be sampled.
     sampled = source.model_copy(update={"votes": "sampled"})
     request = server.settled(question_of(sampled, config.rule, endpoint))

@@ -38,7 +38,7 @@ from prefmh_web.campaigns.model_judges import frozen_judges
 from prefmh_web.campaigns.models import Comparison, Judge, Rating, ReplyIdentity, Side, State, Turn, Vote
 from prefmh_web.campaigns.objects import exhibit, rows_of
 from prefmh_web.endpoints import judge_calls
-from prefmh_web.endpoints.errors import EndpointError, NotTold
+from prefmh_web.endpoints.errors import EndpointError
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.replies import Admitted, Identity
 
@@ -52,13 +52,15 @@ Rows = Mapping[Identity, ReplyIdentity]
 class Asking:
     """Which of a frozen judge's answers on a comparison to ask for.
 
-    `slots` are the places of the answers among the judge's N; `state` is the object to rate, where objects are rated.
+    `slots` are the places of the answers among the judge's N, and `has_stored` says whether there are answers in
+    others; `state` is the object to rate, where objects are rated.
     """
 
     comparison: Comparison
     judge: Judge
     slots: Sequence[int]
     state: State | None = None
+    has_stored: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def most_requests(config: sampler.ChainConfig, place: int, endpoint: Endpoint, a
     if not frozen_judges.tells_p(frozen_judges.model_source(config, place), config.rule):
         return replies
     # One for each order of the pair; and where p is not told, votes may be sampled.
-    return min(answers, 2) + (replies if _may_sample(endpoint) else 0)
+    return min(answers, 2) + (replies if endpoint.samples_plainly else 0)
 
 
 def wanted(comparison: Comparison, judge: Judge, seen: Seen) -> Asking | None:
@@ -95,7 +97,8 @@ def wanted(comparison: Comparison, judge: Judge, seen: Seen) -> Asking | None:
     left = [slot for slot in range(judge.max_votes) if slot not in stored]
     # As many as the comparison can use from this judge.
     opened = seen.opened.get(comparison.pk)
-    return Asking(comparison, judge, left[: opened.room(judge.pk, most=len(left)) if opened else 0])
+    room = opened.room(judge.pk, most=len(left)) if opened else 0
+    return Asking(comparison, judge, left[:room], has_stored=bool(stored))
 
 
 def asks(asking: Asking, endpoint: Endpoint) -> Ask:
@@ -122,26 +125,26 @@ def store(asking: Asking, comparison: Comparison, answers: Answers, rows: Rows, 
             dispatch.judge(other)
 
 
-def _may_sample(endpoint: Endpoint) -> bool:
-    """Say whether *Test* found sampled votes of this endpoint, model and parameters untruncated."""
-    return endpoint.samples_plainly is True
-
-
 def _asks_for_votes(asking: Asking, endpoint: Endpoint) -> Ask:
     """Return what asks for a vote in each slot, each in the order of presentation that was drawn for it."""
-    config, source = _described(asking)
-    pair, step = _pair(asking, endpoint, source), _step_of(asking)
-    drawn = sampler.presentations_of(*step, config.judges[asking.judge.place].order)
+    started, place = started_campaign(asking.comparison.chain.campaign), asking.judge.place
+    config, source = started.config, frozen_judges.model_source(started.config, place)
+    # What random numbers of these votes are drawn for.
+    step = started.seed, asking.comparison.chain.place, asking.comparison.step, started.budgets, place
+    pair = _pair(asking, endpoint, source)
+    drawn = sampler.presentations_of(*step, config.judges[place].order)
     order = [drawn[slot] for slot in asking.slots]
     known_from: dict[bool, ReplyIdentity | None] = {}
-    voting = partial(judge_calls.votes_by_sampling, endpoint, pair, order, _unseeded())
+    voting = partial(judge_calls.votes_by_sampling, endpoint, pair, order, _rng())
     if frozen_judges.tells_p(source, config.rule):
         numbers = sampler.draws_of(*step)
         told, sampled = _told_before(asking)
         known = {first: vote.preference for first, vote in told.items() if vote.preference is not None}
         known_from = {first: vote.identity for first, vote in told.items()}
         uniforms = [numbers[slot] for slot in asking.slots]
-        voting = partial(_votes_by_p, endpoint, pair, order, uniforms, known, sampled)
+        voting = partial(
+            judge_calls.votes_by_either, endpoint, pair, order, uniforms, _rng(), known=known, sampled=sampled
+        )
 
     async def ask(admitted: Admitted) -> Answers:
         votes = await voting(admitted=admitted)
@@ -151,50 +154,16 @@ def _asks_for_votes(asking: Asking, endpoint: Endpoint) -> Ask:
     return ask
 
 
-async def _votes_by_p(
-    endpoint: Endpoint,
-    pair: judge_calls.Pair,
-    order: Sequence[bool],
-    uniforms: Sequence[float],
-    known: Mapping[bool, float],
-    sampled: set[bool],
-    *,
-    admitted: Admitted,
-) -> judge_calls.Votes:
-    """Ask for p in each order that is not known yet, and draw the votes; sample them where p is not told, if they
-    may be.
-    """
-    if _may_sample(endpoint):
-        return await judge_calls.votes_by_either(
-            endpoint, pair, order, uniforms, _unseeded(), known=known, sampled=sampled, admitted=admitted
-        )
-    votes = await judge_calls.votes_by_log_probabilities(endpoint, pair, order, uniforms, known, admitted=admitted)
-    if not isinstance(votes.failure, judge_calls.UNTOLD):
-        return votes
-    why = endpoint.sampling_words or "whether it truncates is not tested"
-    return replace(votes, failure=NotTold(f"{votes.failure.reason}; and a vote cannot be sampled instead: {why}"))
-
-
-def _described(asking: Asking) -> tuple[sampler.ChainConfig, sampler.ModelSource]:
-    config = started_campaign(asking.comparison.chain.campaign).config
-    return config, frozen_judges.model_source(config, asking.judge.place)
-
-
-def _step_of(asking: Asking) -> tuple[int, int, int, tuple[int, ...], int]:
-    """Return seed, chain, step, budgets and judge: what random numbers of these votes are drawn for."""
-    campaign = started_campaign(asking.comparison.chain.campaign)
-    chain, step = asking.comparison.chain.place, asking.comparison.step
-    return campaign.seed, chain, step, campaign.budgets, asking.judge.place
-
-
 def _told_before(asking: Asking) -> tuple[dict[bool, Vote], set[bool]]:
     """Return, by whether the proposal stood first: a vote that tells p, and which orders have been sampled."""
+    if not asking.has_stored:
+        return {}, set()
     mine = asking.comparison.votes.filter(judge=asking.judge).select_related("identity")
     told = {vote.proposal_side == Side.FIRST: vote for vote in mine if vote.preference is not None}
     return told, {vote.proposal_side == Side.FIRST for vote in mine if vote.preference is None}
 
 
-def _unseeded() -> np.random.Generator:
+def _rng() -> np.random.Generator:
     """Return a generator for the seeds of requests. Nobody can ask a server for the same reply again, so these seeds
     only keep replies apart.
     """
@@ -271,7 +240,8 @@ def _is_being_rated(state: State, judge: Judge) -> bool:
 def _asks_for_ratings(asking: Asking, state: State, endpoint: Endpoint) -> Ask:
     """Return what asks for ratings of an object; fewer may come, and the others are asked for another time."""
     judge, campaign = asking.judge, asking.comparison.chain.campaign
-    config, source = _described(asking)
+    config = started_campaign(campaign).config
+    source = frozen_judges.model_source(config, judge.place)
     if not isinstance(config.rule, sampler.PointwiseConfig):
         raise TypeError(f"rule {config.rule.kind} takes no ratings")
     prompt = frozen_judges.frozen_prompt(judge)
@@ -285,7 +255,7 @@ def _asks_for_ratings(asking: Asking, state: State, endpoint: Endpoint) -> Ask:
     )
 
     async def ask(admitted: Admitted) -> Answers:
-        asked = await judge_calls.ratings(endpoint, rated, len(asking.slots), _unseeded(), admitted)
+        asked = await judge_calls.ratings(endpoint, rated, len(asking.slots), _rng(), admitted)
         answers = zip(asking.slots, asked.given, asked.asks, asked.identities, strict=False)
         given = [
             (identity, Rating(state=state, judge=judge, slot=slot, value=value, asks=asks))

@@ -33,8 +33,8 @@ from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.model_judges import frozen_judges, kinds
 from prefmh_web.campaigns.model_judges.kinds import Answers, Ask, Asking, Rows
 from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Turn
-from prefmh_web.endpoints import accounting
 from prefmh_web.endpoints.errors import EndpointError, TryLater
+from prefmh_web.endpoints.limits import Tally
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.replies import Admitted
 from prefmh_web.transport import sockets
@@ -87,7 +87,7 @@ class Answered:
     taken: Taken
     answers: Answers
     admitted: Admitted
-    tally: accounting.Tally
+    tally: Tally
 
 
 def work(answered: Sequence[Answered], wanted: Collection[Wanted], owner: uuid.UUID) -> list[Taken]:
@@ -182,7 +182,7 @@ class _Batch:
         ]
         if over:
             sql.GIVE_UP.change(over, self._owner)
-        tallies: defaultdict[tuple[int, int], accounting.Tally] = defaultdict(accounting.Tally)
+        tallies: defaultdict[tuple[int, int], Tally] = defaultdict(Tally)
         for each in self._answered:
             tallies[each.taken.campaign.pk, each.taken.asking.judge.place].merge(each.tally)
         # In one order: whoever stores another outcome of these judges waits for their rows.

@@ -29,7 +29,6 @@ from prefmh_web.campaigns.engine.claims import claim_end, held
 from prefmh_web.campaigns.frozen import plan_of, position_of, space_of, state_of
 from prefmh_web.campaigns.models import Campaign, Chain, ChainOpening, Comparison, PrefetchedProposal, State
 from prefmh_web.campaigns.proposals import pictures
-from prefmh_web.endpoints.calls import ahead_of_time
 from prefmh_web.endpoints.errors import EndpointError, TryLater
 from prefmh_web.transport import sockets
 
@@ -299,8 +298,7 @@ def _draw_ahead(campaign: Campaign, missing: Sequence[tuple[Comparison, int]]) -
         for comparison, state in missing
     ]
     try:
-        with ahead_of_time():
-            drawn = _drawn(campaign, positions)
+        drawn = _drawn(campaign, positions)
     except EndpointError:
         # Nobody waits for it yet: when somebody does, `write` tries, and says why if it cannot.
         return False

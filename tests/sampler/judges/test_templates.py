@@ -10,10 +10,8 @@ from sampler.judges import (
     Exhibit,
     Fitting,
     OwnPrompt,
-    Picture,
     PromptTemplate,
     known_places,
-    raw_text,
     template_problems,
 )
 from tests.support.campaigns import make_config
@@ -47,7 +45,6 @@ def user_text(template: PromptTemplate, *exhibits: Exhibit, question: str = "Whi
         ("{{question}} B: {{second}} A: {{first}}", {}, "user", "{{first}} before {{second}}"),
         ("{{question}} {{first}} {{second}}", {}, "user", "which object is A and which is B"),
         (PAIR, {"system": "See {{first}}."}, "system", "stand in the user template"),
-        (PAIR, {"system": "Be kind.", "completion": True}, "system", "must be empty where the model completes"),
     ],
 )
 def test_what_cannot_be_filled_or_is_missing_is_said_with_its_field(user, fields, field, words):
@@ -94,25 +91,14 @@ def test_what_is_known_of_single_objects_stands_where_it_is_named():
         user_text(template, second, first)
 
 
-def test_a_prompt_to_complete_is_one_text_and_shows_no_picture():
-    template = PromptTemplate(user=PAIR + "\n", completion=True)
-    prompt = OwnPrompt(template, "Which?")
-    (message,) = prompt.messages(Exhibit("night"), Exhibit("day", picture=Picture("image/png", b"1")))
-    assert raw_text([message]) == 'Which?\nA: """\nnight\n"""\nB: """\nday\n"""\nA or B?\n'
-    assert raw_text(OwnPrompt(PromptTemplate(user=PAIR), "Which?").messages(Exhibit("a"), Exhibit("b"))) is None
-    with pytest.raises(ValueError, match="sees no pictures"):
-        prompt.messages(Exhibit(picture=Picture("image/png", b"1")), Exhibit("day"))
-
-
 def test_every_letter_makes_another_version_and_the_same_words_make_the_same_one():
     one = PromptTemplate(system="Be kind.", user=PAIR)
     assert one.version == PromptTemplate(system="Be kind.", user=PAIR.replace("\n", "\r\n")).version
     others = [
         PromptTemplate(system="Be kind!", user=PAIR),
         PromptTemplate(user=PAIR),
-        PromptTemplate(user=PAIR, completion=True),
     ]
-    assert len({each.version for each in [one, *others]}) == 4
+    assert len({each.version for each in [one, *others]}) == 3
     assert len(one.version) == 8
 
 
