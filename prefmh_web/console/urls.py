@@ -2,7 +2,18 @@ from django.urls import path
 
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import warm_up
-from prefmh_web.console.views import access, campaigns, endpoints, judge_trials, people, results, sandbox, setup, steps
+from prefmh_web.console.views import (
+    access,
+    campaigns,
+    docs,
+    endpoints,
+    judge_trials,
+    people,
+    results,
+    sandbox,
+    setup,
+    steps,
+)
 
 app_name = "console"
 urlpatterns = [
@@ -83,6 +94,7 @@ urlpatterns = [
     path("campaigns/<int:campaign_id>/unarchive/", campaigns.archive, {"is_archived": False}, name="unarchive"),
     path("campaigns/<int:campaign_id>/delete/confirmed/", campaigns.delete, name="delete"),
     path("campaigns/<int:campaign_id>/extend/", campaigns.extend, name="extend"),
+    path("docs/<slug:name>.md", docs.page, name="docs"),
     path("tokens/", endpoints.tokens, name="tokens"),
     path("tokens/<int:token_id>/withdraw/", endpoints.withdraw, name="withdraw-token"),
     path("endpoints/", endpoints.endpoints, name="endpoints"),

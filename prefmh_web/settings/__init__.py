@@ -232,6 +232,8 @@ LANGUAGE_CODE = SOURCE
 LOCALE_PATHS = [BASE_DIR / "prefmh_web" / "locale"]
 LANGUAGES = languages_in(LOCALE_PATHS[0])
 
+DOCS_DIR = BASE_DIR / "docs"
+
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 if _process.static_root:

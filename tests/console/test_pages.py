@@ -148,6 +148,15 @@ def test_the_verdict_is_on_the_overview_and_then_on_the_card(signed_in, finished
     assert "<strong>" not in signed_in.get(reverse("console:campaigns")).content.decode()
 
 
+def test_every_page_of_the_documentation_is_served_and_nothing_else(signed_in):
+    page = signed_in.get(reverse("console:docs", args=["using"])).content.decode()
+    assert page.count('aria-current="page"') == 1
+    for name in set(re.findall(r'href="([a-z-]+)\.md', page)):
+        assert signed_in.get(reverse("console:docs", args=[name])).status_code == 200, name
+    assert signed_in.get("/docs/missing.md").status_code == 404
+    assert signed_in.get("/docs/..%2FREADME.md").status_code == 404
+
+
 @pytest.fixture
 def study(researcher, idle_tasks) -> Campaign:
     """A campaign whose only chain waits at a suspended step."""

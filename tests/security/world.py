@@ -73,6 +73,7 @@ class World:
             "voter": number_of(self.pair.annotator),
             "endpoint_id": Endpoint.objects.get(owner=self.victim).pk,
             "filename": "export.zip",
+            "name": "using",
             "token": "A" * 22,
             "signed": "A" * 22,
             "lease": self.pair.key,
