@@ -107,27 +107,32 @@ def _diagnose_arguments(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--all-samples", action="store_true", help="follow those of burn-in and warm-up as well")
     command.add_argument("--json", type=Path, metavar="FILE", help="write what results.csv and the verdict say")
+    command.add_argument("--html", type=Path, metavar="FILE", help="write one page with pictures, for a co-author")
     _number(command, "--seed", _SEED, 0, "of the bootstraps")
     _number(command, "--resamples", _POSITIVE, 1_000, "bootstrap resamples behind the intervals")
 
 
 def _diagnose(options: argparse.Namespace) -> None:
-    """A report on an exported campaign: convergence, lean to one side, scores, agreement.
+    """A report on an exported campaign: verdict, convergence, lean to one side, scores, agreement.
 
-    Print which share of the proposals is accepted, R-hat and effective sample sizes of the objects' properties,
-    each source's lean to one side, and for each question Bradley-Terry scores fitted together with the lean, a test
-    for cyclic preferences, and kappas of shared and repeated questions.
+    Print the verdict on the chains, which share of the proposals is accepted, R-hat and effective sample sizes of the
+    objects' properties, each source's lean to one side, and for each question Bradley-Terry scores fitted together
+    with the lean, a test for cyclic preferences, and kappas of shared and repeated questions.
     """
-    from sampler.diagnostics.found import answer
+    from sampler.diagnostics.findings import findings
+    from sampler.diagnostics.page import page
     from sampler.diagnostics.report import diagnose
     from sampler.record.record import read_record
 
-    record = read_record(options.export)
     rng = np.random.default_rng(options.seed)
-    _print(diagnose(record, rng, options.column, options.resamples, options.cluster, options.all_samples))
+    record = read_record(options.export)
+    found = findings(record, rng, options.column, options.resamples, options.cluster, options.all_samples)
+    _print(diagnose(found, rng))
     if options.json is not None:
-        found = json.dumps(answer(record).told(), indent=1, ensure_ascii=False)
-        options.json.write_text(found + "\n", encoding="utf-8")
+        told = json.dumps(found.answer.told(), indent=1, ensure_ascii=False)
+        options.json.write_text(told + "\n", encoding="utf-8")
+    if options.html is not None:
+        options.html.write_bytes(page(found))
 
 
 def _vocabulary_arguments(command: argparse.ArgumentParser) -> None:

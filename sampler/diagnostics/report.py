@@ -1,15 +1,12 @@
-"""A report on one exported campaign, line by line.
+"""A report on one exported campaign, line by line: the verdict first.
 
-What it says does not depend on how states are numbered. Statistics of states take the samples of the sampling phase,
-those of votes all counted votes of all phases. Votes are read by population (`answers.py`): one question, one
-source, twin judges of opposite orders together. Scores are fitted together with the lean, so that neither is mistaken
-for the other; each question has scores of its own, each source one lean over all questions that it answers.
+What it says does not depend on how states are numbered.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import combinations, product
 
@@ -22,19 +19,15 @@ from sampler.diagnostics import (
     NoFit,
     Scores,
     SourceLean,
-    bradley_terry_intervals,
     by_target,
     cohen_kappa,
     cycle_test,
-    fleiss_kappa,
-    fleiss_kappa_interval,
-    source_lean,
 )
-from sampler.diagnostics.answers import Answer, Objects, Population, cluster_of, populations
-from sampler.diagnostics.properties import Column, Followed, followed
-from sampler.record import tables
+from sampler.diagnostics.answers import Population
+from sampler.diagnostics.findings import Agreement, Asked, Findings, Lean
+from sampler.diagnostics.properties import Column
+from sampler.diagnostics.verdict import Verdict
 from sampler.record.checks import EXTENDED, FINISHED_NOW, events_of
-from sampler.record.differences import RecordError
 from sampler.record.record import Record
 from sampler.record.tables import Row
 
@@ -45,69 +38,36 @@ _SHOWN_CHARACTERS = 60
 _FEWEST_SHARED = 10
 
 Chain = list[Row]
-Asked = tuple[int, tuple[int, int]]
-"""A question that was put: the judge, which fixes the order, and the two objects."""
 
 
-def diagnose(
-    record: Record,
-    rng: np.random.Generator,
-    column: str | None = None,
-    resamples: int = 1_000,
-    cluster: str | None = None,
-    all_samples: bool = False,
-) -> Iterator[str]:
-    """Yield the report: acceptance, convergence, lean by source, and for each question scores and agreement.
+def diagnose(findings: Findings, rng: np.random.Generator) -> Iterator[str]:
+    """Yield the report: verdict, acceptance, convergence, lean by source, and for each question scores and agreement.
 
     Args:
-        column: the property of the objects to follow along the chains; without it, all numeric ones (`properties.py`).
-        resamples: bootstrap resamples behind the intervals of scores and leans.
-        cluster: which votes share a weight there: "prompt", "chain", "step" or "voter". Without it prompts where
-            the objects answer several, else chains.
-        all_samples: follow also the samples of the burn-in and of the warm-up with its settling.
-
-    Raises:
-        RecordError: the record lacks a column, a cell is not what its column holds, or a property or cluster that was
-            asked for is not to be had; the message says why.
-        MissingExtra: a library of the extra [analysis] is not installed.
+        rng: of the tests for cycles.
     """
-    try:
-        opening = [*_chains(record), *_extensions(record)]
-        record, samples = analysed(record, all_samples)
-        opening.append(samples)
-        objects = Objects(record)
-        clusters = cluster_of(objects, cluster)
-        voters = populations(record, objects, clusters)
-        properties = followed(record, column)
-        prompts = {row["chain_index"]: objects.prompt(row["state_index"]) for row in record["samples"]}
-        opening += [*_convergence(properties, prompts), *_means(record, properties, prompts)]
-    except KeyError as error:
-        raise RecordError(f"the record cannot be read: there is no column or row {error}") from error
-    except RecordError:
-        raise
-    except (IndexError, ValueError) as error:
-        raise RecordError(f"the record cannot be read: {error}") from error
-    yield from opening
-    if not voters:
+    yield _verdict(findings.answer.verdict)
+    yield from _chains(findings.record)
+    yield from _extensions(findings.record)
+    yield findings.samples
+    yield from _convergence(findings)
+    yield from _means(findings)
+    voters = findings.voters
+    if not voters.populations:
         yield "Lean to the first object: there is no vote"
-    report = _Voters(voters, f"{clusters}s", rng, resamples)
-    yield from report.leans()
-    for population in voters:
+    clusters = f"{voters.clusters}s"
+    for lean in voters.leans:
+        yield f"Lean to the first object ({lean.source}): {_lean(lean, clusters)}"
+    for population, agreement in zip(voters.populations, voters.agreement, strict=True):
         yield ""
         yield _heading(population)
-        yield from (f"  {line}" for line in report.of(population))
+        yield from (f"  {line}" for line in _of(population, findings, rng))
+        yield from (f"  {line}" for line in _agreement(agreement))
 
 
-def analysed(record: Record, all_samples: bool = False) -> tuple[Record, str]:
-    """Return a record with the samples of the sampling phase, or of all phases, and how many these are, in words."""
-    samples = [row for row in record["samples"] if row["step"] != "0"]
-    if all_samples:
-        return record, f"Samples: {len(samples):,} of all phases"
-    phases = Counter(row["phase"] for row in samples)
-    left_out = ", ".join(f"{count:,} of the {phase}" for phase, count in phases.items() if phase != tables.SAMPLING)
-    kept = [row for row in record["samples"] if row["phase"] == tables.SAMPLING]
-    told = f"Samples: {phases[tables.SAMPLING]:,} of the sampling phase"
-    return record.but(samples=kept), f"{told}; left out are {left_out}" if left_out else told
+def _verdict(verdict: Verdict) -> str:
+    said = f"{verdict.is_that[0].upper()}{verdict.is_that[1:]}: {verdict.because}"
+    return f"{said} {verdict.advice}".rstrip()
 
 
 def _extensions(record: Record) -> Iterator[str]:
@@ -144,21 +104,22 @@ def _acceptance(decided: Sequence[Row]) -> Acceptance:
     return Acceptance(sum(differed), len(differed))
 
 
-def _convergence(properties: Followed, prompts: dict[str, str]) -> Iterator[str]:
-    for column in properties.columns:
-        yield f"Convergence of {column.name}: {_converged(column, prompts)}"
-    if properties.missing:
-        yield f"Convergence: {properties.missing}"
+def _convergence(findings: Findings) -> Iterator[str]:
+    for column in findings.properties.columns:
+        yield f"Convergence of {column.name}: {_converged(column, findings.prompts)}"
+    if findings.properties.missing:
+        yield f"Convergence: {findings.properties.missing}"
 
 
-def _means(record: Record, properties: Followed, prompts: dict[str, str]) -> Iterator[str]:
+def _means(findings: Findings) -> Iterator[str]:
     """Yield averages over chains that open while people vote: each chain of a prompt counts alike, however far it has
     come.
     """
-    if record.config.get("max_chains") is None:
+    if findings.record.config.get("max_chains") is None:
         return
+    prompts = findings.prompts
     several = len(set(prompts.values())) > 1
-    for column, prompt in product(properties.columns, dict.fromkeys(prompts.values())):
+    for column, prompt in product(findings.properties.columns, dict.fromkeys(prompts.values())):
         of_chains = [float(np.mean(draws)) for chain, draws in column.draws.items() if prompts[chain] == prompt]
         if not column.problem and len(of_chains) > 1:
             error = np.std(of_chains, ddof=1) / math.sqrt(len(of_chains))
@@ -180,56 +141,25 @@ def _converged(column: Column, prompts: dict[str, str]) -> str:
     return f"R-hat {r_hat}, {sizes}, from {found.basis}"
 
 
-class _Voters:
-    """What the votes say: the leans of all sources, and each population's scores and agreement."""
+def _of(population: Population, findings: Findings, rng: np.random.Generator) -> Iterator[str]:
+    """Yield a population's scores, and its own lean where its source answers other questions too."""
+    voters, clusters = findings.voters, f"{findings.voters.clusters}s"
+    if sum(each.source == population.source for each in voters.populations) > 1:
+        yield f"Lean to the first object on this question: {_lean(voters.lean([population]), clusters)}"
+    choices, scores = population.choices_apart(), voters.scores_of(population)
+    if isinstance(scores, NoFit):
+        yield f"Bradley-Terry scores cannot be fitted: {scores}"
+    else:
+        yield from _scores(scores, choices.votes, clusters)
+        yield _cycles(choices, rng)
 
-    def __init__(self, voters: list[Population], clusters: str, rng: np.random.Generator, resamples: int) -> None:
-        self._voters, self._clusters, self._rng, self._resamples = voters, clusters, rng, resamples
-        self._fits = [self._fit(each) for each in voters]
 
-    def leans(self) -> Iterator[str]:
-        """Yield each source's lean over all questions that it answers."""
-        for source in dict.fromkeys(each.source for each in self._voters):
-            asked = [each for each in self._voters if each.source == source]
-            yield f"Lean to the first object ({source}): {self._lean(asked)}"
-
-    def of(self, population: Population) -> Iterator[str]:
-        """Yield a population's scores and agreement, and its own lean where its source answers other questions too."""
-        if sum(each.source == population.source for each in self._voters) > 1:
-            yield f"Lean to the first object on this question: {self._lean([population])}"
-        choices, scores = population.choices_apart(), self._fit_of(population)
-        if isinstance(scores, NoFit):
-            yield f"Bradley-Terry scores cannot be fitted: {scores}"
-        else:
-            yield from _scores(scores, choices.votes, self._clusters)
-            yield _cycles(choices, self._rng)
-        yield from _agreement(population.answers, self._rng)
-
-    def _fit(self, population: Population) -> Scores | NoFit:
-        try:
-            return bradley_terry_intervals(population.choices_apart(), self._rng, self._resamples)
-        except NoFit as reason:
-            return reason
-
-    def _fit_of(self, population: Population) -> Scores | NoFit:
-        return next(fit for each, fit in zip(self._voters, self._fits, strict=True) if each is population)
-
-    def _lean(self, asked: list[Population]) -> str:
-        answers = [answer for each in asked for answer in each.answers]
-        shares = f"first chosen in {sum(each.chose_first for each in answers):,} of {_many(len(answers), 'vote')}"
-        try:
-            lean = self._lean_of(asked)
-        except NoFit as reason:
-            return f"cannot be estimated; {reason}; {shares}"
-        return f"log-odds {lean.log_odds:+.3f}, {_interval_of(lean, self._clusters)}; {_basis(lean)}; {shares}"
-
-    def _lean_of(self, asked: list[Population]) -> SourceLean:
-        if len(asked) == 1:
-            fit = self._fit_of(asked[0])
-            if isinstance(fit, Scores) and fit.lean is not None:
-                return fit.lean
-        by_chance = [choices for each in asked if (choices := each.choices_by_chance()).votes]
-        return source_lean([each.choices() for each in asked], self._rng, self._resamples, random_sides=by_chance)
+def _lean(lean: Lean, clusters: str) -> str:
+    shares = f"first chosen in {lean.first:,} of {_many(lean.votes, 'vote')}"
+    if isinstance(lean.found, NoFit):
+        return f"cannot be estimated; {lean.found}; {shares}"
+    interval = _interval_of(lean.found, clusters)
+    return f"log-odds {lean.found.log_odds:+.3f}, {interval}; {_basis(lean.found)}; {shares}"
 
 
 def _interval_of(lean: SourceLean, clusters: str) -> str:
@@ -280,29 +210,20 @@ def _cycles(choices: Choices, rng: np.random.Generator) -> str:
     return f"Cycles: X² = {test.statistic:.1f} on {_many(test.cycles, 'independent cycle')}, p = {test.p_value:.2g}"
 
 
-def _agreement(answers: list[Answer], rng: np.random.Generator) -> Iterator[str]:
-    first: dict[Asked, dict[str, bool]] = defaultdict(dict)
-    again: list[tuple[bool, bool]] = []
-    for each in answers:
-        if each.voter and each.first != each.second:
-            given = first[each.judge, each.pair]
-            if each.voter in given:
-                again.append((given[each.voter], each.chose_former))
-            given.setdefault(each.voter, each.chose_former)
-    shared = {asked: given for asked, given in first.items() if len(given) > 1}
-    if shared:
-        counts = [[sum(given.values()), len(given) - sum(given.values())] for given in shared.values()]
-        low, high = fleiss_kappa_interval(counts, rng)
+def _agreement(found: Agreement) -> Iterator[str]:
+    if found.shared:
         interval = (
-            "" if math.isnan(low) else f", 95 % interval {low:.2f} to {high:.2f}; biased where voting stopped early"
+            ""
+            if math.isnan(found.low)
+            else f", 95 % interval {found.low:.2f} to {found.high:.2f}; biased where voting stopped early"
         )
-        yield f"Fleiss' kappa of {_many(len(shared), 'shared question')}: {_kappa(fleiss_kappa(counts))}{interval}"
-        yield from _pairs_of_people(shared)
+        yield f"Fleiss' kappa of {_many(len(found.shared), 'shared question')}: {_kappa(found.kappa)}{interval}"
+        yield from _pairs_of_people(found.shared)
     else:
         yield "Shared questions: no question was answered by two people"
-    if again:
-        kappa = cohen_kappa([before for before, _ in again], [now for _, now in again])
-        yield f"Repeated questions: {_many(len(again), 'second answer')}, Cohen's kappa {_kappa(kappa)}"
+    if found.repeated:
+        answers = _many(len(found.repeated), "second answer")
+        yield f"Repeated questions: {answers}, Cohen's kappa {_kappa(found.repeated_kappa)}"
 
 
 def _pairs_of_people(shared: dict[Asked, dict[str, bool]]) -> Iterator[str]:

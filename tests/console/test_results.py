@@ -26,6 +26,7 @@ from prefmh_web.campaigns.record import export
 from prefmh_web.console import methods
 from prefmh_web.console.spreads import spreads_of
 from sampler import tables
+from sampler.diagnostics.findings import findings
 from sampler.diagnostics.properties import followed
 from sampler.diagnostics.report import diagnose
 from tests.security.world import browser_of
@@ -160,7 +161,8 @@ def test_page_report_record_and_api_give_the_same_figures(signed_in, researcher,
         assert [each for each in words if each not in page] == []
     # The worst, then each prompt, the worst first.
     assert re.findall(r'data-label="R-hat">([^<]*)<', page) == [r_hats[0], *r_hats]
-    report = "\n".join(diagnose(record, np.random.default_rng(1), resamples=20))
+    rng = np.random.default_rng(1)
+    report = "\n".join(diagnose(findings(record, rng, resamples=20), rng))
     reported = [
         f"{len(votes)} counted votes, 1 late",
         f"Accepted among the proposals that differed: {share} ({len(accepted)} of {len(differed)})",

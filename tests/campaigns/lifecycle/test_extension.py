@@ -15,6 +15,7 @@ from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Side
 from prefmh_web.recruiters import ANYBODY
 from sampler import Record, read_record
+from sampler.diagnostics.findings import findings
 from sampler.diagnostics.report import diagnose
 from tests.support.campaigns import (
     assert_record_is_whole,
@@ -89,9 +90,10 @@ def test_an_extended_chain_walks_as_one_that_was_declared_longer(researcher, idl
     assert happened(path, "extended") == [
         ("extended", {"steps_before": 4, "steps_after": 7, "verdict": "cannot be judged", "by": "owner"})
     ]
+    rng = np.random.default_rng(0)
     assert any(
         "Extended from 4 to 7 steps a chain" in line
-        for line in diagnose(read_record(path), np.random.default_rng(0), resamples=10)
+        for line in diagnose(findings(read_record(path), rng, resamples=10), rng)
     )
     phases = {int(row["step"]): row["phase"] for row in table(path, "samples.csv")}
     assert [phases[step] for step in (1, STEPS, STEPS + FURTHER)] == ["burn-in", "sampling", "sampling"]

@@ -39,6 +39,7 @@ from prefmh_web.campaigns.record.rows import Moment
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.objects import media
 from sampler import tables
+from sampler.diagnostics.findings import findings
 from sampler.diagnostics.report import diagnose
 from tests.support.campaigns import (
     assert_replay_passes,
@@ -254,13 +255,14 @@ def test_a_measure_within_the_tolerance_is_the_same(scored):
 def test_the_report_follows_scores_like_measures(scored):
     record = sampler.read_record(scored)
     whole = [{**row, "score": row["score"] or "1"} for row in record["scores"]]
-    report = list(diagnose(record.but(scores=whole), np.random.default_rng(0)))
+    rng = np.random.default_rng(0)
+    report = list(diagnose(findings(record.but(scores=whole), rng), rng))
     assert any(line.startswith("Convergence of length: R-hat") for line in report)
     assert sum(line.startswith("Convergence of words:") for line in report) == 1
     # Where a state that was visited has none, it says so and invents nothing.
     last = record["samples"][-1]["state_index"]
     gone = [{**row, "score": "" if row["state_index"] == last else row["score"]} for row in record["scores"]]
-    report = diagnose(record.but(scores=gone), np.random.default_rng(0))
+    report = diagnose(findings(record.but(scores=gone), rng), rng)
     lines = [line for line in report if line.startswith("Convergence of length:")]
     assert "have no number there" in lines[0]
 

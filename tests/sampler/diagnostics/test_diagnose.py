@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from sampler import Record, parse_config
+from sampler.diagnostics.findings import findings
 from sampler.diagnostics.report import diagnose
 from tests.support.sampling import CATALOG, WORDS, Voters, exported, model, run_campaign, twins
 
@@ -16,7 +17,8 @@ SCORE = re.compile(r"^ +([+-]\d+\.\d+)  (?:\(([+-]\d+\.\d+) to ([+-]\d+\.\d+)\) 
 
 
 def report(record, **options):
-    return list(diagnose(record, np.random.default_rng(1), **({"resamples": 200} | options)))
+    rng = np.random.default_rng(1)
+    return list(diagnose(findings(record, rng, **({"resamples": 200} | options)), rng))
 
 
 def leans_in(lines):
@@ -201,8 +203,9 @@ def test_pictures_are_followed_by_the_measures_of_the_downloaded_table():
 
 
 def test_a_campaign_without_a_decided_step_has_a_report():
-    record = exported([Voters(SCORES)], chains=2, steps=0)
+    record = with_config(exported([Voters(SCORES)], chains=2, steps=0), steps=25)
     assert report(record) == [
+        "Cannot be judged: No step of the sampling phase is decided.",
         "2 chains, 0 decided steps, 0 open; 0 counted votes, 0 late",
         "Samples: 0 of the sampling phase",
         "Convergence: no step is decided yet, so there is nothing to follow",

@@ -10,7 +10,8 @@ from tests.support.sampling import CATALOG, WORDS, row_of
 def votes_with_effects(rng, clusters, votes=20, effect=1.0, difference=0.5):
     """Return an export of two objects; along each chain the log-odds have an effect of their own, of sd `effect`."""
     judges = [{"question": "Which?", "votes": votes, "order": "random", "source": {"kind": "people"}}]
-    config = {"space": CATALOG, "judges": judges, "chains": clusters, "steps": 1, "seed": 0}
+    law = {"space": CATALOG, "kernel": {"kind": "independent"}, "judges": judges}
+    config = {**law, "chains": clusters, "steps": 1, "seed": 0}
     states = [row_of(tables.STATES, state_index=at, object_index=at, weight=1.0, content=WORDS[at]) for at in range(2)]
     record = Record({"campaign.json": config}, {"states": states})
     chances = 1 / (1 + np.exp(-(difference + effect * rng.normal(size=clusters))))
@@ -20,8 +21,9 @@ def votes_with_effects(rng, clusters, votes=20, effect=1.0, difference=0.5):
         record["steps"].append(row_of(tables.STEPS, **of_step, current_state=0, proposal_state=1))
         for won, left in zip(first_won[chain].tolist(), first_left[chain].tolist(), strict=True):
             side = "first" if won == left else "second"
+            shown = {"first_state": int(not left), "second_state": int(left), "chosen_state": int(not won)}
             cells = {"number": 1, "judge_index": 0, "chosen_side": side, "for_proposal": int(not won)}
-            record["votes"].append(row_of(tables.VOTES, **of_step, **cells))
+            record["votes"].append(row_of(tables.VOTES, **of_step, **cells, **shown))
     return record
 
 

@@ -1,0 +1,216 @@
+"""What is found in one exported campaign: read, measured and fitted once, for the report and for the page.
+
+Statistics of states take the samples of the sampling phase, those of votes all counted votes of all phases. Votes are
+read by population (`answers.py`): one question, one source, twin judges of opposite orders together. Scores are fitted
+together with the lean, so that neither is mistaken for the other; each question has scores of its own, each source one
+lean over all questions that it answers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from sampler.diagnostics import (
+    NoFit,
+    Scores,
+    SourceLean,
+    bradley_terry_intervals,
+    cohen_kappa,
+    fleiss_kappa,
+    fleiss_kappa_interval,
+    source_lean,
+)
+from sampler.diagnostics import found as results
+from sampler.diagnostics.answers import Answer, Objects, Population, cluster_of, populations
+from sampler.diagnostics.properties import Followed, followed
+from sampler.record import tables
+from sampler.record.differences import RecordError
+from sampler.record.record import Record
+
+Asked = tuple[int, tuple[int, int]]
+"""A question that was put: the judge, which fixes the order, and the two objects."""
+
+
+@dataclass(frozen=True)
+class Lean:
+    """One source's lean to the first object.
+
+    Args:
+        source: who answers.
+        found: the lean, or why it cannot be estimated.
+        first: how many of the votes were for the first object.
+    """
+
+    source: str
+    found: SourceLean | NoFit
+    first: int
+    votes: int
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far people agree, and each with their own earlier answers.
+
+    Args:
+        shared: by question that was put to two people or more, each one's answer: True for the first of the pair.
+        repeated: one person's first and second answer to a question.
+        kappa, low, high: Fleiss' kappa of the shared questions with its 95 % interval; NaN where there is none.
+    """
+
+    shared: dict[Asked, dict[str, bool]]
+    repeated: list[tuple[bool, bool]]
+    kappa: float
+    low: float
+    high: float
+
+    @cached_property
+    def repeated_kappa(self) -> float:
+        """Cohen's kappa of the repeated questions; NaN where there are none, or one answer only."""
+        if not self.repeated:
+            return math.nan
+        return cohen_kappa([before for before, _ in self.repeated], [now for _, now in self.repeated])
+
+
+class Voters:
+    """What the votes say: the leans of all sources, and each population's scores and agreement.
+
+    Args:
+        clusters: what the votes of a cluster share, such as "chain".
+    """
+
+    def __init__(self, found: list[Population], clusters: str, rng: np.random.Generator, resamples: int) -> None:
+        self.populations, self.clusters = found, clusters
+        self._rng, self._resamples = rng, resamples
+        self.scores = [self._fit(each) for each in found]
+        self.agreement = [_agreement(each.answers, rng) for each in found]
+
+    @cached_property
+    def leans(self) -> list[Lean]:
+        """Each source's lean over all questions that it answers."""
+        sources = dict.fromkeys(each.source for each in self.populations)
+        return [self.lean([each for each in self.populations if each.source == source]) for source in sources]
+
+    def lean(self, asked: list[Population]) -> Lean:
+        """Return the lean of the source of these populations over their questions."""
+        answers = [answer for each in asked for answer in each.answers]
+        found: SourceLean | NoFit
+        try:
+            found = self._lean_of(asked)
+        except NoFit as reason:
+            found = reason
+        return Lean(asked[0].source, found, sum(each.chose_first for each in answers), len(answers))
+
+    def scores_of(self, population: Population) -> Scores | NoFit:
+        """Return the scores of a population, or why they cannot be fitted."""
+        return next(fit for each, fit in zip(self.populations, self.scores, strict=True) if each is population)
+
+    def _fit(self, population: Population) -> Scores | NoFit:
+        try:
+            return bradley_terry_intervals(population.choices_apart(), self._rng, self._resamples)
+        except NoFit as reason:
+            return reason
+
+    def _lean_of(self, asked: list[Population]) -> SourceLean:
+        if len(asked) == 1:
+            fit = self.scores_of(asked[0])
+            if isinstance(fit, Scores) and fit.lean is not None:
+                return fit.lean
+        by_chance = [choices for each in asked if (choices := each.choices_by_chance()).votes]
+        return source_lean([each.choices() for each in asked], self._rng, self._resamples, random_sides=by_chance)
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All that is found in a record.
+
+    Args:
+        analysed: the record with the samples that are analysed.
+        samples: how many these are, in words.
+        prompts: by chain.
+        answer: which objects, with which share, and the verdict: always of the sampling phase.
+    """
+
+    record: Record
+    analysed: Record
+    samples: str
+    properties: Followed
+    prompts: dict[str, str]
+    voters: Voters
+    answer: results.Answer
+
+
+def findings(
+    record: Record,
+    rng: np.random.Generator,
+    column: str | None = None,
+    resamples: int = 1_000,
+    cluster: str | None = None,
+    all_samples: bool = False,
+) -> Findings:
+    """Return what is found in a record.
+
+    Args:
+        column: the property of the objects to follow along the chains; without it, all numeric ones (`properties.py`).
+        resamples: bootstrap resamples behind the intervals of scores and leans.
+        cluster: which votes share a weight there: "prompt", "chain", "step" or "voter". Without it prompts where
+            the objects answer several, else chains.
+        all_samples: follow also the samples of the burn-in and of the warm-up with its settling.
+
+    Raises:
+        RecordError: the record lacks a column, a cell is not what its column holds, or a property or cluster that was
+            asked for is not to be had; the message says why.
+        MissingExtra: a library of the extra [analysis] is not installed.
+    """
+    try:
+        analysed, samples = _analysed(record, all_samples)
+        objects = Objects(analysed)
+        clusters = cluster_of(objects, cluster)
+        return Findings(
+            record,
+            analysed,
+            samples,
+            followed(analysed, column),
+            {row["chain_index"]: objects.prompt(row["state_index"]) for row in analysed["samples"]},
+            Voters(populations(analysed, objects, clusters), clusters, rng, resamples),
+            results.answer(record),
+        )
+    except KeyError as error:
+        raise RecordError(f"the record cannot be read: there is no column or row {error}") from error
+    except RecordError:
+        raise
+    except (IndexError, ValueError) as error:
+        raise RecordError(f"the record cannot be read: {error}") from error
+
+
+def _analysed(record: Record, all_samples: bool) -> tuple[Record, str]:
+    """Return a record with the samples of the sampling phase, or of all phases, and how many these are, in words."""
+    samples = [row for row in record["samples"] if row["step"] != "0"]
+    if all_samples:
+        return record, f"Samples: {len(samples):,} of all phases"
+    phases = Counter(row["phase"] for row in samples)
+    left_out = ", ".join(f"{count:,} of the {phase}" for phase, count in phases.items() if phase != tables.SAMPLING)
+    kept = [row for row in record["samples"] if row["phase"] == tables.SAMPLING]
+    told = f"Samples: {phases[tables.SAMPLING]:,} of the sampling phase"
+    return record.but(samples=kept), f"{told}; left out are {left_out}" if left_out else told
+
+
+def _agreement(answers: Iterable[Answer], rng: np.random.Generator) -> Agreement:
+    first: dict[Asked, dict[str, bool]] = defaultdict(dict)
+    repeated: list[tuple[bool, bool]] = []
+    for each in answers:
+        if each.voter and each.first != each.second:
+            given = first[each.judge, each.pair]
+            if each.voter in given:
+                repeated.append((given[each.voter], each.chose_former))
+            given.setdefault(each.voter, each.chose_former)
+    shared = {asked: given for asked, given in first.items() if len(given) > 1}
+    if not shared:
+        return Agreement(shared, repeated, math.nan, math.nan, math.nan)
+    counts = [[sum(given.values()), len(given) - sum(given.values())] for given in shared.values()]
+    return Agreement(shared, repeated, fleiss_kappa(counts), *fleiss_kappa_interval(counts, rng))
