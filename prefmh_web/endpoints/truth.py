@@ -288,6 +288,19 @@ def _by_pairs(replies: _Replies, pairs: Sequence[Pair]) -> tuple[Effect, str]:
     shown = _presentations(replies, pairs)
     if not shown:
         return Effect.UNTOLD, f"none of {len(pairs)} pairs has log-probabilities of .6 to .85 for its likelier label"
+    counts, found = _compared(replies, shown)
+    came = sum(each.firsts if each.first > 0.5 else each.replies - each.firsts for each in counts)
+    told = sum(max(each.first, 1 - each.first) * each.replies for each in counts)
+    counted = sum(each.replies for each in counts)
+    words = (
+        f"the likelier label came {came} times in {counted} replies to {len(shown) // 2} pairs in both orders; "
+        f"log-probabilities say {told:.1f}"
+    )
+    return _words(counted, found, words)
+
+
+def _compared(replies: _Replies, shown: Sequence[_Presentation]) -> tuple[list[judges.Asked], judges.Agreement]:
+    """Ask all of them, once more in doubt, and return what came and how well it agrees."""
     for _ in range(2):
         # In turns: where there are fewer than four pairs, each is asked more often.
         turns = [shown[number % len(shown)] for number in range(judges.REPLIES)]
@@ -298,7 +311,7 @@ def _by_pairs(replies: _Replies, pairs: Sequence[Pair]) -> tuple[Effect, str]:
         found = judges.agreement(counts)
         if not found.is_doubtful:
             break
-    return _words(counts, found)
+    return counts, found
 
 
 def _presentations(replies: _Replies, pairs: Sequence[Pair]) -> list[_Presentation]:
@@ -317,16 +330,9 @@ def _presentations(replies: _Replies, pairs: Sequence[Pair]) -> list[_Presentati
     return shown
 
 
-def _words(shown: Sequence[judges.Asked], found: judges.Agreement) -> tuple[Effect, str]:
-    counted = sum(each.replies for each in shown)
+def _words(counted: int, found: judges.Agreement, words: str) -> tuple[Effect, str]:
     if counted < judges.REPLIES / 2:
         return Effect.UNTOLD, f"only {counted} of {judges.REPLIES} replies or more were labels"
-    came = sum(each.firsts if each.first > 0.5 else each.replies - each.firsts for each in shown)
-    told = sum(max(each.first, 1 - each.first) * each.replies for each in shown)
-    words = (
-        f"the likelier label came {came} times in {counted} replies to {len(shown) // 2} pairs in both orders; "
-        f"log-probabilities say {told:.1f}"
-    )
     if not found.is_none:
         return Effect.OBEYED, words
     law = "sharper or truncated" if found.power > 1 else "flatter" if found.power > 0 else "that of the other label"
@@ -352,25 +358,16 @@ def _tilted(replies: _Replies) -> tuple[judges.Messages, judges.Tilt] | None:
 
 
 def _by_rate(replies: _Replies, chat: judges.Messages, tilt: judges.Tilt) -> tuple[Effect, str]:
-    seen, replied = judges.RareLabel(tilt.rate), 0
-    while seen.told is None and replied < _MOST_RARE:
-        replied += _AT_ONCE
-        for label in replies.some(chat, tilt.temperature, _AT_ONCE):
-            seen.add(label == tilt.label)
-        if not seen.replies:
-            return Effect.UNTOLD, f"none of {replied} replies was a label"
+    is_first = tilt.label == judges.LABELS[0]
+    (asked,), found = _compared(
+        replies, [_Presentation(chat, tilt.temperature, tilt.rate if is_first else 1 - tilt.rate)]
+    )
+    came = asked.firsts if is_first else asked.replies - asked.firsts
     words = (
-        f"{tilt.label} came {seen.rare} times in {seen.replies} replies at temperature {tilt.temperature:.2g}; its "
-        f"log-probability says {tilt.rate * seen.replies:.1f}"
+        f"{tilt.label} came {came} times in {asked.replies} replies at temperature {tilt.temperature:.2g}; its "
+        f"log-probability says {tilt.rate * asked.replies:.1f}"
     )
-    if seen.told == "plain":
-        return Effect.OBEYED, words
-    if seen.told is None:
-        return Effect.UNTOLD, f"{words}, and more replies would be needed"
-    return (
-        Effect.IGNORED,
-        f"{words}: its distribution is {'truncated or sharper' if seen.told == 'sharper' else 'flatter'}",
-    )
+    return _words(asked.replies, found, words)
 
 
 def _without_rate(replies: _Replies) -> tuple[Effect, str]:

@@ -87,21 +87,11 @@ class ServedModel:
                 f"{endpoint.name} does not take and return token ids; a text tokenised again comes back changed, "
                 "so it cannot write proposals"
             )
-        self._endpoint, self._limit = endpoint, limit
+        self._endpoint, self.limit = endpoint, limit
         self._temperature, self._system = checked_temperature(temperature), system
-        self._prompts = tuple(prompts)
+        self.prompts = tuple(prompts)
         self._ids: dict[str, sampler.Tokens] = {}
         self._end: sampler.Tokens | None = None
-
-    @property
-    def limit(self) -> int:
-        """T, the most tokens of one text."""
-        return self._limit
-
-    @property
-    def prompts(self) -> tuple[str, ...]:
-        """The prompts it can be asked with; empty if it takes any."""
-        return self._prompts
 
     def continue_batch(
         self, rngs: Sequence[np.random.Generator], prompts: Sequence[str], prefixes: Sequence[sampler.Tokens]
@@ -116,10 +106,10 @@ class ServedModel:
             raise ValueError(
                 f"{len(rngs)} generators, {len(prompts)} prompts and {len(prefixes)} prefixes do not match"
             )
-        if unknown := [prompt for prompt in prompts if self._prompts and prompt not in self._prompts]:
+        if unknown := [prompt for prompt in prompts if self.prompts and prompt not in self.prompts]:
             raise ValueError(f"prompts must be among the model's own; it does not know {unknown}")
-        if any(len(prefix) >= self._limit for prefix in prefixes):
-            raise ValueError(f"a prefix must have fewer than {self._limit} tokens")
+        if any(len(prefix) >= self.limit for prefix in prefixes):
+            raise ValueError(f"a prefix must have fewer than {self.limit} tokens")
         # A campaign's plan lives long; where the server is, and how it fares, changes.
         self._endpoint.refresh_from_db()
         self._read_prompts(sorted(set(prompts) - set(self._ids)))
@@ -153,8 +143,8 @@ class ServedModel:
             EndpointError: the server does not say.
         """
         self._endpoint.refresh_from_db()
-        self._read_prompts(sorted(set(self._prompts) - set(self._ids)))
-        lengths = [len(self._ids[prompt]) for prompt in self._prompts]
+        self._read_prompts(sorted(set(self.prompts) - set(self._ids)))
+        lengths = [len(self._ids[prompt]) for prompt in self.prompts]
         longest = max(range(len(lengths)), key=lengths.__getitem__)
         return longest, lengths[longest]
 
@@ -163,9 +153,9 @@ class ServedModel:
         raise sampler.CannotScoreError(f"{self._endpoint.name} does not tell the probability of a given sequence")
 
     def _without_end(self, tokens: sampler.Tokens) -> sampler.Tokens:
-        if not 1 <= len(tokens) <= self._limit:
-            raise ValueError(f"tokens must be 1 to {self._limit}, not {len(tokens)}")
-        has_ended = len(tokens) < self._limit or tokens[-1] == self._end_of_sequence()
+        if not 1 <= len(tokens) <= self.limit:
+            raise ValueError(f"tokens must be 1 to {self.limit}, not {len(tokens)}")
+        has_ended = len(tokens) < self.limit or tokens[-1] == self._end_of_sequence()
         return tokens[:-1] if has_ended else tokens
 
     def _end_of_sequence(self) -> int | None:
@@ -175,7 +165,7 @@ class ServedModel:
         return self._end[0] if len(self._end) == 1 else None
 
     def _row(self, rng: np.random.Generator, prompt: sampler.Tokens, prefix: sampler.Tokens) -> Job[sampler.Tokens]:
-        seed, left = int(rng.random() * _LARGEST_SEED), self._limit - len(prefix)
+        seed, left = int(rng.random() * _LARGEST_SEED), self.limit - len(prefix)
 
         async def draw(client: Client) -> sampler.Tokens:
             drawn = await client.complete((*prompt, *prefix), temperature=self._temperature, seed=seed, limit=left)

@@ -99,11 +99,11 @@ def test_a_server_that_samples_truly_obeys(scripted, script, dialect):
 @pytest.mark.parametrize(
     ("law", "told"),
     [
-        ({"top_p": 0.95}, "truncated or sharper"),
-        ({"min_p": 0.05}, "truncated or sharper"),
-        ({"top_k": 1}, "truncated or sharper"),
-        ({"sharpened": 2.0}, "truncated or sharper"),
-        ({"top_p": 0.9, "before": True}, "truncated or sharper"),
+        ({"top_p": 0.95}, "sharper or truncated"),
+        ({"min_p": 0.05}, "sharper or truncated"),
+        ({"top_k": 1}, "sharper or truncated"),
+        ({"sharpened": 2.0}, "sharper or truncated"),
+        ({"top_p": 0.9, "before": True}, "sharper or truncated"),
         ({"sharpened": 0.5}, "flatter"),
     ],
     ids=str,

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from sampler.judges import ERROR, REPLIES, Asked, RareLabel, agreement, fit_of, label_preference, least_rate, tilt_of
+from sampler.judges import REPLIES, Asked, agreement, fit_of, label_preference, least_rate, tilt_of
 
 # Of the likelier label, in as many presentations each.
 ALIKE, SPREAD = (0.83,), (0.83, 0.76, 0.7, 0.65)
@@ -88,22 +88,7 @@ class TestTruth:
 
 
 RATE = 0.045
-RUNS = 4000
-# Of a count whose mean is below RUNS * 2e / (1 - e) = 8: more than 20 come with a probability of 1 in 10,000.
-MOST_WRONG = 20
-
-
-def told(rate, true_rate, runs=RUNS, most=3000, seed=20261124):
-    rng = np.random.default_rng(seed)
-    found, asked = [], []
-    for _ in range(runs):
-        seen = RareLabel(rate)
-        for uniform in rng.random(most):
-            if seen.add(bool(uniform < true_rate)):
-                break
-        found.append(seen.told)
-        asked.append(seen.replies)
-    return found, asked
+RUNS = 1000
 
 
 def powered(rate, power):
@@ -111,33 +96,29 @@ def powered(rate, power):
     return odds / (1 + odds)
 
 
-@pytest.mark.parametrize("rate", [0.03, RATE, 0.15])
-def test_a_server_that_samples_plainly_is_seldom_said_to_do_otherwise(rate):
-    found, asked = told(rate, rate)
-    wrong = sum(each in ("sharper", "flatter") for each in found)
-    assert wrong <= MOST_WRONG
-    assert None not in found
-    # Its cost, in replies; few need more than the check asks for.
-    assert np.mean(asked) < 250
-    assert sum(count > 480 for count in asked) < 0.03 * RUNS
+class TestRareLabel:
+    """A rare label at its rate, looked at as pairs are: after 200 replies, and after 400 in doubt."""
+
+    def share_found(self, rate, true_rate, seed=20261124):
+        drawn = np.random.default_rng(seed).binomial(REPLIES, true_rate, (RUNS, 2))
+        return np.mean([is_found(rate, counts) for counts in drawn])
+
+    @pytest.mark.parametrize("rate", [0.03, RATE, 0.15])
+    def test_a_server_that_samples_plainly_is_seldom_said_to_do_otherwise(self, rate):
+        assert self.share_found(rate, rate) <= 1 / RUNS
+
+    @pytest.mark.parametrize(
+        ("true_rate", "least"), [(0.0, 1.0), (powered(RATE, 2), 0.92), (powered(RATE, 0.5), 0.999)]
+    )
+    def test_another_law_is_found(self, true_rate, least):
+        assert self.share_found(RATE, true_rate) >= least
 
 
-@pytest.mark.parametrize(("power", "name"), [(2, "sharper"), (3, "sharper"), (0.5, "flatter"), (0.4, "flatter")])
-def test_a_law_at_half_or_twice_the_temperature_is_found(power, name):
-    found, _ = told(RATE, powered(RATE, power))
-    assert RUNS - found.count(name) <= MOST_WRONG
-
-
-def test_a_label_that_is_taken_away_is_always_found_after_a_stated_number_of_replies():
-    found, asked = told(RATE, 0.0, runs=10)
-    assert set(found) == {"sharper"}
-    assert set(asked) == {math.ceil(math.log((1 - ERROR) / ERROR) / math.log((1 - powered(RATE, 2)) / (1 - RATE)))}
-
-
-def test_the_bound_would_not_hold_for_a_server_of_another_rate():
-    """The negative control: at a rate that is not the plain one, more than the bound are said not to be plain."""
-    found, _ = told(RATE, 0.09)
-    assert sum(each in ("sharper", "flatter") for each in found) > 5 * MOST_WRONG
+def is_found(rate, counts):
+    found = agreement([Asked(rate, REPLIES, int(counts[0]))])
+    if found.is_doubtful:
+        found = agreement([Asked(rate, 2 * REPLIES, int(counts.sum()))])
+    return found.is_none
 
 
 class TestTilt:
@@ -165,8 +146,3 @@ class TestWithoutLogProbabilities:
         assert wrong <= 9
         assert least_rate(0, 96, 2.0, 1.0) == 0
         assert 0.02 < least_rate(34, 96, 2.0, 1.0) < powered(0.35, 2)
-
-    @pytest.mark.parametrize("rate", [0.0, 0.5, 1.0])
-    def test_a_rate_that_is_none_is_refused(self, rate):
-        with pytest.raises(ValueError, match="rate must lie"):
-            RareLabel(rate)
