@@ -28,17 +28,19 @@ from sampler.record.differences import RecordError
 # These bounds keep a page below 10 MB, whatever the record holds.
 _MOST_OBJECTS, _MOST_CHARACTERS, _LARGEST_DRAWING = 200, 1_000, 20_000
 _MOST_PROPERTIES, _MOST_CHAINS, _MOST_POINTS = 50, 20, 150
-_LABEL = 40
+_LABEL = 34
 
 # Of pictures, in pixels: the part for labels, the plot, one row, and the height of a trace.
 _LABELS, _PLOT, _ROW, _TRACE, _EDGE = 280, 400, 22, 160, 24
+_MOLECULE = 220, 150
 
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 _STYLE = """
 :root { color-scheme: light }
 body { font: 16px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; color: #1b1b1b }
-figure { margin: 1rem 0; overflow-x: auto } svg { font-size: 13px; max-width: 100%; height: auto }
-table { border-collapse: collapse } .wide { overflow-x: auto }
+.both { display: flex; flex-wrap: wrap; gap: 0 2rem; align-items: start }
+figure { margin: 0 0 1rem } svg { font-size: 13px; display: block; max-width: 100%; height: auto }
+table { border-collapse: collapse } .wide { overflow-x: auto; max-width: 100% }
 th, td { text-align: start; vertical-align: top; padding: .25rem .7rem; border-bottom: 1px solid #ddd }
 td.object { white-space: pre-wrap; overflow-wrap: anywhere; max-width: 34rem }
 .verdict { font-size: 1.3rem; border-inline-start: .4rem solid #1f5fa8; padding: .5rem 1rem; background: #eef3f9 }
@@ -64,7 +66,7 @@ def page(findings: Findings) -> bytes:
     """
     title = str(findings.record.config.get("name") or "What was found")
     head = _of("head", "", _of("meta", charset="utf-8"), _of("title", _cut(title)), _of("style", _STYLE))
-    head.insert(1, _of("meta", **{"http-equiv": "Content-Security-Policy", "content": _POLICY}))
+    head.insert(1, _of("meta", http_equiv="Content-Security-Policy", content=_POLICY))
     parts = (_opening, _shares, _convergence, _traces, _leans, _agreement)
     body = _of("body", "", _of("h1", _cut(title)), *(each for part in parts for each in part(findings)))
     whole: bytes = tostring(_of("html", "", head, body, lang="en"), encoding="utf-8", method="html")
@@ -74,8 +76,8 @@ def page(findings: Findings) -> bytes:
 def _opening(findings: Findings) -> Iterator[Element]:
     found = findings.answer
     verdict = found.verdict
-    yield _of("p", f"{verdict.is_that[0].upper()}{verdict.is_that[1:]}.", **{"class": "verdict"})
-    yield _of("p", f"{verdict.because} {verdict.advice} It is never a proof that chains have converged.")
+    yield _of("p", f"{verdict.is_that[0].upper()}{verdict.is_that[1:]}.", class_="verdict")
+    yield _of("p", f"{verdict.because} {verdict.advice}".rstrip())
     if found.extended:
         times = "once" if found.extended == 1 else f"{found.extended} times"
         yield _of("p", f"The length was changed {times} after the start; no interval here allows for that.")
@@ -100,11 +102,11 @@ def _shares(findings: Findings) -> Iterator[Element]:
         )
         names = [_cut(found.names[each.object].partition("\n")[0], _LABEL) for each in kept]
         points = [_Point(name, each.share, each.low, each.high) for name, each in zip(names, kept, strict=True)]
-        yield _intervals("Shares of the steps", points, mark=0)
+        picture = _intervals(f"Shares of the steps, with {LEVEL:.0%} intervals", points, mark=0)
         asked = found.asked_of(target)
         header = ["Object", "Share", f"{LEVEL:.0%} interval", "Steps", *(_heading(each) for each in asked)]
         rows = [[draw(found.names[each.object]), *_figures(each, asked)] for each in kept]
-        yield _table(header, rows)
+        yield _beside(picture, header, rows)
         yield from (_of("p", f"{_cut(each.text)}: {each.why_not}") for each in asked if each.why_not)
     if left := len(found.targets) - len(shown):
         yield _of("p", f"{left:,} further prompts are in results.csv.")
@@ -118,13 +120,18 @@ def _drawing(findings: Findings) -> Callable[[str], Cell]:
 
     def draw(smiles: str) -> Cell:
         try:
-            drawn = draw_molecule(smiles, 260, 200)
+            drawn = draw_molecule(smiles, *_MOLECULE)
         except ValueError as error:
             raise RecordError(f"the record cannot be read: {error}") from error
         if len(drawn) > _LARGEST_DRAWING:
             return _cut(smiles)
         source = f"data:image/svg+xml;base64,{base64.b64encode(drawn.encode()).decode()}"
-        return _of("span", "", _of("img", src=source, alt="", width=260, height=200), _of("div", _cut(smiles)))
+        return _of(
+            "span",
+            "",
+            _of("img", src=source, alt="", width=_MOLECULE[0], height=_MOLECULE[1]),
+            _of("div", _cut(smiles)),
+        )
 
     return draw
 
@@ -159,8 +166,8 @@ def _convergence(findings: Findings) -> Iterator[Element]:
         rows.append([name, r_hat, f"{found.bulk_ess:,.0f}", f"{found.tail_ess:,.0f}", found.basis])
     if findings.properties.missing:
         yield _of("p", f"{findings.properties.missing}.")
-    yield _intervals(f"R-hat; the line is at {MOST_R_HAT}", points, mark=MOST_R_HAT)
-    yield _table(["Property", "R-hat", "Effective draws, bulk", "tails", "From"], rows)
+    picture = _intervals(f"R-hat; the line is at {MOST_R_HAT}", points, mark=MOST_R_HAT)
+    yield _beside(picture, ["Property", "R-hat", "Effective draws, bulk", "tails", "From"], rows)
 
 
 def _traces(findings: Findings) -> Iterator[Element]:
@@ -170,9 +177,9 @@ def _traces(findings: Findings) -> Iterator[Element]:
         chains = [every[at] for at in _evenly(len(every), _MOST_CHAINS)]
         of = f"{len(chains):,} of {len(every):,} chains"
         yield _of("h2", f"Trace of {_cut(column.name)}")
-        yield _trace(f"{_cut(column.name)} along {of}", column, chains)
+        picture = _trace(f"{_cut(column.name)} along {of}", column, chains)
         rows = [[chain, f"{len(column.draws[chain]):,}", *_moments(column.draws[chain])] for chain in chains]
-        yield _table(["Chain", "Steps", "Mean", "Standard deviation"], rows)
+        yield _beside(picture, ["Chain", "Steps", "Mean", "Standard deviation"], rows)
 
 
 def _moments(draws: Sequence[float]) -> tuple[str, str]:
@@ -187,14 +194,15 @@ def _leans(findings: Findings) -> Iterator[Element]:
     for lean in findings.voters.leans:
         told: list[Cell] = [lean.source, f"{lean.first:,} of {lean.votes:,}"]
         if isinstance(lean.found, NoFit):
-            rows.append([*told, "", _cut(f"cannot be estimated: {lean.found}")])
+            rows.append([*told, _cut(f"cannot be estimated: {lean.found}")])
             continue
         is_trusted = lean.found.clusters >= FEWEST_CLUSTERS
         low, high = (lean.found.low, lean.found.high) if is_trusted else (None, None)
         points.append(_Point(_cut(lean.source, _LABEL), lean.found.log_odds, low, high))
-        rows.append([*told, f"{lean.found.log_odds:+.3f}", _interval(low, high) or "too few clusters for one"])
-    yield _intervals("Lean to the first object, with 95 % intervals", points, mark=0)
-    yield _table(["Who", "First chosen", "Lean", "95 % interval"], rows)
+        interval = _interval(low, high) or " (too few clusters for an interval)"
+        rows.append([*told, f"{lean.found.log_odds:+.3f}{interval}"])
+    picture = _intervals("Lean to the first object, with 95 % intervals", points, mark=0)
+    yield _beside(picture, ["Who", "First chosen", "Lean"], rows)
 
 
 def _agreement(findings: Findings) -> Iterator[Element]:
@@ -209,9 +217,9 @@ def _agreement(findings: Findings) -> Iterator[Element]:
         shared, repeated = (f"{len(each):,}" for each in (found.shared, found.repeated))
         kappas = _number(found.kappa) + _interval(low, high), _number(found.repeated_kappa)
         rows.append([_cut(asked.question), asked.source, shared, kappas[0], repeated, kappas[1]])
-    yield _intervals("Fleiss' kappa of shared questions, with 95 % intervals", points, mark=0)
+    picture = _intervals("Fleiss' kappa of shared questions, with 95 % intervals", points, mark=0)
     header = ["Question", "Who", "Shared questions", "Fleiss' kappa", "Second answers", "Cohen's kappa of these"]
-    yield _table(header, rows)
+    yield _beside(picture, header, rows)
 
 
 def _intervals(title: str, points: Sequence[_Point], mark: float) -> Element:
@@ -225,15 +233,15 @@ def _intervals(title: str, points: Sequence[_Point], mark: float) -> Element:
     def x(value: float) -> str:
         return f"{_LABELS + _PLOT * (value - low) / ((high - low) or 1):.1f}"
 
-    drawn = [_of("line", x1=x(mark), x2=x(mark), y1=0, y2=height, stroke="#999", **{"stroke-dasharray": "4 3"})]
+    drawn = [_of("line", x1=x(mark), x2=x(mark), y1=0, y2=height, stroke="#999", stroke_dasharray="4 3")]
     for row, each in enumerate(points):
         y = _ROW * (row + 0.5)
-        drawn.append(_of("text", each.label, x=_LABELS - 12, y=y + 4, **{"text-anchor": "end"}))
+        drawn.append(_of("text", each.label, x=_LABELS - 12, y=y + 4, text_anchor="end"))
         if each.low is not None and each.high is not None:
-            drawn.append(_of("line", x1=x(each.low), x2=x(each.high), y1=y, y2=y, stroke="#1f5fa8"))
+            drawn.append(_of("line", x1=x(each.low), x2=x(each.high), y1=y, y2=y, stroke="#1f5fa8", stroke_width=2))
         drawn.append(_of("circle", cx=x(each.value), cy=y, r=4, fill="#1f5fa8"))
     for end, anchor in ((low, "start"), (high, "end")):
-        drawn.append(_of("text", f"{end:.4g}", x=x(end), y=height + 16, **{"text-anchor": anchor}))
+        drawn.append(_of("text", f"{end:.3g}", x=x(end), y=height + 16, text_anchor=anchor))
     return _figure(title, height, drawn)
 
 
@@ -250,32 +258,36 @@ def _trace(title: str, column: Column, chains: Sequence[str]) -> Element:
         colour = f"hsl({137 * number % 360} 60% 40%)"
         drawn.append(_of("polyline", points=" ".join(places), fill="none", stroke=colour))
     for end, y in ((high, 12), (low, _TRACE)):
-        drawn.append(_of("text", f"{end:.4g}", x=_LABELS - 12, y=y, **{"text-anchor": "end"}))
-    drawn.append(_of("text", f"{longest:,} steps", x=_LABELS + _PLOT, y=_TRACE + 16, **{"text-anchor": "end"}))
+        drawn.append(_of("text", f"{end:.4g}", x=_LABELS - 12, y=y, text_anchor="end"))
+    drawn.append(_of("text", f"{longest:,} steps", x=_LABELS + _PLOT, y=_TRACE + 16, text_anchor="end"))
     return _figure(title, _TRACE, drawn)
 
 
 def _figure(title: str, height: float, drawn: Sequence[Element]) -> Element:
     box = f"0 -4 {_LABELS + _PLOT + _EDGE} {height + _EDGE + 4}"
-    size = {"viewBox": box, "width": _LABELS + _PLOT + _EDGE, "height": height + _EDGE + 4}
-    picture = _of("svg", "", *drawn, role="img", **size, **{"aria-label": title})
+    width = _LABELS + _PLOT + _EDGE
+    picture = _of("svg", "", *drawn, role="img", aria_label=title, viewBox=box, width=width, height=height + _EDGE + 4)
     return _of("figure", "", _of("figcaption", title), picture)
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Element:
+def _beside(picture: Element, header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Element:
+    """Return a picture and the table with its numbers."""
     head = _of("tr", "", *(_of("th", each, scope="col") for each in header))
     body = [_of("tr", "", *map(_cell, row)) for row in rows]
-    return _of("div", "", _of("table", "", head, *body), **{"class": "wide"})
+    table = _of("div", "", _of("table", "", head, *body), class_="wide")
+    return _of("div", "", picture, table, class_="both")
 
 
 def _cell(content: Cell) -> Element:
     # Texts may run from right to left, and one says nothing about the next.
-    attributes = {"class": "object", "dir": "auto"}
-    return _of("td", content, **attributes) if isinstance(content, str) else _of("td", "", content, **attributes)
+    cell = _of("td", content) if isinstance(content, str) else _of("td", "", content)
+    cell.attrib |= {"class": "object", "dir": "auto"}
+    return cell
 
 
 def _of(tag: str, text: str = "", *children: Element, **attributes: object) -> Element:
-    made = Element(tag, {name: str(value) for name, value in attributes.items()})
+    """Return an element; an attribute's underscores stand for hyphens, and one at its end for nothing."""
+    made = Element(tag, {name.strip("_").replace("_", "-"): str(value) for name, value in attributes.items()})
     made.text = text
     made.extend(children)
     return made

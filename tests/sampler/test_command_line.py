@@ -96,8 +96,9 @@ def test_synthetic_writes_tables_and_figures(tmp_path):
 def test_diagnose_reports_a_record(export, record, capsys):
     assert main(["diagnose", str(export()), "--resamples", "50"]) == 0
     lines = said(capsys).splitlines()
-    assert lines[0] == f"2 chains, 50 decided steps, 1 open; {len(record['votes'])} counted votes, 0 late"
-    assert lines[2] == "Samples: 50 of the sampling phase"
+    assert lines[0].startswith("Cannot be judged: It takes 4 chains")
+    assert lines[1] == f"2 chains, 50 decided steps, 1 open; {len(record['votes'])} counted votes, 0 late"
+    assert lines[3] == "Samples: 50 of the sampling phase"
     assert [line for line in lines if line.startswith("Judge")] == [
         "Judge 0: Which one is more gothic?", "Judge 1: Which is kinder?"
     ]  # fmt: skip

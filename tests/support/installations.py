@@ -1016,8 +1016,9 @@ def claimed(path: Path) -> Counter[str]:
             "SELECT coalesce(sum(asked) FILTER (WHERE state_id IS NOT NULL), 0), "
             f"coalesce(sum(asked) FILTER (WHERE state_id IS NULL), 0) FROM campaigns_turn WHERE until > {now}"
         )
-        waiting, ahead = (f"coalesce({column}, '') > {now}" for column in CLAIMS["campaigns_chain"])
-        [[texts]] = database.execute(f"SELECT coalesce(sum(({waiting}) + 2 * ({ahead})), 0) FROM campaigns_chain")
+        [[texts]] = database.execute(
+            f"SELECT coalesce(sum(texts_claimed), 0) FROM campaigns_chain WHERE claimed_until > {now}"
+        )
         starting = database.execute(
             "SELECT config_data FROM campaigns_campaign WHERE status = 'draft' AND starting_since IS NOT NULL"
         ).fetchall()

@@ -205,7 +205,7 @@ def test_pictures_are_followed_by_the_measures_of_the_downloaded_table():
 def test_a_campaign_without_a_decided_step_has_a_report():
     record = with_config(exported([Voters(SCORES)], chains=2, steps=0), steps=25)
     assert report(record) == [
-        "Cannot be judged: No step of the sampling phase is decided.",
+        "Cannot be judged: No step is decided yet, so there is nothing to follow.",
         "2 chains, 0 decided steps, 0 open; 0 counted votes, 0 late",
         "Samples: 0 of the sampling phase",
         "Convergence: no step is decided yet, so there is nothing to follow",
