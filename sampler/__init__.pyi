@@ -104,6 +104,10 @@ from .objects.audio.measures import describe_audio as describe_audio
 from .objects.images.encoding import png as png
 from .objects.images.encoding import preview as preview
 from .objects.images.measures import describe_image as describe_image
+from .objects.lists import OBJECT_COLUMNS as OBJECT_COLUMNS
+from .objects.lists import Listing as Listing
+from .objects.lists import write_archive as write_archive
+from .objects.lists import write_list as write_list
 from .objects.markdown.measures import describe_markdown as describe_markdown
 from .objects.markdown.rendering import object_html as object_html
 from .objects.markdown.rendering import page_html as page_html

@@ -21,6 +21,7 @@ urlpatterns = [
     path("campaigns/new/", setup.create, name="create"),
     path("campaigns/import/", setup.import_setup, name="import"),
     path("campaigns/new/pictures/<str:signed>/", setup.unstored_picture, name="unstored"),
+    path("campaigns/new/list/", setup.look_at_list, name="list"),
     path("campaigns/new/estimate/", setup.estimate, name="estimate"),
     path("campaigns/<int:campaign_id>/", campaigns.campaign, name="campaign"),
     path("campaigns/<int:campaign_id>/convergence/", results.convergence, name="convergence"),

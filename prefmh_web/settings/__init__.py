@@ -248,6 +248,8 @@ SERVESTATIC_AUTOREFRESH = DEBUG
 MEDIA_ROOT = DATA_DIR / "media"
 # A catalog upload is bounded by the form; it streams to disk above this size.
 FILE_UPLOAD_MAX_MEMORY_SIZE = 2 * 2**20
+# Pictures and recordings of a list come as they are. Each is an open file until its request ends.
+DATA_UPLOAD_MAX_NUMBER_FILES = 200
 FILE_UPLOAD_PERMISSIONS, FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o600, 0o700
 # Beside where it will stay: keeping it is then a renaming, and a container's /tmp is memory.
 FILE_UPLOAD_TEMP_DIR = DATA_DIR / "incoming"

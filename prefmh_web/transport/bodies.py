@@ -32,7 +32,7 @@ PIECE_WITHIN_S = 60
 # For a whole body, and a second more for each so many bytes of it that are there: a byte now and then holds no request.
 GRACE_S = 60
 LEAST_BYTES_PER_S = 8 * 2**10
-_SETUP = re.compile(r"^/campaigns/(new|import|\d+/setup)/$")
+_SETUP = re.compile(r"^/campaigns/(new|new/list|import|\d+/setup)/$")
 
 
 class BoundedHandler(ASGIHandler):

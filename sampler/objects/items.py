@@ -95,8 +95,6 @@ class ObjectKind(Protocol):
     """A kind of object that catalogs are made of: how to read it from a file and how to compare two of them."""
 
     name: str
-    accepts: str
-    """File name endings a browser should offer, as in an HTML `accept` attribute."""
 
     def read(self, file: BinaryIO, progress: Progress, pictures: BinaryIO | None = None) -> Reading:
         """Read a catalog.

@@ -28,8 +28,8 @@ _OPEN_QUOTE = (
     "inside, each mark is written twice."
 )
 # How ZIP archives begin; an Excel workbook is one.
-_ZIP = b"PK\x03\x04"
-_WEIGHT = "weight"
+ZIP_BEGIN = b"PK\x03\x04"
+WEIGHT = "weight"
 _DECIMAL_COMMA = re.compile(r"\s*\d+,\d+([eE][+-]?\d+)?\s*")
 _THOUSANDS = re.compile(r"\s*[1-9]\d{0,2},\d{3}\s*")
 # Of a header, what is not between quotation marks may part its cells.
@@ -76,7 +76,7 @@ class _Reader(Protocol):
     def __iter__(self) -> Iterator[list[str]]: ...
 
 
-class _Lines:
+class Lines:
     """The lines of a text, each with its end, and a bound on how many characters make one row."""
 
     def __init__(self, text: io.TextIOWrapper) -> None:
@@ -150,27 +150,52 @@ class _Table:
 
 
 @contextmanager
-def _opened(file: BinaryIO, column: str) -> Iterator[_Table]:
-    if file.read(len(_ZIP)) == _ZIP:
+def raw_rows(file: BinaryIO) -> Iterator[tuple[str, Iterator[tuple[int, list[str]]]]]:
+    """Yield what separates the cells of a CSV file, and its rows with their numbers; blank ones are empty.
+
+    Args:
+        file: as in `table_rows`.
+
+    Raises:
+        CatalogError: as in `table_rows`, of any file whatever its columns are.
+    """
+    if file.read(len(ZIP_BEGIN)) == ZIP_BEGIN:
         raise CatalogError(
             "The file looks like an Excel workbook or a ZIP, not like a CSV. Save it as “CSV UTF-8” and upload that."
         )
+    with lines_of(file) as lines:
+        header = next(lines, "")
+        told = _SEPARATOR.fullmatch(header)
+        header = next(lines, "") if told else header
+        delimiter = told[1] if told else separator_of(header)
+        reader = csv.reader(itertools.chain([header], lines), delimiter=delimiter, strict=True)
+        yield delimiter, _rows(lines, reader, lines_before=1 if told else 0)
+
+
+@contextmanager
+def lines_of(file: BinaryIO) -> Iterator[Lines]:
+    """Yield the lines of a text in UTF-8, from its beginning."""
     file.seek(0)
     text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
     try:
-        yield _table(_Lines(text), column)
+        yield Lines(text)
     finally:
         # Otherwise the wrapper closes the file with itself.
         text.detach()
 
 
-def _table(lines: _Lines, column: str) -> _Table:
-    header = next(lines, "")
-    told = _SEPARATOR.fullmatch(header)
-    header = next(lines, "") if told else header
-    delimiter = told[1] if told else max(",;\t", key=_QUOTED.sub("", header).count)
-    reader = csv.reader(itertools.chain([header], lines), delimiter=delimiter, strict=True)
-    rows = _rows(lines, reader, lines_before=1 if told else 0)
+def separator_of(line: str) -> str:
+    """Return what parts the cells of a line most often."""
+    return max(",;\t", key=_QUOTED.sub("", line).count)
+
+
+@contextmanager
+def _opened(file: BinaryIO, column: str) -> Iterator[_Table]:
+    with raw_rows(file) as (delimiter, rows):
+        yield _table(delimiter, rows, column)
+
+
+def _table(delimiter: str, rows: Iterator[tuple[int, list[str]]], column: str) -> _Table:
     _, first = next(rows, (1, []))
     names = _names(first)
     if column not in names:
@@ -179,14 +204,14 @@ def _table(lines: _Lines, column: str) -> _Table:
             f"The first row must name the columns: “{column}”, and “weight” if you have one. It has {found}."
         )
     try:
-        return _Table(delimiter, names, ExtraColumns.of(names, (column, _WEIGHT)), rows)
+        return _Table(delimiter, names, ExtraColumns.of(names, (column, WEIGHT)), rows)
     except ValueError as problem:
         raise CatalogError(f"{problem}.") from problem
 
 
 def _table_rows(table: _Table, column: str, refuse: Refuse) -> Iterator[TableRow]:
     names = table.names
-    at, weight_at = names.index(column), names.index(_WEIGHT) if _WEIGHT in names else None
+    at, weight_at = names.index(column), names.index(WEIGHT) if WEIGHT in names else None
     for row, cells in table.rows:
         width = _filled(cells)
         if width > len(names):
@@ -204,7 +229,7 @@ def _table_rows(table: _Table, column: str, refuse: Refuse) -> Iterator[TableRow
             except ValueError as problem:
                 refuse(f"row {row}", str(problem))
             else:
-                weight = _with_decimal_point(weight, table.delimiter)
+                weight = with_decimal_point(weight, table.delimiter)
                 yield TableRow(row, cell, weight, _extra_cells(table.extra, row, padded))
 
 
@@ -227,7 +252,7 @@ def _names(first: Sequence[str]) -> list[str]:
     return names
 
 
-def _rows(lines: _Lines, reader: _Reader, lines_before: int) -> Iterator[tuple[int, list[str]]]:
+def _rows(lines: Lines, reader: _Reader, lines_before: int) -> Iterator[tuple[int, list[str]]]:
     """Yield each row with its number, counted here, as a cell may run over several lines of the file.
 
     The reader has not seen the `lines_before` that are no rows.
@@ -265,7 +290,7 @@ def _why_unreadable(row: int, line: int, *, runs_on: bool, error: csv.Error) -> 
     return f"{where} has a cell of more than {csv.field_size_limit():,} characters. Shorten it."
 
 
-def _with_decimal_point(weight: str | None, delimiter: str) -> str | None:
+def with_decimal_point(weight: str | None, delimiter: str) -> str | None:
     """Return 0.5 for 0,5, as spreadsheets write it in many languages; any other cell as it is.
 
     Where commas part cells, 1,234 may be a thousand and more.

@@ -27,11 +27,11 @@ from sampler.declared import Declared, ui
 MAX_SHOWN_COLUMNS = 10
 _DETAILS = "Similar objects, and further columns of the file"
 _OBJECTS = {
-    "texts": "Texts: a CSV with a column “text”",
-    "markdown": "Markdown: a CSV with a column “text”, shown with its headings, lists, tables and code",
-    "molecules": "Molecules: a CSV with a column “smiles”",
-    "images": "Images: a ZIP of PNG, JPEG, WebP, GIF or BMP files",
-    "audio": "Audio: a ZIP of WAV, FLAC, AIFF, MP3 or Ogg files",
+    "texts": "Texts: pasted, or a .txt, .csv or .xlsx file",
+    "markdown": "Markdown: the same, shown with its headings, lists, tables and code",
+    "molecules": "Molecules: SMILES pasted, or a .smi, .sdf, .csv or .xlsx file",
+    "images": "Images: PNG, JPEG, WebP, GIF or BMP files, or a ZIP of them",
+    "audio": "Audio: WAV, FLAC, AIFF, MP3 or Ogg files, or a ZIP of them",
 }
 _Name = Annotated[str, StringConstraints(strip_whitespace=True, to_lower=True, min_length=1, max_length=100)]
 _Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=60, pattern=r"^[^\r\n]*$")]
@@ -51,13 +51,13 @@ class CatalogConfig(Declared):
     """
 
     model_config = ConfigDict(
-        title="Your own list: objects from a file",
+        title="Your own list: pasted, or from files",
         json_schema_extra=ui(help="People compare objects that you bring."),
     )
 
     kind: Literal["catalog"] = "catalog"
     objects: Literal["texts", "markdown", "molecules", "images", "audio"] = Field(
-        title="What does the file contain?", json_schema_extra=ui(cards=True, labels=_OBJECTS, start="texts")
+        title="What is in your list?", json_schema_extra=ui(cards=True, labels=_OBJECTS, start="texts")
     )
     neighbours: int = Field(
         default=0,

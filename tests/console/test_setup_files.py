@@ -195,7 +195,7 @@ def test_nobody_else_can_use_it(signed_in, client, django_user_model):
         page = client.post(
             reverse("console:create"), form(**{"space.catalog.file": "", "kept-space.catalog.file": wrong})
         )
-        assert "Choose the file with your objects." in page.content.decode()
+        assert "Paste your objects, or choose the file with them." in page.content.decode()
         assert "people.csv" not in page.content.decode()
     assert not Campaign.objects.exists()
 
@@ -212,7 +212,7 @@ def test_only_a_few_are_kept_and_none_for_long(signed_in):
     page = signed_in.post(
         reverse("console:create"), form(**{"space.catalog.file": "", "kept-space.catalog.file": ticket_in(page)})
     ).content.decode()
-    assert "Choose the file with your objects." in page
+    assert "Paste your objects, or choose the file with them." in page
 
 
 def test_own_fragments_are_kept_too(signed_in, idle_tasks):

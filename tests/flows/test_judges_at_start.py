@@ -117,7 +117,7 @@ def chosen(vote: Vote) -> str:
     ("page", "words"),
     [
         (status(404), "nobody can say whether a server of this kind truncates"),
-        (returns({"version": "0"}), "is not tested. Press Test on the page of the endpoint"),
+        (returns({"version": "0"}), "is not tested. Press Test on the endpoint"),
     ],
     ids=["unknown kind", "vLLM"],
 )
@@ -186,7 +186,7 @@ class TestOwnPairs:
     def test_one_that_tells_another_law_does_not(self, start, votes):
         campaign, page = start(2.6, votes)
         assert campaign.status == Campaign.Status.DRAFT
-        assert "does not sample from the law that it tells" in page
+        assert "does not sample from the distribution that it tells" in page
 
     def test_a_cap_leaves_it_untested(self, start):
         campaign, page = start(1.0, "sampled", request_cap=300)
@@ -285,7 +285,7 @@ def test_one_that_is_accepted_stands_on_the_page_and_in_the_record(campaign, cli
 def test_accepting_does_not_help_a_server_that_is_seen_to_truncate(campaign, dialect, votes) -> None:
     seen = {"field": "rare label", "effect": "ignored", "evidence": "B came 0 times in 120 replies"}
     answer = OLLAMA if dialect == Dialect.OLLAMA else JUDGE
-    with pytest.raises(NotPossible, match="does not sample from the law that it tells: B came 0 times"):
+    with pytest.raises(NotPossible, match="does not sample from the distribution that it tells: B came 0 times"):
         campaign(dialect, answer, profile={"requests": 300, "fields": [seen]}, law_unverified=True, votes=votes)
 
 

@@ -319,5 +319,5 @@ def test_an_upload_named_like_a_path_stays_in_its_folder(world):
     made = Campaign.objects.get(pk=int(answer.url.strip("/").split("/")[-1]))
     wait_until_idle()
     assert made.catalog.file.name.startswith("uploads/")
-    assert made.catalog.filename == "secret-key"
+    assert made.catalog.filename == "secret-key.csv"
     made.delete()

@@ -967,7 +967,11 @@ def run_campaign(
         {"question": each.question, "votes": each.budget, "order": each.order, "source": dict(each.source)}
         for each in judges
     ]
-    kernel = {"kind": {"catalog": "independent", "texts": "suffix", "molecules": "fragments"}[space["kind"]]}
+    kernel = {
+        "kind": {"catalog": "independent", "texts": "suffix", "molecules": "fragments"}.get(
+            space.get("kind"), "independent"
+        )
+    }
     config = {"space": space, "kernel": kernel, "judges": listed, "chains": chains, "steps": steps, "seed": seed}
     record = Record({tables.CONFIG: config}, {"states": list(states)})
     store = _Store(record, plan, chains, bool(states))

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import annotated_types as at
 from django import forms
 from django.core.exceptions import ValidationError
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from pydantic import BaseModel
@@ -284,6 +285,19 @@ class Several(forms.MultipleChoiceField):
 _PREFIX = "kept-"
 
 
+def kept_note(kept: Kept | None, name: str) -> SafeString:
+    """Return what a form says of a file that is kept for the field of this name, with its ticket."""
+    if kept is None:
+        return SafeString()
+    return format_html(
+        '<p class="kept"><strong>{}</strong>, kept. To use another file, choose it here.</p>'
+        '<input type="hidden" name="{}" value="{}">',
+        kept.filename,
+        _PREFIX + name,
+        kept.ticket,
+    )
+
+
 class KeptFileInput(forms.FileInput):
     """A file to choose; of one that is kept, its name and its ticket stand below."""
 
@@ -291,16 +305,39 @@ class KeptFileInput(forms.FileInput):
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         """Return the field."""
-        field = super().render(name, value, attrs, renderer)
-        if self.kept is None:
-            return field
+        return format_html("{}{}", super().render(name, value, attrs, renderer), self.below(name))
+
+    def below(self, name: str) -> SafeString:
+        """Return what stands below the field of this name."""
+        return kept_note(self.kept, name)
+
+
+class ListInput(KeptFileInput):
+    """A list in a file, or several pictures or recordings. What a list comes to is shown below, and what is kept of it.
+
+    Args:
+        fields: that the list depends on, by their names.
+    """
+
+    allow_multiple_selected = True
+
+    def __init__(self, fields: Sequence[str]):
+        super().__init__(attrs={"accept": ".txt,.csv,.smi,.sdf,.mol,.xlsx,.zip,image/*,audio/*"})
+        self._fields = fields
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> Any:
+        """Return the one file that was made of what was sent."""
+        return files.get(name)
+
+    def below(self, name: str) -> SafeString:
+        """Return where the answer to a list comes; until there is one, what is kept."""
+        changes = ", ".join(f"change from:[name='{field}']" for field in (name, *self._fields))
         return format_html(
-            '{}<p class="kept"><strong>{}</strong>, kept. To use another file, choose it here.</p>'
-            '<input type="hidden" name="{}" value="{}">',
-            field,
-            self.kept.filename,
-            _PREFIX + name,
-            self.kept.ticket,
+            '<div id="list-reply" aria-live="polite" hx-post="{}" hx-include="closest form" '
+            'hx-encoding="multipart/form-data" hx-trigger="{}" hx-sync="this:replace">{}</div>',
+            reverse("console:list"),
+            changes,
+            super().below(name),
         )
 
 

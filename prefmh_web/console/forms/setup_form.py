@@ -26,9 +26,10 @@ from pydantic.fields import FieldInfo
 
 import sampler
 from prefmh_web.config import CampaignConfig, misfits
-from prefmh_web.console.forms.fields import MISSING, Choices, KeptFileInput, KeptFiles
+from prefmh_web.console.forms.fields import MISSING, Choices, KeptFileInput, KeptFiles, ListInput, Text
 from prefmh_web.console.forms.moves import UsualMoves, usual_kernel, usual_of
 from prefmh_web.console.forms.schema_form import Fold, Group, Part, Rows, SchemaForm
+from prefmh_web.console.lists import FILE, MOST_FILES, OBJECTS, PASTE, SEVERAL_LINES, Taken
 from prefmh_web.console.unstored import OF_NOISE, Sample, Unstored
 from prefmh_web.endpoints.local import image_model_names, latent_dimension, model_names
 from prefmh_web.endpoints.models import Endpoint
@@ -41,9 +42,6 @@ from sampler.judges import PRESETS
 
 MAX_UPLOAD_BYTES = 512 * 2**20
 MAX_LIST_BYTES = 2**20
-# Which column of a CSV file holds the objects.
-HOLDERS = {"texts": "text", "markdown": "text", "molecules": "smiles"}
-FILE = "space.catalog.file"
 SECTIONS = {
     "1. What is compared": ("name", "space", "kernel"),
     "2. What is asked": ("judges", "instructions", "rule"),
@@ -65,9 +63,15 @@ _PANEL_HELP = (
     "p0·exp(the sum of all scores). After the start nobody is replaced. Voters and the record see a number for each; "
     "the names are for you and the admins of this site."
 )
+_PASTE_HELP = (
+    "One object in each line: a text, or the SMILES of a molecule. Cells copied from a spreadsheet work too, with a "
+    "first row that names the columns. Pictures and recordings come as files."
+)
+_SEVERAL_LINES = "Texts have several lines: blank lines stand between them"
 _FILE_HELP = (
-    "An optional column “weight” (for images and audio: a weights.csv with the columns file and weight inside the ZIP) "
-    "says how likely each object is before anybody votes (p0). "
+    "Drop it here. Words: .txt, .csv or .xlsx; molecules: also .smi or .sdf; pictures and recordings: up to "
+    f"{MOST_FILES} files at once, or one ZIP. A column “weight” (for pictures and recordings: a weights.csv among them "
+    "with the columns file and weight) says how likely each object is before anybody votes (p0). "
     f"At most {sampler.MAX_CATALOG_ITEMS:,} objects, with {sampler.MAX_CATALOG_CHARACTERS // 10**6} million characters "
     f"in all, in a file of at most {MAX_UPLOAD_BYTES // 2**20} MiB."
 )
@@ -129,6 +133,8 @@ class SetupForm(SchemaForm):
     config: CampaignConfig | None = None
     """What was sent, once it is checked."""
     kept: KeptFiles
+    taken: Taken | None = None
+    """The list that was sent with it."""
     only: ClassVar = {name for names in SECTIONS.values() for name in names}
 
     def __init__(
@@ -228,7 +234,9 @@ class SetupForm(SchemaForm):
                 ),
             )
         elif group.name == "space.catalog":
-            yield "file", FieldInfo(annotation=str, default="", title="Your file", description=_FILE_HELP)
+            yield "paste", FieldInfo(annotation=str, default="", title="Your list", description=_PASTE_HELP)
+            yield "several_lines", FieldInfo(annotation=bool, default=False, title=_SEVERAL_LINES)
+            yield "file", FieldInfo(annotation=str, default="", title="Or a file", description=_FILE_HELP)
 
     def fields_of(self, group: Group) -> Iterator[tuple[str, FieldInfo]]:
         found = [*super().fields_of(group)]
@@ -244,9 +252,11 @@ class SetupForm(SchemaForm):
             return forms.FileField(
                 label=label,
                 required=False,
-                widget=KeptFileInput(attrs={"accept": ".csv,.zip"}),
+                widget=ListInput([OBJECTS, PASTE, SEVERAL_LINES]),
                 help_text=f"Leave empty to keep {kept}. {help_text}" if kept else help_text,
             )
+        if path == "space.paste":
+            return Text(label=label, required=False, widget=forms.Textarea(attrs={"rows": 6}), help_text=help_text)
         if path in _LISTS:
             own = was not in (MISSING, None, "default")
             kept = "Leave empty to keep those of the draft." if own else help_text
@@ -282,6 +292,9 @@ class SetupForm(SchemaForm):
         return {kind: model for kind, model in variants.items() if kind not in hidden or kind == kept}
 
     def problems_of(self, value: Plain) -> Iterator[sampler.ConfigProblem]:
+        if self.taken and self.taken.problem:
+            yield sampler.ConfigProblem(f"space.{self.taken.field}", self.taken.problem)
+            return
         described = self._unfolded(value)
         try:
             config = CampaignConfig.model_validate(described)
@@ -289,7 +302,7 @@ class SetupForm(SchemaForm):
             yield from sampler.problems_in(error, described)
             return
         if self._needs_file(config):
-            yield sampler.ConfigProblem("space.file", "Choose the file with your objects.")
+            yield sampler.ConfigProblem("space.file", "Paste your objects, or choose the file with them.")
             return
         told = problems_on_page(self.before, config, self.owner, lambda path: not path.startswith("study."))
         found = [*told, *self._wrong_file(config)]
@@ -343,7 +356,7 @@ class SetupForm(SchemaForm):
             message = f"The file is larger than {MAX_UPLOAD_BYTES // 2**20} MiB. Split it."
             yield sampler.ConfigProblem("space.file", message)
             return
-        columns = _columns_of(file, HOLDERS.get(space.objects)) if file else self._columns
+        columns = _columns_of(file, sampler.OBJECT_COLUMNS.get(space.objects)) if file else self._columns
         for number, shown in enumerate(space.context):
             if columns is not None and shown.column not in columns:
                 found = ", ".join(f"“{name}”" for name in columns) or "no further columns"

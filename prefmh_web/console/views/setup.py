@@ -19,7 +19,7 @@ from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import access, changes
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, Catalog, Membership
-from prefmh_web.console import unstored
+from prefmh_web.console import lists, unstored
 from prefmh_web.console.board import board_of_setup
 from prefmh_web.console.estimates import asks_models
 from prefmh_web.console.forms.fields import KeptFiles
@@ -66,9 +66,14 @@ def create(request: SignedInRequest) -> HttpResponse:
     return render(request, "console/setup.html", _shown(form))
 
 
-def form_of(request: SignedInRequest, campaign: Campaign | None = None) -> SetupForm:
-    """Return the form of a draft, or of a new campaign, with what was sent of it."""
-    sent = request.POST if request.method == "POST" else None
+def form_of(request: SignedInRequest, campaign: Campaign | None = None, *, takes_list: bool = True) -> SetupForm:
+    """Return the form of a draft, or of a new campaign, with what was sent of it.
+
+    Args:
+        takes_list: False where nothing rests on the list, which takes a while to read.
+    """
+    sent = request.POST.copy() if request.method == "POST" else None
+    taken = lists.take(sent, request.FILES) if takes_list and sent is not None else None
     kept = KeptFiles(request.user.pk, sent or {}, request.FILES)
     files = None if sent is None else kept.files
     if campaign is None:
@@ -85,8 +90,23 @@ def form_of(request: SignedInRequest, campaign: Campaign | None = None) -> Setup
             filename=catalog.filename if catalog else "",
             is_fixed=not campaign.is_draft,
         )
-    form.kept = kept
+    form.kept, form.taken = kept, taken
     return form
+
+
+@login_required
+@require_POST
+@rate_limits.posts("previews", rate_limits.by_user)
+def look_at_list(request: SignedInRequest) -> HttpResponse:
+    """Show what a list that is pasted or chosen in the form comes to. A good file is kept for the form."""
+    if not is_researcher(request.user):
+        return render(request, "console/researchers_only.html", status=403)
+    is_file = bool(request.FILES)
+    form = form_of(request)
+    form.full_clean()
+    if is_file:
+        form.kept.show_in(form)
+    return render(request, "console/_list.html", lists.context_of(form))
 
 
 @get_page
@@ -247,7 +267,7 @@ def preview(request: SignedInRequest, campaign_id: int | None = None) -> HttpRes
     campaign = None if campaign_id is None else campaign_for(request, campaign_id, Right.OWN)
     if campaign is None and not is_researcher(request.user):
         return render(request, "console/researchers_only.html", status=403)
-    form = form_of(request, campaign)
+    form = form_of(request, campaign, takes_list=False)
     shown = preview_of(form.asked_at(request.POST.get("place", "")), form.owner, campaign)
     return render(request, "console/_prompt_preview.html", {"preview": shown})
 

@@ -23,7 +23,6 @@ class Audio:
     """Recordings: speech, music, noises."""
 
     name = "audio"
-    accepts = ".zip,application/zip"
 
     def read(self, file: BinaryIO, progress: Progress, pictures: BinaryIO | None = None) -> Reading:
         """Read a ZIP of recordings of at most five minutes; tags and pictures in them are dropped."""

@@ -47,7 +47,6 @@ class Images:
     """Pictures."""
 
     name = "images"
-    accepts = ".zip,application/zip"
 
     def read(self, file: BinaryIO, progress: Progress, pictures: BinaryIO | None = None) -> Reading:
         """Read a ZIP of pictures. Larger sides than 1024 pixels are scaled down; metadata is dropped; what is clear

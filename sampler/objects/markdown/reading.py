@@ -14,7 +14,6 @@ class Markdown:
     """Pieces of writing with headings, lists, tables and code, as language models write them."""
 
     name = "markdown"
-    accepts = ".csv,text/csv"
 
     def read(self, file: BinaryIO, progress: Progress, pictures: BinaryIO | None = None) -> Reading:
         """Read a CSV of texts in Markdown; white space at the ends of a text is dropped."""

@@ -26,7 +26,6 @@ class Molecules:
     """Molecules as canonical SMILES."""
 
     name = "molecules"
-    accepts = ".csv,text/csv"
 
     def read(self, file: BinaryIO, progress: Progress, pictures: BinaryIO | None = None) -> Reading:
         """Read a CSV of SMILES; each is parsed, sanitised and made canonical by RDKit, read again and drawn."""
@@ -49,8 +48,8 @@ class Molecules:
         return symmetric(np.asarray(ranked), count)
 
 
-def canonical_smiles(smiles: str) -> str:
-    """Return RDKit's canonical form, which has been read again and drawn.
+def canonical_smiles(smiles: str, *, is_drawn: bool = True) -> str:
+    """Return RDKit's canonical form, which has been read again and, unless told otherwise, drawn.
 
     Raises:
         ValueError: not a molecule RDKit accepts, too large, or one that could not be kept or shown as it is meant; the
@@ -73,10 +72,10 @@ def canonical_smiles(smiles: str) -> str:
             raise ValueError(f"{quoted(smiles)} is no molecule: {error}") from error
         if not molecule.GetNumHeavyAtoms():
             raise ValueError("the molecule has 0 heavy atoms; it needs at least 1")
-        return _as_kept(smiles)
+        return _as_kept(smiles, is_drawn)
 
 
-def _as_kept(smiles: str) -> str:
+def _as_kept(smiles: str, is_drawn: bool) -> str:
     for _ in range(_ROUNDS):
         # Each parse runs the stereochemistry perception that sanitising alone leaves out.
         molecule = Chem.MolFromSmiles(smiles)
@@ -91,7 +90,8 @@ def _as_kept(smiles: str) -> str:
         before, smiles = smiles, str(Chem.MolToSmiles(molecule))
         if smiles == before:
             try:
-                draw_molecule(smiles)
+                if is_drawn:
+                    draw_molecule(smiles)
             except (RuntimeError, ValueError) as error:
                 raise ValueError(f"{quoted(smiles)} cannot be drawn: {error}") from error
             return smiles

@@ -14,7 +14,6 @@ class Texts:
     """Pieces of writing."""
 
     name = "texts"
-    accepts = ".csv,text/csv"
 
     def read(self, file: BinaryIO, progress: Progress, pictures: BinaryIO | None = None) -> Reading:
         """Read a CSV of texts; white space at the ends of a text is dropped."""

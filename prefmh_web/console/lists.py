@@ -1,0 +1,178 @@
+"""The list of a setup's form: pasted, or in files; made the one file that everything else reads, and looked at.
+
+Nothing of a list that is refused stays. The first objects are read at once, so that the answer to an upload shows what
+was taken for what, what was refused, and two objects as voters see them; the whole list is read once it is saved.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import PurePath
+from tempfile import TemporaryFile
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.core.files.base import File
+from django.http import QueryDict
+from django.utils.datastructures import MultiValueDict
+
+import sampler
+from prefmh_web.campaigns.models import Side
+from prefmh_web.console.forms.fields import kept_note
+from prefmh_web.console.sandbox import ShownPair
+from prefmh_web.console.unstored import Unstored
+from prefmh_web.objects import OBJECT_KINDS
+from prefmh_web.participants.options import options_of
+
+if TYPE_CHECKING:
+    from prefmh_web.console.forms.setup_form import SetupForm
+
+_OF_LIST = "space.catalog."
+OBJECTS, FILE = f"{_OF_LIST}objects", f"{_OF_LIST}file"
+PASTE, SEVERAL_LINES = f"{_OF_LIST}paste", f"{_OF_LIST}several_lines"
+MOST_FILES = settings.DATA_UPLOAD_MAX_NUMBER_FILES
+_PASTED = "pasted.txt"
+# Pictures and recordings take long to read: so many, and so large together, are looked at before the list is saved.
+_LOOKED_AT, _LOOKED_AT_BYTES = 12, 16 * 2**20
+_MOST_REFUSALS = 20
+_ZIP = b"PK"
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A list that came with a form, whose file stands among those of the form unless it is refused.
+
+    Args:
+        field: whose list it is: “paste” or “file”.
+        problem: why it is refused; empty where it is not.
+        rows: how many objects or files it has.
+        listing: what a table or a text was taken for; None for files.
+        reading: of its first objects; None where they are not looked at.
+        is_whole: these are all.
+    """
+
+    field: str
+    problem: str = ""
+    rows: int = 0
+    listing: sampler.Listing | None = None
+    reading: sampler.Reading | None = None
+    is_whole: bool = False
+
+
+def take(sent: QueryDict, files: MultiValueDict[str, Any]) -> Taken | None:
+    """Put the one file that everything else reads in the place of a list; None where no list was sent.
+
+    A list that is refused is taken out of the files. One that was pasted is taken out of the fields once it is a file.
+    """
+    pasted = sent.get(PASTE, "")
+    found = files.pop(FILE, [])
+    if sent.get("space.kind") != "catalog" or not (found or pasted.strip()):
+        return None
+    field = "file" if found else "paste"
+    sources = found or [File(BytesIO(pasted.encode()), _PASTED)]
+    # It is closed with its request.
+    made = File(TemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR))  # noqa: SIM115
+    try:
+        if found and pasted.strip():
+            raise sampler.CatalogError("A list was pasted, and a file was chosen. Empty one of them.")
+        taken = _made_of(sources, sent, made, field)
+    except sampler.CatalogError as error:
+        made.close()
+        return Taken(field, str(error))
+    finally:
+        for source in sources:
+            source.close()
+    made.seek(0)
+    files[FILE] = made
+    sent[PASTE] = ""
+    return taken
+
+
+def _made_of(sources: Sequence[File[Any]], sent: QueryDict, made: File[Any], field: str) -> Taken:
+    name = PurePath(sources[0].name or "list")
+    kind = sent.get(OBJECTS, "texts")
+    if kind not in sampler.OBJECT_COLUMNS:
+        return _archive_of(sources, kind, made, field)
+    if len(sources) > 1:
+        raise sampler.CatalogError("Choose one file. Only pictures and recordings can be several.")
+    has_blocks = kind != "molecules" and SEVERAL_LINES in sent
+    listing = sampler.write_list(_raw(sources[0]), name.name, kind, _raw(made), has_blocks=has_blocks)
+    made.name = f"{name.stem}.csv"
+    is_whole = listing.begin == made.size
+    try:
+        reading = _read(kind, BytesIO(made.read(listing.begin)))
+    except sampler.CatalogError:
+        if is_whole:
+            raise
+        # Of a long list the beginning may be too little.
+        reading = None
+    return Taken(field, "", listing.rows, listing, reading, is_whole)
+
+
+def _archive_of(sources: Sequence[File[Any]], kind: str, made: File[Any], field: str) -> Taken:
+    if field == "paste":
+        raise sampler.CatalogError("Pictures and recordings cannot be pasted. Choose their files.")
+    first = sources[0]
+    if len(sources) == 1 and first.read(len(_ZIP)) == _ZIP:
+        for piece in first.chunks():
+            made.write(piece)
+        made.name = first.name
+        return Taken(field)
+    rows = sampler.write_archive([(PurePath(each.name or "").name, _raw(each)) for each in sources], _raw(made))
+    made.name = f"{PurePath(first.name or 'files').stem}-and-others.zip"
+    if rows > _LOOKED_AT or made.size > _LOOKED_AT_BYTES:
+        return Taken(field, "", rows)
+    return Taken(field, "", rows, None, _read(kind, made), is_whole=True)
+
+
+def _raw(file: File[Any]) -> Any:
+    """Return what Django's file is made around."""
+    return file.file
+
+
+def _read(kind: str, file: Any) -> sampler.Reading:
+    return sampler.OBJECT_KINDS[kind].read(file, lambda done, total: None, BytesIO())
+
+
+def context_of(form: SetupForm) -> dict[str, Any]:
+    """Return what the answer to a list shows; the form is checked."""
+    taken = form.taken
+    config = form.value
+    kind = OBJECT_KINDS[config["space"].get("objects", "texts")] if config["space"]["kind"] == "catalog" else None
+    found: dict[str, Any] = {"taken": taken, "kind": kind, "kept": kept_note(form.fields[FILE].widget.kept, FILE)}
+    if taken is None or taken.reading is None or kind is None:
+        return found
+    reading = taken.reading
+    found["refusals"] = reading.refusals[:_MOST_REFUSALS]
+    found["more"] = max(0, len(reading.refusals) + reading.more_refusals - _MOST_REFUSALS)
+    found["shown"] = _pair(config, kind, reading) if kind.medium != "sound" else None
+    found["config"] = SimpleNamespace(
+        language=config.get("language") or "en",
+        instructions=config.get("instructions", ""),
+        shown_as={"is_stacked": config.get("layout") == "stacked", "objects_lang": ""},
+    )
+    return found
+
+
+def _pair(config: dict[str, Any], kind: Any, reading: sampler.Reading) -> ShownPair:
+    """Return the first two objects of a list as voters will see them."""
+    first, second = reading.items[:2]
+    sides = {Side.FIRST: (first, second), Side.SECOND: (second, first)}
+    question = next(_questions(config), "")
+    options = options_of(kind, first.content, second.content, lambda side: _address(kind.name, *sides[side]))
+    note = "The first two objects of your list. Which ones are compared, the campaign draws."
+    return ShownPair(question, options, (), note)
+
+
+def _questions(config: dict[str, Any]) -> Iterator[str]:
+    yield from (str(judge["question"]) for judge in config.get("judges", ()) if judge.get("question"))
+
+
+def _address(kind: str, item: sampler.Item, beside: sampler.Item) -> str:
+    if item.picture:
+        return f"data:{item.media_type};base64,{b64encode(item.picture).decode()}"
+    return Unstored(kind, item.content, "", beside.content).address if kind == "molecules" else ""

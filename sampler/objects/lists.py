@@ -1,0 +1,407 @@
+"""Lists as people have them: pasted or in a file, `.txt`, `.csv`, `.smi`, `.sdf`, `.xlsx`; several pictures at once.
+
+Each becomes the one form that catalogs are read from, a CSV or a ZIP, so the same list has the same objects in the same
+order, the same weights and the same digest however it came. The CSV has no mark at its beginning, commas between cells
+and a line feed behind each row: first the column of the objects, then `weight`, then the others in their order. SMILES
+that RDKit can read are canonical. Rows keep their distance, so that a number still names one.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import math
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import BinaryIO, Final
+
+from openpyxl import load_workbook
+from openpyxl.utils.exceptions import InvalidFileException
+from rdkit import Chem, rdBase
+
+from sampler.objects.archives import Archive
+from sampler.objects.characters import quoted
+from sampler.objects.items import MAX_ITEMS
+from sampler.objects.molecules.reading import canonical_smiles
+from sampler.objects.tables import (
+    MAX_ROW_CHARACTERS,
+    MAX_ROWS,
+    WEIGHT,
+    ZIP_BEGIN,
+    CatalogError,
+    extra_columns_of,
+    lines_of,
+    raw_rows,
+    separator_of,
+    with_decimal_point,
+)
+
+OBJECT_COLUMNS: Final[Mapping[str, str]] = {"texts": "text", "markdown": "text", "molecules": "smiles"}
+"""Which column of the CSV holds the objects, by their kind. Kinds that are not here come in a ZIP."""
+# A first row is a header if one of its cells is one of these, in any case.
+_HEADER: Final = {"object", "name", "smiles", "text", WEIGHT}
+# In the place of the kind's own column, the first of these that there is.
+_STAND_INS: Final = ("object", "smiles", "text", "name")
+# Of a workbook, all that is packed in it, and all cells of its first sheet.
+MAX_WORKBOOK_BYTES: Final = 64 * 2**20
+MAX_CELLS: Final = 2_000_000
+# A look at the first rows takes no more than this, or little.
+_LOOK_BYTES = 2**20
+_RECORD_END = "$$$$"
+_NAMED_ROWS = 5
+# The first moment that a ZIP can name.
+_DATE = (1980, 1, 1, 0, 0, 0)
+_NO_WORKBOOK = "The file is no Excel workbook that can be read. Save it again as “.xlsx”, or as “CSV UTF-8”."
+# What openpyxl raises for a workbook that is broken: besides its own, whatever its parts stumble over.
+_BROKEN = (
+    InvalidFileException,
+    zipfile.BadZipFile,
+    NotImplementedError,
+    SyntaxError,
+    ArithmeticError,
+    LookupError,
+    AttributeError,
+    TypeError,
+    ValueError,
+    OSError,
+)
+Rows = Iterator[tuple[int, list[str]]]
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What a list was taken for.
+
+    Args:
+        rows: that hold something, without the header.
+        header: the cells of the first row; empty where that is an object.
+        column: the name that the column of the objects has in the header; empty without one.
+        begin: how many bytes the first rows of the CSV take, for a look at them; the whole of a short one.
+    """
+
+    rows: int
+    header: tuple[str, ...]
+    column: str
+    begin: int
+
+
+class _Guessed(str):
+    """A cell that Excel holds as a number or a date."""
+
+
+def write_list(
+    file: BinaryIO, name: str, kind: str, made: BinaryIO, *, has_blocks: bool = False, look_at: int = 300
+) -> Listing:
+    """Write a list as the CSV that catalogs are read from.
+
+    Args:
+        file: seekable.
+        name: of the file; what it ends in says what it is, and anything unknown is a text.
+        kind: of the objects, one of `OBJECT_COLUMNS`.
+        made: where the CSV goes, empty; it can be read, too.
+        has_blocks: in a text, blank lines part the objects, which may have several lines.
+        look_at: how many rows `Listing.begin` covers.
+
+    Raises:
+        CatalogError: the file gives no list; the message names the row, and says what to change.
+    """
+    text = io.TextIOWrapper(made, encoding="utf-8", newline="", write_through=True)
+    try:
+        written = _Written(text, OBJECT_COLUMNS[kind], look_at)
+        _fill(written, file, PurePath(name).suffix.lower(), kind, has_blocks=has_blocks)
+    finally:
+        # Otherwise the wrapper closes the file with itself.
+        text.detach()
+    return written.listing(made)
+
+
+def _fill(written: _Written, file: BinaryIO, ending: str, kind: str, *, has_blocks: bool) -> None:
+    file.seek(0)
+    is_packed = file.read(len(ZIP_BEGIN)) == ZIP_BEGIN
+    if is_packed or ending == ".xlsx":
+        written.table(_of_workbook(file))
+    elif ending in (".sdf", ".mol") and kind == "molecules":
+        written.objects(_of_records(file))
+    elif ending == ".csv" or (not has_blocks and _begins_a_table(file)):
+        with raw_rows(file) as (delimiter, rows):
+            written.table(rows, delimiter)
+    else:
+        written.objects(_of_lines(file, kind, has_blocks=has_blocks))
+
+
+class _Written:
+    """The CSV while it is written."""
+
+    def __init__(self, text: io.TextIOWrapper, column: str, look_at: int) -> None:
+        self._text, self._column, self._look_at = text, column, look_at
+        self._csv = csv.writer(text, lineterminator="\n")
+        self._last, self._count, self._begin = 1, 0, 0
+        self._header: tuple[str, ...] = ()
+        self._named = ""
+
+    def objects(self, rows: Iterable[tuple[int, str]]) -> None:
+        """Write rows that are an object each; a first one that is a header goes."""
+        self._csv.writerow([self._column])
+        moved = 1
+        for number, cell in rows:
+            if not self._count and not self._header and cell.lower() in _HEADER:
+                self._header, self._named, moved = (cell,), cell, 0
+                continue
+            self._write(number + moved, [self._as_kept(cell)])
+
+    def table(self, rows: Rows, delimiter: str = "") -> None:
+        """Write rows of cells, the object first."""
+        filled = (each for each in rows if any(cell.strip() for cell in each[1]))
+        number, first = next(filled, (1, []))
+        names = [cell.strip().lower() for cell in first]
+        while names and not names[-1]:
+            names.pop()
+        if not _HEADER.intersection(names):
+            self.objects(self._single(itertools.chain([(number, first)], filled)))
+            return
+        self._header = tuple(cell.strip() for cell in first[: len(names)])
+        self._columns(names, filled, delimiter)
+
+    def _columns(self, names: Sequence[str], rows: Rows, delimiter: str) -> None:
+        """Write rows below a header: the object, its weight if there is one, and the other cells in their order."""
+        at = self._object_at(names)
+        weight = [i for i, name in enumerate(names) if name == WEIGHT and i != at][:1]
+        order = [at, *weight, *(i for i in range(len(names)) if i not in (at, *weight))]
+        self._named = self._header[at]
+        self._csv.writerow([self._column, *(names[i] for i in order[1:])])
+        guessed: list[int] = []
+        for number, cells in rows:
+            padded = cells + [""] * (len(names) - len(cells))
+            if isinstance(padded[at], _Guessed):
+                guessed.append(number)
+            padded[at] = self._as_kept(padded[at])
+            for i in weight:
+                padded[i] = _weight(padded[i], delimiter)
+            # More cells than names are for the reader of the CSV to refuse; spreadsheets add blank ones.
+            others = padded[len(names) :] if any(map(str.strip, padded[len(names) :])) else []
+            self._write(number, [*(padded[i] for i in order), *others])
+        _demand_texts(guessed)
+
+    def _object_at(self, names: Sequence[str]) -> int:
+        for name in (self._column, *_STAND_INS):
+            # A molecule's name says nothing of it, unless it is all that there is.
+            if name in names and (name != "name" or self._column == "text"):
+                return names.index(name)
+        others = [i for i, name in enumerate(names) if name != WEIGHT]
+        if len(others) == 1:
+            return others[0]
+        found = ", ".join(quoted(name, 40) for name in names[:6])
+        raise CatalogError(
+            f"The first row must say which column has the objects: call it “{self._column}”. It has {found}."
+        )
+
+    def _single(self, rows: Rows) -> Iterator[tuple[int, str]]:
+        guessed: list[int] = []
+        for number, cells in rows:
+            if any(cell.strip() for cell in cells[1:]):
+                raise CatalogError(
+                    f"Row {number} has several cells, and no first row says which column has the objects. Put one "
+                    f"above all that names the columns: “{self._column}”, and “{WEIGHT}” if you have one. If it is "
+                    "one object, put it in quotes, or paste the list."
+                )
+            if isinstance(cells[0], _Guessed):
+                guessed.append(number)
+            yield number, cells[0]
+        _demand_texts(guessed)
+
+    def _as_kept(self, cell: str) -> str:
+        cell = cell.replace("\r\n", "\n").replace("\r", "\n").strip()
+        # More different molecules than a catalog may have are refused where it is read, and would take minutes here.
+        if self._column != OBJECT_COLUMNS["molecules"] or self._count > MAX_ITEMS:
+            return cell
+        try:
+            return canonical_smiles(cell, is_drawn=False)
+        except ValueError:
+            # As it was written: whoever reads the CSV refuses the row, and says why.
+            return cell
+
+    def _write(self, number: int, cells: Sequence[str]) -> None:
+        if number > MAX_ROWS:
+            raise CatalogError(
+                f"The list has more than {MAX_ROWS:,} rows. Join those that repeat an object, or split it."
+            )
+        self._text.write("\n" * (number - self._last - 1))
+        self._csv.writerow(cells)
+        self._last, self._count = number, self._count + 1
+        if not self._begin and (self._count == self._look_at or self._text.tell() > _LOOK_BYTES):
+            self._begin = self._text.tell()
+
+    def listing(self, made: BinaryIO) -> Listing:
+        """Return what was written; the columns are checked, and the file is at its beginning again."""
+        if not self._count:
+            raise CatalogError("The list is empty. It needs at least two objects.")
+        end = made.tell()
+        made.seek(0)
+        extra_columns_of(made, self._column)
+        made.seek(0)
+        return Listing(self._count, self._header, self._named, self._begin or end)
+
+
+def _weight(cell: str, delimiter: str) -> str:
+    """Return a weight as Python writes it; what is none stays, and is refused where the CSV is read."""
+    pointed = (with_decimal_point(cell, delimiter) or "").strip()
+    try:
+        weight = float(pointed)
+    except ValueError:
+        return pointed
+    return pointed if not math.isfinite(weight) else str(int(weight)) if weight.is_integer() else repr(weight)
+
+
+def _demand_texts(guessed: Sequence[int]) -> None:
+    if guessed:
+        rows = ", ".join(map(str, guessed[:_NAMED_ROWS])) + (" and more" if len(guessed) > _NAMED_ROWS else "")
+        raise CatalogError(
+            f"Excel has made a number or a date of the object in row {rows}. Set the cells to the format “Text”, type "
+            "them again as they should be, and upload the file again."
+        )
+
+
+def _begins_a_table(file: BinaryIO) -> bool:
+    """Return whether the first line that is not blank names several columns."""
+    with lines_of(file) as lines:
+        first = next((line for line in lines if line.strip()), "")
+    cells = first.split(separator_of(first))
+    return len(cells) > 1 and any(cell.strip().strip('"').lower() in _HEADER for cell in cells)
+
+
+def _of_lines(file: BinaryIO, kind: str, *, has_blocks: bool) -> Iterator[tuple[int, str]]:
+    if has_blocks:
+        yield from _of_blocks(file)
+        return
+    with lines_of(file) as lines:
+        for number, line in enumerate(lines, start=1):
+            lines.begin_row(number + 1)
+            if line.strip():
+                yield number, _smiles_in(line) if kind == "molecules" else line.strip()
+
+
+def _smiles_in(line: str) -> str:
+    """Return a line up to the molecule's name. What stands between bars is no name: it says more of the molecule."""
+    smiles, *others = line.split(maxsplit=1)
+    return line.strip() if others and others[0].startswith("|") else smiles
+
+
+def _of_blocks(file: BinaryIO) -> Iterator[tuple[int, str]]:
+    number = 0
+    with lines_of(file) as lines:
+        for is_blank, block in itertools.groupby(lines, key=lambda line: not line.strip()):
+            if not is_blank:
+                number += 1
+                yield number, "".join(block).strip()
+                lines.begin_row(number + 1)
+
+
+def _of_records(file: BinaryIO) -> Iterator[tuple[int, str]]:
+    """Yield the SMILES of each record of an SDF; of one that RDKit cannot read, what names it and is no SMILES."""
+    file.seek(0)
+    # What is beside the structure may be in any encoding, and is not kept.
+    text = io.TextIOWrapper(file, encoding="latin-1")
+    try:
+        for number, block in enumerate(_records(text), start=1):
+            if number > MAX_ITEMS:
+                raise CatalogError(f"The file has more than {MAX_ITEMS:,} molecules. Split it.")
+            with rdBase.BlockLogs():
+                molecule = Chem.MolFromMolBlock(block)
+            title = block.partition("\n")[0].strip()[:60]
+            yield number, Chem.MolToSmiles(molecule) if molecule else f"record {number} ({title or 'without a name'})"
+    finally:
+        text.detach()
+
+
+def _records(text: Iterable[str]) -> Iterator[str]:
+    block: list[str] = []
+    size = 0
+    for line in text:
+        if line.rstrip() == _RECORD_END:
+            yield "".join(block)
+            block, size = [], 0
+            continue
+        block.append(line)
+        size += len(line)
+        if size > MAX_ROW_CHARACTERS:
+            raise CatalogError(
+                f"A record has more than {MAX_ROW_CHARACTERS:,} characters. End each with a line of “{_RECORD_END}”."
+            )
+    if any(line.strip() for line in block):
+        yield "".join(block)
+
+
+def _of_workbook(file: BinaryIO) -> Rows:
+    """Yield the cells of the first sheet, by the values that Excel has worked out."""
+    _demand_workbook(file)
+    file.seek(0)
+    cells = 0
+    try:
+        book = load_workbook(file, read_only=True, data_only=True)
+        with closing(book):
+            sheet = book.worksheets[0]
+            # What a file says of its size may be wrong.
+            sheet.reset_dimensions()
+            for number, row in enumerate(sheet.iter_rows(values_only=True), start=1):
+                cells += len(row) + 1
+                if cells > MAX_CELLS:
+                    raise CatalogError(
+                        f"The first sheet has more than {MAX_CELLS:,} cells, at row {number}. Delete what is no part "
+                        "of the list, or save it as CSV."
+                    )
+                yield number, [_cell(value) for value in row]
+    except CatalogError:
+        raise
+    except _BROKEN as error:
+        raise CatalogError(_NO_WORKBOOK) from error
+
+
+def _demand_workbook(file: BinaryIO) -> None:
+    """Demand that no more is packed in it than may be; zipfile unpacks no more of an entry than is stated."""
+    file.seek(0)
+    try:
+        entries = Archive(file).entries
+    except CatalogError as error:
+        raise CatalogError(_NO_WORKBOOK) from error
+    if not any(entry.filename == "xl/workbook.xml" for entry in entries):
+        raise CatalogError(_NO_WORKBOOK)
+    if sum(entry.file_size for entry in entries) > MAX_WORKBOOK_BYTES:
+        raise CatalogError(
+            f"The workbook has more than {MAX_WORKBOOK_BYTES // 2**20} MiB once it is unpacked. Save the list as CSV."
+        )
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else _Guessed(value)
+
+
+def write_archive(files: Iterable[tuple[str, BinaryIO]], made: BinaryIO) -> int:
+    """Pack files into the ZIP that catalogs are read from, in the order of their names.
+
+    Args:
+        files: each with its name.
+
+    Returns:
+        How many there are.
+
+    Raises:
+        CatalogError: two have one name.
+    """
+    found = sorted(files, key=lambda each: each[0])
+    for (name, _), (other, _) in itertools.pairwise(found):
+        if name == other:
+            raise CatalogError(f"Two files are named {quoted(name)}. Rename one of them.")
+    with zipfile.ZipFile(made, "w") as archive:
+        for name, file in found:
+            file.seek(0)
+            with archive.open(zipfile.ZipInfo(name, _DATE), "w") as entry:
+                while piece := file.read(2**20):
+                    entry.write(piece)
+    made.seek(0)
+    return len(found)

@@ -1,0 +1,136 @@
+"""A list in the setup's form: pasted or in files, what the answer says of it, and that nothing of a bad one stays."""
+
+import hashlib
+import io
+import re
+
+import pytest
+from django.core.files.storage import default_storage
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.urls import reverse
+from PIL import Image
+
+from prefmh_web.campaigns import catalogs
+from prefmh_web.campaigns.models import Campaign
+from tests.console.test_pages import form
+from tests.sampler.objects.test_lists import MOLECULES, SHEET, as_csv, as_sdf, workbook
+
+FILE, PASTE = "space.catalog.file", "space.catalog.paste"
+OF_MOLECULES = {"space.catalog.objects": "molecules", FILE: ""}
+OF_IMAGES = {"space.catalog.objects": "images", FILE: ""}
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept():
+    for name in catalogs.all_names():
+        default_storage.delete(name)
+
+
+def picture(colour: str) -> SimpleUploadedFile:
+    file = io.BytesIO()
+    Image.new("RGB", (8, 8), colour).save(file, "PNG")
+    return SimpleUploadedFile(f"{colour}.png", file.getvalue())
+
+
+def reply(client, **changes) -> str:
+    answer = client.post(reverse("console:list"), form(**{"name": ""} | changes))
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def create(client, **changes):
+    return client.post(reverse("console:create"), form(**changes))
+
+
+def test_the_answer_to_a_pasted_list_says_what_it_was_taken_for_and_keeps_nothing(signed_in):
+    page = reply(signed_in, **OF_MOLECULES | {PASTE: "\r\n".join([*MOLECULES, "CCO twice", "nonsense"])})
+    assert "<strong>22</strong> rows, 20 molecules." in page
+    assert "There is no header" in page
+    assert "repeats row 15; their weights were added" in page
+    assert "“nonsense” is not a SMILES" in page
+    # As voters see it, with their question.
+    assert re.search(r'class="question"[^>]*>Which\?<', page)
+    assert page.count('class="option chosen"') + page.count('class="option"') == 2
+    assert catalogs.all_names() == []
+    assert not Campaign.objects.exists()
+
+
+def test_the_same_molecules_are_the_same_campaign_in_every_form(signed_in, idle_tasks):
+    forms = {
+        "a.smi": "\n".join(MOLECULES).encode(),
+        "a.csv": as_csv([["smiles"], *([each] for each in MOLECULES)]),
+        "a.xlsx": workbook([each] for each in MOLECULES),
+        "a.sdf": as_sdf(MOLECULES),
+    }
+    create(signed_in, **OF_MOLECULES | {PASTE: "\r\n".join(MOLECULES)})
+    for name, data in forms.items():
+        create(signed_in, **OF_MOLECULES | {FILE: SimpleUploadedFile(name, data)})
+    idle_tasks()
+    made = Campaign.objects.order_by("pk")
+    assert len(made) == 5
+    assert [each.catalog.filename for each in made] == ["pasted.csv"] + ["a.csv"] * 4
+    assert len({each.config.file.sha256 for each in made}) == 1
+    assert len({tuple(each.states.order_by("place").values_list("content", "weight")) for each in made}) == 1
+    assert made[0].states.count() == 20
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({FILE: SimpleUploadedFile("a.xlsx", SHEET[:900])}, "The file is no Excel workbook"),
+        ({FILE: SimpleUploadedFile("a.xlsx", workbook([["text"], ["a"], [7]]))}, "the object in row 3"),
+        ({FILE: "", PASTE: "only one"}, "A catalog needs at least two different objects"),
+        ({FILE: SimpleUploadedFile("a.csv", b"one\ntwo\n"), PASTE: "three\nfour"}, "Empty one of them"),
+        ({FILE: [SimpleUploadedFile(f"{n}.csv", b"one\ntwo\n") for n in "ab"]}, "Choose one file"),
+        (OF_IMAGES | {PASTE: "one\ntwo"}, "cannot be pasted"),
+    ],
+)
+def test_a_broken_list_says_why_and_nothing_of_it_is_saved_or_kept(signed_in, changes, message):
+    for files in changes.values():
+        for each in files if isinstance(files, list) else [files]:
+            if isinstance(each, SimpleUploadedFile):
+                each.seek(0)
+    answer = create(signed_in, **changes)
+    assert message in answer.content.decode()
+    # What was typed can be mended.
+    assert answer.context["form"][PASTE].value() == changes.get(PASTE, None)
+    assert not Campaign.objects.exists()
+    assert catalogs.all_names() == []
+
+
+def test_a_pasted_list_stays_with_a_form_that_is_refused(signed_in, idle_tasks):
+    page = create(signed_in, **{FILE: "", PASTE: "one, two\nthree", "name": ""}).content.decode()
+    assert "<strong>pasted.csv</strong>, kept." in page
+    ticket = re.search(r'name="kept-space\.catalog\.file" value="([^"]+)"', page)[1]
+    create(signed_in, **{FILE: "", "kept-space.catalog.file": ticket})
+    idle_tasks()
+    made = Campaign.objects.get()
+    assert list(made.states.order_by("place").values_list("content", flat=True)) == ["one, two", "three"]
+    assert made.config.file.sha256 == hashlib.sha256(b'text\n"one, two"\nthree\n').hexdigest()
+    assert catalogs.all_names() == []
+
+
+def test_texts_of_several_lines_are_parted_by_blank_lines(signed_in, idle_tasks):
+    create(signed_in, **{FILE: "", PASTE: "one\r\ntwo\r\n\r\nthree", "space.catalog.several_lines": "on"})
+    idle_tasks()
+    found = Campaign.objects.get().states.order_by("place").values_list("content", flat=True)
+    assert list(found) == ["one\ntwo", "three"]
+
+
+def test_several_pictures_need_no_zip(signed_in, idle_tasks):
+    page = reply(signed_in, **OF_IMAGES | {FILE: [picture("red"), picture("blue")]})
+    assert "<strong>2</strong> files, 2 images." in page
+    assert page.count("data:image/png;base64,") == 2
+    (kept,) = catalogs.all_names()
+    ticket = re.search(r'name="kept-space\.catalog\.file" value="([^"]+)"', page)[1]
+    create(signed_in, **OF_IMAGES | {"kept-space.catalog.file": ticket})
+    idle_tasks()
+    found = Campaign.objects.get().states.order_by("place").values_list("content", flat=True)
+    assert list(found) == ["blue.png", "red.png"]
+    assert not default_storage.exists(kept)
+
+
+def test_a_list_is_looked_at_for_researchers_only(client, django_user_model):
+    assert client.post(reverse("console:list"), {PASTE: "one\ntwo"}).status_code == 302
+    client.force_login(django_user_model.objects.create_user("nobody"))
+    assert client.post(reverse("console:list"), {PASTE: "one\ntwo"}).status_code == 403
