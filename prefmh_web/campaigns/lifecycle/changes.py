@@ -87,7 +87,7 @@ def rename(campaign: Campaign, name: str, by: User) -> None:
     apply(campaign, campaign.typed_config.model_copy(update={"name": name}), by)
 
 
-def extend(campaign: Campaign, steps: int, by: User | None = None) -> None:
+def extend(campaign: Campaign, steps: int, by: User | None = None, verdict: str = "") -> None:
     """Let every chain that was not ended walk so many steps more. A finished campaign is paused until it is resumed.
 
     The chains go on from where they stand, each step under the stream of its number, as if the config had declared so
@@ -96,6 +96,7 @@ def extend(campaign: Campaign, steps: int, by: User | None = None) -> None:
     Args:
         steps: of each chain.
         by: who has decided it; None on the command line.
+        verdict: on the chains as they stand, where the caller knows it; the event says it.
 
     Raises:
         NotPossible: it is a draft; its budget does not cover them; all of its chains were ended; or the
@@ -103,7 +104,7 @@ def extend(campaign: Campaign, steps: int, by: User | None = None) -> None:
     """
     if steps < 1:
         raise NotPossible("A campaign is extended by at least 1 step.")
-    verdict = verdict_now(campaign)
+    verdict = verdict or verdict_now(campaign)
     with transaction.atomic():
         # Chains first: the campaign is the last of all locks, and whoever decides a last step holds its chain.
         chains = list(campaign.chains.select_for_update(no_key=True).order_by("pk"))
