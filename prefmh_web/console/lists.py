@@ -75,7 +75,7 @@ def take(sent: QueryDict, files: MultiValueDict[str, Any]) -> Taken | None:
     field = "file" if found else "paste"
     sources = found or [File(BytesIO(pasted.encode()), _PASTED)]
     # It is closed with its request.
-    made = File(TemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR))  # noqa: SIM115
+    made = File(TemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR))  # noqa: SIM115 - the form closes it
     try:
         if found and pasted.strip():
             raise sampler.CatalogError("A list was pasted, and a file was chosen. Empty one of them.")
