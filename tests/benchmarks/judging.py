@@ -8,7 +8,9 @@ Starts PostgreSQL, Redis, a web process, a worker, beat and `manage.py judges` o
 and refuses the rest. A campaign of so many chains has one judge of N votes.
 
     steps/s         decided steps about which the model was asked
-    requests/s      votes that the server gave, beside its ceiling: at-once / latency
+    requests/s      votes that the server gave, beside its ceiling: min(at-once, questions that can be open) / latency.
+                    With --all-at-once a chain has N open; with --log-probabilities, one for each order of the pair that
+                    occurs among N at random, 2 - 2 / 2^N in the mean
     ms a request    processor time of all processes, PostgreSQL and Redis included, for each of these
     per vote        requests for each vote that counts; more than one is waste
     not needed      votes that came after their step was settled, and their share: with --all-at-once, what that wastes
@@ -119,7 +121,7 @@ def measure(stage: JudgingStage, models: FaultyModels, options: argparse.Namespa
     if options.kills:
         stage.assert_record_is_whole_and_replays(campaign)
     requests = after["answered"] - before["answered"]
-    ceiling = options.at_once / options.latency
+    ceiling = min(options.at_once, _open_questions(options)) / options.latency
     return {
         "commit": load_meters.commit(),
         "chains": options.chains,
@@ -142,6 +144,14 @@ def measure(stage: JudgingStage, models: FaultyModels, options: argparse.Namespa
         "may_be_lost": may_be_lost,
         "ms_a_request": {name: 1000 * (spent_then[name] - spent[name]) / max(requests, 1) for name in spent},
     }
+
+
+def _open_questions(options: argparse.Namespace) -> float:
+    """Return how many questions can be open at a time, in the mean."""
+    if not options.all_at_once:
+        return options.at_once
+    a_chain = 2 - 2 / 2**options.votes if options.log_probabilities else options.votes
+    return options.chains * a_chain
 
 
 def killed(stage: JudgingStage, models: FaultyModels, options: argparse.Namespace) -> int:

@@ -215,7 +215,7 @@ class Asker:
         return found
 
     def _begin(self, taken: Taken) -> None:
-        under_way, asked = self._under_way[taken.wanted], len(taken.asking.slots)
+        under_way, asked = self._under_way[taken.wanted], taken.ask.requests
         under_way.turn, under_way.requests = taken.turn, asked
         under_way.whose.requests += _WEIGHT * (asked - under_way.whose.requests)
         # The row of the endpoint as it was read with the claim.
@@ -269,7 +269,7 @@ async def answered(taken: Taken) -> Answered:
     """Ask for a turn that was taken."""
     admitted = Admitted(taken.known)
     with limits.tallied() as tally:
-        answers = await taken.ask(admitted)
+        answers = await taken.ask.answers(admitted)
     return Answered(taken, answers, admitted, tally)
 
 

@@ -74,8 +74,12 @@ class Answers:
     sound: Sequence[bool] = ()
 
 
-Ask = Callable[[Admitted], Awaitable[Answers]]
-"""Asks a model, on the loop on which servers are asked."""
+@dataclass(frozen=True)
+class Ask:
+    """What asks a model, on the loop on which servers are asked, and how many requests it begins with."""
+
+    answers: Callable[[Admitted], Awaitable[Answers]]
+    requests: int
 
 
 def most_requests(config: sampler.ChainConfig, place: int, endpoint: Endpoint, answers: int) -> int:
@@ -135,13 +139,14 @@ def _asks_for_votes(asking: Asking, endpoint: Endpoint) -> Ask:
     drawn = sampler.presentations_of(*step, config.judges[place].order)
     order = [drawn[slot] for slot in asking.slots]
     known_from: dict[bool, ReplyIdentity | None] = {}
-    voting = partial(judge_calls.votes_by_sampling, endpoint, pair, order, _rng())
+    voting, requests = partial(judge_calls.votes_by_sampling, endpoint, pair, order, _rng()), len(order)
     if frozen_judges.tells_p(source, config.rule):
         numbers = sampler.draws_of(*step)
         told, sampled = _told_before(asking)
         known = {first: vote.preference for first, vote in told.items() if vote.preference is not None}
         known_from = {first: vote.identity for first, vote in told.items()}
         uniforms = [numbers[slot] for slot in asking.slots]
+        requests = len(set(order) - set(known))
         voting = partial(
             judge_calls.votes_by_either, endpoint, pair, order, uniforms, _rng(), known=known, sampled=sampled
         )
@@ -151,7 +156,7 @@ def _asks_for_votes(asking: Asking, endpoint: Endpoint) -> Ask:
         given = [(vote.identity, _ballot(asking, vote, known_from.get(vote.proposal_first))) for vote in votes.cast]
         return Answers(given, votes.failure, votes.sound)
 
-    return ask
+    return Ask(ask, requests)
 
 
 def _told_before(asking: Asking) -> tuple[dict[bool, Vote], set[bool]]:
@@ -263,4 +268,4 @@ def _asks_for_ratings(asking: Asking, state: State, endpoint: Endpoint) -> Ask:
         ]
         return Answers(given, asked.failure)
 
-    return ask
+    return Ask(ask, len(asking.slots))
