@@ -110,9 +110,9 @@ def asker(make_asker) -> Asker:
 
 @pytest.fixture
 def make(researcher, script) -> Callable[..., Campaign]:
-    def make(question: str = QUESTIONS[0], **changes) -> Campaign:
-        source = {"kind": "model", "endpoint": "A model", "votes": "sampled"}
-        config = make_config(judges=[{"question": question, "votes": 2, "source": source}], **changes)
+    def make(question: str = QUESTIONS[0], votes: int = 2, way: str = "sampled", **changes) -> Campaign:
+        source = {"kind": "model", "endpoint": "A model", "votes": way}
+        config = make_config(judges=[{"question": question, "votes": votes, "source": source}], **changes)
         return make_campaign(researcher, config=config)
 
     return make
@@ -172,6 +172,13 @@ def test_turns_are_claimed_only_as_their_server_has_room(asker, make, slow, even
     slow.may_go_on.set()
     eventually(lambda: finished(campaign), 60)
     assert_each_vote_was_asked_for_once(slow, campaign)
+
+
+def test_votes_from_log_probabilities_take_up_room_for_the_two_orders_of_a_pair_only(asker, make, slow, eventually):
+    campaign = make(chains=8, steps=4, votes=2 * AT_ONCE, way="log-probabilities")
+    eventually(lambda: finished(campaign), 60)
+    assert 2 < slow.most <= AT_ONCE
+    assert_record_is_whole(campaign)
 
 
 def test_the_same_turn_given_again_and_again_is_asked_once(asker, make, slow, eventually):

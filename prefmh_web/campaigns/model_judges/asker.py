@@ -56,11 +56,17 @@ _WEIGHT = 0.05
 
 @dataclass
 class _Whose:
-    """A judge's campaign and its endpoint, and how many requests a turn of it mostly takes."""
+    """A judge's campaign and its endpoint, and how many requests a turn of it mostly takes, by so many turns."""
 
     campaign: int
     endpoint: Endpoint
     requests: float
+    turns: int = 0
+
+    def learn(self, requests: int) -> None:
+        """Take in how many requests a turn takes: the first ones give a mean, later ones outweigh those before."""
+        self.turns += 1
+        self.requests += max(_WEIGHT, 1 / self.turns) * (requests - self.requests)
 
 
 @dataclass
@@ -217,7 +223,7 @@ class Asker:
     def _begin(self, taken: Taken) -> None:
         under_way, asked = self._under_way[taken.wanted], taken.ask.requests
         under_way.turn, under_way.requests = taken.turn, asked
-        under_way.whose.requests += _WEIGHT * (asked - under_way.whose.requests)
+        under_way.whose.learn(asked)
         # The row of the endpoint as it was read with the claim.
         under_way.whose.endpoint = taken.endpoint
         task = asyncio.get_running_loop().create_task(self._ask(taken))
