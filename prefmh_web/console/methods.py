@@ -19,7 +19,6 @@ import sampler
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.monitoring.results import Figures
-from prefmh_web.console.board import CUT_SHORT
 from prefmh_web.console.words import in_words
 
 PAPER = (
@@ -57,7 +56,6 @@ def paragraph(campaign: Campaign, figures: Figures) -> str:
         "law": law,
         "letters": letters,
         "is_law_known": not law.startswith("not known"),
-        "cut_short": CUT_SHORT,
         "given": _given(config, figures),
     }
     return " ".join(render_to_string("console/methods.txt", context).split())

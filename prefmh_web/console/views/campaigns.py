@@ -21,7 +21,7 @@ from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Campaign, State
 from prefmh_web.campaigns.monitoring.steps import problems_in
-from prefmh_web.console.board import board_for
+from prefmh_web.console.board import Board
 from prefmh_web.console.cards import cards_of
 from prefmh_web.console.estimates import asks_models
 from prefmh_web.console.forms.pages import CapFields, ExtensionFields, NameForm, PilotForm
@@ -57,7 +57,7 @@ def campaign(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     """Show a campaign live: a draft, or the first tab of one that has started."""
     found = campaign_for(request, campaign_id)
     context = frame(request, found)
-    context |= {"board": board_for(found), "problems": problems_in(found).count(), "twin": apply.warning_of(found)}
+    context |= {"board": Board(found), "problems": problems_in(found).count(), "twin": apply.warning_of(found)}
     if context["may_run"] and found.is_under_way:
         context |= _invited(request, found)
     if context["may_own"] and found.is_under_way and found.paused_because and asks_models(found):

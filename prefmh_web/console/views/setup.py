@@ -20,7 +20,7 @@ from prefmh_web.campaigns.lifecycle import access, changes
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, Catalog, Membership
 from prefmh_web.console import lists, unstored
-from prefmh_web.console.board import board_of_setup
+from prefmh_web.console.board import Board
 from prefmh_web.console.estimates import asks_models
 from prefmh_web.console.forms.fields import KeptFiles
 from prefmh_web.console.forms.pages import (
@@ -136,7 +136,7 @@ def edit(request: SignedInRequest, campaign_id: int) -> HttpResponse:
 
 def _fixed(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show the setup of a started campaign, its links and its members."""
-    context = frame(request, campaign) | {"board": board_of_setup(campaign)}
+    context = frame(request, campaign) | {"board": Board(campaign)}
     if context["may_run"]:
         links = campaign.invitations.filter(panelist__isnull=True).annotate(joined=Count("annotators"))
         context["links"] = links.order_by("pk")
