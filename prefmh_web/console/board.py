@@ -21,7 +21,7 @@ from prefmh_web.campaigns.monitoring.trajectories import Trajectories, trajector
 from prefmh_web.console.estimates import Estimate, asks_models, estimates_of
 from prefmh_web.console.plots import Line, Plot, traces
 from prefmh_web.console.previews import versions_of
-from prefmh_web.console.sandbox import ShownPair, first_pair_of
+from prefmh_web.console.unstored import ShownPair, first_pair_of
 from prefmh_web.console.words import ANSWERS, AnswerWords, duration, in_words, value_in_words
 from prefmh_web.participants.limits import supply_of
 from prefmh_web.participants.recruiting import terms_of

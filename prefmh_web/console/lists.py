@@ -23,8 +23,7 @@ from django.utils.datastructures import MultiValueDict
 import sampler
 from prefmh_web.campaigns.models import Side
 from prefmh_web.console.forms.fields import kept_note
-from prefmh_web.console.sandbox import ShownPair
-from prefmh_web.console.unstored import Unstored
+from prefmh_web.console.unstored import ShownPair, Unstored
 from prefmh_web.objects import OBJECT_KINDS
 from prefmh_web.participants.options import options_of
 
