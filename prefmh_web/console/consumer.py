@@ -17,7 +17,7 @@ from django.http import QueryDict
 
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.console.board import Board
-from prefmh_web.console.convergence import convergence_for
+from prefmh_web.console.results import convergence_for
 from prefmh_web.transport import sockets
 from prefmh_web.transport.sockets import NOT_ALLOWED, LiveConsumer, set_within
 

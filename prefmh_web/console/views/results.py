@@ -17,10 +17,7 @@ from prefmh_web.campaigns.monitoring.results import figures_of, samples_in, show
 from prefmh_web.campaigns.record import export, rows
 from prefmh_web.campaigns.record.found import answer_now
 from prefmh_web.campaigns.record.snapshot import Snapshot
-from prefmh_web.console import methods
-from prefmh_web.console.convergence import convergence_for
-from prefmh_web.console.found import found_page
-from prefmh_web.console.spreads import spreads_of
+from prefmh_web.console.results import PAPER, convergence_for, found_page, paragraph, software, spreads_of
 from prefmh_web.console.views.common import attachment, campaign_for, frame, get_page, prefix_of
 from prefmh_web.transport.bodies import stream
 from sampler import tables
@@ -45,8 +42,8 @@ def results(request: SignedInRequest, campaign_id: int) -> HttpResponse:
         "kind": campaign.object_kind,
         "costs": costs_of(campaign),
         "is_finished": is_finished,
-        "methods": methods.paragraph(campaign, figures) if is_finished else "",
-        "citations": (methods.PAPER, methods.software()),
+        "methods": paragraph(campaign, figures) if is_finished else "",
+        "citations": (PAPER, software()),
     }
     return render(request, "console/results.html", context)
 
