@@ -15,13 +15,14 @@ from django.shortcuts import redirect, render
 from django.utils import translation
 
 from prefmh_web.accounts.roles import SignedInRequest
+from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, Catalog, Side
 from prefmh_web.campaigns.objects import contexts_by_content
 from prefmh_web.config import Outcome, Protocol
 from prefmh_web.config.misfits import questions_of
 from prefmh_web.console.unstored import Unstored, asks_people, pair_of
-from prefmh_web.console.views.common import campaign_for, form_page
+from prefmh_web.console.views.common import campaign_page, form_page
 from prefmh_web.participants import attention, completion
 from prefmh_web.participants.markdown import rendered
 from prefmh_web.participants.models import Participation, Stage
@@ -105,10 +106,9 @@ class _Sandbox:
         return None
 
 
-@form_page
-def sandbox(request: SignedInRequest, campaign_id: int) -> HttpResponse:
+@campaign_page(Right.OWN, method=form_page)
+def sandbox(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show the stage at which the researcher stands, and take the answer. Nothing is written but to the session."""
-    campaign = campaign_for(request, campaign_id, Right.OWN)
     if reason := _closed(campaign):
         messages.info(request, reason)
         return redirect(campaign)

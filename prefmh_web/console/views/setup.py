@@ -38,6 +38,7 @@ from prefmh_web.console.views.common import (
     back_to_setup,
     campaign_action,
     campaign_for,
+    campaign_page,
     for_researchers,
     form_page,
     frame,
@@ -115,10 +116,9 @@ def estimate(request: HttpRequest) -> HttpResponse:
     return render(request, "console/_votes_estimate.html", {"estimate": estimate_shown(request.GET)})
 
 
-@form_page
-def edit(request: SignedInRequest, campaign_id: int) -> HttpResponse:
+@campaign_page(method=form_page)
+def edit(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Change the setup of a draft. Of a started campaign: show it, with all that can still change."""
-    campaign = campaign_for(request, campaign_id)
     is_owner = access.right_in(campaign, request.user) >= Right.OWN
     if not campaign.is_draft and request.method != "POST" and not ("all" in request.GET and is_owner):
         return _fixed(request, campaign)
