@@ -104,7 +104,10 @@ from .objects.audio.measures import describe_audio as describe_audio
 from .objects.images.encoding import png as png
 from .objects.images.encoding import preview as preview
 from .objects.images.measures import describe_image as describe_image
+from .objects.lists import AS_SEEN as AS_SEEN
 from .objects.lists import OBJECT_COLUMNS as OBJECT_COLUMNS
+from .objects.lists import Chosen as Chosen
+from .objects.lists import ListError as ListError
 from .objects.lists import Listing as Listing
 from .objects.lists import write_archive as write_archive
 from .objects.lists import write_list as write_list
