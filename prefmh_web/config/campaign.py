@@ -27,10 +27,6 @@ _LAYOUTS = {
 LARGEST_SEED = 2**53 - 1
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_NAME)]
 Language = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}(-[a-zA-Z0-9]{2,8})?$")]
-LAYOUTS = {
-    "by-screen": "Side by side where there is room, else one above the other",
-    "stacked": "One above the other on every screen",
-}
 _ScorerName = Annotated[str, StringConstraints(pattern=r"^\S{1,200}$")]
 
 

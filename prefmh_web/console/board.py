@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from django.conf import settings
@@ -12,25 +11,22 @@ from django.template.loader import render_to_string
 import sampler
 from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.model_judges.frozen_judges import frozen_prompt
-from prefmh_web.campaigns.models import Campaign, Catalog, Judge, State, Vote
+from prefmh_web.campaigns.models import Campaign, Catalog, Judge, Vote
 from prefmh_web.campaigns.monitoring.judging import Costs, Judging, ScorerStanding, costs_of, judging_of, standing_of
 from prefmh_web.campaigns.monitoring.panel import PanelPrice, price_of
 from prefmh_web.campaigns.monitoring.progress import ChainHead, Progress, heads_of, progress_of
 from prefmh_web.campaigns.monitoring.results import follow, is_cut_short, main_property
 from prefmh_web.campaigns.monitoring.steps import last_reasoned
 from prefmh_web.campaigns.monitoring.trajectories import Trajectories, trajectories_of
-from prefmh_web.config.campaign import LAYOUTS
 from prefmh_web.console.estimates import Estimate, asks_models, estimates_of
 from prefmh_web.console.plots import Line, Plot, traces
 from prefmh_web.console.previews import versions_of
-from prefmh_web.console.sandbox import ShownPair, first_pair_of
-from prefmh_web.console.words import ANSWERS, AnswerWords, duration, in_words
+from prefmh_web.console.unstored import ShownPair, first_pair_of
+from prefmh_web.console.words import ANSWERS, AnswerWords, duration, in_words, value_in_words
 from prefmh_web.participants.limits import supply_of
 from prefmh_web.participants.recruiting import terms_of
-from prefmh_web.settings.languages import SOURCE
 from sampler.judges import prompt_version
 
-_PREVIEW = 6
 MOST_HEADS = 6
 # Enough to see where chains are; the tab Convergence draws more.
 _MOST_POINTS = 1_000
@@ -38,15 +34,25 @@ _MOST_POINTS = 1_000
 _MOST_KEPT = 1_000
 
 
-@dataclass(frozen=True)
 class Board:
-    """One campaign as its owner sees it."""
+    """One campaign as its owner sees it. What a page shows of it is computed once, when the page asks for it.
 
-    campaign: Campaign
-    progress: Progress | None
-    preview: list[State]
-    objects: int
-    scorers: list[ScorerStanding]
+    Args:
+        campaign: a readable one.
+    """
+
+    def __init__(self, campaign: Campaign):
+        self.campaign = campaign
+
+    @cached_property
+    def progress(self) -> Progress | None:
+        """How far a started campaign is; None of a draft."""
+        return None if self.campaign.is_draft else progress_of(self.campaign)
+
+    @cached_property
+    def scorers(self) -> list[ScorerStanding]:
+        """How the scorers of a started campaign are getting on."""
+        return [] if self.campaign.is_draft else standing_of(self.campaign)
 
     @property
     def is_ready(self) -> bool:
@@ -70,21 +76,11 @@ class Board:
         return ANSWERS[self.campaign.config.rule.evidence]
 
     @property
-    def deciding_scorers(self) -> tuple[str, ...]:
-        """The scorers whose numbers decide, if such decide."""
-        return self.campaign.config.rule.scorers
-
-    @property
-    def asks_judges(self) -> bool:
-        """False where nobody answers questions."""
-        return self.campaign.config.rule.asks_judges
-
-    @property
     def price(self) -> PanelPrice | None:
         """What the panel of a draft will cost; None where there is none, or once it has started."""
         return price_of(self.campaign) if self.campaign.is_draft else None
 
-    @property
+    @cached_property
     def estimates(self) -> list[Estimate]:
         """What the models will take; empty where none is asked."""
         return estimates_of(self.campaign)
@@ -110,35 +106,16 @@ class Board:
         return judging_of(progress.judges) if progress and evidence == "votes" else []
 
     @property
-    def has_reasons(self) -> bool:
-        """True once started where it is kept what the models thought."""
+    def reasoned(self) -> Sequence[Vote] | None:
+        """The last votes of models that told what they thought; None where that is not kept."""
         sources = [judge.source for judge in self.campaign.config.judges]
-        return not self.campaign.is_draft and any(getattr(source, "reasons", False) for source in sources)
-
-    @property
-    def reasoned(self) -> Sequence[Vote]:
-        """The last votes of models that told what they thought."""
-        return last_reasoned(self.campaign)
+        is_kept = any(isinstance(source, sampler.ModelSource) and source.reasons for source in sources)
+        return last_reasoned(self.campaign) if is_kept and not self.campaign.is_draft else None
 
     @property
     def prompts(self) -> list[tuple[int, str, str]]:
         """Of a draft: each judge that can be tried, with its question and the version of its prompt."""
         return versions_of(self.campaign) if self.campaign.is_draft else []
-
-    @property
-    def stopped_because(self) -> str:
-        """Why a campaign that is under way was paused, or is about to be; empty if a researcher paused it."""
-        return self.campaign.paused_because if self.campaign.is_under_way else ""
-
-    @property
-    def is_panel(self) -> bool:
-        """True where named people judge, each for themselves."""
-        return self.campaign.config.panelists != ()
-
-    @property
-    def is_elastic(self) -> bool:
-        """True where chains open while the campaign runs."""
-        return self.campaign.config.is_elastic
 
     @property
     def refusals(self) -> int:
@@ -151,33 +128,30 @@ class Board:
 
     @property
     def setup(self) -> list[tuple[str, str]]:
-        """What starting freezes, in the researcher's words."""
-        config = self.campaign.config
-        judges = list(dict.fromkeys(_judge_line(judge, config) for judge in config.judges))
+        """What starting freezes, in the researcher's words; values that are empty are of no use to this campaign."""
+        config, catalog = self.campaign.config, self.catalog
+        columns = f"; further columns: {', '.join(catalog.columns)}" if catalog and catalog.columns else ""
+        objects = f"{self.campaign.states.count()} {self.campaign.object_kind.nouns}"
+        chains = f"{config.chains} to {config.max_chains}" if config.is_elastic else str(config.chains)
+        questions = dict.fromkeys(map(in_words, config.judges))
         return [
             ("What is compared", in_words(config.space)),
-            *([("Objects", self._list)] if not config.generates else []),
+            ("Objects", f"{objects} from {catalog.filename}{columns}" if catalog else ""),
             ("Proposals", in_words(config.kernel)),
             ("Rule", in_words(config.rule)),
-            *([("Questions", "\n".join(judges))] if judges else []),
+            ("Questions", "\n".join(questions)),
+            ("Panel", f"{len(config.panelists)} people, one answer of each" if config.panelists else ""),
             ("The chains sample", self.campaign.target_law.replace("; ", "\n")),
-            ("Chains", f"{_chains(config)}, {config.steps} steps each"),
-            *([("Burn-in, in steps", str(config.burn_in))] if config.burn_in else []),
-            *([("Language of the voters' pages", self._language)] if config.language != SOURCE else []),
-            *([("How the two objects stand", LAYOUTS[config.layout])] if config.layout else []),
-            ("Time to answer, in seconds", str(config.answering.seconds)),
-            ("A step is suspended", self._suspension),
-            *([("Cap on models", self._caps)] if self._caps else []),
-            *([("Scorers", ", ".join(config.all_scorers))] if config.all_scorers else []),
+            ("Chains", f"{chains}, {config.steps} steps each"),
+            ("Burn-in, in steps", str(config.burn_in or "")),
+            ("Language of the voters' pages", str(dict(settings.LANGUAGES).get(config.language, config.language))),
+            ("How the two objects stand", value_in_words(config, "layout")),
+            ("Answers", in_words(config.answering, whole=True)),
+            ("Caps on models", in_words(config.caps)),
+            ("Scorers", ", ".join(config.all_scorers)),
             ("Seed", self._seed),
             ("Instructions", config.instructions or "none"),
         ]
-
-    @property
-    def _list(self) -> str:
-        catalog, count = self.campaign.catalog, self.campaign.states.count()
-        kept = f"; further columns: {', '.join(catalog.columns)}" if catalog.columns else ""
-        return f"{count} {self.campaign.object_kind.nouns} from {catalog.filename}{kept}"
 
     @property
     def _seed(self) -> str:
@@ -188,35 +162,42 @@ class Board:
         return str(self.campaign.seed)
 
     @property
-    def _suspension(self) -> str:
-        answering = self.campaign.config.answering
-        skips, reports = answering.suspend_after_skips, answering.suspend_after_reports
-        people = "1 person reports" if reports == 1 else f"{reports} people report"
-        after = f"after {skips} skip{'' if skips == 1 else 's'}, or " if skips else ""
-        return f"{after}when {people} that an object is not shown"
+    def trouble(self) -> str:
+        """What of a running campaign needs the researcher, in few words; the notices below have the rest."""
+        progress = self.progress
+        if progress is None:
+            return ""
+        found = [
+            (len(progress.suspended), "Steps are suspended."),
+            (len(progress.waits), "Chains wait for a model."),
+            (progress.models.suspended if progress.models else 0, "A model needs you."),
+            (len(progress.held_up), "A panelist holds up chains."),
+            (1, _lack_of_places(self.campaign)),
+            (progress.is_nobody_there, "Nobody is online."),
+            (progress.lacks_people, "Too few people are online."),
+        ]
+        return next((words for count, words in found if count and words), "")
 
     @property
-    def _caps(self) -> str:
-        cost, requests = self.campaign.cost_cap, self.campaign.request_cap
-        return "\n".join(
-            [*([] if cost is None else [f"{cost:.2f}"]), *([] if requests is None else [f"{requests} requests"])]
-        )
+    def time_left(self) -> str:
+        """How long the steps that are left take; empty where nothing tells."""
+        left = self.progress.minutes_left if self.progress else None
+        return "" if left is None else duration(60 * left)
 
     @property
-    def _language(self) -> str:
-        language = self.campaign.config.language
-        return str(dict(settings.LANGUAGES).get(language, language))
+    def rated_over(self) -> str:
+        """Over how long the rate of the answers was measured."""
+        return duration(60 * self.progress.minutes) if self.progress else ""
 
-    @cached_property
-    def outlook(self) -> Outlook:
-        """Whether a started campaign is running well, and when it is done.
+    @property
+    def ended(self) -> int:
+        """How many chains were ended at a suspended step."""
+        return self.campaign.chains.filter(ended_at__isnull=False).count()
 
-        Raises:
-            ValueError: it has not started.
-        """
-        if self.progress is None:
-            raise ValueError("a draft has no outlook")
-        return outlook_of(self.campaign, self.progress)
+    @property
+    def is_cut_short(self) -> bool:
+        """True where the campaign was finished before its last step."""
+        return is_cut_short(self.campaign)
 
     @cached_property
     def heads(self) -> list[ChainHead]:
@@ -248,149 +229,6 @@ class Board:
     def part(self, name: str) -> str:
         """Return one part of a started campaign's fragment, by the name of its template."""
         return render_to_string(f"console/board/{name}.html", {"board": self})
-
-
-def _chains(config: sampler.ChainConfig) -> str:
-    return f"{config.chains} to {config.max_chains}" if config.is_elastic else str(config.chains)
-
-
-def _judge_line(judge: sampler.JudgeConfig, config: sampler.ChainConfig) -> str:
-    words, source = [_votes(judge.votes, config.rule.evidence)], judge.source
-    if isinstance(source, sampler.PanelistSource):
-        words = [f"a panel of {len(config.panelists)}, one answer of each panelist"]
-    if (order := judge.order) != "random":
-        words.append(f"{order.replace('-', ' ')} on the screen" if order.startswith("proposal") else order)
-    if isinstance(source, sampler.ModelSource):
-        how = "ratings" if config.rule.evidence == "ratings" else source.votes
-        words.append(f"{how} by {source.endpoint} at temperature {source.temperature:g}")
-        words += ["asked before people"] if source.first else []
-        words += ["reasons kept"] if source.reasons else []
-        words += _seen(source.vision)
-        words += [f"in your own words, prompt {source.prompt.version}"] if source.prompt else []
-    return f"{judge.question} ({'; '.join(words)})"
-
-
-def _votes(most: int, evidence: str) -> str:
-    plural = "" if most == 1 else "s"
-    return f"{most} rating{plural} of an object" if evidence == "ratings" else f"at most {most} vote{plural} on a pair"
-
-
-def _seen(vision: sampler.Vision | None) -> list[str]:
-    """Return how a model is shown pictures, in words; empty where they stay as they are."""
-    if vision is None:
-        return []
-    words = [f"pictures of at most {vision.edge} pixels"] if vision.edge else []
-    words += (
-        [f"as {vision.format.upper()}" + (f" of quality {vision.quality}" if vision.quality else "")]
-        if (vision.format)
-        else []
-    )
-    words += [f"{vision.detail} detail"] if vision.detail else []
-    shown = {"smiles": "SMILES", "picture": "drawings", "both": "SMILES and drawings"}
-    return words + ([f"molecules as {shown[vision.molecules]}"] if vision.molecules else [])
-
-
-def board_for(campaign: Campaign) -> Board:
-    """Return what to show of a campaign."""
-    return Board(
-        campaign=campaign,
-        progress=None if campaign.is_draft else progress_of(campaign),
-        preview=list(campaign.states.all()[:_PREVIEW]) if campaign.is_draft else [],
-        objects=campaign.states.count(),
-        scorers=[] if campaign.is_draft else standing_of(campaign),
-    )
-
-
-def board_of_setup(campaign: Campaign) -> Board:
-    """Return what to show of a campaign's setup, and nothing of how it is running."""
-    return Board(campaign=campaign, progress=None, preview=[], objects=0, scorers=[])
-
-
-CUT_SHORT = "The campaign was ended before its last step."
-
-
-@dataclass(frozen=True)
-class Outlook:
-    """What the line says.
-
-    Args:
-        standing: whether it is running well.
-        left: how long it will take from here, and under which assumption; empty once it is finished.
-        is_well: true where nothing needs the researcher.
-    """
-
-    standing: str
-    left: str
-    is_well: bool
-
-
-def outlook_of(campaign: Campaign, progress: Progress) -> Outlook:
-    """Return the outlook of a started campaign."""
-    if campaign.status == Campaign.Status.FINISHED:
-        return Outlook("Finished.", _ending(campaign), is_well=True)
-    steps = f"{progress.steps_left:,} step{' is' if progress.steps_left == 1 else 's are'} left"
-    if not campaign.is_running:
-        return Outlook("Paused.", f"Nobody is asked. {steps}.", is_well=False)
-    noun = ANSWERS[campaign.config.rule.evidence].noun or "step"
-    left = _left(progress, noun, steps)
-    if trouble := _trouble(campaign, progress):
-        return Outlook(trouble, left, is_well=False)
-    return Outlook("Running well." if progress.lately else f"Waiting for {noun}s.", left, is_well=bool(progress.lately))
-
-
-def _left(progress: Progress, noun: str, steps: str) -> str:
-    """Return how long the rest takes at the rate of the votes, or of what else decides."""
-    if not progress.lately:
-        came = "was decided" if noun == "step" else "came"
-        return f"No {noun} {came} in the last five minutes, so nothing tells how long it takes. {steps}."
-    if progress.minutes_left is None:
-        return f"It has just started, so nothing tells yet how long it takes. {steps}."
-    each = "" if noun == "step" else f" if a step takes as many {noun}s as until now,"
-    return (
-        f"About {duration(60 * progress.minutes_left)} left,{each} at the rate of the last "
-        f"{duration(60 * progress.minutes)}: {progress.answers_per_minute:,.1f} {noun}s a minute. {steps}."
-    )
-
-
-def _ending(campaign: Campaign) -> str:
-    """Return why the chains of a finished campaign walk no further."""
-    ended = campaign.chains.filter(ended_at__isnull=False).count()
-    others = campaign.chains.count() - ended
-    sentences = [_ended(ended, others)]
-    if is_cut_short(campaign):
-        sentences.append(CUT_SHORT)
-    elif others:
-        chains = _each_of(others, has_ended=bool(ended))
-        sentences.append(f"{chains.capitalize()} has come to its last step.")
-    return " ".join(sentence for sentence in sentences if sentence)
-
-
-def _ended(ended: int, others: int) -> str:
-    if not ended:
-        return ""
-    if not others:
-        return "Every chain was ended at a suspended step."
-    return f"{ended:,} chain{' was' if ended == 1 else 's were'} ended at a suspended step."
-
-
-def _each_of(others: int, *, has_ended: bool) -> str:
-    if not has_ended:
-        return "every chain"
-    return "the other chain" if others == 1 else "each of the other chains"
-
-
-def _trouble(campaign: Campaign, progress: Progress) -> str:
-    """Return what needs the researcher, in few words; the notices below have the rest."""
-    found = [
-        (len(progress.suspended), "Steps are suspended."),
-        (len(progress.waits), "Chains wait for a model."),
-        (progress.models.suspended if progress.models else 0, "A model needs you."),
-        (len(progress.held_up), "A panelist holds up chains."),
-        (1, _lack_of_places(campaign)),
-        (progress.is_nobody_there, "Nobody is online."),
-        (progress.lacks_people, "Too few people are online."),
-    ]
-    return next((words for count, words in found if count and words), "")
 
 
 def _lack_of_places(campaign: Campaign) -> str:

@@ -16,8 +16,8 @@ from channels.db import database_sync_to_async
 from django.http import QueryDict
 
 from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.console.board import board_for
-from prefmh_web.console.convergence import convergence_for
+from prefmh_web.console.board import Board
+from prefmh_web.console.results import convergence_for
 from prefmh_web.transport import sockets
 from prefmh_web.transport.sockets import NOT_ALLOWED, LiveConsumer, set_within
 
@@ -101,7 +101,7 @@ class BoardConsumer(_Watching):
 
     def part_of(self, campaign) -> str:
         """Return a draft's board, or what has changed; nothing where nothing has, or it has to wait."""
-        board, now = board_for(campaign), time.monotonic()
+        board, now = Board(campaign), time.monotonic()
         if campaign.is_draft:
             return board.html()
         return "\n".join(part for group in self._groups for part in group.due(board.part, now))

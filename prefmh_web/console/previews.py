@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.contrib.auth.models import User
-from PIL import Image
 from pydantic import ValidationError
 
 import sampler
@@ -28,11 +26,6 @@ from sampler.declared import Declared
 
 # The seed of the sample; each request has its own.
 SAMPLE_SEED = 1
-_SAMPLES = {
-    "texts": ("The sea was grey, and nobody spoke.", "“Come in,” she said, “it is only rain.”"),
-    "markdown": ("## Sea\n\n- grey\n- quiet", "**Rain**, and *nobody* there."),
-    "molecules": ("CC(=O)Oc1ccccc1C(=O)O", "Cn1cnc2c1c(=O)n(C)c(=O)n2C"),
-}
 _PICTURE = re.compile(r"(base64,|\"data\":\s?\")([A-Za-z0-9+/]{80})[A-Za-z0-9+/=]+")
 
 
@@ -102,9 +95,10 @@ def preview_of(described: Mapping[str, Any] | None, owner: User, campaign: Campa
             (problem.path.rpartition(".")[2], problem.message) for problem in sampler.problems_in(error, described)
         ]
         return Preview(found, [], [])
-    rates, kind = asked.rule.evidence == "ratings", OBJECT_KINDS[asked.space.objects]
+    kind = OBJECT_KINDS[asked.space.objects]
     columns = [(each.column, each.label) for each in getattr(asked.space, "context", ())]
-    fitting = model_judges.Fitting(1 if rates else 2, [label for _, label in columns], _measures_of(asked.space, kind))
+    measures = sampler.property_names(asked.space.model_dump(mode="json"))
+    fitting = model_judges.Fitting(asked.rule.objects_shown, [label for _, label in columns], measures)
     known = model_judges.known_places(fitting)
     problems = [("Objects", "A model hears no recordings. Let people judge them.")] if kind.medium == "sound" else []
     template = asked.judge.source.prompt if isinstance(asked.judge.source, sampler.ModelSource) else None
@@ -114,7 +108,7 @@ def preview_of(described: Mapping[str, Any] | None, owner: User, campaign: Campa
     prompt = prompt_of(asked.judge, asked.rule, kind.name, has_context=bool(columns))
     rows = _rows_of(campaign, kind)
     exhibits = [objects.exhibit_of(kind, row, endpoint, _context(row, columns), prompt) for row in rows]
-    exhibits = exhibits or _samples(kind, columns, prompt)
+    exhibits = exhibits or _samples(kind, endpoint, columns, prompt)
     of = f"Two of your {kind.nouns}" if rows else f"Sample {kind.nouns}, until your own are there"
     try:
         requests = [*_requests(asked, endpoint, prompt, exhibits)]
@@ -132,13 +126,13 @@ def _requests(
 ) -> list[Shown]:
     first, second = exhibits
     rates = asked.rule.evidence == "ratings"
-    orders: tuple[tuple[str, tuple[model_judges.Exhibit, ...]], ...] = (("", (first,)),)
+    orders: dict[str, tuple[model_judges.Exhibit, ...]] = {"One object": (first,)}
     if not rates:
-        orders = ("One object first", (first, second)), ("The other first", (second, first))
+        orders = {"One object first": (first, second), "The other first": (second, first)}
     source = asked.judge.source
     assert isinstance(source, sampler.ModelSource)
     found = []
-    for order, shown in orders:
+    for order, shown in orders.items():
         pair = None if rates else compared(asked.judge.question, *shown)
         messages = prompt.messages(*shown)
         question = question_of(source, asked.rule, endpoint, messages, seed=SAMPLE_SEED, compared=pair)
@@ -160,12 +154,6 @@ def _read(message: dict[str, Any]) -> tuple[str, str]:
     return message["role"], "".join(part["text"] if part["type"] == "text" else "[picture]" for part in content)
 
 
-def _measures_of(space: sampler.SpaceConfig, kind: ObjectKind) -> tuple[str, ...]:
-    # The record holds nothing to measure of uploaded pictures and recordings, and of pictures that a model makes.
-    is_held = kind.medium == "words" or space.kind == "images"
-    return tuple(sampler.properties_of_kind(kind.name)) if is_held else ()
-
-
 def _rows_of(campaign: Campaign | None, kind: ObjectKind) -> list[State]:
     """Return two objects of the draft; none where it has none yet, or others than those that were chosen."""
     if campaign is None or campaign.object_kind.name != kind.name:
@@ -175,20 +163,13 @@ def _rows_of(campaign: Campaign | None, kind: ObjectKind) -> list[State]:
 
 
 def _samples(
-    kind: ObjectKind, columns: Sequence[tuple[str, str]], prompt: model_judges.AnyPrompt
+    kind: ObjectKind, endpoint: Endpoint, columns: Sequence[tuple[str, str]], prompt: model_judges.AnyPrompt
 ) -> list[model_judges.Exhibit]:
     context = tuple(model_judges.ContextLine(label, f"(what stands in “{column}”)") for column, label in columns)
     named = set(model_judges.named_in(prompt)) - {label for _, label in columns}
     measures = tuple(model_judges.ContextLine(name, "0.500") for name in sorted(named))
-    if kind.medium == "picture":
-        return [model_judges.Exhibit(picture=_square(shade), context=context, measures=measures) for shade in (60, 200)]
-    return [model_judges.Exhibit(text=text, context=context, measures=measures) for text in _SAMPLES[kind.name]]
-
-
-def _square(shade: int) -> model_judges.Picture:
-    file = io.BytesIO()
-    Image.new("RGB", (16, 16), (shade, shade, shade)).save(file, "PNG")
-    return model_judges.Picture("image/png", file.getvalue())
+    shown = (kind.exhibit(each, sees_pictures=bool(endpoint.can_images)) for each in kind.samples)
+    return [replace(each, context=context, measures=measures) for each in shown]
 
 
 def versions_of(campaign: Campaign) -> list[tuple[int, str, str]]:
@@ -204,11 +185,7 @@ def versions_of(campaign: Campaign) -> list[tuple[int, str, str]]:
 def presets_as_json() -> str:
     """Return what a choice of each preset fills in, by its name, as JSON for the page's script."""
     found = {
-        name: {
-            "question": each.question,
-            "system": each.template.system,
-            "user": each.template.user,
-        }
+        name: {"question": each.question, "system": each.template.system, "user": each.template.user}
         for name, each in model_judges.PRESETS.items()
     }
     return json.dumps(found, ensure_ascii=False)

@@ -1,8 +1,8 @@
-"""Objects and chains that no campaign has stored: samples of each kind, and what voters would see of a draft.
+"""Objects and pairs that no campaign has stored: samples of each kind, and what voters would see of a draft.
 
-A page names each object by a signed address, so that nobody makes this site draw what it has not chosen itself. Chains
-are walked as the campaign itself would, from its config and seed, and nothing is written. Where a model makes the
-objects there is nothing to compute: nobody is asked for a preview.
+A page names each object by a signed address, so that nobody makes this site draw what it has not chosen itself. A pair
+is drawn as the campaign itself would, from its config and seed, and nothing is written. Where a model makes the objects
+there is nothing to compute: nobody is asked for a preview.
 """
 
 from __future__ import annotations
@@ -18,16 +18,18 @@ from django.core import signing
 from django.urls import reverse
 
 import sampler
-from prefmh_web.campaigns.frozen import catalog_of
-from prefmh_web.campaigns.models import Campaign, State
-from prefmh_web.campaigns.objects import context_of
-from prefmh_web.objects import OBJECT_KINDS, StoredObject
+from prefmh_web.campaigns import objects
+from prefmh_web.campaigns.frozen import plan_of
+from prefmh_web.campaigns.models import Campaign, Side, State
+from prefmh_web.objects import OBJECT_KINDS, ObjectKind, StoredObject
 from prefmh_web.objects.kind import Pixels
-from sampler.judges import Context
+from prefmh_web.participants.options import Option, options_of
+from sampler.judges import Context, shared_context
 
 _SALT = "prefmh_web.console.unstored"
-# In the place of a code: what a diffusion model begins with.
+# In the place of a code: what a diffusion model begins with, and which of a kind's samples it is.
 NOISE, _NOISE_SIDE = "noise", 64
+_SAMPLES = ("sample 1", "sample 2")
 _SAMPLE_SEED = 5
 
 
@@ -38,7 +40,7 @@ class Unstored:
     Args:
         kind: the name of its kind.
         content: as a stored one has it.
-        code: of a pattern, what the decoder makes it of; empty for other objects.
+        code: of a pattern, what the decoder makes it of; of a sample, which of them it is; empty for other objects.
         beside: the content of the object that it is seen beside.
     """
 
@@ -56,11 +58,18 @@ class Unstored:
     @property
     def templates(self) -> list[str]:
         """What draws it on the card of its kind: the first that there is."""
-        return _templates_of(self.kind)
+        return [f"objects/{self.kind}/card.html", f"objects/{self.kind}/thumbnail.html"]
+
+    @property
+    def option(self) -> Mapping[str, Any]:
+        """What a voter's card shows of it."""
+        return OBJECT_KINDS[self.kind].options(self.content, self.content)[0]
 
     @property
     def stored(self) -> StoredObject:
         """The object as presenters take it."""
+        if self.code in _SAMPLES:
+            return OBJECT_KINDS[self.kind].samples[_SAMPLES.index(self.code)]
         return StoredObject(self.content, pixels=_Decoded(self.code) if self.code else None)
 
     @property
@@ -69,83 +78,21 @@ class Unstored:
         return StoredObject(self.beside) if self.beside else None
 
 
-@dataclass(frozen=True)
-class Sample:
-    """One of the two objects by which a kind is shown where a campaign has none yet.
-
-    Args:
-        kind: the name of the kind.
-        number: which of them, 0 or 1.
-    """
-
-    kind: str
-    number: int = 0
-
-    @property
-    def content(self) -> str:
-        """The object's content."""
-        return self.stored.content
-
-    @property
-    def address(self) -> str:
-        """Where its picture is, for the kinds that have one."""
-        return reverse("console:unstored", args=[signing.dumps((self.kind, self.number), salt=_SALT)])
-
-    @property
-    def stored(self) -> StoredObject:
-        """The object as presenters take it."""
-        return OBJECT_KINDS[self.kind].samples[self.number]
-
-    @property
-    def stored_beside(self) -> None:
-        """None: it is seen alone."""
-
-    @property
-    def templates(self) -> list[str]:
-        """What draws it on the card of its kind: the first that there is."""
-        return _templates_of(self.kind)
-
-    @property
-    def option(self) -> Mapping[str, Any]:
-        """What a voter's card shows of it."""
-        return OBJECT_KINDS[self.kind].options(self.content, self.content)[0]
-
-
 OF_NOISE = Unstored("images", NOISE, NOISE)
 
 
-def read(signed: str) -> Unstored | Sample:
+def sample(kind: str, number: int = 0) -> Unstored:
+    """Return one of the two objects, 0 or 1, by which a kind is shown where a campaign has none yet."""
+    return Unstored(kind, OBJECT_KINDS[kind].samples[number].content, _SAMPLES[number])
+
+
+def read(signed: str) -> Unstored:
     """Return the object of an address.
 
     Raises:
         BadSignature: the address is none of ours.
     """
-    found = signing.loads(signed, salt=_SALT)
-    return Sample(*found) if len(found) == 2 else Unstored(*found)
-
-
-def pair_of(kind: str) -> tuple[Unstored | Sample, Unstored | Sample]:
-    """Return two objects of a kind, which hold the place of those of a campaign."""
-    return (OF_NOISE, OF_NOISE) if kind == NOISE else (Sample(kind, 0), Sample(kind, 1))
-
-
-def _templates_of(kind: str) -> list[str]:
-    return [f"objects/{kind}/card.html", f"objects/{kind}/thumbnail.html"]
-
-
-@lru_cache
-def _space_of(kind: str) -> tuple[Any, sampler.Plan[Any]]:
-    described = {
-        "version": 1,
-        "space": {"kind": kind},
-        "kernel": {"kind": "independent"},
-        "judges": [{"question": "Which?", "votes": 1}],
-        "chains": 2,
-        "steps": 1,
-        "seed": _SAMPLE_SEED,
-    }
-    plan = sampler.parse_config(described).build()
-    return plan.space, plan
+    return Unstored(*signing.loads(signed, salt=_SALT))
 
 
 @dataclass(frozen=True)
@@ -156,15 +103,30 @@ class _Decoded:
         if self.code == NOISE:
             noise = np.random.default_rng(_SAMPLE_SEED).normal(128, 48, (_NOISE_SIDE, _NOISE_SIDE, 3))
             return noise.clip(0, 255).astype(np.uint8).repeat(4, axis=0).repeat(4, axis=1)
-        space, _ = _space_of("images")
+        space = _space_of_patterns()
         pixels: Pixels = space.pixels(space.decode(self.code))
         return pixels
+
+
+@lru_cache
+def _space_of_patterns() -> Any:
+    described = {
+        "version": 1,
+        "space": {"kind": "images"},
+        "kernel": {"kind": "independent"},
+        "judges": [{"question": "Which?", "votes": 1}],
+        "chains": 2,
+        "steps": 1,
+        "seed": _SAMPLE_SEED,
+    }
+    return sampler.parse_config(described).build().space
 
 
 # Of a step that needs no vote, the next one is drawn: so many at most, and for so long.
 _MOST_STEPS, _LONGEST_S = 200, 1.0
 # Moves between two pairs, at most: more would take too long for a page.
 _MOST_MOVES = 512
+_OF_PEOPLE = ("people", "panelist")
 
 
 class NotComputable(Exception):  # noqa: N818 - no error, but what a page tells
@@ -172,7 +134,22 @@ class NotComputable(Exception):  # noqa: N818 - no error, but what a page tells
 
 
 @dataclass(frozen=True)
-class Seen:
+class ShownPair:
+    """A pair as the voting page has it.
+
+    Args:
+        context: what is shown with both objects.
+        note: why these are samples; empty where they are the campaign's own.
+    """
+
+    question: str
+    options: tuple[Option, Option]
+    context: Context = ()
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class _Seen:
     """An object as a page shows it."""
 
     content: str
@@ -180,83 +157,92 @@ class Seen:
     context: Context = ()
 
 
-class Rehearsal:
-    """The chains of a draft, whose list has been read if it has one.
+def asks_people(campaign: Campaign) -> bool:
+    """Whether people answer some of the questions of a campaign."""
+    config = campaign.config
+    return config.rule.asks_judges and any(judge.source.kind in _OF_PEOPLE for judge in config.judges)
+
+
+def first_pair_of(campaign: Campaign) -> ShownPair | None:
+    """Return the first pair of a draft as voters will see it; None where no people are asked."""
+    return pair_of(campaign, 0) if asks_people(campaign) else None
+
+
+def pair_of(campaign: Campaign, number: int, question: str = "") -> ShownPair:
+    """Return a pair of a readable draft that asks people: the first one of the chain of this number.
+
+    Args:
+        number: of the chain; there may be more than the campaign has. Its questions come in turn.
+        question: another one than that.
+    """
+    questions = [judge.question for judge in campaign.config.judges if judge.source.kind in _OF_PEOPLE]
+    kind, note = campaign.object_kind, ""
+    try:
+        seen = _first_pair(campaign, number)
+    except NotComputable as reason:
+        note, seen = str(reason), _samples(campaign.config.space)
+    if np.random.default_rng([campaign.seed, number]).integers(2):
+        seen = seen[1], seen[0]
+    around = shared_context(seen[0].context, seen[1].context)
+    addresses = dict(zip(Side, (each.address for each in seen), strict=True))
+    options = options_of(kind, seen[0].content, seen[1].content, lambda side: addresses[side], around)
+    return ShownPair(question or questions[number % len(questions)], options, tuple(around.shared), note)
+
+
+def _samples(space: sampler.SpaceConfig) -> tuple[_Seen, _Seen]:
+    of_noise = space.kind == "model-images"
+    first, second = (OF_NOISE if of_noise else sample(space.objects, number) for number in (0, 1))
+    return _Seen(first.content, first.address), _Seen(second.content, second.address)
+
+
+def _first_pair(campaign: Campaign, chain: int) -> tuple[_Seen, _Seen]:
+    """Return the two objects of the first step of a chain that needs a vote.
 
     Raises:
-        NotComputable: a model makes the objects, or the walk is too long.
+        NotComputable: a model makes the objects, the walk is too long, or no step that is looked at needs a vote.
     """
-
-    def __init__(self, campaign: Campaign):
-        config = campaign.config
-        if isinstance(config.space, (sampler.ServedTextsConfig, sampler.ServedImagesConfig)):
-            raise NotComputable("A model makes the objects once the campaign has started. These only hold their place.")
-        if _moves_of(config) > _MOST_MOVES:
-            raise NotComputable("So many moves between two pairs take a while, so these are samples.")
-        self._config, self._campaign = config, campaign
-        try:
-            self.plan = config.build(None if config.generates else catalog_of(campaign))
-        except sampler.ConfigError as error:
-            raise NotComputable(f"The first pair cannot be drawn yet: {error}.") from error
-
-    def position(self, chain: int, step: int = 0, code: str = "") -> sampler.Position[Any]:
-        """Return where a chain stands; at its start if there is no code."""
-        if not code:
-            return sampler.begin(self.plan, chain)
-        state = self._space.decode(code) if self._config.generates else int(code)
-        return sampler.Position(chain, step, state)
-
-    def code_of(self, state: Any) -> str:
-        """Return what `position` takes back."""
-        return str(self._space.encode(state)) if self._config.generates else str(state)
-
-    def next_pair(self, position: sampler.Position[Any]) -> sampler.Comparison[Any]:
-        """Return the next comparison of a chain that needs a vote.
-
-        Raises:
-            NotComputable: there is none within the steps that are looked at.
-        """
-        until = time.monotonic() + _LONGEST_S
-        for _ in range(_MOST_STEPS):
-            drawn = sampler.ask(self.plan, position)
-            verdict = sampler.tell(drawn, sampler.Tally.empty(len(drawn.budgets)))
-            if verdict is sampler.Verdict.UNDECIDED and not drawn.is_identity:
-                return drawn
-            position = sampler.advance(position, drawn, verdict)
-            if time.monotonic() > until:
-                break
-        raise NotComputable("The first steps of this chain need no vote, so these are samples.")
-
-    def seen(self, state: Any, beside: Any) -> Seen:
-        """Return how an object of a pair is shown beside the other."""
-        kind = self._config.space.objects
-        if not self._config.generates:
-            rows = {row.place: row for row in self._rows(state, beside)}
-            return _seen_of(rows[state], rows[beside].content, self._config)
-        space = self._space
-        code = space.encode(state) if kind == "images" else ""
-        other = space.content(beside) if kind == "molecules" else ""
-        shown = Unstored(kind, space.content(state), code, other)
-        return Seen(shown.content, shown.address)
-
-    def _rows(self, *places: int) -> list[State]:
-        return list(State.objects.filter(campaign=self._campaign, place__in=places))
-
-    @property
-    def _space(self) -> sampler.Space[Any]:
-        space: Any = self.plan.space
-        return space
-
-
-def _seen_of(row: State, beside: str, config: sampler.ChainConfig) -> Seen:
-    kind = config.space.objects
-    if kind == "images":
-        address = reverse("console:picture", args=[row.pk])
-    else:
-        address = Unstored(kind, row.content, "", beside).address if kind == "molecules" else ""
-    return Seen(row.content, address, context_of(row, config))
-
-
-def _moves_of(config: sampler.ChainConfig) -> int:
+    config = campaign.config
     kernel: Any = config.kernel
-    return max(each.length for each in kernel.length) if kernel.kind == "walk" else 1
+    if isinstance(config.space, (sampler.ServedTextsConfig, sampler.ServedImagesConfig)):
+        raise NotComputable("A model makes the objects once the campaign has started. These only hold their place.")
+    if kernel.kind == "walk" and max(each.length for each in kernel.length) > _MOST_MOVES:
+        raise NotComputable("So many moves between two pairs take a while, so these are samples.")
+    try:
+        plan = plan_of(campaign)
+    except sampler.ConfigError as error:
+        raise NotComputable(f"The first pair cannot be drawn yet: {error}.") from error
+    drawn = _first_asked(plan, chain)
+    current, proposal = (_row(campaign, plan, state) for state in (drawn.current, drawn.proposal))
+    return _seen(campaign, current, proposal), _seen(campaign, proposal, current)
+
+
+def _first_asked(plan: sampler.Plan[Any], chain: int) -> sampler.Comparison[Any]:
+    position, until = sampler.begin(plan, chain), time.monotonic() + _LONGEST_S
+    for _ in range(_MOST_STEPS):
+        drawn = sampler.ask(plan, position)
+        verdict = sampler.tell(drawn, sampler.Tally.empty(len(drawn.budgets)))
+        if verdict is sampler.Verdict.UNDECIDED and not drawn.is_identity:
+            return drawn
+        position = sampler.advance(position, drawn, verdict)
+        if time.monotonic() > until:
+            break
+    raise NotComputable("The first steps of this chain need no vote, so these are samples.")
+
+
+def _row(campaign: Campaign, plan: sampler.Plan[Any], state: Any) -> State:
+    if not campaign.config.generates:
+        return State.objects.get(campaign=campaign, place=state)
+    space: Any = plan.space
+    return State(content=space.content(state), code=space.encode(state))
+
+
+def _seen(campaign: Campaign, row: State, beside: State) -> _Seen:
+    kind: ObjectKind = campaign.object_kind
+    address = ""
+    if row.pk and kind.medium != "words":
+        address = reverse("console:picture", args=[row.pk])
+    elif kind.name == "images":
+        address = Unstored(kind.name, row.content, row.code).address
+    elif kind.name == "molecules":
+        address = Unstored(kind.name, row.content, "", beside.content).address
+    return _Seen(row.content, address, objects.context_of(row, campaign.config))

@@ -9,7 +9,9 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+import sampler
 from sampler.declared import ui, ui_of
+from sampler.judges import PromptTemplate
 
 
 @dataclass(frozen=True)
@@ -71,21 +73,36 @@ def duration(seconds: float) -> str:
 _MOST_NAMED = 40
 
 
-def in_words(part: BaseModel) -> str:
-    """Return what a part is called, and then each of its fields that is not as usual."""
-    said = [str(part.model_config.get("title") or ""), *_fields(part)]
+def in_words(part: BaseModel, *, whole: bool = False) -> str:
+    """Return what a part is called, and then each of its fields that is not as usual.
+
+    Args:
+        whole: fields that are as usual are told, too.
+    """
+    said = [str(part.model_config.get("title") or ""), *_fields(part, whole)]
     return "; ".join(each for each in said if each)
 
 
-def _fields(part: BaseModel) -> Iterator[str]:
+def value_in_words(part: BaseModel, name: str) -> str:
+    """Return what one field of a part holds; empty for nothing."""
+    value, info = getattr(part, name), type(part).model_fields[name]
+    return "" if value is None else _value(value, info, ui_of(info))
+
+
+def _fields(part: BaseModel, whole: bool) -> Iterator[str]:
     for name, info in type(part).model_fields.items():
         value, shown = getattr(part, name), ui_of(info)
-        is_usual = not info.is_required() and value == info.get_default()
+        is_usual = not whole and not info.is_required() and value == info.get_default()
         if not (is_usual or value is None or shown.hidden or shown.widget == "none" or info.title is None):
             yield f"{info.title}: {_value(value, info, shown)}"
 
 
 def _value(value: Any, info: FieldInfo, shown: ui) -> str:
+    if isinstance(value, PromptTemplate):
+        return f"version {value.version}"
+    if isinstance(value, sampler.PanelistSource):
+        # Not everybody who may see a configuration may see the names of its panel.
+        return str(value.model_config.get("title"))
     if isinstance(value, BaseModel):
         return in_words(value)
     if isinstance(value, tuple):

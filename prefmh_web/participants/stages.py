@@ -90,7 +90,7 @@ class StagePage(ABC):
         return forms.Form(posted, prefix=PREFIX)
 
     def result(self, part: Participation, protocol: Protocol, form: forms.Form) -> Result:
-        """Store the answers of a form without errors, and say what comes of them. Under the lock of the part."""
+        """Note the answers of a form without errors in the part, and say what comes of them. The caller stores it."""
         return Result()
 
 
@@ -115,12 +115,11 @@ class Questions(StagePage):
         return form
 
     def result(self, part: Participation, protocol: Protocol, form: forms.Form) -> Result:
-        """Store the answers; whoever is not eligible by one of them cannot take part."""
+        """Note the answers; whoever is not eligible by one of them cannot take part."""
         given = {name: str(answer) for name, answer in form.cleaned_data.items() if answer not in (None, "")}
         at = timezone.now().isoformat()
         # Repeated after a page was lost, the first answers hold.
         part.answers = {name: {"answer": answer, "at": at} for name, answer in given.items()} | part.answers
-        part.save(update_fields=["answers"])
         gates = [question for question in self._questions(protocol) if question.is_gate]
         is_eligible = all(question.admits(given[question.name]) for question in gates)
         return Result() if is_eligible else Result(Outcome.NOT_ELIGIBLE)
@@ -211,7 +210,7 @@ class Practice(StagePage):
         return PracticeForm(_exercise(protocol, part), posted)
 
     def result(self, part: Participation, protocol: Protocol, form: forms.Form) -> Result:
-        """Store the answer, or that they go on from it."""
+        """Note the answer, or that they go on from it."""
         now = _exercise(protocol, part)
         if form.cleaned_data["step"] != now.step:
             # Sent twice, or from a second page.
@@ -223,7 +222,6 @@ class Practice(StagePage):
             part.practice.append({"chosen_side": form.cleaned_data["choice"], "answered_at": at, "read_at": None})
         else:
             return Result(again=str(_("Choose one of the two.")))
-        part.save(update_fields=["practice"])
         return Result(stays=not (now.chosen and now.is_last))
 
 
@@ -259,7 +257,6 @@ class Comprehension(StagePage):
             if list(form.cleaned_data.values()) == [check.right for check in protocol.comprehension]:
                 return Result()
             part.tries += 1
-            part.save(update_fields=["tries"])
         # Sent twice, a page is one try; the second is not even looked at, so nobody can guess on.
         left = protocol.tries - part.tries
         if left <= 0:
@@ -409,18 +406,27 @@ def go_on(annotator: Annotator, stage: str, posted: Mapping[str, str]) -> Page |
         return _answered(part, study, at, posted)
 
 
-def _answered(part: Participation, study: Study, stage: StagePage, posted: Mapping[str, str]) -> Page | None:
-    protocol = study.protocol
+def answered(part: Participation, protocol: Protocol, stage: StagePage, posted: Mapping[str, str]) -> Page | Result:
+    """Note in a part what was answered on the page of a stage, and say what comes of it, or return the page again.
+
+    Nothing is stored: the caller does it, for people who are there.
+    """
     form = stage.form(protocol, part, posted)
     if not form.is_valid():
         return Page(stage, form, protocol)
     result = stage.result(part, protocol, form)
-    if result.again:
-        return Page(stage, stage.form(protocol, part), protocol, result.again)
+    return Page(stage, stage.form(protocol, part), protocol, result.again) if result.again else result
+
+
+def _answered(part: Participation, study: Study, stage: StagePage, posted: Mapping[str, str]) -> Page | None:
+    result = answered(part, study.protocol, stage, posted)
+    part.save(update_fields=["answers", "practice", "tries"])
+    if isinstance(result, Page):
+        return result
     if result.outcome:
         _end(part, result.outcome)
     elif not result.stays:
-        _move(part, study, next_stage(stage.name, protocol))
+        _move(part, study, next_stage(stage.name, study.protocol))
     return None
 
 

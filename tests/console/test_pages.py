@@ -177,7 +177,7 @@ def test_the_live_page_tells_why_and_shows_the_objects(researcher, study):
     assert step.current.content in page
     assert step.proposal.content in page
     setup = desk.get(reverse("console:edit", args=[study.pk])).content.decode()
-    assert "after 2 skips, or when 2 people report that an object is not shown" in setup
+    assert "Set a step aside after so many skips: 2; Set a step aside after so many reports: 2;" in setup
     asked = desk.post(address(study, "ask-again"), follow=True).content.decode()
     assert "Step 1 of chain 0 is asked again." in asked
     assert "No step is suspended." in asked
@@ -192,7 +192,7 @@ def test_a_chain_is_ended_with_a_reason_and_not_without(researcher, study):
     ended = desk.post(path, {"words": WHY}, follow=True).content.decode()
     assert "Chain 0 ends before step 1." in ended
     assert "The campaign is finished." in ended
-    assert "Finished.</strong> Every chain was ended at a suspended step." in live_page(desk, study)
+    assert "Finished.</strong> Every chain was ended at a suspended step." in " ".join(live_page(desk, study).split())
     assert Event.objects.get(kind="chain-ended").data["words"] == WHY
     assert "ended here" in live_page(desk, study)
     # The page was open in another tab.

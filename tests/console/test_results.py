@@ -23,11 +23,10 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Side, Vote
 from prefmh_web.campaigns.monitoring.results import figures_of, samples_in, shown_samples
 from prefmh_web.campaigns.proposals import scoring
 from prefmh_web.campaigns.record import export
-from prefmh_web.console import methods
-from prefmh_web.console.spreads import spreads_of
+from prefmh_web.console.results import paragraph, spreads_of, version
 from sampler import tables
+from sampler.diagnostics.chains import followed
 from sampler.diagnostics.findings import findings
-from sampler.diagnostics.properties import followed
 from sampler.diagnostics.report import diagnose
 from tests.security.world import browser_of
 from tests.support.campaigns import create_draft, export_to, make_campaign, make_config, started_now, voted_to_the_end
@@ -66,9 +65,9 @@ def test_each_number_of_the_methods_paragraph_is_one_of_the_record(finished, tmp
         len(moves), len(accepted), round(100 * len(accepted) / len(moves), 1),
         finished.finished_at.day, finished.finished_at.year,
     ])  # fmt: skip
-    written = methods.paragraph(finished, figures_of(finished))
-    assert numbers_in(written.replace(f"prefmh {methods.version()}", "")) == expected, written
-    assert f"prefmh {methods.version()}" in written
+    written = paragraph(finished, figures_of(finished))
+    assert numbers_in(written.replace(f"prefmh {version()}", "")) == expected, written
+    assert f"prefmh {version()}" in written
     for judge in config["judges"]:
         assert f"“{judge['question']}”" in written
     law = finished.target_law.partition("; ")[0]
@@ -176,7 +175,7 @@ def test_page_report_record_and_api_give_the_same_figures(signed_in, researcher,
         f"The first 6 steps of each chain (burn-in 2; warm-up 4, settling 2) are left out, which leaves {len(kept)} s",
         f"3 people gave {counted}. Another 1 vote came after",
     ]
-    assert [each for each in written if each not in methods.paragraph(half_way, figures_of(half_way))] == []
+    assert [each for each in written if each not in paragraph(half_way, figures_of(half_way))] == []
 
 
 def test_properties_are_spread_beside_draws_from_the_base_distribution(signed_in, finished):

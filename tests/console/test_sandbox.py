@@ -63,12 +63,12 @@ class Walker:
         assert "I have read this" in page
         page = self.send(stage="instructions")
         assert "Practice: pair 1 of 1" in page
-        assert "Night is darker." in self.send(stage="practice", **{"answer-choice": "second"})
-        page = self.send(stage="practice")
+        assert "Night is darker." in self.send(stage="practice", **{"answer-step": "0", "answer-choice": "second"})
+        page = self.send(stage="practice", **{"answer-step": "0-answered"})
         assert "What do you read?" in page
-        wrong = self.send(stage="comprehension", **{"answer-check_0": "one"})
+        wrong = self.send(stage="comprehension", **{"answer-try": "0", "answer-check_0": "one"})
         assert "What do you read?" in wrong
-        return self.send(stage="comprehension", **{"answer-check_0": "both"})
+        return self.send(stage="comprehension", **{"answer-try": "1", "answer-check_0": "both"})
 
 
 def question_in(page: str) -> str:
@@ -100,7 +100,7 @@ def test_the_whole_way_writes_nothing(signed_in, draft):
     assert not Vote.objects.exists()
 
 
-def test_the_pairs_are_of_the_list_and_the_chains_move(signed_in, researcher, idle_tasks):
+def test_the_pairs_are_of_the_list_and_others_come_with_each_vote(signed_in, researcher, idle_tasks):
     draft = make_draft(researcher, config=make_config(chains=1, judges=[{"question": "Which?", "votes": 1}]))
     idle_tasks()
     walker = Walker(signed_in, draft)

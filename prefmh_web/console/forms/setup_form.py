@@ -30,7 +30,7 @@ from prefmh_web.console.forms.fields import MISSING, Choices, KeptFileInput, Kep
 from prefmh_web.console.forms.moves import UsualMoves, usual_kernel, usual_of
 from prefmh_web.console.forms.schema_form import Fold, Group, Part, Rows, SchemaForm
 from prefmh_web.console.lists import FILE, MOST_FILES, OBJECTS, PASTE, SEVERAL_LINES, Taken
-from prefmh_web.console.unstored import OF_NOISE, Sample, Unstored
+from prefmh_web.console.unstored import OF_NOISE, Unstored, sample
 from prefmh_web.endpoints.local import image_model_names, latent_dimension, model_names
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect
@@ -75,12 +75,12 @@ _FILE_HELP = (
     f"At most {sampler.MAX_CATALOG_ITEMS:,} objects, with {sampler.MAX_CATALOG_CHARACTERS // 10**6} million characters "
     f"in all, in a file of at most {MAX_UPLOAD_BYTES // 2**20} MiB."
 )
-SAMPLES: dict[str, tuple[Sample | Unstored, ...]] = {
-    "catalog": tuple(Sample(each) for each in OBJECT_KINDS),
-    "texts": (Sample("texts"),),
-    "model-texts": (Sample("texts", 1),),
-    "molecules": (Sample("molecules"),),
-    "images": (Sample("images"),),
+SAMPLES: dict[str, tuple[Unstored, ...]] = {
+    "catalog": tuple(sample(each) for each in OBJECT_KINDS),
+    "texts": (sample("texts"),),
+    "model-texts": (sample("texts", 1),),
+    "molecules": (sample("molecules"),),
+    "images": (sample("images"),),
     "model-images": (OF_NOISE,),
 }
 _WITH_TOKEN_IDS = [dialect for dialect in Dialect if dialect.server.writing is not None]
@@ -169,9 +169,9 @@ class SetupForm(SchemaForm):
         """Words to begin a prompt with."""
         return PRESETS
 
-    def samples_of(self, path: str, kind: str) -> Sequence[Sample | Unstored]:
+    def samples_of(self, path: str, kind: str) -> Sequence[Unstored]:
         if path != "space":
-            return (Sample(kind),)
+            return (sample(kind),)
         return SAMPLES[kind]
 
     def judge_at(self, name: str) -> int | None:

@@ -1,4 +1,4 @@
-"""A campaign's own page, the list of them, and each change that a button of theirs makes."""
+"""A campaign's own page, the list of them, each change that a button of theirs makes, and the documentation."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from decimal import Decimal
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.defaultfilters import pluralize
 
@@ -21,20 +22,14 @@ from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Campaign, State
 from prefmh_web.campaigns.monitoring.steps import problems_in
-from prefmh_web.console.board import board_for
+from prefmh_web.console.board import Board
 from prefmh_web.console.cards import cards_of
 from prefmh_web.console.estimates import asks_models
 from prefmh_web.console.forms.pages import CapFields, ExtensionFields, NameForm, PilotForm
-from prefmh_web.console.views.common import (
-    back_to_setup,
-    campaign_action,
-    campaign_for,
-    frame,
-    get_page,
-    told,
-)
+from prefmh_web.console.views.common import back_to_setup, campaign_action, campaign_page, frame, get_page, told
 from prefmh_web.objects import media
 from prefmh_web.participants.limits import estimate_of, spending_of
+from prefmh_web.participants.markdown import rendered
 from prefmh_web.participants.recruiting import terms_of
 from prefmh_web.setup import apply
 
@@ -52,12 +47,11 @@ def campaigns(request: HttpRequest) -> HttpResponse:
     return render(request, "console/campaigns.html", context)
 
 
-@get_page
-def campaign(request: SignedInRequest, campaign_id: int) -> HttpResponse:
+@campaign_page()
+def campaign(request: SignedInRequest, found: access.SeenCampaign) -> HttpResponse:
     """Show a campaign live: a draft, or the first tab of one that has started."""
-    found = campaign_for(request, campaign_id)
     context = frame(request, found)
-    context |= {"board": board_for(found), "problems": problems_in(found).count(), "twin": apply.warning_of(found)}
+    context |= {"board": Board(found), "problems": problems_in(found).count(), "twin": apply.warning_of(found)}
     if context["may_run"] and found.is_under_way:
         context |= _invited(request, found)
     if context["may_own"] and found.is_under_way and found.paused_because and asks_models(found):
@@ -199,3 +193,13 @@ def ask_scorers_again(request: HttpRequest, campaign: Campaign) -> HttpResponse:
     status.ask_scorers_again(campaign)
     messages.info(request, "The scorers are asked again.")
     return redirect(campaign)
+
+
+@get_page
+def documentation(request: HttpRequest, name: str) -> HttpResponse:
+    """Show one file of the documentation. Its address ends like the file's name, so links between the files work."""
+    names = sorted(each.stem for each in settings.DOCS_DIR.glob("*.md"))
+    if name not in names:
+        raise Http404("There is no such page.")
+    text = (settings.DOCS_DIR / f"{name}.md").read_text(encoding="utf-8")
+    return render(request, "console/docs.html", {"name": name, "names": names, "text": rendered(text)})

@@ -78,27 +78,44 @@ def back_to_setup(campaign: Campaign) -> HttpResponse:
     return redirect(campaign) if campaign.is_draft else redirect("console:edit", campaign.pk)
 
 
-def campaign_action(right: Right, refuse: Refusal = told_at_setup) -> Callable[[View], View]:
-    """Decorate a view that takes form posts about a campaign, which it gets in place of the campaign's number.
+def campaign_page(
+    right: Right = Right.WATCH,
+    *,
+    method: Callable[[View], View] = get_page,
+    is_started: bool = False,
+    refuse: Refusal | None = None,
+) -> Callable[[View], View]:
+    """Decorate a view of a campaign, which it gets in place of the campaign's number.
 
     Args:
         right: what one needs in the campaign; 404 for everybody else.
+        method: what it takes: `get_page`, `form_page` or `post_action`.
+        is_started: of a draft there is no such page, and its own page is shown.
         refuse: answers where the view raises `NotPossible`.
     """
 
     def decorate(view: View) -> View:
-        @post_action
+        @method
         @wraps(view)
         def action(request: HttpRequest, campaign_id: int, **further: Any) -> HttpResponse:
             campaign = campaign_for(request, campaign_id, right)
+            if is_started and campaign.is_draft:
+                return redirect(campaign)
             try:
                 return view(request, campaign, **further)
             except NotPossible as reason:
+                if refuse is None:
+                    raise
                 return refuse(request, campaign, reason)
 
         return action
 
     return decorate
+
+
+def campaign_action(right: Right, refuse: Refusal = told_at_setup) -> Callable[[View], View]:
+    """Decorate a view that takes form posts about a campaign, which it gets as `campaign_page` gives it."""
+    return campaign_page(right, method=post_action, refuse=refuse)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""The people of a campaign: how they come and what they are asked, who they are, their pay, and forgetting them.
+"""The people of a campaign: how they come and what they are asked, who they are, their pay, and forgetting them; and
+who may come: the links by which people vote, the members who may see a campaign, and its panelists.
 
 Managers see who takes part; only the owner sees how platforms name them, and changes what is asked and paid.
 """
@@ -12,15 +13,17 @@ from asgiref.sync import sync_to_async
 from django import forms
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.defaultfilters import pluralize
+from django.utils import timezone
 
 from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import access, changes
 from prefmh_web.campaigns.lifecycle.access import Right
-from prefmh_web.campaigns.models import Annotator, Campaign, EndReason, Invitation
+from prefmh_web.campaigns.models import Annotator, Campaign, EndReason, Invitation, Membership
+from prefmh_web.campaigns.monitoring.panel import panelists_of
 from prefmh_web.campaigns.record import export
 from prefmh_web.campaigns.record.rows import Row
 from prefmh_web.campaigns.voters import key_of
@@ -29,8 +32,10 @@ from prefmh_web.console.forms.people import BonusForm, ErasureForm, ExclusionFor
 from prefmh_web.console.forms.study_forms import ParticipantsForm, ProtocolForm
 from prefmh_web.console.views.common import (
     attachment,
+    back_to_setup,
     campaign_action,
     campaign_for,
+    campaign_page,
     form_page,
     frame,
     get_page,
@@ -45,10 +50,9 @@ from prefmh_web.transport.bodies import stream
 _A_PAGE = 100
 
 
-@get_page
-def people(request: SignedInRequest, campaign_id: int) -> HttpResponse:
+@campaign_page(Right.RUN)
+def people(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show who takes part, in the order and with the limits of the address."""
-    campaign = campaign_for(request, campaign_id, Right.RUN)
     form, everybody = PeopleForm(request.GET), people_of(campaign)
     pages = Paginator(form.shown(everybody), _A_PAGE)
     context = frame(request, campaign) | {
@@ -63,10 +67,9 @@ def people(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     return render(request, "console/people.html", context, status=200 if form.is_valid() else 400)
 
 
-@get_page
-def person(request: SignedInRequest, campaign_id: int, voter: int) -> HttpResponse:
+@campaign_page(Right.RUN)
+def person(request: SignedInRequest, campaign: access.SeenCampaign, voter: int) -> HttpResponse:
     """Show one of them."""
-    campaign = campaign_for(request, campaign_id, Right.RUN)
     return _shown(request, campaign, _annotator(campaign, voter))
 
 
@@ -146,10 +149,9 @@ def _tell(request: HttpRequest, ended: Person) -> None:
         )
 
 
-@form_page
-def participants(request: SignedInRequest, campaign_id: int) -> HttpResponse:
+@campaign_page(Right.OWN, method=form_page)
+def participants(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Set up how people come, and show how many have."""
-    campaign = campaign_for(request, campaign_id, Right.OWN)
     form, study = ParticipantsForm(campaign, _sent(request)), campaign.config.study
     if (done := _saved(request, campaign, form, {"protocol": "protocol"}, "participants")) is not None:
         return done
@@ -174,10 +176,9 @@ def participants(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     return render(request, "console/participants.html", context)
 
 
-@form_page
-def protocol(request: SignedInRequest, campaign_id: int) -> HttpResponse:
+@campaign_page(Right.OWN, method=form_page)
+def protocol(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Set up what is asked of people beside their votes."""
-    campaign = campaign_for(request, campaign_id, Right.OWN)
     form, protocol = ProtocolForm(campaign, _sent(request)), campaign.config.study.protocol
     if (done := _saved(request, campaign, form, {"start": "campaign"}, "protocol")) is not None:
         return done
@@ -273,3 +274,77 @@ def settle_one(request: SignedInRequest, campaign: Campaign, voter: int) -> Http
     else:
         messages.error(request, "Nothing was noted: their part goes on, or they were noted as paid before.")
     return redirect("console:person", campaign.pk, voter)
+
+
+@campaign_action(Right.RUN)
+def invite(request: HttpRequest, campaign: Campaign) -> HttpResponse:
+    """Make another link; for one person if the field `single_use` is there."""
+    access.invite(campaign, is_single_use="single_use" in request.POST)
+    return back_to_setup(campaign)
+
+
+@campaign_action(Right.RUN)
+def revoke(request: SignedInRequest, campaign: Campaign, invitation_id: int) -> HttpResponse:
+    """Withdraw a link; with the field `withdraw`, also the access of those who joined by it."""
+    invitation = get_object_or_404(campaign.invitations, pk=invitation_id)
+    if "withdraw" in request.POST:
+        completion.exclude_all(invitation, request.user)
+        people = "Everyone who joined with it is removed; their votes are kept."
+    else:
+        access.revoke(invitation)
+        people = "People who joined can go on."
+    messages.info(request, f"The link is closed. {people}")
+    return back_to_setup(campaign)
+
+
+class MemberForm(forms.Form):
+    """Somebody with an account, and what they may do."""
+
+    username = forms.CharField(max_length=150)
+    role = forms.ChoiceField(choices=Membership.Role.choices)
+
+
+@campaign_action(Right.OWN)
+def add_member(request: HttpRequest, campaign: Campaign) -> HttpResponse:
+    """Add a member by user name, or change a member's role."""
+    form = MemberForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, "Enter the user name of an existing account and choose a permission.")
+        return back_to_setup(campaign)
+    member = access.add_member(campaign, form.cleaned_data["username"], form.cleaned_data["role"])
+    messages.info(request, f"{member.user} {member.get_role_display()}.")
+    return back_to_setup(campaign)
+
+
+@campaign_action(Right.OWN)
+def remove_member(request: HttpRequest, campaign: Campaign, member_id: int) -> HttpResponse:
+    """Remove a member."""
+    member = get_object_or_404(campaign.memberships.select_related("user"), pk=member_id)
+    access.remove_member(member)
+    messages.info(request, f"{member.user} no longer has access to this campaign.")
+    return back_to_setup(campaign)
+
+
+@campaign_page(Right.RUN)
+def panel(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
+    """Show the panelists of a started campaign. Only the owner sees the names."""
+    if campaign.is_draft or not campaign.config.panelists:
+        raise Http404("This campaign has no panel, or has not started.")
+    context = {
+        "campaign": campaign,
+        "panelists": panelists_of(campaign),
+        "now": timezone.now(),
+        "site": request.build_absolute_uri("/").removesuffix("/"),
+        "may_own": access.right_in(campaign, request.user) >= Right.OWN,
+    }
+    return render(request, "console/panel.html", context)
+
+
+@campaign_action(Right.RUN)
+def remind(request: HttpRequest, campaign: Campaign, number: int) -> HttpResponse:
+    """Note that a panelist was reminded."""
+    if not campaign.judges.filter(panelist=number).exists():
+        raise Http404("There is no such panelist.")
+    access.remind(campaign, number)
+    messages.info(request, f"Noted: panelist {number} was reminded.")
+    return redirect("console:panel", campaign.pk)

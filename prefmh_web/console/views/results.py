@@ -1,39 +1,71 @@
-"""What a campaign has brought: samples, how they are spread and converge, reported problems, and the record's files."""
+"""What a campaign has brought, and how: samples, how they are spread and converge, chains and their steps, reported
+problems, and the record's files.
+
+The address of a step can be sent to a colleague.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
 from asgiref.sync import sync_to_async
+from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 
 import sampler
 from prefmh_web.accounts.roles import SignedInRequest
+from prefmh_web.campaigns import objects
+from prefmh_web.campaigns.engine import suspension
 from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.models import Campaign
-from prefmh_web.campaigns.monitoring import steps
+from prefmh_web.campaigns.events import of_step
+from prefmh_web.campaigns.frozen import started_campaign
+from prefmh_web.campaigns.lifecycle import access
+from prefmh_web.campaigns.lifecycle.access import Right
+from prefmh_web.campaigns.models import Campaign, Comparison
 from prefmh_web.campaigns.monitoring.judging import costs_of
+from prefmh_web.campaigns.monitoring.progress import chains_of, heads_of
 from prefmh_web.campaigns.monitoring.results import figures_of, samples_in, shown_samples
+from prefmh_web.campaigns.monitoring.steps import (
+    Wanted,
+    problems_in,
+    rows_of,
+    step_at,
+    steps_in,
+    suspended_in,
+    votes_on,
+    with_pairs,
+)
 from prefmh_web.campaigns.record import export, rows
 from prefmh_web.campaigns.record.found import answer_now
 from prefmh_web.campaigns.record.snapshot import Snapshot
-from prefmh_web.console import methods
-from prefmh_web.console.convergence import convergence_for
-from prefmh_web.console.found import found_page
-from prefmh_web.console.spreads import spreads_of
-from prefmh_web.console.views.common import attachment, campaign_for, frame, get_page, prefix_of
+from prefmh_web.console.forms.pages import EndForm, StepsForm
+from prefmh_web.console.results import PAPER, convergence_for, found_page, paragraph, software, spreads_of
+from prefmh_web.console.views.common import (
+    attachment,
+    campaign_action,
+    campaign_for,
+    campaign_page,
+    frame,
+    get_page,
+    prefix_of,
+)
+from prefmh_web.console.words import ANSWERS, duration
+from prefmh_web.objects import media
 from prefmh_web.transport.bodies import stream
 from sampler import tables
 
 _SAMPLES_A_PAGE, _PROBLEMS_A_PAGE = 12, 50
 
 
-@get_page
-def results(request: SignedInRequest, campaign_id: int) -> HttpResponse:
+@campaign_page(is_started=True)
+def results(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show the results of a campaign, or those so far."""
-    campaign = campaign_for(request, campaign_id)
-    if campaign.is_draft:
-        return redirect(campaign)
     page = Paginator(samples_in(campaign), _SAMPLES_A_PAGE).get_page(request.GET.get("page"))
     figures = figures_of(campaign)
     is_finished = campaign.status == Campaign.Status.FINISHED
@@ -45,18 +77,15 @@ def results(request: SignedInRequest, campaign_id: int) -> HttpResponse:
         "kind": campaign.object_kind,
         "costs": costs_of(campaign),
         "is_finished": is_finished,
-        "methods": methods.paragraph(campaign, figures) if is_finished else "",
-        "citations": (methods.PAPER, methods.software()),
+        "methods": paragraph(campaign, figures) if is_finished else "",
+        "citations": (PAPER, software()),
     }
     return render(request, "console/results.html", context)
 
 
-@get_page
-def found(request: SignedInRequest, campaign_id: int) -> HttpResponse:
+@campaign_page(is_started=True)
+def found(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show what was found: a part of the page that loads after itself."""
-    campaign = campaign_for(request, campaign_id)
-    if campaign.is_draft:
-        raise Http404("There are no samples yet.")
     try:
         context: dict[str, object] = {"found": found_page(campaign, answer_now(campaign))}
     except NotPossible as reason:
@@ -64,12 +93,9 @@ def found(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     return render(request, "console/_found.html", context | {"campaign": campaign, "kind": campaign.object_kind})
 
 
-@get_page
-def verdict(request: SignedInRequest, campaign_id: int) -> HttpResponse:
+@campaign_page(is_started=True)
+def verdict(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show whether the chains look converged: a part of the overview that loads after itself."""
-    campaign = campaign_for(request, campaign_id)
-    if campaign.is_draft:
-        raise Http404("There are no samples yet.")
     try:
         context: dict[str, object] = {"verdict": answer_now(campaign).verdict}
     except NotPossible as reason:
@@ -79,32 +105,23 @@ def verdict(request: SignedInRequest, campaign_id: int) -> HttpResponse:
     return render(request, "console/_convergence_verdict.html", context)
 
 
-@get_page
-def properties(request: SignedInRequest, campaign_id: int) -> HttpResponse:
+@campaign_page(is_started=True)
+def properties(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show how the properties of the samples are spread: a part of the page that it loads after itself."""
-    campaign = campaign_for(request, campaign_id)
-    if campaign.is_draft:
-        raise Http404("There are no samples yet.")
     return render(request, "console/_spreads.html", {"spreads": spreads_of(campaign)})
 
 
-@get_page
-def convergence(request: SignedInRequest, campaign_id: int) -> HttpResponse:
+@campaign_page(is_started=True)
+def convergence(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show R-hat, effective sample sizes, traces and ranks of the properties that the address names."""
-    campaign = campaign_for(request, campaign_id)
-    if campaign.is_draft:
-        return redirect(campaign)
     found = convergence_for(campaign, request.GET)
     context = frame(request, campaign) | {"convergence": found, "asked": request.GET.urlencode()}
     return render(request, "console/convergence.html", context, status=200 if found.form.is_valid() else 400)
 
 
-@get_page
-def record(request: SignedInRequest, campaign_id: int) -> HttpResponse:
+@campaign_page(is_started=True)
+def record(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show what can be downloaded of a started campaign."""
-    campaign = campaign_for(request, campaign_id)
-    if campaign.is_draft:
-        return redirect(campaign)
     files = [*export.documents(campaign, campaign.tuning), *export.TABLES]
     context = {"files": [(name, *tables.ABOUT[name]) for name in files], "prefix": prefix_of(campaign)}
     return render(request, "console/record.html", frame(request, campaign) | context)
@@ -134,10 +151,179 @@ async def download(request: SignedInRequest, campaign_id: int, filename: str) ->
     return attachment(request, response, f"{prefix_of(campaign)}-{filename}")
 
 
-@get_page
-def problems(request: HttpRequest, campaign_id: int) -> HttpResponse:
+@campaign_page()
+def problems(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """List the problems that people have reported, the latest first."""
-    campaign = campaign_for(request, campaign_id)
-    page = Paginator(steps.problems_in(campaign), _PROBLEMS_A_PAGE).get_page(request.GET.get("page"))
-    found = steps.with_pairs(list(page))
+    page = Paginator(problems_in(campaign), _PROBLEMS_A_PAGE).get_page(request.GET.get("page"))
+    found = with_pairs(list(page))
     return render(request, "console/problems.html", {"campaign": campaign, "page": page, "problems": found})
+
+
+_STEPS_A_PAGE, _CHAINS_A_PAGE = 50, 24
+_OBJECTS = ("current", "proposal")
+# From which object a chain goes on.
+_KEPT: dict[str | None, str] = {Comparison.Verdict.ACCEPT: "proposal", Comparison.Verdict.REJECT: "current"}
+
+
+@campaign_page(is_started=True)
+def steps(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
+    """List the steps that the address asks for, the newest first."""
+    form = StepsForm(request.GET, started=started_campaign(campaign))
+    wanted = form.wanted
+    found = steps_in(campaign, wanted) if wanted else Comparison.objects.none()
+    page = Paginator(found, _STEPS_A_PAGE).get_page(request.GET.get("page"))
+    context = frame(request, campaign) | table_of(campaign, page.object_list)
+    context |= {"form": form, "page": page, "is_limited": wanted not in (None, Wanted())}
+    return render(request, "console/steps.html", context, status=200 if wanted else 400)
+
+
+@campaign_page()
+def step(request: SignedInRequest, campaign: access.SeenCampaign, chain: int, step: int) -> HttpResponse:
+    """Show one step whole."""
+    comparison = _found(campaign, chain, step)
+    context = frame(request, campaign) | table_of(campaign, [comparison])
+    context |= {
+        "within": reverse("console:steps", args=[campaign.pk]),
+        "step": context["steps"][0],
+        "sides": _sides(campaign, comparison),
+        "votes": votes_on(comparison),
+        "took": comparison.decided_at and duration((comparison.decided_at - comparison.opened_at).total_seconds()),
+        "r0": _ratio(comparison.log_r0),
+        # While votes are out, nobody may know how many of them the proposal needs.
+        "uniform": None if comparison.takes_votes else comparison.uniform,
+        "suspensions": of_step(comparison),
+        "previous": _opened(comparison, step - 1),
+        "next": _opened(comparison, step + 1),
+    }
+    return render(request, "console/step.html", context)
+
+
+@campaign_page()
+def picture(request: SignedInRequest, campaign: access.SeenCampaign, chain: int, step: int, shown: str) -> HttpResponse:
+    """Send the picture of one object of a step, with what differs from the other one marked."""
+    if shown not in _OBJECTS:
+        raise Http404("A step has a current object and a proposal.")
+    comparison = _found(campaign, chain, step)
+    pair = objects.stored(comparison.current), objects.stored(comparison.proposal)
+    wanted, beside = pair if shown == "current" else pair[::-1]
+    look = replace(media.look_of(request), marked=True)
+    return media.response(request, campaign.object_kind, wanted, beside, look)
+
+
+def table_of(campaign: Campaign, steps: Iterable[Comparison]) -> dict[str, Any]:
+    """Return what `console/_steps.html` shows of some steps."""
+    rule, judges = started_campaign(campaign).config.rule, list(campaign.judges.all())
+    rows = rows_of(campaign, judges, steps)
+    return {
+        "steps": rows,
+        "judges": judges,
+        "deciding": rule.scorers,
+        "answers": ANSWERS[rule.evidence],
+        "kind": campaign.object_kind,
+    }
+
+
+def _found(campaign: Campaign, chain: int, step: int) -> Comparison:
+    found = None if campaign.is_draft else step_at(campaign, chain, step)
+    if found is None:
+        raise Http404("There is no such step yet.")
+    return found
+
+
+def _sides(campaign: Campaign, comparison: Comparison) -> list[dict[str, Any]]:
+    """Return what the page shows of either object: its name, the object whole beside the other one, its measures."""
+    kind, pair = campaign.object_kind, (comparison.current, comparison.proposal)
+    options = kind.options(*(state.content for state in pair))
+    at = campaign.pk, comparison.chain.place, comparison.step
+    kept = None if comparison.is_identity else _KEPT.get(comparison.verdict)
+    return [
+        {
+            "name": name,
+            "address": reverse("console:step-picture", args=[*at, name]),
+            "option": option,
+            "is_kept": name == kept,
+            "properties": kind.line(objects.stored(state)),
+        }
+        for name, state, option in zip(_OBJECTS, pair, options, strict=True)
+    ]
+
+
+def _ratio(logarithm: float) -> str:
+    """Return a ratio in four digits; one that no float holds, as a power."""
+    try:
+        return f"{math.exp(logarithm):.4g}"
+    except OverflowError:
+        return f"10^{logarithm / math.log(10):.1f}"
+
+
+def _opened(comparison: Comparison, number: int) -> int | None:
+    """Return the number of a step of the same chain, if it has been opened."""
+    is_there = Comparison.objects.filter(chain=comparison.chain_id, step=number).exists()
+    return number if is_there else None
+
+
+@campaign_page(is_started=True)
+def chains(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
+    """Show where the chains are."""
+    page = Paginator(chains_of(campaign), _CHAINS_A_PAGE).get_page(request.GET.get("page"))
+    context = frame(request, campaign) | {
+        "within": campaign.get_absolute_url(),
+        "page": page,
+        "heads": heads_of(campaign, list(page)),
+        "kind": campaign.object_kind,
+        "answers": ANSWERS[started_campaign(campaign).config.rule.evidence],
+    }
+    return render(request, "console/chains.html", context)
+
+
+@campaign_page()
+def suspended(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
+    """List the suspended steps, with what can be done about each."""
+    return _suspended_shown(request, campaign)
+
+
+def _told_at_suspended(request: HttpRequest, campaign: Campaign, reason: NotPossible) -> HttpResponse:
+    messages.error(request, str(reason))
+    return redirect("console:suspended", campaign.pk)
+
+
+@campaign_action(Right.RUN, _told_at_suspended)
+def ask_again(request: HttpRequest, campaign: Campaign, comparison_id: int) -> HttpResponse:
+    """Let people be asked about a suspended step again."""
+    comparison = _of(campaign, comparison_id)
+    suspension.try_again(comparison.pk)
+    messages.info(request, f"Step {comparison.step} of chain {comparison.chain.place} is asked again.")
+    return redirect("console:suspended", campaign.pk)
+
+
+@campaign_action(Right.RUN, _told_at_suspended)
+def end_chain(request: SignedInRequest, campaign: access.SeenCampaign, comparison_id: int) -> HttpResponse:
+    """End the chain of a suspended step."""
+    comparison = _of(campaign, comparison_id)
+    form = EndForm(request.POST, auto_id=f"end_{comparison.pk}_%s")
+    if not form.is_valid():
+        return _suspended_shown(request, campaign, wrong={comparison.pk: form})
+    suspension.end_chain(comparison.pk, form.cleaned_data["words"])
+    messages.info(request, f"Chain {comparison.chain.place} ends before step {comparison.step}.")
+    return redirect("console:suspended", campaign.pk)
+
+
+def _of(campaign: Campaign, comparison_id: int) -> Comparison:
+    whole = Comparison.objects.select_related("chain")
+    return get_object_or_404(whole, pk=comparison_id, chain__campaign=campaign)
+
+
+def _suspended_shown(
+    request: SignedInRequest, campaign: access.SeenCampaign, wrong: dict[int, EndForm] | None = None
+) -> HttpResponse:
+    """Show the suspended steps; `wrong` are forms that could not be read, by the keys of their steps."""
+    found = suspended_in(campaign)
+    keys = [each.comparison.pk for each in found]
+    forms = {key: EndForm(auto_id=f"end_{key}_%s") for key in keys} | (wrong or {})
+    context = {
+        "campaign": campaign,
+        "suspended": [(each, forms[each.comparison.pk]) for each in found],
+        "may_run": access.right_in(campaign, request.user) >= Right.RUN,
+        "is_finished": campaign.status == Campaign.Status.FINISHED,
+    }
+    return render(request, "console/suspended.html", context)

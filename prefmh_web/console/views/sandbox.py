@@ -1,7 +1,12 @@
-"""A draft as a participant would meet it, for the one who sets it up."""
+"""A draft as a participant would meet it, for the one who sets it up: its stages, some pairs with their keys, the end.
+
+Nothing of it is stored but where the researcher stands, in the session. Answers about the person are looked at and
+forgotten.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import messages
@@ -10,40 +15,113 @@ from django.shortcuts import redirect, render
 from django.utils import translation
 
 from prefmh_web.accounts.roles import SignedInRequest
+from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, Catalog, Side
 from prefmh_web.campaigns.objects import contexts_by_content
-from prefmh_web.config import Outcome
+from prefmh_web.config import Outcome, Protocol
 from prefmh_web.config.misfits import questions_of
-from prefmh_web.console.sandbox import PAIRS, Sandbox, SandboxPair, asks_people, begin, shown
-from prefmh_web.console.unstored import Unstored
-from prefmh_web.console.views.common import campaign_for, form_page
+from prefmh_web.console.unstored import Unstored, asks_people, pair_of
+from prefmh_web.console.views.common import campaign_page, form_page
 from prefmh_web.participants import attention, completion
 from prefmh_web.participants.markdown import rendered
-from prefmh_web.participants.models import Stage
+from prefmh_web.participants.models import Participation, Stage
 from prefmh_web.participants.options import options_of
-from prefmh_web.participants.stages import Exercise, Page, PracticeForm, page_of
+from prefmh_web.participants.stages import Page, PracticeForm, answered, next_stage, page_of
 from sampler.judges import shared_context
 
+_PAIRS = 6
+# After so many pairs comes an attention check, where the protocol has such.
+_CHECK_AFTER = 2
+_OF_PART = ("stage", "outcome", "tries", "practice")
 
-@form_page
-def sandbox(request: SignedInRequest, campaign_id: int) -> HttpResponse:
+
+class _Sandbox:
+    """One researcher's way through one draft.
+
+    Args:
+        campaign: a readable draft in which people are asked.
+        kept: what `kept` returned; None at the begin.
+    """
+
+    def __init__(self, campaign: Campaign, kept: Mapping[str, Any] | None):
+        self.campaign, self.study = campaign, campaign.config.study
+        knows_people = self.study.platform.knows_people
+        self.protocol = self.study.protocol if knows_people else Protocol()
+        self.consent = self.study.consent if knows_people else ""
+        self.asked: int = kept["asked"] if kept else 0
+        self.votes: int = kept["votes"] if kept else 0
+        # Never saved.
+        self.part = Participation(campaign=campaign, **{name: kept[name] for name in _OF_PART if kept})
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """Where the researcher stands: their part, how many pairs they were asked, and how many votes they gave."""
+        return {name: getattr(self.part, name) for name in _OF_PART} | {"asked": self.asked, "votes": self.votes}
+
+    @property
+    def stage(self) -> Stage:
+        """Where they are."""
+        return Stage(self.part.stage)
+
+    @property
+    def is_check(self) -> bool:
+        """True where an attention check comes next."""
+        return self.asked == _CHECK_AFTER and bool(self.protocol.check_share)
+
+    def go_on(self) -> None:
+        """Leave a stage for the next one."""
+        self.part.stage = next_stage(self.stage, self.protocol)
+        if self.stage == Stage.END:
+            self.part.outcome = Outcome.COMPLETED
+
+    def end(self, outcome: Outcome) -> None:
+        """End the part."""
+        self.part.stage, self.part.outcome = Stage.END, outcome
+
+    def vote(self, choice: str) -> None:
+        """Take a vote, or a skip, and go on to the next pair or past the last one."""
+        is_check = self.is_check
+        if choice not in Side.values and (choice != "skip" or is_check):
+            return
+        self.asked += 1
+        if choice == "skip" or is_check:
+            return
+        self.votes += 1
+        if self.votes >= min(_PAIRS, self.study.votes_each or _PAIRS):
+            self.go_on()
+
+    def answer(self, posted: Any) -> Page | None:
+        """Take what was answered on the page of a stage; return the page again where something is refused."""
+        stage = page_of(self.stage)
+        if stage is None or posted.get("stage") != stage.name:
+            return None
+        result = answered(self.part, self.protocol, stage, posted)
+        if isinstance(result, Page):
+            return result
+        if result.outcome:
+            self.end(result.outcome)
+        elif not result.stays:
+            self.go_on()
+        return None
+
+
+@campaign_page(Right.OWN, method=form_page)
+def sandbox(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show the stage at which the researcher stands, and take the answer. Nothing is written but to the session."""
-    campaign = campaign_for(request, campaign_id, Right.OWN)
     if reason := _closed(campaign):
         messages.info(request, reason)
         return redirect(campaign)
     key = f"sandbox-{campaign.pk}"
-    walked = Sandbox(campaign, request.session.get(key) or begin())
+    walked, refused = _Sandbox(campaign, request.session.get(key)), None
     with translation.override(campaign.config.language):
         if request.method != "POST":
             return _shown(request, walked)
         if "again" in request.POST:
-            walked = Sandbox(campaign, begin())
-            refused = None
+            walked = _Sandbox(campaign, None)
         else:
             refused = _answer(walked, request.POST)
-        request.session[key] = walked.standing
+        request.session[key] = walked.kept
         return _shown(request, walked, refused) if refused else redirect("console:sandbox", campaign.pk)
 
 
@@ -60,86 +138,58 @@ def _closed(campaign: Campaign) -> str:
     return ""
 
 
-def _answer(walked: Sandbox, posted: Any) -> Page | None:
+def _answer(walked: _Sandbox, posted: Any) -> Page | None:
     """Take what was answered; return the page again where something is refused."""
     match walked.stage:
         case Stage.ARRIVAL if posted.get("consent") == "refuse":
             walked.end(Outcome.NO_CONSENT)
         case Stage.ARRIVAL:
             walked.go_on()
-        case Stage.PRACTICE:
-            walked.practise(posted)
         case Stage.VOTES:
             walked.vote(posted.get("choice", ""))
         case Stage.END:
             pass
         case _:
-            return _answer_stage(walked, posted)
+            return walked.answer(posted)
     return None
 
 
-def _answer_stage(walked: Sandbox, posted: Any) -> Page | None:
-    stage, protocol = page_of(walked.stage), walked.protocol
-    if stage is None or posted.get("stage") != stage.name:
-        return None
-    form = stage.form(protocol, walked.part, posted)
-    if not form.is_valid():
-        return Page(stage, form, protocol)
-    data = form.cleaned_data
-    if walked.stage == Stage.COMPREHENSION:
-        given = [data[f"check_{number}"] for number in range(len(protocol.comprehension))]
-        if given != [check.right for check in protocol.comprehension]:
-            walked.standing["tries"] += 1
-            if walked.standing["tries"] >= protocol.tries:
-                walked.end(Outcome.NOT_UNDERSTOOD)
-            return None
-    gates = [each for each in protocol.questions if each.is_gate and each.name in data]
-    if all(gate.admits(str(data[gate.name])) for gate in gates):
-        walked.go_on()
-    else:
-        walked.end(Outcome.NOT_ELIGIBLE)
-    return None
-
-
-def _shown(request: SignedInRequest, walked: Sandbox, refused: Page | None = None) -> HttpResponse:
-    context = {"campaign": walked.campaign, "pairs": PAIRS, "kind": walked.campaign.object_kind}
-    context |= walked.config.shown_as
+def _shown(request: SignedInRequest, walked: _Sandbox, refused: Page | None = None) -> HttpResponse:
+    context = {"campaign": walked.campaign, "pairs": _PAIRS, "kind": walked.campaign.object_kind}
+    context |= walked.campaign.config.shown_as
     match walked.stage:
         case Stage.ARRIVAL:
             context |= _welcome(walked)
-        case Stage.PRACTICE:
-            context |= _practice(walked)
         case Stage.VOTES:
             context |= _pair(walked)
         case Stage.END:
             context |= _end(walked)
         case at:
             stage = page_of(at)
-            if stage is not None and refused is None:
-                refused = Page(stage, stage.form(walked.protocol, walked.part), walked.protocol)
-            context |= {"shows": "annotate/_stage.html", "page": refused}
+            if stage is not None:
+                page = refused or Page(stage, stage.form(walked.protocol, walked.part), walked.protocol)
+                context |= {"shows": "annotate/_stage.html", "page": page}
+                if isinstance(page.form, PracticeForm):
+                    context |= _practice(walked, page.form)
     return render(request, "console/sandbox.html", context)
 
 
-def _welcome(walked: Sandbox) -> dict[str, object]:
-    campaign, study = walked.campaign, walked.study
+def _welcome(walked: _Sandbox) -> dict[str, object]:
+    config, study = walked.campaign.config, walked.study
     return {
         "shows": "annotate/_welcome.html",
-        "instructions": campaign.config.instructions,
-        "questions": questions_of(walked.config),
+        "instructions": config.instructions,
+        "questions": questions_of(config),
         "votes_each": study.votes_each,
         "minutes_each": study.most_active_minutes,
         "consent": rendered(walked.consent) if walked.consent else "",
     }
 
 
-def _practice(walked: Sandbox) -> dict[str, object]:
-    campaign, standing, practice = walked.campaign, walked.standing, walked.protocol.practice
-    chosen = Side(standing["chosen"]) if standing["chosen"] else None
-    pair = practice[standing["number"]]
-    exercise = Exercise(pair, standing["number"], len(practice), chosen)
-    kind = campaign.object_kind
-    first, second = contexts_by_content(campaign, walked.config, pair.first, pair.second)
+def _practice(walked: _Sandbox, form: PracticeForm) -> dict[str, object]:
+    campaign, pair = walked.campaign, form.exercise.pair
+    kind, config = campaign.object_kind, campaign.config
+    first, second = contexts_by_content(campaign, config, pair.first, pair.second)
     around = shared_context(first, second)
     sides = {
         Side.FIRST: Unstored(kind.name, pair.first, "", pair.second),
@@ -148,30 +198,30 @@ def _practice(walked: Sandbox) -> dict[str, object]:
     return {
         "shows": "annotate/_practice.html",
         "is_screen": True,
-        "exercise": exercise,
-        "page": Page(page_of(Stage.PRACTICE), PracticeForm(exercise), walked.protocol),  # type: ignore[arg-type]  # it is a page
-        "question": attention.question_of(pair, walked.config),
+        "exercise": form.exercise,
+        "question": attention.question_of(pair, config),
         "options": options_of(kind, pair.first, pair.second, lambda side: sides[side].address, around),
         "context": around.shared,
     }
 
 
-def _pair(walked: Sandbox) -> dict[str, object]:
-    pair: SandboxPair = walked.pair()
-    on_screen = shown(pair, walked.campaign.object_kind)
+def _pair(walked: _Sandbox) -> dict[str, object]:
+    told = (Side.FIRST, Side.SECOND)[walked.asked % 2]
+    pair = pair_of(walked.campaign, walked.asked, str(attention.TOLD[told]) if walked.is_check else "")
     return {
         "shows": "console/_sandbox_pair.html",
         "is_screen": True,
         "pair": pair,
-        "options": on_screen.options,
-        "context": on_screen.context,
-        "votes": walked.standing["votes"],
+        "is_check": walked.is_check,
+        "options": pair.options,
+        "context": pair.context,
+        "votes": walked.votes,
     }
 
 
-def _end(walked: Sandbox) -> dict[str, object]:
-    outcome, study = Outcome(walked.standing["outcome"]), walked.study
+def _end(walked: _Sandbox) -> dict[str, object]:
+    outcome, study = Outcome(walked.part.outcome), walked.study
     debriefing = walked.protocol.debriefing if outcome in completion.TOOK_PART else ""
     code = study.codes.get(outcome, "")
     end = completion.End(outcome, code, "", study.platform.called, debriefing=rendered(debriefing))
-    return {"shows": "console/_sandbox_end.html", "end": end, "votes": walked.standing["votes"]}
+    return {"shows": "console/_sandbox_end.html", "end": end, "votes": walked.votes}

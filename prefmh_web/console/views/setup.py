@@ -20,7 +20,7 @@ from prefmh_web.campaigns.lifecycle import access, changes
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, Catalog, Membership
 from prefmh_web.console import lists, unstored
-from prefmh_web.console.board import board_of_setup
+from prefmh_web.console.board import Board
 from prefmh_web.console.estimates import asks_models
 from prefmh_web.console.forms.fields import KeptFiles
 from prefmh_web.console.forms.pages import (
@@ -38,6 +38,7 @@ from prefmh_web.console.views.common import (
     back_to_setup,
     campaign_action,
     campaign_for,
+    campaign_page,
     for_researchers,
     form_page,
     frame,
@@ -114,10 +115,9 @@ def estimate(request: HttpRequest) -> HttpResponse:
     return render(request, "console/_votes_estimate.html", {"estimate": estimate_shown(request.GET)})
 
 
-@form_page
-def edit(request: SignedInRequest, campaign_id: int) -> HttpResponse:
+@campaign_page(method=form_page)
+def edit(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Change the setup of a draft. Of a started campaign: show it, with all that can still change."""
-    campaign = campaign_for(request, campaign_id)
     is_owner = access.right_in(campaign, request.user) >= Right.OWN
     if not campaign.is_draft and request.method != "POST" and not ("all" in request.GET and is_owner):
         return _fixed(request, campaign)
@@ -135,7 +135,7 @@ def edit(request: SignedInRequest, campaign_id: int) -> HttpResponse:
 
 def _fixed(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show the setup of a started campaign, its links and its members."""
-    context = frame(request, campaign) | {"board": board_of_setup(campaign)}
+    context = frame(request, campaign) | {"board": Board(campaign)}
     if context["may_run"]:
         links = campaign.invitations.filter(panelist__isnull=True).annotate(joined=Count("annotators"))
         context["links"] = links.order_by("pk")

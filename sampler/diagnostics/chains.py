@@ -1,4 +1,4 @@
-"""What can be followed along the chains of an exported campaign: numbers that say something about the object.
+"""What chains say: how often they accept, and the numbers that can be followed along those of an exported campaign.
 
 Measured by the sampler from states.csv, where it holds the object: texts, molecules, and pictures made of their codes.
 Other pictures are measured by the application, which has them: its properties.csv holds what it found.
@@ -32,6 +32,30 @@ _SHOWN_DRAWS = 3
 
 Draws = dict[str, list[float]]
 """A number after each step, by chain."""
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """How many of the proposals that differed from the current state were accepted, over decided steps of all phases.
+
+    A proposal equal to the current state is accepted whatever anybody answers, so it is none of them.
+    """
+
+    accepted: int
+    differed: int
+
+    @property
+    def share(self) -> float | None:
+        """None where no proposal differed."""
+        return self.accepted / self.differed if self.differed else None
+
+    @property
+    def percent(self) -> str:
+        """The share as every page and report writes it."""
+        return "–" if self.share is None else f"{self.share:.1%}".replace("%", " %")
+
+    def __str__(self) -> str:
+        return f"{self.percent} ({self.accepted:,} of {self.differed:,})"
 
 
 @dataclass(frozen=True)

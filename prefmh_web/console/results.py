@@ -1,0 +1,407 @@
+"""What the pages Results and Convergence show of a started campaign, beside its numbers (`monitoring/results.py`).
+
+found_page         objects with their shares as voters saw them, and the way of each chain
+spreads_of         how the measured properties of its samples are spread, beside draws from its base distribution
+paragraph          how the study is described in a paper; the sentences stand in `templates/console/methods.txt`
+convergence_for    statistics and plots of the chosen properties, and how each chain accepts
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from django import forms
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.paginator import Page, Paginator
+from django.http import QueryDict
+from django.template.loader import render_to_string
+
+import sampler
+from prefmh_web.campaigns import dispatch, objects
+from prefmh_web.campaigns.frozen import plan_of, started_campaign
+from prefmh_web.campaigns.models import Campaign, Chain, State
+from prefmh_web.campaigns.monitoring.results import (
+    AIM_ESS,
+    AIM_R_HAT,
+    MOST_DRAWS,
+    Figures,
+    Followed,
+    follow,
+    main_property,
+    samples_in,
+    shown_samples,
+)
+from prefmh_web.campaigns.monitoring.trajectories import Trajectories, trajectories_of
+from prefmh_web.console.plots import MOST_POINTS, Line, Mark, Plot, histogram, rank_bars, rank_overlay, traces
+from prefmh_web.console.unstored import Unstored
+from prefmh_web.console.words import in_words
+from prefmh_web.objects import ObjectKind, StoredObject
+
+_MOST_OBJECTS, _MOST_TARGETS, _MOST_CHAINS, _MOST_STOPS = 20, 10, 12, 7
+
+
+def found_page(campaign: Campaign, answer: sampler.Answer) -> dict[str, Any]:
+    """Return what `console/_found.html` shows of an answer: the objects of each target that are visited most, how many
+    targets are left out, and of some chains the steps of some of their objects, from the start to now.
+    """
+    shown = answer.targets[:_MOST_TARGETS]
+    places = {each.object for target in shown for each in answer.of_target(target)[:_MOST_OBJECTS] if each.steps}
+    states = {state.place: state for state in _with(campaign, place__in=places)}
+    stops = dict(list(trajectories_of(campaign).stops(_MOST_STOPS).items())[:_MOST_CHAINS])
+    on_the_way = {
+        state.pk: state for state in _with(campaign, pk__in={key for each in stops.values() for _, key in each})
+    }
+    return {
+        "answer": answer,
+        "targets": [_target(answer, target, states) for target in shown],
+        "more_targets": len(answer.targets) - len(shown),
+        "chains": [(index, [(step, on_the_way[key]) for step, key in along]) for index, along in stops.items()],
+    }
+
+
+def _target(answer: sampler.Answer, target: str, states: Mapping[int, State]) -> dict[str, Any]:
+    """Return the objects of one target; how many further ones were visited, which results.csv has; and how many of the
+    list were not, with the most that the share of each can be.
+    """
+    questions, every = answer.asked_of(target), answer.of_target(target)
+    visited = [each for each in every if each.steps]
+    objects = [_object(each, states[each.object], questions) for each in visited[:_MOST_OBJECTS]]
+    return {
+        "target": target,
+        "questions": questions,
+        "objects": objects,
+        "left": len(visited) - len(objects),
+        "unseen": len(every) - len(visited),
+        "unseen_at_most": f"{every[-1].high:.1%}",
+    }
+
+
+def _object(share: sampler.Share, state: State, questions: Sequence[sampler.Question]) -> dict[str, Any]:
+    number = share.object
+    return {
+        "state": state,
+        "share": share,
+        "percent": f"{share.share:.1%}",
+        "interval": f"{share.low:.1%} to {share.high:.1%}",
+        "opinions": [(each, each.won[number], each.lost[number], each.scores.get(number)) for each in questions],
+    }
+
+
+def _with(campaign: Campaign, **wanted: Any) -> Iterator[State]:
+    """Yield states that know their campaign: read with every object, a long config would be read as often."""
+    for state in campaign.states.filter(**wanted).defer("code"):
+        state.campaign = campaign
+        yield state
+
+
+PAPER = (
+    "A. Smogorghevski, N. Rosenfeld and Y. Romano. When Metropolis and Hastings Meet Bradley and Terry: Exact MCMC "
+    "From Preference Voting. Unpublished manuscript."
+)
+
+
+@lru_cache(maxsize=1)
+def version() -> str:
+    """Return the version of this program."""
+    project = tomllib.loads((settings.BASE_DIR / "pyproject.toml").read_text())["project"]
+    return str(project["version"])
+
+
+def software() -> str:
+    """Return how this program is cited."""
+    return f"The prefmh authors. prefmh, version {version()}. Software."
+
+
+def paragraph(campaign: Campaign, figures: Figures) -> str:
+    """Return the methods paragraph of a started campaign."""
+    config = started_campaign(campaign).config
+    law, _, letters = campaign.target_law.partition("; ")
+    context = {
+        "campaign": campaign,
+        "config": config,
+        "figures": figures,
+        "version": version(),
+        "objects": campaign.states.count(),
+        "is_uniform": campaign.states.order_by().values("weight").distinct().count() == 1,
+        "move": _move(config.kernel),
+        "questions": _questions(campaign, config),
+        "rule": in_words(config.rule),
+        "law": law,
+        "letters": letters,
+        "is_law_known": not law.startswith("not known"),
+        "given": _given(config, figures),
+    }
+    return " ".join(render_to_string("console/methods.txt", context).split())
+
+
+def _move(kernel: Any) -> str:
+    """Return what a kernel proposes, after the word “proposes”."""
+    if kernel.kind == "mixture":
+        return ", or ".join(f"with probability {part.weight:g} {_move(part.kernel)}" for part in kernel.parts)
+    if kernel.kind == "walk":
+        lengths = " or ".join(f"{each.length:,}" for each in kernel.length)
+        found = " (or as many as a warm-up has chosen)" if kernel.warm_up else ""
+        return f"the end of {lengths} moves{found}, each of which proposes {_move(kernel.kernel)}"
+    return _MOVES[kernel.kind](kernel)
+
+
+_MOVES: dict[str, Callable[[Any], str]] = {
+    "independent": lambda kernel: "a draw from p0, whatever the current object is",
+    "neighbours": lambda kernel: "one of the nearest neighbours of the current object, each with the same probability",
+    "suffix": lambda kernel: "the current text with its end written again from a random cut",
+    "fragments": lambda kernel: (
+        f"to add a fragment to the current molecule (with probability {kernel.add:g}) or to delete one"
+    ),
+    "crank-nicolson": lambda kernel: f"a Crank–Nicolson move of the latent vector with step size {kernel.beta:g}",
+}
+
+
+def _questions(campaign: Campaign, config: sampler.ChainConfig) -> list[tuple[str, str, int]]:
+    """Return each question once, with who answers it and N."""
+    rows = campaign.judges.select_related("endpoint").order_by("place")
+    asked = [
+        (judge.question, _who(judge.source, row.answered_by), judge.votes)
+        for judge, row in zip(config.judges, rows, strict=True)
+    ]
+    return list(dict.fromkeys(asked))
+
+
+def _who(source: Any, name: str) -> str:
+    if isinstance(source, sampler.ModelSource):
+        drawn = ", votes drawn from its log-probabilities" if source.votes == "log-probabilities" else ""
+        return f"the model {name} at temperature {source.temperature:g}{drawn}"
+    return "each member of a panel" if isinstance(source, sampler.PanelistSource) else "people"
+
+
+def _given(config: sampler.ChainConfig, figures: Figures) -> list[tuple[str, int]]:
+    """Return how many votes people and models gave that counted; nothing where no votes decide."""
+    if config.rule.evidence != "votes" or not config.rule.asks_judges:
+        return []
+    people = "1 person" if figures.people == 1 else f"{figures.people:,} people"
+    given: Counter[str] = Counter()
+    for place, judge in enumerate(config.judges):
+        given["Models" if isinstance(judge.source, sampler.ModelSource) else people] += figures.votes_of.get(place, 0)
+    return list(given.items())
+
+
+_MOST_MEASURED = 400
+# A picture takes about a hundred times as long to measure as a text.
+_MOST_FILES = 100
+_SEED = 20
+_FEWEST = 2
+_NOT_DRAWN = {
+    "molecules": "The base distribution of these molecules is known up to a factor only, so nothing is drawn from it.",
+    "model-texts": "A model server writes the texts of the base distribution, and none are asked for only to compare.",
+    "model-images": "A model makes the images of the base distribution, and none are made only to compare.",
+}
+
+
+@dataclass(frozen=True)
+class Spreads:
+    """Histograms.
+
+    Args:
+        plots: one for each property that is a number.
+        measured: samples that were measured, evenly over all.
+        drawn: draws from the base distribution beside them; 0 where it cannot be drawn.
+        not_drawn: why it cannot; empty if it can.
+    """
+
+    plots: Sequence[Plot]
+    measured: int
+    drawn: int
+    not_drawn: str
+
+
+def spreads_of(campaign: Campaign) -> Spreads:
+    """Return the spreads of a started campaign's samples so far."""
+    return _spreads(campaign.pk, sum(campaign.chains.values_list("step", flat=True)))
+
+
+@lru_cache(maxsize=32)
+def _spreads(campaign_id: int, decided: int) -> Spreads:
+    """Return the spreads of a campaign as of when so many steps were decided."""
+    campaign = Campaign.objects.get(pk=campaign_id)
+    kind = campaign.object_kind
+    most = _MOST_MEASURED if kind.medium == "words" else _MOST_FILES
+    samples, draws = _measured(kind, _evenly(campaign, most)), _measured(kind, _drawn(campaign, most))
+    plots = [
+        histogram(name.replace("_", " "), found, name.replace("_", " "), beside=draws.get(name))
+        for name, found in samples.items()
+        if len(found) >= _FEWEST
+    ]
+    measured, drawn = (max(map(len, each.values()), default=0) for each in (samples, draws))
+    return Spreads(plots, measured, drawn, _NOT_DRAWN.get(started_campaign(campaign).config.space.kind, ""))
+
+
+def _evenly(campaign: Campaign, most: int) -> list[StoredObject]:
+    # There may be millions, so nothing but their keys is read of those that are not chosen.
+    keys = np.fromiter(samples_in(campaign).values_list("pk", flat=True).iterator(), dtype=np.int64)
+    chosen = keys[np.unique(np.linspace(0, len(keys) - 1, most).astype(int))].tolist() if len(keys) else []
+    return [objects.stored(sample.state) for sample in shown_samples(campaign, chosen)]
+
+
+def _drawn(campaign: Campaign, most: int) -> list[StoredObject]:
+    """Return draws from p0; nothing where it cannot be drawn here. A space starts its chains at such draws."""
+    config = started_campaign(campaign).config
+    if config.space.kind in _NOT_DRAWN:
+        return []
+    space: Any = plan_of(campaign).space
+    rng = np.random.default_rng(_SEED)
+    states = [space.start(rng, number % config.chains) for number in range(most)]
+    if isinstance(space, sampler.Catalog):
+        rows = {row.place: row for row in State.objects.filter(campaign=campaign, place__in=set(states))}
+        for row in rows.values():
+            row.campaign = campaign
+        return [objects.stored(rows[state]) for state in states]
+    name = config.space.objects
+    codes = [space.encode(state) if name == "images" else "" for state in states]
+    return [Unstored(name, space.content(state), code).stored for state, code in zip(states, codes, strict=True)]
+
+
+def _measured(kind: ObjectKind, shown: Iterable[StoredObject]) -> dict[str, list[float]]:
+    """Return each measure's numbers; objects without one are left out of it."""
+    found: dict[str, list[float]] = {}
+    for each in shown:
+        for name, value in kind.measures(each).items():
+            if isinstance(value, (int, float)) and math.isfinite(value):
+                found.setdefault(name, []).append(float(value))
+    return found
+
+
+A_PAGE = 25
+
+
+@dataclass(frozen=True)
+class ConvergencePage:
+    """The tab as it stands now."""
+
+    campaign: Campaign
+    trajectories: Trajectories
+    form: ConvergenceForm
+    left_out: int
+    chains: Page[Chain]
+
+    aim_r_hat, aim_ess, most_draws = AIM_R_HAT, AIM_ESS, MOST_DRAWS
+    # Of prompts, those that look worst; for the filter `slice`.
+    most_targets = ":10"
+
+    @cached_property
+    def followed(self) -> list[Followed]:
+        """The chosen properties."""
+        first = 1 if self.form.wants_all_steps else self.left_out + 1
+        target_of = self.campaign.config.target_of
+        return [follow(self.trajectories, name, first, target_of) for name in self.form.chosen]
+
+    @property
+    def shown(self) -> list[tuple[Followed, Plot | None, Plot | None]]:
+        """The chosen properties, each with its trace and its ranks; none as long as no chain has a number. All plots
+        share the points that may be drawn.
+        """
+        points = MOST_POINTS // max(1, len(self.followed))
+        return [(each, _trace(each, points), _ranks(each)) for each in self.followed]
+
+    @property
+    def measured(self) -> int:
+        """How many of the objects that chains have been at are measured."""
+        return self.trajectories.visited - self.trajectories.unmeasured
+
+    @property
+    def rows(self) -> list[tuple[Chain, sampler.diagnostics.Acceptance, Mark | None]]:
+        """The chains of the page, each with how it accepts, and the ranks of the first chosen property."""
+        ranks = dict(self.followed[0].ranks) if self.followed else {}
+        marks = {place: rank_bars(f"chain {place}", each, 1) for place, each in ranks.items()}
+        return [
+            (chain, sampler.diagnostics.Acceptance(chain.accepted, chain.moves), marks.get(chain.place))
+            for chain in self.chains
+        ]
+
+    def html(self) -> str:
+        """Return the part of the page that follows live."""
+        return render_to_string("console/_convergence.html", {"convergence": self})
+
+
+def convergence_for(campaign: Campaign, asked: QueryDict) -> ConvergencePage:
+    """Return what to show of a started campaign.
+
+    Args:
+        asked: what the page's address asks for.
+    """
+    trajectories, left_out = trajectories_of(campaign), campaign.config.left_out
+    if trajectories.unmeasured:
+        dispatch.measure(campaign)
+    form = ConvergenceForm(asked, trajectories.names, main_property(campaign), left_out)
+    chains = Paginator(Chain.objects.filter(campaign=campaign).order_by("place"), A_PAGE).get_page(asked.get("page"))
+    return ConvergencePage(campaign, trajectories, form, left_out, chains)
+
+
+def _trace(followed: Followed, points: int) -> Plot | None:
+    lines = [Line(f"chain {place}", 0, numbers, place) for place, numbers in followed.chains if len(numbers)]
+    return traces(f"Trace of {followed.label}", lines, followed.label, most_points=points) if lines else None
+
+
+def _ranks(followed: Followed) -> Plot | None:
+    ranks = [(f"chain {place}", place, each) for place, each in followed.ranks]
+    return rank_overlay(f"Ranks of {followed.label}", ranks, 1) if ranks else None
+
+
+# With 200 chains, each takes some 20 kB of every message to an open page.
+MOST_AT_ONCE = 3
+
+
+class ConvergenceForm(forms.Form):
+    """Which properties are followed, and whether the first steps are left out."""
+
+    properties = forms.MultipleChoiceField(
+        required=False,
+        label="Properties",
+        widget=forms.CheckboxSelectMultiple,
+        help_text=f"At most {MOST_AT_ONCE} at once.",
+    )
+    all_steps = forms.BooleanField(required=False, label="Include the first steps in the statistics")
+
+    def __init__(self, asked: QueryDict, names: Sequence[str], usual: str, left_out: int) -> None:
+        """Take what the address asks for.
+
+        Args:
+            names: of all properties that can be followed.
+            usual: the one that is followed where the address names none.
+            left_out: how many of the first steps the statistics leave out unless they are asked for.
+        """
+        data = asked.copy()
+        if "properties" not in data:
+            data.setlist("properties", [usual])
+        super().__init__(data, auto_id="follow_%s")
+        choices: Any = [(name, name.replace("_", " ")) for name in names]
+        self.fields["properties"].choices = choices  # type: ignore[attr-defined]  # of fields with choices
+        if not left_out:
+            del self.fields["all_steps"]
+
+    def clean_properties(self) -> list[str]:
+        """Refuse more than a page can show.
+
+        Raises:
+            ValidationError: there are more.
+        """
+        chosen: list[str] = self.cleaned_data["properties"]
+        if len(chosen) > MOST_AT_ONCE:
+            raise ValidationError(f"Choose at most {MOST_AT_ONCE} properties; these are {len(chosen)}.")
+        return chosen
+
+    @property
+    def chosen(self) -> list[str]:
+        """The properties to follow; none where the address asks for something else."""
+        return self.cleaned_data["properties"] if self.is_valid() else []
+
+    @property
+    def wants_all_steps(self) -> bool:
+        """True where the statistics are to include the first steps."""
+        return self.is_valid() and bool(self.cleaned_data.get("all_steps"))
