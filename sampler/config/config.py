@@ -9,9 +9,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 from sampler.chain import Plan
 from sampler.config.problems import ConfigError, ConfigProblem
 from sampler.declared import JUDGED_BY, TARGET, Declared, ui
-from sampler.judges.config import JudgeConfig
-from sampler.judges.panels import panelists_of, unnamed
-from sampler.judges.sources import ModelSource
+from sampler.judges.config import JudgeConfig, ModelSource, panelists_of, unnamed
 from sampler.judges.templates import Fitting
 from sampler.kernels import (
     ComponentConfig,

@@ -7,10 +7,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from sampler.judges.config import JudgeConfig
-from sampler.judges.panels import panelists_of
-from sampler.judges.presentations import draws_of, presentations_of
-from sampler.judges.sources import ModelSource, PanelistSource
+from sampler.judges.config import JudgeConfig, ModelSource, PanelistSource, panelists_of
+from sampler.judges.presentation import draws_of, presentations_of
 from sampler.objects.properties import Measure, measure_of
 from sampler.record import tables
 from sampler.record.chains import Parsed, compare_chains

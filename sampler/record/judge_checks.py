@@ -10,9 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sampler.config import ChainConfig
-from sampler.judges.config import JudgeConfig
-from sampler.judges.own_prompts import OwnPrompt, prompt_version, stored_prompt
-from sampler.judges.sources import ModelSource, PanelistSource
+from sampler.judges.config import JudgeConfig, ModelSource, PanelistSource
+from sampler.judges.prompts import OwnPrompt, prompt_version, stored_prompt
 from sampler.judges.templates import template_of
 from sampler.record import tables
 from sampler.record.chains import Parsed

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sampler.judges.attention import Shares, Trial, check_after
+from sampler.judges.presentation import Shares, Trial, check_after
 from sampler.record import tables
 from sampler.record.chains import Parsed
 from sampler.record.differences import Difference, Row, of_file, quoted, reading
