@@ -24,9 +24,7 @@ from sampler.rules import RuleConfig, target_law
 from sampler.rules.n_vote import NVoteConfig
 from sampler.spaces import Generated, SpaceConfig
 from sampler.spaces.catalog import Catalog, CatalogConfig, ContextColumn
-from sampler.spaces.texts.language_model import LanguageModel
-from sampler.spaces.texts.served import ServedTextsConfig
-from sampler.spaces.texts.space import TextsConfig
+from sampler.spaces.texts import LanguageModel, ServedTextsConfig, TextsConfig
 from sampler.streams import Purpose, stream
 
 _LENGTH = "More chains while people come, what is left out, and the seed"

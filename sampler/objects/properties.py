@@ -47,7 +47,7 @@ def measure_of(space: Mapping[str, Any]) -> Measure | None:
     if space["kind"] != "images":
         return None
     from sampler.objects.images.measures import describe_image
-    from sampler.spaces.images.space import ImagesConfig
+    from sampler.spaces.patterns import ImagesConfig
 
     patterns = ImagesConfig.model_validate(space).build()
     return cache(lambda content, code: asdict(describe_image(patterns.pixels(patterns.decode(code)))))

@@ -30,8 +30,7 @@ from sampler.record import tables
 from sampler.record.differences import Row, StepKey, quoted, reading, step_key
 from sampler.spaces.catalog import Catalog
 from sampler.spaces.space import Space
-from sampler.spaces.texts.served import RecordedTexts
-from sampler.spaces.texts.space import Writing
+from sampler.spaces.texts import RecordedTexts, Writing
 from sampler.streams import Purpose, stream
 
 

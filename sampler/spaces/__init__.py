@@ -19,11 +19,10 @@ from typing import Annotated, Any, get_args
 from pydantic import Field
 
 from sampler.spaces.catalog import Catalog, CatalogConfig
-from sampler.spaces.images.served import ServedImagesConfig
-from sampler.spaces.images.space import ImagesConfig
+from sampler.spaces.latents import ServedImagesConfig
 from sampler.spaces.molecules.space import MoleculesConfig
-from sampler.spaces.texts.served import ServedTextsConfig
-from sampler.spaces.texts.space import TextsConfig
+from sampler.spaces.patterns import ImagesConfig
+from sampler.spaces.texts import ServedTextsConfig, TextsConfig
 
 Generated = MoleculesConfig | TextsConfig | ImagesConfig | ServedImagesConfig
 SpaceConfig = Annotated[CatalogConfig | Generated | ServedTextsConfig, Field(discriminator="kind")]

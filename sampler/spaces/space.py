@@ -13,6 +13,9 @@ import numpy as np
 
 from sampler.chain import State
 
+Tokens = tuple[int, ...]
+"""A text as a language model writes it."""
+
 
 @runtime_checkable
 class Space(Protocol[State]):

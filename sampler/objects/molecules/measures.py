@@ -14,7 +14,7 @@ from rdkit import Chem, RDConfig, rdBase
 from rdkit.Chem import QED, rdMolDescriptors
 
 from sampler.spaces.molecules.graph import read_molecule
-from sampler.spaces.molecules.law import alert_catalog
+from sampler.spaces.molecules.space import alert_catalog
 
 _ALERTS = ("PAINS", "BRENK")
 
