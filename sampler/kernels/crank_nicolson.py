@@ -82,6 +82,6 @@ def beta_of_steps(beta: float, steps: int) -> float:
     """Return β_L = sqrt(1 - (1 - β²)^L): L steps of size β have the law of one step of this size.
 
     z after L steps is (1 - β²)^(L/2) z plus normal noise, and N(0, I) is unchanged, so the noise's variance is
-    1 - (1 - β²)^L. (Rounding to the grid after each step is left out; `latent_space` says how little it changes.)
+    1 - (1 - β²)^L. (Rounding to the grid after each step is left out; `spaces/latents.py` says how little it changes.)
     """
     return math.sqrt(-math.expm1(steps * math.log1p(-beta * beta))) if beta < 1 else 1.0

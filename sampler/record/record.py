@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from sampler.archives import Allowance, TooLargeError, pieces_of
 from sampler.record import tables
-from sampler.record.archives import Allowance, TooLargeError, pieces_of
 from sampler.record.differences import RecordError
 from sampler.record.tables import Row, Table
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+from sampler.archives import Allowance, ArchiveError, archive_in, told_apart
 from sampler.config import ConfigError
 from sampler.record import tables
-from sampler.record.archives import Allowance, ArchiveError, archive_in, told_apart
 from sampler.record.differences import Difference, RecordError, Row
 from sampler.record.manifest import Listed, check_manifest
 from sampler.record.record import Record, malformed_in, record_in

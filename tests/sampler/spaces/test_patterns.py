@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 from scipy import stats
 
-from sampler.objects.images.encoding import png
+from sampler.objects.images import png
 from sampler.spaces.latents import Latent, normals_of, standard_normals
 from sampler.spaces.patterns import DIMENSION, ImagesConfig
 from sampler.streams import Purpose, stream
