@@ -22,7 +22,7 @@ from sampler.diagnostics.scores import NoFit
 from sampler.diagnostics.shares import LEVEL, Share
 from sampler.diagnostics.verdict import MOST_R_HAT
 from sampler.objects.convergence import by_target
-from sampler.objects.molecules.drawing import draw_molecule
+from sampler.objects.molecules import draw_molecule
 from sampler.record.differences import RecordError
 
 # These bounds keep a page below 10 MB, whatever the record holds.

@@ -24,9 +24,8 @@ from openpyxl.utils.exceptions import InvalidFileException
 from rdkit import Chem, rdBase
 
 from sampler.objects.archives import Archive
-from sampler.objects.characters import quoted
-from sampler.objects.items import MAX_ITEMS
-from sampler.objects.molecules.reading import canonical_smiles
+from sampler.objects.items import MAX_CATALOG_ITEMS
+from sampler.objects.molecules import canonical_smiles
 from sampler.objects.tables import (
     MAX_ROW_CHARACTERS,
     MAX_ROWS,
@@ -35,6 +34,7 @@ from sampler.objects.tables import (
     CatalogError,
     extra_columns_of,
     lines_of,
+    quoted,
     raw_rows,
     separator_of,
     with_decimal_point,
@@ -276,7 +276,7 @@ class _Written:
     def _as_kept(self, cell: str) -> str:
         cell = cell.replace("\r\n", "\n").replace("\r", "\n").strip()
         # More different molecules than a catalog may have are refused where it is read, and would take minutes here.
-        if self._column != OBJECT_COLUMNS["molecules"] or self._count > MAX_ITEMS:
+        if self._column != OBJECT_COLUMNS["molecules"] or self._count > MAX_CATALOG_ITEMS:
             return cell
         try:
             return canonical_smiles(cell, is_drawn=False)
@@ -371,8 +371,8 @@ def _of_records(file: BinaryIO) -> Iterator[tuple[int, str]]:
     text = io.TextIOWrapper(file, encoding="latin-1")
     try:
         for number, block in enumerate(_records(text), start=1):
-            if number > MAX_ITEMS:
-                raise CatalogError(f"The file has more than {MAX_ITEMS:,} molecules. Split it.")
+            if number > MAX_CATALOG_ITEMS:
+                raise CatalogError(f"The file has more than {MAX_CATALOG_ITEMS:,} molecules. Split it.")
             with rdBase.BlockLogs():
                 molecule = Chem.MolFromMolBlock(block)
             title = block.partition("\n")[0].strip()[:60]

@@ -1,15 +1,54 @@
-"""ZIPs that strangers send: looked at before anything is unpacked, and unpacked to a bounded size."""
+"""ZIPs that strangers send: looked at before anything is unpacked; their lists and what they unpack to are bounded."""
 
 from __future__ import annotations
 
+import io
 import stat
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import BinaryIO, Final
+
+
+class BoundedFile(io.BufferedIOBase):
+    """A file for zipfile, which reads the whole list of members at once, as long as the archive claims it to be.
+
+    Args:
+        file: the archive.
+        most: bytes that may be asked for at a time.
+        refusal: makes the error for more.
+    """
+
+    def __init__(self, file: BinaryIO, most: int, refusal: Callable[[], Exception]) -> None:
+        self._file, self._most, self._refusal = file, most, refusal
+
+    def read(self, size: int | None = -1) -> bytes:
+        if size is not None and size > self._most:
+            raise self._refusal()
+        return self._file.read(min(self._most, self._left()) if size is None or size < 0 else size)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def seekable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return True
+
+    def _left(self) -> int:
+        # Python makes room for all that is asked for, however little there is.
+        here = self._file.tell()
+        end = self._file.seek(0, io.SEEK_END)
+        self._file.seek(here)
+        return end - here
+
 
 BROKEN_ARCHIVE: Final = (
     zipfile.BadZipFile,
@@ -22,7 +61,7 @@ BROKEN_ARCHIVE: Final = (
 )
 """What zipfile raises for an archive that is damaged or encrypted."""
 # Of other packings, zipfile unpacks all that it has read at once: a kilobyte fills a memory.
-_PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _PIECE = 2**16
 _SHOWN = 60
 
@@ -51,9 +90,6 @@ def archive_in(file: BinaryIO, most_members: int, most_listing: int) -> zipfile.
             way that cannot be unpacked piece by piece.
         BROKEN_ARCHIVE: it is no archive.
     """
-    # Imported here: with it come the kinds of objects, RDKit among them, and who signs a record needs none.
-    from sampler.objects.bounded import BoundedFile
-
     archive = zipfile.ZipFile(BoundedFile(file, most_listing, _too_long))
     members = archive.infolist()
     if len(members) > most_members:
@@ -67,7 +103,7 @@ def archive_in(file: BinaryIO, most_members: int, most_listing: int) -> zipfile.
             raise ArchiveError(f"“{shown}” in the ZIP is a link to another file. Pack that file itself.")
         if member.filename in seen:
             raise ArchiveError(f"“{shown}” is in the ZIP twice. Remove one of the two.")
-        if member.compress_type not in _PACKINGS:
+        if member.compress_type not in PACKINGS:
             raise ArchiveError(f"“{shown}” is packed in a way that is not read here. Pack it again with Deflate.")
         seen.add(member.filename)
     return archive
@@ -90,7 +126,7 @@ class Allowance:
             raise TooLargeError(f"The ZIP unpacks to more than is allowed, at “{name[:_SHOWN]}”.")
 
 
-def pieces_of(archive: zipfile.ZipFile, name: str, allowance: Allowance) -> Iterator[bytes]:
+def pieces_of(archive: zipfile.ZipFile, member: str | zipfile.ZipInfo, allowance: Allowance) -> Iterator[bytes]:
     """Yield a member's bytes, a piece at a time.
 
     Raises:
@@ -98,9 +134,9 @@ def pieces_of(archive: zipfile.ZipFile, name: str, allowance: Allowance) -> Iter
         KeyError: there is no such member.
         BROKEN_ARCHIVE: it cannot be unpacked.
     """
-    with archive.open(name) as member:
-        while piece := member.read(_PIECE):
-            allowance.take(len(piece), name)
+    with archive.open(member) as file:
+        while piece := file.read(_PIECE):
+            allowance.take(len(piece), file.name or "")
             yield piece
 
 

@@ -1,19 +1,23 @@
-"""Recordings as files: decoded in pieces of bounded size, and encoded again.
+"""Audio: a ZIP of recordings, with a `weights.csv` (columns file, weight, and others) inside if wanted.
 
-Nothing but samples passes: no tags, no pictures, no names, and no bytes that another program could read otherwise.
+Every recording is decoded in pieces of bounded size and encoded again, so nothing but samples passes: no tags, no
+pictures, no names, and no bytes that another program could read otherwise. How loud it is stays as it was. What is
+measured of it needs no knowledge of what is said or played in it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Iterator
-from typing import Any, Final, Literal, TypeAlias
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, BinaryIO, Final, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from sampler.objects.folders import Encoded
+from sampler.objects.archives import Archive, Encoded, read_folder
+from sampler.objects.items import Collector, Item, Progress, Reading, nearest_by_distance
 
 Samples: TypeAlias = npt.NDArray[np.float32] | npt.NDArray[np.int32]
 
@@ -132,3 +136,120 @@ def _playable(piece: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
 def _reason(error: Exception) -> str:
     return str(error).removeprefix("Error opening ").rpartition(">: ")[2].rstrip(".")
+
+
+_Values = npt.NDArray[np.float64]
+_WINDOW_S = 0.05
+# Below the loudest window: what a listener takes for a pause at any setting of the volume.
+_PAUSE_DB = -40.0
+_QUIETEST = 1e-10
+_BANDS = 24
+_LOWEST_HZ = 60.0
+# So that distances between timbres are near 1.
+_TIMBRE_DB = 100.0
+
+
+@dataclass(frozen=True)
+class AudioDescription:
+    """Measures of one recording, of the mean of its channels.
+
+    Args:
+        seconds: how long it is.
+        level: root mean square in decibels of full scale, 0 at most; None for silence.
+        brightness: spectral centroid in hertz: the mean frequency, each weighted by its power; None for silence.
+        pauses: the share of windows of 50 ms that are more than 40 decibels below the loudest one, 0 to 1; None for
+            silence.
+    """
+
+    seconds: float
+    level: float | None
+    brightness: float | None
+    pauses: float | None
+
+
+def describe_audio(data: bytes) -> AudioDescription:
+    """Measure a recording.
+
+    Args:
+        data: its file, in one of the formats that a list may have.
+
+    Raises:
+        ValueError: it cannot be decoded.
+    """
+    windows, seconds, rate = _windows(data)
+    powers: list[_Values] = []
+    spectrum: _Values = np.zeros(1)
+    for block in windows:
+        powers.append(np.mean(block * block, axis=1))
+        spectrum = spectrum + _spectra(block).sum(axis=0)
+    power = np.concatenate(powers)
+    if power.max() <= _QUIETEST:
+        return AudioDescription(seconds, None, None, None)
+    frequencies = np.fft.rfftfreq(_length(rate), 1 / rate)
+    return AudioDescription(
+        seconds=seconds,
+        level=float(10 * np.log10(power.mean())),
+        brightness=float(frequencies @ spectrum / spectrum.sum()),
+        pauses=float(np.mean(power < power.max() * 10 ** (_PAUSE_DB / 10))),
+    )
+
+
+def timbre(data: bytes) -> _Values:
+    """Return how a recording sounds, whatever its length: mean and standard deviation over time of its level in 24
+    bands that are equally wide in octaves, in units of 100 decibels, shape (48,).
+
+    Raises:
+        ValueError: it cannot be decoded.
+    """
+    windows, _, rate = _windows(data)
+    edges = np.geomspace(_LOWEST_HZ, rate / 2, _BANDS + 1)
+    band = np.clip(np.searchsorted(edges, np.fft.rfftfreq(_length(rate), 1 / rate)) - 1, 0, _BANDS - 1)
+    members = (band[:, None] == np.arange(_BANDS)).astype(np.float64)
+    levels = np.concatenate([10 * np.log10(_spectra(block) @ members + _QUIETEST) for block in windows])
+    return np.asarray(np.concatenate([levels.mean(axis=0), levels.std(axis=0)]) / _TIMBRE_DB, dtype=np.float64)
+
+
+def _windows(data: bytes) -> tuple[Iterator[_Values], float, int]:
+    """Return the windows of 50 ms, in blocks of shape (windows, samples), the seconds and the rate.
+
+    The last window is filled up with silence, so that a short recording has one.
+    """
+    pieces, rate = mono_pieces(data)
+    samples = np.concatenate(list(pieces))
+    length = _length(rate)
+    padded = np.pad(samples, (0, -len(samples) % length)).reshape(-1, length)
+    # Whole minutes of spectra at once would take gigabytes.
+    blocks = (padded[first : first + 200].astype(np.float64) for first in range(0, len(padded), 200))
+    return blocks, len(samples) / rate, rate
+
+
+def _length(rate: int) -> int:
+    return round(rate * _WINDOW_S)
+
+
+def _spectra(block: _Values) -> _Values:
+    """Return the power of each window at each frequency, shape (windows, frequencies)."""
+    shape = np.hanning(block.shape[1])
+    return np.asarray(np.abs(np.fft.rfft(block * shape, axis=1)) ** 2 / np.sum(shape**2), dtype=np.float64)
+
+
+class Audio:
+    """Recordings: speech, music, noises."""
+
+    name = "audio"
+
+    def read(self, file: BinaryIO, progress: Progress, pictures: BinaryIO | None = None) -> Reading:
+        """Read a ZIP of recordings of at most five minutes; tags and pictures in them are dropped."""
+        return read_folder(Archive(file), "recording", encoded, progress, Collector(pictures))
+
+    def written(self, text: str) -> str:
+        """Refuse: a recording is samples.
+
+        Raises:
+            ValueError: always.
+        """
+        raise ValueError("a recording cannot be written down")
+
+    def neighbours(self, items: Sequence[Item], count: int) -> tuple[tuple[int, ...], ...]:
+        """Link each recording to its nearest by timbre: see `timbre`."""
+        return nearest_by_distance(np.stack([timbre(item.picture) for item in items]), count, "euclidean")

@@ -13,21 +13,32 @@ themselves, so that every derivation ends. The choices before a point fix what i
     log p0(x) = sum_t log w(x_t) / sum_k w(k),      the sum in the denominator over the alternatives at that point.
 
 A scenario is a prompt with rules of its own, put beside the common ones: what fills the slots of the story.
+
+Story openings: a stochastic grammar written for this project, fifty scenarios in four styles.
+
+The first token of a text is its style, the second its shape: how many sentences, of what kind, with dialogue or
+without. Every later choice is made among sentences of that style. So a suffix move mostly keeps the style, and the
+shape too, and changes them when the cut falls at the very beginning.
+
+The sentences stand in `sampler/data/stories.json`. To add a scenario, copy one at the end and follow `Scenario`; to add
+a style, copy the rules of one.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
+from importlib import resources
 from itertools import accumulate
+from typing import Any, Final, Literal
 
 import numpy as np
 
-from sampler.spaces.texts.language_model import Tokens
+from sampler.spaces.space import Tokens
 
 # An alternative alone has weight 1.
 Alternatives = Sequence[str | tuple[float, str]]
@@ -91,7 +102,7 @@ class Grammar:
         rulebooks = list(self._own.values()) or [self._common]
         for rulebook in rulebooks:
             _check_ends(rulebook, start)
-        self._limit = max(_measure(rulebook, start, _longest) for rulebook in rulebooks)
+        self._limit = max(_longest(rulebook, start) for rulebook in rulebooks)
 
     @property
     def limit(self) -> int:
@@ -106,7 +117,7 @@ class Grammar:
     def continue_batch(
         self, rngs: Sequence[np.random.Generator], prompts: Sequence[str], prefixes: Sequence[Tokens]
     ) -> list[Tokens]:
-        """Return whole sequences that begin with the prefixes; see `LanguageModel.continue_batch`.
+        """Return whole sequences that begin with the prefixes; see `texts.LanguageModel.continue_batch`.
 
         Raises:
             ValueError: the lengths differ, a prompt is unknown, or a prefix is not the beginning of any derivation.
@@ -127,21 +138,6 @@ class Grammar:
         if derivation.choice is not None:
             raise ValueError(f"tokens must be a whole derivation; after these {len(tokens)} a choice is still open")
         return math.fsum(derivation.log_p)
-
-    def count(self, prompt: str) -> int:
-        """Return the number of derivations under a prompt. Raises ValueError if it is unknown."""
-        return _measure(self._rulebook(prompt), self._start, _count)
-
-    def ambiguity(self, prompt: str, text: str) -> int:
-        """Return the number of derivations under a prompt that say this text. Raises ValueError if it is unknown.
-
-        Where it is 1 for all texts, `count` counts texts.
-        """
-        return _ways(self._rulebook(prompt), self._start, text)
-
-    def longest(self, prompt: str) -> int:
-        """Return the most tokens of a derivation under a prompt. Raises ValueError if it is unknown."""
-        return _measure(self._rulebook(prompt), self._start, _longest)
 
     def derivations(self, prompt: str) -> Iterator[Tokens]:
         """Yield every whole derivation under a prompt, in the order of its tokens. For small grammars.
@@ -326,61 +322,108 @@ def _names(choice: _Choice) -> Iterator[str]:
                 yield from _names(part)
 
 
-def _measure(rulebook: _Rulebook, start: str, combine: Callable[[list[list[int]]], int]) -> int:
-    """Work a number out from the leaves up: `combine` gets, for each alternative of a choice, its parts' numbers."""
+def _longest(rulebook: _Rulebook, start: str) -> int:
+    """Return the most tokens of a derivation: one for each choice between two alternatives or more."""
 
     def of_choice(choice: _Choice) -> int:
-        return combine([[measured(part) for part in parts] for parts in choice.alternatives])
+        return max(sum(map(of_part, parts)) for parts in choice.alternatives) + (len(choice.alternatives) > 1)
 
     @cache
     def of_rule(name: str) -> int:
         return of_choice(rulebook[name])
 
-    def measured(part: _Part) -> int:
+    def of_part(part: _Part) -> int:
         if isinstance(part, str):
-            return combine([[]])
+            return 0
         return of_rule(part.name) if isinstance(part, _Name) else of_choice(part)
 
     return of_rule(start)
 
 
-def _count(alternatives: list[list[int]]) -> int:
-    return sum(math.prod(parts) for parts in alternatives)
+Person = Literal["man", "woman", "boy", "girl"]
+
+_PRONOUNS = {
+    "man": ("he", "him", "his", "himself"),
+    "woman": ("she", "her", "her", "herself"),
+}
+_PRONOUNS["boy"], _PRONOUNS["girl"] = _PRONOUNS["man"], _PRONOUNS["woman"]
 
 
-def _longest(alternatives: list[list[int]]) -> int:
-    return max(sum(parts) for parts in alternatives) + (len(alternatives) > 1)
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """What fills the slots. Every combination must read well, so each part keeps to its form.
+
+    prompt: what a writer would be asked for.
+    who, person: the one it happens to, with "the"; and what pronouns follow.
+    role: the same in fewer words, with "the".
+    when: the time, at the beginning or the end of a sentence ("just before dawn").
+    hour: the same after "It was" and before "when" ("nearly dawn").
+    event: what happens, in the past tense, without the time ("found a boat with no one aboard").
+    thing: what it is about; something solid, one of it, with "the".
+    setting: where; one place, with "the".
+    other: somebody to talk to, with "a" or "an", of the other sex so that pronouns stay clear.
+    oth: the same in fewer words, with "the".
+    smells: what stands after "smelled of".
+    sounds: what stands after "nothing but"; one thing to be heard ("the ticking of a clock").
+    details: whole sentences that may follow any other.
+    lines: what `other` says; a statement without its last mark.
+    """
+
+    prompt: str
+    who: str
+    person: Person
+    role: str
+    when: str
+    hour: str
+    event: str
+    thing: str
+    setting: str
+    other: str
+    oth: str
+    smells: list[str]
+    sounds: list[str]
+    details: list[str]
+    lines: list[str]
+
+    def slots(self) -> dict[str, list[str]]:
+        """Return the rules that hold for this scenario alone."""
+        he, him, his, himself = _PRONOUNS[self.person]
+        other_he, other_him, other_his, _ = _PRONOUNS["woman" if he == "he" else "man"]
+        one = {
+            "who": self.who,
+            "person": self.person,
+            "role": self.role,
+            "when": self.when,
+            "hour": self.hour,
+            "event": self.event,
+            "thing": self.thing,
+            "setting": self.setting,
+            "other": self.other,
+            "oth": self.oth,
+            "he": he,
+            "him": him,
+            "his": his,
+            "himself": himself,
+            "other_he": other_he,
+            "other_him": other_him,
+            "other_his": other_his,
+        }
+        several = {"smell": self.smells, "sound": self.sounds, "detail": self.details, "line": self.lines}
+        return {**{name: [words] for name, words in one.items()}, **several}
 
 
-# In how many ways: up to where a text has been read, and whether the next letter is to be a capital.
-_Reached = Counter[tuple[int, bool]]
+_STORIES: Final[dict[str, Any]] = json.loads(
+    resources.files("sampler").joinpath("data", "stories.json").read_text(encoding="utf-8")
+)
+STYLES: Final = tuple(_STORIES["styles"])
+STORY_SCENARIOS: Final = tuple(Scenario(**each) for each in _STORIES["scenarios"])
+"""Configs name scenarios by their place here: add at the end, never reorder."""
 
 
-def _ways(rulebook: _Rulebook, start: str, text: str) -> int:
-    """Count the derivations of a text: dynamic programming over the places of the text that a part can span."""
-
-    @cache
-    def of_part(part: _Part, place: int, capital: bool) -> _Reached:
-        if isinstance(part, str):
-            literal = _written(part, capital)
-            return Counter({(place + len(literal), False): 1} if text.startswith(literal, place) else {})
-        if isinstance(part, _Name):
-            return of_part(rulebook[part.name], place, capital or part.capital)
-        reached: _Reached = Counter()
-        for parts in part.alternatives:
-            reached.update(of_parts(parts, place, capital))
-        return reached
-
-    def of_parts(parts: tuple[_Part, ...], place: int, capital: bool) -> _Reached:
-        reached: _Reached = Counter({(place, capital): 1})
-        for part in parts:
-            onwards: _Reached = Counter()
-            for (begun, pending), ways in reached.items():
-                for ended, more in of_part(part, begun, pending).items():
-                    onwards[ended] += ways * more
-            reached = onwards
-        return reached
-
-    return sum(
-        ways for (place, _), ways in of_part(_Name(start, capital=False), 0, False).items() if place == len(text)
-    )
+@lru_cache(maxsize=8)
+def story_openings(temperature: float = 1.0) -> Grammar:
+    """Return the grammar under all scenarios. Raises ValueError if the temperature is not positive."""
+    rules = {"story": [f"{{{style}}}" for style in STYLES]}
+    for of_style in _STORIES["styles"].values():
+        rules |= of_style
+    return Grammar(rules, {scenario.prompt: scenario.slots() for scenario in STORY_SCENARIOS}, temperature=temperature)
