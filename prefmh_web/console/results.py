@@ -315,14 +315,11 @@ class ConvergencePage:
         return self.trajectories.visited - self.trajectories.unmeasured
 
     @property
-    def rows(self) -> list[tuple[Chain, sampler.diagnostics.Acceptance, Mark | None]]:
-        """The chains of the page, each with how it accepts, and the ranks of the first chosen property."""
+    def rows(self) -> list[tuple[Chain, Mark | None]]:
+        """The chains of the page, each with the ranks of the first chosen property."""
         ranks = dict(self.followed[0].ranks) if self.followed else {}
         marks = {place: rank_bars(f"chain {place}", each, 1) for place, each in ranks.items()}
-        return [
-            (chain, sampler.diagnostics.Acceptance(chain.accepted, chain.moves), marks.get(chain.place))
-            for chain in self.chains
-        ]
+        return [(chain, marks.get(chain.place)) for chain in self.chains]
 
     def html(self) -> str:
         """Return the part of the page that follows live."""
