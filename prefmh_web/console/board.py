@@ -19,8 +19,8 @@ from prefmh_web.campaigns.monitoring.progress import ChainProgress, Progress, pr
 from prefmh_web.campaigns.monitoring.results import follow, is_cut_short, main_property
 from prefmh_web.campaigns.monitoring.steps import last_reasoned
 from prefmh_web.campaigns.monitoring.trajectories import Trajectories, trajectories_of
-from prefmh_web.console.estimates import Estimate, asks_models, estimates_of
-from prefmh_web.console.plots import Line, Plot, traces
+from prefmh_web.console.estimates import asks_models, estimates_of
+from prefmh_web.console.plots import Plot, traces
 from prefmh_web.console.previews import versions_of
 from prefmh_web.console.unstored import ShownPair, first_pair_of
 from prefmh_web.console.words import ANSWERS, AnswerWords, duration, in_words, value_in_words
@@ -82,7 +82,7 @@ class Board:
         return price_of(self.campaign) if self.campaign.is_draft else None
 
     @cached_property
-    def estimates(self) -> list[Estimate]:
+    def estimates(self) -> list[dict[str, Any]]:
         """What the models will take; empty where none is asked."""
         return estimates_of(self.campaign)
 
@@ -217,11 +217,7 @@ class Board:
         if trajectories.unmeasured:
             dispatch.measure(self.campaign)
         followed = follow(trajectories, main_property(self.campaign), 1)
-        chains = [(place, numbers) for place, numbers in followed.chains if len(numbers)]
-        if not chains:
-            return None
-        lines = [Line(f"chain {place}", 0, numbers, place) for place, numbers in chains]
-        return traces(f"Trace of {followed.label}", lines, followed.label, most_points=_MOST_POINTS)
+        return traces(followed.label, followed.chains, _MOST_POINTS)
 
     def html(self) -> str:
         """Return the whole fragment, which the page swaps in by its id."""
