@@ -31,6 +31,7 @@ class ui:  # noqa: N801 - it reads as a function in each declaration
     """What is to be known of a field, or of a variant of a union, beside what JSON Schema says.
 
     Args:
+        section: the title of the section of a page that begins with this field.
         fold: the title of the fold in which a page puts it; empty where it stands open.
         fixed: why it cannot change after the start, as the end of a sentence; empty where it can, or its parent says.
         hidden: from whom but the owner it is hidden.
@@ -45,6 +46,7 @@ class ui:  # noqa: N801 - it reads as a function in each declaration
         help: of a variant, the sentence below its title.
     """
 
+    section: str = ""
     fold: str = ""
     fixed: str = ""
     hidden: Literal["", "always", "until the end"] = ""

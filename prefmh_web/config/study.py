@@ -307,7 +307,9 @@ class Protocol(Declared):
     """
 
     questions: tuple[Question, ...] = Field(
-        default=(), title="Questions about the person", json_schema_extra=ui(rows="Add a question", fixed=VOTERS)
+        default=(),
+        title="Questions about the person",
+        json_schema_extra=ui(section="Before the votes", rows="Add a question", fixed=VOTERS),
     )
     instructions: Text = Field(
         default="",
@@ -338,7 +340,7 @@ class Protocol(Declared):
         title="Attention checks, per 100 votes",
         description="A pair between two pairs; the question says which side to choose. When one comes is drawn by lot "
         "and does not depend on the pairs. Its answer is never a vote. 0 for none.",
-        json_schema_extra=ui(unit="percent", fixed=TRIALS, fold=_OFTEN),
+        json_schema_extra=ui(section="Between the votes", unit="percent", fixed=TRIALS, fold=_OFTEN),
     )
     gold_share: Annotated[float, Field(ge=0, le=0.5)] = Field(
         default=0,
@@ -384,7 +386,7 @@ class Protocol(Declared):
         default="",
         title="Debriefing",
         description="In Markdown. People read it when their part has ended.",
-        json_schema_extra=ui(widget="text", fold="The end"),
+        json_schema_extra=ui(section="After the votes", widget="text", fold="The end"),
     )
 
     @model_validator(mode="after")
@@ -470,7 +472,7 @@ class Study(Declared):
     recruiter: _Recruiter = Field(
         default=ANYBODY.name,
         title="Where do people come from?",
-        json_schema_extra=ui(choices="recruiters", fixed=VOTERS),
+        json_schema_extra=ui(section="Recruitment", choices="recruiters", fixed=VOTERS),
     )
     parameter: str = Field(
         default="",
@@ -565,14 +567,14 @@ class Study(Declared):
         title="Consent",
         description="In Markdown. People agree to it before they start, and a changed text is asked again. Leave empty "
         "for none.",
-        json_schema_extra=ui(widget="text"),
+        json_schema_extra=ui(section="Consent", widget="text"),
     )
     codes: Annotated[Mapping[Outcome, _Code], AfterValidator(_given)] = Field(
         default={},
         title="Completion codes",
         description="Paste the code that the platform gives you for each end of a part. Leave it empty if the platform "
         "has none for it: then people are asked to return their place.",
-        json_schema_extra=ui(hidden="always", fold=_ENDS, labels=_HOW),
+        json_schema_extra=ui(section="The end", hidden="always", fold=_ENDS, labels=_HOW),
     )
     pay: Mapping[Outcome, Pay] = Field(
         default={},

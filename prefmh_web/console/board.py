@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 from django.conf import settings
 from django.template.loader import render_to_string
@@ -12,14 +13,14 @@ import sampler
 from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.model_judges.frozen_judges import frozen_prompt
 from prefmh_web.campaigns.models import Campaign, Catalog, Judge, Vote
-from prefmh_web.campaigns.monitoring.judging import Costs, Judging, ScorerStanding, costs_of, judging_of, standing_of
-from prefmh_web.campaigns.monitoring.panel import PanelPrice, price_of
-from prefmh_web.campaigns.monitoring.progress import ChainHead, Progress, heads_of, progress_of
+from prefmh_web.campaigns.monitoring.judging import Judging, costs_of, judging_of, scorers_of
+from prefmh_web.campaigns.monitoring.panel import price_of
+from prefmh_web.campaigns.monitoring.progress import ChainProgress, Progress, progress_of, with_heads
 from prefmh_web.campaigns.monitoring.results import follow, is_cut_short, main_property
 from prefmh_web.campaigns.monitoring.steps import last_reasoned
 from prefmh_web.campaigns.monitoring.trajectories import Trajectories, trajectories_of
-from prefmh_web.console.estimates import Estimate, asks_models, estimates_of
-from prefmh_web.console.plots import Line, Plot, traces
+from prefmh_web.console.estimates import asks_models, estimates_of
+from prefmh_web.console.plots import Plot, traces
 from prefmh_web.console.previews import versions_of
 from prefmh_web.console.unstored import ShownPair, first_pair_of
 from prefmh_web.console.words import ANSWERS, AnswerWords, duration, in_words, value_in_words
@@ -50,9 +51,9 @@ class Board:
         return None if self.campaign.is_draft else progress_of(self.campaign)
 
     @cached_property
-    def scorers(self) -> list[ScorerStanding]:
+    def scorers(self) -> list[dict[str, Any]]:
         """How the scorers of a started campaign are getting on."""
-        return [] if self.campaign.is_draft else standing_of(self.campaign)
+        return [] if self.campaign.is_draft else scorers_of(self.campaign)
 
     @property
     def is_ready(self) -> bool:
@@ -76,17 +77,17 @@ class Board:
         return ANSWERS[self.campaign.config.rule.evidence]
 
     @property
-    def price(self) -> PanelPrice | None:
+    def price(self) -> dict[str, Any] | None:
         """What the panel of a draft will cost; None where there is none, or once it has started."""
         return price_of(self.campaign) if self.campaign.is_draft else None
 
     @cached_property
-    def estimates(self) -> list[Estimate]:
+    def estimates(self) -> list[dict[str, Any]]:
         """What the models will take; empty where none is asked."""
         return estimates_of(self.campaign)
 
     @property
-    def costs(self) -> Costs | None:
+    def costs(self) -> dict[str, Any] | None:
         """What the models have taken; None before the start, and where none has been asked."""
         return costs_of(self.campaign) if asks_models(self.campaign) and not self.campaign.is_draft else None
 
@@ -200,9 +201,9 @@ class Board:
         return is_cut_short(self.campaign)
 
     @cached_property
-    def heads(self) -> list[ChainHead]:
+    def heads(self) -> Sequence[ChainProgress]:
         """The chains that the first screen shows; the others have a page of their own."""
-        return heads_of(self.campaign, self.progress.chains[:MOST_HEADS]) if self.progress else []
+        return with_heads(self.campaign, self.progress.chains[:MOST_HEADS]) if self.progress else []
 
     @cached_property
     def trajectories(self) -> Trajectories:
@@ -216,11 +217,7 @@ class Board:
         if trajectories.unmeasured:
             dispatch.measure(self.campaign)
         followed = follow(trajectories, main_property(self.campaign), 1)
-        chains = [(place, numbers) for place, numbers in followed.chains if len(numbers)]
-        if not chains:
-            return None
-        lines = [Line(f"chain {place}", 0, numbers, place) for place, numbers in chains]
-        return traces(f"Trace of {followed.label}", lines, followed.label, most_points=_MOST_POINTS)
+        return traces(followed.label, followed.chains, _MOST_POINTS)
 
     def html(self) -> str:
         """Return the whole fragment, which the page swaps in by its id."""

@@ -93,10 +93,10 @@ class BoardConsumer(_Watching):
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        # What is read first has an allowance of its own, so that plots and pictures never hold it up.
+        # What is read first has a bucket of its own, so that plots and pictures never hold it up.
         self._groups = [
-            Group(Allowance(capacity=12_000, a_minute=24_000), ("now",)),
-            Group(Allowance(capacity=10_000, a_minute=20_000), ("heads", "trace", "details")),
+            Group(12_000, 24_000, ("now",)),
+            Group(10_000, 20_000, ("heads", "trace", "details")),
         ]
 
     def part_of(self, campaign) -> str:
@@ -121,53 +121,43 @@ class ConvergenceConsumer(_Watching):
 
 
 @dataclass
-class Allowance:
-    """A bucket of bytes, full at first.
+class Group:
+    """Parts of a page that share a bucket of bytes, by their names. Whichever was not sent for longest comes first.
 
     Args:
-        capacity: in bytes.
+        capacity: of the bucket, which is full at first, in bytes.
         a_minute: bytes that it fills up by.
     """
 
     capacity: float
     a_minute: float
+    names: Sequence[str]
     _left: float = field(init=False)
     _at: float | None = None
+    _sent: dict[str, str] = field(default_factory=dict)
+    _turns: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._left = self.capacity
 
-    def has_some(self, now: float) -> bool:
-        """Return whether anything may be sent now, in seconds of a clock that never goes back."""
+    def due(self, part: Callable[[str], str], now: float) -> list[str]:
+        """Return what is to be sent now, in order.
+
+        Args:
+            part: renders one of them, and is asked for no other.
+            now: in seconds of a clock that never goes back.
+        """
         if self._at is not None:
             self._left = min(self.capacity, self._left + (now - self._at) * self.a_minute / 60)
         self._at = now
-        return self._left > 0
-
-    def take(self, size: int) -> None:
-        """Take so many bytes."""
-        self._left -= size
-
-
-@dataclass
-class Group:
-    """Parts of a page that share an allowance, by their names. Whichever was not sent for longest comes first."""
-
-    allowance: Allowance
-    names: Sequence[str]
-    _sent: dict[str, str] = field(default_factory=dict)
-    _turns: dict[str, float] = field(default_factory=dict)
-
-    def due(self, part: Callable[[str], str], now: float) -> list[str]:
-        """Return what is to be sent now, in order; `part` renders one of them, and is asked for no other."""
         found = []
         for name in sorted(self.names, key=lambda name: self._turns.get(name, float("-inf"))):
-            if not self.allowance.has_some(now):
+            if self._left <= 0:
                 break
             html = part(name)
             if html == self._sent.get(name):
                 continue
-            self.allowance.take(len(html.encode()))
+            self._left -= len(html.encode())
             self._sent[name], self._turns[name] = html, now
             found.append(html)
         return found

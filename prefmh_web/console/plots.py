@@ -151,61 +151,45 @@ MOST_POINTS = 3_000
 _FEWEST_POINTS = 3
 
 
-@dataclass(frozen=True)
-class Line:
-    """One chain's numbers.
+FloatArray = npt.NDArray[np.float64]
+Chains = Sequence[tuple[int, FloatArray]]
+"""Of some chains the place of each, which its colour goes by, and its finite numbers, shape (T_c,)."""
+
+
+def traces(name: str, chains: Chains, most_points: int = MOST_POINTS) -> Plot | None:
+    """Return the plot of a number along several chains, from step 0 on; the description says if some chains or steps
+    are not drawn. None where no chain has a number.
 
     Args:
-        label: of the chain.
-        first: the step of the first of them; each of the others is one step further.
-        values: shape (T,), finite.
-        place: of the chain, which its colour goes by.
+        name: of the number.
     """
-
-    label: str
-    first: int
-    values: npt.ArrayLike
-    place: int = 0
-
-
-_Drawn = tuple[Line, npt.NDArray[np.float64]]
-
-
-def traces(
-    title: str, lines: Sequence[Line], y_label: str, x_label: str = "step", most_points: int = MOST_POINTS
-) -> Plot:
-    """Return the plot of a number along several chains; the description says if some chains or steps are not drawn.
-
-    Raises:
-        ValueError: no line has a number.
-    """
-    found = [(line, np.asarray(line.values, dtype=np.float64)) for line in lines if np.size(line.values)]
+    found = [(place, values) for place, values in chains if len(values)]
     if not found:
-        raise ValueError("a plot of chains needs a chain with a number")
+        return None
     shown = _evenly(found, most_points // _FEWEST_POINTS)
+    longest = max(len(values) for _, values in shown)
     # The last number of each line is always drawn.
-    every = max(1, -(-max(len(values) for _, values in shown) // (most_points // len(shown) - 1)))
-    x = axis_of(
-        x_label, min(line.first for line, _ in shown), max(line.first + len(v) - 1 for line, v in shown), is_whole=True
-    )
-    y = axis_of(y_label, min(float(v.min()) for _, v in shown), max(float(v.max()) for _, v in shown))
-    marks = in_few_paths([_mark(line, values, every, x, y) for line, values in shown])
+    every = max(1, -(-longest // (most_points // len(shown) - 1)))
+    x = axis_of("step", 0, longest - 1, is_whole=True)
+    y = axis_of(name, min(float(v.min()) for _, v in shown), max(float(v.max()) for _, v in shown))
+    marks = in_few_paths([_mark(place, values, every, x, y) for place, values in shown])
     legend = marks if 1 < len(shown) <= COLOURS else ()
-    return Plot(title, _description(shown, len(found), every, x_label), x, y, marks, legend, len(shown) > COLOURS)
+    description = _description(shown, len(found), every)
+    return Plot(f"Trace of {name}", description, x, y, marks, legend, len(shown) > COLOURS)
 
 
-def _evenly(lines: list[_Drawn], most: int) -> list[_Drawn]:
+def _evenly(lines: Chains, most: int) -> Chains:
     """Return so many lines at most, chosen evenly."""
     if len(lines) <= most:
         return lines
     return [lines[place] for place in np.linspace(0, len(lines) - 1, most).round().astype(int).tolist()]
 
 
-def _mark(line: Line, values: npt.NDArray[np.float64], every: int, x: Axis, y: Axis) -> Mark:
+def _mark(place: int, values: FloatArray, every: int, x: Axis, y: Axis) -> Mark:
     # The last one is always drawn: it is where the chain stands now.
     drawn = np.unique(np.append(np.arange(0, len(values), every), len(values) - 1))
-    path = path_through(x.units(line.first + drawn), EXTENT - y.units(values[drawn]))
-    return Mark(path, f"plot-line {colour(line.place)}", line.label)
+    path = path_through(x.units(drawn), EXTENT - y.units(values[drawn]))
+    return Mark(path, f"plot-line {colour(place)}", f"chain {place}")
 
 
 def path_through(x: npt.NDArray[np.int64], y: npt.NDArray[np.int64]) -> str:
@@ -216,13 +200,13 @@ def path_through(x: npt.NDArray[np.int64], y: npt.NDArray[np.int64]) -> str:
     return f"M{x[0]} {y[0]}l{' '.join(steps)}"
 
 
-def _description(shown: Sequence[_Drawn], there: int, every: int, x_label: str) -> str:
+def _description(shown: Chains, there: int, every: int) -> str:
     lows = min(float(values.min()) for _, values in shown)
     highs = max(float(values.max()) for _, values in shown)
     lines = f"{len(shown):,} line{'' if len(shown) == 1 else 's'}, one a chain"
     if there > len(shown):
         lines += f", chosen evenly from {there:,} chains"
-    thinned = "" if every == 1 else f" One {x_label} in {every:,} is drawn, and the last."
+    thinned = "" if every == 1 else f" One step in {every:,} is drawn, and the last."
     numbers = f"the numbers lie between {lows:g} and {highs:g}" if lows < highs else f"each number is {lows:g}"
     return f"{lines}; {numbers}.{thinned}"
 
@@ -232,61 +216,51 @@ _BINS = 20
 _MANY, _FEW_BINS = 20, 10
 _MOST_OUTLINES = 500
 
-Counts = npt.NDArray[np.float64]
 
-
-def histogram(
-    title: str,
-    values: npt.ArrayLike,
-    x_label: str,
-    label: str = "samples",
-    beside: npt.ArrayLike | None = None,
-    beside_label: str = "base distribution",
-    bins: int = _BINS,
-) -> Plot:
-    """Return how numbers are spread: bars of the share in each bin, and beside them the outline of a second spread.
+def histogram(name: str, samples: npt.ArrayLike, draws: npt.ArrayLike = ()) -> Plot:
+    """Return how a number is spread over samples: bars of the share in each bin, and beside them the outline of how it
+    is spread over draws from the base distribution.
 
     Args:
-        values: shape (n,), finite.
-        label: what they are, for the legend.
-        beside: other numbers to compare with, shape (m,), finite.
+        name: of the number.
+        samples: shape (n,), finite.
+        draws: shape (m,), finite; there may be none.
 
     Raises:
         ValueError: there is no number, or one is not finite.
     """
-    first = np.asarray(values, dtype=np.float64).ravel()
-    second = np.zeros(0) if beside is None else np.asarray(beside, dtype=np.float64).ravel()
+    first, second = (np.asarray(each, dtype=np.float64).ravel() for each in (samples, draws))
     everything = np.concatenate([first, second])
     if not len(first) or not np.all(np.isfinite(everything)):
         raise ValueError("a histogram needs finite numbers")
-    x, edges = _binned(everything, x_label, bins)
+    x, edges = _binned(everything, name)
     shares = [np.histogram(each, edges)[0] / len(each) * 100 for each in (first, second) if len(each)]
     y = axis_of("% of them", 0.0, max(float(each.max()) for each in shares))
-    marks = [Mark(_bars(shares[0], y), f"plot-bar {colour(0)}", label)]
-    if len(shares) > 1:
-        marks.append(Mark(_outline(shares[1], y), f"plot-line {colour(1)}", beside_label))
-    description = f"{label}: {_spread(first)}." + (f" {beside_label}: {_spread(second)}." if len(second) else "")
-    return Plot(title, description, x, y, tuple(marks), tuple(marks) if len(marks) > 1 else ())
+    marks = [Mark(_bars(shares[0], y), f"plot-bar {colour(0)}", "samples")]
+    description = f"samples: {_spread(first)}."
+    if len(second):
+        marks.append(Mark(_outline(shares[1], y), f"plot-line {colour(1)}", "base distribution"))
+        description += f" base distribution: {_spread(second)}."
+    return Plot(name, description, x, y, tuple(marks), tuple(marks) if len(marks) > 1 else ())
 
 
-def rank_overlay(title: str, ranks: Sequence[tuple[str, int, npt.ArrayLike]], most: float) -> Plot:
+def rank_overlay(name: str, ranks: Chains) -> Plot:
     """Return how the ranks of each chain's draws among all draws are spread, an outline for each chain.
 
     Chains that sample one law have outlines around the level line, where each bin has an equal share (Vehtari et al.
     2021, section 4.4).
 
     Args:
-        ranks: of each chain its label, its place, and the ranks of its draws, from 0 to `most`; equal draws may have
-            ranks between whole numbers.
-        most: the highest rank that there is.
+        name: of the number.
+        ranks: from 0 to 1.
     """
-    counts = _rank_counts([each for _, _, each in ranks], most, _FEW_BINS if len(ranks) > _MANY else _BINS)
+    counts = _rank_counts([each for _, each in ranks], _FEW_BINS if len(ranks) > _MANY else _BINS)
     relative = [each / max(1e-12, each.mean()) for each in counts]
     y = axis_of("relative to an equal share", 0.0, max(2.0, *(float(each.max()) for each in relative)))
     x = Axis("rank among draws of one distribution, in %", 0.0, 100.0, 4)
     outlines = [
-        Mark(_outline(each, y), f"plot-line {colour(place)}", label)
-        for (label, place, _), each in zip(ranks[:_MOST_OUTLINES], relative, strict=False)
+        Mark(_outline(each, y), f"plot-line {colour(place)}", f"chain {place}")
+        for (place, _), each in zip(ranks[:_MOST_OUTLINES], relative, strict=False)
     ]
     level = Mark(f"M0 {EXTENT - int(y.units(1.0))}H{EXTENT}", "plot-level", "equal shares")
     highest, lowest = max(float(each.max()) for each in relative), min(float(each.min()) for each in relative)
@@ -297,36 +271,36 @@ def rank_overlay(title: str, ranks: Sequence[tuple[str, int, npt.ArrayLike]], mo
     )
     marks = (*in_few_paths(outlines), level)
     legend = marks if 1 < len(outlines) <= COLOURS else ()
-    return Plot(title, description, x, y, marks, legend, len(outlines) > COLOURS)
+    return Plot(f"Ranks of {name}", description, x, y, marks, legend, len(outlines) > COLOURS)
 
 
-def rank_bars(label: str, ranks: npt.ArrayLike, most: float) -> Mark:
+def rank_bars(place: int, ranks: FloatArray) -> Mark:
     """Return the bars of one chain's ranks, as `rank_overlay` takes them, without axes.
 
     A bin with its equal share is half as high as the drawing.
     """
-    counts = _rank_counts([ranks], most, _FEW_BINS)[0]
+    counts = _rank_counts([ranks], _FEW_BINS)[0]
     relative = np.minimum(counts / max(1e-12, counts.mean()), 2.0)
-    return Mark(_bars(relative, Axis("", 0.0, 2.0, 2)), f"plot-bar {colour(0)}", label)
+    return Mark(_bars(relative, Axis("", 0.0, 2.0, 2)), f"plot-bar {colour(0)}", f"chain {place}")
 
 
-def _binned(numbers: Counts, x_label: str, bins: int) -> tuple[Axis, Counts]:
+def _binned(numbers: FloatArray, x_label: str) -> tuple[Axis, FloatArray]:
     """Return an axis around numbers and the edges of bins on it: of whole numbers, as many of them in each bin."""
     if not np.array_equal(numbers, np.rint(numbers)):
         x = axis_of(x_label, float(numbers.min()), float(numbers.max()))
-        return x, np.linspace(x.low, x.high, bins + 1)
+        return x, np.linspace(x.low, x.high, _BINS + 1)
     x = axis_of(x_label, float(numbers.min()), float(numbers.max()) + 1, is_whole=True)
     between = round((x.high - x.low) / x.intervals)
-    parts = max(d for d in range(1, between + 1) if between % d == 0 and (d == 1 or x.intervals * d <= bins))
+    parts = max(d for d in range(1, between + 1) if between % d == 0 and (d == 1 or x.intervals * d <= _BINS))
     return x, np.linspace(x.low, x.high, x.intervals * parts + 1)
 
 
-def _rank_counts(ranks: Sequence[npt.ArrayLike], most: float, bins: int) -> list[Counts]:
-    edges = np.linspace(0.0, max(1.0, most), bins + 1)
-    return [np.histogram(np.asarray(each, dtype=np.float64), edges)[0].astype(np.float64) for each in ranks]
+def _rank_counts(ranks: Sequence[FloatArray], bins: int) -> list[FloatArray]:
+    edges = np.linspace(0.0, 1.0, bins + 1)
+    return [np.histogram(each, edges)[0].astype(np.float64) for each in ranks]
 
 
-def _bars(heights: Counts, y: Axis) -> str:
+def _bars(heights: FloatArray, y: Axis) -> str:
     tops, edges = EXTENT - y.units(heights), np.rint(np.linspace(0, EXTENT, len(heights) + 1)).astype(int)
     return "".join(
         f"M{left} {EXTENT}V{top}H{right}V{EXTENT}z"
@@ -335,12 +309,12 @@ def _bars(heights: Counts, y: Axis) -> str:
     )
 
 
-def _outline(heights: Counts, y: Axis) -> str:
+def _outline(heights: FloatArray, y: Axis) -> str:
     tops, edges = EXTENT - y.units(heights), np.rint(np.linspace(0, EXTENT, len(heights) + 1)).astype(int)
     widths, rises = np.diff(edges).tolist(), np.diff(tops, prepend=tops[0]).tolist()
     return f"M0 {tops[0]}" + "".join(f"v{rise}h{width}" for rise, width in zip(rises, widths, strict=True))
 
 
-def _spread(values: Counts) -> str:
+def _spread(values: FloatArray) -> str:
     low, middle, high = np.quantile(values, (0.05, 0.5, 0.95))
     return f"{len(values):,} numbers, median {middle:.4g}, 90 % of them between {low:.4g} and {high:.4g}"

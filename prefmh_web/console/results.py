@@ -40,7 +40,7 @@ from prefmh_web.campaigns.monitoring.results import (
     shown_samples,
 )
 from prefmh_web.campaigns.monitoring.trajectories import Trajectories, trajectories_of
-from prefmh_web.console.plots import MOST_POINTS, Line, Mark, Plot, histogram, rank_bars, rank_overlay, traces
+from prefmh_web.console.plots import MOST_POINTS, Mark, Plot, histogram, rank_bars, rank_overlay, traces
 from prefmh_web.console.unstored import Unstored
 from prefmh_web.console.words import in_words
 from prefmh_web.objects import ObjectKind, StoredObject
@@ -234,7 +234,7 @@ def _spreads(campaign_id: int, decided: int) -> Spreads:
     most = _MOST_MEASURED if kind.medium == "words" else _MOST_FILES
     samples, draws = _measured(kind, _evenly(campaign, most)), _measured(kind, _drawn(campaign, most))
     plots = [
-        histogram(name.replace("_", " "), found, name.replace("_", " "), beside=draws.get(name))
+        histogram(name.replace("_", " "), found, draws.get(name, ()))
         for name, found in samples.items()
         if len(found) >= _FEWEST
     ]
@@ -307,7 +307,14 @@ class ConvergencePage:
         share the points that may be drawn.
         """
         points = MOST_POINTS // max(1, len(self.followed))
-        return [(each, _trace(each, points), _ranks(each)) for each in self.followed]
+        return [
+            (
+                each,
+                traces(each.label, each.chains, points),
+                rank_overlay(each.label, each.ranks) if each.ranks else None,
+            )
+            for each in self.followed
+        ]
 
     @property
     def measured(self) -> int:
@@ -315,14 +322,11 @@ class ConvergencePage:
         return self.trajectories.visited - self.trajectories.unmeasured
 
     @property
-    def rows(self) -> list[tuple[Chain, sampler.diagnostics.Acceptance, Mark | None]]:
-        """The chains of the page, each with how it accepts, and the ranks of the first chosen property."""
+    def rows(self) -> list[tuple[Chain, Mark | None]]:
+        """The chains of the page, each with the ranks of the first chosen property."""
         ranks = dict(self.followed[0].ranks) if self.followed else {}
-        marks = {place: rank_bars(f"chain {place}", each, 1) for place, each in ranks.items()}
-        return [
-            (chain, sampler.diagnostics.Acceptance(chain.accepted, chain.moves), marks.get(chain.place))
-            for chain in self.chains
-        ]
+        marks = {place: rank_bars(place, each) for place, each in ranks.items()}
+        return [(chain, marks.get(chain.place)) for chain in self.chains]
 
     def html(self) -> str:
         """Return the part of the page that follows live."""
@@ -341,16 +345,6 @@ def convergence_for(campaign: Campaign, asked: QueryDict) -> ConvergencePage:
     form = ConvergenceForm(asked, trajectories.names, main_property(campaign), left_out)
     chains = Paginator(Chain.objects.filter(campaign=campaign).order_by("place"), A_PAGE).get_page(asked.get("page"))
     return ConvergencePage(campaign, trajectories, form, left_out, chains)
-
-
-def _trace(followed: Followed, points: int) -> Plot | None:
-    lines = [Line(f"chain {place}", 0, numbers, place) for place, numbers in followed.chains if len(numbers)]
-    return traces(f"Trace of {followed.label}", lines, followed.label, most_points=points) if lines else None
-
-
-def _ranks(followed: Followed) -> Plot | None:
-    ranks = [(f"chain {place}", place, each) for place, each in followed.ranks]
-    return rank_overlay(f"Ranks of {followed.label}", ranks, 1) if ranks else None
 
 
 # With 200 chains, each takes some 20 kB of every message to an open page.

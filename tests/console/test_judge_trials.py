@@ -194,10 +194,10 @@ def cap(browser, campaign: Campaign, **fields: str) -> str:
 def test_the_draft_s_page_shows_what_the_models_will_take(researcher, endpoint, idle_tasks, judge, at_most, expected):
     page = browser_of(researcher).get(draft(researcher, judge).get_absolute_url())
     (estimate,) = page.context["board"].estimates
-    assert estimate.most == at_most
-    assert (estimate.expected is not None) == expected
+    assert estimate["most"] == at_most
+    assert (estimate["expected"] is not None) == expected
     if expected:
-        assert at_most / 3 < estimate.expected < at_most
+        assert at_most / 3 < estimate["expected"] < at_most
     # Nothing has been asked: no figure is made up.
     assert "price unknown until a request has been made" in page.content.decode()
 

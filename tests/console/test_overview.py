@@ -23,8 +23,8 @@ from prefmh_web.campaigns.monitoring.progress import progress_of
 from prefmh_web.campaigns.monitoring.results import follow
 from prefmh_web.campaigns.monitoring.trajectories import trajectories_of
 from prefmh_web.campaigns.proposals import scoring
-from prefmh_web.console.consumer import Allowance, Group
-from prefmh_web.console.plots import MOST_POINTS, Line, traces
+from prefmh_web.console.consumer import Group
+from prefmh_web.console.plots import MOST_POINTS, traces
 from tests.security.world import browser_of
 from tests.support.campaigns import make_campaign, make_config, voted_to_the_end, wait_until_idle
 from tests.support.installations import closing_code, open_socket
@@ -100,12 +100,12 @@ def simulated(group: Group, part, seconds: int) -> list[tuple[int, int]]:
 
 def test_no_minute_takes_more_than_the_allowance_however_much_changes():
     capacity, a_minute, size = 10_000, 20_000, 4_000
-    group = Group(Allowance(capacity, a_minute), ("one", "two", "three"))
+    group = Group(capacity, a_minute, ("one", "two", "three"))
     sent = simulated(group, lambda name, at: f"{name}{at}".ljust(size), 600)
     for start in range(540):
         assert sum(each for at, each in sent if start <= at < start + 60) <= capacity + a_minute + size
     # Without an allowance it would be twelve kB a second: the bound is one of this test's numbers.
-    free = simulated(Group(Allowance(1e12, 0), ("one", "two", "three")), lambda n, at: f"{n}{at}".ljust(size), 60)
+    free = simulated(Group(1e12, 0, ("one", "two", "three")), lambda n, at: f"{n}{at}".ljust(size), 60)
     assert sum(each for _, each in free) > 20 * (capacity + a_minute + size)
 
 
@@ -222,7 +222,7 @@ def test_a_page_stays_small_however_many_chains_are_drawn_and_says_what_is_left_
     chains, steps, drawn, told, most_bytes
 ):
     numbers = np.random.default_rng(3).normal(size=(chains, steps))
-    plot = traces("Words", [Line(f"chain {c}", 0, each, c) for c, each in enumerate(numbers)], "words")
+    plot = traces("words", list(enumerate(numbers)))
     lines = [points_of(f"M{path}") for mark in plot.marks for path in mark.path.split("M")[1:]]
     assert len(lines) == drawn
     assert sum(map(len, lines)) <= MOST_POINTS
@@ -231,12 +231,10 @@ def test_a_page_stays_small_however_many_chains_are_drawn_and_says_what_is_left_
 
 
 def test_who_does_not_see_a_plot_is_told_what_it_shows_and_labels_are_escaped():
-    page = shown(traces("<b>Words</b>", [Line("chain <0>", 0, [1, 2])], "words"))
-    assert (
-        'role="img" aria-label="&lt;b&gt;Words&lt;/b&gt;. 1 line, one a chain; the numbers lie between 1 and 2."'
-        in page
-    )
-    assert "chain &lt;0&gt;" in page
+    page = shown(traces("<b>Words</b>", [(0, np.array([1.0, 2.0]))]))
+    assert 'role="img" aria-label="Trace of &lt;b&gt;Words&lt;/b&gt;. 1 line, one a chain; ' in page
+    assert "the numbers lie between 1 and 2." in page
+    assert "chain 0" in page
     assert "<b>" not in page
     assert "style=" not in page
 

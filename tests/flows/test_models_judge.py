@@ -11,7 +11,7 @@ from django.db import connection
 from prefmh_web.campaigns.engine import leases, open_comparisons
 from prefmh_web.campaigns.model_judges import asker, turns
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Judge, Side, Turn, Vote
-from prefmh_web.campaigns.monitoring.judging import Wasted, costs_of
+from prefmh_web.campaigns.monitoring.judging import Share, costs_of
 from prefmh_web.transport import publishing
 from tests.flows.test_model_costs import by_model, endpoint, script
 from tests.security.world import browser_of
@@ -184,8 +184,8 @@ def test_each_step_that_is_asked_costs_all_votes_and_the_page_says_how_many_were
     wasted = Vote.objects.filter(number__isnull=True).count()
     # One vote at least decided each of them.
     assert 0 < wasted <= 2 * asked
-    [row] = costs_of(campaign).rows
-    assert row.wasted == Wasted(wasted, 3 * asked)
+    [row] = costs_of(campaign)["rows"]
+    assert row["wasted"] == Share(wasted, 3 * asked)
     page = browser_of(researcher).get(campaign.get_absolute_url()).content.decode()
     assert f"{wasted} of {3 * asked} votes" in page
 

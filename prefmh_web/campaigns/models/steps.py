@@ -67,6 +67,11 @@ class Chain(models.Model):
         return f"chain {self.place} of {self.campaign_id}"
 
     @property
+    def acceptance(self) -> sampler.diagnostics.Acceptance:
+        """How it accepts, over its decided steps."""
+        return sampler.diagnostics.Acceptance(self.accepted, self.moves)
+
+    @property
     def waits_for_others(self) -> bool:
         """True when the next step comes after the warm-up, and it is not chosen yet how far it walks."""
         return self.campaign.is_warming_up and self.step >= self.campaign.warm_up

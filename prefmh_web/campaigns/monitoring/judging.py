@@ -16,107 +16,66 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from math import sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db.models import Avg, Count, F, Q
 
-import sampler
+from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Campaign, CampaignScorer, Judge, Lease, ModelUsage, Score, Side, Vote
 
 if TYPE_CHECKING:
     from prefmh_web.campaigns.monitoring.progress import ChainProgress
 
 
-@dataclass(frozen=True)
-class Costs:
-    """What the models of a campaign have taken, each judge for itself and the writing of proposals."""
-
-    campaign: Campaign
-    rows: list[ModelCost]
-
-    @property
-    def requests(self) -> int:
-        return sum(row.usage.requests for row in self.rows)
-
-    @property
-    def cost(self) -> float:
-        return sum(row.usage.cost for row in self.rows)
-
-    @property
-    def price(self) -> str:
-        """The cost of all, as `price_of` words it."""
-        return price_of(self.cost, sum(row.usage.unpriced for row in self.rows))
-
-
-@dataclass(frozen=True)
-class ModelCost:
-    """One judge, or the writing of proposals."""
-
-    usage: ModelUsage
-    question: str
-    """What the judge answers; empty where texts are written."""
-    cap: tuple[float | None, int | None]
-    """The campaign's, in money and in requests."""
-    wasted: Wasted | None = None
-    """Of a judge who is asked for all votes at once."""
-
-    @property
-    def price(self) -> str:
-        return price_of(self.usage.cost, self.usage.unpriced)
-
-    @property
-    def share_percent(self) -> int | None:
-        """How much of the cap it has taken: of the one in money, if there are both. None where there is none."""
-        cost, requests = self.cap
-        if cost is not None:
-            return round(100 * self.usage.cost / cost) if cost else None
-        return round(100 * self.usage.requests / requests) if requests else None
-
-    @property
-    def mean_seconds(self) -> float | None:
-        """Of an answered request."""
-        return self.usage.seconds / self.usage.answered if self.usage.answered else None
-
-
-@dataclass(frozen=True)
-class Wasted:
-    """Votes that came after the outcome of their step was settled, of so many votes in all."""
-
-    votes: int
-    of: int
-
-    @property
-    def percent(self) -> int:
-        return round(100 * self.votes / self.of) if self.of else 0
-
-
-def costs_of(campaign: Campaign) -> Costs | None:
-    """Return what the models of a campaign have taken; None where none has been asked since that is counted."""
+def costs_of(campaign: Campaign) -> dict[str, Any] | None:
+    """Return what the models of a campaign have taken, each judge for itself and the writing of proposals, beside its
+    caps; None where none has been asked since that is counted.
+    """
     usage = list(campaign.model_usage.all())
     if not usage:
         return None
     # Read anew: the caps of a running campaign change.
-    cost, requests = Campaign.objects.values_list("cost_cap", "request_cap").get(pk=campaign.pk)
-    cap = None if cost is None else float(cost), requests
-    judges = campaign.config.judges
-    questions = {place: judge.question for place, judge in enumerate(judges)}
-    wasted = _wasted(campaign, [place for place, judge in enumerate(judges) if _is_asked_at_once(judge)])
-    rows = [ModelCost(each, questions.get(each.place, ""), cap, wasted.get(each.place)) for each in usage]
-    return Costs(campaign, rows)
+    cost_cap, request_cap = Campaign.objects.values_list("cost_cap", "request_cap").get(pk=campaign.pk)
+    questions = {place: judge.question for place, judge in enumerate(campaign.config.judges)}
+    wasted = _wasted(campaign, [judge.place for judge in started_campaign(campaign).judges if judge.all_at_once])
+    return {
+        "requests": sum(each.requests for each in usage),
+        "request_cap": request_cap,
+        "price": price_of(sum(each.cost for each in usage), sum(each.unpriced for each in usage)),
+        "cost_cap": cost_cap,
+        "rows": [
+            {
+                "usage": each,
+                # Of the writing of proposals there is none.
+                "question": questions.get(each.place, ""),
+                "wasted": wasted.get(each.place),
+                "mean_seconds": each.seconds / each.answered if each.answered else None,
+                "price": price_of(each.cost, each.unpriced),
+                "share_percent": _share_percent(each, cost_cap, request_cap),
+            }
+            for each in usage
+        ],
+    }
 
 
-def _wasted(campaign: Campaign, places: list[int]) -> dict[int, Wasted]:
-    """Return what some judges have answered in vain. Only these judges' votes are counted: others have next to none."""
+def _share_percent(usage: ModelUsage, cost_cap: Decimal | None, request_cap: int | None) -> int | None:
+    """Return how much of the cap has been taken: of the one in money, if there are both. None where there is none."""
+    if cost_cap is not None:
+        return round(100 * usage.cost / float(cost_cap)) if cost_cap else None
+    return round(100 * usage.requests / request_cap) if request_cap else None
+
+
+def _wasted(campaign: Campaign, places: list[int]) -> dict[int, Share]:
+    """Return of some judges the votes that came after the outcome of their step was settled, of all their votes. Only
+    these judges' votes are counted: others have next to none.
+    """
     if not places:
         return {}
     votes = Vote.objects.filter(judge__campaign=campaign, judge__place__in=places).values("judge__place").order_by()
     counts = votes.annotate(of=Count("pk"), wasted=Count("pk", filter=Q(number__isnull=True)))
-    return {row["judge__place"]: Wasted(row["wasted"], row["of"]) for row in counts}
-
-
-def _is_asked_at_once(judge: sampler.JudgeConfig) -> bool:
-    return isinstance(judge.source, sampler.ModelSource) and judge.source.all_at_once
+    return {row["judge__place"]: Share(row["wasted"], row["of"]) for row in counts}
 
 
 def price_of(cost: float, unpriced: int) -> str:
@@ -223,42 +182,27 @@ def _majorities(judges: Sequence[Judge], among: Sequence[int] | None = None) -> 
 _REASONS_SHOWN = 3
 
 
-@dataclass(frozen=True)
-class ScorerStanding:
-    """One scorer.
-
-    Args:
-        mean_now: of its numbers for the objects where the chains stand now, one of each chain; None without any.
-        chains_counted: how many of the chains that mean is over.
-        reasons: why objects have no number, the most frequent first, each with how many they are.
+def scorers_of(campaign: Campaign) -> list[dict[str, Any]]:
+    """Return how each scorer of a campaign is getting on: how many objects it has scored, and how many have no number;
+    the mean of its numbers for the objects where the chains stand now, one of each chain, and over how many chains; and
+    why objects have no number, the most frequent reason first, each with how many they are.
     """
-
-    scorer: CampaignScorer
-    scored: int
-    without: int
-    mean_now: float | None
-    chains_counted: int
-    reasons: list[tuple[str, int]]
-
-
-def standing_of(campaign: Campaign) -> list[ScorerStanding]:
-    """Return how each scorer of a campaign is getting on; nothing where there is none."""
     if not campaign.config.all_scorers:
         # Most have none, and the page asks the database little.
         return []
-    return [_standing(scorer) for scorer in campaign.scorers.select_related("campaign")]
+    return [_scorer(scorer) for scorer in campaign.scorers.select_related("campaign")]
 
 
-def _standing(scorer: CampaignScorer) -> ScorerStanding:
+def _scorer(scorer: CampaignScorer) -> dict[str, Any]:
     counts = scorer.scores.aggregate(
         scored=Count("pk", filter=Q(value__isnull=False)), without=Count("pk", filter=Q(value__isnull=True))
     )
     # Each chain once, though several may stand at one object.
     heads = scorer.campaign.chains.filter(head__scores__scorer=scorer, head__scores__value__isnull=False)
-    now = heads.aggregate(mean=Avg("head__scores__value"), chains=Count("pk"))
+    now = heads.aggregate(mean_now=Avg("head__scores__value"), chains_counted=Count("pk"))
     failed = Score.objects.filter(scorer=scorer, value__isnull=True).values_list("reason")
     reasons = failed.annotate(count=Count("pk")).order_by("-count", "reason")[:_REASONS_SHOWN]
-    return ScorerStanding(scorer, counts["scored"], counts["without"], now["mean"], now["chains"], list(reasons))
+    return {"scorer": scorer, "reasons": list(reasons), **counts, **now}
 
 
 MOST_EXPIRED = 0.02
@@ -278,65 +222,19 @@ class SkipsOfJudge:
     second: int
 
     @property
-    def total(self) -> int:
-        """In either place."""
-        return self.first + self.second
-
-    @property
     def is_uneven(self) -> bool:
         """True where the sides are drawn at random and differ by more than luck explains."""
         is_random = self.judge.order == Judge.Order.RANDOM
-        return is_random and abs(self.first - self.second) > _CLEARLY * sqrt(self.total)
+        return is_random and abs(self.first - self.second) > _CLEARLY * sqrt(self.first + self.second)
 
 
-@dataclass(frozen=True)
-class Unanswered:
-    """What came back without a vote that counts.
+def unanswered_in(judges: Sequence[Judge], chains: Sequence[ChainProgress], voted: int) -> dict[str, Any] | None:
+    """Return what came back without a vote that counts; None where no people judge, or nothing did.
 
-    Args:
-        skips: by judge, of those that people answer; without skips too.
-        expired: leases whose time ran out, and after which no vote came.
-        leases: all that have ended.
-        late_for: votes for the proposal that came too late.
-        late_against: the same, for the current object.
-        won: the votes for the proposal among all that counted, which late ones should be like; None without any.
-    """
-
-    skips: Sequence[SkipsOfJudge]
-    expired: int
-    leases: int
-    late_for: int
-    late_against: int
-    won: Share | None
-
-    @property
-    def skipped(self) -> int:
-        """Skips of all judges."""
-        return sum(each.total for each in self.skips)
-
-    @property
-    def late(self) -> int:
-        """Votes that came too late."""
-        return self.late_for + self.late_against
-
-    @property
-    def expired_percent(self) -> float:
-        """The share of leases that ran out."""
-        return 100 * self.expired / self.leases if self.leases else 0.0
-
-    @property
-    def expires_too_often(self) -> bool:
-        """True where so many leases run out that fast answers may replace slow ones."""
-        return self.leases >= _FEWEST_LEASES and self.expired > MOST_EXPIRED * self.leases
-
-    @property
-    def is_worth_telling(self) -> bool:
-        """True where there is anything."""
-        return bool(self.skipped or self.expired or self.late)
-
-
-def unanswered_in(judges: Sequence[Judge], chains: Sequence[ChainProgress], voted: int) -> Unanswered | None:
-    """Return what came back without a vote that counts; None where no people judge.
+    ``expired`` are leases whose time ran out, and after which no vote came, of all ``leases`` that have ended; too many
+    of them where fast answers may replace slow ones. ``late_for`` and ``late_against`` are votes for the proposal and
+    for the current object that came too late; ``won`` are the votes for the proposal among all that counted, which late
+    ones should be like.
 
     Args:
         judges: of a campaign, all of them.
@@ -344,21 +242,25 @@ def unanswered_in(judges: Sequence[Judge], chains: Sequence[ChainProgress], vote
         voted: how many votes its people have given; each ended a lease.
     """
     people = [judge for judge in judges if judge.is_of_people]
-    if not people:
-        return None
     counts = _ended_without_a_vote(people)
     expired = sum(count for (_, ending, _), count in counts.items() if ending == Lease.Ending.EXPIRED)
     skipped = sum(counts.values()) - expired
     late_for, late_against = _late(people)
-    votes = sum(each.votes for each in chains)
-    return Unanswered(
-        skips=[_skips(counts, judge) for judge in people],
-        expired=expired,
-        leases=skipped + expired + voted,
-        late_for=late_for,
-        late_against=late_against,
-        won=Share(sum(each.votes_for for each in chains), votes) if votes else None,
-    )
+    votes, leases = sum(each.votes for each in chains), skipped + expired + voted
+    if not (skipped or expired or late_for or late_against):
+        return None
+    return {
+        "skips": [_skips(counts, judge) for judge in people],
+        "skipped": skipped,
+        "expired": expired,
+        "leases": leases,
+        "expired_percent": 100 * expired / leases if leases else 0.0,
+        "expires_too_often": leases >= _FEWEST_LEASES and expired > MOST_EXPIRED * leases,
+        "late": late_for + late_against,
+        "late_for": late_for,
+        "late_against": late_against,
+        "won": Share(sum(each.votes_for for each in chains), votes) if votes else None,
+    }
 
 
 def _ended_without_a_vote(people: Sequence[Judge]) -> Counter[tuple[int, str, str]]:

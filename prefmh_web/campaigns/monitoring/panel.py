@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db.models import Count, Max
 from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns.engine import open_comparisons
-from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Event, Invitation, Vote
+from prefmh_web.campaigns.models import Campaign, Comparison, Event, Vote
 
 
 @dataclass(frozen=True)
@@ -22,62 +23,37 @@ class Wait:
     since: datetime
 
 
-@dataclass(frozen=True)
-class PanelistStanding:
-    """One panelist.
+def panelists_of(campaign: Campaign) -> list[dict[str, Any]]:
+    """Return the panelists of a started campaign; none where there is no panel.
 
-    Args:
-        number: from 1, as everybody but the owner knows them.
-        name: of the config; the number again where it has none.
-        link: by which they come.
-        person: who has come by it; None before.
-        answers: how many they have given.
-        last_answer_at: the last one of them.
-        waits: the chains that wait for them, the longest wait first.
-        reminded_at: when the researcher noted that they were reminded.
+    Each has its ``number``, as everybody but the owner knows them, and the ``name`` of the config; the ``link`` by
+    which they come, and the ``person`` who has come by it, if anybody has; whether they are online; how many
+    ``answers`` they have given, and when the last one; the ``waits`` of chains for them, the longest first; and when
+    the researcher noted that they were reminded.
     """
-
-    number: int
-    name: str
-    link: Invitation
-    person: Annotator | None
-    answers: int
-    last_answer_at: datetime | None
-    waits: list[Wait]
-    reminded_at: list[datetime]
-
-    @property
-    def is_online(self) -> bool:
-        """True while a page of theirs is open."""
-        until = self.person and self.person.online_until
-        return bool(until and until > timezone.now())
-
-    @property
-    def since(self) -> datetime | None:
-        """Since when the first chain has waited for them; None if none does."""
-        return self.waits[0].since if self.waits else None
-
-
-def panelists_of(campaign: Campaign) -> list[PanelistStanding]:
-    """Return the panelists of a started campaign; none where there is no panel."""
     links = {link.panelist: link for link in campaign.invitations.filter(panelist__isnull=False)}
     people = {person.panelist: person for person in campaign.annotators.filter(panelist__isnull=False)}
     given = Vote.objects.filter(judge__campaign=campaign, judge__panelist__isnull=False).order_by()
     counts = given.values_list("judge__panelist").annotate(Count("pk"), Max("cast_at"))
     answers = {number: (count, last) for number, count, last in counts}
-    waits, reminded = waits_in(campaign), _reminders(campaign)
-    return [
-        PanelistStanding(
-            number,
-            name,
-            links[number],
-            people.get(number),
-            *answers.get(number, (0, None)),
-            waits.get(number, []),
-            reminded[number],
+    waits, reminded, now = waits_in(campaign), _reminders(campaign), timezone.now()
+    found = []
+    for number, name in enumerate(campaign.config.panelists, start=1):
+        person, (count, last) = people.get(number), answers.get(number, (0, None))
+        found.append(
+            {
+                "number": number,
+                "name": name,
+                "link": links[number],
+                "person": person,
+                "is_online": bool(person and person.online_until and person.online_until > now),
+                "answers": count,
+                "last_answer_at": last,
+                "waits": waits.get(number, []),
+                "reminded_at": reminded[number],
+            }
         )
-        for number, name in enumerate(campaign.config.panelists, start=1)
-    ]
+    return found
 
 
 def _reminders(campaign: Campaign) -> defaultdict[int, list[datetime]]:
@@ -105,45 +81,28 @@ def waits_in(campaign: Campaign, longer_than: timedelta = timedelta()) -> dict[i
     return {panelist: sorted(each, key=lambda wait: (wait.since, wait.chain)) for panelist, each in waits.items()}
 
 
-@dataclass(frozen=True)
-class PanelPrice:
-    """What a panel costs, known before the start.
+def price_of(campaign: Campaign) -> dict[str, Any] | None:
+    """Return what the panel of a campaign costs, known before the start; None where there is none.
 
-    Args:
-        panelists: how many people there are.
-        questions: how many each of them is asked about a pair.
-        pairs: how many pairs the objects make, or at most so many; None where chains make their objects.
-        asked: how often a panelist is asked at most.
+    It has ``panelists`` people, each asked ``questions`` about a pair, ``asked`` times at most. At best, if nobody
+    cares, ``best_percent`` of the steps are accepted. The objects make so many ``pairs``, or at most so many; None
+    where chains make their objects; so ``again_percent`` of the questions may be about a pair that the person knows, if
+    all pairs came up alike.
     """
-
-    panelists: int
-    questions: int
-    pairs: int | None
-    asked: int
-
-    @property
-    def best_percent(self) -> float:
-        """How many of the steps are accepted at best, if nobody cares."""
-        return 100 * sampler.best_acceptance(self.panelists * self.questions)
-
-    @property
-    def again_percent(self) -> float | None:
-        """How many of the questions may be about a pair that the person knows, if all pairs came up alike."""
-        if not self.pairs:
-            return None
-        new = self.pairs * (1 - (1 - 1 / self.pairs) ** self.asked)
-        return 100 * (1 - new / self.asked)
-
-
-def price_of(campaign: Campaign) -> PanelPrice | None:
-    """Return what the panel of a campaign costs; None where there is none."""
     config = campaign.config
     if not config.panelists:
         return None
-    panelists = len(config.panelists)
     answers = sum(isinstance(judge.source, sampler.PanelistSource) for judge in config.judges)
-    pairs = None if config.generates else _pairs(campaign, config)
-    return PanelPrice(panelists, answers // panelists, pairs, config.chains * config.steps)
+    pairs, asked = None if config.generates else _pairs(campaign, config), config.chains * config.steps
+    new = pairs * (1 - (1 - 1 / pairs) ** asked) if pairs else asked
+    return {
+        "panelists": len(config.panelists),
+        "questions": answers // len(config.panelists),
+        "asked": asked,
+        "best_percent": 100 * sampler.best_acceptance(answers),
+        "pairs": pairs,
+        "again_percent": 100 * (1 - new / asked),
+    }
 
 
 def _pairs(campaign: Campaign, config: sampler.ChainConfig) -> int | None:

@@ -1,7 +1,7 @@
 """What a researcher watches: chains, rates, people, recent steps. Reads only."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,6 +10,7 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import objects
+from prefmh_web.campaigns.model_judges.frozen_judges import model_source, tells_p
 from prefmh_web.campaigns.models import (
     Campaign,
     Chain,
@@ -22,10 +23,10 @@ from prefmh_web.campaigns.models import (
     Turn,
     Vote,
 )
-from prefmh_web.campaigns.monitoring.judging import Unanswered, unanswered_in
+from prefmh_web.campaigns.monitoring.judging import unanswered_in
 from prefmh_web.campaigns.monitoring.panel import Wait, waits_in
-from prefmh_web.campaigns.monitoring.steps import StepRow, SuspendedStep, recent_steps, suspended_in
-from prefmh_web.campaigns.monitoring.trajectories import WalkStanding, walks_of
+from prefmh_web.campaigns.monitoring.steps import StepRow, recent_steps, suspended_in
+from prefmh_web.campaigns.monitoring.trajectories import walks_of
 
 Acceptance = sampler.diagnostics.Acceptance
 RECENT_STEPS = 10
@@ -62,20 +63,10 @@ class ChainProgress:
         return 100 * self.chain.step // self.chain.length
 
     @property
-    def acceptance(self) -> Acceptance:
-        return Acceptance(self.chain.accepted, self.chain.moves)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ChainHead(ChainProgress):
-    """One chain with the object where it stands."""
-
-    head: State
-
-    @property
     def properties(self) -> str:
-        """What can be measured of the head, in one line."""
-        return self.head.campaign.object_kind.line(objects.stored(self.head))
+        """What can be measured of the object where it stands, in one line."""
+        head = self.chain.head
+        return head.campaign.object_kind.line(objects.stored(head))
 
 
 @dataclass(frozen=True)
@@ -123,17 +114,12 @@ class Progress:
     people_online: int
     people_joined: int
     models: ModelStanding | None
-    walks: WalkStanding | None
-    suspended: Sequence[SuspendedStep]
+    walks: dict[str, Any] | None
+    suspended: list[tuple[Comparison, int]]
     """Steps that wait for the researcher."""
-    unanswered: Unanswered | None
+    unanswered: dict[str, Any] | None
     held_up: dict[int, list[Wait]]
     """Of a panel: the chains that have waited for a panelist for longer than it has time to answer."""
-
-    @property
-    def max_chains(self) -> int | None:
-        """How many chains there may be; None where there are no more than those of the start."""
-        return self.campaign.config.max_chains
 
     @property
     def steps_decided(self) -> int:
@@ -170,7 +156,7 @@ class Progress:
     @property
     def acceptance(self) -> Acceptance:
         """Of all chains together."""
-        found = [progress.acceptance for progress in self.chains]
+        found = [progress.chain.acceptance for progress in self.chains]
         return Acceptance(sum(each.accepted for each in found), sum(each.differed for each in found))
 
     @property
@@ -284,13 +270,9 @@ def _stopped(models: list[Judge]) -> list[Judge]:
 
 
 def _sampled_instead(campaign: Campaign, models: list[Judge]) -> int:
-    sources = [judge.source for judge in campaign.config.judges]
-    by_p = [judge for judge in models if _tells_p(sources[judge.place])]
+    config = campaign.config
+    by_p = [judge for judge in models if tells_p(model_source(config, judge.place), config.rule)]
     return Vote.objects.filter(judge__in=by_p, preference__isnull=True, number__isnull=False).count() if by_p else 0
-
-
-def _tells_p(source: object) -> bool:
-    return isinstance(source, sampler.ModelSource) and source.votes == "log-probabilities"
 
 
 def _rates(campaign: Campaign) -> bool:
@@ -322,8 +304,8 @@ def chains_of(campaign: Campaign) -> list[ChainProgress]:
     ]
 
 
-def heads_of(campaign: Campaign, chains: Sequence[ChainProgress]) -> list[ChainHead]:
-    """Return some of a campaign's chains with the objects where they stand, in their order."""
+def with_heads(campaign: Campaign, chains: Sequence[ChainProgress]) -> Sequence[ChainProgress]:
+    """Read the objects where some of a campaign's chains stand, all at once, and return the chains."""
     heads = State.objects.all()
     if isinstance(campaign.config.space, sampler.ServedImagesConfig):
         # A code is as long as a small picture, and all that is shown is in the files.
@@ -332,8 +314,6 @@ def heads_of(campaign: Campaign, chains: Sequence[ChainProgress]) -> list[ChainH
     for head in found.values():
         # Known already: read with every head, a long config would be read as often.
         head.campaign = campaign
-    return [ChainHead(**_fields(each), head=found[each.chain.head_id]) for each in chains]
-
-
-def _fields(progress: ChainProgress) -> dict[str, Any]:
-    return {each.name: getattr(progress, each.name) for each in fields(progress)}
+    for each in chains:
+        each.chain.head = found[each.chain.head_id]
+    return chains

@@ -12,7 +12,6 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from enum import StrEnum
 from typing import Any
 
 from django.db import transaction
@@ -27,41 +26,17 @@ from prefmh_web.campaigns.voters import key_of, with_numbers
 
 
 @dataclass(frozen=True)
-class JudgeTally:
-    """One judge's votes on one comparison."""
-
-    judge: Judge
-    votes_for: int
-    votes_cast: int
-
-    @property
-    def votes_against(self) -> int:
-        return self.votes_cast - self.votes_for
-
-
-@dataclass(frozen=True)
-class JudgeRatings:
-    """One judge's mean ratings of the two objects of one comparison; None where an object is not rated yet."""
-
-    judge: Judge
-    current: float | None
-    proposal: float | None
-
-
-@dataclass(frozen=True)
-class ScorerNumbers:
-    """One scorer's numbers for the two objects of one comparison; None where an object has none yet."""
-
-    current: float | None
-    proposal: float | None
-
-
-@dataclass(frozen=True)
 class StepRow:
-    """One step with its votes, or with the ratings or scores of its objects."""
+    """One step with its votes, or with the ratings or scores of its objects.
+
+    Args:
+        tallies: for each judge its votes for and against the proposal and how many it has cast; or its mean ratings of
+            the current object and of the proposal; or for each scorer its numbers for the two. None where an object has
+            none yet. The templates `decisions/<evidence>/tally.html` show them.
+    """
 
     comparison: Comparison
-    tallies: Sequence[JudgeTally] | Sequence[JudgeRatings] | Sequence[ScorerNumbers]
+    tallies: Sequence[Mapping[str, Any]]
 
     @property
     def excerpts(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
@@ -70,62 +45,41 @@ class StepRow:
         return started_campaign(self.comparison.chain.campaign).object_kind.excerpts(*pair)
 
 
-class Standing(StrEnum):
-    """What has become of a step."""
-
-    DECIDED = "decided"
-    ACCEPTED = "accepted"
-    REJECTED = "rejected"
-    OPEN = "open"
-    SUSPENDED = "suspended"
-    ENDED = "ended"
-    UNMOVED = "unmoved"
-
-
-_STANDINGS = {
-    Standing.DECIDED: Q(verdict__isnull=False),
-    Standing.ACCEPTED: Q(verdict=Comparison.Verdict.ACCEPT),
-    Standing.REJECTED: Q(verdict=Comparison.Verdict.REJECT),
-    Standing.OPEN: Q(verdict__isnull=True, suspended_at__isnull=True),
-    Standing.SUSPENDED: Q(verdict__isnull=True, suspended_at__isnull=False, chain__ended_at__isnull=True),
-    Standing.ENDED: Q(verdict__isnull=True, suspended_at__isnull=False, chain__ended_at__isnull=False),
-    Standing.UNMOVED: Q(current=F("proposal")),
+STANDINGS = {
+    "decided": ("decided", Q(verdict__isnull=False)),
+    "accepted": ("accepted", Q(verdict=Comparison.Verdict.ACCEPT)),
+    "rejected": ("rejected", Q(verdict=Comparison.Verdict.REJECT)),
+    "open": ("open", Q(verdict__isnull=True, suspended_at__isnull=True)),
+    "suspended": ("suspended", Q(verdict=None, suspended_at__isnull=False, chain__ended_at__isnull=True)),
+    "ended": ("where a chain was ended", Q(verdict=None, suspended_at__isnull=False, chain__ended_at__isnull=False)),
+    "unmoved": ("proposal equal to the current object", Q(current=F("proposal"))),
 }
+"""What has become of a step, by its name in addresses: what it is called, and which steps those are."""
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """Which steps are wanted; None for all.
+def steps_in(campaign: Campaign, wanted: Mapping[str, Any]) -> QuerySet[Comparison]:
+    """Return the steps of a campaign that are wanted, those that were opened last first.
 
     Args:
-        chain: of this chain, by its place.
-        judge: with a counted vote of this judge, by its place; where ratings or scores decide, no step has one.
-        person: with a vote of this person, counted or late, by the number that the record has.
-        seconds: that took at least so long from opening to verdict, or are open for as long.
+        wanted: limits, of which one that is not there, None or empty sets none: ``chain``, by its place; ``standing``,
+            a name of `STANDINGS`; ``judge``, by its place: with a counted vote of it; ``person``, by the number that
+            the record has: with a vote of theirs, counted or late; ``seconds``: that took at least so long from opening
+            to verdict, or are open for as long.
     """
-
-    chain: int | None = None
-    standing: Standing | None = None
-    judge: int | None = None
-    person: int | None = None
-    seconds: float | None = None
-
-
-def steps_in(campaign: Campaign, wanted: Wanted) -> QuerySet[Comparison]:
-    """Return the steps of a campaign that are wanted, those that were opened last first."""
     found = _steps_of(campaign)
-    if wanted.chain is not None:
-        found = found.filter(chain__place=wanted.chain)
-    if wanted.standing is not None:
-        found = found.filter(_STANDINGS[wanted.standing])
     votes = Vote.objects.filter(comparison=OuterRef("pk"))
-    if wanted.judge is not None:
-        found = found.filter(Exists(votes.filter(judge__place=wanted.judge, number__isnull=False)))
-    if wanted.person is not None:
-        found = found.filter(Exists(votes.filter(annotator=key_of(campaign, wanted.person) or 0)))
-    if wanted.seconds is not None:
+    if (chain := wanted.get("chain")) is not None:
+        found = found.filter(chain__place=chain)
+    if standing := wanted.get("standing"):
+        _, of_standing = STANDINGS[standing]
+        found = found.filter(of_standing)
+    if (judge := wanted.get("judge")) is not None:
+        found = found.filter(Exists(votes.filter(judge__place=judge, number__isnull=False)))
+    if (person := wanted.get("person")) is not None:
+        found = found.filter(Exists(votes.filter(annotator=key_of(campaign, person) or 0)))
+    if (seconds := wanted.get("seconds")) is not None:
         took = ExpressionWrapper(Coalesce(F("decided_at"), Now()) - F("opened_at"), DurationField())
-        found = found.annotate(took=took).filter(took__gte=timedelta(seconds=wanted.seconds))
+        found = found.annotate(took=took).filter(took__gte=timedelta(seconds=seconds))
     return found.order_by("-pk")
 
 
@@ -182,10 +136,17 @@ def _tallied(steps: Sequence[Comparison], judges: Sequence[Judge]) -> list[StepR
     for vote in Vote.objects.filter(comparison__in=steps, number__isnull=False):
         cast[vote.comparison_id][vote.judge_id] += 1
         votes_for[vote.comparison_id][vote.judge_id] += vote.for_proposal
-    return [
-        StepRow(step, [JudgeTally(judge, votes_for[step.pk][judge.pk], cast[step.pk][judge.pk]) for judge in judges])
-        for step in steps
-    ]
+
+    def tallied(step: Comparison, judge: Judge) -> dict[str, Any]:
+        all_of_them, in_favour = cast[step.pk][judge.pk], votes_for[step.pk][judge.pk]
+        return {
+            "judge": judge,
+            "votes_cast": all_of_them,
+            "votes_for": in_favour,
+            "votes_against": all_of_them - in_favour,
+        }
+
+    return [StepRow(step, [tallied(step, judge) for judge in judges]) for step in steps]
 
 
 def _rated(steps: Sequence[Comparison], judges: Sequence[Judge]) -> list[StepRow]:
@@ -194,8 +155,9 @@ def _rated(steps: Sequence[Comparison], judges: Sequence[Judge]) -> list[StepRow
         (state, judge): mean for state, judge, mean in ratings.values_list("state", "judge").annotate(Avg("value"))
     }
 
-    def rated(step: Comparison, judge: Judge) -> JudgeRatings:
-        return JudgeRatings(judge, *(means.get((state, judge.pk)) for state in (step.current_id, step.proposal_id)))
+    def rated(step: Comparison, judge: Judge) -> dict[str, Any]:
+        current, proposal = (means.get((state, judge.pk)) for state in (step.current_id, step.proposal_id))
+        return {"judge": judge, "current": current, "proposal": proposal}
 
     return [StepRow(step, [rated(step, judge) for judge in judges]) for step in steps]
 
@@ -203,8 +165,8 @@ def _rated(steps: Sequence[Comparison], judges: Sequence[Judge]) -> list[StepRow
 def _scored(campaign: Campaign, steps: Sequence[Comparison], names: Sequence[str]) -> list[StepRow]:
     scores = scores_of(campaign, _objects(steps))
 
-    def scored(step: Comparison, name: str) -> ScorerNumbers:
-        return ScorerNumbers(*(scores[state].get(name) for state in (step.current_id, step.proposal_id)))
+    def scored(step: Comparison, name: str) -> dict[str, Any]:
+        return {"current": scores[step.current_id].get(name), "proposal": scores[step.proposal_id].get(name)}
 
     return [StepRow(step, [scored(step, name) for name in names]) for step in steps]
 
@@ -213,31 +175,20 @@ def _objects(steps: Iterable[Comparison]) -> set[int]:
     return {state for step in steps for state in (step.current_id, step.proposal_id)}
 
 
-@dataclass(frozen=True)
-class SuspendedStep:
-    """A step that waits for the researcher.
-
-    Args:
-        count: after how many skips, or after reports of how many people.
+def suspended_in(campaign: Campaign) -> list[tuple[Comparison, int]]:
+    """Return the steps that are suspended, the one that has waited longest first, each with after how many skips, or
+    after reports of how many people.
     """
-
-    comparison: Comparison
-    count: int
-
-
-def suspended_in(campaign: Campaign) -> Sequence[SuspendedStep]:
-    """Return the steps that are suspended, the one that has waited longest first."""
     found = Comparison.objects.filter(chain__campaign=campaign, verdict=None, suspended_at__isnull=False)
     pairs = found.filter(chain__ended_at=None).select_related("chain", "current", "proposal").order_by("suspended_at")
     steps = list(pairs.defer("current__code", "proposal__code"))
     counts: dict[tuple[int, int], int] = {}
     if steps:
+        events_of_steps = Event.objects.filter(campaign=campaign, kind=Event.Kind.STEP_SUSPENDED)
         # The last one of a step holds.
-        for data in Event.objects.filter(campaign=campaign, kind=Event.Kind.STEP_SUSPENDED).values_list(
-            "data", flat=True
-        ):
+        for data in events_of_steps.values_list("data", flat=True):
             counts[data["chain_index"], data["step"]] = data["count"]
-    return [SuspendedStep(each, counts[each.chain.place, each.step]) for each in steps]
+    return [(each, counts[each.chain.place, each.step]) for each in steps]
 
 
 def note(key: uuid.UUID, annotator: Annotator, reason: ReportReason, text: str) -> Lease | None:
@@ -282,21 +233,12 @@ def _reports(campaign_id: int) -> QuerySet[Event]:
     return Event.objects.filter(campaign=campaign_id, kind=Event.Kind.REPORTED)
 
 
-@dataclass(frozen=True)
-class Problem:
-    """A report with the pair that it is about, where that is a question of the campaign."""
-
-    event: Event
-    lease: Lease | None
-
-    @property
-    def reason(self) -> str:
-        """What is wrong, in words."""
-        return str(ReportReason(self.event.data["reason"]).label)
-
-
-def with_pairs(found: Sequence[Event]) -> list[Problem]:
-    """Return reports with their pairs, in one query."""
+def with_pairs(found: Sequence[Event]) -> list[tuple[Event, str, Lease | None]]:
+    """Return reports with what is wrong, in words, and the pair that each is about, where that is a question of the
+    campaign. In one query.
+    """
     pairs = ("comparison__chain", "comparison__current", "comparison__proposal")
     leases = Lease.objects.select_related(*pairs).in_bulk([uuid.UUID(each.data["key"]) for each in found])
-    return [Problem(each, leases.get(uuid.UUID(each.data["key"]))) for each in found]
+    return [
+        (each, str(ReportReason(each.data["reason"]).label), leases.get(uuid.UUID(each.data["key"]))) for each in found
+    ]

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 import sampler
 from prefmh_web.campaigns.frozen import StartedCampaign
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.campaigns.monitoring.steps import Standing, Wanted
+from prefmh_web.campaigns.monitoring.steps import STANDINGS
 from prefmh_web.config import CampaignConfig, Caps
 from prefmh_web.console.forms.fields import field_of
 from prefmh_web.setup.apply import MOST_PEOPLE, MOST_VOTES_EACH
@@ -88,15 +88,6 @@ class PilotForm(forms.Form):
 
 
 _LARGEST = 2**31 - 1
-_STANDINGS = {
-    Standing.DECIDED: "decided",
-    Standing.ACCEPTED: "accepted",
-    Standing.REJECTED: "rejected",
-    Standing.OPEN: "open",
-    Standing.SUSPENDED: "suspended",
-    Standing.ENDED: "where a chain was ended",
-    Standing.UNMOVED: "proposal equal to the current object",
-}
 
 
 class StepsForm(forms.Form):
@@ -104,7 +95,7 @@ class StepsForm(forms.Form):
 
     chain = forms.IntegerField(min_value=0, max_value=_LARGEST, required=False)
     standing = forms.ChoiceField(
-        choices=[("", "all"), *((each.value, label) for each, label in _STANDINGS.items())],
+        choices=[("", "all"), *((name, called) for name, (called, _) in STANDINGS.items())],
         required=False,
         label="Verdict",
     )
@@ -131,20 +122,6 @@ class StepsForm(forms.Form):
         judges = self.fields["judge"]
         assert isinstance(judges, forms.TypedChoiceField)
         judges.choices = [("", "all questions"), *enumerate(panelists)]
-
-    @property
-    def wanted(self) -> Wanted | None:
-        """What is asked for; None if a field cannot be read."""
-        if not self.is_valid():
-            return None
-        asked = self.cleaned_data
-        return Wanted(
-            chain=asked["chain"],
-            standing=Standing(asked["standing"]) if asked["standing"] else None,
-            judge=asked.get("judge"),
-            person=asked.get("person"),
-            seconds=asked["seconds"],
-        )
 
 
 _UNJUDGED = ("base", "score", "quest")

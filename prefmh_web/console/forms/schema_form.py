@@ -427,8 +427,6 @@ class SchemaForm(forms.Form):
     """What was sent of the whole, right or wrong, once it is looked at."""
     is_filling = False
     """True while the fields of one more row are made, of which nobody has sent anything."""
-    only: ClassVar[Collection[str]] = ()
-    """The fields of the whole that it shows; empty for all."""
 
     def __init__(
         self,
@@ -462,6 +460,16 @@ class SchemaForm(forms.Form):
             if leaf.why_fixed and name not in sent and (posted := leaf.as_posted()):
                 whole.setlist(name, posted)
         return whole
+
+    @property
+    def sections(self) -> list[tuple[str, list[Part | Fold]]]:
+        """The sections of the page, each with its title. A field of the whole says where one begins."""
+        found: dict[str, list[str]] = {}
+        title = ""
+        for name, part in self.root.inner.items():
+            title = part.shown.section or title
+            found.setdefault(title, []).append(name)
+        return [(title, self.root.arranged(names)) for title, names in found.items()]
 
     @property
     def is_adding(self) -> bool:
@@ -520,7 +528,7 @@ class SchemaForm(forms.Form):
         """Yield the fields of a group that are shown."""
         yield from self.extra_fields(group)
         for name, info in group.model.model_fields.items():
-            if (group.path == "" and self.only and name not in self.only) or (name == "kind" and _is_tag(info)):
+            if name == "kind" and _is_tag(info):
                 continue
             path = f"{group.path}.{name}" if group.path else name
             found = self.declared_at(_numberless(path), info)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from django import forms
 from django.conf import settings
@@ -135,7 +135,6 @@ class SetupForm(SchemaForm):
     kept: KeptFiles
     taken: Taken | None = None
     """The list that was sent with it."""
-    only: ClassVar = {name for names in SECTIONS.values() for name in names}
 
     def __init__(
         self,

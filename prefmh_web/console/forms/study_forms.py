@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import re
 from collections.abc import Iterator
 from typing import Any, ClassVar
@@ -19,7 +18,7 @@ from prefmh_web.campaigns.models import Campaign
 from prefmh_web.config import CampaignConfig, Protocol, Study
 from prefmh_web.config.misfits import questions_of
 from prefmh_web.console.forms.fields import Choices, Several
-from prefmh_web.console.forms.schema_form import Fold, Part, SchemaForm
+from prefmh_web.console.forms.schema_form import SchemaForm
 from prefmh_web.console.forms.setup_form import problems_on_page
 from prefmh_web.recruiters import RECRUITERS
 
@@ -39,17 +38,11 @@ class _StudyForm(SchemaForm):
     """Where the part stands in the configuration."""
     config: CampaignConfig | None = None
     """The whole configuration with what was sent, once it is checked."""
-    titles: ClassVar[dict[str, tuple[str, ...]]]
 
     def __init__(self, campaign: Campaign, part: BaseModel, sent: QueryDict | None = None):
         self.campaign, self.typed = campaign, campaign.typed_config
         was = part.model_dump(mode="json")
         super().__init__(type(part), was, sent, is_fixed=not campaign.is_draft)
-
-    @property
-    def sections(self) -> list[tuple[str, list[Part | Fold]]]:
-        """The parts of the page, each with its title."""
-        return [(title, self.root.arranged(names)) for title, names in self.titles.items()]
 
     def problems_of(self, value: dict[str, Any]) -> Iterator[sampler.ConfigProblem]:
         try:
@@ -81,15 +74,6 @@ class ParticipantsForm(_StudyForm):
     """How people come to a campaign, how much each gives, and what they get."""
 
     at = "study"
-    titles: ClassVar = {
-        "Recruitment": (
-            "recruiter", "parameter", "votes_each", "checks_ids", "places", "budget", "place_pay", "currency",
-            "most_minutes", "most_active_minutes", "absent_minutes", "most_a_minute", "refused",
-        ),
-        "Consent": ("consent",),
-        "The end": ("codes", "pay", "way_back"),
-    }  # fmt: skip
-    only: ClassVar = {*itertools.chain.from_iterable(titles.values())}
 
     def __init__(self, campaign: Campaign, sent: QueryDict | None = None):
         others = Campaign.objects.filter(owner=campaign.owner_id).exclude(pk=campaign.pk).exclude(started_at=None)
@@ -124,14 +108,6 @@ class ProtocolForm(_StudyForm):
     """What is asked of people beside their votes."""
 
     at = "study.protocol"
-    titles: ClassVar = {
-        "Before the votes": ("questions", "instructions", "practice", "comprehension", "tries"),
-        "Between the votes": (
-            "check_share", "gold_share", "repeat_share", "checks_may_fail", "checks_end", "gold", "wait_minutes",
-            "wait_is_paid",
-        ),
-        "After the votes": ("debriefing",),
-    }  # fmt: skip
 
     def __init__(self, campaign: Campaign, sent: QueryDict | None = None):
         self.takes_pairs = campaign.object_kind.medium == "words"

@@ -29,10 +29,9 @@ from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, Comparison
 from prefmh_web.campaigns.monitoring.judging import costs_of
-from prefmh_web.campaigns.monitoring.progress import chains_of, heads_of
+from prefmh_web.campaigns.monitoring.progress import chains_of, with_heads
 from prefmh_web.campaigns.monitoring.results import figures_of, samples_in, shown_samples
 from prefmh_web.campaigns.monitoring.steps import (
-    Wanted,
     problems_in,
     rows_of,
     step_at,
@@ -169,12 +168,16 @@ _KEPT: dict[str | None, str] = {Comparison.Verdict.ACCEPT: "proposal", Compariso
 def steps(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """List the steps that the address asks for, the newest first."""
     form = StepsForm(request.GET, started=started_campaign(campaign))
-    wanted = form.wanted
-    found = steps_in(campaign, wanted) if wanted else Comparison.objects.none()
+    is_valid = form.is_valid()
+    found = steps_in(campaign, form.cleaned_data) if is_valid else Comparison.objects.none()
     page = Paginator(found, _STEPS_A_PAGE).get_page(request.GET.get("page"))
     context = frame(request, campaign) | table_of(campaign, page.object_list)
-    context |= {"form": form, "page": page, "is_limited": wanted not in (None, Wanted())}
-    return render(request, "console/steps.html", context, status=200 if wanted else 400)
+    context |= {
+        "form": form,
+        "page": page,
+        "is_limited": is_valid and any(each not in (None, "") for each in form.cleaned_data.values()),
+    }
+    return render(request, "console/steps.html", context, status=200 if is_valid else 400)
 
 
 @campaign_page()
@@ -269,7 +272,7 @@ def chains(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRespo
     context = frame(request, campaign) | {
         "within": campaign.get_absolute_url(),
         "page": page,
-        "heads": heads_of(campaign, list(page)),
+        "heads": with_heads(campaign, list(page)),
         "kind": campaign.object_kind,
         "answers": ANSWERS[started_campaign(campaign).config.rule.evidence],
     }
@@ -318,11 +321,10 @@ def _suspended_shown(
 ) -> HttpResponse:
     """Show the suspended steps; `wrong` are forms that could not be read, by the keys of their steps."""
     found = suspended_in(campaign)
-    keys = [each.comparison.pk for each in found]
-    forms = {key: EndForm(auto_id=f"end_{key}_%s") for key in keys} | (wrong or {})
+    forms = {each.pk: EndForm(auto_id=f"end_{each.pk}_%s") for each, _ in found} | (wrong or {})
     context = {
         "campaign": campaign,
-        "suspended": [(each, forms[each.comparison.pk]) for each in found],
+        "suspended": [(each, count, forms[each.pk]) for each, count in found],
         "may_run": access.right_in(campaign, request.user) >= Right.RUN,
         "is_finished": campaign.status == Campaign.Status.FINISHED,
     }

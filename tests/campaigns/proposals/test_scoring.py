@@ -9,7 +9,7 @@ from django.utils import timezone
 from prefmh_web.campaigns import tasks
 from prefmh_web.campaigns.lifecycle import status
 from prefmh_web.campaigns.models import Campaign, CampaignScorer, Chain, Comparison, Score
-from prefmh_web.campaigns.monitoring.judging import standing_of
+from prefmh_web.campaigns.monitoring.judging import scorers_of
 from prefmh_web.campaigns.proposals import scoring
 from prefmh_web.scorers import commands
 from tests.support.campaigns import make_campaign, make_config, sweep_everything, voted_to_the_end
@@ -50,15 +50,15 @@ def test_a_failing_scorer_stops_no_chain_and_is_asked_again_when_somebody_says_s
     idle_tasks()
     campaign.refresh_from_db()
     assert campaign.status == "finished"
-    length, words = standing_of(campaign)
-    assert "no weights" in length.scorer.stopped_because
-    assert length.scored == 0
-    assert words.scored == len(visited(campaign))
+    length, words = scorers_of(campaign)
+    assert "no weights" in length["scorer"].stopped_because
+    assert length["scored"] == 0
+    assert words["scored"] == len(visited(campaign))
     declare(LENGTH)
     status.ask_scorers_again(campaign)
     idle_tasks()
-    [length, _] = standing_of(campaign)
-    assert (length.scored, length.scorer.stopped_because) == (len(visited(campaign)), "")
+    [length, _] = scorers_of(campaign)
+    assert (length["scored"], length["scorer"].stopped_because) == (len(visited(campaign)), "")
 
 
 def test_what_a_dead_worker_had_claimed_is_found_by_the_sweep(researcher, idle_tasks, declare):
