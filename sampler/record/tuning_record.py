@@ -101,8 +101,6 @@ def tuned(config: ChainConfig, steps: Sequence[WarmUpStep]) -> dict[str, Any]:
     because = MIDDLE if says_too_little(tried) else TUNED
     told = [asdict(each) | {"share_won": each.share_won} for each in tried]
     return _described(warm_up, chosen_length(tried), because) | {"trials": told}
-        "trials": [asdict(each) | {"share_won": each.share_won} for each in tried]
-    }
 
 
 def ended_early(config: ChainConfig, moment: str) -> dict[str, Any]:
