@@ -21,7 +21,7 @@ from sampler.diagnostics.scores import NoFit, Scores, SourceLean
 from sampler.diagnostics.verdict import Verdict
 from sampler.diagnostics.votes import cohen_kappa, cycle_test
 from sampler.objects.convergence import by_target
-from sampler.record.checks import EXTENDED, FINISHED_NOW, events_of
+from sampler.record.documents import EXTENDED, FINISHED_NOW, events_of
 from sampler.record.record import Record
 from sampler.record.tables import Row
 

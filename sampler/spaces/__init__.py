@@ -1,9 +1,10 @@
-"""Spaces: the base laws p0 that chains move in. A list that is brought (`catalog`), `molecules`, `texts`, `images`.
+"""Spaces: the base laws p0 that chains move in. A list that is brought (`catalog`), `molecules`, `texts`, and images,
+from `latents` of a model elsewhere or as `patterns`.
 
 To add a space that generates its objects:
 
-1. copy a folder; its `space.py` holds a class with the methods of `space.Space`, and a config with a new `kind` and
-   with `objects`, the kind of object that it makes;
+1. copy a file, `latents.py` for example: it holds a class with the methods of `space.Space`, and a config with a new
+   `kind` and with `objects`, the kind of object that it makes;
 2. add the config to `Generated` below;
 3. give it a kernel (`sampler.kernels` says how), or name it in the `moves_in` of one that moves here.
 
