@@ -10,7 +10,6 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import objects
-from prefmh_web.campaigns.model_judges.frozen_judges import model_source, tells_p
 from prefmh_web.campaigns.models import (
     Campaign,
     Chain,
@@ -23,8 +22,7 @@ from prefmh_web.campaigns.models import (
     Turn,
     Vote,
 )
-from prefmh_web.campaigns.monitoring.judging import unanswered_in
-from prefmh_web.campaigns.monitoring.panel import Wait, waits_in
+from prefmh_web.campaigns.monitoring.judging import Wait, unanswered_in, waits_in
 from prefmh_web.campaigns.monitoring.steps import StepRow, recent_steps, suspended_in
 from prefmh_web.campaigns.monitoring.trajectories import walks_of
 
@@ -270,9 +268,13 @@ def _stopped(models: list[Judge]) -> list[Judge]:
 
 
 def _sampled_instead(campaign: Campaign, models: list[Judge]) -> int:
-    config = campaign.config
-    by_p = [judge for judge in models if tells_p(model_source(config, judge.place), config.rule)]
+    sources = [judge.source for judge in campaign.config.judges]
+    by_p = [judge for judge in models if _tells_p(sources[judge.place])]
     return Vote.objects.filter(judge__in=by_p, preference__isnull=True, number__isnull=False).count() if by_p else 0
+
+
+def _tells_p(source: object) -> bool:
+    return isinstance(source, sampler.ModelSource) and source.votes == "log-probabilities"
 
 
 def _rates(campaign: Campaign) -> bool:

@@ -23,7 +23,7 @@ from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import access, changes
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Annotator, Campaign, EndReason, Invitation, Membership
-from prefmh_web.campaigns.monitoring.panel import panelists_of
+from prefmh_web.campaigns.monitoring.judging import panelists_of
 from prefmh_web.campaigns.record import export
 from prefmh_web.campaigns.record.rows import Row
 from prefmh_web.campaigns.voters import key_of
