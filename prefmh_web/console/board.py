@@ -1,5 +1,5 @@
-"""What a campaign's page shows now, a draft's file, or a started campaign's progress and whether it is running well; and
-what the card of each shows on the list of campaigns.
+"""What a campaign's page shows now, a draft's file, or a started campaign's progress and whether it is running well;
+and what the card of each shows on the list of campaigns.
 """
 
 from __future__ import annotations
