@@ -5,12 +5,12 @@ PostgreSQL under an advisory lock, which a process that dies lets go of; on SQLi
 memory.
 
     media/uploads/                    a file that arrived. Its row is written in the same breath, or never
-    media/kept/<researcher>/<token>   a file on a form that was not saved, for hours, so that nobody uploads twice; a
+    media/kept/<researcher>/<token>   a file on a form that was not saved, for an hour, so that nobody uploads twice; a
                                       few for each researcher, of which a new one takes the oldest's place. A form
                                       carries a signed ticket, which opens a file of the researcher who has sent it only
     incoming/                         a file on its way in. Whoever writes one moves it on or removes it within seconds
 
-So what is hours old and named by no row is nobody's.
+So what is an hour old and named by no row is nobody's.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _here: set[int] = set()
 _here_lock = threading.Lock()
 FOLDER = "kept"
 # What is older nobody asks for again.
-KEPT_FOR_S = 6 * 60 * 60
+KEPT_FOR_S = 60 * 60
 MOST_FILES = 4
 _SALT = "prefmh_web.campaigns.catalogs"
 _UPLOADS = "uploads"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import PurePath
@@ -18,11 +19,10 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.core.files.base import File
 from django.http import QueryDict
-from django.utils.datastructures import MultiValueDict
 
 import sampler
 from prefmh_web.campaigns.models import Side
-from prefmh_web.console.forms.fields import kept_note
+from prefmh_web.console.forms.fields import KeptFiles, kept_note
 from prefmh_web.console.unstored import ShownPair, Unstored
 from prefmh_web.objects import OBJECT_KINDS
 from prefmh_web.participants.options import options_of
@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 _OF_LIST = "space.catalog."
 OBJECTS, FILE = f"{_OF_LIST}objects", f"{_OF_LIST}file"
 PASTE, SEVERAL_LINES = f"{_OF_LIST}paste", f"{_OF_LIST}several_lines"
+# What somebody who has seen the answer says of the list.
+HEADER, COLUMN, SHEET = f"{_OF_LIST}header", f"{_OF_LIST}column", f"{_OF_LIST}sheet"
+# The name of the file that they have seen: what they say is not for another one.
+SEEN = f"{_OF_LIST}seen"
 MOST_FILES = settings.DATA_UPLOAD_MAX_NUMBER_FILES
 _PASTED = "pasted.txt"
 # Pictures and recordings take long to read: so many, and so large together, are looked at before the list is saved.
@@ -47,6 +51,7 @@ class Taken:
 
     Args:
         field: whose list it is: “paste” or “file”.
+        name: of the file, or of the first one.
         problem: why it is refused; empty where it is not.
         rows: how many objects or files it has.
         listing: what a table or a text was taken for; None for files.
@@ -55,6 +60,7 @@ class Taken:
     """
 
     field: str
+    name: str
     problem: str = ""
     rows: int = 0
     listing: sampler.Listing | None = None
@@ -62,33 +68,48 @@ class Taken:
     is_whole: bool = False
 
 
-def take(sent: QueryDict, files: MultiValueDict[str, Any]) -> Taken | None:
+def take(sent: QueryDict, kept: KeptFiles) -> Taken | None:
     """Put the one file that everything else reads in the place of a list; None where no list was sent.
 
     A list that is refused is taken out of the files. One that was pasted is taken out of the fields once it is a file.
     """
     pasted = sent.get(PASTE, "")
-    found = files.pop(FILE, [])
+    if pasted.strip():
+        kept.forget(FILE)
+    found = kept.files.pop(FILE, [])
     if sent.get("space.kind") != "catalog" or not (found or pasted.strip()):
         return None
     field = "file" if found else "paste"
     sources = found or [File(BytesIO(pasted.encode()), _PASTED)]
     # It is closed with its request.
     made = File(TemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR))  # noqa: SIM115 - the form closes it
-    try:
-        if found and pasted.strip():
-            raise sampler.CatalogError("A list was pasted, and a file was chosen. Empty one of them.")
-        taken = _made_of(sources, sent, made, field)
-    except sampler.CatalogError as error:
-        made.close()
-        return Taken(field, str(error))
-    finally:
+    with ExitStack() as ends:
         for source in sources:
-            source.close()
-    made.seek(0)
-    files[FILE] = made
+            ends.callback(source.close)
+        try:
+            if found and pasted.strip():
+                raise sampler.CatalogError("A list was pasted, and a file was chosen. Empty one of them.")
+            taken = _made_of(sources, sent, made, field)
+        except sampler.CatalogError as error:
+            made.close()
+            listing = error.listing if isinstance(error, sampler.ListError) else None
+            return Taken(field, sources[0].name or "", str(error), listing=listing)
+        made.seek(0)
+        if taken.listing is None:
+            kept.files[FILE] = made
+        else:
+            kept.put(FILE, made, sources[0])
+            # Both are closed with their request.
+            ends.pop_all()
     sent[PASTE] = ""
     return taken
+
+
+def _chosen(sent: QueryDict, name: str) -> sampler.Chosen:
+    if sent.get(SEEN) != name:
+        return sampler.AS_SEEN
+    header = {"yes": True, "no": False}.get(sent.get(HEADER, ""))
+    return sampler.Chosen(header, sent.get(COLUMN, ""), sent.get(SHEET, ""))
 
 
 def _made_of(sources: Sequence[File[Any]], sent: QueryDict, made: File[Any], field: str) -> Taken:
@@ -99,7 +120,8 @@ def _made_of(sources: Sequence[File[Any]], sent: QueryDict, made: File[Any], fie
     if len(sources) > 1:
         raise sampler.CatalogError("Choose one file. Only pictures and recordings can be several.")
     has_blocks = kind != "molecules" and SEVERAL_LINES in sent
-    listing = sampler.write_list(_raw(sources[0]), name.name, kind, _raw(made), has_blocks=has_blocks)
+    chosen = _chosen(sent, sources[0].name or "")
+    listing = sampler.write_list(_raw(sources[0]), name.name, kind, _raw(made), has_blocks=has_blocks, chosen=chosen)
     made.name = f"{name.stem}.csv"
     is_whole = listing.begin == made.size
     try:
@@ -109,7 +131,7 @@ def _made_of(sources: Sequence[File[Any]], sent: QueryDict, made: File[Any], fie
             raise
         # Of a long list the beginning may be too little.
         reading = None
-    return Taken(field, "", listing.rows, listing, reading, is_whole)
+    return Taken(field, sources[0].name or "", "", listing.rows, listing, reading, is_whole)
 
 
 def _archive_of(sources: Sequence[File[Any]], kind: str, made: File[Any], field: str) -> Taken:
@@ -120,12 +142,12 @@ def _archive_of(sources: Sequence[File[Any]], kind: str, made: File[Any], field:
         for piece in first.chunks():
             made.write(piece)
         made.name = first.name
-        return Taken(field)
+        return Taken(field, first.name or "")
     rows = sampler.write_archive([(PurePath(each.name or "").name, _raw(each)) for each in sources], _raw(made))
     made.name = f"{PurePath(first.name or 'files').stem}-and-others.zip"
     if rows > _LOOKED_AT or made.size > _LOOKED_AT_BYTES:
-        return Taken(field, "", rows)
-    return Taken(field, "", rows, None, _read(kind, made), is_whole=True)
+        return Taken(field, made.name, "", rows)
+    return Taken(field, made.name, "", rows, None, _read(kind, made), is_whole=True)
 
 
 def _raw(file: File[Any]) -> Any:
@@ -143,6 +165,7 @@ def context_of(form: SetupForm) -> dict[str, Any]:
     config = form.value
     kind = OBJECT_KINDS[config["space"].get("objects", "texts")] if config["space"]["kind"] == "catalog" else None
     found: dict[str, Any] = {"taken": taken, "kind": kind, "kept": kept_note(form.fields[FILE].widget.kept, FILE)}
+    found["header"], found["fields"] = form.data.get(HEADER, ""), (SEEN, HEADER, COLUMN, SHEET)
     if taken is None or taken.reading is None or kind is None:
         return found
     reading = taken.reading

@@ -148,10 +148,6 @@ class ServedModel:
         longest = max(range(len(lengths)), key=lengths.__getitem__)
         return longest, lengths[longest]
 
-    def score(self, prompt: str, tokens: sampler.Tokens) -> float:
-        """Raise `CannotScoreError`: servers give log-probabilities of what they sample, not of what they are given."""
-        raise sampler.CannotScoreError(f"{self._endpoint.name} does not tell the probability of a given sequence")
-
     def _without_end(self, tokens: sampler.Tokens) -> sampler.Tokens:
         if not 1 <= len(tokens) <= self.limit:
             raise ValueError(f"tokens must be 1 to {self.limit}, not {len(tokens)}")

@@ -122,7 +122,7 @@ class Check(models.Model):
     """A trial between two pairs. Its answer is no vote. Written only by `checks.py`."""
 
     class Kind(models.TextChoices):
-        """What is shown; see `sampler/judges/attention.py`."""
+        """What is shown; see `sampler/judges/presentation.py`."""
 
         INSTRUCTED = "instructed"
         GOLD = "gold"

@@ -9,9 +9,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 from sampler.chain import Plan
 from sampler.config.problems import ConfigError, ConfigProblem
 from sampler.declared import JUDGED_BY, TARGET, Declared, ui
-from sampler.judges.config import JudgeConfig
-from sampler.judges.panels import panelists_of, unnamed
-from sampler.judges.sources import ModelSource
+from sampler.judges.config import JudgeConfig, ModelSource, panelists_of, unnamed
 from sampler.judges.templates import Fitting
 from sampler.kernels import (
     ComponentConfig,
@@ -26,9 +24,7 @@ from sampler.rules import RuleConfig, target_law
 from sampler.rules.n_vote import NVoteConfig
 from sampler.spaces import Generated, SpaceConfig
 from sampler.spaces.catalog import Catalog, CatalogConfig, ContextColumn
-from sampler.spaces.texts.language_model import LanguageModel
-from sampler.spaces.texts.served import ServedTextsConfig
-from sampler.spaces.texts.space import TextsConfig
+from sampler.spaces.texts import LanguageModel, ServedTextsConfig, TextsConfig
 from sampler.streams import Purpose, stream
 
 _LENGTH = "More chains while people come, what is left out, and the seed"

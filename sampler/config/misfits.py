@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from sampler.config.config import MOST_STEPS, ChainConfig
 from sampler.config.problems import ConfigProblem
-from sampler.judges.config import hearing_misfits, vision_misfits
-from sampler.judges.sources import ModelSource
+from sampler.judges.config import ModelSource, hearing_misfits, vision_misfits
 from sampler.judges.templates import template_misfits, template_of
 from sampler.kernels import MOVES_IN, WalkConfig, WarmUp
 from sampler.objects.properties import property_names

@@ -1,48 +1,22 @@
-"""Diagnostics of real chains and real votes: one idea a file, plain arrays in, small frozen results out.
+"""Diagnostics of real chains and real votes: plain arrays in, small frozen results out.
 
 Chains are ragged: a list with one sequence a chain. Whatever needs a library of the extra [analysis] imports it when it
 is called and raises `MissingExtra` where it is not installed.
 """
 
-from sampler.diagnostics.acceptance_rate import Acceptance
-from sampler.diagnostics.agreement import cohen_kappa, fleiss_kappa, fleiss_kappa_interval
-from sampler.diagnostics.bootstrap import PairedDifference, paired_bootstrap
-from sampler.diagnostics.bradley_terry import Difference, NoFit, Scores, bradley_terry_intervals, bradley_terry_scores
-from sampler.diagnostics.choices import Choices
-from sampler.diagnostics.clusters import FEWEST_CLUSTERS, cluster_weights
-from sampler.diagnostics.comparisons import Comparisons
-from sampler.diagnostics.cycles import CycleTest, cycle_test
-from sampler.diagnostics.extras import MissingExtra
-from sampler.diagnostics.source_lean import SourceLean, source_lean
-from sampler.exact import total_variation
-from sampler.objects.convergence import FEWEST_DRAWS, Convergence, Grouped, by_target, convergence, equal_lengths
-
-__all__ = [
-    "FEWEST_CLUSTERS",
-    "FEWEST_DRAWS",
-    "Acceptance",
-    "Choices",
-    "Comparisons",
-    "Convergence",
-    "CycleTest",
-    "Difference",
-    "Grouped",
-    "MissingExtra",
-    "NoFit",
-    "PairedDifference",
-    "Scores",
-    "SourceLean",
-    "bradley_terry_intervals",
-    "bradley_terry_scores",
-    "by_target",
-    "cluster_weights",
-    "cohen_kappa",
-    "convergence",
-    "cycle_test",
-    "equal_lengths",
-    "fleiss_kappa",
-    "fleiss_kappa_interval",
-    "paired_bootstrap",
-    "source_lean",
-    "total_variation",
-]
+from sampler.diagnostics.bootstrap import FEWEST_CLUSTERS as FEWEST_CLUSTERS
+from sampler.diagnostics.bootstrap import paired_bootstrap as paired_bootstrap
+from sampler.diagnostics.chains import Acceptance as Acceptance
+from sampler.diagnostics.choices import Choices as Choices
+from sampler.diagnostics.scores import NoFit as NoFit
+from sampler.diagnostics.scores import bradley_terry_intervals as bradley_terry_intervals
+from sampler.diagnostics.votes import cohen_kappa as cohen_kappa
+from sampler.diagnostics.votes import cycle_test as cycle_test
+from sampler.diagnostics.votes import fleiss_kappa as fleiss_kappa
+from sampler.diagnostics.votes import fleiss_kappa_interval as fleiss_kappa_interval
+from sampler.diagnostics.votes import source_lean as source_lean
+from sampler.exact import total_variation as total_variation
+from sampler.objects.convergence import FEWEST_DRAWS as FEWEST_DRAWS
+from sampler.objects.convergence import Grouped as Grouped
+from sampler.objects.convergence import by_target as by_target
+from sampler.objects.convergence import convergence as convergence

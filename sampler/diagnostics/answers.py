@@ -6,16 +6,15 @@ apart by what people saw and stand in the order in which the chains came to them
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sampler.diagnostics import Choices
+from sampler.diagnostics.choices import Choices
 from sampler.record.differences import RecordError, step_key
 from sampler.record.record import Record
-from sampler.record.tables import Row
+from sampler.record.tables import FIRST, SIDES
 
 CLUSTERS = ("prompt", "chain", "step", "voter")
 # A judge in one of these orders draws the sides of its votes by chance.
@@ -29,36 +28,37 @@ class Objects:
     Chains make the same molecule, or the same text under a prompt, more than once, each time as a new state. Voters
     cannot tell these apart, so they are one object. A catalog's entries are as many objects.
 
+    Args:
+        target_of: the prompt that a chain answers, as `ChainConfig.target_of` returns it.
+
     Raises:
         KeyError: there is no such column, or no row for a state.
-        ValueError: a code is not what it should be.
     """
 
-    def __init__(self, record: Record) -> None:
-        self._what = {row["state_index"]: _what(row) for row in record["states"]}
-        self._prompts = {row["state_index"]: _prompt(row) for row in record["states"]}
+    def __init__(self, record: Record, target_of: Callable[[int], str]) -> None:
+        self._same = {row["state_index"]: row["object_index"] for row in record["states"]}
         content = {row["state_index"]: row["content"] for row in record["states"]}
-        self._place: dict[Hashable, int] = {}
+        self._place: dict[tuple[str, str], int] = {}
+        chains = {row["chain_index"] for row in (*record["samples"], *record["steps"])}
+        self.prompts = {chain: target_of(int(chain)) for chain in chains}
+        """By chain; of other objects than texts they are empty."""
         short: list[str] = []
-        for row in sorted(record["steps"], key=lambda row: (int(row["chain_index"]), int(row["step"]))):
+        for row in sorted(record["steps"], key=step_key):
             for state in (row["current_state"], row["proposal_state"]):
-                if self._place.setdefault(self._what[state], len(short)) == len(short):
+                known = self.prompts[row["chain_index"]], self._same[state]
+                if self._place.setdefault(known, len(short)) == len(short):
                     short.append((content[state].splitlines() or [""])[0][:_NAME_LENGTH])
         self.names = _distinct(short)
         """What to call each object: the first line of its content, and which it is of those that read alike."""
 
-    def place(self, state: str) -> int:
+    def place(self, chain: str, state: str) -> int:
         """Return the object's number: 0 for the one that the chains came to first."""
-        return self._place[self._what[state]]
-
-    def prompt(self, state: str) -> str:
-        """Return the prompt that a text answers; empty for other objects."""
-        return self._prompts[state]
+        return self._place[self.prompts[chain], self._same[state]]
 
     @property
     def has_prompts(self) -> bool:
         """True where the record's texts answer more than one prompt."""
-        return len({prompt for prompt in self._prompts.values() if prompt}) > 1
+        return len(set(self.prompts.values())) > 1
 
 
 @dataclass(frozen=True)
@@ -152,28 +152,20 @@ def populations(record: Record, objects: Objects, cluster: str) -> list[Populati
 
 def _answers(record: Record, objects: Objects, cluster: str) -> Iterator[Answer]:
     """Yield the votes in the order in which they were given."""
-    asked = {step_key(row): (row["current_state"], row["proposal_state"]) for row in record["steps"]}
+    steps = {step_key(row) for row in record["steps"]}
     # One format and one time zone, so that times sort as text; votes without a time stay as they stand.
     counted = [row for row in record["votes"] if row["number"]]
     for row in sorted(counted, key=lambda row: row.get("cast_at", "")):
-        current, proposal = asked[step_key(row)]
-        chose_first, for_proposal = _is(row, "chosen_side", "first", "second"), _is(row, "for_proposal", "1", "0")
-        first, second = (proposal, current) if chose_first == for_proposal else (current, proposal)
-        belongs = {
-            "prompt": objects.prompt(current),
-            "chain": row["chain_index"],
-            "step": step_key(row),
-            "voter": row["voter"],
-        }[cluster]
+        chain, step = row["chain_index"], step_key(row)
+        if step not in steps:
+            raise KeyError(step)
+        belongs = {"prompt": objects.prompts[chain], "chain": chain, "step": step, "voter": row["voter"]}
+        first, second = (objects.place(chain, row[side]) for side in ("first_state", "second_state"))
+        if row["chosen_side"] not in SIDES:
+            raise ValueError(f"chosen_side must be first or second, not {row['chosen_side']!r}")
         yield Answer(
-            int(row["judge_index"]), objects.place(first), objects.place(second), chose_first, belongs, row["voter"]
-        )  # fmt: skip
-
-
-def _is(row: Row, column: str, yes: str, no: str) -> bool:
-    if row[column] not in (yes, no):
-        raise ValueError(f"{column} must be {yes} or {no}, not {row[column]!r}")
-    return row[column] == yes
+            int(row["judge_index"]), first, second, row["chosen_side"] == FIRST, belongs[cluster], row["voter"]
+        )
 
 
 def source_of(judge: Mapping[str, Any], judges: list[dict[str, Any]]) -> str:
@@ -190,29 +182,6 @@ def source_of(judge: Mapping[str, Any], judges: list[dict[str, Any]]) -> str:
     }
     at = f" at temperature {source.get('temperature', 1.0):g}" if len(temperatures) > 1 else ""
     return f"model {source['endpoint']}{at}"
-
-
-def _what(row: Row) -> Hashable:
-    """Return what voters saw of a state that a chain made; a catalog's states are told apart by their numbers."""
-    code = row.get("code", "")
-    if not code:
-        return row["state_index"]
-    return (_prompt(row), row["content"]) if _is_text(code) else code
-
-
-def _prompt(row: Row) -> str:
-    code = row.get("code", "")
-    if not _is_text(code):
-        return ""
-    try:
-        return str(json.loads(code)["prompt"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"code must be a text's, not {code[:60]!r}") from error
-
-
-def _is_text(code: str) -> bool:
-    # No SMILES and no base64 begins so.
-    return code.startswith("{")
 
 
 def _distinct(names: list[str]) -> dict[int, str]:

@@ -16,20 +16,13 @@ from functools import cached_property
 
 import numpy as np
 
-from sampler.diagnostics import (
-    NoFit,
-    Scores,
-    SourceLean,
-    bradley_terry_intervals,
-    cohen_kappa,
-    fleiss_kappa,
-    fleiss_kappa_interval,
-    source_lean,
-)
 from sampler.diagnostics import found as results
 from sampler.diagnostics.answers import Answer, Objects, Population, cluster_of, populations
-from sampler.diagnostics.properties import Followed, followed
+from sampler.diagnostics.chains import Followed, followed
+from sampler.diagnostics.scores import NoFit, Scores, SourceLean, bradley_terry_intervals
+from sampler.diagnostics.votes import cohen_kappa, fleiss_kappa, fleiss_kappa_interval, source_lean
 from sampler.record import tables
+from sampler.record.commitment import read_config
 from sampler.record.differences import RecordError
 from sampler.record.record import Record
 
@@ -156,7 +149,7 @@ def findings(
     """Return what is found in a record.
 
     Args:
-        column: the property of the objects to follow along the chains; without it, all numeric ones (`properties.py`).
+        column: the property of the objects to follow along the chains; without it, all numeric ones (`chains.py`).
         resamples: bootstrap resamples behind the intervals of scores and leans.
         cluster: which votes share a weight there: "prompt", "chain", "step" or "voter". Without it prompts where
             the objects answer several, else chains.
@@ -169,14 +162,14 @@ def findings(
     """
     try:
         analysed, samples = _analysed(record, all_samples)
-        objects = Objects(analysed)
+        objects = Objects(record, read_config(record.config)[0].target_of)
         clusters = cluster_of(objects, cluster)
         return Findings(
             record,
             analysed,
             samples,
             followed(analysed, column),
-            {row["chain_index"]: objects.prompt(row["state_index"]) for row in analysed["samples"]},
+            {row["chain_index"]: objects.prompts[row["chain_index"]] for row in analysed["samples"]},
             Voters(populations(analysed, objects, clusters), clusters, rng, resamples),
             results.answer(record),
         )

@@ -16,14 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from sampler.diagnostics.answers import source_of
-from sampler.diagnostics.bradley_terry import NoFit, bradley_terry_intervals
+from sampler.diagnostics.bootstrap import FEWEST_CLUSTERS
+from sampler.diagnostics.chains import Followed, followed
 from sampler.diagnostics.choices import Choices, Vote
-from sampler.diagnostics.clusters import FEWEST_CLUSTERS
-from sampler.diagnostics.properties import Followed, followed
+from sampler.diagnostics.scores import NoFit, bradley_terry_intervals
 from sampler.diagnostics.shares import LEVEL, Share, Walked, shares
 from sampler.diagnostics.verdict import Verdict, indicators, verdict_on
-from sampler.record.checks import EXTENDED, FINISHED_NOW, events_of
 from sampler.record.commitment import read_config
+from sampler.record.documents import EXTENDED, FINISHED_NOW, events_of
 from sampler.record.record import Record
 from sampler.record.tables import RESULTS, SAMPLING, Cell, Row
 

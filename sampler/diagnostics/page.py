@@ -14,15 +14,15 @@ from xml.etree.ElementTree import Element, tostring
 
 import numpy as np
 
-from sampler.diagnostics.clusters import FEWEST_CLUSTERS
+from sampler.diagnostics.bootstrap import FEWEST_CLUSTERS
+from sampler.diagnostics.chains import Column
 from sampler.diagnostics.findings import Findings
 from sampler.diagnostics.found import Question
-from sampler.diagnostics.joint_fit import NoFit
-from sampler.diagnostics.properties import Column
+from sampler.diagnostics.scores import NoFit
 from sampler.diagnostics.shares import LEVEL, Share
 from sampler.diagnostics.verdict import MOST_R_HAT
 from sampler.objects.convergence import by_target
-from sampler.objects.molecules.drawing import draw_molecule
+from sampler.objects.molecules import draw_molecule
 from sampler.record.differences import RecordError
 
 # These bounds keep a page below 10 MB, whatever the record holds.

@@ -12,22 +12,16 @@ from itertools import combinations, product
 
 import numpy as np
 
-from sampler.diagnostics import (
-    FEWEST_CLUSTERS,
-    Acceptance,
-    Choices,
-    NoFit,
-    Scores,
-    SourceLean,
-    by_target,
-    cohen_kappa,
-    cycle_test,
-)
 from sampler.diagnostics.answers import Population
+from sampler.diagnostics.bootstrap import FEWEST_CLUSTERS
+from sampler.diagnostics.chains import Acceptance, Column
+from sampler.diagnostics.choices import Choices
 from sampler.diagnostics.findings import Agreement, Asked, Findings, Lean
-from sampler.diagnostics.properties import Column
+from sampler.diagnostics.scores import NoFit, Scores, SourceLean
 from sampler.diagnostics.verdict import Verdict
-from sampler.record.checks import EXTENDED, FINISHED_NOW, events_of
+from sampler.diagnostics.votes import cohen_kappa, cycle_test
+from sampler.objects.convergence import by_target
+from sampler.record.documents import EXTENDED, FINISHED_NOW, events_of
 from sampler.record.record import Record
 from sampler.record.tables import Row
 

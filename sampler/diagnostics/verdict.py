@@ -64,13 +64,16 @@ class Verdict:
     def advice(self) -> str:
         """What to do, in a sentence; empty where nothing is to be done."""
         if self.is_that == DISAGREE:
-            return "Extend the campaign; in the next one, let the chains walk farther between two questions."
+            return (
+                "More votes may bring them together: let the campaign run on, or extend it. In the next one, let the "
+                "chains walk farther between two questions."
+            )
         if self.is_that != TOO_FEW:
             return ""
         if self.more_votes is None:
-            return "Extend the campaign: how many votes are missing cannot be told yet."
+            return "More votes are needed; how many cannot be told yet. Let the campaign run on, or extend it."
         low, high = self.more_votes
-        return f"Extend the campaign by about {low:,} to {high:,} votes."
+        return f"About {low:,} to {high:,} more votes are needed: let the campaign run on, or extend it."
 
 
 def verdict_on(

@@ -33,8 +33,7 @@ from sampler.experiments.settings import EXPERIMENTS
 from sampler.kernels.editor import ImprovingEdit, Update
 from sampler.kernels.fragments import FragmentsConfig
 from sampler.kernels.learned_fragments import Editor, EditProposal, LearnedFragments
-from sampler.objects.molecules.diversity import diversity
-from sampler.objects.molecules.measures import rate_molecule
+from sampler.objects.molecules import diversity, rate_molecule
 from sampler.rules.scored import accept_by_power, mars_score
 from sampler.spaces.molecules.graph import heavy_atoms
 from sampler.spaces.molecules.space import GeneratedMolecules, MoleculesConfig

@@ -15,11 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from sampler.diagnostics.bootstrap import RESAMPLES, paired_bootstrap
-from sampler.diagnostics.bradley_terry import NoFit, bradley_terry_intervals
+from sampler.diagnostics.bootstrap import FEWEST_CLUSTERS, RESAMPLES, cluster_weights, interval, paired_bootstrap
 from sampler.diagnostics.choices import Choices, Vote
-from sampler.diagnostics.clusters import FEWEST_CLUSTERS, cluster_weights, interval
 from sampler.diagnostics.extras import analysis_library
+from sampler.diagnostics.scores import NoFit, bradley_terry_intervals
 from sampler.experiments import outputs
 from sampler.experiments.options import ExperimentOptions, OptionError, Place, TournamentMatch, tournament_matches
 from sampler.experiments.outputs import Document, OutputError, options_of, read_table, record_name

@@ -21,8 +21,7 @@ import numpy.typing as npt
 
 from sampler.kernels.fragments import FragmentMoves
 from sampler.spaces.molecules.graph import heavy_atoms
-from sampler.spaces.molecules.law import MAX_HEAVY_ATOMS, MoleculeLaw
-from sampler.spaces.molecules.space import START
+from sampler.spaces.molecules.space import MAX_HEAVY_ATOMS, START, MoleculeLaw
 from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary, load_vocabulary
 from sampler.streams import Purpose, stream
 

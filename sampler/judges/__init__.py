@@ -2,152 +2,65 @@
 
 Everything here is a function of its arguments. The call itself, and so the network, is the caller's.
 
-    prompts             chat messages as plain data, for one pair or one object
-    templates           prompts of the researcher's own: their places, and what does not fit
-    own_prompts         these with their places filled; short hashes of prompts
-    presets             prompts to begin with: the paper's criteria, and the experiments' roles
-    context             what is shown with objects, from the further columns of their list
-    special_tokens      what a text must not say to a model that judges it
-    labels              which object is A and which is B, and what a label then says about the proposal
-    replies             a reply to a label or a rating, or the reason why it is neither
-    log_probabilities   log-probabilities of the labels to p, and votes drawn from p
-    rating_scale        integer ratings and their mean
-    detection           what is shown to a model that says whether something is in an object
-    attention           which trials people are given between their pairs: checks, and repeats
-    truth               seeing from replies whether a server samples from the law that it tells
-
-And judges that are simulated: `bradley_terry`, and `simulate` for whole chains of them.
+    config          what a config says of judges: the question, the votes, who answers; panels
+    prompts         chat messages as plain data, for one pair or one object; prompts to begin with
+    templates       prompts of the researcher's own: their places, and what does not fit
+    vision          how pictures are shown
+    replies         a reply to a label or a rating, or why it is neither; log-probabilities of the labels to p
+    presentation    which side shows what, and which trials people are given between their pairs
+    truth           seeing from replies whether a server samples from the law that it tells
 """
 
-from sampler.judges.attention import Shares, Trial, check_after, trials_after
-from sampler.judges.own_prompts import (
-    PRESETS,
-    AnyPrompt,
-    OwnPrompt,
-    Preset,
-    detection_prompt,
-    named_in,
-    presets_for,
-    prompt_version,
-    stored_prompt,
-)
-from sampler.judges.prompts import (
-    Context,
-    ContextLine,
-    Exhibit,
-    Messages,
-    Picture,
-    Prompt,
-    SharedContext,
-    pairwise_messages,
-    pairwise_prompt,
-    picture_part,
-    rating_messages,
-    rating_prompt,
-    shared_context,
-)
-from sampler.judges.replies import (
-    LABELS,
-    LOWEST_TEMPERATURE,
-    YES_OR_NO,
-    LabelPreference,
-    NoDistributionError,
-    NoPreferenceError,
-    RatingScale,
-    UnparsableReplyError,
-    checked_temperature,
-    distribution,
-    drawn_vote,
-    in_order,
-    label_is_for_proposal,
-    label_preference,
-    mean_rating,
-    parse_label,
-    parse_rating,
-    parse_yes_or_no,
-    preference_for_proposal,
-)
-from sampler.judges.templates import (
-    LONGEST_TEMPLATE,
-    Fitting,
-    PromptTemplate,
-    known_places,
-    template_of,
-    template_problems,
-)
-from sampler.judges.truth import (
-    ERROR,
-    REPLIES,
-    Agreement,
-    Asked,
-    Fit,
-    Tilt,
-    agreement,
-    fit_of,
-    least_rate,
-    tilt_of,
-)
-
-__all__ = [
-    "ERROR",
-    "LABELS",
-    "LONGEST_TEMPLATE",
-    "LOWEST_TEMPERATURE",
-    "PRESETS",
-    "REPLIES",
-    "YES_OR_NO",
-    "Agreement",
-    "AnyPrompt",
-    "Asked",
-    "Context",
-    "ContextLine",
-    "Exhibit",
-    "Fit",
-    "Fitting",
-    "LabelPreference",
-    "Messages",
-    "NoDistributionError",
-    "NoPreferenceError",
-    "OwnPrompt",
-    "Picture",
-    "Preset",
-    "Prompt",
-    "PromptTemplate",
-    "RatingScale",
-    "SharedContext",
-    "Shares",
-    "Tilt",
-    "Trial",
-    "UnparsableReplyError",
-    "agreement",
-    "check_after",
-    "checked_temperature",
-    "detection_prompt",
-    "distribution",
-    "drawn_vote",
-    "fit_of",
-    "in_order",
-    "known_places",
-    "label_is_for_proposal",
-    "label_preference",
-    "least_rate",
-    "mean_rating",
-    "named_in",
-    "pairwise_messages",
-    "pairwise_prompt",
-    "parse_label",
-    "parse_rating",
-    "parse_yes_or_no",
-    "picture_part",
-    "preference_for_proposal",
-    "presets_for",
-    "prompt_version",
-    "rating_messages",
-    "rating_prompt",
-    "shared_context",
-    "stored_prompt",
-    "template_of",
-    "template_problems",
-    "tilt_of",
-    "trials_after",
-]
+from sampler.judges.presentation import Shares as Shares
+from sampler.judges.presentation import Trial as Trial
+from sampler.judges.presentation import check_after as check_after
+from sampler.judges.presentation import trials_after as trials_after
+from sampler.judges.prompts import PRESETS as PRESETS
+from sampler.judges.prompts import AnyPrompt as AnyPrompt
+from sampler.judges.prompts import Context as Context
+from sampler.judges.prompts import ContextLine as ContextLine
+from sampler.judges.prompts import Exhibit as Exhibit
+from sampler.judges.prompts import Messages as Messages
+from sampler.judges.prompts import OwnPrompt as OwnPrompt
+from sampler.judges.prompts import Picture as Picture
+from sampler.judges.prompts import Prompt as Prompt
+from sampler.judges.prompts import SharedContext as SharedContext
+from sampler.judges.prompts import detection_prompt as detection_prompt
+from sampler.judges.prompts import named_in as named_in
+from sampler.judges.prompts import pairwise_messages as pairwise_messages
+from sampler.judges.prompts import pairwise_prompt as pairwise_prompt
+from sampler.judges.prompts import picture_part as picture_part
+from sampler.judges.prompts import prompt_version as prompt_version
+from sampler.judges.prompts import rating_prompt as rating_prompt
+from sampler.judges.prompts import shared_context as shared_context
+from sampler.judges.prompts import stored_prompt as stored_prompt
+from sampler.judges.replies import LABELS as LABELS
+from sampler.judges.replies import YES_OR_NO as YES_OR_NO
+from sampler.judges.replies import NoDistributionError as NoDistributionError
+from sampler.judges.replies import NoPreferenceError as NoPreferenceError
+from sampler.judges.replies import RatingScale as RatingScale
+from sampler.judges.replies import UnparsableReplyError as UnparsableReplyError
+from sampler.judges.replies import checked_temperature as checked_temperature
+from sampler.judges.replies import distribution as distribution
+from sampler.judges.replies import drawn_vote as drawn_vote
+from sampler.judges.replies import in_order as in_order
+from sampler.judges.replies import label_is_for_proposal as label_is_for_proposal
+from sampler.judges.replies import label_preference as label_preference
+from sampler.judges.replies import parse_label as parse_label
+from sampler.judges.replies import parse_rating as parse_rating
+from sampler.judges.replies import parse_yes_or_no as parse_yes_or_no
+from sampler.judges.replies import preference_for_proposal as preference_for_proposal
+from sampler.judges.templates import LONGEST_TEMPLATE as LONGEST_TEMPLATE
+from sampler.judges.templates import Fitting as Fitting
+from sampler.judges.templates import PromptTemplate as PromptTemplate
+from sampler.judges.templates import known_places as known_places
+from sampler.judges.templates import template_problems as template_problems
+from sampler.judges.truth import ERROR as ERROR
+from sampler.judges.truth import REPLIES as REPLIES
+from sampler.judges.truth import Agreement as Agreement
+from sampler.judges.truth import Asked as Asked
+from sampler.judges.truth import Tilt as Tilt
+from sampler.judges.truth import agreement as agreement
+from sampler.judges.truth import fit_of as fit_of
+from sampler.judges.truth import least_rate as least_rate
+from sampler.judges.truth import tilt_of as tilt_of

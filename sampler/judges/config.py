@@ -1,20 +1,151 @@
-"""The part of a config that says what is asked, how often, in which order, and of whom."""
+"""The part of a config that says what is asked, how often, in which order, and of whom.
+
+People in the browser, one named person, or a model behind an endpoint may answer. Whoever does, a vote is a vote: the
+rule knows no difference.
+
+A panel are named people, each of whom is a judge of their own with one vote on each pair. Panelist k prefers x' to x
+with log-odds s_k(x') - s_k(x). Under the N-vote rule with several judges, each of budget 1, the chains sample
+p0 exp(sum_k s_k), however much the panelists differ. A crowd of different people has no such law: the average of their
+preferences is not Bradley-Terry. A judge has one vote: a second one on the same pair in the same step would be of the
+same person, and repeat the first.
+
+Names are for the campaign's owner. To everybody else a panelist is a number, in the order in which a config names them:
+`unnamed` puts it in the name's place, and a config that was changed so says the same.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import (
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    StringConstraints,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from sampler.declared import JUDGED_BY, TARGET, Declared, ui
-from sampler.judges.sources import (
-    ModelSource,
-    Order,
-    PanelistSource,
-    PeopleSource,
-    Source,
-)
+from sampler.judges.templates import PromptTemplate
+from sampler.judges.vision import Vision
+
+_ANSWERS, _PICTURES, _PROMPT = "How the model answers", "Pictures and molecules", "Prompt"
+_WAYS = {
+    "sampled": "One reply per vote",
+    "log-probabilities": "Drawn from log-probabilities: one request for each order",
+}
+EndpointName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120)]
+PanelistName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120)]
+
+# Which object stands first. "random" draws it for every vote; "balanced" shows each first in half of the votes; the
+# other two fix it, and a pair of judges of equal budgets, one of each, cancels any constant lean (`rules.order`).
+Order = Literal["random", "balanced", "proposal-first", "proposal-second"]
+
+
+class PeopleSource(Declared):
+    """People who have joined the campaign."""
+
+    model_config = ConfigDict(title="People")
+
+    kind: Literal["people"] = "people"
+
+
+class PanelistSource(Declared):
+    """One person of a panel, by their name, which nobody but the campaign's owner sees; see the module."""
+
+    model_config = ConfigDict(title="One person of a panel")
+
+    kind: Literal["panelist"] = "panelist"
+    # A number stands in its place wherever others see it: see `unnamed`.
+    name: PanelistName = Field(title="Name")
+
+
+class ModelSource(Declared):
+    """A model, by the name of its endpoint.
+
+    Args:
+        temperature: of the replies, above 0: at 0 a judge's votes are copies of each other.
+        votes: "sampled", one reply a vote, or "log-probabilities", drawn from the probability the model gives.
+        first: whether people are asked about a pair only once this judge's votes are in.
+        law_unverified: whether votes are accepted although nobody can tell that nothing but the temperature changes the
+            law they are sampled from, as with most hosted models.
+        reasons: whether what it thinks before a sampled vote is kept beside the vote. It is no part of the answer.
+        vision: how pictures are shown to it; as they are if None.
+        prompt: the researcher's own words; without it, those of this program.
+        all_at_once: whether all N votes on a pair are asked for at once. Otherwise no more are under way than can be
+            needed. The verdict is the same: votes that come after it are kept and do not count.
+    """
+
+    model_config = ConfigDict(title="A model")
+
+    kind: Literal["model"] = "model"
+    endpoint: EndpointName = Field(title="Which model?", json_schema_extra=ui(choices="endpoints"))
+    temperature: float = Field(
+        default=1.0,
+        le=5,
+        title="Temperature",
+        description="Must be above 0: at 0 all votes of the model on a pair would be the same.",
+        json_schema_extra=ui(fold=_ANSWERS),
+    )
+    votes: Literal["sampled", "log-probabilities"] = Field(
+        default="sampled", title="How the model votes", json_schema_extra=ui(fold=_ANSWERS, labels=_WAYS)
+    )
+    first: bool = Field(
+        default=False,
+        title="Ask before people",
+        description="People see only the pairs that the model does not decide.",
+        json_schema_extra=ui(fold=_ANSWERS),
+    )
+    law_unverified: bool = Field(
+        default=False,
+        title="Accept a model whose sampling cannot be verified",
+        description="Needed for one reply per vote from most hosted models and all that reason: they may truncate. The "
+        "campaign's page and record then say “distribution of the sampler not verified”.",
+        json_schema_extra=ui(fold=_ANSWERS),
+    )
+    reasons: bool = Field(
+        default=False,
+        title="Keep the model’s reasons",
+        description="What a model thinks before it replies, where its server says it: the first 2,000 characters "
+        "beside each vote, on the campaign’s page and in reasons.csv. There are none with log-probabilities.",
+        json_schema_extra=ui(fold=_ANSWERS),
+    )
+    vision: Vision | None = Field(default=None, title=_PICTURES, json_schema_extra=ui(fold=_PICTURES))
+    prompt: PromptTemplate | None = Field(
+        default=None,
+        title=_PROMPT,
+        description="Leave the fields empty to ask in this program’s words.",
+        json_schema_extra=ui(fold=_PROMPT, widget="prompt"),
+    )
+    all_at_once: bool = Field(
+        default=False,
+        title="Ask for all votes at once",
+        description="As fast as possible: a step takes about the time of one request, and votes that come after the "
+        "outcome is settled are wasted. Otherwise only as many are asked for as can be needed, in several rounds. "
+        "The outcome is the same.",
+        json_schema_extra=ui(fold=_ANSWERS),
+    )
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        fields: dict[str, Any] = handler(self)
+        optional = ("law_unverified", "reasons", "vision", "prompt", "all_at_once")
+        return {name: value for name, value in fields.items() if value or name not in optional}
+
+    @field_validator("temperature")
+    @classmethod
+    def _above_zero(cls, temperature: float) -> float:
+        if not temperature > 0:
+            raise ValueError("must be above 0: at 0 a judge's votes are copies of each other")
+        return temperature
+
+
+Source = Annotated[PeopleSource | PanelistSource | ModelSource, Field(discriminator="kind")]
+
 
 Question = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
 ORDER_LABELS = {
@@ -122,3 +253,53 @@ def _are_twins(one: JudgeConfig, other: JudgeConfig, same_votes: bool) -> bool:
         and (one.question, one.source) == (other.question, other.source)
         and (one.votes == other.votes or not same_votes)
     )
+
+
+_TWICE = "would ask the same person the same pair twice in a step, and the second answer is no fresh draw"
+
+
+def panelists_of(judges: Sequence[JudgeConfig]) -> tuple[str, ...]:
+    """Return the names of a panel, by their numbers from 1; none where there is no panel."""
+    return tuple(dict.fromkeys(judge.source.name for judge in judges if isinstance(judge.source, PanelistSource)))
+
+
+def unnamed(judges: Sequence[JudgeConfig]) -> tuple[JudgeConfig, ...]:
+    """Return judges with the number of each panelist in the place of the name."""
+    names = panelists_of(judges)
+    return tuple(
+        judge.model_copy(update={"source": PanelistSource(name=str(names.index(judge.source.name) + 1))})
+        if isinstance(judge.source, PanelistSource)
+        else judge
+        for judge in judges
+    )
+
+
+def best_acceptance(answers: int) -> float:
+    """Return how probable it is that a step is accepted if nobody cares and r0 = 1: all answers must be a yes.
+
+    Args:
+        answers: how many there are on a pair, one for each question and panelist.
+    """
+    return float(0.5**answers)
+
+
+def panel_misfits(judges: Sequence[JudgeConfig]) -> Iterator[tuple[str, str]]:
+    """Yield the field and the reason of each judge that does not fit a panel; nothing where there is none."""
+    names = panelists_of(judges)
+    numbers = {str(number): name for number, name in enumerate(names, start=1)}
+    asked: defaultdict[str, list[str]] = defaultdict(list)
+    for place, judge in enumerate(judges) if names else ():
+        if isinstance(judge.source, PeopleSource):
+            yield f"judges.{place}.source", "must be a panelist or a model: with a panel, nobody else votes"
+        elif isinstance(judge.source, PanelistSource):
+            asked[judge.question].append(judge.source.name)
+            if numbers.get(judge.source.name, judge.source.name) != judge.source.name:
+                yield f"judges.{place}.source.name", "must not be the number of another panelist"
+            if judge.votes != 1:
+                yield f"judges.{place}.votes", f"must be 1 for a panelist: more votes {_TWICE}"
+            if judge.order != "random":
+                reason = f"must be 'random' for a panelist: two judges, one for each order, {_TWICE}"
+                yield f"judges.{place}.order", reason
+    for question, of_whom in asked.items():
+        if sorted(of_whom) != sorted(names):
+            yield "judges", f"“{question}” must be asked of each of the {len(names)} panelists, once"

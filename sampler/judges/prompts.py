@@ -1,36 +1,54 @@
-"""What a list's further columns say of objects, and how that is shown with them, to people and to models alike.
+"""What a model judge is shown: chat messages as plain data, in the form that OpenAI-compatible servers take; in this
+program's words or in the researcher's own.
 
-What all the objects that are shown together have in common stands once, above them. What differs is a property of each
-object and stands with it. Neither depends on which of them is the proposal.
+One criterion a judge, and nothing about what the chain does: not which object is the proposal, not the tally, not
+what other judges are asked. The two objects get the same words, so that only the objects and their order differ. No
+text can end its own quotation, nor, by a special token of the model's, the turn that it is quoted in.
 
-Special tokens, made harmless: what a text must not say to a model that judges it.
+Of a list's further columns, what the objects that are shown together have in common stands once, before them; what
+differs is a property of each object and stands with it. Neither depends on which of them is the proposal. People are
+shown it in the same way.
 
-A chat reaches a model as one sequence of tokens, in which special tokens say where a turn ends and whose the next one
-is. Many servers write the chat out as a text first and then read special tokens wherever they stand, in a judged text
-too: a text that holds <|im_end|> would end the question it is shown in, and could put words into the judge's mouth.
+Special tokens, made harmless: what a text must not say to a model that judges it. A chat reaches a model as one
+sequence of tokens, in which special tokens say where a turn ends and whose the next one is. Many servers write the chat
+out as a text first and then read special tokens wherever they stand, in a judged text too: a text that holds <|im_end|>
+would end the question it is shown in, and could put words into the judge's mouth.
 
 Nobody here knows the judge's vocabulary, so the forms are taken that such tokens have in use: <|im_end|>, </s>,
 <end_of_turn>, <｜User｜>, <<SYS>>; [INST], [/INST], [TOOL_CALLS], [gMASK], [unused1], [|user|]; ]~b] and [e~[. A space
 after the opening bracket makes other tokens of them and leaves the words to be read. Each text always gets the same
 spaces, whichever of the two objects it is. SMILES get none: no atom and no arrow of a dative bond has such a form.
 
-What a model judge is shown: chat messages as plain data, in the form that OpenAI-compatible servers take.
+Prompts to begin with: the paper's judges, the experiments' roles, plain words (`sampler/data/prompts.toml`). The paper
+prints no judge's prompt in full. What it does print of two of them stands there word for word, with the line of
+`pref-mh.tex` that has it; the words around it are ours, and so are those of the other roles.
 
-One criterion a judge, and nothing about what the chain does: not which object is the proposal, not the tally, not
-what other judges are asked. The two objects get the same words, so that only the objects and their order differ. No
-text can end its own quotation, nor, by a special token of the model's, the turn that it is quoted in. Where columns of
-a list are shown with the objects, what these have in common stands before them, and what differs behind each.
+- Molecules, section "De novo molecular design" (L701): "prompted to choose which of two SMILES molecules is more
+  promising for medicinal-chemistry follow-up"; appendix (L1481-1483): "The evaluation considers general
+  medicinal-chemistry factors such as drug-likeness, synthetic accessibility, developability, and potentially
+  problematic chemical motifs."
+- Images, appendix "Image generation in continuous space" (L1341-1352): the properties "orange salamander on grey
+  driftwood", "turquoise butterfly flying in the scene" and "red mushroom with white spots near the soil"; "each judge
+  is instructed to focus only on its own criterion rather than on the remaining objects or general image aesthetics".
+
+The stories' properties are those of L1099-1102, and what a judge of translations sees is that of L1613-1620.
+
+Detectors say whether something is in an object. Their message is the question and the object, and nothing else. They
+are asked greedily, at temperature 0: their answer is a measurement, not a draw. `replies.parse_yes_or_no` reads it.
 """
 
 from __future__ import annotations
 
 import base64
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import resources
 from typing import Any, Final
 
 from sampler.judges.replies import RatingScale
+from sampler.judges.templates import Place, PromptTemplate, pieces, words_version
 
 
 @dataclass(frozen=True)
@@ -197,12 +215,14 @@ class Prompt:
         if context and not self.context:
             raise ValueError("this prompt shows no context")
         fence = fence_of(*exhibits)
-        parts = [_words(self.opening)]
+        parts = [_text(self.opening)]
         if context.shared:
-            parts += [_words(self.context), *_labelled("", context.shared, fence)]
+            parts.append(_text(self.context))
+            parts += [_text(words) for line in _labelled("", context.shared, fence) for words in line]
         for heading, exhibit, own in zip(self.headings, exhibits, context.own, strict=True):
-            parts += [*_shown(heading, exhibit, fence), *_labelled(f"{heading.removesuffix(':')}, ", own, fence)]
-        return _chat(self.system, [*parts, _words(self.closing)])
+            lines = _labelled(f"{heading.removesuffix(':')}, ", own, fence)
+            parts += [_text(heading), *_exhibited(exhibit, fence), *(_text(words) for line in lines for words in line)]
+        return _chat(self.system, [*parts, _text(self.closing)], between="\n\n")
 
 
 def pairwise_prompt(kind: str, criterion: str, *, has_context: bool = False) -> Prompt:
@@ -227,7 +247,7 @@ def pairwise_prompt(kind: str, criterion: str, *, has_context: bool = False) -> 
 
 
 def rating_prompt(kind: str, criterion: str, scale: RatingScale, *, has_context: bool = False) -> Prompt:
-    """Return the prompt that asks for a whole number on the scale; see `rating_messages`.
+    """Return the prompt that asks for a whole number on the scale.
 
     Args:
         has_context: as in `pairwise_prompt`.
@@ -258,21 +278,6 @@ def pairwise_messages(kind: str, criterion: str, first: Exhibit, second: Exhibit
         ValueError: the kind is unknown, or the criterion is empty.
     """
     return pairwise_prompt(kind, criterion).messages(first, second)
-
-
-def rating_messages(kind: str, criterion: str, scale: RatingScale, exhibit: Exhibit) -> Messages:
-    """Return the messages that ask for a whole number on the scale.
-
-    Args:
-        kind: a name of `OBJECT_KINDS`.
-        criterion: what is rated, such as "How gothic is the text?"; several criteria at once for a joint rating.
-        scale: 1 to 10 or 0 to 10.
-        exhibit: the object.
-
-    Raises:
-        ValueError: the kind is unknown, or the criterion is empty.
-    """
-    return rating_prompt(kind, criterion, scale).messages(exhibit)
 
 
 def _with_context(prompt: Prompt) -> Prompt:
@@ -309,15 +314,6 @@ def _texts(exhibit: Exhibit) -> Iterator[str]:
     yield from (line.text for line in (*exhibit.context, *exhibit.measures))
 
 
-def _shown(heading: str, exhibit: Exhibit, fence: str) -> list[dict[str, Any]]:
-    parts = [_words(heading)]
-    if exhibit.text:
-        parts.append(_quoted(exhibit.text, fence))
-    if exhibit.picture:
-        parts.append(picture_part(exhibit.picture))
-    return parts
-
-
 def picture_part(picture: Picture) -> dict[str, Any]:
     """Return a picture as a part of a message."""
     encoded = base64.b64encode(picture.data).decode("ascii")
@@ -330,28 +326,215 @@ def quotation(text: str, fence: str) -> str:
     return f"{fence}\n{without_special_tokens(text)}\n{fence}"
 
 
-def _labelled(of_what: str, lines: Context, fence: str) -> Iterator[dict[str, Any]]:
-    """Yield each line under its label.
-
-    Args:
-        of_what: begins each label.
-    """
+def _labelled(of_what: str, lines: Context, fence: str) -> Iterator[tuple[str, str]]:
+    """Yield the label of each line, which begins with `of_what`, and what stands there, quoted."""
     for line in lines:
-        yield _words(f"{of_what}{line.label}:")
-        yield _quoted(line.text, fence)
+        yield f"{of_what}{line.label}:", quotation(line.text, fence)
 
 
-def _quoted(text: str, fence: str) -> dict[str, Any]:
-    return _words(quotation(text, fence))
+def _exhibited(exhibit: Exhibit, fence: str) -> Iterator[dict[str, Any]]:
+    if exhibit.text:
+        yield _text(quotation(exhibit.text, fence))
+    if exhibit.picture:
+        yield picture_part(exhibit.picture)
 
 
-def _words(text: str) -> dict[str, Any]:
+def _text(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
 
 
-def _chat(system: str, parts: Sequence[dict[str, Any]]) -> Messages:
+def _chat(system: str, parts: Sequence[dict[str, Any]], between: str = "") -> Messages:
+    """Return a system message, if there is one, and what the user says: a text where all its parts are texts."""
     content: Any = list(parts)
     if all(part["type"] == "text" for part in parts):
         # Chat templates of text models often take a plain string only.
-        content = "\n\n".join(part["text"] for part in parts)
-    return [{"role": "system", "content": system}, {"role": "user", "content": content}]
+        content = between.join(part["text"] for part in parts)
+    return [*([{"role": "system", "content": system}] if system else []), {"role": "user", "content": content}]
+
+
+_NAMES: Final = {1: ("object",), 2: ("first", "second")}
+_CALLED: Final = {1: ("",), 2: ("A", "B")}
+
+
+@dataclass(frozen=True)
+class OwnPrompt:
+    """What a judge is told in its researcher's words, without the objects.
+
+    Args:
+        template: those words.
+        question: what stands for {{question}}.
+        objects: how many are shown, 1 or 2.
+        scale: what stands for {{lowest}} and {{highest}}.
+    """
+
+    template: PromptTemplate
+    question: str
+    objects: int = 2
+    scale: tuple[int, int] | None = None
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Any]) -> OwnPrompt:
+        """Return the prompt that `stored` returned.
+
+        Raises:
+            ValueError: a field is missing or is not what it should be.
+        """
+        question, objects, scale = stored.get("question"), stored.get("objects"), stored.get("scale")
+        if not isinstance(question, str) or objects not in (1, 2):
+            raise ValueError("a prompt with a template must have a question and 1 or 2 objects")
+        ends = None
+        if scale is not None:
+            if not isinstance(scale, list | tuple) or len(scale) != 2 or not all(type(end) is int for end in scale):
+                raise ValueError("scale of a prompt must be two whole numbers")
+            ends = scale[0], scale[1]
+        return cls(PromptTemplate.model_validate(stored.get("template")), question, objects, ends)
+
+    def stored(self) -> dict[str, Any]:
+        """Return the prompt as plain data."""
+        return {
+            "question": self.question,
+            "objects": self.objects,
+            **({"scale": list(self.scale)} if self.scale else {}),
+            "template": self.template.model_dump(mode="json"),
+        }
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """What it names of single objects: labels of columns, and measures by their names."""
+        named = (piece.of for piece in pieces(self.template.user) if isinstance(piece, Place) and piece.of)
+        return tuple(dict.fromkeys(named))
+
+    def messages(self, *exhibits: Exhibit) -> Messages:
+        """Return the messages that show these objects.
+
+        Raises:
+            ValueError: there are more or fewer objects than the prompt shows, or a place has no value.
+        """
+        if len(exhibits) != self.objects:
+            raise ValueError(f"this prompt shows {self.objects} objects, not {len(exhibits)}")
+        system = "".join(map(self._said, pieces(self.template.system)))
+        return _chat(system, _joined(self._parts(exhibits)))
+
+    def _parts(self, exhibits: Sequence[Exhibit]) -> Iterator[dict[str, Any]]:
+        fence = fence_of(*exhibits)
+        shown = dict(zip(_NAMES[self.objects], exhibits, strict=True))
+        for piece in pieces(self.template.user):
+            if not isinstance(piece, Place) or piece.name not in (*shown, "context"):
+                yield _text(self._said(piece))
+            elif piece.name == "context":
+                yield _text(self._context(exhibits, fence))
+            elif piece.of:
+                yield _text(quotation(_value(shown[piece.name], piece.of), fence))
+            else:
+                yield from _exhibited(shown[piece.name], fence)
+
+    def _said(self, piece: str | Place) -> str:
+        """Return what stands where no object does."""
+        if isinstance(piece, str):
+            return piece
+        if piece == Place("question"):
+            return self.question
+        if self.scale and piece.name in ("lowest", "highest") and not piece.of:
+            return str(self.scale[piece.name == "highest"])
+        raise ValueError(f"nothing is known for {piece}")
+
+    def _context(self, exhibits: Sequence[Exhibit], fence: str) -> str:
+        """Return all columns: what the objects have in common, and then what each has of its own."""
+        found = shared_context(*(exhibit.context for exhibit in exhibits))
+        lines = list(_labelled("", found.shared, fence))
+        for called, own in zip(_CALLED[self.objects], found.own, strict=True):
+            lines += _labelled(f"{called}, " if called else "", own, fence)
+        return "\n".join(words for line in lines for words in line)
+
+
+AnyPrompt = Prompt | OwnPrompt
+
+
+def stored_prompt(stored: Mapping[str, Any]) -> AnyPrompt:
+    """Return the prompt that a campaign has kept.
+
+    Raises:
+        ValueError: a field is missing or is not what it should be.
+    """
+    return OwnPrompt.of(stored) if "template" in stored else Prompt.of(stored)
+
+
+def prompt_version(prompt: AnyPrompt) -> str:
+    """Return a short hash of the words in which a judge is asked: of the template, or of this program's own words."""
+    return prompt.template.version if isinstance(prompt, OwnPrompt) else words_version(prompt.stored())
+
+
+def named_in(prompt: AnyPrompt) -> tuple[str, ...]:
+    """Return what a prompt names of single objects: labels of columns and names of measures; none in our own words."""
+    return prompt.measures if isinstance(prompt, OwnPrompt) else ()
+
+
+def _value(exhibit: Exhibit, of: str) -> str:
+    for line in (*exhibit.context, *exhibit.measures):
+        if line.label == of:
+            return line.text
+    if exhibit.context or exhibit.measures:
+        raise ValueError(f"nothing is known of “{of}” for an object")
+    # An object that stands in no list, such as one of the researcher's own pairs.
+    return ""
+
+
+def _joined(parts: Iterator[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return parts with neighbouring texts as one."""
+    joined: list[dict[str, Any]] = []
+    for part in parts:
+        if joined and part["type"] == joined[-1]["type"] == "text":
+            joined[-1] = _text(joined[-1]["text"] + part["text"])
+        elif part["type"] != "text" or part["text"]:
+            joined.append(part)
+    return joined
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A prompt to begin with.
+
+    Args:
+        title: as the setup shows it.
+        kinds: of the objects that it is for.
+        rates: whether it rates one object, and does not compare two.
+        question: one to begin with; empty where the prompt is for any.
+        template: the words.
+    """
+
+    title: str
+    kinds: tuple[str, ...]
+    rates: bool
+    question: str
+    template: PromptTemplate
+
+
+def _read() -> Iterator[tuple[str, Preset]]:
+    """Yield the presets of the file by name. Each ends with how to reply."""
+    text = resources.files("sampler").joinpath("data", "prompts.toml").read_text(encoding="utf-8")
+    found = tomllib.loads(text)
+    common = found["common"]
+    for name, each in found["presets"].items():
+        rates = each.get("rates", False)
+        reply = common["one_number" if rates else "one_letter"]
+        template = PromptTemplate(
+            system=f"{each['system']} {reply}",
+            user=each.get("user", common["rated" if rates else "pair"]),
+        )
+        yield name, Preset(each["title"], tuple(each["kinds"]), rates, each.get("question", ""), template)
+
+
+PRESETS: Final = dict(_read())
+"""By the name under which a form has them. A campaign keeps the words, never the name."""
+
+
+_TEMPLATE: Final = PromptTemplate(user="{{question}}\n\n{{object}}")
+
+
+def detection_prompt(question: str) -> OwnPrompt:
+    """Return what a detector is shown, without the object.
+
+    Args:
+        question: whole, as it is to stand there: "Is a red mushroom in the image? Answer yes or no."
+    """
+    return OwnPrompt(_TEMPLATE, question, objects=1)

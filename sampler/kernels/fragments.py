@@ -31,10 +31,8 @@ from pydantic import ConfigDict, Field
 
 from sampler.chain import Proposal
 from sampler.declared import Declared, ui
-from sampler.spaces.molecules.cutting import Cut, Pieces
-from sampler.spaces.molecules.graph import MoleculeGraph, attach, read_state, seam
-from sampler.spaces.molecules.law import MoleculeLaw
-from sampler.spaces.molecules.space import GeneratedMolecules
+from sampler.spaces.molecules.graph import Cut, MoleculeGraph, Pieces, attach, read_state, seam
+from sampler.spaces.molecules.space import GeneratedMolecules, MoleculeLaw
 from sampler.spaces.molecules.vocabulary import Vocabulary
 
 # "paper": log r0 = 0 whatever the move, as in the published experiment. Inexact: the chain does not target p0.

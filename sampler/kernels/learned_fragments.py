@@ -36,7 +36,7 @@ from sampler.chain import Proposal
 from sampler.kernels.fragments import Convention
 from sampler.spaces.molecules.edits import Addition, Deletion, Edit, Edits
 from sampler.spaces.molecules.graph import MoleculeGraph
-from sampler.spaces.molecules.law import MoleculeLaw
+from sampler.spaces.molecules.space import MoleculeLaw
 from sampler.spaces.molecules.vocabulary import Vocabulary
 
 Numbers = npt.NDArray[np.floating]

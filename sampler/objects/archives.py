@@ -1,29 +1,28 @@
-"""ZIP archives of strangers: no list of files and no entry takes more memory than is said here, whatever it claims."""
+"""A ZIP of files, each an object, with a table inside if wanted: a .csv file with columns file, weight, and others.
+
+No list of files and no entry takes more memory than is said here, whatever it claims.
+
+The table may stand in a folder, as it does where a whole folder was zipped; its names are then those of the files
+beside it, or full names. A name that is not found as it stands is looked for in any normal form of its characters, in
+capital letters or small ones, and with or without `./` before it.
+"""
 
 from __future__ import annotations
 
-import bz2
-import lzma
+import io
 import struct
+import unicodedata
 import zipfile
-import zlib
-from collections.abc import Iterator
-from typing import BinaryIO
+from collections.abc import Callable, Iterable, Mapping
+from typing import BinaryIO, NamedTuple
 
-from sampler.objects.bounded import BoundedFile
-from sampler.objects.tables import CatalogError
+from sampler.archives import BROKEN_ARCHIVE, PACKINGS, Allowance, BoundedFile, TooLargeError, pieces_of
+from sampler.objects.items import MAX_CATALOG_ITEMS, Collector, Item, Progress, Reading, parse_weight
+from sampler.objects.tables import CatalogError, TableRow, demand_storable, quoted, table_rows
 
 MAX_FILE_BYTES = 20 * 2**20
 # Of the list of its files at an archive's end: room for 20,000 with long names, and as many that are clutter.
 MAX_DIRECTORY_BYTES = 16 * 2**20
-# What a decoder of LZMA may take; nobody packs pictures with a larger dictionary.
-_DECODER_BYTES = 128 * 2**20
-_PIECE = 2**16
-# What zipfile raises for an archive that is damaged.
-_BROKEN = (zipfile.BadZipFile, NotImplementedError, ValueError, OverflowError, EOFError, OSError, struct.error)
-# And for an entry that is, or that is packed in a way it does not know; RuntimeError is encryption.
-_UNPACKABLE = (*_BROKEN, zlib.error, lzma.LZMAError, RuntimeError)
-_LOCAL_HEADER = struct.Struct("<4s22xHH")
 
 
 def _too_long() -> CatalogError:
@@ -41,7 +40,6 @@ class Archive:
     """
 
     def __init__(self, file: BinaryIO) -> None:
-        self._file = file
         try:
             self._zip = zipfile.ZipFile(BoundedFile(file, MAX_DIRECTORY_BYTES, _too_long))
         except CatalogError:
@@ -51,7 +49,7 @@ class Archive:
                 f"The archive names a file in a way that cannot be read: {bytes(error.object)[:60]!r}. "
                 "Rename it, and pack the files again."
             ) from error
-        except _BROKEN as error:
+        except (*BROKEN_ARCHIVE, OverflowError, struct.error) as error:
             raise CatalogError("The file is not a ZIP archive. Put your files in one and upload that.") from error
 
     @property
@@ -63,71 +61,141 @@ class Archive:
         """Return an entry's content.
 
         Raises:
-            ValueError: it is damaged, encrypted, packed in an unknown way, or larger than a file may be.
+            ValueError: it is damaged, encrypted, packed otherwise than by Deflate, or larger than a file may be.
         """
+        if entry.compress_type not in PACKINGS:
+            raise ValueError("the file is packed in a way that is not read here; pack the archive again with Deflate")
         try:
-            data = self._unpacked(entry)
-        except _UNPACKABLE as error:
+            # The size that an archive states may be a lie: what comes is counted.
+            return b"".join(pieces_of(self._zip, entry, Allowance(MAX_FILE_BYTES)))
+        except TooLargeError as error:
+            raise ValueError(f"the file is larger than {MAX_FILE_BYTES // 2**20} MiB") from error
+        except (*BROKEN_ARCHIVE, OverflowError, struct.error) as error:
             raise ValueError(f"the archive's entry cannot be unpacked: {error}") from error
-        if len(data) > MAX_FILE_BYTES:
-            raise ValueError(f"the file is larger than {MAX_FILE_BYTES // 2**20} MiB")
-        return data
-
-    def _unpacked(self, entry: zipfile.ZipInfo) -> bytes:
-        """Return an entry's content, or a byte more than it may have: the size that an archive states may be a lie."""
-        if entry.compress_type in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
-            return self._unpacked_here(entry)
-        data = bytearray()
-        # In pieces: of what is not packed, zipfile asks the file for all at once, and `_Bounded` gives no more.
-        with self._zip.open(entry) as stream:
-            while len(data) <= MAX_FILE_BYTES and (piece := stream.read(_PIECE)):
-                data += piece
-        return bytes(data)
-
-    def _unpacked_here(self, entry: zipfile.ZipInfo) -> bytes:
-        """Return the same for the packings of which zipfile unpacks all that it has read: a kilobyte fills a memory."""
-        if entry.flag_bits & 1:
-            raise RuntimeError("it is encrypted")
-        packed = self._packed(entry)
-        decoder: bz2.BZ2Decompressor | lzma.LZMADecompressor
-        if entry.compress_type == zipfile.ZIP_BZIP2:
-            decoder = bz2.BZ2Decompressor()
-        else:
-            decoder = lzma.LZMADecompressor(format=lzma.FORMAT_ALONE, memlimit=_DECODER_BYTES)
-            packed = _as_lzma_file(packed)
-        data = bytearray()
-        for piece in packed:
-            data += decoder.decompress(piece, MAX_FILE_BYTES + 1 - len(data))
-            while not (decoder.needs_input or decoder.eof or len(data) > MAX_FILE_BYTES):
-                data += decoder.decompress(b"", MAX_FILE_BYTES + 1 - len(data))
-            if decoder.eof or len(data) > MAX_FILE_BYTES:
-                break
-        if len(data) <= MAX_FILE_BYTES and zlib.crc32(data) != entry.CRC:
-            raise zipfile.BadZipFile("its checksum is another one")
-        return bytes(data)
-
-    def _packed(self, entry: zipfile.ZipInfo) -> Iterator[bytes]:
-        """Yield an entry's packed bytes: after its local header, which may say another length than the list does."""
-        self._file.seek(entry.header_offset)
-        signature, name, extra = _LOCAL_HEADER.unpack(self._file.read(_LOCAL_HEADER.size))
-        if signature != b"PK\x03\x04":
-            raise zipfile.BadZipFile("it does not begin where the archive says")
-        at, end = self._file.tell() + name + extra, self._file.tell() + name + extra + entry.compress_size
-        while at < end:
-            self._file.seek(at)
-            piece = self._file.read(min(_PIECE, end - at))
-            if not piece:
-                raise EOFError("the archive ends in it")
-            at += len(piece)
-            yield piece
 
 
-def _as_lzma_file(packed: Iterator[bytes]) -> Iterator[bytes]:
-    """Turn what ZIP stores (APPNOTE 5.8.8: version, length of the properties, properties, data) into an .lzma file,
-    which has the properties, the size (here: not known) and the data.
+MAX_NAME_CHARACTERS = 1_000
+_TABLE = ".csv"
+
+
+class Encoded(NamedTuple):
+    """A file of our own making and its media type; what is the same of all files that look or sound alike; and what of
+    the stranger's file is not in it, if that should be said.
     """
-    first = next(packed, b"")
-    if first[2:4] != b"\x05\x00":
-        raise zipfile.BadZipFile("its LZMA properties are not five bytes")
-    yield first[4:9] + b"\xff" * 8 + first[9:]
-    yield from packed
+
+    data: bytes
+    media_type: str
+    alike: str
+    left_out: str = ""
+
+
+Encode = Callable[[bytes], Encoded]
+"""Turns a stranger's file into one of our own making, or raises ValueError with the reason."""
+
+
+def read_folder(archive: Archive, noun: str, encode: Encode, progress: Progress, collector: Collector) -> Reading:
+    """Read every file of an archive as an object, which is named by its name in the archive.
+
+    Args:
+        noun: what one of the files is called in messages.
+
+    Raises:
+        CatalogError: the archive gives no catalog.
+    """
+    entries = [entry for entry in archive.entries if not _is_clutter(entry)]
+    tables = [entry for entry in entries if entry.filename.lower().endswith(_TABLE)]
+    if len(tables) > 1:
+        found = ", ".join(entry.filename[:100] for entry in tables[:3])
+        raise CatalogError(
+            f"The archive may have one table, a {_TABLE} file with the column “file”; it has {len(tables)}: {found}."
+        )
+    files = [entry for entry in entries if entry not in tables]
+    if len(files) > MAX_CATALOG_ITEMS:
+        raise CatalogError(f"The archive has more than {MAX_CATALOG_ITEMS:,} files. Split it.")
+    names = _Names(entry.filename for entry in files)
+    rows = _read_table(archive, tables[0], names, noun, collector) if tables else None
+    for done, entry in enumerate(files, start=1):
+        try:
+            _demand_name(entry)
+            weight, extra = _said_of(rows, entry.filename)
+            made = encode(archive.extract(entry))
+        except ValueError as problem:
+            collector.refuse(entry.orig_filename[:MAX_NAME_CHARACTERS], str(problem))
+        else:
+            name, kept = entry.filename, collector.keep(made.data)
+            collector.add(Item(name, name, weight, kept, made.media_type, extra, made.alike))
+            if made.left_out:
+                collector.refuse(name, made.left_out)
+        progress(done, len(files))
+    return collector.reading()
+
+
+class _Names:
+    """The names of an archive's files, found as a table writes them."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._exact = set(names)
+        self._plain: dict[str, list[str]] = {}
+        for name in self._exact:
+            self._plain.setdefault(_plain(name), []).append(name)
+
+    def find(self, folder: str, cell: str) -> list[str]:
+        """Return the names that a cell of a table in a folder may mean."""
+        wanted = (folder + cell, cell)
+        exact = [name for name in wanted if name in self._exact]
+        return exact[:1] or next((self._plain[_plain(name)] for name in wanted if _plain(name) in self._plain), [])
+
+
+def _plain(name: str) -> str:
+    parts = unicodedata.normalize("NFC", name).replace("\\", "/").split("/")
+    # Folding may part what was one character.
+    return unicodedata.normalize("NFC", "/".join(part for part in parts if part not in ("", ".")).casefold())
+
+
+def _is_clutter(entry: zipfile.ZipInfo) -> bool:
+    parts = entry.filename.split("/")
+    return not entry.filename or entry.is_dir() or parts[0] == "__MACOSX" or parts[-1].startswith(".")
+
+
+def _demand_name(entry: zipfile.ZipInfo) -> None:
+    # The name as it stands in the archive: zipfile cuts the other one at a NUL.
+    demand_storable(entry.orig_filename, "the file's name")
+    if len(entry.filename) > MAX_NAME_CHARACTERS:
+        raise ValueError(f"the file's name has more than {MAX_NAME_CHARACTERS:,} characters; shorten it")
+
+
+def _said_of(rows: Mapping[str, TableRow] | None, name: str) -> tuple[float, Mapping[str, str]]:
+    """Return the weight and the extra cells of a file."""
+    if rows is None:
+        return parse_weight(None), {}
+    if name not in rows:
+        raise ValueError("the table in the archive does not name it")
+    return parse_weight(rows[name].weight), rows[name].extra
+
+
+def _read_table(
+    archive: Archive, table: zipfile.ZipInfo, names: _Names, noun: str, collector: Collector
+) -> dict[str, TableRow]:
+    """Return the rows by full name in the archive; refuse a row that names none of the files, or one once more."""
+
+    def refuse(row: str, reason: str) -> None:
+        collector.refuse(f"{table.filename[:100]}, {row}", reason)
+
+    try:
+        data = archive.extract(table)
+    except ValueError as problem:
+        raise CatalogError(f"{table.filename[:100]} cannot be read: {problem}.") from problem
+    folder = table.filename[: table.filename.rfind("/") + 1]
+    rows: dict[str, TableRow] = {}
+    for row in table_rows(io.BytesIO(data), "file", refuse):
+        cell = row.cell.strip()
+        found = names.find(folder, cell)
+        if not found:
+            refuse(f"row {row.number}", f"the archive has no {noun} {quoted(cell)}")
+        elif len(found) > 1:
+            refuse(f"row {row.number}", f"{quoted(cell)} may be {len(found)} files; write it as in the archive")
+        elif first := rows.get(found[0]):
+            refuse(f"row {row.number}", f"row {first.number} has named {quoted(cell)}; what that says was taken")
+        else:
+            rows[found[0]] = row
+    return rows

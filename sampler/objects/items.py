@@ -1,4 +1,7 @@
-"""What a catalog is read from: items, and the rows that could not become one."""
+"""What a catalog is read from: items, the rows that could not become one, and which items are nearest each other.
+
+Nearest neighbours are made symmetric: i and j are linked when either is among the other's nearest.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,14 @@ from dataclasses import dataclass, field, replace
 from typing import BinaryIO, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from sampler.objects.characters import quoted, visible
-from sampler.objects.tables import CatalogError, table_rows
+from sampler.objects.tables import CatalogError, quoted, table_rows, visible
 from sampler.spaces.catalog import Catalog
 
-MAX_ITEMS = 20_000
+MAX_CATALOG_ITEMS = 20_000
 # Of all objects with their extra cells: what a catalog takes of memory while it is read follows from it.
-MAX_CHARACTERS = 50_000_000
+MAX_CATALOG_CHARACTERS = 50_000_000
 # Of all pictures or recordings together, as they are kept: on a disk, where the caller has given a file.
 MAX_PICTURE_BYTES = 2 * 2**30
 # Reasons beyond these are counted and not kept.
@@ -209,13 +212,13 @@ class Collector:
         self.refuse(item.source, why)
 
     def _take(self, alike: str, item: Item) -> None:
-        if len(self._items) == MAX_ITEMS:
-            raise CatalogError(f"The file has more than {MAX_ITEMS:,} objects. Split it.")
+        if len(self._items) == MAX_CATALOG_ITEMS:
+            raise CatalogError(f"The file has more than {MAX_CATALOG_ITEMS:,} objects. Split it.")
         self._characters += len(item.content) + sum(map(len, item.extra.values()))
-        if self._characters > MAX_CHARACTERS:
+        if self._characters > MAX_CATALOG_CHARACTERS:
             mend = "Remove columns that nobody needs, or split the file." if item.extra else "Split the file."
             raise CatalogError(
-                f"The objects have more than {MAX_CHARACTERS:,} characters in all, at {item.source}. {mend}"
+                f"The objects have more than {MAX_CATALOG_CHARACTERS:,} characters in all, at {item.source}. {mend}"
             )
         self._items[alike] = item
         self._named[item.content] = alike
@@ -279,3 +282,47 @@ def read_table(
             collector.add(item)
         progress(row.number, None)
     return collector.reading()
+
+
+# Distances that differ by less are one: how a machine rounds must not choose the neighbours. Euclidean distances of
+# unit vectors are exact to about 1e-8.
+_DECIMALS = 6
+
+
+def nearest_by_distance(vectors: npt.NDArray[np.float64], count: int, metric: str) -> tuple[tuple[int, ...], ...]:
+    """Return the symmetric graph of the `count` nearest rows, under scikit-learn's `metric`; of rows at one distance
+    the first come first.
+
+    Args:
+        vectors: shape (n, d), of lengths near 1.
+    """
+    # Imported here: it costs a second, and only the reading of a catalog needs it.
+    from sklearn.metrics import pairwise_distances_chunked
+
+    count = min(count, len(vectors) - 1)
+    blocks = pairwise_distances_chunked(vectors, metric=metric)
+    ranked = [_nearest(np.round(row, _DECIMALS), count) for block in blocks for row in block]
+    return symmetric(ranked, count)
+
+
+def _nearest(distances: npt.NDArray[np.float64], count: int) -> list[int]:
+    """Return the places of the smallest distances, the item itself perhaps among them: at least `count` others."""
+    farthest = np.partition(distances, count)[count]
+    near = np.flatnonzero(distances <= farthest)
+    return [int(place) for place in near[np.argsort(distances[near], kind="stable")][: count + 1]]
+
+
+def symmetric(ranked: Sequence[Sequence[int]] | npt.NDArray[np.int64], count: int) -> tuple[tuple[int, ...], ...]:
+    """Link every item with the first `count` others in its row of `ranked`, in both directions.
+
+    Args:
+        ranked: for each of n items the nearest items, nearest first, `count` others at least; an item may stand in its
+            own row.
+    """
+    links: list[set[int]] = [set() for _ in ranked]
+    for item, row in enumerate(ranked):
+        others = [int(other) for other in row if int(other) != item][:count]
+        for other in others:
+            links[item].add(other)
+            links[other].add(item)
+    return tuple(tuple(sorted(row)) for row in links)

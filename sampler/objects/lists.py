@@ -17,16 +17,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 from openpyxl import load_workbook
 from openpyxl.utils.exceptions import InvalidFileException
 from rdkit import Chem, rdBase
 
 from sampler.objects.archives import Archive
-from sampler.objects.characters import quoted
-from sampler.objects.items import MAX_ITEMS
-from sampler.objects.molecules.reading import canonical_smiles
+from sampler.objects.items import MAX_CATALOG_ITEMS
+from sampler.objects.molecules import canonical_smiles
 from sampler.objects.tables import (
     MAX_ROW_CHARACTERS,
     MAX_ROWS,
@@ -35,6 +34,7 @@ from sampler.objects.tables import (
     CatalogError,
     extra_columns_of,
     lines_of,
+    quoted,
     raw_rows,
     separator_of,
     with_decimal_point,
@@ -73,6 +73,21 @@ Rows = Iterator[tuple[int, list[str]]]
 
 
 @dataclass(frozen=True)
+class Chosen:
+    """What a list is to be taken for, as somebody who has seen it says. What it does not have is not looked at.
+
+    Args:
+        has_header: whether its first row names the columns; None to see by its words.
+        column: that of the objects, by its name in the header, in any case; empty to see by the names.
+        sheet: of a workbook, by its name; empty for the first one.
+    """
+
+    has_header: bool | None = None
+    column: str = ""
+    sheet: str = ""
+
+
+@dataclass(frozen=True)
 class Listing:
     """What a list was taken for.
 
@@ -80,13 +95,34 @@ class Listing:
         rows: that hold something, without the header.
         header: the cells of the first row; empty where that is an object.
         column: the name that the column of the objects has in the header; empty without one.
+        sheets: the names of a workbook's sheets; empty for what is no workbook.
+        sheet: which of them was read.
         begin: how many bytes the first rows of the CSV take, for a look at them; the whole of a short one.
     """
 
     rows: int
     header: tuple[str, ...]
     column: str
+    sheets: tuple[str, ...]
+    sheet: str
     begin: int
+
+
+class ListError(CatalogError):
+    """A list gives no catalog.
+
+    Args:
+        problem: what to change.
+        listing: what it was taken for until then.
+    """
+
+    def __init__(self, problem: str, listing: Listing) -> None:
+        super().__init__(problem)
+        self.listing = listing
+
+
+AS_SEEN: Final = Chosen()
+"""Nobody has chosen anything."""
 
 
 class _Guessed(str):
@@ -94,7 +130,14 @@ class _Guessed(str):
 
 
 def write_list(
-    file: BinaryIO, name: str, kind: str, made: BinaryIO, *, has_blocks: bool = False, look_at: int = 300
+    file: BinaryIO,
+    name: str,
+    kind: str,
+    made: BinaryIO,
+    *,
+    has_blocks: bool = False,
+    chosen: Chosen = AS_SEEN,
+    look_at: int = 300,
 ) -> Listing:
     """Write a list as the CSV that catalogs are read from.
 
@@ -104,28 +147,32 @@ def write_list(
         kind: of the objects, one of `OBJECT_COLUMNS`.
         made: where the CSV goes, empty; it can be read, too.
         has_blocks: in a text, blank lines part the objects, which may have several lines.
+        chosen: what it is to be taken for.
         look_at: how many rows `Listing.begin` covers.
 
     Raises:
-        CatalogError: the file gives no list; the message names the row, and says what to change.
+        ListError: the file gives no list; the message names the row, and says what to change.
     """
     text = io.TextIOWrapper(made, encoding="utf-8", newline="", write_through=True)
+    written = _Written(text, OBJECT_COLUMNS[kind], chosen, look_at)
     try:
-        written = _Written(text, OBJECT_COLUMNS[kind], look_at)
         _fill(written, file, PurePath(name).suffix.lower(), kind, has_blocks=has_blocks)
+        written.check(made)
+    except CatalogError as error:
+        raise ListError(str(error), written.taken_for()) from error
     finally:
         # Otherwise the wrapper closes the file with itself.
         text.detach()
-    return written.listing(made)
+    return written.taken_for()
 
 
 def _fill(written: _Written, file: BinaryIO, ending: str, kind: str, *, has_blocks: bool) -> None:
     file.seek(0)
     is_packed = file.read(len(ZIP_BEGIN)) == ZIP_BEGIN
     if is_packed or ending == ".xlsx":
-        written.table(_of_workbook(file))
+        _write_workbook(written, file)
     elif ending in (".sdf", ".mol") and kind == "molecules":
-        written.objects(_of_records(file))
+        written.objects(_of_records(file), may_have_header=False)
     elif ending == ".csv" or (not has_blocks and _begins_a_table(file)):
         with raw_rows(file) as (delimiter, rows):
             written.table(rows, delimiter)
@@ -136,19 +183,28 @@ def _fill(written: _Written, file: BinaryIO, ending: str, kind: str, *, has_bloc
 class _Written:
     """The CSV while it is written."""
 
-    def __init__(self, text: io.TextIOWrapper, column: str, look_at: int) -> None:
-        self._text, self._column, self._look_at = text, column, look_at
+    def __init__(self, text: io.TextIOWrapper, column: str, chosen: Chosen, look_at: int) -> None:
+        self._text, self._column, self._look_at, self.chosen = text, column, look_at, chosen
         self._csv = csv.writer(text, lineterminator="\n")
         self._last, self._count, self._begin = 1, 0, 0
         self._header: tuple[str, ...] = ()
         self._named = ""
+        # Of a workbook.
+        self.sheets: tuple[str, ...] = ()
+        self.sheet = ""
 
-    def objects(self, rows: Iterable[tuple[int, str]]) -> None:
+    def _is_header(self, cells: Iterable[str]) -> bool:
+        if self.chosen.has_header is not None:
+            return self.chosen.has_header
+        return not _HEADER.isdisjoint(cell.strip().lower() for cell in cells)
+
+    def objects(self, rows: Iterable[tuple[int, str]], *, may_have_header: bool = True) -> None:
         """Write rows that are an object each; a first one that is a header goes."""
         self._csv.writerow([self._column])
-        moved = 1
+        moved, is_first = 1, may_have_header
         for number, cell in rows:
-            if not self._count and not self._header and cell.lower() in _HEADER:
+            is_header, is_first = is_first and self._is_header([cell]), False
+            if is_header:
                 self._header, self._named, moved = (cell,), cell, 0
                 continue
             self._write(number + moved, [self._as_kept(cell)])
@@ -160,8 +216,8 @@ class _Written:
         names = [cell.strip().lower() for cell in first]
         while names and not names[-1]:
             names.pop()
-        if not _HEADER.intersection(names):
-            self.objects(self._single(itertools.chain([(number, first)], filled)))
+        if not names or not self._is_header(names):
+            self.objects(self._single(itertools.chain([(number, first)], filled)), may_have_header=False)
             return
         self._header = tuple(cell.strip() for cell in first[: len(names)])
         self._columns(names, filled, delimiter)
@@ -172,7 +228,9 @@ class _Written:
         weight = [i for i, name in enumerate(names) if name == WEIGHT and i != at][:1]
         order = [at, *weight, *(i for i in range(len(names)) if i not in (at, *weight))]
         self._named = self._header[at]
-        self._csv.writerow([self._column, *(names[i] for i in order[1:])])
+        # Another column may have the name that the objects' column gets.
+        others = [f"{names[i]} 2" if names[i] == self._column else names[i] for i in order[1:]]
+        self._csv.writerow([self._column, *others])
         guessed: list[int] = []
         for number, cells in rows:
             padded = cells + [""] * (len(names) - len(cells))
@@ -187,6 +245,8 @@ class _Written:
         _demand_texts(guessed)
 
     def _object_at(self, names: Sequence[str]) -> int:
+        if (chosen := self.chosen.column.strip().lower()) in names:
+            return names.index(chosen)
         for name in (self._column, *_STAND_INS):
             # A molecule's name says nothing of it, unless it is all that there is.
             if name in names and (name != "name" or self._column == "text"):
@@ -216,7 +276,7 @@ class _Written:
     def _as_kept(self, cell: str) -> str:
         cell = cell.replace("\r\n", "\n").replace("\r", "\n").strip()
         # More different molecules than a catalog may have are refused where it is read, and would take minutes here.
-        if self._column != OBJECT_COLUMNS["molecules"] or self._count > MAX_ITEMS:
+        if self._column != OBJECT_COLUMNS["molecules"] or self._count > MAX_CATALOG_ITEMS:
             return cell
         try:
             return canonical_smiles(cell, is_drawn=False)
@@ -235,15 +295,19 @@ class _Written:
         if not self._begin and (self._count == self._look_at or self._text.tell() > _LOOK_BYTES):
             self._begin = self._text.tell()
 
-    def listing(self, made: BinaryIO) -> Listing:
-        """Return what was written; the columns are checked, and the file is at its beginning again."""
+    def check(self, made: BinaryIO) -> None:
+        """Check what was written as a whole; the file is at its beginning again."""
+        self._text.flush()
         if not self._count:
             raise CatalogError("The list is empty. It needs at least two objects.")
-        end = made.tell()
+        self._begin = self._begin or made.tell()
         made.seek(0)
         extra_columns_of(made, self._column)
         made.seek(0)
-        return Listing(self._count, self._header, self._named, self._begin or end)
+
+    def taken_for(self) -> Listing:
+        """Return what the list was taken for."""
+        return Listing(self._count, self._header, self._named, self.sheets, self.sheet, self._begin)
 
 
 def _weight(cell: str, delimiter: str) -> str:
@@ -307,8 +371,8 @@ def _of_records(file: BinaryIO) -> Iterator[tuple[int, str]]:
     text = io.TextIOWrapper(file, encoding="latin-1")
     try:
         for number, block in enumerate(_records(text), start=1):
-            if number > MAX_ITEMS:
-                raise CatalogError(f"The file has more than {MAX_ITEMS:,} molecules. Split it.")
+            if number > MAX_CATALOG_ITEMS:
+                raise CatalogError(f"The file has more than {MAX_CATALOG_ITEMS:,} molecules. Split it.")
             with rdBase.BlockLogs():
                 molecule = Chem.MolFromMolBlock(block)
             title = block.partition("\n")[0].strip()[:60]
@@ -335,29 +399,35 @@ def _records(text: Iterable[str]) -> Iterator[str]:
         yield "".join(block)
 
 
-def _of_workbook(file: BinaryIO) -> Rows:
-    """Yield the cells of the first sheet, by the values that Excel has worked out."""
+def _write_workbook(written: _Written, file: BinaryIO) -> None:
+    """Write the cells of a sheet, by the values that Excel has worked out."""
     _demand_workbook(file)
     file.seek(0)
-    cells = 0
     try:
         book = load_workbook(file, read_only=True, data_only=True)
         with closing(book):
-            sheet = book.worksheets[0]
+            names = tuple(sheet.title for sheet in book.worksheets)
+            sheet = book.worksheets[names.index(written.chosen.sheet) if written.chosen.sheet in names else 0]
+            written.sheets, written.sheet = names, sheet.title
             # What a file says of its size may be wrong.
             sheet.reset_dimensions()
-            for number, row in enumerate(sheet.iter_rows(values_only=True), start=1):
-                cells += len(row) + 1
-                if cells > MAX_CELLS:
-                    raise CatalogError(
-                        f"The first sheet has more than {MAX_CELLS:,} cells, at row {number}. Delete what is no part "
-                        "of the list, or save it as CSV."
-                    )
-                yield number, [_cell(value) for value in row]
+            written.table(_of_sheet(sheet))
     except CatalogError:
         raise
     except _BROKEN as error:
         raise CatalogError(_NO_WORKBOOK) from error
+
+
+def _of_sheet(sheet: Any) -> Rows:
+    cells = 0
+    for number, row in enumerate(sheet.iter_rows(values_only=True), start=1):
+        cells += len(row) + 1
+        if cells > MAX_CELLS:
+            raise CatalogError(
+                f"The sheet has more than {MAX_CELLS:,} cells, at row {number}. Delete what is no part of the list, or "
+                "save it as CSV."
+            )
+        yield number, [_cell(value) for value in row]
 
 
 def _demand_workbook(file: BinaryIO) -> None:

@@ -7,7 +7,13 @@ from dataclasses import asdict, fields
 from functools import cache
 from typing import Any, get_type_hints
 
+from sampler.objects.audio import describe_audio
+from sampler.objects.images import describe_image
+from sampler.objects.markdown import describe_markdown
+from sampler.objects.molecules import describe_molecule
+from sampler.objects.writing import describe_text
 from sampler.spaces import objects_of
+from sampler.spaces.patterns import ImagesConfig
 
 Measure = Callable[[str, str], Mapping[str, float]]
 """From a state's content and code to its properties. A property that cannot be computed is missing, or None."""
@@ -22,6 +28,17 @@ MAIN_PROPERTIES: dict[str, list[str]] = {
 """What to follow of each kind of object where nobody has said so."""
 
 
+_FILES = ("images", "audio")
+"""Kinds of which a record does not hold the objects, but for patterns, which are made of their codes."""
+_DESCRIBE: dict[str, Callable[[Any], Any]] = {
+    "texts": describe_text,
+    "markdown": describe_markdown,
+    "molecules": describe_molecule,
+    "images": describe_image,
+    "audio": describe_audio,
+}
+
+
 def measure_of(space: Mapping[str, Any]) -> Measure | None:
     """Return how the objects of a config's space are measured; None where a record does not hold them.
 
@@ -31,35 +48,25 @@ def measure_of(space: Mapping[str, Any]) -> Measure | None:
         KeyError: `space` is no space of a config.
     """
     kind = objects_of(space)
-    # Imported when they are needed: RDKit takes long.
-    if kind == "texts":
-        from sampler.objects.prose import describe_text
-
-        return cache(lambda content, code: asdict(describe_text(content)))
-    if kind == "markdown":
-        from sampler.objects.markdown.measures import describe_markdown
-
-        return cache(lambda content, code: asdict(describe_markdown(content)))
-    if kind == "molecules":
-        from sampler.objects.molecules.measures import describe_molecule
-
-        return cache(lambda content, code: _numeric(asdict(describe_molecule(content))))
-    if space["kind"] != "images":
+    describe = _DESCRIBE[kind]
+    if space["kind"] == "images":
+        patterns = ImagesConfig.model_validate(space).build()
+        return cache(lambda content, code: asdict(describe(patterns.pixels(patterns.decode(code)))))
+    if kind in _FILES:
         return None
-    from sampler.objects.images.measures import describe_image
-    from sampler.spaces.images.space import ImagesConfig
+    names = properties_of_kind(kind)
 
-    patterns = ImagesConfig.model_validate(space).build()
-    return cache(lambda content, code: asdict(describe_image(patterns.pixels(patterns.decode(code)))))
+    def measured(content: str, code: str) -> Mapping[str, float]:
+        values = asdict(describe(content))
+        return {name: values[name] for name in names if values[name] is not None}
+
+    return cache(measured)
 
 
 def property_names(space: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of the properties that `measure_of` finds; none where a record does not hold the objects."""
     kind = objects_of(space)
-    if kind == "audio" or (kind == "images" and space["kind"] != "images"):
-        return ()
-    description = _description(kind)
-    return _numbers_of(description)
+    return () if kind in _FILES and space["kind"] != "images" else properties_of_kind(kind)
 
 
 def properties_of_kind(kind: str) -> tuple[str, ...]:
@@ -68,35 +75,6 @@ def properties_of_kind(kind: str) -> tuple[str, ...]:
     Args:
         kind: a name of `OBJECT_KINDS`.
     """
-    return _numbers_of(_description(kind))
-
-
-def _numbers_of(description: Any) -> tuple[str, ...]:
+    description = get_type_hints(_DESCRIBE[kind])["return"]
     hints = get_type_hints(description)
     return tuple(field.name for field in fields(description) if hints[field.name] != tuple[str, ...])
-
-
-def _description(kind: str) -> Any:
-    if kind == "texts":
-        from sampler.objects.prose import TextDescription
-
-        return TextDescription
-    if kind == "markdown":
-        from sampler.objects.markdown.measures import MarkdownDescription
-
-        return MarkdownDescription
-    if kind == "molecules":
-        from sampler.objects.molecules.measures import MoleculeDescription
-
-        return MoleculeDescription
-    if kind == "audio":
-        from sampler.objects.audio.measures import AudioDescription
-
-        return AudioDescription
-    from sampler.objects.images.measures import ImageDescription
-
-    return ImageDescription
-
-
-def _numeric(measures: Mapping[str, Any]) -> Mapping[str, float]:
-    return {name: value for name, value in measures.items() if isinstance(value, int | float)}

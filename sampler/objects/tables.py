@@ -1,7 +1,10 @@
 """Rows of a CSV file, read as they come: no more of the file is in memory than one row.
 
+Columns beside those that a catalog is made of are kept by name, and are never part of the law.
+
 Bounds, each with a message that names it: `MAX_ROWS` rows; `MAX_ROW_CHARACTERS` characters and `MAX_CELL_LINES` lines
-to a row; `csv.field_size_limit()` characters to a cell. Those of further columns are in `extra_columns.py`.
+to a row; `csv.field_size_limit()` characters to a cell; of further columns `MAX_COLUMNS`, `MAX_NAME_CHARACTERS`
+characters to a name and `MAX_CELL_CHARACTERS` to a cell. Of all cells together, see `items.Collector`.
 """
 
 from __future__ import annotations
@@ -10,13 +13,105 @@ import csv
 import io
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
-from sampler.objects.characters import demand_storable, quoted, visible
-from sampler.objects.extra_columns import ExtraColumns
+# Control characters, halves of surrogate pairs, what turns the direction of a line, and what Unicode says is none.
+_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_SHOWN_CHARACTERS = 60
+
+
+def visible(text: str) -> str:
+    """Return a text in which every character that shows nothing stands as its escape: the NUL as \\u0000."""
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def quoted(text: str, longest: int = _SHOWN_CHARACTERS) -> str:
+    """Return the beginning of a text in quotation marks, for a message."""
+    return f"“{visible(text[:longest])}”"
+
+
+def demand_storable(text: str, where: str) -> None:
+    """Demand characters that every database takes and that UTF-8 can hold.
+
+    Args:
+        where: what the text is, as the message begins: "the cell of “text”".
+
+    Raises:
+        ValueError: there is another one; the message names it and what to do.
+    """
+    if found := _UNSTORABLE.search(text):
+        name = "a NUL character" if found[0] == "\x00" else "half of a surrogate pair"
+        raise ValueError(f"{where} holds {name} (U+{ord(found[0]):04X}); remove it")
+
+
+MAX_COLUMNS = 50
+MAX_NAME_CHARACTERS = 100
+MAX_CELL_CHARACTERS = 20_000
+
+
+@dataclass(frozen=True)
+class ExtraColumns:
+    """The extra columns of one table: their places in a row, by their names. A column without a name is not kept."""
+
+    places: Mapping[str, int]
+
+    @classmethod
+    def of(cls, names: Sequence[str], read: Collection[str]) -> ExtraColumns:
+        """Return the columns of a header.
+
+        Args:
+            names: of all columns, in order.
+            read: the names of the columns that the catalog is made of.
+
+        Raises:
+            ValueError: there are too many, one has too long a name, or two columns have the same.
+        """
+        twice = [name for name, count in Counter(filter(None, names)).items() if count > 1]
+        if twice:
+            raise ValueError(f"The first row names the column {quoted(twice[0], 40)} twice; rename one of the two")
+        places = {name: place for place, name in enumerate(names) if name and name not in read}
+        for name in places:
+            if len(name) > MAX_NAME_CHARACTERS:
+                raise ValueError(
+                    f"The name of the column {quoted(name, 40)} has {len(name):,} characters; at most "
+                    f"{MAX_NAME_CHARACTERS} are allowed"
+                )
+        if len(places) > MAX_COLUMNS:
+            raise ValueError(
+                f"The first row names {len(places)} further columns; at most {MAX_COLUMNS} are kept. Remove those that "
+                "nobody needs"
+            )
+        return cls(places)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names, in the order of the table."""
+        return tuple(self.places)
+
+    def cells(self, cells: Sequence[str]) -> dict[str, str]:
+        """Return the cells of a row by their columns, without white space at their ends.
+
+        Args:
+            cells: of all columns.
+
+        Raises:
+            ValueError: one is too long or holds what cannot be kept; the message names its column.
+        """
+        found = {name: cells[place].strip() for name, place in self.places.items()}
+        for name, cell in found.items():
+            demand_storable(cell, f"the cell of {quoted(name)}")
+            if len(cell) > MAX_CELL_CHARACTERS:
+                raise ValueError(
+                    f"the cell of {quoted(name)} has {len(cell):,} characters; at most {MAX_CELL_CHARACTERS:,} are "
+                    "kept. Shorten it, or remove the column"
+                )
+        return found
+
 
 MAX_ROWS = 1_000_000
 # Of all cells of a row together. Nobody writes such rows; a file without line ends is one.
@@ -120,7 +215,7 @@ def table_rows(file: BinaryIO, column: str, refuse: Refuse) -> Iterator[TableRow
 
     Raises:
         CatalogError: not UTF-8, no header row that names `column`, a row the CSV format does not allow, a cell of a
-            further column that cannot be kept, or a bound of this file's or of `extra_columns.py` exceeded.
+            further column that cannot be kept, or a bound exceeded.
     """
     with _opened(file, column) as table:
         yield from _table_rows(table, column, refuse)

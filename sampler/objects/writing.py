@@ -1,11 +1,22 @@
-"""What a piece of writing may be, for the kinds of object that are read as words."""
+"""Pieces of writing, for the kinds of object that are read as words: what one may be, how it is measured without a
+model (length, readability, dialogue, variety of words), which are near each other by latent semantic analysis of their
+words, and where two of them part, for a page that shows them side by side.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any, BinaryIO, Literal, NamedTuple
 
-from sampler.objects.characters import demand_storable
+import numpy as np
+
+from sampler.objects.items import Item, Progress, Reading, nearest_by_distance, read_table
+from sampler.objects.tables import demand_storable
 
 MAX_CHARACTERS = 20_000
 _BLANK_LINES = re.compile(r"\A(?:[^\S\r\n]*(?:\r\n|\r|\n))+")
@@ -37,16 +48,6 @@ def checked_writing(text: str) -> str:
     return text
 
 
-def written_down(text: str) -> str:
-    """Return a text that somebody has written down, without white space at its ends.
-
-    Raises:
-        ValueError: it is empty, too long, or has a character that cannot be kept.
-    """
-    demand_storable(text, "the text")
-    return checked_writing(text)
-
-
 def shown_alike(text: str) -> str:
     """Return what is the same of all texts that look the same, though their characters are others: those in another
     normal form, with other line ends, or with joiners that join nothing.
@@ -60,3 +61,209 @@ def shown_alike(text: str) -> str:
 def _without_blank_ends(text: str) -> str:
     text = _BLANK_LINES.sub("", text.rstrip())
     return text if _LINE_END.search(text) else text.lstrip()
+
+
+_WORD = re.compile(r"[^\W_]+(?:[’'-][^\W_]+)*")
+# A mark, closing quotes and brackets, then the end or white space and no small letter: “Who is it?” she asked.
+# From the first mark of a run on, never going back in it: a text of nothing but marks takes no longer than others.
+_SENTENCE_END = re.compile(r"(?:(?<![.!?…])[.!?…]++[”’\"')\]]*+(?=\s+(?P<next>\S)|\s*$))|[。！？]+")
+# Typographic “ ”, „ “ and « », else straight ones in pairs. A quotation left open is none.
+_QUOTED = re.compile(r"“[^“”]*”|„[^„“”]*[“”]|«[^«»]*»|\"[^\"]*\"")
+_VOWELS = re.compile(r"[aeiouyàâäáãåæçèéêëìíîïòóôöõøùúûüýÿœ]+")
+
+
+@dataclass(frozen=True)
+class TextDescription:
+    """Measures of a text; all are 0 for a text without words.
+
+    words: letters and digits together, an apostrophe or hyphen between them included.
+    sentences: ended by a mark or by the end of the text.
+    readability: the Flesch reading ease (Flesch 1948, J. Appl. Psychol. 32:221), 206.835 - 1.015 words/sentence - 84.6
+        syllables/word: about 100 is very easy, 0 very hard. Made for English; syllables are groups of vowels, so that
+        in another language it compares like with like at best.
+    dialogue: the share of the characters that stand in quotation marks, marks included, 0 to 1.
+    type_token_ratio: different words, capitals aside, by words, 0 to 1.
+    """
+
+    words: int
+    sentences: int
+    readability: float
+    dialogue: float
+    type_token_ratio: float
+
+
+def describe_text(text: str) -> TextDescription:
+    """Return the measures of any text."""
+    words = words_in(text)
+    if not words:
+        return TextDescription(0, 0, 0.0, 0.0, 0.0)
+    sentences = count_sentences(text)
+    quoted = sum(len(quotation) for quotation in _QUOTED.findall(text))
+    return TextDescription(
+        words=len(words),
+        sentences=sentences,
+        readability=reading_ease(words, sentences),
+        dialogue=round(quoted / len(text.strip()), 4),
+        type_token_ratio=round(len(set(words)) / len(words), 4),
+    )
+
+
+def words_in(text: str) -> list[str]:
+    """Return the words of a text, in small letters."""
+    return _WORD.findall(text.casefold())
+
+
+def reading_ease(words: Sequence[str], sentences: int) -> float:
+    """Return the Flesch reading ease of so many sentences, to two decimals; 0 for no words."""
+    if not words:
+        return 0.0
+    syllables = sum(map(_count_syllables, words))
+    return round(206.835 - 1.015 * len(words) / sentences - 84.6 * syllables / len(words), 2)
+
+
+def count_sentences(text: str) -> int:
+    """Return how many sentences a text has, the last one perhaps without a mark; a mark alone ends one, too."""
+    ends = [found.end() for found in _SENTENCE_END.finditer(text) if not (found["next"] or "").islower()]
+    rest = text[ends[-1] :] if ends else text
+    return len(ends) + bool(_WORD.search(rest))
+
+
+def _count_syllables(word: str) -> int:
+    """Count groups of vowels; a final e, or ed, that is not sounded is left out. At least one."""
+    groups = len(_VOWELS.findall(word))
+    silent = re.search(r"[^aeiouy](?:e|es|ed)$", word) and not re.search(
+        r"(?:[^aeiouy]le|[td]ed|[sxzcg]es|[cs]hes)$", word
+    )
+    return max(1, groups - bool(silent))
+
+
+# Different words that are counted one by one. Texts with more have them counted in as many heaps, by a hash.
+MAX_WORDS = 2**17
+_LATENT_DIMENSIONS = 64
+# Single characters count as words too, so that no text, in any script, comes out empty.
+_WORD_OR_MARK = r"\w+|[^\w\s]"
+# So many at a time: of a word that a text repeats, the counting holds every place.
+_TEXTS_AT_ONCE = 200
+
+
+def nearest_by_words(texts: Sequence[str], count: int) -> tuple[tuple[int, ...], ...]:
+    """Link each text to its `count` nearest by the cosine of tf-idf word counts projected on 64 dimensions.
+
+    The words of texts with more than `MAX_WORDS` different ones are counted by a hash: rare words share a count,
+    and memory does not grow with them.
+    """
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.preprocessing import normalize
+
+    counts = _weighted_counts(texts)
+    dimensions = min(_LATENT_DIMENSIONS, *(side - 1 for side in counts.shape))
+    if dimensions >= 2:
+        # Texts made of the same words have no variance for scikit-learn to report the share of.
+        with np.errstate(invalid="ignore", divide="ignore"):
+            latent = TruncatedSVD(dimensions, random_state=0).fit_transform(counts)
+    else:
+        latent = counts.toarray()
+    # On unit vectors Euclidean order is cosine order, and a text without a direction stays comparable.
+    return nearest_by_distance(np.asarray(normalize(latent)), count, "euclidean")
+
+
+def _weighted_counts(texts: Sequence[str]) -> Any:
+    """Return tf-idf weights of the words, a sparse matrix of shape (texts, at most `MAX_WORDS`)."""
+    from scipy.sparse import vstack
+    from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer, TfidfVectorizer
+
+    if _has_few_words(texts):
+        return TfidfVectorizer(sublinear_tf=True, token_pattern=_WORD_OR_MARK).fit_transform(texts)
+    hashing = HashingVectorizer(n_features=MAX_WORDS, token_pattern=_WORD_OR_MARK, alternate_sign=False, norm=None)
+    parts = [hashing.transform(texts[first : first + _TEXTS_AT_ONCE]) for first in range(0, len(texts), _TEXTS_AT_ONCE)]
+    return TfidfTransformer(sublinear_tf=True).fit_transform(vstack(parts, format="csr"))
+
+
+def _has_few_words(texts: Sequence[str]) -> bool:
+    word, seen = re.compile(_WORD_OR_MARK), set[str]()
+    for text in texts:
+        seen.update(word.findall(text.lower()))
+        if len(seen) > MAX_WORDS:
+            return False
+    return True
+
+
+PieceKind = Literal["common", "same", "changed"]
+# A word with its marks and the white space after it; leading white space alone.
+_STRETCH = re.compile(r"\S+\s*|\s+")
+# SequenceMatcher may look at every pair of words, and at each pair of equal ones once for each stretch that it finds:
+# beyond so many pairs, all that is left counts as changed. A thousand words of prose have ten thousand equal pairs.
+_MOST_PAIRS, _MOST_EQUAL_PAIRS = 1_000_000, 30_000
+
+
+class Piece(NamedTuple):
+    """A stretch of a text: "common" to both beginnings, the "same" words later on, or "changed"."""
+
+    text: str
+    kind: PieceKind
+
+
+def compare_texts(one: str, other: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+    """Return each text cut into pieces that concatenate to it; compare_texts(b, a) is the same the other way round.
+
+    The common beginning ends between words. After it words are matched in order (Ratcliff and Obershelp, by difflib).
+    Neighbouring pieces are of different kinds; an empty text has none.
+    """
+    # difflib's matching depends on which text comes first: take them in an order that the arguments do not set.
+    if (len(one), one) > (len(other), other):
+        second, first = compare_texts(other, one)
+        return first, second
+    left, right = _STRETCH.findall(one), _STRETCH.findall(other)
+    shared = 0
+    while shared < min(len(left), len(right)) and left[shared] == right[shared]:
+        shared += 1
+    matched = _matched(left[shared:], right[shared:])
+    return _pieces(left, shared, {a for a, _ in matched}), _pieces(right, shared, {b for _, b in matched})
+
+
+def _matched(left: list[str], right: list[str]) -> list[tuple[int, int]]:
+    # The white space after a word is not part of what is said.
+    ours, theirs = [each.rstrip() for each in left], [each.rstrip() for each in right]
+    found = Counter(theirs)
+    if len(left) * len(right) > _MOST_PAIRS or sum(found[each] for each in ours) > _MOST_EQUAL_PAIRS:
+        return []
+    matcher = SequenceMatcher(None, ours, theirs, autojunk=False)
+    return [(a + i, b + i) for a, b, size in matcher.get_matching_blocks() for i in range(size)]
+
+
+def _pieces(words: Sequence[str], shared: int, same: set[int]) -> tuple[Piece, ...]:
+    pieces: list[Piece] = []
+    for place, word in enumerate(words):
+        kind: PieceKind = "common" if place < shared else "same" if place - shared in same else "changed"
+        if pieces and pieces[-1].kind == kind:
+            pieces[-1] = Piece(pieces[-1].text + word, kind)
+        else:
+            pieces.append(Piece(word, kind))
+    return tuple(pieces)
+
+
+class Writing:
+    """Pieces of writing, plain or in Markdown; `name` says which.
+
+    A list of them is a CSV with a column `text`, and `weight` if wanted; white space at the ends of a text is dropped.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def read(self, file: BinaryIO, progress: Progress, pictures: BinaryIO | None = None) -> Reading:
+        """Read a CSV of texts."""
+        return read_table(file, "text", checked_writing, progress, shown_alike)
+
+    def written(self, text: str) -> str:
+        """Return the text without white space at its ends.
+
+        Raises:
+            ValueError: it is empty, too long, or has a character that cannot be kept.
+        """
+        demand_storable(text, "the text")
+        return checked_writing(text)
+
+    def neighbours(self, items: Sequence[Item], count: int) -> tuple[tuple[int, ...], ...]:
+        """Link each text to its nearest by its words; marks of Markdown count as words do."""
+        return nearest_by_words([item.content for item in items], count)

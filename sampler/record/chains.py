@@ -6,23 +6,20 @@ their order, or from ratings or scores where the rule goes by these.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any, Protocol, cast
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 
 from sampler.acceptance import Verdict
 from sampler.chain import Comparison, Tally, advance, tell
-from sampler.config import ChainConfig
 from sampler.record import tables
-from sampler.record.commitment import Commitment
 from sampler.record.differences import Difference, Row, StepKey, of_step, quoted, reading, step_key
-from sampler.record.draws import DrawSource, StateIndex, opened
-from sampler.record.record import Record
-from sampler.record.tuning_record import chosen_in
+from sampler.record.draws import Draws, Parsed, States, opened
 from sampler.rules.pointwise import PointwiseConfig, Ratings, mean_ratings, tell_by_ratings
 from sampler.rules.scored import ScoredConfig, numbers_of, tell_by_scores
 
@@ -31,71 +28,10 @@ Numbers = Mapping[tuple[str, str], tuple[float, float]]
 the two is empty."""
 
 
-@dataclass(frozen=True)
-class Parsed:
-    """A record whose cells are what their columns hold, with its config read.
-
-    Args:
-        commitment: what it says of its seed; None where that is the seed alone.
-    """
-
-    record: Record
-    config: ChainConfig
-    commitment: Commitment | None
-
-    @property
-    def waits_for_seed(self) -> bool:
-        """Whether the seed is not told yet: nothing that was drawn from it can be drawn again."""
-        return self.commitment is not None and not self.commitment.is_open
-
-    @cached_property
-    def states(self) -> list[Row]:
-        """The rows of states.csv by their numbers."""
-        return sorted(self.record["states"], key=lambda row: int(row["state_index"]))
-
-    @cached_property
-    def steps(self) -> list[Row]:
-        """The rows of steps.csv in order."""
-        return sorted(self.record["steps"], key=step_key)
-
-    @cached_property
-    def counted_votes(self) -> dict[StepKey, list[Row]]:
-        """The votes that counted, in order, by step; a step that had late votes only is there too."""
-        by_step: dict[StepKey, list[Row]] = {}
-        for row in self.record["votes"]:
-            cast = by_step.setdefault(step_key(row), [])
-            if row["number"]:
-                cast.append(row)
-        for cast in by_step.values():
-            cast.sort(key=lambda row: int(row["number"]))
-        return by_step
-
-    @cached_property
-    def tuned(self) -> tuple[int | None, list[Difference]]:
-        """How far the steps after a warm-up walk, and where tuning.json differs."""
-        with reading(tables.TUNING):
-            return chosen_in(
-                self.config, self.record.documents.get(tables.TUNING), self.states, self.steps, self.counted_votes
-            )
-
-    @cached_property
-    def chains(self) -> int:
-        """How many chains there are: those of the start, and those that events.csv says opened later."""
-        rows = self.record["steps"] + self.record["samples"] if self.config.is_elastic else []
-        last = max((int(row["chain_index"]) for row in rows), default=-1)
-        return min(max(self.config.chains, last + 1), self.config.chains_at_most)
-
-    def votes_for(self, key: StepKey) -> list[int]:
-        """Return how many counted votes for the proposal each judge has given in a step."""
-        counts = [0] * len(self.config.judges)
-        for row in self.counted_votes.get(key, ()):
-            counts[int(row["judge_index"])] += row["for_proposal"] == "1"
-        return counts
-
-
-class Evidence(Protocol):
+class Evidence(ABC):
     """What a record's steps were decided by."""
 
+    @abstractmethod
     def settle(
         self, comparison: Comparison[Any], numbers: tuple[int, int], is_decided: bool
     ) -> Generator[Difference, None, Verdict]:
@@ -105,11 +41,10 @@ class Evidence(Protocol):
             numbers: of the current state and of the proposal.
             is_decided: whether the record says so.
         """
-        ...
 
     def unused(self) -> Iterator[Difference]:
         """Yield rows of evidence of no step."""
-        ...
+        yield from ()
 
 
 def compare_chains(parsed: Parsed) -> Iterator[Difference]:
@@ -120,11 +55,8 @@ def compare_chains(parsed: Parsed) -> Iterator[Difference]:
     """
     config, record, (walk_length, _) = parsed.config, parsed.record, parsed.tuned
     evidence = _EVIDENCE[config.rule.evidence](parsed)
-    starts = {int(row["chain_index"]): int(row["state_index"]) for row in record["samples"] if row["step"] == "0"}
     with reading(tables.CONFIG):
-        draws, index = opened(
-            config, parsed.states, walk_length, starts if parsed.waits_for_seed else None, parsed.votes_for
-        )
+        draws, index = opened(parsed)
     last = config.steps if config.warm_up is None or walk_length is not None else config.warm_up.steps
     visits: dict[StepKey, int] = {}
     for row in record["samples"]:
@@ -165,8 +97,8 @@ class _Walk:
     """
 
     parsed: Parsed
-    draws: DrawSource
-    index: StateIndex
+    draws: Draws
+    index: States
     evidence: Evidence
     visits: dict[StepKey, int]
     last: int
@@ -254,7 +186,7 @@ def _refuse(parsed: Parsed, *names: str) -> None:
                 raise ValueError(f"{name}.csv must be empty where {parsed.config.rule.evidence} decide")
 
 
-class VoteEvidence:
+class VoteEvidence(Evidence):
     """Each step's counted votes in order.
 
     Raises:
@@ -288,10 +220,6 @@ class VoteEvidence:
             yield of_step(key, f"vote {vote['number']}", "counted", problem, tables.VOTES.file, vote)
         return verdict
 
-    def unused(self) -> Iterator[Difference]:
-        """Yield nothing; see `Evidence`."""
-        yield from ()
-
 
 def _compare_voters(key: StepKey, cast: list[Row]) -> Iterator[Difference]:
     answered: set[tuple[int, str]] = set()
@@ -306,7 +234,7 @@ def _compare_voters(key: StepKey, cast: list[Row]) -> Iterator[Difference]:
         answered.add(answer)
 
 
-class _NumberEvidence:
+class _NumberEvidence(Evidence):
     """Evidence in numbers: evidence.csv repeats those by which each step was decided."""
 
     def __init__(self, parsed: Parsed) -> None:
@@ -314,7 +242,32 @@ class _NumberEvidence:
         for row in parsed.record["evidence"]:
             self._rows[step_key(row)].append(row)
 
-    def compare(self, key: StepKey, expected: Numbers) -> Iterator[Difference]:
+    @abstractmethod
+    def incomplete(self, key: StepKey, numbers: tuple[int, int]) -> Iterator[Difference]:
+        """Yield which of two states lack numbers."""
+
+    @abstractmethod
+    def numbers(self, numbers: tuple[int, int]) -> Numbers:
+        """Return the numbers of two states; none where one lacks some."""
+
+    @abstractmethod
+    def verdict(self, comparison: Comparison[Any], numbers: tuple[int, int]) -> Verdict:
+        """Return the verdict that the numbers of two states give."""
+
+    def settle(
+        self, comparison: Comparison[Any], numbers: tuple[int, int], is_decided: bool
+    ) -> Generator[Difference, None, Verdict]:
+        """Return the verdict that the numbers give; see `Evidence`."""
+        key = comparison.chain, comparison.step
+        if comparison.is_identity or not is_decided:
+            yield from self._compare(key, {})
+            # Another chain at the same object may have brought the last number while the record was written.
+            return Verdict.ACCEPT if comparison.is_identity else Verdict.UNDECIDED
+        yield from self.incomplete(key, numbers)
+        yield from self._compare(key, self.numbers(numbers))
+        return self.verdict(comparison, numbers)
+
+    def _compare(self, key: StepKey, expected: Numbers) -> Iterator[Difference]:
         """Yield where evidence.csv has other rows of a step than these."""
         left = dict(expected)
         for row in self._rows.pop(key, ()):
@@ -362,24 +315,23 @@ class RatingEvidence(_NumberEvidence):
             raise ValueError(f"{name} must be {self._rule.lowest} to {self._rule.highest}, not “{row['rating']}”")
         self._given[state][judge, slot] = int(row["rating"])
 
-    def settle(
-        self, comparison: Comparison[Any], numbers: tuple[int, int], is_decided: bool
-    ) -> Generator[Difference, None, Verdict]:
-        """Return the verdict that the ratings give; see `Evidence`."""
-        key, ratings = (comparison.chain, comparison.step), [self._ratings(number) for number in numbers]
-        if comparison.is_identity or not is_decided:
-            yield from self.compare(key, {})
-            # Another chain at the same object may have brought the last rating while the record was written.
-            return Verdict.ACCEPT if comparison.is_identity else Verdict.UNDECIDED
-        for number, given in zip(numbers, ratings, strict=True):
-            counts = [len(each) for each in given]
+    def incomplete(self, key: StepKey, numbers: tuple[int, int]) -> Iterator[Difference]:
+        """Yield which of two states have more or fewer ratings than each judge should give."""
+        for number in numbers:
+            counts = [len(each) for each in self._ratings(number)]
             if counts != list(self._budgets):
                 what = f"the numbers of ratings of state {number}"
                 yield of_step(key, what, counts, list(self._budgets), tables.RATINGS.file)
-        means = [mean_ratings(self._rule, self._budgets, given) or () for given in ratings]
+
+    def numbers(self, numbers: tuple[int, int]) -> Numbers:
+        """Return the mean ratings of two states by judge."""
+        means = [mean_ratings(self._rule, self._budgets, self._ratings(number)) or () for number in numbers]
         pairs = enumerate(zip(*means, strict=True)) if all(means) else ()
-        yield from self.compare(key, {(str(judge), ""): pair for judge, pair in pairs})
-        return tell_by_ratings(self._rule, comparison, *ratings)
+        return {(str(judge), ""): pair for judge, pair in pairs}
+
+    def verdict(self, comparison: Comparison[Any], numbers: tuple[int, int]) -> Verdict:
+        """Return the verdict that the ratings of two states give."""
+        return tell_by_ratings(self._rule, comparison, *map(self._ratings, numbers))
 
     def _ratings(self, number: int) -> Ratings:
         given = sorted(self._given[number].items())
@@ -410,31 +362,29 @@ class ScoreEvidence(_NumberEvidence):
                 self._given[state][scorer] = float(row["score"])
                 numbers_of(rule, self._given[state])
 
-    def settle(
-        self, comparison: Comparison[Any], numbers: tuple[int, int], is_decided: bool
-    ) -> Generator[Difference, None, Verdict]:
-        """Return the verdict that the scores give; see `Evidence`."""
-        key = comparison.chain, comparison.step
-        if comparison.is_identity or not is_decided:
-            yield from self.compare(key, {})
-            # The last score may have come while the record was written.
-            return Verdict.ACCEPT if comparison.is_identity else Verdict.UNDECIDED
-        given = [self._given[number] for number in numbers]
-        told = [numbers_of(self._rule, each) or () for each in given]
+    def incomplete(self, key: StepKey, numbers: tuple[int, int]) -> Iterator[Difference]:
+        """Yield nothing: without all scores there is no verdict."""
+        yield from ()
+
+    def numbers(self, numbers: tuple[int, int]) -> Numbers:
+        """Return the scores of two states by scorer."""
+        told = [numbers_of(self._rule, self._given[number]) or () for number in numbers]
         pairs = zip(self._rule.scorers, zip(*told, strict=True), strict=True) if all(told) else ()
-        yield from self.compare(key, {("", scorer): pair for scorer, pair in pairs})
-        return tell_by_scores(self._rule, comparison, *given)
+        return {("", scorer): pair for scorer, pair in pairs}
+
+    def verdict(self, comparison: Comparison[Any], numbers: tuple[int, int]) -> Verdict:
+        """Return the verdict that the scores of two states give."""
+        return tell_by_scores(self._rule, comparison, *(self._given[number] for number in numbers))
 
 
-class NoEvidence(_NumberEvidence):
+class NoEvidence(Evidence):
     """Of rule base: nothing decides, every proposal is accepted.
 
     Raises:
-        RecordError: there are votes or ratings.
+        RecordError: there are votes, ratings or rows of evidence.csv.
     """
 
     def __init__(self, parsed: Parsed) -> None:
-        super().__init__(parsed)
         _refuse(parsed, "votes", "ratings", "evidence")
 
     def settle(

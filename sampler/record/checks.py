@@ -2,52 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from sampler.judges.config import JudgeConfig
-from sampler.judges.panels import panelists_of
-from sampler.judges.presentations import draws_of, presentations_of
-from sampler.judges.sources import ModelSource, PanelistSource
+from sampler.judges.config import JudgeConfig, ModelSource, PanelistSource, panelists_of
+from sampler.judges.presentation import draws_of, presentations_of
 from sampler.objects.properties import Measure, measure_of
 from sampler.record import tables
-from sampler.record.chains import Parsed, compare_chains
+from sampler.record.chains import compare_chains
 from sampler.record.columns import META
 from sampler.record.commitment import compare_commitment
-from sampler.record.differences import Difference, Row, StepKey, of_file, of_step, quoted, reading, step_key
-from sampler.record.judge_checks import compare_judges
+from sampler.record.differences import Difference, Row, of_file, of_step, quoted, reading, step_key
+from sampler.record.documents import compare_budget, compare_events, compare_judges, compare_trials
+from sampler.record.draws import Parsed
 from sampler.record.tables import meta_names
-from sampler.record.trial_checks import compare_budget, compare_trials
 
 MEASURED, COMMAND = "measured", "command"
 """The kinds of scorers: computed by this program, or by one that the site has declared."""
 # RDKit's properties may differ in their last digits from one version to the next.
 TOLERANCE = 1e-6
-STARTED, EXTENDED, OPENED, ENDED = "started", "extended", "chain-opened", "chain-ended"
-FINISHED_NOW = "finished-now"
-SUSPENDED, TRIED_AGAIN = "step-suspended", "step-tried-again"
-"""The kinds of events that are compared with the rest of the record."""
-WAIT, AHEAD = "wait", "ahead"
-"""Why a chain opened after the start."""
 _VOTES = tables.VOTES.file
-
-
-def events_of(rows: Iterable[Row], *kinds: str) -> Iterator[tuple[Row, dict[str, Any]]]:
-    """Yield the rows of events.csv of some kinds, each with what it says.
-
-    Raises:
-        RecordError: a row does not say it as JSON.
-    """
-    for row in rows:
-        if row["kind"] in kinds:
-            with reading(tables.EVENTS.file, row):
-                try:
-                    said = json.loads(row["data"])
-                except RecursionError as error:
-                    raise ValueError("data is nested too deeply") from error
-            yield row, said
 
 
 # votes.csv
@@ -252,100 +227,6 @@ def _measured_otherwise(measure: Measure, state: Row, row: Row) -> str:
     if value is None or recorded is None:
         return "" if value is recorded else "none" if value is None else repr(value)
     return "" if math.isclose(value, recorded, rel_tol=TOLERANCE, abs_tol=TOLERANCE) else repr(value)
-
-
-# events.csv
-
-
-def compare_events(parsed: Parsed) -> Iterator[Difference]:
-    """Yield where events are not numbered from 1, or where the start, extensions, openings and ends of chains are not
-    as the rest of the record has them. When a step was suspended, and by how many skips, cannot be worked out again.
-    """
-    for number, event in enumerate(parsed.record["events"], start=1):
-        if event["number"] != str(number):
-            yield _of_event(event, "the number", event["number"], number)
-    for row, said in events_of(parsed.record["events"], STARTED):
-        digest = parsed.commitment.digest if parsed.commitment else None
-        if digest is not None and said.get("seed_hash") != digest:
-            yield _of_event(row, "seed_hash", quoted(said.get("seed_hash")), quoted(digest))
-    yield from _compare_extensions(parsed)
-    yield from _compare_openings(parsed)
-    yield from _compare_ends(parsed)
-
-
-def _of_event(row: Row, what: str, recorded: object, expected: object) -> Difference:
-    where = f"events.csv, event {row['number']} ({row['kind']})"
-    return Difference(where, what, str(recorded), str(expected), tables.EVENTS.file, row)
-
-
-def _compare_extensions(parsed: Parsed) -> Iterator[Difference]:
-    """The config says how many steps each chain walks in the end. With extensions, it once said `steps_before` of the
-    first, and no step beyond may have opened before its event.
-    """
-    length = 0
-    last: Row | None = None
-    for row, said in events_of(parsed.record["events"], EXTENDED):
-        with reading(tables.EVENTS.file, row):
-            before, after = int(said["steps_before"]), int(said["steps_after"])
-        if length and before != length:
-            yield _of_event(row, "steps_before", before, length)
-        if not 0 < before < after:
-            yield _of_event(row, "steps_after", after, f"more than {max(before, 0)}")
-        length, last = after, row
-        for step in parsed.steps:
-            # Moments of one zone, written in one way: their order is that of their letters.
-            if before < int(step["step"]) <= after and step["opened_at"] < row["at"]:
-                key = step_key(step)
-                what = f"when step {key[1]} of chain {key[0]} opened"
-                yield _of_event(row, what, step["opened_at"], f"no earlier than {row['at']}")
-    if last is not None and length != parsed.config.steps:
-        yield _of_event(last, "steps_after", length, f"{parsed.config.steps}, the config's steps")
-
-
-def _compare_openings(parsed: Parsed) -> Iterator[Difference]:
-    """A chain opens when somebody would wait, so nothing says how many there should be. What can be checked: each of
-    those after the start has its event, they are numbered without a gap, and none of their steps is older.
-    """
-    opened_at: dict[int, str] = {}
-    for row, said in events_of(parsed.record["events"], OPENED):
-        with reading(tables.EVENTS.file, row):
-            chain = int(said["chain_index"])
-        if chain != parsed.config.chains + len(opened_at) or not chain < parsed.config.chains_at_most:
-            yield _of_event(row, "the chain", chain, f"{parsed.config.chains + len(opened_at)}, if there is one more")
-        opened_at[chain] = row["at"]
-        if said.get("reason") not in (WAIT, AHEAD):
-            yield _of_event(row, "why the chain opened", quoted(said.get("reason")), f"{WAIT} or {AHEAD}")
-        if not row["voter"]:
-            yield _of_event(row, "for whom the chain opened", "nobody", "who would have waited")
-    if (found := len(opened_at)) != (late := parsed.chains - parsed.config.chains):
-        yield of_file(tables.EVENTS.file, "chains that opened after the start", found, late)
-    for step in parsed.steps:
-        if step["opened_at"] < (moment := opened_at.get(int(step["chain_index"]), "")):
-            expected = f"no earlier than its chain, {moment}"
-            yield of_step(step_key(step), "when the step opened", step["opened_at"], expected, row=step)
-
-
-def _compare_ends(parsed: Parsed) -> Iterator[Difference]:
-    """A step at which its chain was ended has no verdict, and is the only one without a verdict whose uniform is told.
-    So a chain that ends early is told from one that goes on in both files, and neither can be changed alone.
-    """
-    steps = {step_key(row): row for row in parsed.steps}
-    ended: set[StepKey] = set()
-    for row, said in events_of(parsed.record["events"], SUSPENDED, TRIED_AGAIN, ENDED):
-        with reading(tables.EVENTS.file, row):
-            key = int(said["chain_index"]), int(said["step"])
-        if key not in steps:
-            yield _of_event(row, "the step", f"step {key[1]} of chain {key[0]}", "one of steps.csv")
-        elif row["kind"] == ENDED:
-            ended.add(key)
-    for key, step in steps.items():
-        if key in ended and step["verdict"]:
-            yield of_step(key, "the end of the chain", "at this step", "none: the step has a verdict", row=step)
-        elif key in ended and not step["uniform"]:
-            yield of_step(key, "uniform", "none", "one: the chain was ended at this step", row=step)
-        elif key not in ended and step["uniform"] and not step["verdict"]:
-            expected = "one: the step has a uniform and no verdict"
-            yield of_step(key, "the end of the chain", "none in events.csv", expected, row=step)
 
 
 CHECKS: dict[str, tuple[Callable[[Parsed], Iterator[Difference]], ...]] = {

@@ -1,4 +1,5 @@
-"""What a replay draws again: where chains start, what each step proposes, and by which numbers a record names states.
+"""A record whose config is read, and what a replay draws again of it: where chains start, what each step proposes, and
+by which numbers a record names states.
 
 A list's state is its item's number already. A state that is generated gets one from the step that proposed it,
 
@@ -16,8 +17,11 @@ the record; in its place stands one under which the votes leave the step open, i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, cast
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, cast
 
 import numpy as np
 
@@ -27,11 +31,13 @@ from sampler.config import ChainConfig
 from sampler.kernels.mixture import Mixture
 from sampler.kernels.suffix import Suffix
 from sampler.record import tables
-from sampler.record.differences import Row, StepKey, quoted, reading, step_key
+from sampler.record.commitment import Commitment
+from sampler.record.differences import Difference, Row, StepKey, quoted, reading, step_key
+from sampler.record.record import Record
+from sampler.record.tuning_record import chosen_in
 from sampler.spaces.catalog import Catalog
 from sampler.spaces.space import Space
-from sampler.spaces.texts.served import RecordedTexts
-from sampler.spaces.texts.space import Writing
+from sampler.spaces.texts import RecordedTexts, Writing
 from sampler.streams import Purpose, stream
 
 
@@ -40,94 +46,89 @@ def state_number(chain: int, step: int, most: int) -> int:
     return step * most + chain
 
 
-class Reader(Protocol):
-    """The part of a `Space` that reads a record."""
-
-    def decode(self, code: str) -> Any:
-        """Return the state of a code."""
-        ...
-
-    def is_close(self, one: Any, other: Any) -> bool:
-        """True when two states are the same but for rounding."""
-        ...
-
-    def content(self, state: Any) -> str:
-        """Return what a person reads."""
-        ...
-
-
-class StateIndex(Protocol):
-    """The states of a record, looked up by a replay that has drawn them again."""
-
-    def state(self, number: int) -> Any:
-        """Return the state that the record holds under a number.
-
-        Raises:
-            ValueError: there is none, or it cannot be read.
-        """
-        ...
-
-    def number(self, chain: int, step: int, state: Any) -> int:
-        """Return the number under which the record should hold the state that this step proposed."""
-        ...
-
-    def row(self, number: int) -> Row | None:
-        """Return the row of the state of this number; None if there is none."""
-        ...
-
-    def compare(self, number: int, state: Any) -> Iterator[tuple[str, str]]:
-        """Yield what the record says and what it should say, where the state of this number is another one.
-
-        Raises:
-            KeyError: the record lacks a column.
-        """
-        ...
-
-
-class ListedStates:
-    """Those of an uploaded list: each is its number. Their content is the researcher's, and nothing else says what it
-    should be.
-    """
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-
-    def state(self, number: int) -> int:
-        """Return the number, if there is such a state.
-
-        Raises:
-            ValueError: there is none.
-        """
-        if not 0 <= number < self._count:
-            raise ValueError(f"there is no state {number} in states.csv")
-        return number
-
-    def number(self, chain: int, step: int, state: int) -> int:
-        """Return the item's place in the list."""
-        return state
-
-    def row(self, number: int) -> None:
-        """Return nothing: nothing is said of these rows."""
-
-    def compare(self, number: int, state: int) -> Iterator[tuple[str, str]]:
-        """Yield nothing."""
-        yield from ()
-
-
-class GeneratedIndex:
-    """States made as the chains went, each with the code that `Space.encode` wrote.
+@dataclass(frozen=True)
+class Parsed:
+    """A record whose cells are what their columns hold, with its config read.
 
     Args:
-        space: what reads the codes: a `Space`, or as much of one as can be had without its model.
-        most: how many chains there can be.
-        rows: the rows of states.csv.
-
-    Raises:
-        KeyError: a row lacks a column.
-        ValueError: a number is none, or stands twice.
+        commitment: what it says of its seed; None where that is the seed alone.
     """
 
-    def __init__(self, space: Reader, most: int, rows: Sequence[Row]) -> None:
+    record: Record
+    config: ChainConfig
+    commitment: Commitment | None
+
+    @property
+    def waits_for_seed(self) -> bool:
+        """Whether the seed is not told yet: nothing that was drawn from it can be drawn again."""
+        return self.commitment is not None and not self.commitment.is_open
+
+    @property
+    def starts(self) -> dict[int, int]:
+        """The number of the state at which each chain starts, as recorded."""
+        first = [row for row in self.record["samples"] if row["step"] == "0"]
+        return {int(row["chain_index"]): int(row["state_index"]) for row in first}
+
+    @cached_property
+    def states(self) -> list[Row]:
+        """The rows of states.csv by their numbers."""
+        return sorted(self.record["states"], key=lambda row: int(row["state_index"]))
+
+    @cached_property
+    def steps(self) -> list[Row]:
+        """The rows of steps.csv in order."""
+        return sorted(self.record["steps"], key=step_key)
+
+    @cached_property
+    def counted_votes(self) -> dict[StepKey, list[Row]]:
+        """The votes that counted, in order, by step; a step that had late votes only is there too."""
+        by_step: dict[StepKey, list[Row]] = {}
+        for row in self.record["votes"]:
+            cast = by_step.setdefault(step_key(row), [])
+            if row["number"]:
+                cast.append(row)
+        for cast in by_step.values():
+            cast.sort(key=lambda row: int(row["number"]))
+        return by_step
+
+    @cached_property
+    def tuned(self) -> tuple[int | None, list[Difference]]:
+        """How far the steps after a warm-up walk, and where tuning.json differs."""
+        with reading(tables.TUNING):
+            return chosen_in(
+                self.config, self.record.documents.get(tables.TUNING), self.states, self.steps, self.counted_votes
+            )
+
+    @cached_property
+    def chains(self) -> int:
+        """How many chains there are: those of the start, and those that events.csv says opened later."""
+        rows = self.record["steps"] + self.record["samples"] if self.config.is_elastic else []
+        last = max((int(row["chain_index"]) for row in rows), default=-1)
+        return min(max(self.config.chains, last + 1), self.config.chains_at_most)
+
+    def votes_for(self, key: StepKey) -> list[int]:
+        """Return how many counted votes for the proposal each judge has given in a step."""
+        counts = [0] * len(self.config.judges)
+        for row in self.counted_votes.get(key, ()):
+            counts[int(row["judge_index"])] += row["for_proposal"] == "1"
+        return counts
+
+
+class States:
+    """The states of a record, looked up by a replay that has drawn them again.
+
+    Args:
+        rows: the rows of states.csv by their numbers.
+        most: how many chains there can be.
+        space: what reads the codes of states that chains made: a `Space`, or as much of one as can be had without its
+            model. None for an uploaded list: each state is its number, its content is the researcher's, and nothing
+            else says what it should be.
+
+    Raises:
+        RecordError: a row lacks a column, a number is none, or stands twice.
+    """
+
+    def __init__(self, rows: Sequence[Row], most: int, space: Space[Any] | RecordedTexts | None = None) -> None:
         self._space, self._most = space, most
         self._rows: dict[int, Row] = {}
         for row in rows:
@@ -139,25 +140,34 @@ class GeneratedIndex:
         """Return the state that the record holds under a number.
 
         Raises:
-            KeyError: a row lacks a column.
-            ValueError: there is no such state, or it cannot be read.
+            ValueError: there is no such state.
+            RecordError: it cannot be read.
         """
         if number not in self._rows:
             raise ValueError(f"there is no state {number} in states.csv")
+        if self._space is None:
+            return number
         with reading(tables.STATES.file, self._rows[number]):
             return self._space.decode(self._rows[number]["code"])
 
     def number(self, chain: int, step: int, state: Any) -> int:
-        """Return the number that the step gives."""
-        return state_number(chain, step, self._most)
+        """Return the number under which the record should hold the state that this step proposed."""
+        return int(state) if self._space is None else state_number(chain, step, self._most)
 
     def row(self, number: int) -> Row | None:
         """Return the row of the state of this number; None if there is none."""
         return self._rows.get(number)
 
     def compare(self, number: int, state: Any) -> Iterator[tuple[str, str]]:
-        """Yield where code or content differ. What another machine may round otherwise is no difference."""
+        """Yield what the record says and what it should say, where code or content of the state of this number differ.
+        What another machine may round otherwise is no difference.
+
+        Raises:
+            KeyError: the record lacks a column.
+        """
         row = self._rows.get(number)
+        if self._space is None:
+            return
         if row is None:
             yield "missing", quoted(self._space.content(state))
             return
@@ -172,13 +182,18 @@ class GeneratedIndex:
             yield quoted(row["content"]), quoted(content)
 
 
-class DrawSource(Protocol):
+class Draws(ABC):
     """The draws of a campaign's chains."""
 
+    @abstractmethod
     def begin(self, chain: int) -> Position[Any]:
-        """Return where a chain starts."""
-        ...
+        """Return where a chain starts.
 
+        Raises:
+            ValueError: nothing says where.
+        """
+
+    @abstractmethod
     def ask(self, position: Position[Any], row: Row) -> Comparison[Any]:
         """Return a position's next comparison; `row` is what steps.csv says of it.
 
@@ -186,15 +201,14 @@ class DrawSource(Protocol):
             KeyError: the row lacks a column.
             ValueError: it names a state that cannot be read.
         """
-        ...
 
     def impossible(self, comparison: Comparison[Any]) -> Iterator[tuple[str, str]]:
         """Yield what a recorded proposal is and what it should be, where the step cannot have proposed it."""
-        ...
+        yield from ()
 
 
-class Redrawn:
-    """Draws from the seed alone."""
+class Redrawn(Draws):
+    """Draws from the seed alone: what is drawn again is compared as a whole."""
 
     def __init__(self, plan: Plan[Any]) -> None:
         self._plan = plan
@@ -207,12 +221,8 @@ class Redrawn:
         """Return the comparison that the plan draws, whatever the row says."""
         return ask(self._plan, position)
 
-    def impossible(self, comparison: Comparison[Any]) -> Iterator[tuple[str, str]]:
-        """Yield nothing: what is drawn again is compared as a whole."""
-        yield from ()
 
-
-class Recorded:
+class Recorded(Draws):
     """Texts as the record has them; which move made them, and from which token on, is drawn again.
 
     Args:
@@ -221,7 +231,7 @@ class Recorded:
         most: how many chains there can be.
     """
 
-    def __init__(self, plan: Plan[Any], index: GeneratedIndex, most: int) -> None:
+    def __init__(self, plan: Plan[Any], index: States, most: int) -> None:
         self._plan, self._index, self._most = plan, index, most
 
     def begin(self, chain: int) -> Position[Any]:
@@ -255,24 +265,11 @@ class Recorded:
         return (kernel.cut(rng, state), kernel) if isinstance(kernel, Suffix) else (0, None)
 
 
-class Awaited:
-    """Draws as recorded, until the seed is told.
+class Awaited(Draws):
+    """Draws as recorded, until the seed is told; whether a step can have proposed what it did shows only then."""
 
-    Args:
-        config: of the record.
-        index: the record's states.
-        starts: the number of the state at which each chain starts.
-        votes_for: how many counted votes for the proposal each judge has given in a step.
-    """
-
-    def __init__(
-        self,
-        config: ChainConfig,
-        index: StateIndex,
-        starts: Mapping[int, int],
-        votes_for: Callable[[StepKey], Sequence[int]],
-    ) -> None:
-        self._config, self._index, self._starts, self._votes_for = config, index, starts, votes_for
+    def __init__(self, parsed: Parsed, index: States) -> None:
+        self._parsed, self._index, self._starts = parsed, index, parsed.starts
 
     def begin(self, chain: int) -> Position[Any]:
         """Return the start that is recorded.
@@ -290,57 +287,42 @@ class Awaited:
         is_identity = row["proposal_state"] == row["current_state"]
         proposal = position.state if is_identity else self._index.state(int(row["proposal_state"]))
         uniform, log_r0 = float(row["uniform"]) if row["uniform"] else self._open_uniform(row), float(row["log_r0"])
-        step, budgets = position.step + 1, self._config.budgets
+        step, budgets = position.step + 1, self._parsed.config.budgets
         return Comparison(position.chain, step, position.state, proposal, log_r0, uniform, budgets)
-
-    def impossible(self, comparison: Comparison[Any]) -> Iterator[tuple[str, str]]:
-        """Yield nothing: whether the step can have proposed it shows once the seed is told."""
-        yield from ()
 
     def _open_uniform(self, row: Row) -> float:
         """Return the least uniform at which the missing votes could still reject, below 1."""
-        if self._config.rule.evidence != "votes":
+        parsed = self._parsed
+        if parsed.config.rule.evidence != "votes":
             return 0.0
-        votes_for = self._votes_for(step_key(row))
-        lowest = float(acceptance_probability(float(row["log_r0"]), votes_for, self._config.budgets))
+        votes_for = parsed.votes_for(step_key(row))
+        lowest = float(acceptance_probability(float(row["log_r0"]), votes_for, parsed.config.budgets))
         return min(lowest, math.nextafter(1.0, 0.0))
 
 
-def opened(
-    config: ChainConfig,
-    states: Sequence[Row],
-    walk_length: int | None,
-    starts: Mapping[int, int] | None,
-    votes_for: Callable[[StepKey], Sequence[int]],
-) -> tuple[DrawSource, StateIndex]:
+def opened(parsed: Parsed) -> tuple[Draws, States]:
     """Return where the draws of a record's chains come from, and its states.
-
-    Args:
-        states: the rows of states.csv by their numbers.
-        walk_length: of the steps after a warm-up.
-        starts: the number of the state at which each chain starts, while the seed is not told; else None.
-        votes_for: as in `Awaited`.
 
     Raises:
         RecordError: the states are not what the config's space can have.
     """
-    draws, index = _drawn_again(config, states, walk_length)
-    return (draws if starts is None else Awaited(config, index, starts, votes_for)), index
+    draws, index = _drawn_again(parsed)
+    return (Awaited(parsed, index) if parsed.waits_for_seed else draws), index
 
 
-def _drawn_again(
-    config: ChainConfig, states: Sequence[Row], walk_length: int | None
-) -> tuple[DrawSource, ListedStates | GeneratedIndex]:
+def _drawn_again(parsed: Parsed) -> tuple[Draws, States]:
+    config, states, (walk_length, _) = parsed.config, parsed.states, parsed.tuned
+    most = config.chains_at_most
     if not config.generates:
         with reading(tables.STATES.file):
             catalog = _catalog(states)
-        return Redrawn(config.build(catalog, walk_length=walk_length)), ListedStates(len(states))
+        return Redrawn(config.build(catalog, walk_length=walk_length)), States(states, most)
     if config.space.kind == "model-texts":
         texts = RecordedTexts(config.space)
-        index = GeneratedIndex(texts, config.chains_at_most, states)
-        return Recorded(config.plan_on(texts, walk_length), index, config.chains_at_most), index
+        index = States(states, most, texts)
+        return Recorded(config.plan_on(texts, walk_length), index, most), index
     plan: Plan[Any] = config.build(walk_length=walk_length)
-    return Redrawn(plan), GeneratedIndex(cast(Space[Any], plan.space), config.chains_at_most, states)
+    return Redrawn(plan), States(states, most, cast(Space[Any], plan.space))
 
 
 def _catalog(states: Sequence[Row]) -> Catalog:

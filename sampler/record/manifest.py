@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from sampler.archives import Allowance, ArchiveError, pieces_of
 from sampler.record import tables
-from sampler.record.archives import Allowance, ArchiveError, pieces_of
 
 VERSION = 1
 _LARGEST = 2**26

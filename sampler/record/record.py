@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from sampler.archives import Allowance, TooLargeError, pieces_of
 from sampler.record import tables
-from sampler.record.archives import Allowance, TooLargeError, pieces_of
 from sampler.record.differences import RecordError
 from sampler.record.tables import Row, Table
 
@@ -159,16 +159,22 @@ def _named(path: Path) -> Iterator[None]:
         raise RecordError(f"{path} cannot be read: {error}") from error
 
 
-def _table(archive: zipfile.ZipFile, table: Table, allowance: Allowance) -> list[Row]:
+@contextmanager
+def _reading(name: str) -> Iterator[None]:
+    """Let errors of what is done with a file of the archive say which one it is."""
     try:
-        with archive.open(table.file) as entry:
-            return _rows(entry, table, table.file, allowance)
+        yield
     except KeyError as error:
-        raise RecordError(f"is not a complete export: {error.args[0]}", table.file) from error
+        raise RecordError(f"is not a complete export: {error.args[0]}", name) from error
     except (TooLargeError, RecordError):
         raise
-    except (ValueError, csv.Error) as error:
-        raise RecordError(f"cannot be read: {error}", table.file) from error
+    except (ValueError, csv.Error, RecursionError) as error:
+        raise RecordError(f"cannot be read: {error}", name) from error
+
+
+def _table(archive: zipfile.ZipFile, table: Table, allowance: Allowance) -> list[Row]:
+    with _reading(table.file), archive.open(table.file) as entry:
+        return _rows(entry, table, table.file, allowance)
 
 
 def _rows(file: IO[bytes], table: Table, name: str, allowance: Allowance) -> list[Row]:
@@ -185,16 +191,10 @@ def _rows(file: IO[bytes], table: Table, name: str, allowance: Allowance) -> lis
 
 
 def _document(archive: zipfile.ZipFile, name: str, kind: type, allowance: Allowance) -> Any:
-    try:
+    with _reading(name):
         content = b"".join(pieces_of(archive, name, Allowance(min(allowance.left, _LARGEST_DOCUMENT))))
         allowance.take(_VALUE * len(content), name)
         found = json.loads(content)
-    except KeyError as error:
-        raise RecordError(f"is not a complete export: {error.args[0]}", name) from error
-    except TooLargeError:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise RecordError(f"cannot be read: {error}", name) from error
     if not isinstance(found, kind):
         raise RecordError(f"cannot be read: {name} must hold {_KINDS[kind]}", name)
     return found

@@ -11,10 +11,11 @@ from pathlib import Path
 
 from sampler.config import ConfigError
 from sampler.record import tables
-from sampler.record.chains import Parsed
-from sampler.record.checks import CHECKS, EXTENDED
+from sampler.record.checks import CHECKS
 from sampler.record.commitment import Commitment, read_config
 from sampler.record.differences import Difference, RecordError
+from sampler.record.documents import EXTENDED
+from sampler.record.draws import Parsed
 from sampler.record.record import Record, malformed_in, read_record
 
 

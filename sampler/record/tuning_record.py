@@ -18,7 +18,6 @@ from sampler.kernels.tuning import (
     FEWEST_VOTES,
     LEAST_SHARE_WON,
     MOST_OF_THE_WAY,
-    Trial,
     chosen_length,
     says_too_little,
     trials,
@@ -100,7 +99,8 @@ def tuned(config: ChainConfig, steps: Sequence[WarmUpStep]) -> dict[str, Any]:
         [properties(each.after) for each in steps],
     )
     because = MIDDLE if says_too_little(tried) else TUNED
-    return _described(warm_up, chosen_length(tried), because) | {"trials": [_trial(each) for each in tried]}
+    told = [asdict(each) | {"share_won": each.share_won} for each in tried]
+    return _described(warm_up, chosen_length(tried), because) | {"trials": told}
 
 
 def ended_early(config: ChainConfig, moment: str) -> dict[str, Any]:
@@ -111,21 +111,13 @@ def ended_early(config: ChainConfig, moment: str) -> dict[str, Any]:
     """
     if config.warm_up is None:
         raise ValueError("the config has no warm-up")
-    return _described(config.warm_up, _own_length(config), ENDED) | {"ended_at": moment}
+    kernel: Any = config.kernel
+    return _described(config.warm_up, int(kernel.length[0].length), ENDED) | {"ended_at": moment}
 
 
 def _described(warm_up: WarmUp, length: int, because: str) -> dict[str, Any]:
     about = {"steps": warm_up.steps, "grid": list(warm_up.grid), "properties": list(warm_up.properties)}
     return about | {"rule_version": RULE_VERSION, "rule": RULE, "length": length, "because": because}
-
-
-def _trial(trial: Trial[int]) -> dict[str, Any]:
-    return asdict(trial) | {"share_won": trial.share_won}
-
-
-def _own_length(config: ChainConfig) -> int:
-    kernel: Any = config.kernel
-    return int(kernel.length[0].length)
 
 
 def chosen_in(

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+from sampler.archives import Allowance, ArchiveError, archive_in, told_apart
 from sampler.config import ConfigError
 from sampler.record import tables
-from sampler.record.archives import Allowance, ArchiveError, archive_in, told_apart
-from sampler.record.differences import Difference, RecordError, Row
+from sampler.record.differences import Difference, RecordError, Row, step_key
 from sampler.record.manifest import Listed, check_manifest
 from sampler.record.record import Record, malformed_in, record_in
 from sampler.record.replay import Replay, recomputed
@@ -153,19 +153,16 @@ def _of_files(listed: Listed, found: Content) -> Iterator[Finding]:
 
 
 def _findings(record: Record, differences: Collection[Difference]) -> Iterator[Finding]:
-    numbers: dict[str, dict[int, int]] = {}
     for each in differences:
-        rows = record.of_file(each.file)
-        places = numbers.setdefault(each.file, {id(row): place for place, row in enumerate(rows, start=2)})
-        yield Finding(each.file, _of_step(rows, each) if each.row is None else places.get(id(each.row)), str(each))
+        row = each.row or _of_step(record.of_file(each.file), each)
+        yield Finding(each.file, _number(record.of_file(each.file), row), str(each))
 
 
-def _of_step(rows: list[tables.Row], difference: Difference) -> int | None:
+def _of_step(rows: list[tables.Row], difference: Difference) -> Row | None:
     """Return the row of the difference's step, in a table that has one of each."""
     if difference.file not in (tables.STEPS.file, tables.SAMPLES.file) or difference.step is None:
         return None
-    key = [str(each) for each in difference.step]
-    return next((place for place, row in enumerate(rows, start=2) if [row["chain_index"], row["step"]] == key), None)
+    return next((row for row in rows if step_key(row) == difference.step), None)
 
 
 def _number(rows: list[tables.Row], wanted: Row | None) -> int | None:

@@ -26,8 +26,7 @@ import numpy.typing as npt
 from pydantic import ConfigDict
 
 from sampler.acceptance import FloatArray, IntArray, acceptance_probability, law_of_tallies, marginal_acceptance
-from sampler.judges.config import JudgeConfig, without_twins
-from sampler.judges.panels import panel_misfits
+from sampler.judges.config import JudgeConfig, panel_misfits, without_twins
 from sampler.rules.base import RuleDeclared, log_odds
 
 

@@ -30,9 +30,8 @@ from pydantic import ConfigDict, Field, model_validator
 from sampler.acceptance import Verdict
 from sampler.chain import Comparison, State
 from sampler.declared import ui
-from sampler.judges.config import JudgeConfig
+from sampler.judges.config import JudgeConfig, ModelSource
 from sampler.judges.replies import RatingScale, mean_rating
-from sampler.judges.sources import ModelSource
 from sampler.rules.base import RuleDeclared, accept_by_weight, verdict_by_numbers
 
 Ratings = Sequence[Sequence[int]]

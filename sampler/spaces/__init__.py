@@ -1,9 +1,10 @@
-"""Spaces: the base laws p0 that chains move in. A list that is brought (`catalog`), `molecules`, `texts`, `images`.
+"""Spaces: the base laws p0 that chains move in. A list that is brought (`catalog`), `molecules`, `texts`, and images,
+from `latents` of a model elsewhere or as `patterns`.
 
 To add a space that generates its objects:
 
-1. copy a folder; its `space.py` holds a class with the methods of `space.Space`, and a config with a new `kind` and
-   with `objects`, the kind of object that it makes;
+1. copy a file, `latents.py` for example: it holds a class with the methods of `space.Space`, and a config with a new
+   `kind` and with `objects`, the kind of object that it makes;
 2. add the config to `Generated` below;
 3. give it a kernel (`sampler.kernels` says how), or name it in the `moves_in` of one that moves here.
 
@@ -19,11 +20,10 @@ from typing import Annotated, Any, get_args
 from pydantic import Field
 
 from sampler.spaces.catalog import Catalog, CatalogConfig
-from sampler.spaces.images.served import ServedImagesConfig
-from sampler.spaces.images.space import ImagesConfig
+from sampler.spaces.latents import ServedImagesConfig
 from sampler.spaces.molecules.space import MoleculesConfig
-from sampler.spaces.texts.served import ServedTextsConfig
-from sampler.spaces.texts.space import TextsConfig
+from sampler.spaces.patterns import ImagesConfig
+from sampler.spaces.texts import ServedTextsConfig, TextsConfig
 
 Generated = MoleculesConfig | TextsConfig | ImagesConfig | ServedImagesConfig
 SpaceConfig = Annotated[CatalogConfig | Generated | ServedTextsConfig, Field(discriminator="kind")]

@@ -1,7 +1,7 @@
 """What every space offers, whatever its objects are.
 
 A state is hashable and compares by value. The record keeps two texts of it: `encode`, from which `decode` makes the
-very same state again, and `content`, what a person reads or what names it. To add a space: copy one of the folders
+very same state again, and `content`, what a person reads or what names it. To add a space: copy one of the files
 beside this file, and follow the list in `sampler.spaces`.
 """
 
@@ -12,6 +12,9 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from sampler.chain import State
+
+Tokens = tuple[int, ...]
+"""A text as a language model writes it."""
 
 
 @runtime_checkable

@@ -10,6 +10,7 @@ The tab Steps: its limits, and the page of one step.
 import re
 
 import pytest
+from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -153,6 +154,10 @@ def test_every_page_of_the_documentation_is_served_and_nothing_else(signed_in):
     assert page.count('aria-current="page"') == 1
     for name in set(re.findall(r'href="([a-z-]+)\.md', page)):
         assert signed_in.get(reverse("console:docs", args=[name])).status_code == 200, name
+    shown = {path.stem: signed_in.get(f"/docs/{path.name}").content.decode() for path in settings.DOCS_DIR.glob("*.md")}
+    links = [link for text in shown.values() for link in re.findall(r'href="([a-z-]+)\.md#([^"]+)"', text)]
+    assert [(name, anchor) for name, anchor in links if f' id="{anchor}"' not in shown[name]] == []
+    assert [name for name, text in shown.items() if "&lt;kbd" in text] == []
     assert signed_in.get("/docs/missing.md").status_code == 404
     assert signed_in.get("/docs/..%2FREADME.md").status_code == 404
 

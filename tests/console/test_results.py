@@ -25,8 +25,8 @@ from prefmh_web.campaigns.proposals import scoring
 from prefmh_web.campaigns.record import export
 from prefmh_web.console.results import paragraph, spreads_of, version
 from sampler import tables
+from sampler.diagnostics.chains import followed
 from sampler.diagnostics.findings import findings
-from sampler.diagnostics.properties import followed
 from sampler.diagnostics.report import diagnose
 from tests.security.world import browser_of
 from tests.support.campaigns import create_draft, export_to, make_campaign, make_config, started_now, voted_to_the_end

@@ -5,7 +5,7 @@ import pytest
 
 from prefmh_web.endpoints import judge_calls
 from prefmh_web.endpoints.models import Endpoint
-from sampler.judges import Exhibit, RatingScale, pairwise_messages, rating_messages
+from sampler.judges import Exhibit, RatingScale, pairwise_messages, rating_prompt
 
 # The control tokens of the tests' model come first in its vocabulary.
 CONTROL = range(6)
@@ -33,7 +33,7 @@ def turns(base_url: str, messages: list[dict]) -> list[int]:
 def test_a_text_cannot_end_the_turn_it_is_shown_in(llama: Endpoint, text: str) -> None:
     def shown(each: str) -> list[list[dict]]:
         pair = judge_calls.Pair("texts", "Which is darker?", Exhibit("the red moon"), Exhibit(each))
-        rated = rating_messages("texts", "How dark?", RatingScale(), Exhibit(each))
+        rated = rating_prompt("texts", "How dark?", RatingScale()).messages(Exhibit(each))
         return [pair.messages(True), pair.messages(False), rated]
 
     for hostile, plain in zip(shown(text), shown("the dark house"), strict=True):
@@ -57,7 +57,7 @@ def test_no_token_in_use_reaches_a_judge(token: str) -> None:
         for messages in (
             pairwise_messages("texts", "Which is darker?", first, second),
             pairwise_messages("texts", "Which is darker?", second, first),
-            rating_messages("texts", "How dark?", RatingScale(), first),
+            rating_prompt("texts", "How dark?", RatingScale()).messages(first),
         ):
             assert token not in messages[1]["content"]
 

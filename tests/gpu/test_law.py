@@ -18,7 +18,7 @@ from prefmh_web.endpoints.local.texts import TransformersModel, Weights, check_p
 from sampler import Purpose, stream
 from sampler.exact import log_base_ratio
 from sampler.kernels.suffix import Suffix
-from sampler.spaces.texts.space import Writing, WrittenTexts
+from sampler.spaces.texts import Writing, WrittenTexts
 from tests.gpu.small_models import END, TopP, WithoutMask, WithoutPositions, gpt2, llama, tokenizer_of
 from tests.sampler.kernels.test_suffix import CUTS, FreeOfLength
 from tests.support.sampling import LEAST_P_VALUE, check_rows, matrix_of

@@ -77,13 +77,13 @@ LAPSING = Voters(2 * SCORES[None], lapses=0.05)
 LAPSES = "voters with lapses"
 WHOLE = "voters of one law with every fate"
 RIGHT = {
-    WHOLE: Case(Voters(), crowds.lives, 80, budget=3, chains=5, max_chains=20, is_limited=True, check_share=0.1),
+    WHOLE: Case(Voters(), crowds.lives, 50, budget=3, chains=5, max_chains=20, is_limited=True, check_share=0.1),
     "leaning voters asked in both orders": Case(
-        Voters(0.5 * SCORES[None], lean=1.0), crowds.lives, 80, budget=2, is_in_both_orders=True
+        Voters(0.5 * SCORES[None], lean=1.0), crowds.lives, 50, budget=2, is_in_both_orders=True
     ),
     LAPSES: Case(LAPSING, crowds.votes_at_once, 220),
     "a mixed crowd": Case(MIXED, crowds.votes_at_once, 240),
-    "steps suspended and tried again": Case(Voters(), crowds.lives, 130, suspends_after=2),
+    "steps suspended and tried again": Case(Voters(), crowds.lives, 90, suspends_after=2),
 }
 BROKEN = {
     "E2, refused when for": Case(Voters(), crowds.is_refused_when_for, 480, expected=7.1e-06),

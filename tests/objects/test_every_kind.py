@@ -18,7 +18,7 @@ from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Lease, Side
 from prefmh_web.objects import OBJECT_KINDS, StoredObject, media
 from prefmh_web.objects.kind import Look
-from sampler.objects.molecules import drawing
+from sampler.objects import molecules as drawing
 from tests.support import campaigns
 
 

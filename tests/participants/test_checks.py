@@ -12,7 +12,7 @@ from prefmh_web.participants import attention
 from prefmh_web.participants.models import Participation
 from prefmh_web.participants.people import people_of
 from sampler.judges import Shares, Trial, check_after
-from sampler.judges import attention as drawing
+from sampler.judges import presentation as drawing
 from sampler.streams import Purpose, stream
 from tests.participants.test_stages import MOLECULES, come_back
 from tests.security.world import browser_of

@@ -16,7 +16,10 @@ from tests.support.campaigns import archive
 from tests.support.campaigns import spreadsheet as table
 from tests.support.sampling import make_record
 
-VOTE_OF = "chain_index,step,number,judge_index,voter,cast_at,chosen_side,for_proposal\n0,{step},1,{judge},7,,first,1\n"
+VOTE_OF = (
+    "chain_index,step,number,judge_index,voter,cast_at,chosen_side,first_state,second_state,chosen_state\n"
+    "0,{step},1,{judge},7,,first,{state},{state},{state}\n"
+)
 CONTENTS = ("'=1+1", "plain", "'-dash", "two\nlines", "''quoted")
 
 
@@ -113,9 +116,9 @@ def test_diagnose_reports_a_record(export, record, capsys):
         ({"votes.csv": b"chain_index,step\n1\n"}, "row 2 of votes.csv does not have as many cells"),
         ({"votes.csv": b"chain_index,step\n0,1\n"}, "there is no column or row 'number'"),
         ({"samples.csv": b"\xff\xfe"}, "cannot be read"),
-        ({"votes.csv": VOTE_OF.format(judge=0, step=99)}, "there is no column or row (0, 99)"),
-        ({"votes.csv": VOTE_OF.format(judge="x", step=1)}, "cannot be read: invalid literal"),
-        ({"votes.csv": VOTE_OF.format(judge=7, step=1)}, "cannot be read: "),
+        ({"votes.csv": VOTE_OF.format(judge=0, step=99, state=0)}, "there is no column or row (0, 99)"),
+        ({"votes.csv": VOTE_OF.format(judge="x", step=1, state=0)}, "cannot be read: invalid literal"),
+        ({"votes.csv": VOTE_OF.format(judge=7, step=1, state=0)}, "cannot be read: "),
     ],
 )
 def test_a_broken_export_is_refused(export, changed, message, capsys):

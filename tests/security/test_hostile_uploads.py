@@ -27,7 +27,7 @@ from prefmh_web.campaigns.models import Campaign, Catalog
 from prefmh_web.campaigns.record import export
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from sampler import OBJECT_KINDS, CatalogError, read_record
-from sampler.objects.items import MAX_ITEMS
+from sampler.objects.items import MAX_CATALOG_ITEMS
 from tests.console.test_pages import form
 from tests.security.world import browser_of
 from tests.support import campaigns
@@ -65,7 +65,7 @@ BOMBS = {
     "a huge entry": lambda: campaigns.archive({"a.png": bytes(40 * 2**20)}),
     "lies about its size": lying_archive,
     "nested archives": nested,
-    "too many files": lambda: campaigns.archive({f"{number}.png": b"" for number in range(MAX_ITEMS + 1)}),
+    "too many files": lambda: campaigns.archive({f"{number}.png": b"" for number in range(MAX_CATALOG_ITEMS + 1)}),
     "no archive": lambda: b"PK\x03\x04" + bytes(100),
     "empty": lambda: b"",
     "half an archive": lambda: campaigns.archive({"a.png": GOOD})[:-30],

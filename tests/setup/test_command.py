@@ -85,7 +85,7 @@ def test_what_a_start_would_refuse_and_a_seed_that_is_used_are_warned_about(rese
 
 
 def test_the_example_of_the_docs_is_a_setup():
-    text = (ROOT / "docs/campaign-file.md").read_text()
+    text = (ROOT / "docs/api.md").read_text()
     example = text.split("```yaml\n")[1].split("```")[0]
     assert config_in(example).study.recruiter == "prolific"
 

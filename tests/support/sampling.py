@@ -54,10 +54,10 @@ from sampler.record.columns import MOMENT as MOMENTS
 from sampler.record.verify import checked
 from sampler.spaces.molecules.edits import Addition
 from sampler.spaces.molecules.graph import MoleculeGraph, attach, read_arm, read_molecule, read_state
-from sampler.spaces.molecules.law import MoleculeLaw
+from sampler.spaces.molecules.space import MoleculeLaw
 from sampler.spaces.molecules.vocabulary import Vocabulary
-from sampler.spaces.texts.language_model import Tokens
-from sampler.spaces.texts.space import Writing, WrittenTexts
+from sampler.spaces.space import Tokens
+from sampler.spaces.texts import Writing, WrittenTexts
 
 # The wrong rules, rules averaged apart from the package, and a test on visit counts.
 #

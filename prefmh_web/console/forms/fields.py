@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import annotated_types as at
 from django import forms
 from django.core.exceptions import ValidationError
+from django.core.files.base import File
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -282,7 +283,7 @@ class Several(forms.MultipleChoiceField):
         return sorted(chosen, key=lambda each: self._was.index(each) if each in self._was else len(self._was)) or None
 
 
-_PREFIX = "kept-"
+_PREFIX, _SOURCE = "kept-", "source-"
 
 
 def kept_note(kept: Kept | None, name: str) -> SafeString:
@@ -331,7 +332,8 @@ class ListInput(KeptFileInput):
 
     def below(self, name: str) -> SafeString:
         """Return where the answer to a list comes; until there is one, what is kept."""
-        changes = ", ".join(f"change from:[name='{field}']" for field in (name, *self._fields))
+        # What is said of the list stands in the answer itself.
+        changes = ", ".join(["change", *(f"change from:[name='{field}']" for field in (name, *self._fields))])
         return format_html(
             '<div id="list-reply" aria-live="polite" hx-post="{}" hx-include="closest form" '
             'hx-encoding="multipart/form-data" hx-trigger="{}" hx-sync="this:replace">{}</div>',
@@ -370,13 +372,24 @@ class KeptFiles:
             return
         self._kept[name] = found
 
+    def forget(self, name: str) -> None:
+        """Remove what is kept for a field, if that is what the field has: something else was sent."""
+        if kept := self._kept.pop(name, None):
+            del self.files[name]
+            kept.remove()
+
+    def put(self, name: str, made: File[Any], source: File[Any]) -> None:
+        """Give a field a file that was made of what was sent, which is kept in its place: it may be made anew."""
+        self.files[name], self.files[_SOURCE + name] = made, source
+
     def show_in(self, form: forms.Form) -> None:
         """Keep the files of a form that is shown again, but for those that are refused; the form says which."""
         for bound in form:
             name, widget = bound.html_name, bound.field.widget
             if isinstance(widget, KeptFileInput) and name in self.files and not bound.errors:
                 if name not in self._kept:
-                    self._kept[name] = catalogs.keep(self._researcher_id, self.files[name])
+                    file = self.files.get(_SOURCE + name, self.files[name])
+                    self._kept[name] = catalogs.keep(self._researcher_id, file)
                 widget.kept = self._kept[name]
                 # The browser has it no more, and need not insist on it.
                 bound.field.required = False

@@ -28,7 +28,7 @@ from prefmh_web.console.forms.pages import CapFields, ExtensionFields, NameForm,
 from prefmh_web.console.views.common import back_to_setup, campaign_action, campaign_page, frame, get_page, told
 from prefmh_web.objects import media
 from prefmh_web.participants.limits import estimate_of, spending_of
-from prefmh_web.participants.markdown import rendered
+from prefmh_web.participants.markdown import rendered, with_ids
 from prefmh_web.participants.recruiting import terms_of
 from prefmh_web.setup import apply
 
@@ -201,4 +201,4 @@ def documentation(request: HttpRequest, name: str) -> HttpResponse:
     if name not in names:
         raise Http404("There is no such page.")
     text = (settings.DOCS_DIR / f"{name}.md").read_text(encoding="utf-8")
-    return render(request, "console/docs.html", {"name": name, "names": names, "text": rendered(text)})
+    return render(request, "console/docs.html", {"name": name, "names": names, "text": with_ids(rendered(text))})

@@ -72,8 +72,8 @@ def form_of(request: SignedInRequest, campaign: Campaign | None = None, *, takes
         takes_list: False where nothing rests on the list, which takes a while to read.
     """
     sent = request.POST.copy() if request.method == "POST" else None
-    taken = lists.take(sent, request.FILES) if takes_list and sent is not None else None
     kept = KeptFiles(request.user.pk, sent or {}, request.FILES)
+    taken = lists.take(sent, kept) if takes_list and sent is not None else None
     files = None if sent is None else kept.files
     catalog = campaign.catalog if campaign and not campaign.config.generates else None
     form = SetupForm(
@@ -92,10 +92,9 @@ def form_of(request: SignedInRequest, campaign: Campaign | None = None, *, takes
 @for_researchers
 def look_at_list(request: SignedInRequest) -> HttpResponse:
     """Show what a list that is pasted or chosen in the form comes to. A good file is kept for the form."""
-    is_file = bool(request.FILES)
     form = form_of(request)
     form.full_clean()
-    if is_file:
+    if form.taken and form.taken.field == "file":
         form.kept.show_in(form)
     return render(request, "console/_list.html", lists.context_of(form))
 

@@ -13,9 +13,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from sampler.spaces.molecules.cutting import Cut
-from sampler.spaces.molecules.graph import MoleculeGraph, attach, read_state
-from sampler.spaces.molecules.law import MoleculeLaw
+from sampler.spaces.molecules.graph import Cut, MoleculeGraph, attach, read_state
+from sampler.spaces.molecules.space import MoleculeLaw
 from sampler.spaces.molecules.vocabulary import Vocabulary
 
 _REMEMBERED_STATES = 1_024

@@ -13,23 +13,284 @@ Tautomers and protonation states are different states.
 
 Atoms that RDKit ranks as equal count as equivalent. Its canonical SMILES rest on the same ranks.
 
-Each atom of a graph but the first has a neighbour with a lower number, as `molecules.tree` wants it: a SMILES names
+Each atom of a graph but the first has a neighbour with a lower number, as `Tree` wants it: a SMILES names
 its atoms so, an arm is numbered from where it attaches, and its atoms follow those it is attached to.
-"""
+
+RDKit cleans up what it reads: it writes some groups in another way once they have grown, such as C=P(=O)C with
+one more arm as [P+][O-]. What was cut from such a product would be another molecule than the one that grew. So a move
+exists only if it can be undone: attaching must make what the cut has parted, and the cut must part what attaching has
+joined (`MoleculeGraph.undoes`). Both are tried on every molecule that is not `is_plain`.
+
+With one that is plain, sanitising has nothing to do at all where the parts are known to be states and arms: an atom
+whose hydrogen gives way to an arm keeps its valence and its part in aromatic rings, and the rings stay what they were.
+So plain molecules are neither sanitised again when they are read, nor when they grow or shrink. Only filters that look
+at more than the size ask for it (`MoleculeGraph.sanitise`). Nor has any state stereochemistry for RDKit to look for.
+
+`Tree` tells what stands on either side of a bond that is in no ring, without a walk for each. The atoms of a molecule
+are hung up by atom 0: each hangs from its lowest neighbour. That takes no search, because in a molecule numbered as a
+SMILES names its atoms each atom but the first has a neighbour that was named before it. And it suffices: let a and b be
+bonded outside rings, a < b. Every atom of b's side but b has all its neighbours there, so it hangs from b in one step
+or several, and nothing else does. What b's side weighs is what hangs from b.
+
+`Written` reads off a SMILES as text the branch that a bond outside rings leads to. A SMILES names the atoms of a
+molecule in the order of a walk from its first atom. What a bond outside rings leads to is named in one piece, and no
+ring closes across its ends. So both sides of such a bond stand in the text: the branch, and the rest with a dummy in
+its place. Hydrogens need no care, as each side keeps the single bond of that atom."""
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import islice
+from typing import NamedTuple
 
+import numpy as np
 from rdkit import Chem, rdBase
 from rdkit.Chem import rdqueries
 
-from sampler.spaces.molecules import cutting
-from sampler.spaces.molecules.cutting import SINGLE, Cut, Pieces, set_hydrogens, written_order
-from sampler.spaces.molecules.plain import can_grow_plain, is_plain, settle, settle_joined, write
-from sampler.spaces.molecules.tree import Tree
-from sampler.spaces.molecules.written import ATOM, Written, elements
+# What RDKit may clean up, or read back in another way than it wrote it: atoms of other elements than these, halogens
+# with several bonds, dative bonds, and all charges but those of nitrogen and of oxygen outside rings.
+_NOT_PLAIN = Chem.MolFromSmarts(
+    "[!#5&!#6&!#7&!#8&!#9&!#14&!#16&!#17&!#35&!#53,#9&!D0&!D1,#17&!D0&!D1,#35&!D0&!D1,#53&!D0&!D1,"
+    "$(*->*),!+0&R,!+0&!$([#7&+1])&!$([#8&-1&D1])]"
+)
+
+_HALOGENS = frozenset({9, 17, 35, 53})
+# What RDKit sets on a molecule once it has looked for stereochemistry.
+_STEREOCHEMISTRY_DONE = "_StereochemDone"
+
+
+def sanitise(molecule: Chem.Mol, operations: Chem.SanitizeFlags = Chem.SanitizeFlags.SANITIZE_ALL) -> bool:
+    """Sanitise the molecule where that is possible; return whether it is."""
+    failed = Chem.SanitizeMol(molecule, sanitizeOps=operations, catchErrors=True)
+    return bool(failed == Chem.SanitizeFlags.SANITIZE_NONE)
+
+
+def is_plain(molecule: Chem.Mol) -> bool:
+    """Return True where clean-up has nothing to do with the molecule, nor with anything that can be cut from it.
+
+    Its rings must be known.
+    """
+    return not molecule.HasSubstructMatch(_NOT_PLAIN)
+
+
+def settle(molecule: Chem.Mol) -> bool | None:
+    """Make a molecule ready: find rings and hydrogens where it is plain, sanitise it where it is not.
+
+    Args:
+        molecule: as a state is written, or put together of what was sanitised.
+
+    Returns:
+        Whether it is plain; None where it is no molecule.
+    """
+    if sanitise(molecule, Chem.SanitizeFlags.SANITIZE_PROPERTIES):
+        Chem.FastFindRings(molecule)
+        if is_plain(molecule):
+            return True
+    return is_plain(molecule) if sanitise(molecule) else None
+
+
+def settle_joined(molecule: Chem.Mol, one: int, other: int) -> None:
+    """Make a molecule ready that was joined of two plain ones, and is known to be plain.
+
+    Args:
+        one: an atom that was joined; its hydrogens are counted. So are those of `other`.
+    """
+    for atom in (one, other):
+        molecule.GetAtomWithIdx(atom).UpdatePropertyCache(strict=False)
+    Chem.FastFindRings(molecule)
+
+
+def can_grow_plain(atom: Chem.Atom) -> bool:
+    """Return True where an atom of a plain molecule can take one more bond, and the molecule stays plain."""
+    return not atom.GetFormalCharge() and atom.GetAtomicNum() not in _HALOGENS
+
+
+def write(molecule: Chem.Mol) -> str:
+    """Return the canonical SMILES of a molecule that has no stereochemistry."""
+    molecule.SetIntProp(_STEREOCHEMISTRY_DONE, 1, computed=True)
+    return str(Chem.MolToSmiles(molecule))
+
+
+# Walks of so many steps tell nearly all molecules apart that are not the same.
+_STEPS = 5
+# Sets the weights of elements far apart: odd, and without a pattern in its digits.
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Tree:
+    """The atoms of a molecule, each hung from its lowest neighbour.
+
+    Args:
+        molecule: one component; every atom but the first has a neighbour with a lower number.
+    """
+
+    def __init__(self, molecule: Chem.Mol) -> None:
+        self._bonded = Chem.GetAdjacencyMatrix(molecule)
+        # The first largest of zeros and ones: the lowest neighbour.
+        self._parents: list[int] = self._bonded.argmax(axis=1).tolist()
+        self.sizes = self.sums([1] * len(self._parents))
+        """How many atoms hang from each, itself included."""
+
+    def sums(self, values: Sequence[int]) -> list[int]:
+        """Return the sum of the values of all atoms that hang from each, itself included."""
+        totals = list(values)
+        for atom in range(len(totals) - 1, 0, -1):
+            totals[self._parents[atom]] += totals[atom]
+        return totals
+
+    def side(self, keep: int, drop: int) -> list[int]:
+        """Return the atoms on the side of `drop` of a bond that is in no ring, ascending."""
+        high = max(keep, drop)
+        hanging = {high}
+        for atom in range(high + 1, len(self._parents)):
+            if self._parents[atom] in hanging:
+                hanging.add(atom)
+        if drop == high:
+            return sorted(hanging)
+        return [atom for atom in range(len(self._parents)) if atom not in hanging]
+
+    def walks(self, sides: Sequence[list[int]], elements: Sequence[int]) -> list[int]:
+        """Return a number for each of several sides, the same where what is left without it is the same molecule.
+
+        It counts the walks of a few steps through what is left, weighted by the elements they meet, modulo 2^64.
+        However a molecule is numbered, its walks are the same; of molecules that differ they mostly differ.
+
+        Args:
+            sides: atoms left out.
+            elements: the atomic number of each atom.
+        """
+        left = np.tile(np.array(elements, dtype=np.uint64) * _SPREAD, (len(sides), 1))
+        for row, side in zip(left, sides, strict=True):
+            row[side] = 0
+        bonded, reached = self._bonded.astype(np.uint64), left
+        for _ in range(_STEPS):
+            reached = (reached @ bonded) * left
+        return list(reached.sum(axis=1).tolist())
+
+
+# An atom of a SMILES: what stands in brackets, or a letter of the organic subset.
+ATOM = re.compile(r"\[[^]]*\]|Br|Cl|[BCNOPSFIbcnops]")
+_SYMBOL = re.compile(r"[A-Z][a-z]?|[a-z]{1,2}")
+_REMEMBERED_ATOMS = 1_000
+
+
+class Written:
+    """A SMILES of one molecule, its atoms numbered as it names them; no atom is a hydrogen or a dummy."""
+
+    def __init__(self, smiles: str) -> None:
+        self._smiles = smiles
+
+    def beyond(self, atom: int, size: int) -> str:
+        """Return a SMILES of what the bond from before leads to: `size` atoms, `atom` the first; a dummy comes before.
+
+        Args:
+            atom: the later one of a bond outside rings.
+            size: how many atoms that bond leads to.
+        """
+        return "*" + self._branch(atom, size)[1]
+
+    def without(self, atom: int, size: int) -> str:
+        """Return a SMILES of what `beyond` leaves out, with a dummy in the place of what it names."""
+        begin, branch = self._branch(atom, size)
+        return self._smiles[:begin] + "*" + self._smiles[begin + len(branch) :]
+
+    def _branch(self, atom: int, size: int) -> tuple[int, str]:
+        """Return where the atom stands and the branch it begins."""
+        atoms = ATOM.finditer(self._smiles)
+        begin = next(islice(atoms, atom, None)).start()
+        after = next(islice(atoms, size - 1, None), None)
+        # What may stand before the atom that follows: the end of branches begun earlier, the start of one, its bond.
+        text = self._smiles[begin : after.start() if after else None].rstrip("(-=#:")
+        surplus = text.count(")") - text.count("(")
+        return begin, text[:-surplus] if surplus else text
+
+
+def elements(smiles: str) -> list[int]:
+    """Return the atomic number of each atom but dummies, in the order a SMILES names them."""
+    return [_element(atom) for atom in ATOM.findall(smiles)]
+
+
+@lru_cache(maxsize=_REMEMBERED_ATOMS)
+def _element(atom: str) -> int:
+    found = _SYMBOL.search(atom)
+    if found is None:
+        raise ValueError(f"“{atom}” names no element")
+    return int(Chem.GetPeriodicTable().GetAtomicNumber(found[0].capitalize()))
+
+
+SINGLE = Chem.BondType.SINGLE
+
+
+class Cut(NamedTuple):
+    """A directed cut: the bond from atom `keep` to atom `drop`, which leaves an arm of `size` heavy atoms."""
+
+    keep: int
+    drop: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """What a cut makes: two canonical SMILES, and which atom of `kept`, in the order it is written, lost the arm."""
+
+    kept: str
+    arm: str
+    atom: int
+
+
+def _pieces_of(molecule: Chem.Mol, cut: Cut) -> Pieces:
+    """Return what a cut makes."""
+    both = _editable(molecule)
+    set_hydrogens(both.GetAtomWithIdx(cut.keep), 1)
+    set_hydrogens(both.GetAtomWithIdx(cut.drop), 0)
+    both.RemoveBond(cut.keep, cut.drop)
+    dummy = both.AddAtom(Chem.Atom(0))
+    both.AddBond(dummy, cut.drop, SINGLE)
+    both.UpdatePropertyCache(strict=False)
+    one, other = write(both).split(".")
+    written = written_order(both)
+    if "*" in one:
+        return Pieces(other, one, written.index(cut.keep) - cut.size - 1)
+    return Pieces(one, other, written.index(cut.keep))
+
+
+def _kept_of(molecule: Chem.Mol, cut: Cut, dropped: Sequence[int]) -> Chem.RWMol:
+    """Return what a cut keeps, as it is left; the order of its atoms stays.
+
+    Args:
+        dropped: the atoms that the cut drops.
+    """
+    left = _editable(molecule)
+    set_hydrogens(left.GetAtomWithIdx(cut.keep), 1)
+    left.BeginBatchEdit()
+    for atom in dropped:
+        left.RemoveAtom(atom)
+    left.CommitBatchEdit()
+    left.UpdatePropertyCache(strict=False)
+    return left
+
+
+def _editable(molecule: Chem.Mol) -> Chem.RWMol:
+    """Return a copy to change, without what RDKit remembers of the molecule as it is: rings, adjacency."""
+    left = Chem.RWMol(molecule)
+    left.ClearComputedProps()
+    return left
+
+
+def set_hydrogens(atom: Chem.Atom, change: int) -> None:
+    hydrogens = atom.GetTotalNumHs() + change
+    atom.SetNoImplicit(True)
+    atom.SetNumExplicitHs(hydrogens)
+
+
+def written_order(molecule: Chem.Mol) -> list[int]:
+    """Return the atoms in the order in which the SMILES last written names them."""
+    return list(json.loads(molecule.GetProp("_smilesAtomOutputOrder").replace(",]", "]")))
+
 
 _WITH_HYDROGEN = Chem.MolFromSmarts("[!H0]")
 # Acyclic single bonds of which at least one end is neutral.
@@ -113,7 +374,7 @@ class MoleculeGraph:
     def pieces(self, cut: Cut) -> Pieces:
         """Return what a cut makes."""
         if cut not in self._pieces:
-            self._pieces[cut] = cutting.pieces(self.molecule, cut)
+            self._pieces[cut] = _pieces_of(self.molecule, cut)
         return self._pieces[cut]
 
     def arm(self, cut: Cut) -> str:
@@ -142,7 +403,7 @@ class MoleculeGraph:
         It is what reading the SMILES of that side gives, in less time, where `is_plain` holds; but not sanitised.
         """
         dropped = self._tree.side(cut.keep, cut.drop)
-        left = cutting.keep(self.molecule, cut, dropped)
+        left = _kept_of(self.molecule, cut, dropped)
         return MoleculeGraph(left), cut.keep - sum(atom < cut.keep for atom in dropped)
 
     def alike(self, made: Cut) -> list[list[Cut]]:
@@ -348,7 +609,7 @@ def _attached(graph: MoleculeGraph, atom: int, arm: Arm) -> MoleculeGraph | None
 
 def _joined(molecule: Chem.Mol, atom: int, arm: Chem.Mol) -> Chem.RWMol:
     """Return the molecule with an arm in the place of a hydrogen of `atom`, as it is left."""
-    product = cutting.copy(molecule)
+    product = _editable(molecule)
     set_hydrogens(product.GetAtomWithIdx(atom), -1)
     product.InsertMol(arm)
     product.AddBond(atom, molecule.GetNumAtoms(), SINGLE)

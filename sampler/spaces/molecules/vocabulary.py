@@ -19,8 +19,7 @@ from pathlib import Path
 import numpy as np
 from rdkit import Chem, RDConfig
 
-from sampler.spaces.molecules.cutting import Cut
-from sampler.spaces.molecules.graph import Arm, MoleculeGraph, canonical_state, read_arm, read_molecule
+from sampler.spaces.molecules.graph import Arm, Cut, MoleculeGraph, canonical_state, read_arm, read_molecule
 
 MAX_ARM_ATOMS = 10
 DEFAULT_ARMS = 1_000

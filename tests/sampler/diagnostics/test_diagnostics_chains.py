@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from arviz_stats.base import array_stats
 
-from sampler.diagnostics import by_target, convergence, equal_lengths, total_variation
+from sampler.diagnostics import by_target, convergence, total_variation
+from sampler.objects.convergence import equal_lengths
 
 
 def autoregressive(rng, chains, draws, rho):

@@ -111,7 +111,7 @@ def test_few_draws_are_said_to_be_few_and_how_many_votes_are_missing():
     assert found.is_that == TOO_FEW
     low, high = found.more_votes
     assert 0 < low < high
-    assert f"{low:,} to {high:,} votes" in found.advice
+    assert f"{low:,} to {high:,} more votes" in found.advice
 
 
 @pytest.mark.parametrize(

@@ -12,19 +12,11 @@ import pytest
 from scipy import stats
 from scipy.optimize import linprog, minimize
 
-from sampler.diagnostics import (
-    FEWEST_CLUSTERS,
-    Choices,
-    Comparisons,
-    NoFit,
-    bradley_terry_intervals,
-    bradley_terry_scores,
-    cycle_test,
-    newton,
-    source_lean,
-)
-from sampler.diagnostics.joint_fit import JointFit
-from sampler.diagnostics.separation import lean_refusal
+from sampler.diagnostics import scores as fits
+from sampler.diagnostics.bootstrap import FEWEST_CLUSTERS
+from sampler.diagnostics.choices import Choices
+from sampler.diagnostics.scores import JointFit, NoFit, bradley_terry_intervals, fittable
+from sampler.diagnostics.votes import cycle_test, source_lean
 
 
 def chance(log_odds):
@@ -39,6 +31,11 @@ def simulated(rng, scores, lean, votes, clusters=40):
     chose_first = rng.random(votes) < chance(scores[first] - scores[second] + lean)
     columns = first, second, chose_first, rng.integers(clusters, size=votes)
     return Choices.of(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def scores_of(choices):
+    """Return the scores that fit best, by item."""
+    return dict(zip(choices.items, fittable(choices).solve()[:-1].tolist(), strict=True))
 
 
 def rows_of(choices):
@@ -64,17 +61,23 @@ def test_what_has_a_fit_is_what_linear_programming_says_has_one():
     outcomes = {True: 0, False: 0}
     for _ in range(400):
         choices = simulated(rng, rng.normal(size=rng.integers(2, 6)), rng.normal(), int(rng.integers(3, 22)))
-        fits = not (choices.comparisons().refusal() or lean_refusal(choices))
-        assert fits == has_maximum(choices), choices
-        outcomes[fits] += 1
+        has_fit = not (choices.score_refusal() or choices.lean_refusal())
+        assert has_fit == has_maximum(choices), choices
+        outcomes[has_fit] += 1
     assert min(outcomes.values()) > 50
 
 
 def test_a_long_cycle_can_speak_against_a_lean():
     around = [(1, 0, False, 0), (2, 1, False, 0), (0, 2, False, 0)]
     # All three won in the second place; and once more, all in the first.
-    assert lean_refusal(Choices.of(around)).startswith("the votes fit a bias to the second object without bound")
-    assert lean_refusal(Choices.of(around + [(a, b, True, 0) for a, b, _, _ in around])) is None
+    assert Choices.of(around).lean_refusal().startswith("the votes fit a bias to the second object without bound")
+    assert Choices.of(around + [(a, b, True, 0) for a, b, _, _ in around]).lean_refusal() is None
+
+
+def test_an_object_that_met_itself_and_was_chosen_on_either_side_speaks_against_a_lean():
+    alike = [("a", "a", True, 0), ("a", "a", False, 1)]
+    assert Choices.of(alike).lean_refusal() is None
+    assert Choices.of(alike[:1]).lean_refusal().startswith("the votes fit a bias to the first object without bound")
 
 
 def test_the_fit_is_the_maximum_of_the_likelihood():
@@ -82,32 +85,31 @@ def test_the_fit_is_the_maximum_of_the_likelihood():
     rows = rows_of(choices)
     lowest = minimize(lambda theta: np.logaddexp(0, -rows @ theta).sum(), np.zeros(5), tol=1e-10).x
     lowest[:-1] -= lowest[:-1].mean()
-    fitted = JointFit.of_choices(choices).solve()
+    fitted = JointFit.of(choices).solve()
     np.testing.assert_allclose(fitted, lowest, atol=1e-4)
-    np.testing.assert_array_equal(bradley_terry_scores(choices), fitted[:-1])
     # At the maximum every item is chosen as often as expected, and so is the first object.
     np.testing.assert_allclose(rows.T @ chance(-rows @ fitted), 0, atol=1e-7)
 
 
 def test_both_ways_to_solve_a_step_give_the_same_resamples(monkeypatch):
     choices = simulated(np.random.default_rng(3), np.random.default_rng(4).normal(size=40), 0.5, 4_000, clusters=20)
-    model = JointFit.of_choices(choices)
+    model = JointFit.of(choices)
     fitted = model.solve()
-    assert len(fitted) > newton._FEW
+    assert len(fitted) > fits._FEW
     by_gradients = model.resampled(fitted, np.random.default_rng(5), 50)
-    monkeypatch.setattr(newton, "_FEW", 1_000)
+    monkeypatch.setattr(fits, "_FEW", 1_000)
     np.testing.assert_allclose(by_gradients, model.resampled(fitted, np.random.default_rng(5), 50), atol=1e-4)
 
 
 def test_two_items_without_a_fit_are_refused_and_not_smoothed():
     all_first = [("a", "b", True, 0), ("b", "a", True, 1)] * 20
     with pytest.raises(NoFit, match="a bias to the first object without bound"):
-        bradley_terry_scores(Choices.of(all_first))
+        fittable(Choices.of(all_first))
     with pytest.raises(NoFit, match="a bias to the first object without bound"):
         source_lean([Choices.of(all_first)], np.random.default_rng(0))
     one_order = [("a", "b", won, place) for place, won in enumerate([True, False] * 20)]
     with pytest.raises(NoFit, match="cannot be told apart"):
-        bradley_terry_scores(Choices.of(one_order))
+        fittable(Choices.of(one_order))
 
 
 # The lean.
@@ -120,11 +122,11 @@ def test_the_joint_fits_lean_has_no_bias_with_ten_votes_a_score(planted):
         choices = simulated(rng, rng.normal(size=12), planted, 130)
         lean = source_lean([choices], rng, resamples=1)
         found.append(lean.log_odds if lean.method == "joint fit" else math.nan)
-    fits = np.array([each for each in found if not math.isnan(each)])
+    fitted = np.array([each for each in found if not math.isnan(each)])
     # Where fewer votes than ten a score remain in the parts that fit, another estimate is taken; here that is rare.
-    assert len(fits) > 200
+    assert len(fitted) > 200
     # The fit alone is about 0.2 too high for a lean of 1; four standard errors of the mean are about 0.07.
-    assert abs(fits.mean() - planted) < 4 * fits.std() / math.sqrt(len(fits))
+    assert abs(fitted.mean() - planted) < 4 * fitted.std() / math.sqrt(len(fitted))
 
 
 def pairs_with_early_stops(rng, lean, pairs, by_chance):
@@ -176,8 +178,10 @@ def test_a_lean_is_no_cycle():
     # Of each pair one order only, round the ring: a lean alone makes each beat the next.
     ring = [(i, (i + 1) % 5) for i in range(5)] * 60 + [(i, (i + 2) % 5) for i in range(5)] * 20
     votes = Choices.of((a, b, bool(rng.random() < chance(1.0)), 0) for a, b in ring)
-    assert cycle_test(votes.comparisons(), rng).p_value < 1e-3
     assert cycle_test(votes, rng).p_value > 0.01
+    # The same winners, each once on either side: no lean explains them.
+    names = zip(votes.winners.tolist(), votes.losers.tolist(), strict=True)
+    assert cycle_test(on_both_sides(names), rng).p_value < 1e-3
 
 
 # Coverage of intervals.
@@ -198,30 +202,29 @@ def campaign_with_effects(rng, clusters):
 
 
 def votes_alone(choices):
-    return choices.with_clusters(range(choices.votes))
+    columns = (choices.first, choices.second, choices.chose_first)
+    rows = zip(*(column.tolist() for column in columns), range(choices.votes), strict=True)
+    return Choices.of((choices.items[a], choices.items[b], chose_first, cluster) for a, b, chose_first, cluster in rows)
 
 
 @pytest.fixture(scope="module")
 def planted():
     """Return the scores of the population of clusters: the fit to very many of them."""
-    votes = campaign_with_effects(np.random.default_rng(14), 6_000)
-    return dict(zip(votes.items, bradley_terry_scores(votes).tolist(), strict=True))
+    return scores_of(campaign_with_effects(np.random.default_rng(14), 6_000))
 
 
 def coverage(planted, clusters, campaigns, belongs=lambda choices: choices):
-    """Return how often 95 % intervals of the six differences hold the truth."""
+    """Return how often 95 % intervals of the four scores hold the truth."""
     rng, covered = np.random.default_rng(15), 0
-    pairs = list(itertools.combinations(range(4), 2))
     for _ in range(campaigns):
         found = bradley_terry_intervals(belongs(campaign_with_effects(rng, clusters)), rng, resamples=100)
-        for one, other in pairs:
-            gap = found.difference(one, other)
-            covered += gap.low <= planted[one] - planted[other] <= gap.high
-    return covered / (campaigns * len(pairs))
+        truth = [planted[item] for item in found.items]
+        covered += int(((found.low <= truth) & (truth <= found.high)).sum())
+    return covered / (campaigns * len(planted))
 
 
 def test_intervals_by_clusters_cover_and_those_by_votes_do_not(planted):
-    # A coverage of 95 % over 400 campaigns has a standard error of 1.1 % for one difference, less for six.
+    # A coverage of 95 % over 400 campaigns has a standard error of 1.1 % for one score, less for four.
     by_clusters = coverage(planted, 40, 400)
     by_few = coverage(planted, FEWEST_CLUSTERS, 200)
     print(f"\ncoverage of 95 % intervals: {by_clusters:.1%} with 40 clusters, {by_few:.1%} with {FEWEST_CLUSTERS}")
@@ -246,10 +249,10 @@ WINS = np.array(
 
 
 def from_wins(wins, names=None):
-    """Return comparisons from a matrix of wins of the row over the column."""
+    """Return votes (winner, loser) from a matrix of wins of the row over the column."""
     names = range(len(wins)) if names is None else names
-    return Comparisons.of((a, b) for a, row in zip(names, wins, strict=True) for b, n in zip(names, row, strict=True)
-                          for _ in range(n))  # fmt: skip
+    return [(a, b) for a, row in zip(names, wins, strict=True) for b, n in zip(names, row, strict=True)
+            for _ in range(n)]  # fmt: skip
 
 
 def simulated_wins(rng, scores, votes):
@@ -259,24 +262,22 @@ def simulated_wins(rng, scores, votes):
     return from_wins(wins + np.triu(votes - wins, 1).T)
 
 
-def on_both_sides(comparisons):
-    """Return each vote twice, its winner once on either side, and each in a cluster of its own."""
-    each = zip(comparisons.winners.tolist(), comparisons.losers.tolist(), comparisons.counts.tolist(), strict=True)
-    items = comparisons.items
-    votes = [(items[a], items[b]) for a, b, count in each for _ in range(count)]
+def on_both_sides(votes):
+    """Return each vote (winner, loser) twice, its winner once on either side, and each in a cluster of its own."""
+    rows = list(votes)
     return Choices.of(
-        [(a, b, True, place) for place, (a, b) in enumerate(votes)]
-        + [(b, a, False, len(votes) + place) for place, (a, b) in enumerate(votes)]
+        [(a, b, True, place) for place, (a, b) in enumerate(rows)]
+        + [(b, a, False, len(rows) + place) for place, (a, b) in enumerate(rows)]
     )
 
 
-def by_item(comparisons, values):
-    return dict(zip(comparisons.items, values, strict=True))
+def on_sides_in_turn(votes):
+    """Return each vote (winner, loser) once, its winner on either side in turn."""
+    return Choices.of((a, b, True, 0) if place % 2 else (b, a, False, 0) for place, (a, b) in enumerate(votes))
 
 
 def test_the_scores_of_the_textbook():
-    comparisons = from_wins(WINS, TEAMS)
-    scores = by_item(comparisons, bradley_terry_scores(comparisons))
+    scores = scores_of(on_both_sides(from_wins(WINS, TEAMS)))
     relative = [round(scores[team] - scores["Baltimore"], 2) for team in TEAMS]
     # Agresti's estimates, with Baltimore at 0.
     assert relative == [1.58, 1.44, 1.29, 1.25, 1.11, 0.68, 0]
@@ -286,8 +287,7 @@ def test_the_scores_of_the_textbook():
 def test_scores_that_lie_far_apart_are_fitted_all_the_same():
     # Each beats the next 50 to 1, so neighbours differ by log 50; with its own defaults the library stops half way.
     votes = [(i, i + 1) for i in range(39) for _ in range(50)] + [(i + 1, i) for i in range(39)]
-    comparisons = Comparisons.of(votes)
-    scores = by_item(comparisons, bradley_terry_scores(comparisons))
+    scores = scores_of(on_both_sides(votes))
     gaps = [scores[i] - scores[i + 1] for i in range(39)]
     np.testing.assert_allclose(gaps, math.log(50), atol=1e-5)
     halted = evalica.bradley_terry(*zip(*votes, strict=True), [evalica.Winner.X] * len(votes)).scores
@@ -295,19 +295,17 @@ def test_scores_that_lie_far_apart_are_fitted_all_the_same():
 
 
 def test_a_fit_that_did_not_converge_is_refused(monkeypatch):
-    monkeypatch.setattr(newton, "_MOST_STEPS", 2)
+    monkeypatch.setattr(fits, "_MOST_STEPS", 2)
     with pytest.raises(NoFit, match="no convergence within 2 steps"):
-        bradley_terry_scores(from_wins(WINS))
+        scores_of(on_both_sides(from_wins(WINS)))
 
 
 def test_intervals_are_as_wide_as_the_information_says():
     scores = np.array([1.0, 0.3, -0.2, -1.1])
-    comparisons = simulated_wins(np.random.default_rng(1), scores, 200)
-    found = bradley_terry_intervals(on_both_sides(comparisons), np.random.default_rng(2), resamples=1_000)
-    # On both sides alike, votes say nothing of a lean, and scores are those without one.
+    votes = on_both_sides(simulated_wins(np.random.default_rng(1), scores, 200))
+    found = bradley_terry_intervals(votes, np.random.default_rng(2), resamples=1_000)
+    # On both sides alike, votes say nothing of a lean.
     assert found.lean.log_odds == pytest.approx(0, abs=1e-9)
-    once = by_item(comparisons, bradley_terry_scores(comparisons))
-    np.testing.assert_allclose(found.estimate, [once[item] for item in found.items], atol=1e-7)
     ordered = found.estimate[np.argsort(found.items)]
     chance = 1 / (1 + np.exp(ordered[None, :] - ordered[:, None]))
     information = -400 * chance * (1 - chance)
@@ -331,36 +329,23 @@ def test_intervals_are_as_wide_as_the_information_says():
     ],
 )
 def test_what_has_no_fit_is_reported_and_not_fitted(votes, reason):
-    comparisons = Comparisons.of(votes)
-    for attempt in (
-        bradley_terry_scores,
-        lambda given: bradley_terry_intervals(on_both_sides(given), np.random.default_rng(0)),
-        lambda given: cycle_test(given, np.random.default_rng(0)),
-    ):
+    for attempt in (bradley_terry_intervals, cycle_test):
         with pytest.raises(NoFit, match=reason):
-            attempt(comparisons)
+            attempt(on_both_sides(votes), np.random.default_rng(0))
 
 
 def test_the_parts_that_can_be_fitted():
-    comparisons = Comparisons.of(tuple(vote) for vote in ["ab", "ba", "bc", "cd", "dc", "de", "ed", "fa"])
-    assert comparisons.fittable_parts() == [("c", "d", "e"), ("a", "b")]
-    part = comparisons.among("cde")
-    assert (part.items, part.votes, part.refusal()) == (("c", "d", "e"), 4, None)
-    np.testing.assert_allclose(bradley_terry_scores(part), 0, atol=1e-9)
-
-
-def test_an_item_against_itself_is_refused():
-    with pytest.raises(ValueError, match="'a' and itself"):
-        Comparisons.of([("a", "a")])
-
-
-def test_votes_that_do_not_know_their_clusters_have_no_intervals():
-    with pytest.raises(TypeError, match="must be Choices: intervals need to know which votes belong to one cluster"):
-        bradley_terry_intervals(from_wins(WINS), np.random.default_rng(0))
+    votes = on_both_sides(tuple(vote) for vote in ["ab", "ba", "bc", "cd", "dc", "de", "ed", "fa"])
+    labels = dict(zip(votes.items, votes.parts().tolist(), strict=True))
+    parts = [{item for item in labels if labels[item] == label} for label in set(labels.values())]
+    assert sorted(map(sorted, parts)) == [["a", "b"], ["c", "d", "e"], ["f"]]
+    kept = votes.within(votes.parts())
+    assert (set(kept.items), kept.votes) == (set("abcde"), 12)
+    np.testing.assert_allclose(JointFit.of(kept, kept.parts()).solve(), 0, atol=1e-9)
 
 
 def test_the_textbooks_league_has_no_cycles():
-    found = cycle_test(from_wins(WINS, TEAMS), np.random.default_rng(3))
+    found = cycle_test(on_sides_in_turn(from_wins(WINS, TEAMS)), np.random.default_rng(3))
     assert found.cycles == 15
     # Agresti reports a deviance of 15.7 on 15 degrees of freedom; Pearson's statistic has the same limit.
     assert found.statistic == pytest.approx(15.7, rel=0.1)
@@ -371,9 +356,9 @@ def test_the_textbooks_league_has_no_cycles():
 
 def test_rock_paper_scissors_is_found():
     wins = np.array([[0, 9, 1], [1, 0, 9], [9, 1, 0]])
-    found = cycle_test(from_wins(wins), np.random.default_rng(4))
-    # All scores are equal, so each pair leaves 4 of 10 votes over: X^2 = 3 * 4^2 / 2.5.
-    assert found.statistic == pytest.approx(19.2, rel=1e-6)
+    found = cycle_test(on_both_sides(from_wins(wins)), np.random.default_rng(4))
+    # All scores are equal, so each pair leaves 8 of 20 votes over: X^2 = 3 * 8^2 / 5.
+    assert found.statistic == pytest.approx(38.4, rel=1e-6)
     assert (found.cycles, found.p_value) == (1, pytest.approx(1e-4, abs=3e-4))
 
 
@@ -382,13 +367,13 @@ def test_right_votes_are_called_cyclic_as_often_as_the_level_says(votes):
     rng = np.random.default_rng(5)
     found = []
     while len(found) < 300:
-        comparisons = simulated_wins(rng, np.linspace(-1, 1, 5), votes)
-        if comparisons.refusal() is None:
-            found.append(cycle_test(comparisons, rng, simulations=199).p_value)
+        choices = on_sides_in_turn(simulated_wins(rng, np.linspace(-1, 1, 5), votes))
+        if not (choices.score_refusal() or choices.lean_refusal()):
+            found.append(cycle_test(choices, rng, simulations=199).p_value)
     # Binomial(300, 0.05) exceeds 32 once in ten thousand seeds.
     assert sum(p <= 0.05 for p in found) <= 32
 
 
 def test_a_tree_of_comparisons_has_no_cycle_to_test():
     with pytest.raises(ValueError, match="no cycle"):
-        cycle_test(Comparisons.of([("a", "b"), ("b", "a"), ("b", "c"), ("c", "b")]), np.random.default_rng(0))
+        cycle_test(on_both_sides([("a", "b"), ("b", "a"), ("b", "c"), ("c", "b")]), np.random.default_rng(0))

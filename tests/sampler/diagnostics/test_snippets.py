@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import numpy as np
+import openpyxl
 import pytest
 
 from sampler import answer, tables
@@ -67,7 +68,6 @@ def test_pandas_weighs_chains_equally(record, folder, capsys):
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_arviz_takes_the_chains_as_chains(record, folder, capsys):
-    pytest.importorskip("arviz")
     first, second = snippets("python")
     chains = words_by_chain(record)
     draws = run(first + second)["draws"]
@@ -81,3 +81,24 @@ def test_r_sorts_the_objects_by_their_shares(record, folder):
     told = subprocess.run(["Rscript", "-e", code], capture_output=True, text=True, check=True).stdout
     largest = answer(record).shares[0]
     assert record["states"][largest.object]["content"] in told.splitlines()[1]
+
+
+def as_excel_reads(cell: str) -> str | float:
+    try:
+        return float(cell)
+    except ValueError:
+        return cell
+
+
+def test_excel_sorts_the_objects_by_their_shares_and_takes_none_for_a_formula(record, folder):
+    book = openpyxl.Workbook()
+    with (folder / "results.csv").open(encoding="utf-8-sig", newline="") as file:
+        for row in csv.reader(file):
+            book.active.append([as_excel_reads(cell) for cell in row])
+    book.save("results.xlsx")
+    header, *rows = openpyxl.load_workbook("results.xlsx").active.iter_rows()
+    assert not [cell.value for row in rows for cell in row if cell.data_type == "f"]
+    share, content = (next(cell.column - 1 for cell in header if cell.value == name) for name in ("share", "content"))
+    rows.sort(key=lambda row: row[share].value, reverse=True)
+    largest = answer(record).shares[0]
+    assert record["states"][largest.object]["content"] in rows[0][content].value

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 
 from sampler import ExperimentOptions, tournament_schedule
-from sampler.diagnostics.bradley_terry import bradley_terry_intervals
+from sampler.diagnostics.scores import bradley_terry_intervals
 from sampler.experiments.metrics import mark_of, tournament_choices
 from tests.support.campaigns import begin_run, write_votes
 

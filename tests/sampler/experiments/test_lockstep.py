@@ -16,8 +16,7 @@ from sampler.experiments.mars import MarsSettings, run_mars, score_of
 from sampler.kernels.editor import ImprovingEdit, LearningSettings, Memory
 from sampler.record.replay import RecordError
 from sampler.spaces.molecules.edits import Addition
-from sampler.spaces.molecules.law import MoleculeLaw
-from sampler.spaces.molecules.space import MoleculesConfig
+from sampler.spaces.molecules.space import MoleculeLaw, MoleculesConfig
 from tests.support.sampling import CountingEditor
 
 ARMS = ("*C", "*O", "*c1ccccc1", "*C(N)=O")

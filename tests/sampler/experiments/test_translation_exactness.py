@@ -14,8 +14,7 @@ import pytest
 from sampler.exact import imbalance, stationary, total_variation
 from sampler.kernels.suffix import Suffix
 from sampler.rules.scored import QuestConfig
-from sampler.spaces.texts.served import ServedTextsConfig
-from sampler.spaces.texts.space import Writing, WrittenTexts
+from sampler.spaces.texts import ServedTextsConfig, Writing, WrittenTexts
 from tests.support.sampling import END, PROMPT, MeanSuffix, random_language
 
 BETA = 0.5

@@ -14,13 +14,13 @@ from sampler.judges import (
     UnparsableReplyError,
     in_order,
     label_is_for_proposal,
-    mean_rating,
     pairwise_messages,
     parse_label,
     parse_rating,
     preference_for_proposal,
-    rating_messages,
+    rating_prompt,
 )
+from sampler.judges.replies import mean_rating
 
 TEN = RatingScale(1, 10)
 
@@ -123,6 +123,6 @@ def test_pictures_travel_as_data_and_in_order() -> None:
 
 
 def test_a_rating_prompt_states_the_scale() -> None:
-    system, user = rating_messages("images", "How red is it?", RatingScale(0, 10), Exhibit("a red moon"))
+    system, user = rating_prompt("images", "How red is it?", RatingScale(0, 10)).messages(Exhibit("a red moon"))
     assert "from 0 (lowest) to 10 (highest)" in system["content"]
     assert "How red is it?" in user["content"]

@@ -8,7 +8,7 @@ from scipy.sparse.csgraph import connected_components
 import sampler
 from sampler.config import ConfigError
 from sampler.kernels.fragments import FragmentMoves
-from sampler.spaces.molecules.law import MoleculeLaw, core_problem
+from sampler.spaces.molecules.space import MoleculeLaw, core_problem
 from sampler.spaces.molecules.vocabulary import Vocabulary
 from tests.support.sampling import FLAT, check_balance, imbalance, plain, q_matrix, reachable, size_log_p0, target
 from tests.support.sampling import transitions_of as transitions

@@ -15,8 +15,8 @@ from scipy import stats
 
 from sampler.chain import Proposal
 from sampler.kernels.crank_nicolson import CrankNicolson, CrankNicolsonConfig
-from sampler.spaces.images.latent import Latent, standard_normals
-from sampler.spaces.images.space import ImagesConfig
+from sampler.spaces.latents import Latent, standard_normals
+from sampler.spaces.patterns import ImagesConfig
 from sampler.streams import Purpose, stream
 from tests.support.sampling import LEAST_P_VALUE, walk
 

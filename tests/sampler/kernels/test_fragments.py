@@ -12,7 +12,7 @@ from rdkit import Chem
 from sampler import Proposal, Purpose, stream
 from sampler.kernels.fragments import FragmentMoves
 from sampler.spaces.molecules.graph import canonical_state, heavy_atoms, read_molecule
-from sampler.spaces.molecules.law import MoleculeLaw, default_size_log_weights
+from sampler.spaces.molecules.space import MoleculeLaw, default_size_log_weights
 from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary
 from tests.support.sampling import (
     SMALL_SPACES,

@@ -17,7 +17,7 @@ from sampler.kernels.inner_chain import after_steps
 from sampler.kernels.suffix import LeastCut, Suffix
 from sampler.kernels.walk import LONGEST_WALK, WalkKernel
 from sampler.spaces.catalog import Catalog
-from sampler.spaces.images.latent_space import LatentSpace
+from sampler.spaces.latents import LatentSpace
 from tests.sampler.kernels import test_suffix as texts
 from tests.support.campaigns import law_of
 from tests.support.sampling import LEAST_P_VALUE, LOPSIDED, STAR, SmallSpace, plain, size_log_p0

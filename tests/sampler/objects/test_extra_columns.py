@@ -5,7 +5,7 @@ import io
 import pytest
 
 from sampler import CatalogError, extra_columns_of
-from sampler.objects.extra_columns import MAX_CELL_CHARACTERS, MAX_COLUMNS
+from sampler.objects.tables import MAX_CELL_CHARACTERS, MAX_COLUMNS
 from tests.support import campaigns
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sampler.objects.images.measures import describe_image
+from sampler.objects.images import describe_image
 
 SIDE = 64
 

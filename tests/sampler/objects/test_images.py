@@ -215,7 +215,7 @@ def test_what_is_no_whole_picture_is_refused(content, expected):
     assert expected in reason("x.png", content)
 
 
-@pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+@pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 def test_an_entry_whose_packed_bytes_are_damaged_is_refused_and_the_others_are_kept(compression):
     data = bytearray(archive(TWO | {"c.png": saved(Image.effect_noise((32, 32), 90))}, compression))
     # The local header is 30 bytes long, and the name follows; whoever unpacks finds nonsense behind it.

@@ -168,6 +168,34 @@ def _with_entities(data: bytes) -> bytes:
     return made.getvalue()
 
 
+def test_a_sheet_of_a_workbook_is_chosen_by_its_name():
+    def with_another(sheet) -> None:
+        other = sheet.parent.create_sheet("second")
+        for row in (["text"], ["c"], ["d"], ["e"]):
+            other.append(row)
+
+    data = workbook([["text"], ["a"], ["b"]], with_another)
+    _, listing = written(data, "a.xlsx", "texts")
+    assert (listing.sheet, listing.sheets, listing.rows) == ("Sheet", ("Sheet", "second"), 2)
+    made, listing = written(data, "a.xlsx", "texts", chosen=sampler.Chosen(sheet="second"))
+    assert (listing.sheet, made) == ("second", b"text\nc\nd\ne\n")
+
+
+@pytest.mark.parametrize(
+    ("data", "chosen", "contents"),
+    [
+        (b"name\nage\n", {"has_header": False}, ["name", "age"]),
+        (b"one\ntwo\nthree\n", {"has_header": True}, ["two", "three"]),
+        (b"id,words\n1,one\n2,two\n", {"has_header": True, "column": "Words"}, ["one", "two"]),
+        # What there is not is not looked at.
+        (b"text,id\none,1\n", {"column": "title", "sheet": "second"}, ["one"]),
+    ],
+)
+def test_what_a_list_is_taken_for_can_be_chosen(data, chosen, contents):
+    made, _ = written(data, "a.csv", "texts", chosen=sampler.Chosen(**chosen))
+    assert [row["text"] for row in csv.DictReader(io.StringIO(made.decode()))] == contents
+
+
 SHEET = workbook([["text"], ["a"], ["b"], ["c"], ["d"]])
 
 

@@ -7,7 +7,7 @@ import pytest
 from rdkit import Chem, DataStructs
 from rdkit.Chem import rdFingerprintGenerator
 
-from sampler.objects.molecules.diversity import diversity
+from sampler.objects.molecules import diversity
 
 SMILES = ["CC", "CCO", "c1ccccc1", "CC(=O)Nc1ccc(O)cc1", "CCO", "CC(=O)Oc1ccccc1C(=O)O"]
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from rdkit import Chem
 
-from sampler.objects.molecules.drawing import draw_molecule, draw_pair
-from sampler.objects.molecules.reading import canonical_smiles
+from sampler.objects.molecules import canonical_smiles, draw_molecule, draw_pair
 
 PAIRS = {
     "an arm added": ("CC(=O)Nc1ccc(O)cc1", "CC(=O)Nc1ccc(O)c(-c2ccc(S(N)(=O)=O)cc2)c1"),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sampler.objects.nearness import nearest_by_distance
+from sampler.objects.items import nearest_by_distance
 
 
 def test_two_items_are_linked_when_either_is_among_the_others_nearest():

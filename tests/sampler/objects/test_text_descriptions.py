@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sampler.objects.prose import TextDescription, describe_text
-from sampler.objects.texts.differences import compare_texts
+from sampler.objects.writing import TextDescription, compare_texts, describe_text
 
 
 def kinds(pieces):

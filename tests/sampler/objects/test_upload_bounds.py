@@ -127,19 +127,28 @@ before = peak()
 try:
     OBJECT_KINDS["images"].read(io.BytesIO(data.getvalue()), lambda done, total: None)
 except CatalogError as error:
-    assert "larger than 20 MiB" in str(error), error
+    assert sys.argv[2] in str(error), error
 print(peak() - before)
 """
 
 
-@pytest.mark.parametrize("packing", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_a_bomb_is_unpacked_to_what_a_picture_may_have_and_no_further(packing):
-    done = subprocess.run([sys.executable, "-c", UNPACK, str(packing)], capture_output=True, text=True, check=True)
+@pytest.mark.parametrize(
+    ("packing", "reason"),
+    [
+        (zipfile.ZIP_DEFLATED, "larger than 20 MiB"),
+        # Of these, zipfile unpacks all that it has read at once.
+        (zipfile.ZIP_BZIP2, "pack the archive again with Deflate"),
+        (zipfile.ZIP_LZMA, "pack the archive again with Deflate"),
+    ],
+)
+def test_a_bomb_is_unpacked_to_what_a_picture_may_have_and_no_further(packing, reason):
+    command = [sys.executable, "-c", UNPACK, str(packing), reason]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert int(done.stdout) < 80
 
 
-@pytest.mark.parametrize("packing", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_pictures_are_read_however_they_are_packed(packing):
+@pytest.mark.parametrize("packing", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_pictures_are_read_packed_or_not(packing):
     """The negative control: what is refused above is refused for its size."""
     noise = campaigns.saved(Image.effect_noise((700, 500), 90).convert("RGB"))
     reading = campaigns.read("images", campaigns.archive({"a.png": campaigns.picture("red"), "b.png": noise}, packing))

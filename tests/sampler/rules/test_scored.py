@@ -11,7 +11,7 @@ from sampler.chain import Plan, Position, advance, ask
 from sampler.exact import log_base_ratio, target, transitions_of
 from sampler.kernels import Independent, Neighbours
 from sampler.kernels.suffix import Suffix
-from sampler.spaces.texts.space import Writing, WrittenTexts
+from sampler.spaces.texts import Writing, WrittenTexts
 from tests.support.sampling import (
     PROMPT,
     SMALL_CATALOGS,

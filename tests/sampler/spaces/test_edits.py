@@ -7,7 +7,7 @@ import pytest
 from sampler import Purpose, stream
 from sampler.kernels.fragments import FragmentMoves
 from sampler.spaces.molecules.edits import Addition, Deletion, Edits
-from sampler.spaces.molecules.law import MoleculeLaw
+from sampler.spaces.molecules.space import MoleculeLaw
 from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary
 
 # More in a release: EDIT_MOVES=5000 python -m pytest tests/sampler/spaces/test_edits.py

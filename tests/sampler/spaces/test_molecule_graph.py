@@ -2,8 +2,7 @@
 
 import pytest
 
-from sampler.spaces.molecules.cutting import Cut
-from sampler.spaces.molecules.graph import attach, canonical_state, heavy_atoms, read_arm, read_molecule
+from sampler.spaces.molecules.graph import Cut, attach, canonical_state, heavy_atoms, read_arm, read_molecule
 
 # State, arm, and the products of attaching it at every atom that has room.
 GROWN = [

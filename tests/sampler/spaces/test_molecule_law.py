@@ -10,9 +10,9 @@ from rdkit import Chem
 from sampler import Purpose, stream
 from sampler.experiments.size_pilot import drug_like_sizes, pilot
 from sampler.kernels.fragments import FragmentMoves
-from sampler.objects.molecules.measures import describe_molecule
+from sampler.objects.molecules import describe_molecule
 from sampler.spaces.molecules.graph import canonical_state, heavy_atoms
-from sampler.spaces.molecules.law import MoleculeLaw, default_size_log_weights
+from sampler.spaces.molecules.space import MoleculeLaw, default_size_log_weights
 from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary
 
 THREE = (0.0, -1.0, -3.0)

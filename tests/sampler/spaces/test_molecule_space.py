@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from sampler.spaces.molecules.law import MAX_HEAVY_ATOMS, default_size_log_weights
-from sampler.spaces.molecules.space import MAX_ARMS, MoleculesConfig
+from sampler.spaces.molecules.space import MAX_ARMS, MAX_HEAVY_ATOMS, MoleculesConfig, default_size_log_weights
 
 OWN = {
     "kind": "molecules", "size_log_weights": [0.0, None, -1.5, -2.0], "elements": ["C", "O"], "ring_sizes": [3],

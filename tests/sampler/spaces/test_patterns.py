@@ -9,10 +9,9 @@ import pytest
 from PIL import Image
 from scipy import stats
 
-from sampler.objects.images.encoding import png
-from sampler.spaces.images.latent import Latent, normals_of, standard_normals
-from sampler.spaces.images.patterns.decoder import DIMENSION
-from sampler.spaces.images.space import ImagesConfig
+from sampler.objects.images import png
+from sampler.spaces.latents import Latent, normals_of, standard_normals
+from sampler.spaces.patterns import DIMENSION, ImagesConfig
 from sampler.streams import Purpose, stream
 
 SPACE = ImagesConfig().build()
@@ -30,7 +29,7 @@ def pictures():
 
 def test_another_process_with_another_number_of_threads_makes_the_same_picture(pictures):
     program = (
-        "import sys; from sampler.spaces.images.space import ImagesConfig; space = ImagesConfig().build(); "
+        "import sys; from sampler.spaces.patterns import ImagesConfig; space = ImagesConfig().build(); "
         "sys.stdout.buffer.write(space.pixels(space.decode(sys.stdin.read())).tobytes())"
     )
     for threads in ("1", "3"):

@@ -10,9 +10,7 @@ from scipy import stats
 
 from sampler import PAPER_MIXTURE, ConfigError, CrankNicolson, Record, parse_config, replay
 from sampler.chain import Proposal
-from sampler.spaces.images.latent import Latent, standard_normals
-from sampler.spaces.images.latent_space import LatentSpace
-from sampler.spaces.images.served import MAX_DIMENSION, SDXL_TURBO_DIMENSION
+from sampler.spaces.latents import MAX_DIMENSION, SDXL_TURBO_DIMENSION, Latent, LatentSpace, standard_normals
 from sampler.streams import Purpose, stream
 from tests.support.sampling import LEAST_P_VALUE, Voters, run_campaign, walk
 

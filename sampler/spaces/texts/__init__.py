@@ -1,1 +1,0 @@
-"""Texts that a language model writes: states are its tokens."""
