@@ -23,9 +23,8 @@ from prefmh_web.campaigns.monitoring.results import follow, is_cut_short, main_p
 from prefmh_web.campaigns.monitoring.steps import last_reasoned
 from prefmh_web.campaigns.monitoring.trajectories import Trajectories, trajectories_of
 from prefmh_web.campaigns.record.found import kept_verdict
-from prefmh_web.console.estimates import asks_models, estimates_of
 from prefmh_web.console.plots import Plot, traces
-from prefmh_web.console.previews import versions_of
+from prefmh_web.console.previews import asks_models, estimates_of, versions_of
 from prefmh_web.console.unstored import ShownPair, first_pair_of
 from prefmh_web.console.words import ANSWERS, AnswerWords, duration, in_words, value_in_words
 from prefmh_web.participants.limits import supply_of

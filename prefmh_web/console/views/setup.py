@@ -19,7 +19,6 @@ from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, Catalog, Membership
 from prefmh_web.console import lists, unstored
 from prefmh_web.console.board import Board
-from prefmh_web.console.estimates import asks_models
 from prefmh_web.console.forms.fields import KeptFiles
 from prefmh_web.console.forms.pages import (
     CapFields,
@@ -30,7 +29,7 @@ from prefmh_web.console.forms.pages import (
     estimate_shown,
 )
 from prefmh_web.console.forms.setup_form import SetupForm
-from prefmh_web.console.previews import presets_as_json, preview_of
+from prefmh_web.console.previews import asks_models, presets_as_json, preview_of
 from prefmh_web.console.views.common import (
     attachment,
     back_to_setup,
