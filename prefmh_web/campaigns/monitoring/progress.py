@@ -10,6 +10,7 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import objects
+from prefmh_web.campaigns.model_judges.frozen_judges import model_source, tells_p
 from prefmh_web.campaigns.models import (
     Campaign,
     Chain,
@@ -268,13 +269,9 @@ def _stopped(models: list[Judge]) -> list[Judge]:
 
 
 def _sampled_instead(campaign: Campaign, models: list[Judge]) -> int:
-    sources = [judge.source for judge in campaign.config.judges]
-    by_p = [judge for judge in models if _tells_p(sources[judge.place])]
+    config = campaign.config
+    by_p = [judge for judge in models if tells_p(model_source(config, judge.place), config.rule)]
     return Vote.objects.filter(judge__in=by_p, preference__isnull=True, number__isnull=False).count() if by_p else 0
-
-
-def _tells_p(source: object) -> bool:
-    return isinstance(source, sampler.ModelSource) and source.votes == "log-probabilities"
 
 
 def _rates(campaign: Campaign) -> bool:
