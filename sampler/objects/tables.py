@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 # Control characters, halves of surrogate pairs, what turns the direction of a line, and what Unicode says is none.
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
@@ -159,16 +159,6 @@ class TableRow:
     cell: str
     weight: str | None
     extra: Mapping[str, str]
-
-
-class _Reader(Protocol):
-    """What `csv.reader` returns; the standard library does not name it."""
-
-    line_num: int
-
-    def __next__(self) -> list[str]: ...
-
-    def __iter__(self) -> Iterator[list[str]]: ...
 
 
 class Lines:
@@ -347,7 +337,7 @@ def _names(first: Sequence[str]) -> list[str]:
     return names
 
 
-def _rows(lines: Lines, reader: _Reader, lines_before: int) -> Iterator[tuple[int, list[str]]]:
+def _rows(lines: Lines, reader: Any, lines_before: int) -> Iterator[tuple[int, list[str]]]:
     """Yield each row with its number, counted here, as a cell may run over several lines of the file.
 
     The reader has not seen the `lines_before` that are no rows.
