@@ -19,8 +19,7 @@ from sampler.diagnostics.chains import Column
 from sampler.diagnostics.findings import Findings
 from sampler.diagnostics.found import Question
 from sampler.diagnostics.scores import NoFit
-from sampler.diagnostics.shares import LEVEL, Share
-from sampler.diagnostics.verdict import MOST_R_HAT
+from sampler.diagnostics.verdict import LEVEL, MOST_R_HAT, Share
 from sampler.objects.convergence import by_target
 from sampler.objects.molecules import draw_molecule
 from sampler.record.differences import RecordError
