@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sampler.objects.convergence import FEWEST_DRAWS, Convergence, by_target, convergence
+from sampler.diagnostics.chains import FEWEST_DRAWS, Convergence, by_target, convergence
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

@@ -16,11 +16,11 @@ from scipy.special import expit
 
 from sampler.acceptance import FloatArray, acceptance_probability, marginal_acceptance
 from sampler.rules.base import log_odds
-from sampler.rules.n_vote import average_over_votes, checked_budgets, draw_votes, judges_last
+from sampler.rules.n_vote import Budgeted, average_over_votes, draw_votes, judges_last
 
 
 @dataclass(frozen=True)
-class _Order:
+class _Order(Budgeted):
     """What the rules have in common.
 
     Args:
@@ -28,11 +28,7 @@ class _Order:
         lean: b, in nats of log-odds towards what stands first.
     """
 
-    budgets: tuple[int, ...]
     lean: float = 0.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "budgets", checked_budgets(self.budgets))
 
 
 class _HalvesOrder(_Order):
