@@ -37,9 +37,9 @@ from .diagnostics.found import Answer as Answer
 from .diagnostics.found import Question as Question
 from .diagnostics.found import Score as Score
 from .diagnostics.found import answer as answer
-from .diagnostics.shares import Share as Share
 from .diagnostics.verdict import NO_SIGN as NO_SIGN
 from .diagnostics.verdict import NOT_JUDGED as NOT_JUDGED
+from .diagnostics.verdict import Share as Share
 from .exact import autocorrelation_time as autocorrelation_time
 from .exact import mean_votes as mean_votes
 from .exact import spectral_gap as spectral_gap

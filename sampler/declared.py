@@ -1,6 +1,7 @@
 """Parts of a configuration: what each field is called, and what else is to be known of it, stands in its declaration.
 
     Declared    the base of every part: what it does not know is refused, and nothing changes it
+    Sparse      the base of parts that do not write what is not given
     ui          what pages, files and the API need to know of a field beside its type, title and description
 
 A title is what a field is called; a description is the help below it. Both are published in the JSON Schema, with
@@ -11,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 from pydantic.fields import FieldInfo
 
 JUDGED_BY = "it is part of what people judge by, so the votes before and after would answer two questions"
@@ -24,6 +25,21 @@ class Declared(BaseModel):
     """A part of a configuration: what it does not know is refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Sparse(Declared):
+    """A part in which some fields are not written where nothing stands in them.
+
+    So a configuration that does not use a field is the same, byte for byte, as if there were no such field.
+    """
+
+    unwritten: ClassVar[tuple[str, ...]]
+    """The names of these fields."""
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        fields: dict[str, Any] = handler(self)
+        return {name: value for name, value in fields.items() if value or name not in self.unwritten}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, cast
+from typing import Any, ClassVar, Final, Literal, cast
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
 from sampler.chain import Plan
 from sampler.config.problems import ConfigError, ConfigProblem
-from sampler.declared import JUDGED_BY, TARGET, Declared, ui
+from sampler.declared import JUDGED_BY, TARGET, Sparse, ui
 from sampler.judges.config import JudgeConfig, ModelSource, panelists_of, unnamed
 from sampler.judges.templates import Fitting
 from sampler.kernels import (
@@ -37,7 +37,7 @@ LONGEST_CHAIN: Final = 1_000_000
 MOST_STEPS: Final = 2_000_000_000
 
 
-class ChainConfig(Declared):
+class ChainConfig(Sparse):
     """Space, kernel, judges, rule, chains, steps and seed.
 
     With `max_chains` the campaign starts with `chains` and opens further ones while people would wait, up to so many.
@@ -45,6 +45,8 @@ class ChainConfig(Declared):
     law the chains sample (`sampler.rules`), for whoever reads the record; it follows from the rest, and where
     it is given it must be right.
     """
+
+    unwritten: ClassVar[tuple[str, ...]] = ("max_chains", "burn_in", "target")
 
     version: Literal[1] = Field(default=VERSION, json_schema_extra=ui(widget="none"))
     space: SpaceConfig = Field(
@@ -102,13 +104,6 @@ class ChainConfig(Declared):
         json_schema_extra=ui(fixed="the record declares it beforehand", fold=_LENGTH),
     )
     target: str | None = Field(default=None, json_schema_extra=ui(widget="none"))
-
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        fields: dict[str, Any] = handler(self)
-        optional = ("max_chains", "burn_in", "target")
-        absent = {name for name in optional if not fields.get(name)}
-        return {name: value for name, value in fields.items() if name not in absent}
 
     @property
     def law(self) -> str:

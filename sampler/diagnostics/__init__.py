@@ -6,7 +6,11 @@ is called and raises `MissingExtra` where it is not installed.
 
 from sampler.diagnostics.bootstrap import FEWEST_CLUSTERS as FEWEST_CLUSTERS
 from sampler.diagnostics.bootstrap import paired_bootstrap as paired_bootstrap
+from sampler.diagnostics.chains import FEWEST_DRAWS as FEWEST_DRAWS
 from sampler.diagnostics.chains import Acceptance as Acceptance
+from sampler.diagnostics.chains import Grouped as Grouped
+from sampler.diagnostics.chains import by_target as by_target
+from sampler.diagnostics.chains import convergence as convergence
 from sampler.diagnostics.choices import Choices as Choices
 from sampler.diagnostics.scores import NoFit as NoFit
 from sampler.diagnostics.scores import bradley_terry_intervals as bradley_terry_intervals
@@ -16,7 +20,3 @@ from sampler.diagnostics.votes import fleiss_kappa as fleiss_kappa
 from sampler.diagnostics.votes import fleiss_kappa_interval as fleiss_kappa_interval
 from sampler.diagnostics.votes import source_lean as source_lean
 from sampler.exact import total_variation as total_variation
-from sampler.objects.convergence import FEWEST_DRAWS as FEWEST_DRAWS
-from sampler.objects.convergence import Grouped as Grouped
-from sampler.objects.convergence import by_target as by_target
-from sampler.objects.convergence import convergence as convergence

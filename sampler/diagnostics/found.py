@@ -15,13 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sampler.diagnostics.answers import source_of
 from sampler.diagnostics.bootstrap import FEWEST_CLUSTERS
 from sampler.diagnostics.chains import Followed, followed
 from sampler.diagnostics.choices import Choices, Vote
 from sampler.diagnostics.scores import NoFit, bradley_terry_intervals
-from sampler.diagnostics.shares import LEVEL, Share, Walked, shares
-from sampler.diagnostics.verdict import Verdict, indicators, verdict_on
+from sampler.diagnostics.verdict import LEVEL, Share, Verdict, Walked, indicators, shares, verdict_on
 from sampler.record.commitment import read_config
 from sampler.record.documents import EXTENDED, FINISHED_NOW, events_of
 from sampler.record.record import Record
@@ -199,6 +197,22 @@ def _questions(record: Record, objects: Mapping[str, int], target_of: Callable[[
         shown = Counter(objects[row[side]] for row in rows for side in ("first_state", "second_state"))
         scores, why_not = _scores(rows, objects)
         yield Question(target, text, source, won, shown - won, scores, why_not)
+
+
+def source_of(judge: Mapping[str, Any], judges: list[dict[str, Any]]) -> str:
+    """Return who answers: people, a panelist, or a model by its endpoint, and its temperature where it has several."""
+    source = judge.get("source") or {"kind": "people"}
+    if source["kind"] == "panelist":
+        return f"panelist {source['name']}"
+    if source["kind"] != "model":
+        return str(source["kind"])
+    temperatures = {
+        each["source"].get("temperature", 1.0)
+        for each in judges
+        if each.get("source") and each["source"].get("endpoint") == source["endpoint"]
+    }
+    at = f" at temperature {source.get('temperature', 1.0):g}" if len(temperatures) > 1 else ""
+    return f"model {source['endpoint']}{at}"
 
 
 def _scores(rows: Sequence[Row], objects: Mapping[str, int]) -> tuple[Mapping[Hashable, Score], str]:

@@ -15,13 +15,11 @@ from xml.etree.ElementTree import Element, tostring
 import numpy as np
 
 from sampler.diagnostics.bootstrap import FEWEST_CLUSTERS
-from sampler.diagnostics.chains import Column
+from sampler.diagnostics.chains import Column, by_target
 from sampler.diagnostics.findings import Findings
 from sampler.diagnostics.found import Question
 from sampler.diagnostics.scores import NoFit
-from sampler.diagnostics.shares import LEVEL, Share
-from sampler.diagnostics.verdict import MOST_R_HAT
-from sampler.objects.convergence import by_target
+from sampler.diagnostics.verdict import LEVEL, MOST_R_HAT, Share
 from sampler.objects.molecules import draw_molecule
 from sampler.record.differences import RecordError
 

@@ -12,15 +12,13 @@ from itertools import combinations, product
 
 import numpy as np
 
-from sampler.diagnostics.answers import Population
 from sampler.diagnostics.bootstrap import FEWEST_CLUSTERS
-from sampler.diagnostics.chains import Acceptance, Column
+from sampler.diagnostics.chains import Acceptance, Column, by_target
 from sampler.diagnostics.choices import Choices
-from sampler.diagnostics.findings import Agreement, Asked, Findings, Lean
+from sampler.diagnostics.findings import Agreement, Asked, Findings, Lean, Population
 from sampler.diagnostics.scores import NoFit, Scores, SourceLean
 from sampler.diagnostics.verdict import Verdict
 from sampler.diagnostics.votes import cohen_kappa, cycle_test
-from sampler.objects.convergence import by_target
 from sampler.record.documents import EXTENDED, FINISHED_NOW, events_of
 from sampler.record.record import Record
 from sampler.record.tables import Row

@@ -17,19 +17,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import (
     ConfigDict,
     Field,
-    SerializerFunctionWrapHandler,
     StringConstraints,
     field_validator,
-    model_serializer,
     model_validator,
 )
 
-from sampler.declared import JUDGED_BY, TARGET, Declared, ui
+from sampler.declared import JUDGED_BY, TARGET, Declared, Sparse, ui
 from sampler.judges.templates import PromptTemplate
 from sampler.judges.vision import Vision
 
@@ -64,7 +62,7 @@ class PanelistSource(Declared):
     name: PanelistName = Field(title="Name")
 
 
-class ModelSource(Declared):
+class ModelSource(Sparse):
     """A model, by the name of its endpoint.
 
     Args:
@@ -81,6 +79,7 @@ class ModelSource(Declared):
     """
 
     model_config = ConfigDict(title="A model")
+    unwritten: ClassVar[tuple[str, ...]] = ("law_unverified", "reasons", "vision", "prompt", "all_at_once")
 
     kind: Literal["model"] = "model"
     endpoint: EndpointName = Field(title="Which model?", json_schema_extra=ui(choices="endpoints"))
@@ -129,12 +128,6 @@ class ModelSource(Declared):
         "The outcome is the same.",
         json_schema_extra=ui(fold=_ANSWERS),
     )
-
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        fields: dict[str, Any] = handler(self)
-        optional = ("law_unverified", "reasons", "vision", "prompt", "all_at_once")
-        return {name: value for name, value in fields.items() if value or name not in optional}
 
     @field_validator("temperature")
     @classmethod

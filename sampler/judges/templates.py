@@ -20,11 +20,11 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer
+from pydantic import Field, field_validator
 
-from sampler.declared import Declared, ui
+from sampler.declared import Sparse, ui
 
 LONGEST_TEMPLATE: Final = 20_000
 _PLACE = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
@@ -60,7 +60,7 @@ class Fitting:
     measures: Collection[str] = ()
 
 
-class PromptTemplate(Declared):
+class PromptTemplate(Sparse):
     """The words of a model judge, as its researcher wrote them.
 
     Args:
@@ -68,6 +68,7 @@ class PromptTemplate(Declared):
         user: the user's message.
     """
 
+    unwritten: ClassVar[tuple[str, ...]] = ("system",)
     system: str = Field(
         default="", max_length=LONGEST_TEMPLATE, title="System message", json_schema_extra=ui(widget="template")
     )
@@ -83,11 +84,6 @@ class PromptTemplate(Declared):
     def version(self) -> str:
         """A short name for exactly these words, eight hexadecimal digits."""
         return words_version(self.model_dump(mode="json"))
-
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        fields: dict[str, Any] = handler(self)
-        return {name: value for name, value in fields.items() if value or name == "user"}
 
     @field_validator("system", "user")
     @classmethod

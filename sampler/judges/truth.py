@@ -28,6 +28,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
 from sampler.judges.replies import LABELS, NoPreferenceError, label_preference
 
 Listed = Sequence[tuple[str, float]]
@@ -98,17 +100,17 @@ def agreement(asked: Sequence[Asked]) -> Agreement:
     """
     if not all(0 < each.first < 1 for each in asked):
         raise ValueError("a reported probability must lie between 0 and 1")
-    logits = [math.log(each.first / (1 - each.first)) for each in asked]
+    # Here and not above: programs that judge nothing start without SciPy.
+    from scipy.special import expit, log_expit, logit
+
+    logits = logit([each.first for each in asked])
+    replies, firsts = np.array([each.replies for each in asked]), np.array([each.firsts for each in asked])
 
     def slope(power: float) -> float:
-        expected = (each.replies * _sigmoid(power * logit) for each, logit in zip(asked, logits, strict=True))
-        return math.fsum(x * (each.firsts - mean) for each, x, mean in zip(asked, logits, expected, strict=True))
+        return float(logits @ (firsts - replies * expit(power * logits)))
 
     def likelihood(power: float) -> float:
-        return math.fsum(
-            each.firsts * _log_sigmoid(power * x) + (each.replies - each.firsts) * _log_sigmoid(-power * x)
-            for each, x in zip(asked, logits, strict=True)
-        )
+        return float(firsts @ log_expit(power * logits) + (replies - firsts) @ log_expit(-power * logits))
 
     low, high = -_STEEPEST, _STEEPEST
     for _ in range(_HALVINGS):
@@ -196,14 +198,6 @@ def tilt_of(listed: Listed, *, confined: bool, coldest: float, hottest: float) -
     return Tilt(label, found, high) if _RAREST <= found <= _MOST else None
 
 
-def _sigmoid(logit: float) -> float:
-    return math.exp(_log_sigmoid(logit))
-
-
-def _log_sigmoid(logit: float) -> float:
-    return min(logit, 0.0) - math.log1p(math.exp(-abs(logit)))
-
-
 def least_rate(rare: int, replies: int, hot: float, temperature: float) -> float:
     """Return what a label's rate is at least at a lower temperature, where no log-probability tells it.
 
@@ -218,15 +212,9 @@ def least_rate(rare: int, replies: int, hot: float, temperature: float) -> float
     """
     if not rare:
         return 0.0
-    low, high = 0.0, rare / replies
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _tail(rare, replies, middle) < ERROR else (low, middle)
+    from scipy.special import betaincinv
+
+    low = float(betaincinv(rare, replies - rare + 1, ERROR))
     power = hot / temperature
     odds = float((low / (1 - low)) ** power / 2 ** (power - 1))
     return odds / (1 + odds)
-
-
-def _tail(least: int, count: int, rate: float) -> float:
-    """Return the probability of at least so many successes."""
-    return math.fsum(math.comb(count, k) * rate**k * (1 - rate) ** (count - k) for k in range(least, count + 1))

@@ -7,16 +7,14 @@ molecule as its SMILES, with its drawing for a model that sees pictures.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import (
     Field,
-    SerializerFunctionWrapHandler,
-    model_serializer,
     model_validator,
 )
 
-from sampler.declared import Declared, ui
+from sampler.declared import Sparse, ui
 from sampler.judges.prompts import SMILES_NOTE, Prompt
 
 _MOLECULES = {
@@ -28,7 +26,7 @@ _MOLECULES = {
 _DRAWN_NOTE = " Molecules are drawn."
 
 
-class Vision(Declared):
+class Vision(Sparse):
     """How a model judge is shown pictures.
 
     Args:
@@ -39,6 +37,7 @@ class Vision(Declared):
         molecules: shown as their SMILES, as a drawing, or as both.
     """
 
+    unwritten: ClassVar[tuple[str, ...]] = ("edge", "format", "quality", "detail", "molecules")
     edge: int | None = Field(
         default=None,
         ge=32,
@@ -61,11 +60,6 @@ class Vision(Declared):
     molecules: Literal["smiles", "picture", "both"] | None = Field(
         default=None, title="How molecules are shown", json_schema_extra=ui(labels=_MOLECULES)
     )
-
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        fields: dict[str, Any] = handler(self)
-        return {name: value for name, value in fields.items() if value is not None}
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:

@@ -19,21 +19,19 @@ A walk may end where it began. Such a step needs no vote.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Generic, Literal
+from typing import Annotated, Any, ClassVar, Generic, Literal
 
 import numpy as np
 from pydantic import (
     ConfigDict,
     Field,
-    SerializerFunctionWrapHandler,
     field_serializer,
     field_validator,
-    model_serializer,
     model_validator,
 )
 
 from sampler.chain import FirstSteps, Kernel, Proposal, State
-from sampler.declared import Declared, ui
+from sampler.declared import Declared, Sparse, ui
 from sampler.kernels.independent import IndependentConfig
 from sampler.kernels.inner_chain import after_steps
 from sampler.kernels.mixture import ComponentConfig, Mixture, MixtureConfig, Shares, check_weights
@@ -51,7 +49,7 @@ class WalkLength(Declared):
     length: int = Field(ge=1, le=LONGEST_WALK, title="Moves")
 
 
-class WalkConfig(Declared):
+class WalkConfig(Sparse):
     """The part of a config that says: between two questions walk so many steps of this kernel.
 
     Args:
@@ -62,6 +60,7 @@ class WalkConfig(Declared):
     """
 
     model_config = ConfigDict(title="A walk: several moves between two pairs")
+    unwritten: ClassVar[tuple[str, ...]] = ("warm_up",)
 
     kind: Literal["walk"] = "walk"
     kernel: Annotated[ComponentConfig | MixtureConfig, Field(discriminator="kind", title="Move")]
@@ -79,11 +78,6 @@ class WalkConfig(Declared):
     @classmethod
     def _none_is_zero(cls, warm_up: Any) -> Any:
         return None if type(warm_up) is int and warm_up == 0 else warm_up
-
-    @model_serializer(mode="wrap")
-    def _without_a_warm_up_that_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        described: dict[str, Any] = handler(self)
-        return described if self.warm_up is not None else {k: v for k, v in described.items() if k != "warm_up"}
 
     @field_validator("length", mode="before")
     @classmethod

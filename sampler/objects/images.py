@@ -15,7 +15,7 @@ import re
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import BinaryIO, Literal
+from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -43,28 +43,23 @@ def png(pixels: npt.NDArray[np.uint8]) -> bytes:
     return encoded.getvalue()
 
 
-def preview(pixels: npt.NDArray[np.uint8], side: int, format: Literal["webp", "png"] = "webp") -> bytes:
-    """Return the picture with its longer side at most `side` pixels; smaller ones are not enlarged.
+def preview(pixels: npt.NDArray[np.uint8], side: int) -> bytes:
+    """Return the picture as WebP, a fraction of the bytes, with its longer side at most `side` pixels; smaller ones are
+    not enlarged.
 
     Args:
         pixels: sRGB, shape (height, width, 3).
         side: at least 1.
-        format: "webp" (lossy, a fraction of the bytes) or "png".
 
     Raises:
-        ValueError: the pixels have another shape or type, or `side` or `format` is none of these.
+        ValueError: the pixels have another shape or type, or `side` is below 1.
     """
     if side < 1:
         raise ValueError(f"side must be at least 1 pixel, not {side}")
-    if format not in ("webp", "png"):
-        raise ValueError(f"format must be 'webp' or 'png', not {format!r}")
     image = _image(pixels)
     image.thumbnail((side, side), Image.Resampling.LANCZOS)
     encoded = io.BytesIO()
-    if format == "webp":
-        image.save(encoded, "WEBP", quality=_PREVIEW_QUALITY)
-    else:
-        image.save(encoded, "PNG")
+    image.save(encoded, "WEBP", quality=_PREVIEW_QUALITY)
     return encoded.getvalue()
 
 

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 # Control characters, halves of surrogate pairs, what turns the direction of a line, and what Unicode says is none.
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
@@ -52,65 +52,6 @@ def demand_storable(text: str, where: str) -> None:
 MAX_COLUMNS = 50
 MAX_NAME_CHARACTERS = 100
 MAX_CELL_CHARACTERS = 20_000
-
-
-@dataclass(frozen=True)
-class ExtraColumns:
-    """The extra columns of one table: their places in a row, by their names. A column without a name is not kept."""
-
-    places: Mapping[str, int]
-
-    @classmethod
-    def of(cls, names: Sequence[str], read: Collection[str]) -> ExtraColumns:
-        """Return the columns of a header.
-
-        Args:
-            names: of all columns, in order.
-            read: the names of the columns that the catalog is made of.
-
-        Raises:
-            ValueError: there are too many, one has too long a name, or two columns have the same.
-        """
-        twice = [name for name, count in Counter(filter(None, names)).items() if count > 1]
-        if twice:
-            raise ValueError(f"The first row names the column {quoted(twice[0], 40)} twice; rename one of the two")
-        places = {name: place for place, name in enumerate(names) if name and name not in read}
-        for name in places:
-            if len(name) > MAX_NAME_CHARACTERS:
-                raise ValueError(
-                    f"The name of the column {quoted(name, 40)} has {len(name):,} characters; at most "
-                    f"{MAX_NAME_CHARACTERS} are allowed"
-                )
-        if len(places) > MAX_COLUMNS:
-            raise ValueError(
-                f"The first row names {len(places)} further columns; at most {MAX_COLUMNS} are kept. Remove those that "
-                "nobody needs"
-            )
-        return cls(places)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names, in the order of the table."""
-        return tuple(self.places)
-
-    def cells(self, cells: Sequence[str]) -> dict[str, str]:
-        """Return the cells of a row by their columns, without white space at their ends.
-
-        Args:
-            cells: of all columns.
-
-        Raises:
-            ValueError: one is too long or holds what cannot be kept; the message names its column.
-        """
-        found = {name: cells[place].strip() for name, place in self.places.items()}
-        for name, cell in found.items():
-            demand_storable(cell, f"the cell of {quoted(name)}")
-            if len(cell) > MAX_CELL_CHARACTERS:
-                raise ValueError(
-                    f"the cell of {quoted(name)} has {len(cell):,} characters; at most {MAX_CELL_CHARACTERS:,} are "
-                    "kept. Shorten it, or remove the column"
-                )
-        return found
 
 
 MAX_ROWS = 1_000_000
@@ -159,16 +100,6 @@ class TableRow:
     cell: str
     weight: str | None
     extra: Mapping[str, str]
-
-
-class _Reader(Protocol):
-    """What `csv.reader` returns; the standard library does not name it."""
-
-    line_num: int
-
-    def __next__(self) -> list[str]: ...
-
-    def __iter__(self) -> Iterator[list[str]]: ...
 
 
 class Lines:
@@ -231,7 +162,7 @@ def extra_columns_of(file: BinaryIO, column: str) -> tuple[str, ...]:
         CatalogError: as in `table_rows`, of the first row.
     """
     with _opened(file, column) as table:
-        return table.extra.names
+        return tuple(table.extra)
 
 
 @dataclass(frozen=True)
@@ -240,7 +171,7 @@ class _Table:
 
     delimiter: str
     names: Sequence[str]
-    extra: ExtraColumns
+    extra: Mapping[str, int]
     rows: Iterator[tuple[int, list[str]]]
 
 
@@ -298,10 +229,7 @@ def _table(delimiter: str, rows: Iterator[tuple[int, list[str]]], column: str) -
         raise CatalogError(
             f"The first row must name the columns: “{column}”, and “weight” if you have one. It has {found}."
         )
-    try:
-        return _Table(delimiter, names, ExtraColumns.of(names, (column, WEIGHT)), rows)
-    except ValueError as problem:
-        raise CatalogError(f"{problem}.") from problem
+    return _Table(delimiter, names, _extra_places(names, (column, WEIGHT)), rows)
 
 
 def _table_rows(table: _Table, column: str, refuse: Refuse) -> Iterator[TableRow]:
@@ -328,26 +256,68 @@ def _table_rows(table: _Table, column: str, refuse: Refuse) -> Iterator[TableRow
                 yield TableRow(row, cell, weight, _extra_cells(table.extra, row, padded))
 
 
-def _extra_cells(extra: ExtraColumns, row: int, cells: Sequence[str]) -> Mapping[str, str]:
+def _extra_places(names: Sequence[str], read: Collection[str]) -> dict[str, int]:
+    """Return the extra columns of a header, their places in a row by their names. One without a name is not kept.
+
+    Args:
+        names: of all columns, in order.
+        read: the names of the columns that the catalog is made of.
+
+    Raises:
+        CatalogError: there are too many, one has too long a name, or two columns have the same.
+    """
+    twice = [name for name, count in Counter(filter(None, names)).items() if count > 1]
+    if twice:
+        raise CatalogError(f"The first row names the column {quoted(twice[0], 40)} twice; rename one of the two.")
+    places = {name: place for place, name in enumerate(names) if name and name not in read}
+    for name in places:
+        if len(name) > MAX_NAME_CHARACTERS:
+            raise CatalogError(
+                f"The name of the column {quoted(name, 40)} has {len(name):,} characters; at most "
+                f"{MAX_NAME_CHARACTERS} are allowed."
+            )
+    if len(places) > MAX_COLUMNS:
+        raise CatalogError(
+            f"The first row names {len(places)} further columns; at most {MAX_COLUMNS} are kept. Remove those that "
+            "nobody needs."
+        )
+    return places
+
+
+def _extra_cells(places: Mapping[str, int], row: int, cells: Sequence[str]) -> dict[str, str]:
+    """Return the extra cells of a row by their columns, without white space at their ends.
+
+    Raises:
+        CatalogError: one is too long or holds what cannot be kept. No object goes for the sake of a column that it does
+            not need: the researcher decides.
+    """
+    found = {name: cells[place].strip() for name, place in places.items()}
+    for name, cell in found.items():
+        _demand_storable_in_table(cell, f"Row {row}: the cell of {quoted(name)}")
+        if len(cell) > MAX_CELL_CHARACTERS:
+            raise CatalogError(
+                f"Row {row}: the cell of {quoted(name)} has {len(cell):,} characters; at most {MAX_CELL_CHARACTERS:,} "
+                "are kept. Shorten it, or remove the column."
+            )
+    return found
+
+
+def _demand_storable_in_table(text: str, where: str) -> None:
     try:
-        return extra.cells(cells)
+        demand_storable(text, where)
     except ValueError as problem:
-        # No object goes for the sake of a column that it does not need: the researcher decides.
-        raise CatalogError(f"Row {row}: {problem}.") from problem
+        raise CatalogError(f"{problem}.") from problem
 
 
 def _names(first: Sequence[str]) -> list[str]:
     """Return the columns' names; one that cannot be read as it is meant would be a column that nobody finds."""
     names = [name.strip().lower() for name in first[: _filled(first)]]
     for place, name in enumerate(names, start=1):
-        try:
-            demand_storable(name, f"Row 1, column {place}, {quoted(name, 40)},")
-        except ValueError as problem:
-            raise CatalogError(f"{problem}.") from problem
+        _demand_storable_in_table(name, f"Row 1, column {place}, {quoted(name, 40)},")
     return names
 
 
-def _rows(lines: Lines, reader: _Reader, lines_before: int) -> Iterator[tuple[int, list[str]]]:
+def _rows(lines: Lines, reader: Any, lines_before: int) -> Iterator[tuple[int, list[str]]]:
     """Yield each row with its number, counted here, as a cell may run over several lines of the file.
 
     The reader has not seen the `lines_before` that are no rows.

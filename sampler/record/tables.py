@@ -2,7 +2,7 @@
 
 A column says what it holds, what that means, whether it may be empty, and why a changed cell of it cannot be found, if
 it cannot. From this come the header and the cells, codebook.csv, `python -m sampler tables`, what a reader takes and
-refuses, and the API's pages. What of a file can be worked out again is checked by the function that `checks.CHECKS` has
+refuses, and the API's pages. What of a file can be worked out again is checked by the function that `replay.CHECKS` has
 for it.
 """
 

@@ -60,8 +60,8 @@ class NVoteConfig(RuleDeclared):
 
 
 @dataclass(frozen=True)
-class NVote:
-    """The rule a campaign follows.
+class Budgeted:
+    """What rules on finitely many votes have in common.
 
     Args:
         budgets: N_i, length m.
@@ -71,10 +71,19 @@ class NVote:
     """
 
     budgets: tuple[int, ...]
-    name: ClassVar[str] = "n_vote"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "budgets", checked_budgets(self.budgets))
+
+
+class NVote(Budgeted):
+    """The rule a campaign follows.
+
+    Args:
+        budgets: N_i, length m.
+    """
+
+    name: ClassVar[str] = "n_vote"
 
     def acceptance(self, log_r0: npt.ArrayLike, votes_for: npt.ArrayLike) -> FloatArray:
         """Return min(1, r0 prod_i K_i / (N_i - K_i + 1)); K_i of shape (..., m)."""
@@ -112,22 +121,14 @@ class Oracle:
         return self.acceptance(log_r0, preference)
 
 
-@dataclass(frozen=True)
-class InvalidPlugIn:
+class InvalidPlugIn(Budgeted):
     """A wrong rule. A judge without a vote for x' rejects; else a judge with no vote against accepts.
 
     Args:
         budgets: N_i, length m.
-
-    Raises:
-        ValueError: a budget is not a whole number of at least 1.
     """
 
-    budgets: tuple[int, ...]
     name: ClassVar[str] = "invalid_plug_in"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "budgets", checked_budgets(self.budgets))
 
     def acceptance(self, log_r0: npt.ArrayLike, votes_for: npt.ArrayLike) -> FloatArray:
         """Return min(1, r0 prod_i K_i / (N_i - K_i)); K_i of shape (..., m)."""

@@ -16,11 +16,42 @@ from scipy.special import expit
 
 from sampler.acceptance import FloatArray, acceptance_probability, marginal_acceptance
 from sampler.rules.base import log_odds
-from sampler.rules.n_vote import average_over_votes, checked_budgets, draw_votes, judges_last
+from sampler.rules.n_vote import Budgeted, average_over_votes, draw_votes, judges_last
 
 
 @dataclass(frozen=True)
-class RandomOrder:
+class _Order(Budgeted):
+    """What the rules have in common.
+
+    Args:
+        budgets: N_i, length m.
+        lean: b, in nats of log-odds towards what stands first.
+    """
+
+    lean: float = 0.0
+
+
+class _HalvesOrder(_Order):
+    """Half of a judge's votes in each order, so that its budget is even."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if any(budget % 2 for budget in self.budgets):
+            raise ValueError(f"budgets must be even, to show each order equally often, not {self.budgets}")
+
+    @property
+    def factors(self) -> tuple[int, ...]:
+        """Votes in each order, length 2 m: judge 1 with x' first, with x' second, judge 2 with x' first, ..."""
+        return tuple(budget // 2 for budget in self.budgets for _ in range(2))
+
+    def _both(self, preference: npt.ArrayLike) -> FloatArray:
+        """Return the preferences for x' in each order, shape (..., 2 m)."""
+        chance = judges_last(preference, self.budgets)
+        both = np.stack(leaning(chance, self.lean), axis=-1)
+        return both.reshape(*chance.shape[:-1], 2 * len(self.budgets))
+
+
+class RandomOrder(_Order):
     """A fair coin for every vote; all votes of a judge in one K_i.
 
     Exact for p0 exp(sum_i s_i) when nobody leans. A lean of log-odds 0.25 / 1 moves the law by 0.005 / 0.07 in total
@@ -31,12 +62,7 @@ class RandomOrder:
         lean: b, in nats of log-odds towards what stands first.
     """
 
-    budgets: tuple[int, ...]
-    lean: float = 0.0
     name: ClassVar[str] = "random"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "budgets", checked_budgets(self.budgets))
 
     def mean_acceptance(self, log_r0: npt.ArrayLike, preference: npt.ArrayLike) -> FloatArray:
         """Return the acceptance averaged over sides and votes; `preference` without the lean, shape (..., m)."""
@@ -52,8 +78,7 @@ class RandomOrder:
         return (first + second) / 2
 
 
-@dataclass(frozen=True)
-class BalancedOrder:
+class BalancedOrder(_HalvesOrder):
     """Half of a judge's votes in each order, pooled in one K_i; the paper's molecule experiment.
 
     Exact for p0 exp(sum_i s_i) when nobody leans. With a lean it is not, and it is worse than `RandomOrder`: 0.0065 /
@@ -67,29 +92,23 @@ class BalancedOrder:
         ValueError: a budget is odd.
     """
 
-    budgets: tuple[int, ...]
-    lean: float = 0.0
     name: ClassVar[str] = "balanced"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "budgets", _even(self.budgets))
 
     def mean_acceptance(self, log_r0: npt.ArrayLike, preference: npt.ArrayLike) -> FloatArray:
         """Return the acceptance averaged over votes; `preference` without the lean, shape (..., m)."""
         return average_over_votes(
             lambda votes: np.asarray(acceptance_probability(log_r0, votes[0::2] + votes[1::2], self.budgets)),
-            _both_orders(preference, self.budgets, self.lean),
-            _halves(self.budgets),
+            self._both(preference),
+            self.factors,
         )
 
     def draw_acceptance(self, rng: np.random.Generator, log_r0: npt.ArrayLike, preference: npt.ArrayLike) -> FloatArray:
         """Draw the votes; return the acceptance probability they give."""
-        votes = draw_votes(rng, _both_orders(preference, self.budgets, self.lean), _halves(self.budgets))
+        votes = draw_votes(rng, self._both(preference), self.factors)
         return np.asarray(acceptance_probability(log_r0, votes[..., 0::2] + votes[..., 1::2], self.budgets))
 
 
-@dataclass(frozen=True)
-class TwoJudgeOrder:
+class TwoJudgeOrder(_HalvesOrder):
     """Half of a judge's votes in each order, each order a judge of its own: two factors of budget N_i / 2.
 
     Exact for p0 exp(2 sum_i s_i), whatever the lean, as long as it is constant: the odds of the two orders are
@@ -106,26 +125,16 @@ class TwoJudgeOrder:
         ValueError: a budget is odd.
     """
 
-    budgets: tuple[int, ...]
-    lean: float = 0.0
     name: ClassVar[str] = "two_judge"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "budgets", _even(self.budgets))
-
-    @property
-    def factors(self) -> tuple[int, ...]:
-        """The budget of each factor, length 2 m: judge 1 with x' first, with x' second, judge 2 with x' first, ..."""
-        return _halves(self.budgets)
 
     def mean_acceptance(self, log_r0: npt.ArrayLike, preference: npt.ArrayLike) -> FloatArray:
         """Return the acceptance averaged over votes; `preference` without the lean, shape (..., m)."""
-        both = _both_orders(preference, self.budgets, self.lean)
+        both = self._both(preference)
         return np.asarray(marginal_acceptance(log_r0, both, self.factors))
 
     def draw_acceptance(self, rng: np.random.Generator, log_r0: npt.ArrayLike, preference: npt.ArrayLike) -> FloatArray:
         """Draw the votes; return the acceptance probability they give."""
-        votes = draw_votes(rng, _both_orders(preference, self.budgets, self.lean), self.factors)
+        votes = draw_votes(rng, self._both(preference), self.factors)
         return np.asarray(acceptance_probability(log_r0, votes, self.factors))
 
 
@@ -133,20 +142,3 @@ def leaning(preference: npt.ArrayLike, lean: float) -> tuple[FloatArray, FloatAr
     """Return sigma(g + b) and sigma(g - b), the preferences for x' standing first and second; any shape."""
     gap = log_odds(preference)
     return np.asarray(expit(gap + lean)), np.asarray(expit(gap - lean))
-
-
-def _both_orders(preference: npt.ArrayLike, budgets: tuple[int, ...], lean: float) -> FloatArray:
-    chance = judges_last(preference, budgets)
-    both = np.stack(leaning(chance, lean), axis=-1)
-    return both.reshape(*chance.shape[:-1], 2 * len(budgets))
-
-
-def _halves(budgets: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(budget // 2 for budget in budgets for _ in range(2))
-
-
-def _even(budgets: tuple[int, ...]) -> tuple[int, ...]:
-    limits = checked_budgets(budgets)
-    if any(budget % 2 for budget in limits):
-        raise ValueError(f"budgets must be even, to show each order equally often, not {limits}")
-    return limits

@@ -9,20 +9,18 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import (
     ConfigDict,
     Field,
-    SerializerFunctionWrapHandler,
     StringConstraints,
     field_validator,
-    model_serializer,
 )
 
-from sampler.declared import Declared, ui
+from sampler.declared import Declared, Sparse, ui
 
 MAX_SHOWN_COLUMNS = 10
 _DETAILS = "Similar objects, and further columns of the file"
@@ -44,7 +42,7 @@ class ContextColumn(Declared):
     label: _Label = Field(title="What is written beside it")
 
 
-class CatalogConfig(Declared):
+class CatalogConfig(Sparse):
     """The part of a config that says: pick from a list of these objects.
 
     `context` are the further columns of the list that are shown with a pair. No law depends on them but the judges'.
@@ -54,6 +52,7 @@ class CatalogConfig(Declared):
         title="Your own list: pasted, or from files",
         json_schema_extra=ui(help="People compare objects that you bring."),
     )
+    unwritten: ClassVar[tuple[str, ...]] = ("context",)
 
     kind: Literal["catalog"] = "catalog"
     objects: Literal["texts", "markdown", "molecules", "images", "audio"] = Field(
@@ -84,12 +83,6 @@ class CatalogConfig(Declared):
             if twice := [each for place, each in enumerate(given) if each in given[:place]]:
                 raise ValueError(f"the {name} “{twice[0]}” stands there twice; each may be there once")
         return context
-
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # Configs that show no column are what they always were, byte for byte.
-        fields: dict[str, Any] = handler(self)
-        return {name: value for name, value in fields.items() if name != "context" or value}
 
 
 @dataclass(frozen=True)

@@ -27,14 +27,12 @@ import numpy as np
 from pydantic import (
     ConfigDict,
     Field,
-    SerializerFunctionWrapHandler,
     StringConstraints,
     field_validator,
-    model_serializer,
     model_validator,
 )
 
-from sampler.declared import Declared, ui
+from sampler.declared import Declared, Sparse, ui
 from sampler.spaces.catalog import ContextColumn
 from sampler.spaces.space import Tokens
 from sampler.spaces.story_grammar import STORY_SCENARIOS, story_openings
@@ -290,7 +288,7 @@ ESTIMATE: Final = ContextColumn(column="estimate", label="Quality estimate")
 Prompt = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4_000)]
 
 
-class ServedTextsConfig(Declared):
+class ServedTextsConfig(Sparse):
     """The part of a config that says: texts, written by the model of this name.
 
     Chain c answers prompt number c modulo how many there are. All of it is part of p0, with the model itself, which
@@ -314,6 +312,7 @@ class ServedTextsConfig(Declared):
         title="Texts written by a language model",
         json_schema_extra=ui(help="A model of yours writes texts to your prompts, and writes their ends anew."),
     )
+    unwritten: ClassVar[tuple[str, ...]] = ("sources", "estimate")
 
     objects: ClassVar[str] = "texts"
     """Which kind of object it makes."""
@@ -355,12 +354,6 @@ class ServedTextsConfig(Declared):
         title="Scorer whose number models see with each text",
         json_schema_extra=ui(fold=_SERVED_DETAILS, choices="scorer names"),
     )
-
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # Configs that show nothing with their texts are what they always were, byte for byte.
-        fields: dict[str, Any] = handler(self)
-        return {name: value for name, value in fields.items() if name not in ("sources", "estimate") or value}
 
     @property
     def context(self) -> tuple[ContextColumn, ...]:

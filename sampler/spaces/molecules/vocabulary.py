@@ -86,19 +86,14 @@ def default_vocabulary() -> Vocabulary:
     return Vocabulary((arm, 1.0) for arm, _ in parse_arms(text))
 
 
-def load_vocabulary(path: Path, by_count: bool = False) -> Vocabulary:
-    """Return the vocabulary of a file of arms.
-
-    Args:
-        path: the file.
-        by_count: weigh an arm by its count; otherwise each line counts the same, and an arm listed twice, twice.
+def load_vocabulary(path: Path) -> Vocabulary:
+    """Return the vocabulary of a file of arms. Each line counts the same, and an arm listed twice, twice.
 
     Raises:
         OSError: the file cannot be read.
         ValueError: it is no file of arms.
     """
-    arms = parse_arms(path.read_text(encoding="utf-8"))
-    return Vocabulary((arm, float(count) if by_count else 1.0) for arm, count in arms)
+    return Vocabulary((arm, 1.0) for arm, _ in parse_arms(path.read_text(encoding="utf-8")))
 
 
 def parse_arms(text: str) -> list[tuple[str, int]]:

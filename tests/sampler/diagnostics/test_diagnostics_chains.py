@@ -7,7 +7,7 @@ import pytest
 from arviz_stats.base import array_stats
 
 from sampler.diagnostics import by_target, convergence, total_variation
-from sampler.objects.convergence import equal_lengths
+from sampler.diagnostics.chains import equal_lengths
 
 
 def autoregressive(rng, chains, draws, rho):

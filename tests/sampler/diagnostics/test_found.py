@@ -5,8 +5,17 @@ import math
 import numpy as np
 import pytest
 
-from sampler.diagnostics.shares import LEVEL, Walked, shares
-from sampler.diagnostics.verdict import DISAGREE, NO_SIGN, NOT_JUDGED, TOO_FEW, indicators, verdict_on
+from sampler.diagnostics.verdict import (
+    DISAGREE,
+    LEVEL,
+    NO_SIGN,
+    NOT_JUDGED,
+    TOO_FEW,
+    Walked,
+    indicators,
+    shares,
+    verdict_on,
+)
 
 CAMPAIGNS = 200
 # Chosen before anything was run: the shares whose coverage is measured, and nine objects that have the rest.

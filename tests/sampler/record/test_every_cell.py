@@ -9,8 +9,8 @@ import pytest
 
 import sampler
 from sampler import tables
-from sampler.record.checks import CHECKS
 from sampler.record.columns import JSON, MEASURE, MOMENT
+from sampler.record.replay import CHECKS
 from sampler.record.verify import checked
 from tests.support.campaigns import EXAMPLES, example_record
 from tests.support.sampling import changes_not_found
