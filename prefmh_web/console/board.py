@@ -169,7 +169,7 @@ class Board:
     def trouble(self) -> str:
         """What of a running campaign needs the researcher, in few words; the notices below have the rest."""
         progress = self.progress
-        if progress is None:
+        if progress is None or not self.campaign.is_running:
             return ""
         found = [
             (len(progress.suspended), "Steps are suspended."),

@@ -320,11 +320,6 @@ class TriedPair:
     def _by_first(self) -> list[list[Reply]]:
         return [[reply for reply in self.replies if reply.first == first] for first in (0, 1)]
 
-    @property
-    def chosen_number(self) -> int | None:
-        """The number of the chosen object, as the page shows it."""
-        return None if self.choice is None else self.choice + 1
-
 
 @dataclass(frozen=True)
 class Tried:
