@@ -124,7 +124,7 @@ def test_what_a_list_is_taken_for_can_be_changed_once_it_was_sent(signed_in, idl
     page = reply(signed_in, **again | {"space.catalog.column": "title"})
     assert "The objects are in “title”." in page
     # It is kept still, as it was sent.
-    assert ticket in page
+    assert "<strong>a.csv</strong>, kept." in page
     create(signed_in, **again | {"space.catalog.column": "title"})
     idle_tasks()
     found = Campaign.objects.get().states.order_by("place").values_list("content", flat=True)
