@@ -135,11 +135,11 @@ def _demand_left(campaign: Campaign) -> None:
     recruiter = terms_of(campaign).recruiter
     if campaign.status == Campaign.Status.FINISHED:
         if recruiter.person:
-            raise NothingLeft(_("This study is finished: there is nothing left to do. Please return your place."))
+            raise NothingLeft(_("This study is finished: there is nothing left to do. Please return your submission."))
         raise NothingLeft(_("This study is finished: there is nothing left to do."))
     if recruiter.knows_people and limits.are_all_taken(campaign, campaign.config.study):
         if recruiter.person:
-            raise NothingLeft(_("All places of this study are taken. Please return your place."))
+            raise NothingLeft(_("All places of this study are taken. Please return your submission."))
         raise NothingLeft(_("All places of this study are taken."))
 
 
@@ -204,7 +204,7 @@ def _arrived(invitation: Invitation, arrival: Arrival) -> Annotator:
         raise NotAdmitted(
             _(
                 "You have taken part in an earlier study of this researcher, and this one is for other people. "
-                "Please return your place."
+                "Please return your submission."
             )
         ) from reason
 

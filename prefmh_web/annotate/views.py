@@ -16,7 +16,7 @@ from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Invitation, Lease, Side
-from prefmh_web.campaigns.monitoring.panel import waits_in
+from prefmh_web.campaigns.monitoring.judging import waits_in
 from prefmh_web.objects import StoredObject, media
 from prefmh_web.participants import attention, completion, consent, erasure, payments, stages
 from prefmh_web.participants.erasure import Scope

@@ -23,14 +23,12 @@ class AnswerWords:
         noun: one of it; empty where there is nothing to count.
         asked_again: why some needed more than one reply of a model.
         warning: what a page says above everything else; empty for nothing.
-        table: the file of the export that holds it, where that is not the one that every export has.
     """
 
     evidence: str
     noun: str
     asked_again: str
     warning: str = ""
-    table: str = ""
 
 
 ANSWERS = {
@@ -43,7 +41,6 @@ ANSWERS = {
             "needed more than one reply, or may have, because a reply in the same batch could not be read",
             "Rating baseline: a model rates each object alone. The chains sample from another distribution than votes "
             "on the same questions would.",
-            "ratings.csv",
         ),
         AnswerWords("scores", "score", ""),
         AnswerWords("none", "", ""),

@@ -272,7 +272,8 @@ def _judged(measured: Mapping[str, Sequence[Convergence]], votes: int) -> Verdic
     said = f"R-hat is at most {r_hat:.3f}, with {effective:,.0f} effective draws or more"
     figures = r_hat, bulk, tail, tuple(measured)
     if r_hat > (MOST_R_HAT if is_enough else _R_HAT_BY_CHANCE):
-        because = f"R-hat of “{differs}” is {r_hat:.3f}, above {MOST_R_HAT}: chains have been in different places."
+        named = differs.replace("_", " ")
+        because = f"R-hat of “{named}” is {r_hat:.3f}, above {MOST_R_HAT}: chains have been in different places."
         return Verdict(DISAGREE, because, *figures)
     if not is_enough:
         because = f"{said}; it takes {FEWEST_EFFECTIVE}."

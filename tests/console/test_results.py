@@ -172,7 +172,7 @@ def test_page_report_record_and_api_give_the_same_figures(signed_in, researcher,
     assert [each for each in reported if each not in report] == []
     written = [
         f"the {len(differed)} proposals that differed from the current object, {len(accepted)} ({share}) were accepted",
-        f"The first 6 steps of each chain (burn-in 2; warm-up 4, settling 2) are left out, which leaves {len(kept)} s",
+        f"steps of each chain (burn-in 2; warm-up 4, and 2 after it) are left out, which leaves {len(kept)}",
         f"3 people gave {counted}. Another 1 vote came after",
     ]
     assert [each for each in written if each not in paragraph(half_way, figures_of(half_way))] == []

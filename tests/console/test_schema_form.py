@@ -188,8 +188,8 @@ def studies(draw) -> dict:
 @pytest.mark.parametrize("setup", SETUPS)
 def test_what_nobody_has_changed_comes_back_as_it_was(setup, researcher):
     config = configured(SETUPS[setup])
-    shown = SetupForm(config, owner=researcher, filename="list.csv")
-    form = SetupForm(config, posted_of(shown), {}, owner=researcher, filename="list.csv")
+    shown = SetupForm(config, owner=researcher)
+    form = SetupForm(config, posted_of(shown), {}, owner=researcher)
     assert form.is_valid(), form.error_list
     assert form.config == config
 
@@ -197,8 +197,8 @@ def test_what_nobody_has_changed_comes_back_as_it_was(setup, researcher):
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(config=configs())
 def test_whatever_the_declaration_allows_comes_back_as_it_was(config, researcher):
-    shown = SetupForm(config, owner=researcher, filename="list.csv")
-    form = SetupForm(config, posted_of(shown), {}, owner=researcher, filename="list.csv")
+    shown = SetupForm(config, owner=researcher)
+    form = SetupForm(config, posted_of(shown), {}, owner=researcher)
     assert form.is_valid(), form.error_list
     assert form.config == config
 
@@ -230,7 +230,7 @@ def bounded(form: SchemaForm):
 @pytest.mark.parametrize("setup", ["texts", "molecules", "images", "list", "orders", "score"])
 def test_each_bound_broken_by_one_is_refused_beside_its_field(setup, researcher):
     config = configured(SETUPS[setup])
-    shown = SetupForm(config, owner=researcher, filename="list.csv")
+    shown = SetupForm(config, owner=researcher)
     used = {leaf.name for leaf in shown.root.in_use()}
     tried = 0
     for name, wrong in bounded(shown):
@@ -238,7 +238,7 @@ def test_each_bound_broken_by_one_is_refused_beside_its_field(setup, researcher)
             continue
         sent = posted_of(shown)
         sent[name] = str(wrong)
-        form = SetupForm(config, sent, {}, owner=researcher, filename="list.csv")
+        form = SetupForm(config, sent, {}, owner=researcher)
         assert not form.is_valid()
         assert form[name].errors, (name, wrong, form.error_list)
         tried += 1

@@ -263,7 +263,7 @@ def test_who_withdraws_chooses_what_becomes_of_their_data(researcher, wish, told
     page = browser.post(path, wish | {"everywhere": "on"}).content.decode()
     assert told in page
     # Without pay there is no code, but the place to give back.
-    assert ("W1THDREW" not in page) is ("return your place" in page) is is_gone
+    assert ("W1THDREW" not in page) is ("return your submission" in page) is is_gone
     wait_until_idle()
     assert (found_in(bytes_of_all(study, second), anna) == set()) is is_gone
     assert person_removed(second) is bool(wish)

@@ -116,7 +116,7 @@ def test_the_researcher_says_whether_they_are_paid(researcher, is_paid, paid, co
     assert row["reason"] == f"'{WORDS}"
     page = page_of(anna, study, "")
     assert ("ENDED1" in page) is is_paid
-    assert ("return your place" in page) is not is_paid
+    assert ("return your submission" in page) is not is_paid
     # A part without pay gives its place back.
     assert limits.held(study, study.config.study).count() == is_paid
 

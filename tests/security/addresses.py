@@ -27,13 +27,14 @@ class Address:
 @cache
 def all_addresses() -> tuple[Address, ...]:
     """Return every named pattern, in the URL conf's order."""
-    return tuple(_walk(get_resolver(), ""))
+    return tuple(_walk(get_resolver(), "", ()))
 
 
-def _walk(resolver: URLResolver, namespace: str):
+def _walk(resolver: URLResolver, namespace: str, above: tuple[str, ...]):
     for entry in resolver.url_patterns:
+        parts = (*above, *entry.pattern.regex.groupindex)
         if isinstance(entry, URLResolver):
             inner = f"{namespace}{entry.namespace}:" if entry.namespace else namespace
-            yield from _walk(entry, inner)
+            yield from _walk(entry, inner, parts)
         elif isinstance(entry, URLPattern):
-            yield Address(f"{namespace}{entry.name}", tuple(entry.pattern.regex.groupindex))
+            yield Address(f"{namespace}{entry.name}", parts)

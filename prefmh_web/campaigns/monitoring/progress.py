@@ -23,8 +23,7 @@ from prefmh_web.campaigns.models import (
     Turn,
     Vote,
 )
-from prefmh_web.campaigns.monitoring.judging import unanswered_in
-from prefmh_web.campaigns.monitoring.panel import Wait, waits_in
+from prefmh_web.campaigns.monitoring.judging import Wait, unanswered_in, waits_in
 from prefmh_web.campaigns.monitoring.steps import StepRow, recent_steps, suspended_in
 from prefmh_web.campaigns.monitoring.trajectories import walks_of
 

@@ -64,22 +64,19 @@ class Figures:
 
 def figures_of(campaign: Campaign) -> Figures:
     """Return a started campaign in numbers, as of now."""
-    chains = campaign.chains.aggregate(
-        n=Count("pk"), ended=Count("pk", filter=Q(ended_at__isnull=False)), steps=Sum("step", default=0),
+    found = campaign.chains.aggregate(
+        chains=Count("pk"), ended=Count("pk", filter=Q(ended_at__isnull=False)), steps=Sum("step", default=0),
         shortest=Min("step", default=0), longest=Max("step", default=0),
         moves=Sum("moves", default=0), accepted=Sum("accepted", default=0),
     )  # fmt: skip
+    acceptance = sampler.diagnostics.Acceptance(found.pop("accepted"), found.pop("moves"))
     votes = Vote.objects.filter(judge__campaign=campaign)
     counted = votes.filter(number__isnull=False)
     by_judge = counted.order_by().values_list("judge__place").annotate(n=Count("pk"))
     return Figures(
-        chains=chains["n"],
-        ended=chains["ended"],
+        **found,
+        acceptance=acceptance,
         is_cut_short=is_cut_short(campaign),
-        shortest=chains["shortest"],
-        longest=chains["longest"],
-        steps=chains["steps"],
-        acceptance=sampler.diagnostics.Acceptance(chains["accepted"], chains["moves"]),
         samples=samples_in(campaign).count(),
         people=counted.filter(annotator__isnull=False).order_by().values("annotator").distinct().count(),
         late=votes.filter(number__isnull=True).count(),

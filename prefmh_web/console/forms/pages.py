@@ -1,8 +1,11 @@
-"""Small forms of a campaign's pages: its name, length, caps and copies, the steps shown, what its votes come to."""
+"""Small forms of a campaign's pages: its name, length, caps and copies, the steps shown, what its votes come to; and
+its people: which are shown and in what order; how a part is ended, a bonus, and forgetting them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
@@ -11,10 +14,13 @@ from pydantic import BaseModel
 
 import sampler
 from prefmh_web.campaigns.frozen import StartedCampaign
-from prefmh_web.campaigns.models import Campaign
+from prefmh_web.campaigns.models import Campaign, EndReason
 from prefmh_web.campaigns.monitoring.steps import STANDINGS
-from prefmh_web.config import CampaignConfig, Caps
+from prefmh_web.config import CampaignConfig, Caps, Outcome
 from prefmh_web.console.forms.fields import field_of
+from prefmh_web.participants.erasure import Scope
+from prefmh_web.participants.models import Stage
+from prefmh_web.participants.people import Person
 from prefmh_web.setup.apply import MOST_PEOPLE, MOST_VOTES_EACH
 from prefmh_web.setup.files import MAX_FILE_BYTES, NAME
 
@@ -171,3 +177,189 @@ def estimate_shown(values: Mapping[str, Any]) -> dict[str, Any] | None:
         for chains in (1, data["chains"], most)
     )
     return {"chains": data["chains"], "most": most, "one": one, "start": start, "all": all_of_them}
+
+
+GOING_ON = "going-on"
+"""In place of an outcome: there is none yet."""
+LONGEST_TEXT = 2000
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the table of people.
+
+    Args:
+        name: in addresses.
+        label: above it.
+        value: by which people are sorted; None comes last.
+    """
+
+    name: str
+    label: str
+    value: Callable[[Person], Any]
+
+
+COLUMNS = (
+    Column("number", "Person", lambda person: person.number),
+    Column("stage", "Stage", lambda person: person.stage and list(Stage).index(person.stage)),
+    Column("outcome", "Outcome", lambda person: person.outcome and person.outcome.label),
+    Column("arrived", "Arrived", lambda person: person.annotator.joined_at),
+    Column("seen", "Last seen", lambda person: person.seen_at),
+    Column("votes", "Votes", lambda person: person.votes),
+    Column("skips", "Skips", lambda person: person.skips),
+    Column("time", "Time a vote", lambda person: person.median_ms),
+    Column("first", "Object 1", lambda person: person.first_percent),
+    Column("passed", "Checks passed", lambda person: person.checks_passed),
+    Column("failed", "Checks failed", lambda person: person.checks_failed),
+    Column("fast", "Fast votes", lambda person: person.fast_votes),
+)
+_ORDERS = [
+    (f"{sign}{column.name}", f"{column.label}, {way}")
+    for column in COLUMNS
+    for sign, way in (("", "lowest first"), ("-", "highest first"))
+]
+
+
+class PeopleForm(forms.Form):
+    """Which people are shown, and in what order. It comes with the address, so a page can be kept as a bookmark."""
+
+    number = forms.IntegerField(min_value=1, required=False, label="Number in votes.csv")
+    stage = forms.ChoiceField(choices=[("", "all"), *Stage.choices], required=False)
+    outcome = forms.ChoiceField(choices=[("", "all"), (GOING_ON, "going on"), *Outcome.choices], required=False)
+    sort = forms.ChoiceField(choices=_ORDERS, required=False, label="Order")
+    flagged = forms.BooleanField(required=False, label="With fast votes only")
+
+    def __init__(self, *args, **kwargs):
+        kwargs.setdefault("auto_id", "show_%s")
+        super().__init__(*args, **kwargs)
+
+    @property
+    def order(self) -> str:
+        """What the people are sorted by; with “-” in front the highest come first."""
+        return self.cleaned_data.get("sort") or COLUMNS[0].name
+
+    def shown(self, people: Iterable[Person]) -> list[Person]:
+        """Return those who are asked for, in the order that is asked for; nobody if something else is asked."""
+        if not self.is_valid():
+            return []
+        column = next(each for each in COLUMNS if each.name == self.order.removeprefix("-"))
+        found = [person for person in people if self._is_asked_for(person)]
+        empty = [person for person in found if column.value(person) is None]
+        others = [person for person in found if column.value(person) is not None]
+        return sorted(others, key=column.value, reverse=self.order.startswith("-")) + empty
+
+    def _is_asked_for(self, person: Person) -> bool:
+        asked, outcome = self.cleaned_data, person.outcome or GOING_ON
+        return (
+            asked["number"] in (None, person.number)
+            and asked["stage"] in ("", person.stage)
+            and asked["outcome"] in ("", outcome)
+            and not (asked["flagged"] and not person.fast_votes)
+        )
+
+    @property
+    def headers(self) -> list[tuple[Column, str, str]]:
+        """For each column what a click on its header sorts by, and how the table is sorted by it now."""
+        now = self.order if self.is_valid() else ""
+        return [
+            (column, f"-{column.name}" if now == column.name else column.name, _sorted(column, now))
+            for column in COLUMNS
+        ]
+
+
+def _sorted(column: Column, order: str) -> str:
+    return {column.name: "ascending", f"-{column.name}": "descending"}.get(order, "none")
+
+
+class ExclusionForm(forms.Form):
+    """Why somebody's part is ended, and whether they are paid."""
+
+    reason = forms.ChoiceField(
+        choices=[each for each in EndReason.choices if each[0] != EndReason.LINK], label="Reason"
+    )
+    text = forms.CharField(
+        max_length=LONGEST_TEXT,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        label="The reason in your words",
+        help_text="For payments.csv and your colleagues. The export has only the word above.",
+    )
+    is_paid = forms.ChoiceField(
+        choices=[("yes", "yes, in full: they see the code for parts that you end"), ("no", "no: they see no code")],
+        widget=forms.RadioSelect,
+        label="Are they paid?",
+    )
+    with_link = forms.BooleanField(
+        required=False,
+        label="Also close the link that they joined with",
+        help_text="Otherwise they can join again from another browser. People who joined with it can go on.",
+    )
+
+    def __init__(self, *args, person: Person, **kwargs):
+        kwargs.setdefault("auto_id", "end_%s")
+        super().__init__(*args, **kwargs)
+        # Who came without a platform has no code of their own; who came with one comes back as the same person.
+        del self.fields["with_link" if person.part else "is_paid"]
+
+    @property
+    def pays(self) -> bool:
+        """Whether they are paid."""
+        return self.cleaned_data.get("is_paid") == "yes"
+
+
+class BonusForm(forms.Form):
+    """What somebody is paid beside the pay."""
+
+    bonus = forms.DecimalField(
+        min_value=0,
+        max_digits=8,
+        decimal_places=2,
+        required=False,
+        label="Bonus",
+        help_text="An amount for payments.csv, such as 1.50, also after the end. Leave empty for none.",
+    )
+
+
+class ForceForm(forms.Form):
+    """Whether those are forgotten, too, who are still to be paid."""
+
+    is_forced = forms.BooleanField(
+        required=False,
+        label="At once, although somebody is still to be paid",
+        help_text="The pay cannot be settled afterwards: they are no longer in payments.csv, and they have no code.",
+    )
+
+    def __init__(self, *args, **kwargs):
+        kwargs.setdefault("auto_id", "forget_%s")
+        super().__init__(*args, **kwargs)
+
+
+class ErasureForm(ForceForm):
+    """Of what somebody is forgotten.
+
+    Args:
+        has_id: they came with an id, with which they may have come to other campaigns, too.
+    """
+
+    scope = forms.ChoiceField(
+        choices=[
+            (Scope.PARTICIPATION.value, "this campaign"),
+            (Scope.PARTICIPANT.value, "all your campaigns to which they came with the same id"),
+        ],
+        initial=Scope.PARTICIPATION.value,
+        widget=forms.RadioSelect,
+        label="Delete their data of",
+    )
+    is_sure = forms.BooleanField(label="I have read what goes and what stays. It cannot be undone.")
+    field_order = ("scope", "is_forced", "is_sure")
+
+    def __init__(self, *args, has_id: bool, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.fields["is_forced"].label = "At once, although they are still to be paid"
+        if not has_id:
+            del self.fields["scope"]
+            del self.fields["is_forced"]
+
+    @property
+    def scope_chosen(self) -> Scope:
+        """Of what."""
+        return Scope(self.cleaned_data.get("scope") or Scope.PARTICIPATION)

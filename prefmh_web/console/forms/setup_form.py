@@ -127,7 +127,6 @@ class SetupForm(SchemaForm):
         config: as the owner has typed it; nothing for a new campaign.
         owner: whose campaign it is or will be.
         columns: of the list that a draft has, the further ones that are known; nothing where it has none.
-        filename: of that list.
     """
 
     config: CampaignConfig | None = None
@@ -144,10 +143,9 @@ class SetupForm(SchemaForm):
         *,
         owner: User,
         columns: Any = None,
-        filename: str = "",
         is_fixed: bool = False,
     ):
-        self.owner, self._columns, self._filename = owner, columns, filename
+        self.owner, self._columns = owner, columns
         self._endpoints = dict(Endpoint.objects.filter(owner=owner).values_list("name", "name"))
         self.before = config
         was, self.is_folded = (None, True) if config is None else _folded(config)
@@ -247,7 +245,7 @@ class SetupForm(SchemaForm):
     def by_hand(self, path: str, info: FieldInfo, was: Any) -> forms.Field | None:
         label, help_text = info.title or "", info.description or ""
         if path == "space.file":
-            kept = self._filename
+            kept = self.before.file.name if self.before and self.before.file else ""
             return forms.FileField(
                 label=label,
                 required=False,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, ClassVar
 
 from django import forms
 from django.http import QueryDict
+from django.template.loader import render_to_string
 from pydantic import BaseModel
 from pydantic import ValidationError as Refused
 from pydantic.fields import FieldInfo
@@ -81,7 +83,7 @@ class ParticipantsForm(_StudyForm):
         self._others: Choices = [({"number": number, "name": name}, name) for number, name in names]
         if sent is not None and sent.get("add") == TEMPLATE:
             sent = sent.copy()
-            sent["consent"] = CONSENT
+            sent["consent"] = consent_template()
         super().__init__(campaign, campaign.typed_config.study, sent)
 
     def _whole(self, part: Study) -> CampaignConfig:
@@ -137,28 +139,12 @@ class ProtocolForm(_StudyForm):
         return None
 
 
-CONSENT = """\
-# Taking part in this study
-
-**What it is about.** [what you study, in one sentence]
-
-**What you do.** You see two things at a time and choose one of them. It takes about [minutes] minutes. There is no
-right or wrong answer.
-
-**It is your choice.** You can stop at any time with the link “Withdraw from this study”, and you need not say why.
-Choices that you have made by then stay in the record, because later steps stand on them.
-
-**What is recorded.** Your choices, how long each took, whether the two stood side by side on your screen, whether your
-browser translated the page, and what you answer about yourself. The ids under which you were sent, yours, the study's
-and those of your visits, are kept apart from your choices, only to pay you, and are deleted afterwards.
-
-**Who is responsible.** [your name and institution]. Questions: [your e-mail address].
-
-If you are at least 18 years old, have read this and want to take part, press “I agree”.
-"""
-_PLACES = re.findall(r"\[[^\]]+\]", CONSENT)
+@cache
+def consent_template() -> str:
+    """Return a text of consent to begin with, in Markdown; what is to be filled in stands in brackets."""
+    return render_to_string("console/consent.md")
 
 
 def left_open_in(text: str) -> list[str]:
     """Return the places of the template that nobody has filled in."""
-    return [place for place in _PLACES if place in text]
+    return [place for place in re.findall(r"\[[^\]]+\]", consent_template()) if place in text]

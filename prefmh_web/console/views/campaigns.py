@@ -22,10 +22,9 @@ from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Campaign, State
 from prefmh_web.campaigns.monitoring.steps import problems_in
-from prefmh_web.console.board import Board
-from prefmh_web.console.cards import cards_of
-from prefmh_web.console.estimates import asks_models
+from prefmh_web.console.board import Board, cards_of
 from prefmh_web.console.forms.pages import CapFields, ExtensionFields, NameForm, PilotForm
+from prefmh_web.console.previews import asks_models
 from prefmh_web.console.views.common import back_to_setup, campaign_action, campaign_page, frame, get_page, told
 from prefmh_web.objects import media
 from prefmh_web.participants.limits import estimate_of, spending_of

@@ -24,6 +24,7 @@ from prefmh_web.transport import rate_limits
 View = Callable[..., Any]
 Refusal = Callable[[HttpRequest, Campaign, NotPossible], HttpResponse]
 _posts_by_user = rate_limits.posts("forms", rate_limits.by_user)
+_previews_by_user = rate_limits.posts("previews", rate_limits.by_user)
 
 
 def get_page(view: View) -> View:
@@ -34,6 +35,11 @@ def get_page(view: View) -> View:
 def post_action(view: View) -> View:
     """Decorate a view that only takes form posts, of people who are signed in, as many as one may send."""
     return login_required(require_POST(_posts_by_user(view)))
+
+
+def preview_action(view: View) -> View:
+    """Decorate a view that shows what a form comes to while somebody who is signed in fills it in."""
+    return login_required(require_POST(_previews_by_user(view)))
 
 
 def form_page(view: View) -> View:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from asgiref.sync import sync_to_async
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.core.files.base import File
 from django.core.signing import BadSignature
 from django.db.models import Count
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_POST
 
 from prefmh_web.accounts.roles import SignedInRequest, is_researcher
 from prefmh_web.campaigns import lifecycle
@@ -21,7 +19,6 @@ from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, Catalog, Membership
 from prefmh_web.console import lists, unstored
 from prefmh_web.console.board import Board
-from prefmh_web.console.estimates import asks_models
 from prefmh_web.console.forms.fields import KeptFiles
 from prefmh_web.console.forms.pages import (
     CapFields,
@@ -32,7 +29,7 @@ from prefmh_web.console.forms.pages import (
     estimate_shown,
 )
 from prefmh_web.console.forms.setup_form import SetupForm
-from prefmh_web.console.previews import presets_as_json, preview_of
+from prefmh_web.console.previews import asks_models, presets_as_json, preview_of
 from prefmh_web.console.views.common import (
     attachment,
     back_to_setup,
@@ -44,13 +41,13 @@ from prefmh_web.console.views.common import (
     frame,
     get_page,
     prefix_of,
+    preview_action,
     told,
     told_at_setup,
 )
 from prefmh_web.objects import OBJECT_KINDS, media
 from prefmh_web.setup import apply, files
 from prefmh_web.setup.fitting import Problem, SetupError
-from prefmh_web.transport import rate_limits
 from prefmh_web.transport.bodies import stream
 
 _TYPES = {".yaml": "application/yaml; charset=utf-8", ".zip": "application/zip"}
@@ -77,31 +74,23 @@ def form_of(request: SignedInRequest, campaign: Campaign | None = None, *, takes
     kept = KeptFiles(request.user.pk, sent or {}, request.FILES)
     taken = lists.take(sent, kept) if takes_list and sent is not None else None
     files = None if sent is None else kept.files
-    if campaign is None:
-        form = SetupForm(None, sent, files, owner=request.user)
-    else:
-        catalog = None if campaign.config.generates else campaign.catalog
-        is_read = catalog is not None and catalog.status == Catalog.Status.READY
-        form = SetupForm(
-            campaign.typed_config,
-            sent,
-            files,
-            owner=campaign.owner,
-            columns=catalog.columns if catalog and is_read else None,
-            filename=catalog.filename if catalog else "",
-            is_fixed=not campaign.is_draft,
-        )
+    catalog = campaign.catalog if campaign and not campaign.config.generates else None
+    form = SetupForm(
+        campaign.typed_config if campaign else None,
+        sent,
+        files,
+        owner=campaign.owner if campaign else request.user,
+        columns=catalog.columns if catalog and catalog.status == Catalog.Status.READY else None,
+        is_fixed=campaign is not None and not campaign.is_draft,
+    )
     form.kept, form.taken = kept, taken
     return form
 
 
-@login_required
-@require_POST
-@rate_limits.posts("previews", rate_limits.by_user)
+@preview_action
+@for_researchers
 def look_at_list(request: SignedInRequest) -> HttpResponse:
     """Show what a list that is pasted or chosen in the form comes to. A good file is kept for the form."""
-    if not is_researcher(request.user):
-        return render(request, "console/researchers_only.html", status=403)
     form = form_of(request)
     form.full_clean()
     if form.taken and form.taken.field == "file":
@@ -258,9 +247,7 @@ def _panelists(copy: Campaign) -> str:
     return " Enter the names of its panel in the setup." if copy.config.panelists else ""
 
 
-@login_required
-@require_POST
-@rate_limits.posts("previews", rate_limits.by_user)
+@preview_action
 def preview(request: SignedInRequest, campaign_id: int | None = None) -> HttpResponse:
     """Show the exact request of one question, as the fields of the setup stand. Nothing is stored, and nobody asked."""
     campaign = None if campaign_id is None else campaign_for(request, campaign_id, Right.OWN)
