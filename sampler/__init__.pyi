@@ -137,13 +137,13 @@ from .record import tables as tables
 from .record.columns import escaped as escaped
 from .record.columns import moment as moment
 from .record.commitment import SALT_BYTES as SALT_BYTES
+from .record.commitment import Manifest as Manifest
 from .record.commitment import hash_of_seed as hash_of_seed
 from .record.commitment import opened_config as opened_config
 from .record.commitment import sealed_config as sealed_config
 from .record.differences import Difference as Difference
 from .record.differences import RecordError as RecordError
 from .record.draws import state_number as state_number
-from .record.manifest import Manifest as Manifest
 from .record.record import Record as Record
 from .record.record import read_record as read_record
 from .record.record import read_samples as read_samples

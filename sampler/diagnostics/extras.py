@@ -7,7 +7,6 @@ from typing import Any
 
 # The package is run from its checkout, and is in no registry.
 _HOW = "uv run --extra {extra} python -m sampler ..., or pip install -e '.[{extra}]' in the checkout"
-HOW = _HOW.format(extra="analysis")
 
 
 class MissingExtra(ImportError):  # noqa: N818 - what is missing is no error of the code

@@ -16,8 +16,8 @@ from typing import Any, BinaryIO, Final
 from sampler.archives import Allowance, ArchiveError, archive_in, told_apart
 from sampler.config import ConfigError
 from sampler.record import tables
+from sampler.record.commitment import Listed, check_manifest
 from sampler.record.differences import Difference, RecordError, Row, step_key
-from sampler.record.manifest import Listed, check_manifest
 from sampler.record.record import Record, malformed_in, record_in
 from sampler.record.replay import Replay, recomputed
 

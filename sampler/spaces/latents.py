@@ -109,12 +109,7 @@ class LatentSpace:
     """
 
     def __init__(self, dimension: int, grid: Grid = "<f8") -> None:
-        self._dimension, self._grid = dimension, grid
-
-    @property
-    def dimension(self) -> int:
-        """How many numbers a latent has."""
-        return self._dimension
+        self.dimension, self._grid = dimension, grid
 
     def start(self, rng: np.random.Generator, chain: int) -> Latent:
         """Draw x^(0) of a chain: z ~ N(0, I)."""

@@ -449,10 +449,8 @@ _ROWS = 32
 class Patterns:
     """Pictures of 256 × 256 pixels from latents of `DIMENSION` numbers."""
 
-    @property
-    def dimension(self) -> int:
-        """How many numbers a latent has."""
-        return DIMENSION
+    dimension = DIMENSION
+    """How many numbers a latent has."""
 
     def pixels(self, vector: Vector) -> npt.NDArray[np.uint8]:
         """Return the picture: sRGB, shape (256, 256, 3).

@@ -123,7 +123,19 @@ class Writing:
         return Beginning(self.prompt, self.tokens[:kept])
 
 
-class WrittenTexts:
+class _ReadTexts:
+    """What holds of texts with their model and without it."""
+
+    def is_close(self, one: Writing, other: Writing) -> bool:
+        """True when the two are the same tokens under the same prompt."""
+        return one == other
+
+    def content(self, state: Writing) -> str:
+        """Return the text."""
+        return state.text
+
+
+class WrittenTexts(_ReadTexts):
     """Texts of one language model under the prompts chosen.
 
     Args:
@@ -140,17 +152,7 @@ class WrittenTexts:
             raise ValueError("prompts must name at least one, because this model has none of its own")
         if unknown := [prompt for prompt in chosen if model.prompts and prompt not in model.prompts]:
             raise ValueError(f"prompts must be among the model's own; it does not know {unknown}")
-        self._model, self._prompts = model, chosen
-
-    @property
-    def model(self) -> LanguageModel:
-        """What writes the texts."""
-        return self._model
-
-    @property
-    def prompts(self) -> tuple[str, ...]:
-        """The prompts that chains answer, in order."""
-        return self._prompts
+        self.model, self.prompts = model, chosen
 
     def start(self, rng: np.random.Generator, chain: int) -> Writing:
         """Draw x^(0) ~ p0 under prompt number `chain` modulo the number of prompts."""
@@ -158,7 +160,7 @@ class WrittenTexts:
 
     def start_batch(self, rngs: Sequence[np.random.Generator], chains: Sequence[int]) -> list[Writing]:
         """Return what `start` gives for each row, by one call of the model."""
-        return self.write(rngs, [Beginning(self._prompts[chain % len(self._prompts)]) for chain in chains])
+        return self.write(rngs, [Beginning(self.prompts[chain % len(self.prompts)]) for chain in chains])
 
     def refresh(self, rng: np.random.Generator, state: Writing) -> Writing:
         """Draw x' ~ p0 under the state's prompt."""
@@ -175,8 +177,8 @@ class WrittenTexts:
             ValueError: as `LanguageModel.continue_batch` does.
         """
         prompts = [beginning.prompt for beginning in beginnings]
-        written = self._model.continue_batch(rngs, prompts, [beginning.tokens for beginning in beginnings])
-        texts = texts_of(self._model, prompts, written)
+        written = self.model.continue_batch(rngs, prompts, [beginning.tokens for beginning in beginnings])
+        texts = texts_of(self.model, prompts, written)
         return [Writing(*row) for row in zip(prompts, written, texts, strict=True)]
 
     def encode(self, state: Writing) -> str:
@@ -193,19 +195,11 @@ class WrittenTexts:
             ValueError: the code is no state of this space.
         """
         writing = read_code(code)
-        if writing.prompt not in self._prompts:
-            raise ValueError(f"prompt must be one of the {len(self._prompts)} of this space, not {writing.prompt!r}")
-        if self._model.text(writing.prompt, writing.tokens) != writing.text:
+        if writing.prompt not in self.prompts:
+            raise ValueError(f"prompt must be one of the {len(self.prompts)} of this space, not {writing.prompt!r}")
+        if self.model.text(writing.prompt, writing.tokens) != writing.text:
             raise ValueError("text must be what the tokens say; they were written by another model or version")
         return writing
-
-    def is_close(self, one: Writing, other: Writing) -> bool:
-        """True when the two are the same tokens under the same prompt."""
-        return one == other
-
-    def content(self, state: Writing) -> str:
-        """Return the text."""
-        return state.text
 
 
 class TextsConfig(Declared):
@@ -401,7 +395,7 @@ class AbsentModel:
     limit: int
 
 
-class RecordedTexts:
+class RecordedTexts(_ReadTexts):
     """The same texts where there is no model: they can be read, and no new one written.
 
     Args:
@@ -415,14 +409,6 @@ class RecordedTexts:
     def decode(self, code: str) -> Writing:
         """Return the state of a code; see `ServedTexts.decode`."""
         return _checked(read_code(code), self._config.prompts, self._config.limit)
-
-    def is_close(self, one: Writing, other: Writing) -> bool:
-        """True when the two are the same tokens under the same prompt."""
-        return one == other
-
-    def content(self, state: Writing) -> str:
-        """Return the text."""
-        return state.text
 
 
 def _checked(writing: Writing, prompts: tuple[str, ...], limit: int) -> Writing:
