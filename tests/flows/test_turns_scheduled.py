@@ -228,6 +228,19 @@ def test_what_comes_after_somebody_else_took_the_turn_is_stored_once(quiet, make
     assert_record_is_whole(campaign)
 
 
+def test_a_turn_is_claimed_as_the_votes_of_another_judge_on_the_same_pair_come(quiet, slow, researcher):
+    source = {"kind": "model", "endpoint": "A model", "votes": "sampled"}
+    judges = [{"question": question, "votes": 3, "source": source} for question in QUESTIONS]
+    campaign = make_campaign(researcher, config=make_config(judges=judges, chains=6, steps=1))
+    first, second = campaign.judges.order_by("place")
+    owner = uuid.uuid4()
+    opened = Comparison.objects.filter(chain__campaign=campaign, verdict=None).values_list("pk", flat=True)
+    taken = turns.work([], [(key, first.pk) for key in opened], owner)
+    answers = [loop.run(answered(each)) for each in taken]
+    assert turns.work(answers, [(key, second.pk) for key in opened], owner)
+    assert_record_is_whole(campaign)
+
+
 def test_a_defect_in_one_turn_costs_that_turn_alone(asker, make, slow, eventually, monkeypatch, caplog):
     cast, broken = transitions.cast_votes, []
 

@@ -103,6 +103,11 @@ class OpenComparison:
         self._live[judge_id] -= 1
         self._forget()
 
+    def note_turn_over(self, judge_id: int) -> None:
+        """Take in that a turn of a model has just ended."""
+        self._turns.pop(judge_id, None)
+        self._forget()
+
     def _forget(self) -> None:
         for name in ("tally", "_can_use"):
             self.__dict__.pop(name, None)

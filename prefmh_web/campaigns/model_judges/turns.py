@@ -196,6 +196,9 @@ class _Batch:
         judge, comparison = asking.judge, self._comparisons[asking.comparison.pk]
         campaign, failure = comparison.chain.campaign, answers.failure
         kinds.store(asking, comparison, answers, _counting(judge, answers, each.taken.known), self._seen)
+        if (opened := self._seen.opened.get(comparison.pk)) is not None:
+            # Its votes are there now, or come another time: none is promised to whoever looks for room beside it.
+            opened.note_turn_over(judge.pk)
         if comparison.verdict is None and failure is None:
             # People's votes may have come between; and a vote on its way keeps others from being asked.
             dispatch.judge(comparison)
