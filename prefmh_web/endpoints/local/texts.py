@@ -23,6 +23,8 @@ Another token is drawn more often, since all sums up to it move too: in float32 
 44 %; in float64 for none of 4,677.
 """
 
+from __future__ import annotations
+
 import inspect
 import math
 import threading
@@ -36,10 +38,11 @@ import numpy as np
 
 from prefmh_web.endpoints.local import device_of, needs, reading
 from prefmh_web.endpoints.replies import storable
-from sampler import Tokens
 
 if TYPE_CHECKING:
     import torch
+
+    from sampler import Tokens
 else:
     torch = needs("torch")
 
@@ -210,7 +213,7 @@ class TransformersModel:
             log_p = torch.log_softmax(logits[0].double() / self._temperature, dim=-1).cpu()
         return math.fsum(float(log_p[place, token]) for place, token in enumerate(tokens))
 
-    def _row(self, rng: np.random.Generator, prompt: str, prefix: Tokens) -> "_Row":
+    def _row(self, rng: np.random.Generator, prompt: str, prefix: Tokens) -> _Row:
         if len(prefix) >= self.limit:
             raise ValueError(f"a prefix must have fewer than {self.limit} tokens, not {len(prefix)}")
         self._check_under_way(prefix)
