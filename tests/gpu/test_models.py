@@ -11,7 +11,7 @@ import torch
 
 from prefmh_web.endpoints.local import local_model, model_names
 from prefmh_web.endpoints.local.texts import TransformersModel, Weights
-from tests.gpu.small_models import llama, tokenizer_of
+from tests.gpu.small_models import llama, moved, tokenizer_of
 
 WORDS = ("a", "b", "c")
 
@@ -33,7 +33,7 @@ def offered(settings, folder):
 def saved(device, **options):
     """Return the model of the folder as it was before it was saved, in the precision of its device."""
     dtype = {"cpu": torch.float32, "cuda": torch.bfloat16}[device]
-    weights = Weights(llama(1 + len(WORDS)).to(device, dtype), tokenizer_of(WORDS))
+    weights = Weights(moved(llama(1 + len(WORDS)), device, dtype), tokenizer_of(WORDS))
     return TransformersModel(weights, limit=6, **options)
 
 

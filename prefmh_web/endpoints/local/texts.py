@@ -73,6 +73,8 @@ class Weights:
     def __init__(self, model: torch.nn.Module, tokenizer: Any) -> None:
         self._model, self.tokenizer = model.eval(), tokenizer
         self._takes = frozenset(inspect.signature(model.forward).parameters)
+        # Newer releases of `transformers` have the short name and warn of the other.
+        self._cache_name = "cache" if "cache" in self._takes else "past_key_values"
         some = next(model.parameters())
         self.device, self.dtype = some.device, some.dtype
         config = model.config.get_text_config()
@@ -91,14 +93,14 @@ class Weights:
             mask: 1 for tokens and 0 for padding, shape (rows, all columns so far).
             cache: what the call before returned; None at first.
         """
-        more: dict[str, object] = {}
+        more: dict[str, object] = {self._cache_name: cache}
         if "position_ids" in self._takes:
             more["position_ids"] = (mask.cumsum(-1) - 1).clamp(min=0)[:, -ids.shape[1] :]
         if "logits_to_keep" in self._takes:
             # Of a long prompt all logits at once would take more memory than the weights.
             more["logits_to_keep"] = last
-        found = self._model(input_ids=ids, attention_mask=mask, past_key_values=cache, use_cache=True, **more)
-        return found.logits[:, -last:], found.past_key_values
+        found = self._model(input_ids=ids, attention_mask=mask, use_cache=True, **more)
+        return found.logits[:, -last:], getattr(found, self._cache_name)
 
 
 @cache
