@@ -208,6 +208,30 @@ def data_folder(settings, tmp_path: Path, processes) -> Path:
     return tmp_path
 
 
+@pytest.fixture(params=("cpu", "cuda"))
+def device(request) -> Iterator[str]:
+    """Where the models of a test run. One that says it runs on a GPU and allocates nothing there fails."""
+    import torch
+
+    if request.param == "cpu":
+        yield "cpu"
+        return
+    if not torch.cuda.is_available():
+        pytest.skip("needs a GPU with CUDA; the same test runs on the CPU")
+    torch.cuda.init()
+    before = _allocations()
+    yield "cuda"
+    assert _allocations() > before, "the test computed nothing on the GPU"
+    assert torch.cuda.max_memory_allocated() > 0
+
+
+def _allocations() -> int:
+    """Return how often this process has taken memory of the GPU."""
+    import torch
+
+    return torch.cuda.memory_stats().get("allocation.all.allocated", 0)
+
+
 @pytest.fixture
 def idle_tasks(transactional_db) -> Iterator[Callable[[], None]]:
     """A committing database, and a call that returns once no task is running; none outlives the test."""

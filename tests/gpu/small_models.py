@@ -1,5 +1,7 @@
 """Language models of a few thousand random weights, with tokenisers of their own; and wrong ones."""
 
+import functools
+
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
@@ -57,41 +59,56 @@ def llama(vocabulary, context=64, seed=5):
     return LlamaForCausalLM(config).eval()
 
 
+def moved(model, device, dtype):
+    """Return a model on a device, its weights in a precision. Positions stay in float32, as where it is loaded so."""
+    for weights in model.parameters():
+        weights.data = weights.data.to(dtype)
+    return model.to(device)
+
+
 class Wrapped(torch.nn.Module):
-    """A model called through another one."""
+    """A model called through another one, with what that takes."""
 
     def __init__(self, inner):
         super().__init__()
         self.inner, self.config = inner, inner.config
 
+        @functools.wraps(inner.forward)
+        def forward(**given):
+            return self.called(given)
+
+        self.forward = forward
+
+    def called(self, given):
+        return self.inner(**given)
+
 
 class WithoutPositions(Wrapped):
     """A deliberately wrong model: it counts padding in positions."""
 
-    def forward(self, input_ids, attention_mask, past_key_values, use_cache):
-        return self.inner(
-            input_ids, attention_mask=attention_mask, past_key_values=past_key_values, use_cache=use_cache
-        )
+    def called(self, given):
+        return super().called(given | {"position_ids": None})
+
+
+class SamePosition(Wrapped):
+    """A deliberately wrong model: all its tokens are at the first position."""
+
+    def called(self, given):
+        return super().called(given | {"position_ids": torch.zeros_like(given["position_ids"])})
 
 
 class WithoutMask(Wrapped):
     """A deliberately wrong model: it attends to padding."""
 
-    def forward(self, input_ids, attention_mask, past_key_values, use_cache, position_ids):
-        return self.inner(input_ids, position_ids=position_ids, past_key_values=past_key_values, use_cache=use_cache)
+    def called(self, given):
+        return super().called(given | {"attention_mask": None})
 
 
 class TopP(Wrapped):
     """A deliberately wrong model: the least likely tokens, up to a tenth of the mass, are left out."""
 
-    def forward(self, input_ids, attention_mask, past_key_values, use_cache, position_ids):
-        found = self.inner(
-            input_ids,
-            attention_mask=attention_mask,
-            position_ids=position_ids,
-            past_key_values=past_key_values,
-            use_cache=use_cache,
-        )
+    def called(self, given):
+        found = super().called(given)
         ordered, places = found.logits.sort(dim=-1)
         left_out = ordered.softmax(-1).cumsum(-1) <= 0.1
         found.logits = found.logits.masked_fill(left_out.gather(-1, places.argsort(-1)), -torch.inf)

@@ -49,7 +49,10 @@ def make(owner, **changes) -> Campaign:
 
 
 class TestInOneProcess:
-    def test_people_vote_a_campaign_to_its_end_and_its_record_replays(self, researcher, offered, idle_tasks, tmp_path):
+    def test_people_vote_a_campaign_to_its_end_and_its_record_replays(
+        self, researcher, settings, offered, device, idle_tasks, tmp_path
+    ):
+        settings.LOCAL_DEVICE = device
         campaign = make(researcher)
         lifecycle.request_start(campaign)
         idle_tasks()
@@ -88,7 +91,7 @@ class InstallationWithModels(Installation):
 @pytest.fixture(scope="module")
 def installation(tmp_path_factory, folder):
     servers.demand_engines()
-    variables = {"LOCAL_MODELS": f"tiny={folder}", "LOCAL_DEVICE": "cpu"}
+    variables = {"LOCAL_MODELS": f"tiny={folder}"}
     installation = InstallationWithModels(tmp_path_factory.mktemp("installation"), variables)
     try:
         installation.start()

@@ -32,34 +32,35 @@ ROUNDS = 12
 
 
 @cache
-def trained(name) -> TorchEditor:
+def trained(name, device) -> TorchEditor:
     """Return an editor that has learnt something, in a small space."""
     space = SMALL_SPACES[name]
-    editor = TorchEditor(Vocabulary(space.arms), seed=3, settings=LearningSettings(rate=0.01, batch_atoms=20))
+    settings = LearningSettings(rate=0.01, batch_atoms=20)
+    editor = TorchEditor(Vocabulary(space.arms), seed=3, settings=settings, device=device)
     editor.learn([ImprovingEdit(space.start, Addition(0, arm)) for arm in (0, 1, 1)], stream(3, 0, 1, Purpose.EDITOR))
     return editor
 
 
 @pytest.mark.parametrize("name", ["symmetric", "duplicates"])
-def test_a_trained_editor_keeps_detailed_balance(name):
+def test_a_trained_editor_keeps_detailed_balance(name, device):
     space = SMALL_SPACES[name]
-    kernel, states = learned(space, trained(name)), space.reachable()
+    kernel, states = learned(space, trained(name, device)), space.reachable()
     q = q_matrix(kernel, states)
     check_rows(q)
     check_balance(size_log_p0(space.law(), states), q, claimed_ratios(kernel, states, q))
     assert not np.allclose(q, q_matrix(learned(space, TorchEditor(Vocabulary(space.arms), 3)), states))
 
 
-def test_a_new_editor_proposes_what_the_plain_kernel_does():
+def test_a_new_editor_proposes_what_the_plain_kernel_does(device):
     space = SMALL_SPACES["imidazole"]
-    kernel = learned(space, TorchEditor(Vocabulary(space.arms), seed=1))
+    kernel = learned(space, TorchEditor(Vocabulary(space.arms), seed=1, device=device))
     for state in space.reachable()[:10]:
         plain = {reached: chance for reached, chance in space.kernel().law(state).items() if chance}
         assert {each: chance for each, chance in kernel.law(state).items() if chance} == pytest.approx(plain, abs=1e-6)
 
 
-def test_equivalent_atoms_get_the_same_numbers_and_a_batch_the_same_as_single_calls():
-    editor = trained("symmetric")
+def test_equivalent_atoms_get_the_same_numbers_and_a_batch_the_same_as_single_calls(device):
+    editor = trained("symmetric", device)
     (alone,), (_, beside) = editor.read(["Cc1ccccc1"]), editor.read(["c1ccccc1", "Cc1ccccc1"])
     assert alone.atoms == pytest.approx(beside.atoms, abs=1e-5)
     assert alone.arms == pytest.approx(beside.arms, abs=1e-5)
@@ -70,8 +71,8 @@ def test_equivalent_atoms_get_the_same_numbers_and_a_batch_the_same_as_single_ca
     assert abs(alone.atoms[2] - alone.atoms[4]) > 1e-5
 
 
-def test_single_atoms_and_molecules_without_cuts_can_be_read():
-    methane, benzene = trained("symmetric").read(["C", "c1ccccc1"])
+def test_single_atoms_and_molecules_without_cuts_can_be_read(device):
+    methane, benzene = trained("symmetric", device).read(["C", "c1ccccc1"])
     assert (methane.atoms.shape, methane.cuts.shape, benzene.cuts.shape) == ((1,), (0,), (0,))
 
 

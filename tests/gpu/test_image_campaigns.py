@@ -102,7 +102,8 @@ def vote_once(campaign) -> None:
     leases.answer(lease.key, lease.annotator, lease.proposal_side, 0)
 
 
-def test_from_the_form_to_a_record_that_replays(researcher, client, idle_tasks, offer, tmp_path):
+def test_from_the_form_to_a_record_that_replays(researcher, client, idle_tasks, offer, settings, device, tmp_path):
+    settings.LOCAL_DEVICE = device
     client.force_login(researcher)
     client.post(reverse("console:create"), form(**FIELDS, chains="2", steps="5"))
     campaign = Campaign.objects.get()

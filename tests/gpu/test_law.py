@@ -1,8 +1,8 @@
 """Suffix moves over a local model whose texts can all be listed, against the model's own probabilities.
 
-The oracle is one unpadded pass of the model over each text, without a cache. The texts are those of 4 tokens at most
-over two letters and an end: 31 under each of two prompts, a short one and a long one. Rows of one batch keep 0 to 3
-tokens, so that most are padded.
+The oracle is one unpadded pass of the model over each text on the CPU, without a cache. The texts are those of 4 tokens
+at most over two letters and an end: 31 under each of two prompts, a short one and a long one. Rows of one batch keep 0
+to 3 tokens, so that most are padded.
 """
 
 import math
@@ -50,8 +50,8 @@ def network(name, dtype=torch.float64):
     return MAKES[name](VOCABULARY).to(dtype)
 
 
-def texts_of(module):
-    weights = Weights(module, tokenizer_of(LETTERS))
+def texts_of(module, device):
+    weights = Weights(module.to(device), tokenizer_of(LETTERS))
     return WrittenTexts(TransformersModel(weights, limit=LIMIT, temperature=TEMPERATURE, prompts=PROMPTS))
 
 
@@ -137,8 +137,8 @@ def imbalance(log_p0, q, log_r0):
 
 @pytest.mark.parametrize("name", MAKES)
 @pytest.mark.parametrize("cut", CUTS)
-def test_every_proposal_has_its_probability_and_the_claimed_ratio_balances_it(name, cut):
-    texts = texts_of(network(name))
+def test_every_proposal_has_its_probability_and_the_claimed_ratio_balances_it(name, cut, device):
+    texts = texts_of(network(name), device)
     states = listed(name, texts)
     q, log_r0 = driven(name, Suffix(texts, cut), cut, states)
     check_rows(q)
@@ -146,8 +146,8 @@ def test_every_proposal_has_its_probability_and_the_claimed_ratio_balances_it(na
     assert imbalance(log_p0, q, log_r0) < TOLERANCE
 
 
-def test_without_the_ratio_of_lengths_there_is_no_balance():
-    texts = texts_of(network("gpt2"))
+def test_without_the_ratio_of_lengths_there_is_no_balance(device):
+    texts = texts_of(network("gpt2"), device)
     states = listed("gpt2", texts)
     q, log_r0 = driven("gpt2", FreeOfLength(texts, "length"), "length", states)
     log_p0 = np.array([texts.model.score(state.prompt, state.tokens) for state in states])
@@ -155,28 +155,28 @@ def test_without_the_ratio_of_lengths_there_is_no_balance():
 
 
 @pytest.mark.parametrize("wrong", [WithoutPositions, WithoutMask, TopP])
-def test_wrong_models_give_proposals_another_probability(wrong):
-    texts = texts_of(wrong(network("gpt2")))
+def test_wrong_models_give_proposals_another_probability(wrong, device):
+    texts = texts_of(wrong(network("gpt2")), device)
     with pytest.raises(AssertionError, match="another text"):
         driven("gpt2", Suffix(texts), "limit", listed("gpt2", texts))
 
 
 @pytest.mark.parametrize("name", MAKES)
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, TOLERANCE), (torch.float32, FLOAT32_TOLERANCE)])
-def test_scores_are_the_models_own(name, dtype, tolerance):
-    model = texts_of(network(name, dtype)).model
+def test_scores_are_the_models_own(name, dtype, tolerance, device):
+    model = texts_of(network(name, dtype), device).model
     for prompt in PROMPTS:
         p0 = law(name, prompt)
         assert math.fsum(p0.values()) == pytest.approx(1, abs=TOLERANCE)
         assert [model.score(prompt, tokens) for tokens in p0] == pytest.approx(np.log(list(p0.values())), abs=tolerance)
 
 
-def frequencies_p_value(name, module, count=5000):
+def frequencies_p_value(name, module, device, count=5000):
     """Return the p-value of the texts that proposals lead to, both prompts in one batch, by chi-square.
 
     Each text under each prompt is expected `count` q times; those expected less than 10 times are counted together.
     """
-    texts = texts_of(module)
+    texts = texts_of(module, device)
     seen, expected = [], []
     states = [Writing(prompt, (1, 2, 1, END), "") for prompt in PROMPTS]
     rngs = [stream(20261121, row, 1, Purpose.PROPOSAL) for row in range(count * len(states))]
@@ -195,18 +195,18 @@ def frequencies_p_value(name, module, count=5000):
 
 
 @pytest.mark.parametrize("name", MAKES)
-def test_proposals_come_as_often_as_the_model_says(name):
-    assert frequencies_p_value(name, network(name, torch.float32)) > LEAST_P_VALUE
+def test_proposals_come_as_often_as_the_model_says(name, device):
+    assert frequencies_p_value(name, network(name, torch.float32), device) > LEAST_P_VALUE
 
 
 @pytest.mark.parametrize("wrong", [WithoutPositions, WithoutMask, TopP])
-def test_proposals_of_wrong_models_do_not(wrong):
-    assert frequencies_p_value("gpt2", wrong(network("gpt2", torch.float32))) < LEAST_P_VALUE
+def test_proposals_of_wrong_models_do_not(wrong, device):
+    assert frequencies_p_value("gpt2", wrong(network("gpt2", torch.float32)), device) < LEAST_P_VALUE
 
 
 @pytest.mark.parametrize("wrong", [WithoutPositions, WithoutMask])
-def test_models_that_mind_padding_are_refused(wrong):
+def test_models_that_mind_padding_are_refused(wrong, device):
     for name in MAKES:
-        check_padding(Weights(network(name, torch.float32), tokenizer_of(LETTERS)))
+        check_padding(Weights(network(name, torch.float32).to(device), tokenizer_of(LETTERS)))
     with pytest.raises(ValueError, match="minds padding"):
-        check_padding(Weights(wrong(network("gpt2", torch.float32)), tokenizer_of(LETTERS)))
+        check_padding(Weights(wrong(network("gpt2", torch.float32)).to(device), tokenizer_of(LETTERS)))

@@ -1,6 +1,9 @@
 """The models that a site offers: from folders named in its settings, loaded once, never downloaded."""
 
 import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,7 +11,7 @@ import torch
 
 from prefmh_web.endpoints.local import local_model, model_names
 from prefmh_web.endpoints.local.texts import TransformersModel, Weights
-from tests.gpu.small_models import llama, tokenizer_of
+from tests.gpu.small_models import llama, moved, tokenizer_of
 
 WORDS = ("a", "b", "c")
 
@@ -27,15 +30,21 @@ def offered(settings, folder):
     return folder
 
 
+def saved(device, **options):
+    """Return the model of the folder as it was before it was saved, in the precision of its device."""
+    dtype = {"cpu": torch.float32, "cuda": torch.bfloat16}[device]
+    weights = Weights(moved(llama(1 + len(WORDS)), device, dtype), tokenizer_of(WORDS))
+    return TransformersModel(weights, limit=6, **options)
+
+
 def drawn(model):
     return model.continue_batch([np.random.default_rng(row) for row in range(20)], ["a b"] * 20, [()] * 20)
 
 
-def test_a_model_in_a_folder_writes_what_it_wrote_when_it_was_saved(offered):
+def test_a_model_in_a_folder_writes_what_it_wrote_when_it_was_saved(offered, settings, device):
+    settings.LOCAL_DEVICE = device
     assert model_names() == ("small", "other")
-    loaded = local_model("small", limit=6, temperature=1.2)
-    saved = TransformersModel(Weights(llama(1 + len(WORDS)), tokenizer_of(WORDS)), limit=6, temperature=1.2)
-    assert drawn(loaded) == drawn(saved)
+    assert drawn(local_model("small", limit=6, temperature=1.2)) == drawn(saved(device, temperature=1.2))
 
 
 def test_a_folder_is_read_once(offered):
@@ -51,10 +60,10 @@ def test_weights_that_could_hold_code_are_not_read(offered):
         local_model("small", limit=6)
 
 
-def test_a_folder_of_one_variant_is_loaded_as_that(offered):
+def test_a_folder_of_one_variant_is_loaded_as_that(offered, settings, device):
+    settings.LOCAL_DEVICE = device
     (offered / "model.safetensors").rename(offered / "model.fp16.safetensors")
-    saved = TransformersModel(Weights(llama(1 + len(WORDS)), tokenizer_of(WORDS)), limit=6)
-    assert drawn(local_model("small", limit=6)) == drawn(saved)
+    assert drawn(local_model("small", limit=6)) == drawn(saved(device))
 
 
 @pytest.mark.parametrize("content", ["version https://git-lfs.github.com/spec/v1\n", ""])
@@ -62,3 +71,13 @@ def test_weights_that_are_damaged_are_refused_with_their_setting_and_what_to_do(
     (offered / "model.safetensors").write_text(content)
     with pytest.raises(ValueError, match=r"LOCAL_MODELS names .*cannot be loaded: .*Download the model again"):
         local_model("small", limit=6)
+
+
+def test_texts_and_pictures_are_made_without_django_rdkit_and_celery():
+    pytest.importorskip("diffusers", reason="needs the extra [gpu]")
+    program = """
+import sys
+sys.modules.update(dict.fromkeys(("django", "rdkit", "celery", "aiohttp", "redis")))
+import prefmh_web.endpoints.local.images, prefmh_web.endpoints.local.texts, sampler.streams
+"""
+    subprocess.run([sys.executable, "-c", program], cwd=Path(__file__).parents[2], check=True)

@@ -22,19 +22,19 @@ def latent(seed):
 
 
 @pytest.mark.parametrize("steps", [1, 4])
-def test_the_same_latent_gives_the_same_pixels_and_another_one_others(steps):
-    decoder = SdxlTurbo(settle(pipeline()), PROMPT, steps=steps)
+def test_the_same_latent_gives_the_same_pixels_and_another_one_others(steps, device):
+    decoder = SdxlTurbo(settle(pipeline(device)), PROMPT, steps=steps)
     first = decoder.pixels(latent(1))
     assert decoder.dimension == 256
     assert (first.shape, first.dtype) == ((16, 16, 3), np.uint8)
     assert np.abs(first.astype(int) - decoder.pixels(latent(2))).mean() > 10
     torch.manual_seed(99)
     assert np.array_equal(decoder.pixels(latent(1)), first)
-    assert not np.array_equal(SdxlTurbo(settle(pipeline()), "a wet stone", steps=steps).pixels(latent(1)), first)
+    assert not np.array_equal(SdxlTurbo(settle(pipeline(device)), "a wet stone", steps=steps).pixels(latent(1)), first)
 
 
-def test_the_published_scheduler_adds_noise_of_its_own_after_the_first_step():
-    published = SdxlTurbo(pipeline(), PROMPT, steps=4)
+def test_the_published_scheduler_adds_noise_of_its_own_after_the_first_step(device):
+    published = SdxlTurbo(pipeline(device), PROMPT, steps=4)
     pictures = []
     for seed in (1, 2):
         torch.manual_seed(seed)
@@ -42,8 +42,9 @@ def test_the_published_scheduler_adds_noise_of_its_own_after_the_first_step():
     assert not np.array_equal(*pictures)
 
 
-def test_with_one_step_the_picture_is_the_published_schedulers():
-    one, other = (SdxlTurbo(each, PROMPT).pixels(latent(1)) for each in (settle(pipeline()), pipeline()))
+def test_with_one_step_the_picture_is_the_published_schedulers(device):
+    both = (settle(pipeline(device)), pipeline(device))
+    one, other = (SdxlTurbo(each, PROMPT).pixels(latent(1)) for each in both)
     assert np.abs(one.astype(int) - other).max() <= 1
 
 
@@ -55,8 +56,9 @@ def folder(settings, tmp_path):
     return tmp_path / "turbo"
 
 
-def test_a_site_offers_the_pipeline_in_a_folder(folder):
-    expected = SdxlTurbo(settle(pipeline()), PROMPT).pixels(latent(1))
+def test_a_site_offers_the_pipeline_in_a_folder(settings, folder, device):
+    settings.LOCAL_DEVICE = device
+    expected = SdxlTurbo(settle(pipeline(device)), PROMPT).pixels(latent(1))
     assert np.array_equal(local_decoder("turbo", PROMPT).pixels(latent(1)), expected)
     assert latent_dimension("turbo") == 256
 
@@ -126,10 +128,9 @@ def test_what_is_no_pipeline_of_its_kind_is_refused(settings, folder):
         local_decoder("other", PROMPT)
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")
 def test_a_device_that_is_not_there_is_refused_by_its_setting(settings, folder):
-    settings.LOCAL_DEVICE = "cuda"
-    with pytest.raises(ValueError, match="LOCAL_DEVICE must name a device that is there, not 'cuda'"):
+    settings.LOCAL_DEVICE = absent = f"cuda:{torch.cuda.device_count()}"
+    with pytest.raises(ValueError, match=f"LOCAL_DEVICE must name a device that is there, not '{absent}'"):
         local_decoder("turbo", PROMPT)
 
 

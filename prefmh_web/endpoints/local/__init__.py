@@ -21,9 +21,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from django.conf import settings
-
 if TYPE_CHECKING:
+    from django.conf import LazySettings
+
     from prefmh_web.endpoints.local.images import SdxlTurbo
     from prefmh_web.endpoints.local.texts import TransformersModel
 
@@ -32,12 +32,12 @@ _loading = threading.Lock()
 
 def model_names() -> tuple[str, ...]:
     """Return the names of the language models that the site offers, in the order of the settings."""
-    return tuple(settings.LOCAL_MODELS)
+    return tuple(_settings().LOCAL_MODELS)
 
 
 def image_model_names() -> tuple[str, ...]:
     """Return the names of the image models that the site offers, in the order of the settings."""
-    return tuple(settings.LOCAL_IMAGE_MODELS)
+    return tuple(_settings().LOCAL_IMAGE_MODELS)
 
 
 def latent_dimension(name: str) -> int | None:
@@ -49,7 +49,7 @@ def latent_dimension(name: str) -> int | None:
     Raises:
         ValueError: the folder holds no such configuration.
     """
-    folder = settings.LOCAL_IMAGE_MODELS[name]
+    folder: Path = _settings().LOCAL_IMAGE_MODELS[name]
     if not folder.is_dir():
         return None
     try:
@@ -74,7 +74,7 @@ def local_model(
     from prefmh_web.endpoints.local.texts import TransformersModel, load_weights
 
     with _loading:
-        weights = load_weights(folder, settings.LOCAL_DEVICE)
+        weights = load_weights(folder, _settings().LOCAL_DEVICE)
     return TransformersModel(weights, limit=limit, temperature=temperature, system=system, prompts=prompts)
 
 
@@ -90,7 +90,7 @@ def local_decoder(name: str, prompt: str, steps: int = 1) -> SdxlTurbo:
     from prefmh_web.endpoints.local.images import load_decoder
 
     with _loading:
-        return load_decoder(folder, settings.LOCAL_DEVICE, prompt, steps)
+        return load_decoder(folder, _settings().LOCAL_DEVICE, prompt, steps)
 
 
 def needs(module: str) -> ModuleType:
@@ -156,8 +156,15 @@ def reading(setting: str, folder: Path, parts: Collection[str]) -> Iterator[str 
         ) from error
 
 
+def _settings() -> LazySettings:
+    """Return the site's settings. They are asked for here alone, so that a model runs where there is no Django too."""
+    from django.conf import settings
+
+    return settings
+
+
 def _folder(setting: str, name: str) -> Path:
-    folders: dict[str, Path] = getattr(settings, setting)
+    folders: dict[str, Path] = getattr(_settings(), setting)
     if name not in folders:
         offered = ", ".join(folders) or f"none; {setting} is not set"
         raise ValueError(f"model must be one that this site offers ({offered}), not {name!r}")

@@ -23,6 +23,8 @@ Another token is drawn more often, since all sums up to it move too: in float32 
 44 %; in float64 for none of 4,677.
 """
 
+from __future__ import annotations
+
 import inspect
 import math
 import threading
@@ -36,10 +38,11 @@ import numpy as np
 
 from prefmh_web.endpoints.local import device_of, needs, reading
 from prefmh_web.endpoints.replies import storable
-from sampler import Tokens
 
 if TYPE_CHECKING:
     import torch
+
+    from sampler import Tokens
 else:
     torch = needs("torch")
 
@@ -70,6 +73,8 @@ class Weights:
     def __init__(self, model: torch.nn.Module, tokenizer: Any) -> None:
         self._model, self.tokenizer = model.eval(), tokenizer
         self._takes = frozenset(inspect.signature(model.forward).parameters)
+        # Newer releases of `transformers` have the short name and warn of the other.
+        self._cache_name = "cache" if "cache" in self._takes else "past_key_values"
         some = next(model.parameters())
         self.device, self.dtype = some.device, some.dtype
         config = model.config.get_text_config()
@@ -88,14 +93,14 @@ class Weights:
             mask: 1 for tokens and 0 for padding, shape (rows, all columns so far).
             cache: what the call before returned; None at first.
         """
-        more: dict[str, object] = {}
+        more: dict[str, object] = {self._cache_name: cache}
         if "position_ids" in self._takes:
             more["position_ids"] = (mask.cumsum(-1) - 1).clamp(min=0)[:, -ids.shape[1] :]
         if "logits_to_keep" in self._takes:
             # Of a long prompt all logits at once would take more memory than the weights.
             more["logits_to_keep"] = last
-        found = self._model(input_ids=ids, attention_mask=mask, past_key_values=cache, use_cache=True, **more)
-        return found.logits[:, -last:], found.past_key_values
+        found = self._model(input_ids=ids, attention_mask=mask, use_cache=True, **more)
+        return found.logits[:, -last:], getattr(found, self._cache_name)
 
 
 @cache
@@ -210,7 +215,7 @@ class TransformersModel:
             log_p = torch.log_softmax(logits[0].double() / self._temperature, dim=-1).cpu()
         return math.fsum(float(log_p[place, token]) for place, token in enumerate(tokens))
 
-    def _row(self, rng: np.random.Generator, prompt: str, prefix: Tokens) -> "_Row":
+    def _row(self, rng: np.random.Generator, prompt: str, prefix: Tokens) -> _Row:
         if len(prefix) >= self.limit:
             raise ValueError(f"a prefix must have fewer than {self.limit} tokens, not {len(prefix)}")
         self._check_under_way(prefix)
