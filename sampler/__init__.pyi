@@ -74,6 +74,7 @@ from .experiments.sentences import own_sentences as own_sentences
 from .experiments.sentences import read_sentences as read_sentences
 from .experiments.settings import EXPERIMENTS as EXPERIMENTS
 from .experiments.settings import Asked as Asked
+from .experiments.settings import Experiment as Experiment
 from .experiments.settings import ExperimentMethod as ExperimentMethod
 from .judges.config import ORDER_LABELS as ORDER_LABELS
 from .judges.config import JudgeConfig as JudgeConfig

@@ -20,6 +20,8 @@ SHOWN_EVERY = 300
 """Steps between two rows of the images' full figure; the main text's has steps 300, 1200, 1800 and 2700 of them."""
 MOST_SHOWN = 10
 _BOTH_ORDERS = 2
+_REQUESTS_A_TEXT = 2
+"""Of a server: one to write it, and one to turn its tokens into words."""
 _TOURNAMENT = 18
 """Sets the tournament's random numbers apart from others of the same seed."""
 
@@ -287,19 +289,22 @@ def tournament_schedule(options: ExperimentOptions) -> list[TournamentSlot]:
 def planned_sums(options: ExperimentOptions) -> dict[str, dict[str, int]]:
     """Return what a run will ask for at most, each kind for "all" and for every method by its name.
 
-    The sums of `--dry-run`: proposals, requests to judges, starts that are rated included, and requests of the
-    evaluation. No vote is saved by stopping early, no proposal is void. A tournament's request counts for the method
+    The sums of `--dry-run`: proposals, requests to a server that writes texts, requests to judges, starts that are
+    rated included, and requests of the evaluation. A text takes two requests, and so does each prompt of a campaign. No vote is saved by stopping early, no proposal is void. A tournament's request counts for the method
     that is shown first; in both orders, each has as many. So the numbers of the methods add up to that of all.
     """
     experiment, chains = options.of_experiment, _chains(options)
     prompts = len(options.seeds) * sum(options.prompts)
     met = (len(options.methods) - 1) * prompts * options.matches * len(experiment.compared)
     evaluated = chains * options.keep * len(experiment.rated) + met
-    sums: dict[str, dict[str, int]] = {"proposals": {}, "judge_requests": {}, "evaluation_requests": {}}
+    kinds = ("proposals", "writer_requests", "judge_requests", "evaluation_requests")
+    sums: dict[str, dict[str, int]] = {kind: {} for kind in kinds}
     for method in options.chosen:
         starts = chains * (method.kind == "pointwise")
         proposals = chains * options.steps_of(method)
         sums["proposals"][method.name] = proposals
+        texts = (proposals + chains + prompts) * experiment.is_written
+        sums["writer_requests"][method.name] = _REQUESTS_A_TEXT * texts
         sums["judge_requests"][method.name] = (
             (proposals + starts) * len(method.judges) * _asked_of_each(options, method)
         )

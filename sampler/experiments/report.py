@@ -131,7 +131,7 @@ def _about(run: RunFiles) -> str:
     sizes = ((name, *pair) for name, pair in _sizes(run.options).items() if pair != (1, 1))
     size = ", ".join(f"{ours:,} of {paper:,} {name}" for name, ours, paper in sizes)
     models = (
-        f"{role} {str(model)[:60]}{_stands_in(run, role)}" for role, model in run.document.get("models", {}).items()
+        f"{role} {str(model)[:80]}{_stands_in(run, role)}" for role, model in run.document.get("models", {}).items()
     )
     commit = str(run.document.get("commit") or "unknown")[:12]
     return "; ".join([f"{size} of the paper's", *models, f"version {commit}"])
