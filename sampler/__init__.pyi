@@ -59,6 +59,7 @@ from .experiments.options import TournamentSlot as TournamentSlot
 from .experiments.options import kept_steps as kept_steps
 from .experiments.options import planned_scores as planned_scores
 from .experiments.options import planned_sums as planned_sums
+from .experiments.options import selected_steps as selected_steps
 from .experiments.options import shown_steps as shown_steps
 from .experiments.options import tournament_matches as tournament_matches
 from .experiments.options import tournament_schedule as tournament_schedule

@@ -141,7 +141,8 @@ def _save_pictures(part: Part, campaign: Campaign) -> None:
     """
     # A method that only draws may have fewer draws than chains have steps.
     folder = part.run.out / outputs.IMAGES
-    shown = [step for step in sampler.shown_steps(part.options) if step <= part.steps]
+    figures = {*sampler.shown_steps(part.options), *sampler.selected_steps(part.options)}
+    shown = [step for step in figures if step <= part.steps]
     wanted = {step: folder / outputs.image_name(part.method.name, part.seed, step) for step in shown}
     missing = {step: path for step, path in wanted.items() if not path.exists()}
     for row in sampler.read_samples(part.record) if missing else ():

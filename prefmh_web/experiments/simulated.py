@@ -164,7 +164,8 @@ def _said(messages: Sequence[Mapping[str, Any]]) -> tuple[str, list[bytes]]:
     words, pictures = [], []
     for message in messages:
         content = message["content"]
-        for part in [{"text": content}] if isinstance(content, str) else content:
+        parts: list[dict[str, Any]] = [{"text": content}] if isinstance(content, str) else content
+        for part in parts:
             if "text" in part:
                 words.append(part["text"])
             else:

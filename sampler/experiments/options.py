@@ -214,6 +214,14 @@ def shown_steps(options: ExperimentOptions) -> tuple[int, ...]:
     return tuple(place + 1 for place in _evenly_spaced(options.steps, min(options.steps, MOST_SHOWN)))
 
 
+def selected_steps(options: ExperimentOptions) -> tuple[int, ...]:
+    """Return the steps of the main text's figure (L682), ascending: of shorter chains the same shares."""
+    settings = {setting.name: setting.value for setting in options.of_experiment.settings}
+    paper, stated = options.of_experiment.sizes["paper"].steps, settings["shown_steps"]
+    assert isinstance(stated, tuple)
+    return tuple(sorted({max(1, int(str(step)) * options.steps // paper) for step in stated}))
+
+
 @dataclass(frozen=True)
 class TournamentMatch:
     """Two states that meet: of two methods, one prompt, one seed.
@@ -290,7 +298,9 @@ def planned_sums(options: ExperimentOptions) -> dict[str, dict[str, int]]:
     """Return what a run will ask for at most, each kind for "all" and for every method by its name.
 
     The sums of `--dry-run`: proposals, requests to a server that writes texts, requests to judges, starts that are
-    rated included, and requests of the evaluation. A text takes two requests, and so does each prompt of a campaign. No vote is saved by stopping early, no proposal is void. A tournament's request counts for the method
+    rated included, and requests of the evaluation. A text takes two requests, and so does each prompt of a campaign.
+
+    No vote is saved by stopping early, no proposal is void. A tournament's request counts for the method
     that is shown first; in both orders, each has as many. So the numbers of the methods add up to that of all.
     """
     experiment, chains = options.of_experiment, _chains(options)
