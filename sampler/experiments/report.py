@@ -342,7 +342,9 @@ def _draw_dots(figure: Any, run: RunFiles, table: ResultTable) -> None:
     down = -(-len(drawn) // across)
     figure.set_size_inches(1.4 + 1.9 * across, down * (0.9 + 0.24 * len(table.methods)) + 0.3)
     rings = "; rings: the paper" if table.has_the_papers else ""
-    figure.supxlabel(f"dots: this run, with 95 % intervals{rings}", fontsize=8)
+    has_interval = any(cell.ours.low is not None for cell in table.cells.values())
+    intervals = ", with 95 % intervals" if has_interval else ""
+    figure.supxlabel(f"dots: this run{intervals}{rings}", fontsize=8)
     panels = figure.subplots(down, across, sharey=True, squeeze=False)
     for axes in panels.flat[len(drawn) :]:
         axes.set_axis_off()
