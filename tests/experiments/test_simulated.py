@@ -44,6 +44,9 @@ def test_an_experiment_runs_whole_without_any_model(experiment, tmp_path):
     assert not any(cell["paper"] for cell in cells)
     calls = site.rows("calls.csv")
     assert {row["role"] for row in calls} == set(models) - {"writer"}
+    readme = (site.out / "README").read_text().splitlines()
+    assert readme[0] == (site.out / "table.md").read_text().splitlines()[0]
+    assert "- Cost:" in readme
     # Run again, it asks nothing and makes the same table.
     assert site.run().returncode == 0
     assert (site.rows("table.csv"), site.rows("calls.csv")) == (cells, calls)
