@@ -59,6 +59,7 @@ from .experiments.options import TournamentSlot as TournamentSlot
 from .experiments.options import kept_steps as kept_steps
 from .experiments.options import planned_scores as planned_scores
 from .experiments.options import planned_sums as planned_sums
+from .experiments.options import selected_steps as selected_steps
 from .experiments.options import shown_steps as shown_steps
 from .experiments.options import tournament_matches as tournament_matches
 from .experiments.options import tournament_schedule as tournament_schedule
@@ -74,6 +75,7 @@ from .experiments.sentences import own_sentences as own_sentences
 from .experiments.sentences import read_sentences as read_sentences
 from .experiments.settings import EXPERIMENTS as EXPERIMENTS
 from .experiments.settings import Asked as Asked
+from .experiments.settings import Experiment as Experiment
 from .experiments.settings import ExperimentMethod as ExperimentMethod
 from .judges.config import ORDER_LABELS as ORDER_LABELS
 from .judges.config import JudgeConfig as JudgeConfig

@@ -1,8 +1,8 @@
 """A run, its campaigns, and their configs, which each experiment makes in a way of its own.
 
-Of images, the writer is a model that the site runs itself (`LOCAL_IMAGE_MODELS`), not a server. `PATTERNS` is the
-decoder that comes with prefmh: it needs no GPU and shows no objects, so it is for trying an installation, not for the
-paper's table.
+Of images, the writer is a model that the site runs itself (`LOCAL_IMAGE_MODELS`), not a server; of texts it can be one
+(`LOCAL_MODELS`), named `local:NAME`. `PATTERNS` and `GRAMMAR` come with prefmh and need no model: they are for trying
+an installation, not for the paper's table.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Literal
 from django.contrib.auth.models import User
 
 import sampler
-from prefmh_web.endpoints.local import image_model_names, latent_dimension
+from prefmh_web.endpoints.local import image_model_names, latent_dimension, model_names
 from prefmh_web.scorers import Scorer
 from sampler import judges, outputs
 
@@ -58,6 +58,11 @@ class Run:
             for seed in options.seeds
             for method in options.chosen
         ]
+
+    @property
+    def writer_is_asked(self) -> bool:
+        """Whether a text takes requests: pictures, and texts of the site's own model, are made without any."""
+        return self.options.of_experiment.is_written and is_asked(self.endpoints["writer"])
 
     def input_of(self, place: sampler.Place) -> sampler.ExperimentInput | None:
         """Return the prompt that a chain answers; None where chains have none."""
@@ -122,15 +127,36 @@ class Part:
         return values.get(f"{name}_{self.options.scale}", values[name])
 
 
-PATTERNS = "patterns"
+PATTERNS, GRAMMAR, LOCAL = "patterns", "story-grammar", "local:"
 
 
-def described_image_model(name: str) -> str:
-    """Return what settings.json says of an image model.
+def is_asked(writer: str) -> bool:
+    """Say whether a writer of texts is an endpoint."""
+    return writer != GRAMMAR and not writer.startswith(LOCAL)
+
+
+def described_writer(name: str, objects: str) -> str | None:
+    """Return what settings.json says of a writer that is no endpoint; None where it must be one.
 
     Raises:
         OptionError, ValueError: as `config`.
     """
+    if objects == "images":
+        return _described_image_model(name)
+    if name == GRAMMAR:
+        return f"{name}: prefmh's own, which heeds no prompt"
+    if not name.startswith(LOCAL):
+        return None
+    if (model := name.removeprefix(LOCAL)) not in model_names():
+        known = ", ".join(LOCAL + each for each in model_names()) or "none"
+        raise sampler.OptionError(
+            "--endpoint writer",
+            f"must name a language model of this site ({known}), not {name!r}; LOCAL_MODELS declares others",
+        )
+    return f"{model}: this site's own"
+
+
+def _described_image_model(name: str) -> str:
     if name == PATTERNS:
         return f"{name}: prefmh's own decoder, which stands in for a diffusion model"
     dimension = _latent_dimension(name)
@@ -202,8 +228,12 @@ def _translation(part: Part) -> dict[str, Any]:
 
 
 def _written(part: Part, **fields: Any) -> dict[str, Any]:
-    drawn = {name: part.setting(name) for name in ("limit", "temperature")}
-    return {"kind": "model-texts", "model": part.run.endpoints["writer"], **drawn, **fields}
+    writer, temperature = part.run.endpoints["writer"], part.setting("temperature")
+    if writer == GRAMMAR:
+        scenarios = range(min(len(part.prompts), len(sampler.STORY_SCENARIOS)))
+        return {"kind": "texts", "temperature": temperature, "scenarios": list(scenarios)}
+    model = writer.removeprefix(LOCAL)
+    return {"kind": "model-texts", "model": model, "limit": part.setting("limit"), "temperature": temperature, **fields}
 
 
 def _request(part: Part, source: str) -> str:
@@ -246,11 +276,15 @@ def config_of(part: Part) -> dict[str, Any]:
 
 
 def _judge(part: Part, asked: sampler.Asked) -> dict[str, Any]:
+    template = judges.PRESETS[asked.preset].template
+    if part.run.endpoints.get("writer") == GRAMMAR:
+        # It writes without a source, so that none can be shown.
+        template = template.model_copy(update={"user": template.user.replace("{{context}}\n\n", "")})
     source = {
         "kind": "model",
         "endpoint": part.run.endpoints[asked.role],
         "temperature": part.setting("judge_temperature"),
-        "prompt": judges.PRESETS[asked.preset].template.model_dump(mode="json"),
+        "prompt": template.model_dump(mode="json"),
     }
     if part.method.kind == "n-vote":
         source["votes"] = part.options.votes

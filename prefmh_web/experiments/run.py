@@ -6,8 +6,13 @@ here, in one go, and its record, replay and report are those of any part.
 
 from __future__ import annotations
 
+import platform
+import shlex
+import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 
 from django.db.models import Sum
@@ -98,8 +103,32 @@ def report(run: Run, display: Display) -> None:
     Raises:
         MissingExtra: what draws figures is not installed.
     """
-    for path in sampler.write_report(run.out):
+    for path in (*sampler.write_report(run.out), _write_readme(run)):
         display.say(str(path))
+
+
+def _write_readme(run: Run) -> Path:
+    """Write what the folder is: the command, settings, versions, time and cost; a cost that is not known is empty."""
+    title = (run.out / "table.md").read_text(encoding="utf-8").splitlines()[0]
+    requests, cost = usage.taken(run)
+    begun = datetime.fromtimestamp((run.out / outputs.SETTINGS).stat().st_mtime, UTC)
+    versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "rdkit", "matplotlib"))
+    lines = (
+        title,
+        "",
+        f"- Command: `{shlex.join(('manage.py', *sys.argv[1:]))}`",
+        f"- Settings: `{outputs.SETTINGS}`, each with its source, prompts and models; SHA-256 {run.settings}",
+        f"- Versions: Python {platform.python_version()}, {versions}",
+        f"- Time: {begun:%Y-%m-%d %H:%M} to {datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        f"- Requests: {requests:,}; what each role took stands in `{outputs.CALLS}`",
+        f"- Cost: {'' if cost is None else f'{cost:,.2f}'}".rstrip(),
+        "",
+        "`records/` holds what chains did, `evaluation/` what was asked about kept states, `table.*` and `figures/`",
+        "what follows; `python -m sampler report` makes these two again.",
+    )
+    with outputs.replaced(run.out / "README") as unfinished:
+        unfinished.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return run.out / "README"
 
 
 def _standing(run: Run, number: int, campaign: Campaign) -> Standing:
@@ -141,7 +170,8 @@ def _save_pictures(part: Part, campaign: Campaign) -> None:
     """
     # A method that only draws may have fewer draws than chains have steps.
     folder = part.run.out / outputs.IMAGES
-    shown = [step for step in sampler.shown_steps(part.options) if step <= part.steps]
+    figures = {*sampler.shown_steps(part.options), *sampler.selected_steps(part.options)}
+    shown = [step for step in figures if step <= part.steps]
     wanted = {step: folder / outputs.image_name(part.method.name, part.seed, step) for step in shown}
     missing = {step: path for step, path in wanted.items() if not path.exists()}
     for row in sampler.read_samples(part.record) if missing else ():

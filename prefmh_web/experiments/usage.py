@@ -53,10 +53,10 @@ def standing(run: Run, number: int, done: int, starting: str = "") -> Standing:
     return Standing(title, sum(steps[:number]) + done, sum(steps), "steps", *taken(run))
 
 
-def requests_in_all(options: sampler.ExperimentOptions) -> int:
+def requests_in_all(run: Run) -> int:
     """Return how many requests are planned for a run: its writer's, its judges' and its evaluation's."""
-    sums = sampler.planned_sums(options)
-    written = sums["proposals"]["all"] * options.of_experiment.is_written
+    sums = sampler.planned_sums(run.options)
+    written = sums["writer_requests"]["all"] * run.writer_is_asked
     return written + sums["judge_requests"]["all"] + sums["evaluation_requests"]["all"]
 
 
@@ -65,9 +65,8 @@ def call_rows(run: Run) -> Iterator[dict[str, Any]]:
     options, planned = run.options, sampler.planned_sums(run.options)
     for method in options.methods:
         mine = _used(run).filter(campaign__experiment__method=method)
-        for role, plan in (("writer", "proposals"), ("judge", "judge_requests")):
-            # Pictures are made here: no request leaves.
-            is_asked = role == "judge" or options.of_experiment.is_written
+        for role, plan in (("writer", "writer_requests"), ("judge", "judge_requests")):
+            is_asked = role == "judge" or run.writer_is_asked
             used = mine.filter(place__lt=0) if role == "writer" else mine.filter(place__gte=0)
             if is_asked and role in run.endpoints and (planned[plan][method] or used):
                 yield _row("run", method, role, run.endpoints[role], planned[plan][method], _sums(used))

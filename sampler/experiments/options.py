@@ -20,6 +20,8 @@ SHOWN_EVERY = 300
 """Steps between two rows of the images' full figure; the main text's has steps 300, 1200, 1800 and 2700 of them."""
 MOST_SHOWN = 10
 _BOTH_ORDERS = 2
+_REQUESTS_A_TEXT = 2
+"""Of a server: one to write it, and one to turn its tokens into words."""
 _TOURNAMENT = 18
 """Sets the tournament's random numbers apart from others of the same seed."""
 
@@ -212,6 +214,14 @@ def shown_steps(options: ExperimentOptions) -> tuple[int, ...]:
     return tuple(place + 1 for place in _evenly_spaced(options.steps, min(options.steps, MOST_SHOWN)))
 
 
+def selected_steps(options: ExperimentOptions) -> tuple[int, ...]:
+    """Return the steps of the main text's figure (L682), ascending: of shorter chains the same shares."""
+    settings = {setting.name: setting.value for setting in options.of_experiment.settings}
+    paper, stated = options.of_experiment.sizes["paper"].steps, settings["shown_steps"]
+    assert isinstance(stated, tuple)
+    return tuple(sorted({max(1, int(str(step)) * options.steps // paper) for step in stated}))
+
+
 @dataclass(frozen=True)
 class TournamentMatch:
     """Two states that meet: of two methods, one prompt, one seed.
@@ -287,19 +297,24 @@ def tournament_schedule(options: ExperimentOptions) -> list[TournamentSlot]:
 def planned_sums(options: ExperimentOptions) -> dict[str, dict[str, int]]:
     """Return what a run will ask for at most, each kind for "all" and for every method by its name.
 
-    The sums of `--dry-run`: proposals, requests to judges, starts that are rated included, and requests of the
-    evaluation. No vote is saved by stopping early, no proposal is void. A tournament's request counts for the method
+    The sums of `--dry-run`: proposals, requests to a server that writes texts, requests to judges, starts that are
+    rated included, and requests of the evaluation. A text takes two requests, and so does each prompt of a campaign.
+
+    No vote is saved by stopping early, no proposal is void. A tournament's request counts for the method
     that is shown first; in both orders, each has as many. So the numbers of the methods add up to that of all.
     """
     experiment, chains = options.of_experiment, _chains(options)
     prompts = len(options.seeds) * sum(options.prompts)
     met = (len(options.methods) - 1) * prompts * options.matches * len(experiment.compared)
     evaluated = chains * options.keep * len(experiment.rated) + met
-    sums: dict[str, dict[str, int]] = {"proposals": {}, "judge_requests": {}, "evaluation_requests": {}}
+    kinds = ("proposals", "writer_requests", "judge_requests", "evaluation_requests")
+    sums: dict[str, dict[str, int]] = {kind: {} for kind in kinds}
     for method in options.chosen:
         starts = chains * (method.kind == "pointwise")
         proposals = chains * options.steps_of(method)
         sums["proposals"][method.name] = proposals
+        texts = (proposals + chains + prompts) * experiment.is_written
+        sums["writer_requests"][method.name] = _REQUESTS_A_TEXT * texts
         sums["judge_requests"][method.name] = (
             (proposals + starts) * len(method.judges) * _asked_of_each(options, method)
         )

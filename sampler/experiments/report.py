@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from sampler.diagnostics.extras import analysis_library
 from sampler.experiments import outputs
 from sampler.experiments.figures import COLOURS, Rows, write_csv, write_figure
 from sampler.experiments.metrics import MEASURES, PREFIX, Cells, Estimate, RunFiles, corpus_scores, strength_cells
-from sampler.experiments.options import ExperimentOptions, shown_steps
+from sampler.experiments.options import ExperimentOptions, selected_steps, shown_steps
 from sampler.experiments.settings import Column, ExperimentMethod, Published
 
 _HEADER = (
@@ -73,6 +74,12 @@ class ResultTable:
     def of_column(self, column: Column) -> list[Cell]:
         """Return the cells of a column, in the order of the methods."""
         return [self.cells[method.name, column.name] for method in self.methods]
+
+    def is_among_best(self, cell: Cell, column: Column, rank: int) -> bool:
+        """Whether a cell has the best number of ours in its column (rank 0), or the second best (1), of two or more."""
+        known = {each.ours.value for each in self.of_column(column) if each.ours.value is not None}
+        ranked = sorted(known, reverse=column.higher_is_better)
+        return len(ranked) > 1 and cell.ours.value == ranked[rank]
 
 
 def check_report(experiment: str) -> None:
@@ -131,7 +138,7 @@ def _about(run: RunFiles) -> str:
     sizes = ((name, *pair) for name, pair in _sizes(run.options).items() if pair != (1, 1))
     size = ", ".join(f"{ours:,} of {paper:,} {name}" for name, ours, paper in sizes)
     models = (
-        f"{role} {str(model)[:60]}{_stands_in(run, role)}" for role, model in run.document.get("models", {}).items()
+        f"{role} {str(model)[:80]}{_stands_in(run, role)}" for role, model in run.document.get("models", {}).items()
     )
     commit = str(run.document.get("commit") or "unknown")[:12]
     return "; ".join([f"{size} of the paper's", *models, f"version {commit}"])
@@ -204,7 +211,7 @@ def _markdown(table: ResultTable) -> Iterator[str]:
     yield "| method | " + " | ".join(map(_headed, table.columns)) + " |"
     yield "|---|" + "---|" * len(table.columns)
     for method in table.methods:
-        cells = [_shown(table.cells[method.name, column.name], column.digits) for column in table.columns]
+        cells = [_marked(table, method, column, "**{}**", "*{}*") for column in table.columns]
         yield f"| {method.label} | " + " | ".join(cells) + " |"
     if notes := [f"- {note}" for note in _notes(table)]:
         yield from ("", *notes)
@@ -218,8 +225,10 @@ def _latex(table: ResultTable) -> Iterator[str]:
     yield "Method & " + " & ".join(as_tex(_headed(column)) for column in table.columns) + r" \\"
     yield r"\midrule"
     for method in table.methods:
-        cells = [_shown(table.cells[method.name, column.name], column.digits) for column in table.columns]
-        yield " & ".join(map(as_tex, [method.label, *cells])) + r" \\"
+        cells = [
+            _marked(table, method, column, r"\textbf{{{}}}", r"\underline{{{}}}", as_tex) for column in table.columns
+        ]
+        yield " & ".join([as_tex(method.label), *cells]) + r" \\"
     yield r"\bottomrule"
     yield r"\end{tabular}"
 
@@ -252,6 +261,23 @@ def _shown(cell: Cell, digits: int) -> str:
     if cell.paper is not None and cell.compared is not None:
         parts.append(f"({number(cell.compared)}{cell.paper.mark}{behind(cell.paper.spread)})")
     return " ".join(parts)
+
+
+def _marked(
+    table: ResultTable,
+    method: ExperimentMethod,
+    column: Column,
+    best: str,
+    second: str,
+    written: Callable[[str], str] = str,
+) -> str:
+    """Write a cell, within the mark of the best or the second best of its column where it is one of them."""
+    cell = table.cells[method.name, column.name]
+    text = written(_shown(cell, column.digits))
+    for rank, mark in enumerate((best, second)):
+        if table.is_among_best(cell, column, rank):
+            return mark.format(text)
+    return text
 
 
 def _notes(table: ResultTable) -> Iterator[str]:
@@ -316,7 +342,9 @@ def _draw_dots(figure: Any, run: RunFiles, table: ResultTable) -> None:
     down = -(-len(drawn) // across)
     figure.set_size_inches(1.4 + 1.9 * across, down * (0.9 + 0.24 * len(table.methods)) + 0.3)
     rings = "; rings: the paper" if table.has_the_papers else ""
-    figure.supxlabel(f"dots: this run, with 95 % intervals{rings}", fontsize=8)
+    has_interval = any(cell.ours.low is not None for cell in table.cells.values())
+    intervals = ", with 95 % intervals" if has_interval else ""
+    figure.supxlabel(f"dots: this run{intervals}{rings}", fontsize=8)
     panels = figure.subplots(down, across, sharey=True, squeeze=False)
     for axes in panels.flat[len(drawn) :]:
         axes.set_axis_off()
@@ -394,21 +422,24 @@ def _normalised(table: ResultTable, column: Column) -> dict[str, tuple[float, fl
     return {name: (value, (value - low) / (high - low) if high > low else 1.0) for name, value in values.items()}
 
 
-def _trajectory_rows(run: RunFiles, table: ResultTable) -> Rows:
+Steps = Callable[[ExperimentOptions], tuple[int, ...]]
+
+
+def _trajectory_rows(steps_of: Steps, run: RunFiles, table: ResultTable) -> Rows:
     """Yield step, method and the picture's path in the run's folder, of those that are there."""
     yield "step", "method", "image"
-    for step in shown_steps(run.options):
+    for step in steps_of(run.options):
         for method in table.methods:
             if (path := _picture(run, method, step)).exists():
                 yield step, method.name, path.relative_to(run.folder).as_posix()
 
 
-def _draw_trajectories(figure: Any, run: RunFiles, table: ResultTable) -> None:
+def _draw_trajectories(steps_of: Steps, figure: Any, run: RunFiles, table: ResultTable) -> None:
     """Draw the pictures of the first seed, a column for each method and a row for each step (L682, L1425-1436).
 
     A picture that is missing leaves its place empty.
     """
-    steps = shown_steps(run.options)
+    steps = steps_of(run.options)
     figure.set_size_inches(1.3 * len(table.methods) + 0.6, 1.3 * len(steps) + 0.7)
     panels = figure.subplots(len(steps), len(table.methods), squeeze=False)
     images = analysis_library("matplotlib.image")
@@ -432,7 +463,11 @@ def _picture(run: RunFiles, method: ExperimentMethod, step: int) -> Path:
 _DOTS = ("measures", _dot_rows, _draw_dots)
 DRAWINGS: dict[str, tuple[tuple[str, Callable[[RunFiles, ResultTable], Rows], Drawing], ...]] = {
     "stories": (("radar", _radar_rows, _draw_radar),),
-    "images": (("trajectories", _trajectory_rows, _draw_trajectories), _DOTS),
+    "images": (
+        ("selected", partial(_trajectory_rows, selected_steps), partial(_draw_trajectories, selected_steps)),
+        ("trajectories", partial(_trajectory_rows, shown_steps), partial(_draw_trajectories, shown_steps)),
+        _DOTS,
+    ),
     "molecules": (_DOTS,),
     "translation": (_DOTS,),
 }

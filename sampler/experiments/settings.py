@@ -153,6 +153,34 @@ class Size:
 
 
 @dataclass(frozen=True)
+class SimulatedScore:
+    """What stands in for a model's opinion (`--simulated`): a measure of the object, from 0 at its worst to 1.
+
+    Args:
+        name: of the question that it answers, as `Asked` has it.
+        measure: as `describe_text`, `describe_molecule` or `describe_image` names it.
+        worst, best: the ends; what lies beyond them counts as they do.
+    """
+
+    name: str
+    measure: str
+    worst: float
+    best: float
+
+    def of(self, value: float | None) -> float:
+        """Return the score of an object with this measure; 0 where it has none."""
+        return 0.0 if value is None else min(1.0, max(0.0, (value - self.worst) / (self.best - self.worst)))
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """Who stands in for the models of an experiment: scores for those that judge, and a measure for each scorer."""
+
+    scores: tuple[SimulatedScore, ...]
+    scorers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Experiment:
     """One of the paper's experiments, whole.
 
@@ -165,6 +193,7 @@ class Experiment:
         spread: what stands behind ± in the table; empty where nothing does.
         scorers: roles of programs that give states a number; their column stays empty without them.
         roles: of model servers, as `--endpoint` names them.
+        simulated: who stands in for them.
     """
 
     name: str
@@ -181,6 +210,7 @@ class Experiment:
     compared: tuple[Asked, ...]
     columns: tuple[Column, ...]
     roles: tuple[str, ...]
+    simulated: Simulated
     spread: str = ""
     scorers: tuple[str, ...] = ()
 

@@ -14,10 +14,10 @@ from sampler import (
 )
 
 PAPER = {
-    "stories": (62_500, 240_200, 50_000 + 30_000),
-    "images": (9_000, 90_003, 27_000),
-    "molecules": (4_000_000, 16_008_000, 0),
-    "translation": (1_132_544, 1_421_210, 0),
+    "stories": (62_500, 126_000, 240_200, 50_000 + 30_000),
+    "images": (9_000, 0, 90_003, 27_000),
+    "molecules": (4_000_000, 0, 16_008_000, 0),
+    "translation": (1_132_544, 2_300_480, 1_421_210, 0),
 }
 
 
@@ -68,11 +68,14 @@ def counted(options):
         for _seed in options.seeds:
             for direction in options.directions:
                 chains = list(range(direction.inputs * options.chains))
+                of_a_text = 2 * options.of_experiment.is_written
+                happens("writer_requests", method, of_a_text * (direction.inputs + len(chains)))
                 for _chain in chains:
                     for _judge in method.judges:
                         happens("judge_requests", method, method.asks if method.kind == "pointwise" else 0)
                     for _step in kept_steps(options, method) if method.draws_only else range(options.steps):
                         happens("proposals", method)
+                        happens("writer_requests", method, of_a_text)
                         for _judge in method.judges:
                             happens("judge_requests", method, asked(method, options.votes))
                     for _kept in kept_steps(options, method):
@@ -82,7 +85,7 @@ def counted(options):
     return sums
 
 
-PARTS = ("proposals", "judge_requests", "evaluation_requests")
+PARTS = ("proposals", "writer_requests", "judge_requests", "evaluation_requests")
 
 
 def asked(method, votes):

@@ -54,7 +54,7 @@ def translation(folder):
 FOLDERS = {"stories": stories, "images": images, "molecules": molecules, "translation": translation}
 FIGURES = {
     "stories": {"radar"},
-    "images": {"trajectories", "measures"},
+    "images": {"selected", "trajectories", "measures"},
     "molecules": {"measures"},
     "translation": {"measures"},
 }
@@ -103,6 +103,18 @@ def test_the_paper_s_numbers_stand_beside_runs_of_its_size_and_models_only(scale
         assert ("6 of 300 steps" if scale == "laptop" else "300 of 300 steps") in first
         assert f"judge mine: {model}" in first
         assert ("stands in for Llama-3.1-8B-Instruct" in first) == (model == "tiny")
+
+
+def test_the_best_and_the_second_best_of_a_column_are_marked(tmp_path):
+    options = ExperimentOptions.of("stories", "laptop", methods=["base", "pref-joint", "pref-sep"])
+    rating = {"base": 2.0, "pref-joint": 5.0, "pref-sep": 9.0}
+    write_scores(begin_run(tmp_path, options), ["gothic"], lambda _, state: rating[state[0]])
+    assert main(["report", str(tmp_path)]) == 0
+    markdown, latex = ((tmp_path / f"table.{ending}").read_text(encoding="utf-8") for ending in ("md", "tex"))
+    assert "**0.900 ± 0.000**" in markdown
+    assert "| *0.500 ± 0.000* |" in markdown
+    assert r"\textbf{0.900 $\pm$ 0.000}" in latex
+    assert r"\underline{0.500 $\pm$ 0.000}" in latex
 
 
 def test_two_runs_have_an_error_and_no_interval_and_three_one_that_is_possible():

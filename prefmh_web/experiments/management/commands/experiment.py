@@ -19,7 +19,7 @@ from django.core.management.base import BaseCommand, CommandError
 import sampler
 from prefmh_web.embedded.serving import at_work, prepare_database
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.experiments import campaigns, configs, evaluation, run
+from prefmh_web.experiments import campaigns, configs, evaluation, run, simulated
 from prefmh_web.experiments.progress import Display
 from prefmh_web.experiments.usage import QUALITY, requests_in_all
 from prefmh_web.scorers import Scorer, offered
@@ -60,6 +60,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "--scorer", action="append", default=[], metavar="ROLE=NAME", help="what gives objects a number (SCORERS)"
         )
+        parser.add_argument(
+            "--simulated", action="store_true", help="let stand-ins that need no model have the roles not named"
+        )
         parser.add_argument("--max-requests", type=int, metavar="N", help="stop before request N + 1")
         parser.add_argument("--stage", choices=tuple(_STAGES), help="only this stage (default: all)")
         parser.add_argument("--owner", default="researcher", help="whose endpoints and campaigns (default: researcher)")
@@ -75,31 +78,35 @@ class Command(BaseCommand):
                 return
             if given["stage"] in (None, "report"):
                 sampler.check_report(options.experiment)
-            found = self._checked(given, options, inputs, content)
-            stages = [given["stage"]] if given["stage"] else _STAGES
-            display = Display(self._say, time.monotonic, requests_in_all(options))
-            with at_work() if settings.EMBEDDED else nullcontext():
-                for stage in stages:
-                    _STAGES[stage](found, display)
+            if given["out"] is None:
+                raise OptionError("--out", "must name the folder of the run")
+            owner = _owner(given)
+            with simulated.served(owner, options.of_experiment) if given["simulated"] else nullcontext():
+                found = self._checked(given, owner, options, inputs, content)
+                stages = [given["stage"]] if given["stage"] else _STAGES
+                display = Display(self._say, time.monotonic, requests_in_all(found))
+                with at_work() if settings.EMBEDDED else nullcontext():
+                    for stage in stages:
+                        _STAGES[stage](found, display)
 
     def _checked(
-        self, given: Mapping[str, Any], options: sampler.ExperimentOptions, inputs: Inputs, content: bytes | None
+        self,
+        given: Mapping[str, Any],
+        owner: User,
+        options: sampler.ExperimentOptions,
+        inputs: Inputs,
+        content: bytes | None,
     ) -> configs.Run:
         """Return the run, whose folder has its settings.json, once it is known that it can be run.
 
         Raises:
             OptionError, MissingExtra, ValueError: it cannot.
         """
-        if given["out"] is None:
-            raise OptionError("--out", "must name the folder of the run")
-        if settings.EMBEDDED:
-            prepare_database()
         if options.experiment == "translation" and not inputs:
             raise OptionError("--data", "must name the file of sentences: the paper's are not in this program")
-        owner = User.objects.filter(username=given["owner"]).first()
-        if owner is None:
-            raise OptionError("--owner", f"must name an account; there is no {given['owner']!r}")
-        named, scorers = _roles(options, given["endpoint"]), _scorers(options, given["scorer"])
+        roles, measures = simulated.names(options.of_experiment) if given["simulated"] else ({}, {})
+        named = _roles(options, roles, given["endpoint"])
+        scorers = _scorers(options, measures, given["scorer"])
         document = sampler.settings_document(
             options,
             inputs=inputs,
@@ -130,6 +137,22 @@ class Command(BaseCommand):
             self.stdout.write(f"  {method:16} {counts}")
         for role in options.of_experiment.scorers:
             self.stdout.write(f"  scorer {role}: {sampler.planned_scores(options, role)['all']:,} objects")
+
+
+def _owner(given: Mapping[str, Any]) -> User:
+    """Return whose run it is.
+
+    Raises:
+        OptionError: there is no such account, or stand-ins are wanted that the site's workers could not ask.
+    """
+    if settings.EMBEDDED:
+        prepare_database()
+    elif given["simulated"]:
+        raise OptionError("--simulated", "must be left out where DATABASE_URL is set: workers cannot ask this process")
+    owner = User.objects.filter(username=given["owner"]).first()
+    if owner is None:
+        raise OptionError("--owner", f"must name an account; there is no {given['owner']!r}")
+    return owner
 
 
 def _seeds(text: str) -> list[int]:
@@ -180,10 +203,10 @@ def _split(option: str, given: Sequence[str], roles: Sequence[str]) -> dict[str,
     return found
 
 
-def _roles(options: sampler.ExperimentOptions, given: Sequence[str]) -> dict[str, str]:
-    """Return who has each role that this run needs, by name."""
+def _roles(options: sampler.ExperimentOptions, simulated: Mapping[str, str], given: Sequence[str]) -> dict[str, str]:
+    """Return who has each role that this run needs, by name: a stand-in where nobody is named."""
     experiment = options.of_experiment
-    named = _split("--endpoint", given, experiment.roles)
+    named = {**simulated, **_split("--endpoint", given, experiment.roles)}
     asked = [*(asked for method in options.chosen for asked in method.judges), *experiment.rated]
     needed = {each.role for each in (*asked, *(experiment.compared if options.matches else ()))}
     needed |= {"writer"} & set(experiment.roles)
@@ -198,8 +221,8 @@ def _described(owner: User, options: sampler.ExperimentOptions, role: str, name:
     Raises:
         OptionError: there is no such endpoint or image model, or it cannot do this.
     """
-    if role == "writer" and options.of_experiment.objects == "images":
-        return configs.described_image_model(name)
+    if role == "writer" and (own := configs.described_writer(name, options.of_experiment.objects)):
+        return own
     known = {each.name: each for each in Endpoint.objects.filter(owner=owner)}
     if name not in known:
         raise OptionError("--endpoint", f"{owner} has no endpoint {name!r}, but {', '.join(known) or 'none'}")
@@ -208,10 +231,12 @@ def _described(owner: User, options: sampler.ExperimentOptions, role: str, name:
     return f"{name}: {known[name].model}"
 
 
-def _scorers(options: sampler.ExperimentOptions, given: Sequence[str]) -> dict[str, Scorer]:
-    """Return the scorer of each role that is named."""
+def _scorers(
+    options: sampler.ExperimentOptions, simulated: Mapping[str, str], given: Sequence[str]
+) -> dict[str, Scorer]:
+    """Return the scorer of each role that is named or simulated."""
     experiment = options.of_experiment
-    named = _split("--scorer", given, experiment.scorers)
+    named = {**simulated, **_split("--scorer", given, experiment.scorers)}
     if QUALITY not in named and any(method.kind == "quest" for method in options.chosen):
         raise OptionError("--scorer", "must name who is the quality: QUEST goes by its numbers")
     there = offered(experiment.objects) if named else {}
