@@ -110,8 +110,8 @@ def asker(make_asker) -> Asker:
 
 @pytest.fixture
 def make(researcher, script) -> Callable[..., Campaign]:
-    def make(question: str = QUESTIONS[0], votes: int = 2, way: str = "sampled", **changes) -> Campaign:
-        source = {"kind": "model", "endpoint": "A model", "votes": way}
+    def make(question: str = QUESTIONS[0], votes: int = 2, asked: dict | None = None, **changes) -> Campaign:
+        source = {"kind": "model", "endpoint": "A model", "votes": "sampled"} | (asked or {})
         config = make_config(judges=[{"question": question, "votes": votes, "source": source}], **changes)
         return make_campaign(researcher, config=config)
 
@@ -175,7 +175,8 @@ def test_turns_are_claimed_only_as_their_server_has_room(asker, make, slow, even
 
 
 def test_votes_from_log_probabilities_take_up_room_for_the_two_orders_of_a_pair_only(asker, make, slow, eventually):
-    campaign = make(chains=8, steps=6, votes=2 * AT_ONCE, way="log-probabilities")
+    asked = {"votes": "log-probabilities", "all_at_once": True}
+    campaign = make(chains=8, steps=6, votes=2 * AT_ONCE, asked=asked)
     # Start has asked as well.
     slow.most = 0
     eventually(lambda: finished(campaign), 60)
