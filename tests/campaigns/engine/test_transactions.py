@@ -92,7 +92,8 @@ def test_a_real_deadlock_ends_with_both_done(campaign):
         thread.start()
     for thread in threads:
         thread.join(30)
-    assert len(attempts) == 3
+    # They may meet again.
+    assert len(attempts) >= 3
     assert Annotator.objects.filter(resting=True).count() == 2
 
 
