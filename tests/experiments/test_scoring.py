@@ -8,7 +8,7 @@ import pytest
 import sampler
 from prefmh_web.experiments import evaluation, usage
 from prefmh_web.experiments.campaigns import Blocked
-from prefmh_web.experiments.configs import Run
+from prefmh_web.experiments.configs import GRAMMAR, Run
 from prefmh_web.objects import OBJECT_KINDS, StoredObject
 from prefmh_web.scorers import offered
 
@@ -37,7 +37,7 @@ def states(declare, django_user_model, tmp_path):
         "print('nan' if told['content'] == 'odd' else told['content'].split()[1], flush=True)"
     )
     owner, scorers = django_user_model.objects.create_user("researcher"), {"xcomet": offered("texts")["length"]}
-    return States(Run(OPTIONS, owner, Path("out"), "a" * 64, {}, {}, scorers))
+    return States(Run(OPTIONS, owner, Path("out"), "a" * 64, {"writer": GRAMMAR}, {}, scorers))
 
 
 @pytest.mark.django_db
