@@ -108,9 +108,9 @@ class Study:
     def _tries_suspended_steps_again(self) -> None:
         """What the researcher does from time to time."""
         if self.case.suspends_after is not None:
-            for suspended in suspended_in(self.campaign):
-                self.were_suspended.add(suspended.comparison.pk)
-                suspension.try_again(suspended.comparison.pk)
+            for comparison, _ in suspended_in(self.campaign):
+                self.were_suspended.add(comparison.pk)
+                suspension.try_again(comparison.pk)
 
     def _newcomer(self, kind: int) -> Person:
         """Let people arrive until one of them has come to the votes."""
