@@ -163,7 +163,7 @@ def made(campaign: Campaign, chain: int, step: int, code: str, content: str) -> 
     config = campaign.config
     picture = ""
     if isinstance(config.space, sampler.ServedImagesConfig):
-        # Rendered before the step is opened: see `proposals/backends.py`.
+        # Rendered before the step is opened: see `proposals/pictures.py`.
         picture = media.rendered_name(campaign.pk, code)
     return State(
         campaign=campaign,

@@ -38,7 +38,7 @@ from sampler.kernels.mixture import ComponentConfig, Mixture, MixtureConfig, Sha
 from sampler.kernels.suffix import least_cut
 from sampler.kernels.warm_up import LONGEST_WALK, NotChosen, WarmUp
 
-# So many steps of a cheap kernel take less than a millisecond: `tests/benchmarks/walks.py`.
+# So many steps of a cheap kernel take less than a millisecond.
 _CHEAP_STEPS = 512
 
 

@@ -312,6 +312,7 @@ def rate_molecule(smiles: str) -> tuple[float, float]:
         ValueError: not a molecule that can be a state.
     """
     molecule = read_molecule(smiles).molecule
+    # RDKit has no types for QED.
     return float(QED.qed(molecule)), _sa_score()(molecule)  # type: ignore[no-untyped-call]
 
 

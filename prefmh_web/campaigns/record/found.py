@@ -78,7 +78,7 @@ def answer_now(campaign: Campaign) -> sampler.Answer:
 
 
 def verdict_now(campaign: Campaign) -> str:
-    """Return the verdict on a chains in a few words; that there is none, of a draft or of too large a campaign."""
+    """Return the verdict on the chains in a few words; that there is none, of a draft or of too large a campaign."""
     if campaign.is_draft:
         return sampler.NOT_JUDGED
     try:
