@@ -25,7 +25,7 @@ RECORD_TABLES = ("prefmh_web.participants.record.tables_of_people",)
 """Called with a campaign; each yields further tables of its export, with their rows."""
 RECORD_EVENTS = ("prefmh_web.participants.record.consents",)
 """Called with a campaign; each yields further events of its export, as `campaigns.record.rows.Happened`."""
-REMOVALS = {"sessions": "prefmh_web.annotate.admission.forget"}
+REMOVALS = {"sessions": "prefmh_web.voting.admission.forget"}
 """By what they remove of people who are forgotten: called with a campaign and annotators' numbers; returns how much."""
 LARGE_BODIES = {r"^/api/campaigns(/\d+/config)?$": "prefmh_web.api.access.may_upload"}
 """By a pattern of paths that take a body as large as a setup: says, by a request's headers, whether a sender may."""

@@ -11,14 +11,14 @@ from django.contrib.sessions.backends.base import SessionBase
 from django.contrib.sessions.backends.db import SessionStore
 from django.utils import timezone
 
-from prefmh_web.annotate import admission
-from prefmh_web.annotate.screens import ShownScreen, response_in, screen_after, screen_for
 from prefmh_web.campaigns.engine import leases, reading, suspension
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, EndReason, Lease, Side
 from prefmh_web.campaigns.monitoring.steps import suspended_in
 from prefmh_web.participants import completion, stages
 from prefmh_web.participants.joining import Arrival
 from prefmh_web.participants.models import Stage
+from prefmh_web.voting import admission
+from prefmh_web.voting.screens import ShownScreen, response_in, screen_after, screen_for
 from tests.laws.cases import SEED, Case
 from tests.laws.crowds import GONE, Deed, Pair, Reaction, votes_at_once
 from tests.laws.law import WEIGHTS, Paths

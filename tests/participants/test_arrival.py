@@ -6,10 +6,10 @@ import pytest
 from django.contrib.sessions.models import Session
 from django.test import Client
 
-from prefmh_web.annotate import arriving
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator
 from prefmh_web.participants.models import Participant, Participation
+from prefmh_web.voting import arriving
 from tests.security.test_limits import all_at_once
 from tests.support.campaigns import arrive, invitation_path, pair_of, prolific, recruited_campaign, vote
 

@@ -12,12 +12,12 @@ from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 
-from prefmh_web.annotate import presence
-from prefmh_web.annotate.tasks import settle_parts
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Vote
 from prefmh_web.participants import completion, limits, stages
 from prefmh_web.participants.models import Participation
+from prefmh_web.voting import presence
+from prefmh_web.voting.tasks import settle_parts
 from tests.participants.test_consent import TEXT, answer, come
 from tests.participants.test_stages import PAIRS, PRACTICE, chosen, come_back, read
 from tests.security.world import browser_of

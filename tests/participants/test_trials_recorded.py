@@ -14,14 +14,14 @@ from django.utils import timezone
 
 import sampler
 import sampler.judges
-from prefmh_web.annotate import admission
-from prefmh_web.annotate.screens import response_in, screen_after, screen_for
 from prefmh_web.campaigns.engine import reading
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.participants import consent, stages
 from prefmh_web.participants.joining import Arrival
 from prefmh_web.participants.models import Check
 from prefmh_web.participants.people import people_of
+from prefmh_web.voting import admission
+from prefmh_web.voting.screens import response_in, screen_after, screen_for
 from sampler import read_record
 from tests.participants.test_consent import TEXT
 from tests.support.campaigns import (

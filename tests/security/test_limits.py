@@ -11,13 +11,13 @@ from django.test import Client, RequestFactory
 from limits.errors import StorageError
 
 from prefmh_web.accounts.roles import sign_in_path
-from prefmh_web.annotate import consumer
 from prefmh_web.campaigns.models import Annotator, Vote
 from prefmh_web.transport import rate_limits
-from tests.annotate.test_socket import lease_in
+from prefmh_web.voting import consumer
 from tests.security.world import browser_of
 from tests.support.campaigns import invitation_path
 from tests.support.installations import closing_code, cookies_after_joining, open_socket, send
+from tests.voting.test_socket import lease_in
 
 
 @pytest.fixture

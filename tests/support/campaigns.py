@@ -53,9 +53,6 @@ from PIL import Image
 
 import sampler
 from prefmh_web.accounts.roles import make_researcher
-from prefmh_web.annotate import admission, visit
-from prefmh_web.annotate.screens import idle
-from prefmh_web.annotate.tasks import settle_parts, sweep_leases
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases, transitions
 from prefmh_web.campaigns.engine.open_comparisons import Ballot
@@ -78,6 +75,9 @@ from prefmh_web.participants import completion, consent
 from prefmh_web.participants.models import Check, Participation
 from prefmh_web.setup import apply, files
 from prefmh_web.transport import publishing
+from prefmh_web.voting import admission, visit
+from prefmh_web.voting.screens import idle
+from prefmh_web.voting.tasks import settle_parts, sweep_leases
 from sampler import (
     OBJECT_KINDS,
     ExperimentInput,
@@ -315,7 +315,7 @@ def _files_to_read() -> int:
 # Numbers of rows are never given twice in a run: what a process remembers by them is another test's.
 _NUMBERS: Iterator[int] = itertools.count(1000, 1000)
 _REMEMBERING = tuple(
-    f"prefmh_web.{name}." for name in ("annotate", "campaigns", "console", "objects", "participants", "setup")
+    f"prefmh_web.{name}." for name in ("voting", "campaigns", "console", "objects", "participants", "setup")
 )
 _empty = sqlite3.connect(":memory:", check_same_thread=False)
 _numbered_from = 0

@@ -168,7 +168,7 @@ def _shown(request: SignedInRequest, walked: _Sandbox, refused: Page | None = No
             stage = page_of(at)
             if stage is not None:
                 page = refused or Page(stage, stage.form(walked.protocol, walked.part), walked.protocol)
-                context |= {"shows": "annotate/_stage.html", "page": page}
+                context |= {"shows": "voting/_stage.html", "page": page}
                 if isinstance(page.form, PracticeForm):
                     context |= _practice(walked, page.form)
     return render(request, "console/sandbox.html", context)
@@ -177,7 +177,7 @@ def _shown(request: SignedInRequest, walked: _Sandbox, refused: Page | None = No
 def _welcome(walked: _Sandbox) -> dict[str, object]:
     config, study = walked.campaign.config, walked.study
     return {
-        "shows": "annotate/_welcome.html",
+        "shows": "voting/_welcome.html",
         "instructions": config.instructions,
         "questions": questions_of(config),
         "votes_each": study.votes_each,
@@ -196,7 +196,7 @@ def _practice(walked: _Sandbox, form: PracticeForm) -> dict[str, object]:
         Side.SECOND: Unstored(kind.name, pair.second, "", pair.first),
     }
     return {
-        "shows": "annotate/_practice.html",
+        "shows": "voting/_practice.html",
         "is_screen": True,
         "exercise": form.exercise,
         "question": attention.question_of(pair, config),

@@ -19,14 +19,14 @@ from django.db.models import Exists, F, OuterRef
 from django.utils import timezone
 
 import sampler
-from prefmh_web.annotate.screens import screen_after
-from prefmh_web.annotate.screens.pair import PairResponse
 from prefmh_web.campaigns.engine import leases, open_comparisons, sql, transitions
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.lifecycle import access, changes, pause, resume
 from prefmh_web.campaigns.model_judges import asker, turns
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side, Vote
 from prefmh_web.transport import publishing
+from prefmh_web.voting.screens import screen_after
+from prefmh_web.voting.screens.pair import PairResponse
 from tests.support.campaigns import (
     assert_record_is_whole,
     make_campaign,

@@ -13,12 +13,12 @@ from asgiref.testing import ApplicationCommunicator
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.test.utils import CaptureQueriesContext
 
-from prefmh_web.annotate import visit
 from prefmh_web.asgi import application
 from prefmh_web.campaigns.models import Comparison, Lease, Side, Vote
 from prefmh_web.participants.recruiting import terms_of
-from tests.annotate.test_socket import lease_in
+from prefmh_web.voting import visit
 from tests.support.campaigns import invitation_path, make_config, start_campaign, wait_until_idle
+from tests.voting.test_socket import lease_in
 
 
 class Statements(CaptureQueriesContext):
