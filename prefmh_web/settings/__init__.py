@@ -100,7 +100,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
-            "builtins": ["prefmh_web.participants.markdown"],
+            "builtins": ["prefmh_web.objects.markdown"],
         },
     }
 ]

@@ -14,12 +14,12 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from prefmh_web.campaigns import events
+from prefmh_web.campaigns.frozen import limits_of
 from prefmh_web.campaigns.models import Annotator, Campaign, Invitation
 from prefmh_web.participants import completion, consent, joining, limits, stages
 from prefmh_web.participants.completion import End
 from prefmh_web.participants.consent import Answer
 from prefmh_web.participants.joining import Arrival
-from prefmh_web.participants.recruiting import terms_of
 from prefmh_web.transport import sockets
 
 _KEY = "annotator_in_{}"
@@ -58,7 +58,7 @@ def annotator_in(session: SessionBase, campaign_id: int) -> Annotator | None:
     annotator = who_joined(session, campaign_id)
     if annotator is None or annotator.removed_at:
         return None
-    was_sent = terms_of(annotator.campaign).recruiter.knows_people
+    was_sent = limits_of(annotator.campaign).recruiter.knows_people
     return None if was_sent and completion.is_closed(annotator) else annotator
 
 
@@ -72,7 +72,7 @@ def annotator_by(session: SessionBase, token: str) -> Annotator | None:
 def voter_by(session: SessionBase, token: str) -> Annotator | None:
     """Return who this session is, as `annotator_by`, if they have come to the votes; None on the way there, too."""
     annotator = annotator_by(session, token)
-    if annotator is None or not terms_of(annotator.campaign).recruiter.knows_people:
+    if annotator is None or not limits_of(annotator.campaign).recruiter.knows_people:
         return annotator
     stages.arrive(annotator)
     return annotator if stages.has_come_to_votes(annotator) else None
@@ -97,7 +97,7 @@ def demand_admission(session: SessionBase, invitation: Invitation, arrival: Arri
         annotator = None
     if annotator:
         _demand_part(annotator, invitation.campaign)
-    elif arrival is None or terms_of(invitation.campaign).recruiter.is_open:
+    elif arrival is None or limits_of(invitation.campaign).recruiter.is_open:
         _demand_open(invitation, arrival)
     else:
         _demand_left(invitation.campaign)
@@ -105,8 +105,8 @@ def demand_admission(session: SessionBase, invitation: Invitation, arrival: Arri
 
 
 def _demand_part(annotator: Annotator, campaign: Campaign) -> None:
-    was_sent = terms_of(campaign).recruiter.knows_people
-    if was_sent and (end := completion.closed_end(annotator, campaign)):
+    was_sent = limits_of(campaign).recruiter.knows_people
+    if was_sent and (end := completion.closed_end(annotator)):
         raise PartEnded(end)
     if annotator.removed_at and was_sent:
         raise NotAdmitted(_("Your part in this study has ended, and nothing says any more who you are."))
@@ -121,7 +121,7 @@ def _demand_open(invitation: Invitation, arrival: Arrival | None) -> None:
         raise NotAdmitted(
             _("This link is for one person and has been used already. Ask the researcher for your own link.")
         )
-    recruiter = terms_of(invitation.campaign).recruiter
+    recruiter = limits_of(invitation.campaign).recruiter
     if recruiter.knows_people and arrival is None:
         raise NotAdmitted(
             _("The address has no %(name)s. Open the study again with the link that you were given.")
@@ -132,7 +132,7 @@ def _demand_open(invitation: Invitation, arrival: Arrival | None) -> None:
 
 def _demand_left(campaign: Campaign) -> None:
     """Demand that somebody new can take part: the campaign goes on and has a place."""
-    recruiter = terms_of(campaign).recruiter
+    recruiter = limits_of(campaign).recruiter
     if campaign.status == Campaign.Status.FINISHED:
         if recruiter.person:
             raise NothingLeft(_("This study is finished: there is nothing left to do. Please return your submission."))
@@ -162,7 +162,7 @@ def join(
     with transaction.atomic():
         # Locked: of two who open a link for one person at the same moment, one gets in.
         Invitation.objects.select_for_update(no_key=True).get(pk=invitation.pk)
-        if terms_of(invitation.campaign).recruiter.knows_people:
+        if limits_of(invitation.campaign).recruiter.knows_people:
             annotator = _sent(session, invitation, arrival, answer)
         else:
             annotator = demand_admission(session, invitation) or _sitting(invitation) or _new(invitation)
@@ -193,7 +193,7 @@ def _sent(
     if annotator and answer and is_of_now:
         took_part = consent.was_given(annotator)
         if not consent.note(annotator, answer):
-            completion.refuse(annotator, campaign, took_part=took_part)
+            completion.refuse(annotator, took_part=took_part)
     return annotator
 
 

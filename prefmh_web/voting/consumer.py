@@ -12,9 +12,9 @@ from prefmh_web.campaigns.models import Annotator, Comparison
 from prefmh_web.participants import stages
 from prefmh_web.transport import rate_limits, sockets
 from prefmh_web.transport.sockets import BAD_MESSAGE, NOT_ALLOWED, TRY_AGAIN, LiveConsumer
-from prefmh_web.voting import admission, presence, waiting
-from prefmh_web.voting.presence import Standing
-from prefmh_web.voting.screens import Response, ResponseError, ShownScreen, response_in, screen_after, screen_for
+from prefmh_web.voting import admission, presence
+from prefmh_web.voting.presence import Standing, room_of
+from prefmh_web.voting.screens import Response, ResponseError, Screen, response_in, screen_after, screen_for
 
 logger = logging.getLogger(__name__)
 
@@ -87,7 +87,7 @@ class VotingConsumer(LiveConsumer):
     async def look_again(self, event):
         """Answer a nudge: to the pages that wait for a pair, or to all pages of this person."""
         if event["group"] != sockets.voter(self.annotator.pk):
-            waiting.room_of(self.annotator.campaign_id).nudge()
+            room_of(self.annotator.campaign_id).nudge()
         # Perhaps another page of this person has closed, and this one is here; or they are shown out.
         elif await self._arrive():
             await self._show()
@@ -116,12 +116,12 @@ class VotingConsumer(LiveConsumer):
             if self._is_closing:
                 return
             screen, html = await self._act_and_look(response)
-            if screen.visit.annotator.removed_at:
+            if screen.annotator.removed_at:
                 await self._turn_away(NOT_ALLOWED)
                 return
             if response or html != self._sent:
                 await self.send(html)
-            self._sent, self.status = html, screen.visit.campaign.status
+            self._sent, self.status = html, screen.annotator.campaign.status
             self.says_held_up = bool(screen.context["is_held_up"]) if screen.standing == "waiting" else None
             # Resting, people are asked again when they say so; done, never.
             await self._wait_or_not(screen.standing not in ("pair", "resting", "done"))
@@ -130,13 +130,13 @@ class VotingConsumer(LiveConsumer):
         # Pages that show a pair are in no group that each vote nudges: what a vote costs does not grow with them.
         if is_waiting and not self.is_waiting:
             self.is_waiting = True
-            await waiting.room_of(self.annotator.campaign_id).enter(self)
+            await room_of(self.annotator.campaign_id).enter(self)
         elif self.is_waiting and not is_waiting:
             self.is_waiting = False
-            await waiting.room_of(self.annotator.campaign_id).leave(self)
+            await room_of(self.annotator.campaign_id).leave(self)
 
     @database_sync_to_async
-    def _act_and_look(self, response: Response | None) -> tuple[ShownScreen, str]:
+    def _act_and_look(self, response: Response | None) -> tuple[Screen, str]:
         if response is None:
             screen = screen_for(self.annotator.pk)
         else:

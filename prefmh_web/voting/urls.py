@@ -1,6 +1,6 @@
 from django.urls import path, re_path
 
-from prefmh_web.voting import practice, views
+from prefmh_web.voting import views
 
 _UUID = "-".join(f"[0-9a-f]{{{length}}}" for length in (8, 4, 4, 4, 12))
 
@@ -11,7 +11,7 @@ urlpatterns = [
     path("join/<str:token>/stage/", views.stage, name="stage"),
     re_path(
         r"^join/(?P<token>[^/]+)/practice/(?P<number>[0-9]{1,3})/(?P<side>first|second)/$",
-        practice.picture,
+        views.practice_picture,
         name="practice-picture",
     ),
     path("join/<str:token>/withdraw/", views.withdraw, name="withdraw"),

@@ -78,8 +78,8 @@ def every_kind_answered(campaign) -> bool:
     people, rng = [come(campaign, name) for name in ("anna", "ben")], np.random.default_rng(5)
     for _ in range(300):
         person = people[int(rng.integers(2))]
-        visit = screen_for(person).visit
-        if shown := visit.lease or visit.check:
+        screen = screen_for(person)
+        if shown := screen.lease or screen.check:
             fields = {"choice": ("first", "second")[int(rng.integers(2))], "lease": str(shown.key)}
             screen_after(response_in(fields), reading.person(person))
             wait_until_idle()

@@ -273,7 +273,7 @@ def test_one_button_ends_somebodys_part_and_withdraws_their_link(campaign, resea
     staying, other = Client(), access.invite(campaign)
     staying.post(link.get_absolute_url())
     vote = f"{link.get_absolute_url()}vote/"
-    key = joined.get(vote).context["screen"].visit.lease.key
+    key = joined.get(vote).context["screen"].lease.key
     told = end_part(campaign, researcher, removed, with_link="on")
     assert "is ended. Their votes are kept" in told
     assert "is still open" not in told

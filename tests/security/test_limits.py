@@ -178,10 +178,10 @@ def test_joining_again_and_again_from_one_address_is_slowed_down(campaign, rates
 def test_a_vote_by_post_beyond_the_rate_is_not_stored_and_can_be_sent_again(client, campaign, rates):
     vote = f"{invitation_path(campaign)}vote/"
     client.post(invitation_path(campaign))
-    first = client.get(vote).context["screen"].visit.lease.key
+    first = client.get(vote).context["screen"].lease.key
     rates(votes="1/minute")
     client.post(vote, {"choice": "first", "lease": first})
-    second = client.get(vote).context["screen"].visit.lease.key
+    second = client.get(vote).context["screen"].lease.key
     refused = client.post(vote, {"choice": "first", "lease": second})
     assert (refused.status_code, Vote.objects.count()) == (429, 1)
     rate_limits.forget()

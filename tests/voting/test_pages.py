@@ -10,10 +10,10 @@ from django.urls import reverse
 from django.utils import translation
 
 from prefmh_web.campaigns.models import Annotator, Lease
+from prefmh_web.campaigns.objects import options_of
 from prefmh_web.objects import OBJECT_KINDS
-from prefmh_web.participants.options import options_of
-from prefmh_web.voting.screens import ResponseError, frames, response_in
-from prefmh_web.voting.screens.frames import Progress, html_of
+from prefmh_web.voting import screens
+from prefmh_web.voting.screens import Progress, ResponseError, html_of, response_in
 from sampler import PAPER_MIXTURE
 from tests.support.campaigns import create_draft, invitation_path, make_campaign, make_config, started_now
 
@@ -30,7 +30,7 @@ def joined(client, campaign):
 
 
 def lease_in(page) -> str:
-    return page.context["screen"].visit.lease.key
+    return page.context["screen"].lease.key
 
 
 def test_the_welcome_page_names_the_questions_and_joins_once(client, campaign, vote_path):
@@ -107,7 +107,9 @@ def test_a_filled_frame_is_what_the_templates_give(kind, language, name):
                     shown = shown_of(
                         kind, left, right, question, must_be_answered=must, is_stacked=must, objects_lang="en" * must
                     )
-                    whole = frames._rendered(name, "pair", shown, frames._progress_html.__wrapped__(progress, language))
+                    whole = screens._rendered(
+                        name, "pair", shown, screens._progress_html.__wrapped__(progress, language)
+                    )
                     assert html_of(name, "pair", shown, progress) == whole
                     assert str(shown["lease"].key) in whole
 
@@ -123,7 +125,7 @@ def test_the_longer_text_decides_how_large_both_stand():
 
 
 def test_what_a_person_writes_into_a_text_is_never_a_place_to_fill_in():
-    shown = shown_of("texts", frames._mark("lease"), frames._mark("progress"), "Which?")
+    shown = shown_of("texts", screens._mark("lease"), screens._mark("progress"), "Which?")
     html = html_of("pair", "pair", shown, HOW_FAR[0])
     assert html.count(str(shown["lease"].key)) == 2
     assert html.count("<footer") == 1

@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from prefmh_web.campaigns.engine import leases, open_comparisons
 from prefmh_web.campaigns.models import Annotator, Lease, Vote
-from prefmh_web.voting import presence, waiting
+from prefmh_web.voting import presence
 from prefmh_web.voting.presence import Standing
 from tests.support.campaigns import invitation_path, make_campaign, make_config
 from tests.support.installations import closing_code, cookies_after_joining, open_socket, send
@@ -102,7 +102,7 @@ def test_a_vote_kept_by_the_page_through_a_long_absence_counts(live_site, path, 
 
 def test_a_lone_skipper_gets_the_question_again(lonely, live_site, monkeypatch):
     monkeypatch.setattr(open_comparisons, "SKIP_REST", timedelta(seconds=1))
-    monkeypatch.setattr(waiting, "_LOOK_AT_LEAST_EVERY_S", 2)
+    monkeypatch.setattr(presence, "_LOOK_AT_LEAST_EVERY_S", 2)
     cookies = cookies_after_joining(live_site.url + invitation_path(lonely))
     path = f"/ws{invitation_path(lonely)}"
     with open_socket(live_site.url, path, cookies) as socket:

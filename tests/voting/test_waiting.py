@@ -11,7 +11,7 @@ from django.test import Client
 from prefmh_web.asgi import application
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Campaign
-from prefmh_web.voting.waiting import WaitingRoom
+from prefmh_web.voting.presence import WaitingRoom
 from tests.support.campaigns import invitation_path, make_campaign, make_config
 from tests.voting.test_socket import lease_in
 
