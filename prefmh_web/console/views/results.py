@@ -123,7 +123,9 @@ def convergence(request: SignedInRequest, campaign: access.SeenCampaign) -> Http
 def record(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show what can be downloaded of a started campaign."""
     files = [*export.documents(campaign, campaign.tuning), *export.TABLES]
-    context = {"files": [(name, *tables.ABOUT[name]) for name in files], "prefix": prefix_of(campaign)}
+    # What the docs mark as code, pages do not.
+    about = [(name, kind, meaning.replace("`", "")) for name in files for kind, meaning in [tables.ABOUT[name]]]
+    context = {"files": about, "prefix": prefix_of(campaign)}
     return render(request, "console/record.html", frame(request, campaign) | context)
 
 
