@@ -160,7 +160,7 @@ class Board:
     @property
     def _seed(self) -> str:
         if self.campaign.hides_seed:
-            return f"told once the campaign has ended; its hash is {self.campaign.seed_hash}"
+            return f"shown after the end of the campaign; its hash is {self.campaign.seed_hash}"
         if self.campaign.is_draft:
             return f"{'typed' if self.campaign.is_seed_typed else 'drawn at the start'}, told at the end"
         return str(self.campaign.seed)
