@@ -18,11 +18,11 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns import events
 from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Vote
+from prefmh_web.campaigns.models import Annotator, Campaign, Event, Lease, Vote
 from prefmh_web.campaigns.record.rows import Happened, Row
 from prefmh_web.campaigns.voters import number_of, numbers_in
 from prefmh_web.config import Outcome, Pay, Study
-from prefmh_web.participants import attention, completion, limits
+from prefmh_web.participants import attention, limits
 from prefmh_web.participants.models import Check, Participation
 from prefmh_web.participants.people import fast_votes
 from prefmh_web.recruiters import Recruiter
@@ -52,7 +52,8 @@ COLUMNS = (
 def rows(campaign: Campaign) -> Iterator[tuple[str, ...]]:
     """Yield the header and a row for each participant, in the order in which they came."""
     study, minutes = campaign.config.study, limits.minutes_of(campaign.annotators.all())
-    reasons = completion.exclusion_reasons(campaign)
+    ended = Event.objects.filter(campaign=campaign, kind=Event.Kind.PARTICIPATION_ENDED)
+    reasons = {voter: data["text"] for voter, data in ended.values_list("voter", "data")}
     yield COLUMNS
     found = (
         Participation.objects.filter(campaign=campaign, participant__isnull=False)

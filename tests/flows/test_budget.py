@@ -150,5 +150,5 @@ def test_without_a_budget_the_same_people_answer_more(study):
     campaign = study(None)
     Crowd(campaign).run()
     assert campaign.status == Campaign.Status.FINISHED
-    assert limits.spent(campaign).answers > FITS
-    assert limits.needs(campaign.config, campaign.config.study.protocol).answers == FITS
+    assert limits.spent(campaign).total > FITS
+    assert limits.needs(campaign.config, campaign.config.study.protocol).total == FITS
