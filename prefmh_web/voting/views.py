@@ -66,7 +66,7 @@ def _page(view: View) -> View:
 
 
 def _of_voters(view: View) -> View:
-    """Give a view the token of the link and the annotator that the browser is, in place of an invitation. Whoever has not
+    """Give a view the token of the link and the annotator that the browser is, in place of an invitation. Who has not
     joined is sent to the first page.
     """
 
