@@ -12,12 +12,12 @@ from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
 from django.urls import path
 
-from prefmh_web.annotate.consumer import VotingConsumer
 from prefmh_web.console.consumer import BoardConsumer, ConvergenceConsumer, DownloadConsumer
 from prefmh_web.loading import load_everything
 from prefmh_web.operations.metrics import Latency
 from prefmh_web.transport.bodies import BoundedHandler
 from prefmh_web.transport.sockets import SameOriginValidator
+from prefmh_web.voting.consumer import VotingConsumer
 
 load_everything()
 
