@@ -28,10 +28,25 @@ AREAS: dict[str, tuple[str, ...]] = {
     "prefmh_web/campaigns/record/": ("tests/campaigns/record", "tests/sampler/record", "tests/console/test_results.py"),
     "prefmh_web/campaigns/engine/": ("tests/campaigns", "tests/participants"),
     "prefmh_web/campaigns/lifecycle/access.py": ("tests/security/test_access.py", "tests/console", "tests/campaigns"),
-    "prefmh_web/api/access.py": ("tests/security/test_access.py", "tests/api"),
+    "prefmh_web/api/": ("tests/security/test_access.py", "tests/api"),
+    "sampler/config/": ("tests/sampler/config", "tests/sampler/record", "tests/campaigns/lifecycle"),
 }
 """Files or folders, and the tests that answer for them."""
-NAMED: tuple[tuple[str, str, str], ...] = ()
+_ENGINE, _API = "prefmh_web/campaigns/engine", "prefmh_web/api/routes"
+NAMED = (
+    # A viewer extends a campaign, or lists its people.
+    (f"{_API}/campaigns.py", "Right.OWN if needs_owner else Right.RUN", "Right.WATCH"),
+    (f"{_API}/records.py", "campaign_for(request, campaign_id, Right.RUN)", "campaign_for(request, campaign_id)"),
+    # The deadline of a lease is not asked again under the lock; an abandoned lease keeps its long one.
+    (f"{_ENGINE}/leases.py", "Lease.Ending.EXPIRED, expires_at__lte=now)", "Lease.Ending.EXPIRED)"),
+    (f"{_ENGINE}/leases.py", "update(expires_at=deadline, is_orphan=True)", "update(is_orphan=True)"),
+    # A panelist's lease is given to anybody.
+    (f"{_ENGINE}/open_comparisons.py", " if judge.panelist == panelist]", "]"),
+    # Chains that are being opened are not counted.
+    (f"{_ENGINE}/openings.py", "campaign.chains.count() - still_wanted", "campaign.chains.count()"),
+    # The burn-in is counted among the samples.
+    ("sampler/config/config.py", 'return "burn-in"\n', 'return "sampling"\n'),
+)
 """A file, a piece of it, and what takes its place."""
 EQUIVALENT: dict[str, str] = {}
 """By a mutant's name, why it changes nothing that anybody could notice."""
