@@ -170,8 +170,8 @@ def _about(invitation: Invitation, annotator: Annotator | None) -> dict[str, obj
         "instructions": campaign.config.instructions,
         "questions": [judge.question for judge in started.judges if judge.panelist in (None, invitation.panelist)],
         "kind": started.object_kind,
-        "votes_each": limits_of(campaign).votes_each,
-        "minutes_each": limits_of(campaign).active_minutes,
+        "votes_each": started.limits.votes_each,
+        "minutes_each": started.limits.active_minutes,
     }
 
 
