@@ -65,11 +65,10 @@ WITH_STUDIES = (
     "tests/sampler/judges/test_truth.py",
     "tests/sampler/kernels/test_fragments.py",
     "tests/sampler/kernels/test_learned_fragments.py",
-    "tests/sampler/kernels/test_odd_fragments.py",
     "tests/sampler/kernels/test_walk.py",
     "tests/sampler/objects/test_molecule_drawing.py",
     "tests/sampler/spaces/test_edits.py",
-    "tests/sampler/spaces/test_patterns.py",
+    "tests/sampler/spaces/test_latents.py",
 )
 # The voting page in Chromium, which CI runs where it is hardest: on separate processes.
 WITH_PROCESSES = ("tests/flows/test_browser.py",)

@@ -91,16 +91,6 @@ def test_the_fit_is_the_maximum_of_the_likelihood():
     np.testing.assert_allclose(rows.T @ chance(-rows @ fitted), 0, atol=1e-7)
 
 
-def test_both_ways_to_solve_a_step_give_the_same_resamples(monkeypatch):
-    choices = simulated(np.random.default_rng(3), np.random.default_rng(4).normal(size=40), 0.5, 4_000, clusters=20)
-    model = JointFit.of(choices)
-    fitted = model.solve()
-    assert len(fitted) > fits._FEW
-    by_gradients = model.resampled(fitted, np.random.default_rng(5), 50)
-    monkeypatch.setattr(fits, "_FEW", 1_000)
-    np.testing.assert_allclose(by_gradients, model.resampled(fitted, np.random.default_rng(5), 50), atol=1e-4)
-
-
 def test_two_items_without_a_fit_are_refused_and_not_smoothed():
     all_first = [("a", "b", True, 0), ("b", "a", True, 1)] * 20
     with pytest.raises(NoFit, match="a bias to the first object without bound"):

@@ -1,4 +1,4 @@
-"""More judges and larger N than a double can multiply: right digits, no warning, and the old decisions elsewhere."""
+"""The N-vote rule, its average and its early verdicts: their values, for any number of judges; and what is refused."""
 
 import decimal
 import itertools
@@ -15,6 +15,100 @@ from hypothesis import strategies as st
 from sampler import Verdict, acceptance_probability, askable, marginal_acceptance, verdict
 from sampler.rules.n_vote import InvalidPlugIn, NVote
 from sampler.rules.order import RandomOrder, TwoJudgeOrder
+
+# The N-vote rule, its average and its early verdicts.
+
+
+def by_fractions(r0: Fraction, votes_for: tuple[int, ...], budgets: tuple[int, ...]) -> Fraction:
+    """Equation 12, in rational arithmetic."""
+    odds = math.prod((Fraction(k, n - k + 1) for k, n in zip(votes_for, budgets, strict=True)), start=Fraction(1))
+    return min(Fraction(1), r0 * odds)
+
+
+@pytest.mark.parametrize("budgets", [(1,), (4,), (8,), (2, 3), (1, 2, 3)])
+@pytest.mark.parametrize("r0", [Fraction(1, 50), Fraction(1), Fraction(7, 3)])
+def test_acceptance_agrees_with_rational_arithmetic_for_every_tally(r0, budgets):
+    for tally in itertools.product(*(range(n + 1) for n in budgets)):
+        expected = float(by_fractions(r0, tally, budgets))
+        assert acceptance_probability(math.log(r0), tally, budgets) == pytest.approx(expected, rel=1e-14)
+
+
+def test_acceptance_broadcasts_over_leading_axes():
+    log_r0 = np.log([[0.1], [1.0], [2.0]])
+    votes = np.array([[0, 2], [1, 2], [3, 1], [2, 2]])
+    budgets = (3, 2)
+    table = acceptance_probability(log_r0, votes, budgets)
+    assert table.shape == (3, 4)
+    for row, column in itertools.product(range(3), range(4)):
+        assert table[row, column] == acceptance_probability(log_r0[row, 0], votes[column], budgets)
+
+
+@pytest.mark.parametrize(
+    ("log_r0", "votes_for", "expected"),
+    [(800, 0, 0.0), (800, 1, 1.0), (800, 5, 1.0), (-800, 0, 0.0), (-800, 5, 0.0), (-math.inf, 5, 0.0)],
+)
+def test_base_ratios_beyond_double_precision_give_zero_or_one(log_r0, votes_for, expected):
+    assert acceptance_probability(log_r0, [votes_for], [5]) == expected
+
+
+@pytest.mark.parametrize(
+    ("uniform", "votes_for", "votes_cast", "expected"),
+    [
+        (0.0, 0, 0, Verdict.UNDECIDED),
+        (0.0, 1, 1, Verdict.ACCEPT),
+        (0.0, 0, 3, Verdict.REJECT),
+        (0.4, 1, 1, Verdict.UNDECIDED),  # the worst end is 1/3, the best 3
+        (0.4, 2, 2, Verdict.ACCEPT),  # the worst end is 1
+        (0.4, 0, 2, Verdict.REJECT),  # the best end is 1/3
+        (1 / 3, 1, 3, Verdict.REJECT),  # accepted strictly below 1/3 only
+        (math.nextafter(1 / 3, 0), 1, 3, Verdict.ACCEPT),
+    ],
+)
+def test_verdict_is_settled_as_soon_as_missing_votes_cannot_change_it(uniform, votes_for, votes_cast, expected):
+    assert verdict(0.0, uniform, [votes_for], [votes_cast], [3]) is expected
+
+
+@st.composite
+def ballots(draw):
+    """A comparison and every vote it may cost, in some order: (log_r0, uniform, budgets, votes)."""
+    budgets = draw(st.lists(st.integers(1, 6), min_size=1, max_size=4))
+    log_r0 = draw(st.floats(-6, 6) | st.floats(-800, 800) | st.just(-math.inf))
+    uniform = draw(st.floats(0, 1, exclude_max=True))
+    order = draw(st.permutations([judge for judge, budget in enumerate(budgets) for _ in range(budget)]))
+    return log_r0, uniform, budgets, [(judge, draw(st.booleans())) for judge in order]
+
+
+@given(ballots())
+@settings(deadline=None, derandomize=True, max_examples=300)
+def test_an_early_verdict_is_the_verdict_of_all_votes(case):
+    log_r0, uniform, budgets, votes = case
+    votes_for, votes_cast = [0] * len(budgets), [0] * len(budgets)
+    said = [verdict(log_r0, uniform, votes_for, votes_cast, budgets)]
+    for judge, for_proposal in votes:
+        votes_cast[judge] += 1
+        votes_for[judge] += for_proposal
+        said.append(verdict(log_r0, uniform, votes_for, votes_cast, budgets))
+    accepted = uniform < acceptance_probability(log_r0, votes_for, budgets)
+    settled = [each for each in said if each is not Verdict.UNDECIDED]
+    assert set(settled) == {Verdict.ACCEPT if accepted else Verdict.REJECT}
+    assert said[-len(settled) :] == settled, "a settled verdict was opened again"
+
+
+@given(ballots())
+@settings(deadline=None, derandomize=True, max_examples=200)
+def test_one_more_vote_for_the_proposal_never_lowers_acceptance(case):
+    log_r0, _, budgets, votes = case
+    votes_for = [0] * len(budgets)
+    before = acceptance_probability(log_r0, votes_for, budgets)
+    for judge, _ in votes:
+        votes_for[judge] += 1
+        after = acceptance_probability(log_r0, votes_for, budgets)
+        assert before <= after <= 1
+        before = after
+
+
+# More judges and larger N than a double can multiply: right digits, no warning, and the old decisions elsewhere.
+
 
 decimal.getcontext().prec = 60
 decimal.getcontext().Emax, decimal.getcontext().Emin = 10**9, -(10**9)
@@ -175,3 +269,68 @@ def test_a_budget_beyond_all_counting_is_refused_by_name():
     for budget in (2**63 - 1, 2.0**70, np.uint64(2**64 - 1)):
         with pytest.raises(ValueError, match=r"budgets must be whole numbers of at most 2\^62"):
             acceptance_probability(0.0, [0], [budget])
+
+
+# Bad arguments of the acceptance functions are refused by name.
+
+
+FUNCTIONS = {
+    "acceptance_probability": (acceptance_probability, {"log_r0": 0.0, "votes_for": [1, 2], "budgets": [2, 3]}),
+    "marginal_acceptance": (marginal_acceptance, {"log_r0": 0.0, "preference": [0.5, 0.2], "budgets": [2, 3]}),
+    "verdict": (verdict, {"log_r0": 0.0, "uniform": 0.5, "votes_for": [1, 1], "votes_cast": [1, 2], "budgets": [2, 3]}),
+    "askable": (
+        askable,
+        {
+            "log_r0": 0.0,
+            "uniform": 0.5,
+            "votes_for": [1, 1],
+            "votes_cast": [1, 2],
+            "promised": [0, 1],
+            "budgets": [2, 3],
+        },
+    ),
+}
+
+BAD = {
+    "log_r0": [math.nan, math.inf],
+    "uniform": [1.0, -1e-300, 1.5, math.nan],
+    "preference": [[0.5], [0.5, 1.1], [-0.1, 0.5], [0.5, math.nan], [0.5, 0.5, 0.5]],
+    "budgets": [[0, 3], [2.5, 3], [2], [2, 3, 1], [-1, 3], [math.nan, 3], [math.inf, 3], [True, True], []],
+    "votes_for": [[3, 2], [-1, 2], [0.5, 2], [1], [1, 2, 0], [math.nan, 2], [True, False], ["1", "2"]],
+    "votes_cast": [[3, 2], [1, 4], [1, -1], [0, 0], [1.5, 2], [1], [1, 2, 0], [math.nan, 2]],
+    "promised": [[2, 0], [0, 2], [-1, 0], [0.5, 0], [0], [0, 0, 0], [math.nan, 0]],
+}
+
+# What a value spoils may be told from either side: too many votes for, or too few cast.
+ALSO_NAMED = {"budgets": "votes_cast|votes_for|preference|promised|cast", "votes_cast": "votes_for|promised|cast"}
+
+
+def written_as(container: type, arguments: dict) -> dict:
+    """Return the arguments with lists or, as campaigns have them, tuples for counts."""
+    return {name: container(each) if isinstance(each, list) else each for name, each in arguments.items()}
+
+
+@pytest.mark.parametrize("container", [list, tuple])
+@pytest.mark.parametrize(
+    ("function", "argument", "value"),
+    [(name, argument, value) for name, (_, good) in FUNCTIONS.items() for argument in good for value in BAD[argument]],
+)
+def test_a_bad_argument_is_refused_by_name(function, argument, value, container):
+    call, good = FUNCTIONS[function]
+    call(**written_as(container, good))
+    with pytest.raises(ValueError, match=f"{argument}|{ALSO_NAMED.get(argument, argument)}"):
+        call(**written_as(container, good | {argument: value}))
+
+
+@pytest.mark.parametrize("function", ["verdict", "askable"])
+@pytest.mark.parametrize("argument", ["log_r0", "votes_for", "votes_cast", "budgets"])
+def test_one_comparison_at_a_time(function, argument):
+    call, good = FUNCTIONS[function]
+    with pytest.raises(ValueError, match=f"{argument} must be"):
+        call(**good | {argument: [good[argument]]})
+
+
+def test_a_budget_of_no_votes_is_refused_where_nobody_has_voted():
+    for container in (list, tuple):
+        with pytest.raises(ValueError, match="budgets must be at least 1"):
+            verdict(0.0, 0.5, *(container(each) for each in ([0, 0], [0, 0], [0, 3])))

@@ -1,22 +1,148 @@
-"""Latents on the grid of float32, whose pictures a model elsewhere makes: drawn, stored and replayed without it."""
+"""Latents as a space: the patterns that are decoded here, and the pictures that a model elsewhere makes."""
 
 import csv
 import io
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+from PIL import Image
 from scipy import stats
 
 from sampler import PAPER_MIXTURE, ConfigError, CrankNicolson, Record, parse_config, replay
 from sampler.chain import Proposal
-from sampler.spaces.latents import MAX_DIMENSION, SDXL_TURBO_DIMENSION, Latent, LatentSpace, standard_normals
+from sampler.objects.images import png
+from sampler.spaces.latents import (
+    MAX_DIMENSION,
+    SDXL_TURBO_DIMENSION,
+    Latent,
+    LatentSpace,
+    normals_of,
+    standard_normals,
+)
+from sampler.spaces.patterns import DIMENSION, ImagesConfig
 from sampler.streams import Purpose, stream
 from tests.support.sampling import LEAST_P_VALUE, Voters, run_campaign, walk
 
-SPACE = {"kind": "model-images", "model": "turbo", "prompt": "a red mushroom"}
+# Generated images: the decoder's pictures, the latents that are their states, the files made of them.
+
+
+PATTERNS = ImagesConfig().build()
+CHAINS = range(24)
+
+
+def latent(chain):
+    return PATTERNS.start(stream(31, chain, 0, Purpose.START), chain)
+
+
+@pytest.fixture(scope="module")
+def pictures():
+    return [PATTERNS.pixels(latent(chain)) for chain in CHAINS]
+
+
+def test_another_process_with_another_number_of_threads_makes_the_same_picture(pictures):
+    program = (
+        "import sys; from sampler.spaces.patterns import ImagesConfig; space = ImagesConfig().build(); "
+        "sys.stdout.buffer.write(space.pixels(space.decode(sys.stdin.read())).tobytes())"
+    )
+    for threads in ("1", "3"):
+        made = subprocess.run(
+            [sys.executable, "-c", program],
+            input=PATTERNS.encode(latent(0)).encode(),
+            env={"OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads, "PYTHONHASHSEED": threads},
+            capture_output=True,
+            check=True,
+        )
+        assert made.stdout == pictures[0].tobytes()
+
+
+def test_every_number_of_the_latent_is_read():
+    """Each number must change some picture, else part of the state would be invisible."""
+    unread = set(range(DIMENSION))
+    for chain in range(60):
+        if not unread:
+            break
+        vector, seen = latent(chain).vector, PATTERNS.pixels(latent(chain))
+        for place in sorted(unread):
+            changed = vector.copy()
+            changed[place] = -changed[place] - 0.5
+            if not np.array_equal(PATTERNS.pixels(Latent.of(changed)), seen):
+                unread.discard(place)
+    assert not unread
+
+
+def test_rounding_apart_latents_are_close_and_others_are_not():
+    vector = latent(0).vector
+    assert PATTERNS.is_close(latent(0), Latent.of(np.nextafter(vector, 9)))
+    assert not PATTERNS.is_close(latent(0), Latent.of(vector + 1e-6))
+    assert not PATTERNS.is_close(latent(0), latent(1))
+    assert not PATTERNS.is_close(latent(0), Latent.of(vector[1:]))
+
+
+def test_a_state_survives_its_code_bit_by_bit():
+    for chain in CHAINS:
+        assert PATTERNS.decode(PATTERNS.encode(latent(chain))) == latent(chain)
+
+
+def code_of(vector):
+    return PATTERNS.encode(Latent(np.asarray(vector, dtype="<f8").tobytes()))
+
+
+@pytest.mark.parametrize(
+    ("code", "complaint"),
+    [
+        ("", f"must hold {DIMENSION} numbers of 8 bytes each, not 0 bytes"), ("not base64!", "must be base64"),
+        ("é", "must be base64"), (code_of(np.zeros(DIMENSION - 1)), f"must hold {DIMENSION} numbers"),
+        (code_of(np.zeros(DIMENSION)) + "\n", "must be base64"),
+        (code_of([*np.zeros(DIMENSION - 1), np.nan]), "no NaN and no infinity"),
+        (code_of([-np.inf, *np.zeros(DIMENSION - 1)]), "no NaN and no infinity"),
+    ],
+    ids=["empty", "not base64", "not ascii", "too short", "a line more", "nan", "infinity"],
+)  # fmt: skip
+def test_other_texts_are_no_states(code, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        PATTERNS.decode(code)
+
+
+def test_normals_of_every_uniform_are_finite_and_symmetric():
+    ends = np.array([0, 1, 2**52 - 1, 2**52, 2**53 - 2, 2**53 - 1]) * 2.0**-53
+    normals = normals_of(ends)
+    assert np.all(np.abs(normals) < 8.3)
+    assert np.array_equal(normals, -normals[::-1])
+    assert np.all(np.diff(normals) > 0)
+
+
+def test_starts_and_refreshes_are_draws_from_the_prior():
+    rng = stream(3, 0, 1, Purpose.PROPOSAL)
+    drawn = [PATTERNS.start(rng, 0).vector for _ in range(60)] + [
+        PATTERNS.refresh(rng, latent(0)).vector for _ in range(60)
+    ]
+    # Kolmogorov-Smirnov; under the null it falls below this in one seed of 10,000. The seed is fixed.
+    assert stats.kstest(np.concatenate(drawn), "norm").pvalue > 1e-4
+    # The negative control: a tenth too wide.
+    assert stats.kstest(1.1 * np.concatenate(drawn), "norm").pvalue < 1e-4
+
+
+def test_log_p0_is_that_of_the_standard_normal():
+    gained = PATTERNS.log_p0(latent(0)) - PATTERNS.log_p0(latent(1))
+    exact = [float(stats.norm.logpdf(latent(chain).vector).sum()) for chain in (0, 1)]
+    assert gained == pytest.approx(exact[0] - exact[1], rel=1e-12)
+
+
+def test_the_original_is_lossless(pictures):
+    with Image.open(io.BytesIO(png(pictures[0]))) as image:
+        assert image.format == "PNG"
+        assert np.array_equal(np.asarray(image), pictures[0])
+
+
+# Latents on the grid of float32, whose pictures a model elsewhere makes: drawn, stored and replayed without it.
+
+
+SERVED = {"kind": "model-images", "model": "turbo", "prompt": "a red mushroom"}
 CONFIG = {
-    "space": SPACE, "kernel": PAPER_MIXTURE, "judges": [{"question": "Which is rounder?", "votes": 1}], "chains": 2,
+    "space": SERVED, "kernel": PAPER_MIXTURE, "judges": [{"question": "Which is rounder?", "votes": 1}], "chains": 2,
     "steps": 6, "seed": 12,
 }  # fmt: skip
 
@@ -26,7 +152,7 @@ def config(**changes):
 
 
 def space(dimension=SDXL_TURBO_DIMENSION):
-    return config(space=SPACE | {"dimension": dimension}).build().space
+    return config(space=SERVED | {"dimension": dimension}).build().space
 
 
 def start(chain=0, dimension=SDXL_TURBO_DIMENSION):
@@ -35,11 +161,6 @@ def start(chain=0, dimension=SDXL_TURBO_DIMENSION):
 
 def is_single(vector):
     return np.array_equal(vector, vector.astype(np.float32))
-
-
-def test_a_config_is_built_without_the_model_and_has_sdxl_turbos_dimension():
-    assert config().build().space.dimension == 4 * 64 * 64
-    assert config().space.steps == 1
 
 
 def test_only_moves_on_latents_are_taken():
@@ -99,7 +220,7 @@ def test_what_rounding_may_do_is_close_and_a_move_is_not():
     assert not here.is_close(state, small)
 
 
-class RandomWalk:
+class RandomWalkOnTheGrid:
     """A deliberately wrong move: z' = z + β ξ, its ratio left out."""
 
     def __init__(self, beta):
@@ -121,12 +242,12 @@ def test_many_moves_on_the_grid_keep_the_standard_normal():
     assert stats.kstest(vector, "norm").pvalue > LEAST_P_VALUE
     # Of the start there is left a correlation of (1 - β²)^100, 0.002, and an estimate strays by 1 / sqrt(d).
     assert abs(np.corrcoef(vector, start().vector)[0, 1]) < 5 / math.sqrt(SDXL_TURBO_DIMENSION) + 0.01
-    assert stats.kstest(last_of(RandomWalk(0.25), 200), "norm").pvalue < LEAST_P_VALUE
+    assert stats.kstest(last_of(RandomWalkOnTheGrid(0.25), 200), "norm").pvalue < LEAST_P_VALUE
 
 
 def record(dimension=64):
     """Return the record of a campaign."""
-    described = config(space=SPACE | {"dimension": dimension})
+    described = config(space=SERVED | {"dimension": dimension})
     judges = [Voters(lambda state: 0.0, budget=1, question="Which is rounder?")]
     found = run_campaign(described.build(), {}, judges, chains=2, steps=6, seed=12)
     return Record(found.documents | {"campaign.json": described.model_dump(mode="json")}, found.tables)

@@ -1,4 +1,4 @@
-"""The grammar as a language model, the story openings that it writes, and the space they make."""
+"""Texts as a space: the grammar as a language model, the openings that it writes, and the texts of a served model."""
 
 import hashlib
 import json
@@ -10,9 +10,13 @@ from functools import cache
 import pytest
 from scipy import stats
 
-from sampler import Purpose, parse_config, stream
+from sampler import ConfigError, Purpose, parse_config, stream
+from sampler.judges import PRESETS
 from sampler.spaces.story_grammar import STORY_SCENARIOS, Grammar, _Name, story_openings
 from sampler.spaces.texts import TextsConfig
+
+# The grammar as a language model, the story openings that it writes, and the space they make.
+
 
 LEAST_P_VALUE = 1e-4
 SMALL = {"story": [(3, "{^who} [slept|woke]."), (1, "Nothing.")], "who": [(1, "a fox"), (4, "an owl")]}
@@ -186,3 +190,44 @@ def _proposed(seed: int) -> Iterator[str]:
         yield texts.encode(proposal.state)
         if step % 3:
             state = proposal.state
+
+
+# What is shown with texts that a served model writes: the source of each, and a scorer's number.
+
+
+PROMPTS = ["Translate: eins", "Translate: zwei"]
+MODEL = {"kind": "model", "endpoint": "judge"}
+
+
+def made(*, source=MODEL, **space):
+    texts = {"kind": "model-texts", "model": "writer", "prompts": PROMPTS, **space}
+    judges = [{"question": "Which is better?", "votes": 1, "source": source}]
+    return parse_config(
+        {
+            "space": texts, "kernel": {"kind": "suffix", "cut": "length"}, "judges": judges, "chains": 4, "steps": 2,
+            "seed": 0,
+        }
+    )  # fmt: skip
+
+
+def test_each_chain_has_its_source_and_judges_see_both_lines():
+    words = PRESETS["translation"].template.model_dump(mode="json")
+    config = made(sources=["eins", "zwei"], estimate="comet", source=MODEL | {"prompt": words})
+    assert [config.space.source_of(chain) for chain in range(4)] == ["eins", "zwei", "eins", "zwei"]
+    assert [shown.label for shown in config.context] == ["Source", "Quality estimate"]
+    assert config.awaited_scorers == ("comet",)
+    assert parse_config(config.model_dump(mode="json")) == config
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"sources": ["eins"]}, "sources must be 2, one for each prompt, not 1"),
+        ({"estimate": "no name"}, "space.estimate"),
+        ({"estimate": "comet", "source": {"kind": "people"}}, "is shown to models behind endpoints only"),
+    ],
+)
+def test_what_does_not_fit_is_refused(given, told):
+    with pytest.raises(ConfigError) as error:
+        made(**given)
+    assert told in str(error.value)

@@ -1,13 +1,20 @@
-"""Configs: good ones parse and build, bad ones list every problem with its path."""
+"""Configs: good ones parse and build, bad ones list every problem with its path; what a panel may be."""
 
 import copy
 import json
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
-from sampler import Catalog, ConfigError, Independent, Mixture, Neighbours, parse_config
-from tests.support.sampling import PATH, mixture
+import sampler
+from sampler import Catalog, ConfigError, Independent, Mixture, Neighbours, exact, parse_config
+from sampler.judges.config import best_acceptance
+from tests.laws.law import CATALOG
+from tests.support.sampling import PATH, mixture, neighbours_law
+
+# Configs: good ones parse and build, bad ones list every problem with its path.
+
 
 MIXTURE = mixture((0.25, "independent"), (0.75, "neighbours"))
 GOOD = {
@@ -95,25 +102,12 @@ def test_an_unknown_kind_is_told_what_would_be_accepted(kernel, path, accepted):
     assert problem.message == f"Input should be one of {', '.join(map(repr, accepted))}"
 
 
-@pytest.mark.parametrize("field", ["space", "kernel", "judges", "chains", "steps", "seed"])
-def test_a_missing_field_is_named(field):
-    with pytest.raises(ConfigError, match=f"{field}: (Field required|there must be)"):
-        parse_config({name: value for name, value in GOOD.items() if name != field})
-
-
 def test_every_problem_is_listed_at_once():
     config = changed(["chains"], 0) | {"seed": -1, "extra": 1}
     config["judges"][1]["votes"] = 0
     with pytest.raises(ConfigError) as refused:
         parse_config(config)
     assert {each.path for each in refused.value.problems} == {"chains", "seed", "extra", "judges.1.votes"}
-
-
-def test_a_mixture_says_what_its_weights_sum_to():
-    kernel = copy.deepcopy(MIXTURE)
-    kernel["parts"][0]["weight"] = 0.5
-    with pytest.raises(ConfigError, match=r"^kernel\.parts: the parts' weights must sum to 1, not 1\.25$"):
-        parse_config(changed(["kernel"], kernel))
 
 
 @pytest.mark.parametrize("kernel", [{"kind": "neighbours"}, MIXTURE])
@@ -157,19 +151,6 @@ def one_of_two(order, **changes):
 
 MODEL = {"kind": "model", "endpoint": "A model"}
 FIRST, SECOND = one_of_two("proposal-first"), one_of_two("proposal-second")
-
-
-@pytest.mark.parametrize(
-    "judges",
-    [
-        [FIRST, SECOND],
-        [FIRST, {"question": "Which is darker?", "votes": 3}, SECOND],
-        [FIRST, SECOND, FIRST | {"votes": 5}, SECOND | {"votes": 5}],
-        [FIRST, SECOND, FIRST | {"source": MODEL}, SECOND | {"source": MODEL}],
-    ],
-)
-def test_twins_of_equal_budgets_are_accepted(judges):
-    assert len(parse_config(changed(["judges"], judges)).judges) == len(judges)
 
 
 @pytest.mark.parametrize(
@@ -251,3 +232,95 @@ def test_recordings_are_not_put_to_a_model():
     assert [problem.message for problem in refused.value.problems if problem.path == "judges.0.source"] == [
         "must not be a model: it hears no recordings. Let people judge"
     ]
+
+
+# Panels: what a config of one may be, which law it samples, and pairs that somebody meets again.
+
+
+NAMES = ("Ada", "Grace", "Alan")
+PANEL = {
+    "version": 1,
+    "space": {"kind": "catalog", "objects": "texts", "neighbours": 5},
+    "kernel": {"kind": "neighbours"},
+    "judges": [{"question": "Which?", "votes": 1, "source": {"kind": "panelist", "name": name}} for name in NAMES],
+    "chains": 3,
+    "steps": 50,
+    "seed": 1,
+}
+WARM_UP = {"steps": 3, "grid": [1, 3], "properties": ["words"], "settling": 1}
+WALK = {"kind": "walk", "kernel": {"kind": "neighbours"}, "length": 3, "warm_up": WARM_UP}
+
+
+def panel_with(**changes) -> dict:
+    return copy.deepcopy(PANEL) | changes
+
+
+def with_judge(place: int, **changes) -> dict:
+    config = copy.deepcopy(PANEL)
+    config["judges"][place] |= changes
+    return config
+
+
+def test_a_panel_samples_the_sum_of_the_scores_of_its_people():
+    config = sampler.parse_config(PANEL)
+    assert config.panelists == NAMES
+    assert config.law == (
+        "p0(x) * exp(s1(x) + s2(x) + s3(x)); "
+        "s1: “Which?”, panelist 1; s2: “Which?”, panelist 2; s3: “Which?”, panelist 3"
+    )
+
+
+def test_a_model_may_answer_another_question():
+    model = {"question": "Is it a text?", "votes": 4, "source": {"kind": "model", "endpoint": "mine"}}
+    assert sampler.parse_config(panel_with(judges=[*PANEL["judges"], model])).panelists == NAMES
+
+
+@pytest.mark.parametrize(
+    ("config", "path", "message"),
+    [
+        (with_judge(0, votes=2), "judges.0.votes", "must be 1 for a panelist"),
+        (with_judge(1, order="proposal-first"), "judges.1.order", "the same pair twice"),
+        (with_judge(2, source={"kind": "people"}), "judges.2.source", "nobody else votes"),
+        (with_judge(2, source={"kind": "panelist", "name": "Ada"}), "judges", "asked of each of the 2 panelists, once"),
+        (with_judge(2, question="Another?"), "judges", "“Another?” must be asked of each of the 3 panelists, once"),
+        (with_judge(2, source={"kind": "panelist", "name": " "}), "judges.2.source.name", "at least 1 character"),
+        (with_judge(2, source={"kind": "panelist", "name": "1"}), "judges.2.source.name", "number of another panelist"),
+        (panel_with(kernel=WALK), "kernel.warm_up", "the panelists of a panel differ"),
+        (panel_with(max_chains=9), "max_chains", "does not go with a panel"),
+        (panel_with(rule={"kind": "pointwise", "form": "separate"}), "judges.0.source", "people compare"),
+    ],
+)
+def test_what_a_panel_cannot_be_is_refused_where_it_stands(config, path, message):
+    with pytest.raises(sampler.ConfigError) as refused:
+        sampler.parse_config(config)
+    assert any(problem.path == path and message in problem.message for problem in refused.value.problems)
+
+
+def test_panelists_of_any_scores_leave_the_law_of_their_sum_unchanged():
+    scores = np.random.default_rng(1).normal(0, 2, size=(5, len(CATALOG.weights)))
+    q = neighbours_law(CATALOG)
+    preferences = np.stack([expit(each[None, :] - each[:, None]) for each in scores], axis=-1)
+    rule = sampler.NVote((1,) * 5)
+    matrix = exact.transitions_of(q, rule.mean_acceptance(exact.log_base_ratio(CATALOG.log_p0, q), preferences))
+    assert np.allclose(exact.stationary(matrix), sampler.target(CATALOG.log_p0, scores), atol=1e-12)
+    # One judge whose voters are these five has another law.
+    mixed = np.repeat(preferences.mean(axis=-1, keepdims=True), 5, axis=-1)
+    crowd = exact.transitions_of(q, rule.mean_acceptance(exact.log_base_ratio(CATALOG.log_p0, q), mixed))
+    assert np.abs(exact.stationary(crowd) - exact.stationary(matrix)).sum() / 2 > 0.05
+
+
+def test_the_best_acceptance_is_that_of_people_who_do_not_care():
+    even = np.full((1, 5), 0.5)
+    assert best_acceptance(5) == pytest.approx(sampler.NVote((1,) * 5).mean_acceptance(np.zeros(1), even)[0])
+
+
+def test_to_others_a_panelist_is_a_number_and_the_law_is_the_same():
+    named = sampler.parse_config(PANEL)
+    told = named.model_copy(update={"judges": sampler.unnamed(named.judges)})
+    assert not any(name in told.model_dump_json() for name in NAMES)
+    assert told.panelists == ("1", "2", "3")
+    assert told.law == named.law
+    # Once more, nothing changes; and nothing does where there is no panel.
+    assert sampler.unnamed(told.judges) == told.judges
+    crowd = sampler.parse_config(panel_with(judges=[{"question": "Which?", "votes": 1}]))
+    assert sampler.unnamed(crowd.judges) == crowd.judges
