@@ -1,4 +1,4 @@
-"""How many requests at a time, found by trying; how many a minute: never more in any 60 s, no later than that allows."""
+"""How many requests at a time, found by trying; and how many a minute: never more in any 60 s, and no fewer."""
 
 import heapq
 import math

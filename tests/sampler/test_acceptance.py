@@ -322,14 +322,6 @@ def test_a_bad_argument_is_refused_by_name(function, argument, value, container)
         call(**written_as(container, good | {argument: value}))
 
 
-@pytest.mark.parametrize("function", ["verdict", "askable"])
-@pytest.mark.parametrize("argument", ["log_r0", "votes_for", "votes_cast", "budgets"])
-def test_one_comparison_at_a_time(function, argument):
-    call, good = FUNCTIONS[function]
-    with pytest.raises(ValueError, match=f"{argument} must be"):
-        call(**good | {argument: [good[argument]]})
-
-
 def test_a_budget_of_no_votes_is_refused_where_nobody_has_voted():
     for container in (list, tuple):
         with pytest.raises(ValueError, match="budgets must be at least 1"):

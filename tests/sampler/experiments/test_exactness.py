@@ -28,7 +28,9 @@ from sampler.kernels.crank_nicolson import PAPER_MIXTURE
 from sampler.kernels.suffix import Suffix
 from sampler.rules.scored import QuestConfig
 from sampler.spaces.texts import Writing, WrittenTexts
-from tests.sampler.kernels.test_suffix import FreeOfLength, solved_texts, tables, texts_of
+from tests.sampler.kernels.test_suffix import FreeOfLength, tables
+from tests.sampler.kernels.test_suffix import solved as solved_texts
+from tests.sampler.kernels.test_suffix import space as texts_of
 from tests.support.sampling import (
     END,
     LOG_P0,

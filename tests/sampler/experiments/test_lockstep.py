@@ -22,7 +22,6 @@ from sampler.record.replay import RecordError
 from sampler.spaces.molecules.edits import Addition
 from sampler.spaces.molecules.graph import canonical_state, heavy_atoms
 from sampler.spaces.molecules.space import MoleculeLaw, MoleculesConfig
-from tests.sampler.experiments import test_lockstep
 from tests.support.sampling import CountingEditor, rows_in_file
 
 ARMS = ("*C", "*O", "*c1ccccc1", "*C(N)=O")
@@ -229,13 +228,13 @@ def _forge(files):
 # The record of a lockstep run as a ZIP: samples as in an export, replayed; what does not follow is told.
 
 
-SHORT = test_lockstep.SETTINGS.model_copy(update={"steps": 12})
+SHORT = SETTINGS.model_copy(update={"steps": 12})
 
 
 @pytest.fixture(scope="module")
 def archived(tmp_path_factory):
     path = tmp_path_factory.mktemp("lockstep") / "mars-s4.zip"
-    ended, _, files = test_lockstep.run(SHORT)
+    ended, _, files = run(SHORT)
     pack(files, path)
     return path, ended
 

@@ -17,6 +17,7 @@ from sampler.kernels.fragments import FragmentMoves
 from sampler.spaces.molecules.graph import canonical_state, heavy_atoms, read_molecule
 from sampler.spaces.molecules.space import MoleculeLaw, core_problem, default_size_log_weights
 from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary
+from tests.support.campaigns import make_config
 from tests.support.sampling import (
     FLAT,
     SMALL_SPACES,
@@ -384,12 +385,4 @@ def solved_with(core: str) -> tuple[list[str], np.ndarray, np.ndarray]:
 
 
 def config_with(**space: object) -> dict[str, object]:
-    return {
-        "version": 1,
-        "space": {"kind": "molecules", **space},
-        "kernel": {"kind": "fragments"},
-        "judges": [{"question": "Which is better?", "votes": 1}],
-        "chains": 1,
-        "steps": 2,
-        "seed": 1,
-    }
+    return make_config(space={"kind": "molecules", **space}, kernel={"kind": "fragments"})

@@ -164,29 +164,6 @@ def test_a_table_without_end_is_refused_as_soon_as_that_can_be_seen(begin, piece
     assert file.most_read < most_mib * MIB
 
 
-# Read and compared by a process of its own, which tells the most memory that it ever held (`ru_maxrss` begins with
-# what the tests' process held).
-MEASURE = """
-import io, sys
-from sampler import OBJECT_KINDS
-kind = OBJECT_KINDS["texts"]
-read = lambda data: kind.read(io.BytesIO(data), lambda done, total: None)
-peak = lambda: int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0]) // 1024
-kind.neighbours(read(b"text\\n" + b"".join(b"word %d\\n" % number for number in range(99))).items, 8)
-before = peak()
-words = [b" ".join(b"%xq" % (10**7 + 999 * row + each) for each in range(999)) for row in range(150)]
-graph = kind.neighbours(read(b"text\\n" + b"\\n".join(words)).items, 8)
-assert len(graph) == 150
-print(peak() - before)
-"""
-
-
-def test_words_that_are_all_different_take_no_memory_of_their_own():
-    """150,000 different words, 1.5 MB, took 300 MiB: some 2 KiB of dictionary and of latent dimensions for each."""
-    done = subprocess.run([sys.executable, "-c", MEASURE], capture_output=True, text=True, check=True)
-    assert int(done.stdout) < 400
-
-
 def test_an_archive_with_a_list_of_files_beyond_any_use_is_refused_before_it_is_taken_apart():
     names = (f"{number:06}{'x' * 250}.png" for number in range(60_000))
     long_list = campaigns.archive(dict.fromkeys(names, b""), zipfile.ZIP_STORED)

@@ -14,6 +14,7 @@ from sampler import ConfigError, Purpose, parse_config, stream
 from sampler.judges import PRESETS
 from sampler.spaces.story_grammar import STORY_SCENARIOS, Grammar, _Name, story_openings
 from sampler.spaces.texts import TextsConfig
+from tests.support.campaigns import make_config
 
 # The grammar as a language model, the story openings that it writes, and the space they make.
 
@@ -179,10 +180,8 @@ def _proposed(seed: int) -> Iterator[str]:
     parts = [{"weight": 0.2, "kernel": {"kind": "independent"}}, {"weight": 0.8, "kernel": suffix}]
     scenarios = dict.fromkeys((seed % 50, (7 * seed + 3) % 50))
     space = {"kind": "texts", "scenarios": list(scenarios), "temperature": (0.5, 1.0, 2.0)[seed % 3]}
-    config = parse_config(
-        {"space": space, "kernel": {"kind": "mixture", "parts": parts}, "seed": seed, "chains": 1, "steps": 50}
-        | {"judges": [{"question": "Which?", "votes": 1}]}
-    )
+    kernel = {"kind": "mixture", "parts": parts}
+    config = parse_config(make_config(space=space, kernel=kernel, seed=seed, chains=1))
     texts = config.space.build()
     kernel, state = config.kernel.build(texts), texts.start(stream(seed, 0, 0, Purpose.START), 0)
     for step in range(1, 51):
@@ -202,12 +201,8 @@ MODEL = {"kind": "model", "endpoint": "judge"}
 def made(*, source=MODEL, **space):
     texts = {"kind": "model-texts", "model": "writer", "prompts": PROMPTS, **space}
     judges = [{"question": "Which is better?", "votes": 1, "source": source}]
-    return parse_config(
-        {
-            "space": texts, "kernel": {"kind": "suffix", "cut": "length"}, "judges": judges, "chains": 4, "steps": 2,
-            "seed": 0,
-        }
-    )  # fmt: skip
+    kernel = {"kind": "suffix", "cut": "length"}
+    return parse_config(make_config(space=texts, kernel=kernel, judges=judges, chains=4))
 
 
 def test_each_chain_has_its_source_and_judges_see_both_lines():
