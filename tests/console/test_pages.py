@@ -87,10 +87,6 @@ def test_a_draft_can_be_deleted_and_a_started_campaign_cannot(signed_in, researc
     assert list(Campaign.objects.all()) == [campaign]
 
 
-def test_a_change_of_state_needs_a_post(signed_in, campaign):
-    assert signed_in.get(reverse("console:pause", args=[campaign.pk])).status_code == 405
-
-
 def test_a_draft_says_how_many_rows_gave_no_object(signed_in, researcher, idle_tasks):
     few = make_draft(researcher, file=TEXTS + "twice,1\n" * 8)
     assert "Not all of the file is used (7)" in signed_in.get(few.get_absolute_url()).content.decode()

