@@ -11,12 +11,10 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.tasks import sweep
 from prefmh_web.endpoints import probe
 from prefmh_web.endpoints.models import Endpoint, EndpointTest
 from prefmh_web.endpoints.servers import Dialect
-from tests.console.test_pages import OF_MOLECULES, as_shown, form
 from tests.security.test_limits import all_at_once
 from tests.support.models import Held, KnownJudge, Script, chat_reply, raw, reply, scripted_server, send, status
 
@@ -95,27 +93,6 @@ def question(**changes) -> dict:
     model = {"endpoint": "A model", "temperature": "0.7", "votes": "log-probabilities", "first": "on"}
     filled = asked | {f"source.model.{name}": value for name, value in model.items()} | changes
     return {f"judges.0.{name}": value for name, value in filled.items()}
-
-
-def test_how_pictures_are_shown_goes_into_the_config_and_back(signed_in, endpoint, idle_tasks):
-    vision = {"edge": "512", "format": "jpeg", "quality": "80", "detail": "low", "molecules": "picture"}
-    fields = {f"source.model.vision.{name}": value for name, value in vision.items()}
-    signed_in.post(reverse("console:create"), form(**question(**fields), **OF_MOLECULES))
-    campaign = Campaign.objects.get()
-    source = campaign.config_data["judges"][0]["source"]
-    assert source["vision"] == vision | {"edge": 512, "quality": 80}
-    shown = as_shown(signed_in, reverse("console:edit", args=[campaign.pk]))
-    assert {name: shown[f"judges.0.{name}"] for name in fields} == {name: [value] for name, value in fields.items()}
-    fields = question(**{"source.model.vision.quality": "80"})
-    refused = signed_in.post(reverse("console:create"), form(**fields, **OF_MOLECULES))
-    assert "quality is that of a jpeg" in refused.content.decode()
-    assert Campaign.objects.count() == 1
-
-
-def test_a_bad_question_for_a_model_says_why(signed_in, endpoint, idle_tasks):
-    answer = signed_in.post(reverse("console:create"), form(**{"judges.0.order": "balanced"}))
-    assert "needs a model with an even number of votes" in answer.content.decode()
-    assert not Campaign.objects.exists()
 
 
 _RUNNING, _DONE, _STOPPED = EndpointTest.Status.RUNNING, EndpointTest.Status.DONE, EndpointTest.Status.STOPPED

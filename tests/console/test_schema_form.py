@@ -22,6 +22,7 @@ _WALK = {
     "length": 3,
 }
 _ASKED = {"question": "Which is better?", "votes": 2}
+_VISION = {"edge": 512, "format": "jpeg", "quality": 80, "detail": "low", "molecules": "picture"}
 _MODEL = {
     "kind": "model",
     "endpoint": "mine",
@@ -34,6 +35,7 @@ SETUPS = {
     "molecules": {
         "space": {"kind": "molecules", "elements": ["C", "N"], "alerts": ["NIH"], "ring_sizes": [], "start": "CCN"},
         "kernel": {"kind": "fragments", "add": 0.3},
+        "judges": [_ASKED | {"source": {"kind": "model", "endpoint": "mine", "vision": _VISION}}],
     },
     "images": {"space": {"kind": "images"}, "kernel": {"kind": "crank-nicolson", "beta": 0.1}},
     "list": {

@@ -232,6 +232,7 @@ SEEN = {
         cell(RATINGS, 2, "rating", OTHER_RATING.__getitem__), "evidence.csv", 2, "ratings-difference", RATINGS
     ),
     "one rating left out": Tampering(rows(RATINGS, lambda found: found.pop(0)), RATINGS, name="ratings-difference"),
+    "one rating of an object": Tampering(rows(RATINGS, lambda found: found.pop(0)), RATINGS, name="ratings-separate"),
 }  # fmt: skip
 UNSEEN = {
     "a vote whose flip changes no verdict": Tampering(flipped(8), VOTES),
