@@ -58,6 +58,7 @@ WITH_SERVERS = (
 WITH_STUDIES = (
     "tests/laws/",
     "tests/endpoints/test_judging.py",
+    "tests/endpoints/test_truth.py",
     "tests/flows/test_exactness.py",
     "tests/flows/test_judges_law.py",
     "tests/flows/test_warm_up.py",

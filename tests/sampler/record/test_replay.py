@@ -216,7 +216,6 @@ def test_any_one_changed_cell_of_an_example_is_found(name: str) -> None:
 
 
 # Records of small campaigns, changed in more than one cell: each difference is told in full, and nothing else is.
-# What one changed cell comes to is in `test_every_cell.py`.
 
 
 Change = Callable[[Record], list[str]]
