@@ -223,7 +223,7 @@ PANEL = make_config(
     kernel={"kind": "neighbours"},
     judges=[{"question": "Which?", "votes": 1, "source": {"kind": "panelist", "name": name}} for name in NAMES],
 )
-WARM_UP = {"steps": 3, "grid": [1, 3], "properties": ["words"], "settling": 1}
+WARM_UP = {"steps": 3, "grid": [1, 3], "properties": ["words"], "burn_in": 1}
 WALK = {"kind": "walk", "kernel": {"kind": "neighbours"}, "length": 3, "warm_up": WARM_UP}
 
 
