@@ -58,18 +58,21 @@ WITH_SERVERS = (
 WITH_STUDIES = (
     "tests/laws/",
     "tests/endpoints/test_judging.py",
+    "tests/endpoints/test_truth.py",
     "tests/flows/test_exactness.py",
     "tests/flows/test_judges_law.py",
     "tests/flows/test_warm_up.py",
+    "tests/sampler/diagnostics/test_found.py",
     "tests/sampler/diagnostics/test_joint_fit.py",
+    "tests/sampler/experiments/test_exactness.py",
     "tests/sampler/judges/test_truth.py",
+    "tests/sampler/kernels/test_crank_nicolson.py",
     "tests/sampler/kernels/test_fragments.py",
     "tests/sampler/kernels/test_learned_fragments.py",
-    "tests/sampler/kernels/test_odd_fragments.py",
     "tests/sampler/kernels/test_walk.py",
     "tests/sampler/objects/test_molecule_drawing.py",
     "tests/sampler/spaces/test_edits.py",
-    "tests/sampler/spaces/test_patterns.py",
+    "tests/sampler/spaces/test_latents.py",
 )
 # The voting page in Chromium, which CI runs where it is hardest: on separate processes.
 WITH_PROCESSES = ("tests/flows/test_browser.py",)

@@ -43,7 +43,6 @@ from tests.support.sampling import (
     target,
     transition_matrix,
     two_scores,
-    visit_covariance,
     visits_p_value,
 )
 
@@ -156,22 +155,6 @@ def visit_counts(chains, steps, seed):
         state = np.minimum((rng.random(chains)[:, None] > cumulative[state]).sum(axis=1), len(PI) - 1)
         counts[np.arange(chains), state] += 1
     return counts
-
-
-def test_independent_draws_give_pearsons_chi_square():
-    counts = np.array([30.0, 22.0, 48.0])
-    law = np.array([0.25, 0.25, 0.5])
-    pearson = stats.chisquare(counts, 100 * law).pvalue
-    assert visits_p_value(counts, np.tile(law, (3, 1)), law) == pytest.approx(pearson, rel=1e-10)
-
-
-def test_the_covariance_is_the_one_of_simulated_frequencies():
-    chains, steps = 2_000, 400
-    spread = np.cov(visit_counts(chains, steps, seed=1).T / np.sqrt(steps))
-    exact = visit_covariance(TRANSITIONS, PI)
-    # A sample variance has relative standard error sqrt(2/chains) = 3 %; the end effects are of order 1/steps.
-    np.testing.assert_allclose(np.diag(spread), np.diag(exact), rtol=0.15)
-    np.testing.assert_allclose(spread, exact, atol=0.15 * np.diag(exact).max())
 
 
 def test_p_values_of_a_right_chain_are_uniform_and_of_a_wrong_law_tiny():

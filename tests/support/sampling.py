@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 from rdkit import Chem
 from scipy import stats
 
@@ -24,6 +25,7 @@ from sampler import (
     Catalog,
     ChainConfig,
     Comparison,
+    ConfigError,
     Independent,
     Kernel,
     Plan,
@@ -666,6 +668,16 @@ def random_language(seed: int) -> tuple[ThreeTokens, np.ndarray]:
 
 
 # A campaign's record, as the export writes it: the config, and one list of rows for each CSV file.
+
+
+def problems_of(config: object) -> dict[str, str]:
+    """Return what is wrong with a config, by the path of the field; a line for each problem."""
+    with pytest.raises(ConfigError) as refused:
+        parse_config(config)
+    told: dict[str, list[str]] = {}
+    for problem in refused.value.problems:
+        told.setdefault(problem.path, []).append(problem.message)
+    return {path: "\n".join(messages) for path, messages in told.items()}
 
 
 def mixture(*parts: tuple[float, str | Mapping[str, Any]]) -> dict[str, Any]:

@@ -91,27 +91,6 @@ def test_the_fit_is_the_maximum_of_the_likelihood():
     np.testing.assert_allclose(rows.T @ chance(-rows @ fitted), 0, atol=1e-7)
 
 
-def test_both_ways_to_solve_a_step_give_the_same_resamples(monkeypatch):
-    choices = simulated(np.random.default_rng(3), np.random.default_rng(4).normal(size=40), 0.5, 4_000, clusters=20)
-    model = JointFit.of(choices)
-    fitted = model.solve()
-    assert len(fitted) > fits._FEW
-    by_gradients = model.resampled(fitted, np.random.default_rng(5), 50)
-    monkeypatch.setattr(fits, "_FEW", 1_000)
-    np.testing.assert_allclose(by_gradients, model.resampled(fitted, np.random.default_rng(5), 50), atol=1e-4)
-
-
-def test_two_items_without_a_fit_are_refused_and_not_smoothed():
-    all_first = [("a", "b", True, 0), ("b", "a", True, 1)] * 20
-    with pytest.raises(NoFit, match="a bias to the first object without bound"):
-        fittable(Choices.of(all_first))
-    with pytest.raises(NoFit, match="a bias to the first object without bound"):
-        source_lean([Choices.of(all_first)], np.random.default_rng(0))
-    one_order = [("a", "b", won, place) for place, won in enumerate([True, False] * 20)]
-    with pytest.raises(NoFit, match="cannot be told apart"):
-        fittable(Choices.of(one_order))
-
-
 # The lean.
 
 
@@ -159,18 +138,6 @@ def test_pairs_alone_would_mislead_where_the_order_is_fixed():
     assert not wrongly.low <= 0 <= wrongly.high
     with pytest.raises(NoFit, match="it takes 10 votes for each"):
         source_lean([choices], np.random.default_rng(10))
-
-
-def test_one_lean_is_fitted_over_several_questions():
-    rng = np.random.default_rng(11)
-    scores = np.array([1.0, 0.0, -1.0])
-    groups = [simulated(rng, scores, 0.7, 1_500), simulated(rng, -2 * scores, 0.7, 1_500)]
-    both = source_lean(groups, np.random.default_rng(12), 300)
-    alone = [source_lean([group], np.random.default_rng(12), 300) for group in groups]
-    assert both.votes == 3_000
-    assert both.low <= 0.7 <= both.high
-    # Twice the votes; with intervals of 300 resamples widths are known to some 10 %.
-    assert both.high - both.low < 0.9 * min(each.high - each.low for each in alone)
 
 
 def test_a_lean_is_no_cycle():
@@ -255,13 +222,6 @@ def from_wins(wins, names=None):
             for _ in range(n)]  # fmt: skip
 
 
-def simulated_wins(rng, scores, votes):
-    """Return `votes` votes between each pair of items with these scores."""
-    gap = scores[:, None] - scores[None, :]
-    wins = np.triu(rng.binomial(votes, 1 / (1 + np.exp(-gap))), 1)
-    return from_wins(wins + np.triu(votes - wins, 1).T)
-
-
 def on_both_sides(votes):
     """Return each vote (winner, loser) twice, its winner once on either side, and each in a cluster of its own."""
     rows = list(votes)
@@ -298,22 +258,6 @@ def test_a_fit_that_did_not_converge_is_refused(monkeypatch):
     monkeypatch.setattr(fits, "_MOST_STEPS", 2)
     with pytest.raises(NoFit, match="no convergence within 2 steps"):
         scores_of(on_both_sides(from_wins(WINS)))
-
-
-def test_intervals_are_as_wide_as_the_information_says():
-    scores = np.array([1.0, 0.3, -0.2, -1.1])
-    votes = on_both_sides(simulated_wins(np.random.default_rng(1), scores, 200))
-    found = bradley_terry_intervals(votes, np.random.default_rng(2), resamples=1_000)
-    # On both sides alike, votes say nothing of a lean.
-    assert found.lean.log_odds == pytest.approx(0, abs=1e-9)
-    ordered = found.estimate[np.argsort(found.items)]
-    chance = 1 / (1 + np.exp(ordered[None, :] - ordered[:, None]))
-    information = -400 * chance * (1 - chance)
-    np.fill_diagonal(information, 0)
-    np.fill_diagonal(information, -information.sum(axis=1))
-    error = np.sqrt(np.diag(np.linalg.pinv(information)))[np.array(found.items)]
-    # Of 1,000 resamples a 2.5 % quantile has a standard error of 0.084 standard deviations, 4.3 % of a half width.
-    np.testing.assert_allclose((found.high - found.low) / 2, 1.96 * error, rtol=0.15)
 
 
 @pytest.mark.parametrize(
@@ -360,18 +304,6 @@ def test_rock_paper_scissors_is_found():
     # All scores are equal, so each pair leaves 8 of 20 votes over: X^2 = 3 * 8^2 / 5.
     assert found.statistic == pytest.approx(38.4, rel=1e-6)
     assert (found.cycles, found.p_value) == (1, pytest.approx(1e-4, abs=3e-4))
-
-
-@pytest.mark.parametrize("votes", [3, 12])
-def test_right_votes_are_called_cyclic_as_often_as_the_level_says(votes):
-    rng = np.random.default_rng(5)
-    found = []
-    while len(found) < 300:
-        choices = on_sides_in_turn(simulated_wins(rng, np.linspace(-1, 1, 5), votes))
-        if not (choices.score_refusal() or choices.lean_refusal()):
-            found.append(cycle_test(choices, rng, simulations=199).p_value)
-    # Binomial(300, 0.05) exceeds 32 once in ten thousand seeds.
-    assert sum(p <= 0.05 for p in found) <= 32
 
 
 def test_a_tree_of_comparisons_has_no_cycle_to_test():

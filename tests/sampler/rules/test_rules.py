@@ -21,7 +21,7 @@ from sampler import (
 )
 from sampler.exact import log_base_ratio, preferences, transitions_of
 from sampler.rules.order import leaning
-from sampler.rules.scored import QuestConfig, accept_by_power, mars_score
+from sampler.rules.scored import QuestConfig, accept_by_power
 from tests.support import sampling
 from tests.support.sampling import (
     LOPSIDED,
@@ -108,13 +108,6 @@ def test_drawn_acceptance_has_the_mean_that_the_rule_claims(rule):
     assert abs(drawn.mean() - rule.mean_acceptance(-0.3, preference)) <= 4 * drawn.std() / math.sqrt(draws) + ROUNDING
 
 
-def test_mars_caps_each_property_at_seven_tenths():
-    assert mars_score(0.9, 1.0) == close(0.7)
-    assert mars_score(0.5, 5.5) == close((0.5 + 0.5) / 2)
-    assert mars_score(0.0, 10.0) == 0.0
-    assert accept_by_power(0.0, mars_score(0.5, 5.5), mars_score(0.48, 5.5)) == close(0.98**30)
-
-
 def test_mars_leaves_a_state_of_score_zero_and_never_enters_one():
     assert accept_by_power(-50.0, 0.0, 0.01) == 1.0
     assert accept_by_power(-math.inf, 0.0, 0.3) == 0.0
@@ -148,7 +141,6 @@ def test_rules_that_rate_keep_the_law_of_fixed_ratings(form, log_tilt):
     assert imbalance(target(LOPSIDED.log_p0, log_tilt(ratings)[None]), transitions_of(q, acceptance)) < ROUNDING
 
 
-# A few dozen additions and products of numbers below 1 lose less than this.
 LEANS = [0.25, 0.5, 1.0, 2.0]
 LAWS = {"independent": independent_law, "neighbours": neighbours_law}
 
@@ -226,12 +218,149 @@ def test_leaning_adds_to_the_log_odds():
     np.testing.assert_allclose(second, [1 / (1 + np.exp(1)), 4 / (4 + np.e), 1.0], rtol=1e-14)
 
 
-def test_the_factors_of_two_judges_stand_side_by_side():
-    assert TwoJudgeOrder((8, 2)).factors == (4, 4, 1, 1)
-
-
 @pytest.mark.parametrize("order", [RandomOrder, BalancedOrder, TwoJudgeOrder])
 @pytest.mark.parametrize("budgets", [(), (0,), (2, -2), (2.5,)], ids=str)
 def test_budgets_that_no_judge_can_have_are_refused(order, budgets):
     with pytest.raises(ValueError, match="budgets"):
         order(budgets)
+
+
+# Peskun-Tierney: the N-vote rule accepts at least as much as any exact rule on the same votes, pair by pair.
+
+
+FOUR_AND_TWO = (4, 2)
+PREFERENCES = preferences(SCORES)
+
+
+def ratio(log_r0, votes, budgets):
+    """r0 prod_i K_i / (N_i - K_i + 1), not capped."""
+    return np.exp(log_r0) * np.prod(votes / (budgets - votes + 1))
+
+
+def barker_one_vote(log_r0, votes, budgets):
+    """Barker's r0 / (1 + r0) if one vote of each judge, drawn from its N_i, is for x'."""
+    return np.exp(log_r0) / (1 + np.exp(log_r0)) * np.prod(votes / budgets)
+
+
+def barker_all_votes(log_r0, votes, budgets):
+    """Barker's t / (1 + t), at t = r0 prod_i K_i / (N_i - K_i + 1)."""
+    return ratio(log_r0, votes, budgets) / (1 + ratio(log_r0, votes, budgets))
+
+
+def cautious(log_r0, votes, budgets):
+    """Another function with g(t) = t g(1 / t), at the same t."""
+    t = ratio(log_r0, votes, budgets)
+    return (t + t**2 + t**3) / (1 + t + t**2 + t**3)
+
+
+def thinned(log_r0, votes, budgets):
+    """The N-vote rule, then a coin that depends on the unordered pair."""
+    places = np.arange(len(LOPSIDED))
+    coin = 0.3 + 0.6 * np.cos(places[:, None] + places[None, :]) ** 2
+    return coin * np.minimum(1, ratio(log_r0, votes, budgets))
+
+
+COMPETITORS = {
+    "Barker, one vote": averaged(barker_one_vote),
+    "Barker, all votes": averaged(barker_all_votes),
+    "another balancing function": averaged(cautious),
+    "a randomly thinned rule": averaged(thinned),
+    "fewer votes": lambda log_r0, preference, _: NVote((3, 1)).mean_acceptance(log_r0, preference),
+    "one vote each": lambda log_r0, preference, _: NVote((1, 1)).mean_acceptance(log_r0, preference),
+}
+
+every_competitor = pytest.mark.parametrize("competitor", COMPETITORS.values(), ids=COMPETITORS)
+
+
+def off_diagonal(transitions):
+    return transitions - np.diag(np.diag(transitions))
+
+
+def chain(rule, law):
+    q = law(LOPSIDED)
+    return transitions_of(q, rule(log_base_ratio(LOPSIDED.log_p0, q), PREFERENCES, FOUR_AND_TWO))
+
+
+def ours(law):
+    return transition_matrix(LOPSIDED.log_p0, law(LOPSIDED), SCORES, NVote(FOUR_AND_TWO))
+
+
+@every_law
+@every_competitor
+def test_no_exact_rule_moves_more_between_any_two_states(law, competitor):
+    other = chain(competitor, law)
+    assert imbalance(PI, other) < ROUNDING
+    gap = off_diagonal(ours(law) - other)
+    assert gap.min() > -ROUNDING
+    assert gap.max() > 1e-3
+
+
+def test_a_rule_that_is_not_exact_is_not_bounded_so():
+    wrong = transition_matrix(LOPSIDED.log_p0, independent_law(LOPSIDED), SCORES, InvalidPlugIn(FOUR_AND_TWO))
+    assert imbalance(PI, wrong) > 1e-3
+    assert off_diagonal(ours(independent_law) - wrong).min() < -1e-3
+
+
+# Choices that are held before they are sent leave the rule exact; an undo while a step is open does not.
+
+
+N, CHANGES = 3, 0.1
+OF_VOTERS = np.array([0.1, 0.3, 0.6, 0.9])
+# Votes for the proposal that accept, with r0 = 1: at least k, where k is drawn with the step's uniform number. The
+# acceptance probabilities min(1, K / (N - K + 1)) of K = 0, 1, 2, 3 votes are 0, 1/3, 1, 1.
+NEEDED = {1: 1 / 3, 2: 2 / 3}
+
+
+def accepts(preference, needed, undo, votes_for=0, votes=0):
+    """Return the probability of an accept; voting stops once it is settled.
+
+    Args:
+        undo: from the probability of a vote for the proposal and whether each vote would settle the step, that of
+            what counts in the end.
+    """
+    if votes_for >= needed:
+        return 1.0
+    if votes_for + N - votes < needed:
+        return 0.0
+    settles_for, settles_against = votes_for + 1 >= needed, votes_for + N - votes - 1 < needed
+    counted = undo(preference, settles_for, settles_against)
+    return counted * accepts(preference, needed, undo, votes_for + 1, votes + 1) + (1 - counted) * accepts(
+        preference, needed, undo, votes_for, votes + 1
+    )
+
+
+def held(preference, settles_for, settles_against):
+    """Whoever changes their mind chooses anew, whatever the choice would have settled."""
+    return (1 - CHANGES) * preference + CHANGES * preference
+
+
+def while_open(preference, settles_for, settles_against):
+    """A choice that settles the step is gone; another one may be made anew."""
+    again_for = 0.0 if settles_for else CHANGES
+    again_against = 0.0 if settles_against else CHANGES
+    again = preference * again_for + (1 - preference) * again_against
+    return preference * (1 - again_for) + again * preference
+
+
+def odds_of_acceptance(undo):
+    """Return A(x, x') / A(x', x) for each preference: detailed balance with p0·exp(s) wants p / (1 - p)."""
+
+    def acceptance(preference):
+        return sum(share * accepts(preference, needed, undo) for needed, share in NEEDED.items())
+
+    return np.array([acceptance(p) / acceptance(1 - p) for p in OF_VOTERS])
+
+
+def test_the_acceptance_that_is_written_out_here_is_the_rule_s():
+    expected = NVote((N,)).mean_acceptance(0.0, OF_VOTERS[:, None])
+    found = [sum(share * accepts(p, needed, held) for needed, share in NEEDED.items()) for p in OF_VOTERS]
+    assert found == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_choice_that_is_held_leaves_the_chain_exact():
+    assert odds_of_acceptance(held) == pytest.approx(OF_VOTERS / (1 - OF_VOTERS), rel=1e-12)
+
+
+def test_an_undo_while_the_step_is_open_does_not():
+    off = np.abs(odds_of_acceptance(while_open) / (OF_VOTERS / (1 - OF_VOTERS)) - 1)
+    assert off.max() > 0.01
