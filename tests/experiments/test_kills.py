@@ -1,4 +1,6 @@
-"""Each of `manage.py experiment` whole, killed at random moments while requests are in flight, and run again."""
+"""`manage.py experiment` whole, killed at random moments while requests are in flight, and run again: one with a
+tournament, and one whose writer and scorers are asked.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.support.installations import ROLES, Gate, KilledRun, Moment, Site
-from tests.support.models import Answer, Writer, anything_else, declared, scripted_server, sees
+from tests.support.models import Writer, anything_else, declared, scripted_server
 
 
 def writes_and_judges(body: dict) -> dict:
@@ -25,7 +27,6 @@ class Case:
 
     options: Sequence[str]
     moments: Sequence[Moment]
-    answer: Answer = writes_and_judges
     roles: Mapping[str, str] = field(default_factory=lambda: {role: role for role in ROLES})
     scorers: Sequence[str] = ()
 
@@ -36,30 +37,15 @@ CASES = {
         ("--steps", "3", "--keep", "1", "--matches", "1"),
         (
             Moment("rating", 2, 12),
-            Moment("rating", 2, 12),
             Moment("vote", 1, 5),
             Moment("evaluation", 2, 60),
-            Moment("evaluation", 2, 60),
         ),
-    ),
-    # 15 ratings, 4 steps of three questions, 36 answers of the detector.
-    "images": Case(
-        ("--steps", "4"),
-        (Moment("rating", 1, 8), Moment("vote", 1, 8), Moment("evaluation", 2, 20)),
-        sees,
-        {"writer": "patterns", "judge": "judge", "detector": "detector"},
-    ),
-    # 64 ratings but those of impossible edits, 6 steps of 8 votes. There is no writer and no evaluation.
-    "molecules": Case(
-        ("--methods", "mars-plain,pointwise,pref", "--seeds", "0", "--chains", "2", "--steps", "3"),
-        (Moment("rating", 2, 20), Moment("rating", 2, 20), Moment("vote", 1, 8), Moment("vote", 1, 4)),
-        roles={"judge": "judge"},
     ),
     # First in the start of a campaign. In each of two directions 40 ratings, and 6 steps of 3 votes at least.
     "translation": Case(
         ("--methods", "quest-0.1,pointwise,pref", "--prompts", "2", "--steps", "3", "--burn-in", "1", "--keep", "2"),
         (Moment("text", 1, 4), Moment("rating", 2, 20), Moment("vote", 1, 8)),
-        roles={"writer": "writer", "judge": "judge"},
+        {"writer": "writer", "judge": "judge"},
         scorers=("quality", "xcomet"),
     ),
 }
@@ -70,7 +56,7 @@ def test_a_run_that_is_killed_is_whole(name, tmp_path):
     case, gate = CASES[name], Gate(name)
     programs = declared(tmp_path, case.scorers)
     options = [name, "--scale", "laptop", *case.options, *(f"--scorer={role}={role}" for role in case.scorers)]
-    with scripted_server(gate.before(case.answer)) as server:
+    with scripted_server(gate.before(writes_and_judges)) as server:
         site = Site.made(tmp_path, server.url, "vllm", options, roles=case.roles, also=programs.environment)
         run, rng = KilledRun(site, gate, programs.told), np.random.default_rng(20261124)
         for moment in case.moments:

@@ -48,7 +48,7 @@ def judged(owner, dialect: Dialect, url: str, votes: str) -> Campaign:
     source = {"kind": "model", "endpoint": "A model", "temperature": temperature_of(dialect), "votes": votes}
     if not dialect.server.why_plain:
         source["law_unverified"] = True
-    return draft(owner, {"question": QUESTION, "votes": 20, "source": source}, file=TWO, chains=5, steps=8)
+    return draft(owner, {"question": QUESTION, "votes": 20, "source": source}, file=TWO, chains=5, steps=4)
 
 
 def temperature_of(dialect: Dialect) -> float:
