@@ -8,10 +8,7 @@ from typing import Any
 
 from django.utils.module_loading import import_string
 
-START_DEMANDS = (
-    "prefmh_web.participants.recruiting.demand_startable",
-    "prefmh_web.participants.limits.demand_fit",
-)
+START_DEMANDS = ("prefmh_web.participants.limits.demand_startable",)
 """Called with a draft before it starts; each raises NotPossible where it cannot."""
 STARTED = ("prefmh_web.participants.consent.keep",)
 """Called with a campaign, in the transaction in which it starts."""
@@ -21,11 +18,11 @@ CHANGES = ("prefmh_web.participants.consent.keep",)
 """Called with a campaign whose configuration was changed, in the transaction of the change."""
 DELETIONS = ("prefmh_web.participants.erasure.forget_all",)
 """Called with a campaign that is being deleted, before its own rows go; perhaps more than once."""
-RECORD_TABLES = ("prefmh_web.participants.record.tables_of_people",)
+RECORD_TABLES = ("prefmh_web.participants.payments.tables_of_people",)
 """Called with a campaign; each yields further tables of its export, with their rows."""
-RECORD_EVENTS = ("prefmh_web.participants.record.consents",)
+RECORD_EVENTS = ("prefmh_web.participants.payments.consents",)
 """Called with a campaign; each yields further events of its export, as `campaigns.record.rows.Happened`."""
-REMOVALS = {"sessions": "prefmh_web.annotate.admission.forget"}
+REMOVALS = {"sessions": "prefmh_web.voting.admission.forget"}
 """By what they remove of people who are forgotten: called with a campaign and annotators' numbers; returns how much."""
 LARGE_BODIES = {r"^/api/campaigns(/\d+/config)?$": "prefmh_web.api.access.may_upload"}
 """By a pattern of paths that take a body as large as a setup: says, by a request's headers, whether a sender may."""

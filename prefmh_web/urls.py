@@ -5,7 +5,7 @@ from prefmh_web.api.site import api
 urlpatterns = [
     path("", include("prefmh_web.operations.urls")),
     path("", include("prefmh_web.console.urls")),
-    path("", include("prefmh_web.annotate.urls")),
+    path("", include("prefmh_web.voting.urls")),
     path("accounts/", include("prefmh_web.accounts.urls")),
     path("api/", api.urls),
 ]

@@ -1,6 +1,7 @@
 """What is fixed once a campaign has started, as values in memory: config, judges, plan, and draws of cheap kernels.
 
     started_campaign    the config and the judges: nothing in them can change but the number of steps
+    limits_of           what is asked of each person beside votes, and when that is enough
     plan_of, position_of    the plan, and where a chain stands
     prepare             read what a draw needs, before any lock is taken
     start, next_one     draw where a chain starts, and its next comparison
@@ -24,8 +25,10 @@ import numpy as np
 
 import sampler
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Judge, State, backend_of_space
-from prefmh_web.config import CampaignConfig
+from prefmh_web.config import CampaignConfig, Study
 from prefmh_web.objects import OBJECT_KINDS, ObjectKind
+from prefmh_web.recruiters import Recruiter
+from sampler.judges import Shares
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +51,45 @@ class StartedJudge:
 
 
 @dataclass(frozen=True)
+class Limits:
+    """When what a person gives to a campaign is enough, and what comes between their votes. None stands for no limit.
+
+    What a study may change after its start is not here: places, how large the budget is, consent, codes, pay.
+
+    Args:
+        recruiter: where the people come from.
+        votes_each: after how many votes somebody's part is complete.
+        minutes_each: so many minutes after they joined, it is over.
+        active_minutes: after so many minutes before pairs it is complete.
+        wait_minutes: after so long without a pair it ends.
+        shares: how often a vote is followed by which trial that is no vote.
+        has_checks: there are such trials.
+        has_budget: all that people can answer is limited.
+        ends_parts: at least one of the limits of a person is set.
+    """
+
+    recruiter: Recruiter
+    votes_each: int | None
+    minutes_each: int | None
+    active_minutes: int | None
+    wait_minutes: int | None
+    shares: Shares
+    has_checks: bool
+    has_budget: bool
+    ends_parts: bool
+
+    @classmethod
+    def of(cls, study: Study) -> Limits:
+        """Return what a study asks. What is noted of each person asks nothing where nobody is told apart."""
+        recruiter, is_noted = study.platform, study.platform.knows_people
+        shares = study.protocol.shares if is_noted else Shares()
+        active, wait = (study.most_active_minutes, study.longest_wait) if is_noted else (None, None)
+        each = (study.votes_each, study.minutes_each, active, wait)
+        is_set = any(limit is not None for limit in each)
+        return cls(recruiter, *each, shares, shares.total > 0, study.budget is not None, is_set)
+
+
+@dataclass(frozen=True)
 class StartedCampaign:
     """What each vote needs to know of its campaign. Judges stand in the order of their places."""
 
@@ -55,6 +97,36 @@ class StartedCampaign:
     config: CampaignConfig
     seed: int
     judges: tuple[StartedJudge, ...]
+
+    @cached_property
+    def limits(self) -> Limits:
+        """What is asked of each person beside votes."""
+        return Limits.of(self.config.study)
+
+    @cached_property
+    def shown_as(self) -> dict[str, Any]:
+        """How pages show a pair: see `CampaignConfig.shown_as`."""
+        return self.config.shown_as
+
+    @cached_property
+    def shows_columns(self) -> bool:
+        """True where something stands beside the objects of a pair: columns of their list, or an estimate."""
+        return bool(self.config.context)
+
+    @cached_property
+    def awaits_scores(self) -> bool:
+        """True where steps wait for numbers of scorers."""
+        return bool(self.config.awaited_scorers)
+
+    @cached_property
+    def is_elastic(self) -> bool:
+        """True where further chains may open while it runs."""
+        return self.config.is_elastic
+
+    @cached_property
+    def has_a_list(self) -> bool:
+        """True where the objects come from a file. Those that chains make are encoded and stored, by a task."""
+        return not self.config.generates
 
     @cached_property
     def budgets(self) -> tuple[int, ...]:
@@ -102,6 +174,11 @@ class StartedCampaign:
 def started_campaign(campaign: Campaign) -> StartedCampaign:
     """Return what is fixed of a started campaign."""
     return _read(campaign.pk, campaign.started_at, campaign.steps_added)
+
+
+def limits_of(campaign: Campaign) -> Limits:
+    """Return what a campaign asks of each person beside votes: for a started one, from memory."""
+    return Limits.of(campaign.config.study) if campaign.started_at is None else started_campaign(campaign).limits
 
 
 # Started again under the same number, as tests do, it is another one; and extended, it has another length.
@@ -228,14 +305,14 @@ class Drawn:
 
 def prepare(campaign: Campaign) -> None:
     """Read what `next_one` needs, if this process has not done so yet."""
-    if _can_be_cheap(campaign):
+    if started_campaign(campaign).has_a_list:
         plan_of(campaign)
         _rows_of(campaign)
 
 
 def start(campaign: Campaign, place: int) -> int | None:
     """Return the key of the row that the chain of this number starts at; None where it is a task's to draw."""
-    if not _can_be_cheap(campaign):
+    if not started_campaign(campaign).has_a_list:
         return None
     first: sampler.Position[int] = sampler.begin(plan_of(campaign), place)
     return _rows_of(campaign).keys[first.state]
@@ -243,7 +320,7 @@ def start(campaign: Campaign, place: int) -> int | None:
 
 def next_one(chain: Chain) -> Drawn | None:
     """Return the next comparison of a chain; None if its kernel is dear, or fails. Then it is a task's to draw."""
-    if not _can_be_cheap(chain.campaign):
+    if not started_campaign(chain.campaign).has_a_list:
         return None
     plan, rows = plan_of(chain.campaign), _rows_of(chain.campaign)
     if chain.waits_for_others or not plan.is_cheap_at(chain.step + 1):
@@ -254,11 +331,6 @@ def next_one(chain: Chain) -> Drawn | None:
         logger.exception("%s: no proposal", chain)
         return None
     return Drawn(drawn, rows.keys[drawn.proposal])
-
-
-def _can_be_cheap(campaign: Campaign) -> bool:
-    # Objects that chains make are encoded and stored, by a task.
-    return not started_campaign(campaign).config.generates
 
 
 def _rows_of(campaign: Campaign) -> _Rows:

@@ -6,6 +6,8 @@ opens the step. It is encoded before that transaction: that may take long, and l
 What is shown with an object, as the config says: further columns of its list; of a text that a model wrote, what it
 was to work on, and the number of a scorer.
 
+The two objects that a person chooses from, as templates show them.
+
 The numbers that scorers have given objects, where steps wait for these.
 """
 
@@ -15,19 +17,34 @@ import logging
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from django.template.loader import render_to_string
+from django.utils.translation import gettext_lazy as _
 
 import sampler
 from prefmh_web.campaigns.frozen import decoder_of, space_of, started_campaign
-from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Score, State
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Lease, Score, Side, State
+from prefmh_web.config import OwnPair
+from prefmh_web.config.misfits import questions_of
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.objects import ObjectKind, StoredObject, media
 from prefmh_web.objects.kind import Pixels
-from sampler.judges import AnyPrompt, Context, ContextLine, Exhibit, named_in
+from sampler.judges import AnyPrompt, Context, ContextLine, Exhibit, SharedContext, named_in, shared_context
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise as StrPromise
 
 logger = logging.getLogger(__name__)
+
+NO_CONTEXT = SharedContext((), ((), ()))
+NAMES = {Side.FIRST: _("Object 1"), Side.SECOND: _("Object 2")}
+"""What each object of a pair is called, in whatever layout."""
+MARKS = {Side.FIRST: "1", Side.SECOND: "2"}
+_LONGEST_SHORT = 80
 
 
 @dataclass(frozen=True)
@@ -191,13 +208,111 @@ def context_of(row: State, config: sampler.ChainConfig) -> Context:
     return tuple(ContextLine(shown.label, cells.get(shown.column, "")) for shown in config.context)
 
 
-def contexts_by_content(campaign: Campaign, config: sampler.ChainConfig, *contents: str) -> tuple[Context, ...]:
-    """Return what is shown with objects that somebody has written down; nothing with one that is not in the list."""
-    if not config.context:
-        return ((),) * len(contents)
-    found = campaign.states.filter(content__in=contents).only("content", "columns", "place")
-    rows = {row.content: row for row in found}
-    return tuple(context_of(rows[content], config) if content in rows else () for content in contents)
+@dataclass(frozen=True)
+class Pair:
+    """A pair on a page: its question, and the objects as they stand, each with its columns that are shown. The objects
+    are rows of the campaign, or the researcher's own.
+    """
+
+    question: str
+    first: State | StoredObject
+    second: State | StoredObject
+    of_first: Context = ()
+    of_second: Context = ()
+
+    def swapped(self) -> Pair:
+        """Return the pair with the objects in each other's place."""
+        return Pair(self.question, self.second, self.first, self.of_second, self.of_first)
+
+    def stored(self, side: Side) -> tuple[StoredObject, StoredObject]:
+        """Return the object of a side as presenters take it, and the one beside it."""
+        sides = (self.first, self.second) if side == Side.FIRST else (self.second, self.first)
+        shown, beside = (each if isinstance(each, StoredObject) else stored(each) for each in sides)
+        return shown, beside
+
+
+def leased_pair(lease: Lease, campaign: Campaign, question: str = "") -> Pair:
+    """Return the pair of a lease of a started campaign.
+
+    Args:
+        question: what stands above it; empty for that of its judge.
+    """
+    started, rows = started_campaign(campaign), (lease.first, lease.second)
+    contexts = (context_of(row, started.config) for row in rows) if started.shows_columns else ()
+    return Pair(question or started.judge(lease.judge_id).question, *rows, *contexts)
+
+
+def own_pair(pair: OwnPair, campaign: Campaign) -> Pair:
+    """Return a pair that the researcher has written down. What is shown with its objects is that of the same ones in
+    the campaign's list; nothing with those that are not there.
+    """
+    config, contents = _config_of(campaign), (pair.first, pair.second)
+    contexts: tuple[Context, ...] = ()
+    if config.context:
+        found = campaign.states.filter(content__in=contents).only("content", "columns", "place")
+        rows = {row.content: row for row in found}
+        contexts = tuple(context_of(rows[content], config) if content in rows else () for content in contents)
+    question = questions_of(config)[pair.question - 1]
+    return Pair(question, StoredObject(pair.first), StoredObject(pair.second), *contexts)
+
+
+@dataclass(frozen=True)
+class Option:
+    """One of the two objects to choose from, and what its kind's template shows of it."""
+
+    kind: str
+    side: Side
+    content: str
+    shown: Mapping[str, Any]
+    address: StrPromise | str
+    """Where its picture is, for the kinds that have one: worked out only if the template shows it."""
+    own: Context | None = None
+    """What columns of the list say of this object and not of the other one; None where none does."""
+    is_short: bool = False
+    """True where both objects are short texts: by the longer one, so that the size of the type tells nothing."""
+
+    @property
+    def name(self) -> StrPromise:
+        """What the object is called."""
+        return NAMES[self.side]
+
+    @property
+    def mark(self) -> str:
+        """What stands on the object, and the key that chooses it."""
+        return MARKS[self.side]
+
+    @cached_property
+    def html(self) -> str:
+        """The object, as the template of its kind shows it."""
+        return render_to_string(f"objects/{self.kind}/option.html", {"option": self.shown, "address": self.address})
+
+
+Address = Callable[[Side], "StrPromise | str"]
+"""Returns where the picture of a side is."""
+
+
+def options_of(
+    kind: ObjectKind, first: str, second: str, address: Address, context: SharedContext = NO_CONTEXT
+) -> tuple[Option, Option]:
+    """Return two objects by their contents, in the order of the document, with what is shown with them."""
+    of_first, of_second = kind.options(first, second)
+    own_of_first, own_of_second = context.own if any(context.own) else (None, None)
+    is_short = max(len(first), len(second)) <= _LONGEST_SHORT
+    return (
+        Option(kind.name, Side.FIRST, first, of_first, address(Side.FIRST), own_of_first, is_short),
+        Option(kind.name, Side.SECOND, second, of_second, address(Side.SECOND), own_of_second, is_short),
+    )
+
+
+def shown(pair: Pair, campaign: Campaign, address: Address) -> dict[str, Any]:
+    """Return what templates show of a pair: its question, the kind of the objects, both of them, what stands above
+    them, and how they stand.
+    """
+    kind = _kind_of(campaign)
+    around = shared_context(pair.of_first, pair.of_second) if pair.of_first or pair.of_second else NO_CONTEXT
+    options = options_of(kind, pair.first.content, pair.second.content, address, around)
+    of_pair = {"question": pair.question, "kind": kind, "options": options, "context": around.shared}
+    return of_pair | (started_campaign(campaign) if campaign.started_at else campaign.config).shown_as
 
 
 def _of_a_written_text(row: State, config: sampler.ChainConfig, space: sampler.ServedTextsConfig) -> dict[str, str]:

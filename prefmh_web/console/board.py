@@ -15,6 +15,7 @@ from django.template.loader import render_to_string
 
 import sampler
 from prefmh_web.campaigns import dispatch
+from prefmh_web.campaigns.frozen import limits_of
 from prefmh_web.campaigns.model_judges.frozen_judges import frozen_prompt
 from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Chain, Event, Judge, State, Vote
 from prefmh_web.campaigns.monitoring.judging import Judging, costs_of, judging_of, panel_price_of, scorers_of
@@ -28,7 +29,6 @@ from prefmh_web.console.previews import asks_models, estimates_of, versions_of
 from prefmh_web.console.unstored import ShownPair, first_pair_of
 from prefmh_web.console.words import ANSWERS, AnswerWords, duration, in_words, value_in_words
 from prefmh_web.participants.limits import supply_of
-from prefmh_web.participants.recruiting import terms_of
 from sampler.judges import prompt_version
 
 MOST_HEADS = 6
@@ -160,7 +160,7 @@ class Board:
     @property
     def _seed(self) -> str:
         if self.campaign.hides_seed:
-            return f"told once the campaign has ended; its hash is {self.campaign.seed_hash}"
+            return f"shown after the end of the campaign; its hash is {self.campaign.seed_hash}"
         if self.campaign.is_draft:
             return f"{'typed' if self.campaign.is_seed_typed else 'drawn at the start'}, told at the end"
         return str(self.campaign.seed)
@@ -233,9 +233,9 @@ class Board:
 
 def _lack_of_places(campaign: Campaign) -> str:
     """Return that those who have a place do not bring the votes that are needed; empty where a place is free."""
-    if not terms_of(campaign).recruiter.knows_people:
+    if not limits_of(campaign).recruiter.knows_people:
         return ""
-    supply = supply_of(campaign, campaign.config.study)
+    supply = supply_of(campaign)
     if supply is None or not (supply.is_full and supply.is_short):
         return ""
     return f"All places are taken: {supply.steps:,} steps still need {supply.wanted:,} votes."

@@ -120,6 +120,24 @@ class ConvergenceConsumer(_Watching):
         return max(_PLOTS_AT_MOST_EVERY_S, len(part.encode()) * 60 / _BYTES_A_MINUTE)
 
 
+class DownloadConsumer(LiveConsumer):
+    """Tells the page of a download how much of it is written, by the token that the page has drawn for it."""
+
+    async def connect(self):
+        await self.accept()
+        if (user := self.scope["user"]) is None or not user.is_authenticated:
+            await self.close(NOT_ALLOWED)
+            return
+        await self.join(sockets.download(self.scope["url_route"]["kwargs"]["token"]))
+
+    async def disconnect(self, code):
+        await self.leave()
+
+    async def download_share(self, event):
+        """Pass on the share, from 0 to 1."""
+        await self.send(str(event["share"]))
+
+
 @dataclass
 class Group:
     """Parts of a page that share a bucket of bytes, by their names. Whichever was not sent for longest comes first.

@@ -22,10 +22,10 @@ from django.http import QueryDict
 
 import sampler
 from prefmh_web.campaigns.models import Side
+from prefmh_web.campaigns.objects import options_of
 from prefmh_web.console.forms.fields import KeptFiles, kept_note
 from prefmh_web.console.unstored import ShownPair, Unstored
 from prefmh_web.objects import OBJECT_KINDS
-from prefmh_web.participants.options import options_of
 
 if TYPE_CHECKING:
     from prefmh_web.console.forms.setup_form import SetupForm

@@ -21,9 +21,9 @@ import sampler
 from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.frozen import plan_of
 from prefmh_web.campaigns.models import Campaign, Side, State
+from prefmh_web.campaigns.objects import Option, options_of
 from prefmh_web.objects import OBJECT_KINDS, ObjectKind, StoredObject
 from prefmh_web.objects.kind import Pixels
-from prefmh_web.participants.options import Option, options_of
 from sampler.judges import Context, shared_context
 
 _SALT = "prefmh_web.console.unstored"

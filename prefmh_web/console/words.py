@@ -67,7 +67,7 @@ def duration(seconds: float) -> str:
     return f"{round(seconds / _DAY):,} days"
 
 
-_MOST_NAMED = 40
+_MOST_NAMED, _MOST_NUMBERS = 40, 8
 
 
 def in_words(part: BaseModel, *, whole: bool = False) -> str:
@@ -105,6 +105,8 @@ def _value(value: Any, info: FieldInfo, shown: ui) -> str:
     if isinstance(value, tuple):
         if len(value) > _MOST_NAMED:
             return f"{len(value)} of them"
+        if len(value) > _MOST_NUMBERS and all(each is None or isinstance(each, float) for each in value):
+            return f"{len(value)} numbers"
         return ", ".join(_value(each, info, shown) for each in value) or "none"
     if isinstance(value, bool):
         return "yes" if value else "no"

@@ -5,16 +5,11 @@ Nothing here reads a clock or a database: who shows progress gives times and cou
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from prefmh_web.console.words import duration
 
-WINDOW_S = 120.0
-"""Rates are those of the last two minutes."""
-_LEAST_S = 5.0
-_MEASURE_EVERY_S = 1.0
 _LINE_EVERY_S = 10.0
 
 
@@ -50,26 +45,20 @@ class Display:
 
     def __init__(self, say: Callable[[str], None], clock: Callable[[], float], most_requests: int) -> None:
         self.say, self._clock, self._most_requests = say, clock, most_requests
-        self._measured: deque[tuple[float, int]] = deque()
-        self._shown_at: float | None = None
+        self._shown: tuple[float, int] | None = None
 
     def show(self, standing: Callable[[], Standing]) -> None:
         """Show how far the run is, when it is time to; `standing` is called only then."""
         now = self._clock()
-        if self._measured and now - self._measured[-1][0] < _MEASURE_EVERY_S:
-            return
-        found = standing()
-        self._measured.append((now, found.requests))
-        while now - self._measured[0][0] > WINDOW_S:
-            self._measured.popleft()
-        if self._shown_at is None or now - self._shown_at >= _LINE_EVERY_S:
-            self.say(self._described(found))
-            self._shown_at = now
+        if self._shown is None or now - self._shown[0] >= _LINE_EVERY_S:
+            found = standing()
+            self.say(self._described(found, now))
+            self._shown = now, found.requests
 
-    def _described(self, standing: Standing) -> str:
-        """Return a line about how far a run is: what is not known is left out."""
-        (began, before), (now, requests) = self._measured[0], self._measured[-1]
-        rate = (requests - before) / (now - began) if now - began >= _LEAST_S else 0.0
+    def _described(self, standing: Standing, now: float) -> str:
+        """Return a line about how far a run is, at the rate since the last line: what is not known is left out."""
+        before, requests = self._shown or (now, 0), standing.requests
+        rate = (requests - before[1]) / (now - before[0]) if now > before[0] else 0.0
         said = [f"{standing.title}: {standing.done:,} of {standing.planned:,} {standing.unit}"]
         if self._most_requests:
             speed = f" ({rate:,.1f}/s)" if rate else ""

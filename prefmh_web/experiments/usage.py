@@ -63,6 +63,7 @@ def requests_in_all(run: Run) -> int:
 def call_rows(run: Run) -> Iterator[dict[str, Any]]:
     """Yield the rows of calls.csv: of campaigns, of scorers, and of models that are asked about the states."""
     options, planned = run.options, sampler.planned_sums(run.options)
+    experiment = options.of_experiment
     for method in options.methods:
         mine = _used(run).filter(campaign__experiment__method=method)
         for role, plan in (("writer", "writer_requests"), ("judge", "judge_requests")):
@@ -77,15 +78,11 @@ def call_rows(run: Run) -> Iterator[dict[str, Any]]:
                 found = _of_quality(run, method) if role == QUALITY else _sums(asked) | {"cost": None}
                 yield _row("score", method, role, scorer.name, count, found)
     about_states = sampler.planned_sums(replace(options, matches=0))["evaluation_requests"]
-    for role in sorted({asked.role for asked in (*options.of_experiment.rated, *options.of_experiment.compared)}):
-        rates, votes = (
-            any(asked.role == role for asked in each)
-            for each in (options.of_experiment.rated, options.of_experiment.compared)
-        )
+    rated, compared = ({each.role for each in asked} for asked in (experiment.rated, experiment.compared))
+    for role in sorted((rated | compared) & run.endpoints.keys()):
         for method in options.methods:
             in_tournament = planned["evaluation_requests"][method] - about_states[method]
-            count = rates * about_states[method] + votes * in_tournament
-            if count and role in run.endpoints:
+            if count := (role in rated) * about_states[method] + (role in compared) * in_tournament:
                 found = _sums(answers_of(run).filter(role=role, method=method))
                 yield _row("evaluate", method, role, run.endpoints[role], count, found)
 
@@ -95,8 +92,9 @@ def _used(run: Run) -> QuerySet[ModelUsage]:
 
 
 def _sums(rows: QuerySet[Any]) -> dict[str, Any]:
-    columns: dict[str, Any] = {name: F(name) for name in ("requests", "unreadable", "seconds", "cost", "unpriced")}
-    columns |= {"all_tokens": _TOKENS[rows.model], "lost": _REPEATED[rows.model]}
+    """Return what was taken, by the columns of calls.csv, and how many requests have no known price."""
+    columns: dict[str, Any] = {name: F(name) for name in ("requests", "seconds", "cost", "unpriced")}
+    columns |= {"unparsable": F("unreadable"), "tokens": _TOKENS[rows.model], "repeated": _REPEATED[rows.model]}
     sums = rows.aggregate(**{f"sum_{name}": Sum(column) for name, column in columns.items()})
     return {name.removeprefix("sum_"): value or 0 for name, value in sums.items()}
 
@@ -109,21 +107,11 @@ def _of_quality(run: Run, method: str) -> dict[str, Any]:
         scorer__name=run.scorers[QUALITY].name,
     )
     # A batch that is lost with its process leaves no trace: nobody can tell how far it was.
-    unknown = {"lost": None, "seconds": None, "cost": None}
-    return unknown | {"requests": scores.count(), "unreadable": scores.filter(value=None).count(), "all_tokens": 0}
+    unknown = {"repeated": None, "seconds": None, "cost": None}
+    return unknown | {"requests": scores.count(), "unparsable": scores.filter(value=None).count(), "tokens": 0}
 
 
 def _row(stage: str, method: str, role: str, endpoint: str, planned: int, found: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "stage": stage,
-        "method": method,
-        "role": role,
-        "endpoint": endpoint,
-        "planned": planned,
-        "requests": found["requests"],
-        "repeated": found["lost"],
-        "unparsable": found["unreadable"],
-        "tokens": found["all_tokens"],
-        "seconds": found["seconds"],
-        "cost": None if found.get("unpriced") else found["cost"],
-    }
+    about = {"stage": stage, "method": method, "role": role, "endpoint": endpoint, "planned": planned}
+    taken = {name: found[name] for name in ("requests", "repeated", "unparsable", "tokens", "seconds")}
+    return about | taken | {"cost": None if found.get("unpriced") else found["cost"]}

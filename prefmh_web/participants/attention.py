@@ -7,22 +7,13 @@
 A trial comes while the person holds no lease; its answer is never a vote. Too many failed ones end the part, where the
 protocol says so: then no further pair is leased, and what was voted stays.
 
-Which of a person's own earlier pairs can be shown once more: a repeat describes them, and is never a vote.
-
-Only decided pairs that are open in no chain: a pair that somebody may still vote on is not asked in any other way
-(rule E3 of `docs/exactness.md`).
-
-The researcher's own pairs beside the campaign's objects and questions: do they fit, and which objects are states.
-
-What people answered to the gold pairs, which everybody of a campaign meets in one order: how far they agree.
-
-These answers are no votes. Of somebody who has met a pair several times, the first answer counts.
+A pair that somebody may still vote on, in whatever chain, is not repeated (rule E3 of `docs/exactness.md`).
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,20 +24,17 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 import sampler
-from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.engine import reading
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side, State
-from prefmh_web.campaigns.objects import context_of, contexts_by_content
+from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side
+from prefmh_web.campaigns.objects import Pair, leased_pair, own_pair
 from prefmh_web.campaigns.voters import number_of
 from prefmh_web.config import Outcome, OwnPair, Protocol
 from prefmh_web.config.misfits import questions_of
-from prefmh_web.objects import StoredObject
 from prefmh_web.participants import completion, limits
 from prefmh_web.participants.models import Check, Participation, Stage
-from prefmh_web.participants.recruiting import terms_of
-from sampler.judges import Context, Trial, check_after
+from sampler.judges import Trial, check_after
 
 TOLD = {
     Side.FIRST: _("Attention check: choose object 1"),
@@ -55,112 +43,70 @@ TOLD = {
 """What an attention check says."""
 
 
-@dataclass(frozen=True)
-class ShownPair:
-    """What a trial shows: the question, and the objects as they stand, each with its columns that are shown."""
-
-    question: str
-    first: StoredObject
-    second: StoredObject
-    of_first: Context = ()
-    of_second: Context = ()
-
-    @classmethod
-    def of(cls, question: str, first: State, second: State, campaign: Campaign) -> ShownPair:
-        """Return a pair of objects of a campaign."""
-        contexts = (context_of(state, started_campaign(campaign).config) for state in (first, second))
-        return cls(question, objects.stored(first), objects.stored(second), *contexts)
-
-    def swapped(self) -> ShownPair:
-        """Return the pair with the objects in each other's place."""
-        return ShownPair(self.question, self.second, self.first, self.of_second, self.of_first)
-
-
-def due(annotator: Annotator, campaign: Campaign) -> Check | None:
-    """Return the trial that somebody must answer before their next pair; None if there is none.
+def due(annotator: Annotator) -> Check | None:
+    """Return the trial that somebody must answer before their next pair; None if there is none. Only of a campaign that
+    has trials.
 
     Two pages of theirs show the same one.
     """
-    terms, votes = terms_of(campaign), annotator.votes_cast
-    seed = started_campaign(campaign).seed
-    if not terms.shares.total or not campaign.is_running or annotator.removed_at:
+    campaign, votes = annotator.campaign, annotator.votes_cast
+    if not campaign.is_running or annotator.removed_at:
         return None
-    trial = check_after(seed, number_of(annotator), votes, terms.shares, len(terms.gold))
-    if trial is None:
-        return None
-    check = _check(annotator, votes, trial)
+    started = started_campaign(campaign)
+    golds = len(started.config.study.protocol.gold)
+    trial = check_after(started.seed, number_of(annotator), votes, started.limits.shares, golds)
+    check = None if trial is None else _check(annotator, trial)
     return None if check is None or check.answered_at else check
 
 
-def _check(annotator: Annotator, votes: int, trial: Trial) -> Check | None:
-    part = Participation.objects.filter(annotator=annotator).first()
+def _check(annotator: Annotator, trial: Trial) -> Check | None:
+    part, votes = Participation.objects.filter(annotator=annotator).first(), annotator.votes_cast
     if part is None:
         return None
     # What they were given stays, even if it could not be chosen any more.
     if given := _whole().filter(participation=part, after_votes=votes).first():
         return given
-    found = _MAKERS[trial.kind](annotator, trial)
+    found = _shown_in(annotator, trial)
     if found is None:
         return None
-    found = {"kind": trial.kind, "shown_at": timezone.now()} | found
-    if terms_of(annotator.campaign).budget is None:
-        return _given(part, votes, found)
+    found |= {"kind": trial.kind, "shown_at": timezone.now()}
     with transaction.atomic():
-        return _given(part, votes, found) if limits.takes_one_more(annotator.campaign) else None
+        if started_campaign(annotator.campaign).limits.has_budget and not limits.takes_one_more(annotator.campaign):
+            return None
+        return _whole().get_or_create(participation=part, after_votes=votes, defaults=found)[0]
 
 
-def _given(part: Participation, votes: int, fields: dict[str, Any]) -> Check:
-    check, _ = _whole().get_or_create(participation=part, after_votes=votes, defaults=fields)
-    return check
-
-
-def _instructed(annotator: Annotator, trial: Trial) -> dict[str, Any] | None:
+def _shown_in(annotator: Annotator, trial: Trial) -> dict[str, Any] | None:
+    """Return what a trial shows and what is right, as columns of `Check`; None where the person has no such pair."""
+    if trial.gold is not None:
+        gold = started_campaign(annotator.campaign).config.study.protocol.gold[trial.gold]
+        right, is_swapped = Side(gold.answer), trial.side == "second"
+        return {"gold": trial.gold, "is_swapped": is_swapped, "expected_side": right.other if is_swapped else right}
+    if trial.kind == "repeat":
+        found = possible(annotator)
+        lease = found[int(trial.which * len(found))] if found else None
+        return None if lease is None else {"lease_id": lease, "is_swapped": trial.side == "second"}
     # Which objects they are does not matter: the pair that they voted on last.
-    voted = Lease.objects.filter(annotator=annotator, ending=Lease.Ending.VOTED).order_by("-ended_at", "key")
-    last = voted.values_list("key", flat=True).first()
+    last = _voted(annotator).values_list("key", flat=True).last()
     return None if last is None else {"lease_id": last, "expected_side": Side(trial.side)}
 
 
-def _gold(annotator: Annotator, trial: Trial) -> dict[str, Any]:
-    if trial.gold is None:
-        raise ValueError("a gold check has a pair")
-    right, is_swapped = Side(terms_of(annotator.campaign).gold[trial.gold].answer), trial.side == "second"
-    return {"gold": trial.gold, "is_swapped": is_swapped, "expected_side": right.other if is_swapped else right}
-
-
-def _repeat(annotator: Annotator, trial: Trial) -> dict[str, Any] | None:
-    lease = choose(annotator, trial.which)
-    return None if lease is None else {"lease_id": lease, "is_swapped": trial.side == "second"}
-
-
-_MAKERS: dict[str, Callable[[Annotator, Trial], dict[str, Any] | None]] = {
-    Check.Kind.INSTRUCTED: _instructed,
-    Check.Kind.GOLD: _gold,
-    Check.Kind.REPEAT: _repeat,
-}
+def _voted(annotator: Annotator) -> QuerySet[Lease]:
+    return Lease.objects.filter(annotator=annotator, ending=Lease.Ending.VOTED).order_by("ended_at", "key")
 
 
 def _whole() -> QuerySet[Check]:
     return Check.objects.select_related("lease__comparison__current__campaign", "lease__comparison__proposal__campaign")
 
 
-def shown_pair(check: Check, campaign: Campaign) -> ShownPair:
+def shown_pair(check: Check, campaign: Campaign) -> Pair:
     """Return what a trial shows."""
-    pair = _pair(check, campaign)
-    return pair.swapped() if check.is_swapped else pair
-
-
-def _pair(check: Check, campaign: Campaign) -> ShownPair:
     if check.lease is None:
-        gold = terms_of(campaign).gold[check.gold or 0]
-        question = question_of(gold, campaign.config)
-        contexts = contexts_by_content(campaign, started_campaign(campaign).config, gold.first, gold.second)
-        return ShownPair(question, StoredObject(gold.first), StoredObject(gold.second), *contexts)
-    if check.kind == Check.Kind.REPEAT:
-        question = started_campaign(campaign).judge(check.lease.judge_id).question
+        pair = own_pair(started_campaign(campaign).config.study.protocol.gold[check.gold or 0], campaign)
     else:
-        question = gettext(TOLD[Side(check.expected_side)])
-    return ShownPair.of(question, check.lease.first, check.lease.second, campaign)
+        told = gettext(TOLD[Side(check.expected_side)]) if check.kind == Check.Kind.INSTRUCTED else ""
+        pair = leased_pair(check.lease, campaign, told)
+    return pair.swapped() if check.is_swapped else pair
 
 
 def by_key(key: uuid.UUID) -> Check | None:
@@ -170,8 +116,6 @@ def by_key(key: uuid.UUID) -> Check | None:
 
 def has(key: uuid.UUID, annotator: Annotator) -> bool:
     """True if a key is that of a trial that this person was shown."""
-    if not terms_of(annotator.campaign).has_trials:
-        return False
     return Check.objects.filter(key=key, participation__annotator=annotator).exists()
 
 
@@ -189,7 +133,9 @@ def answer(key: uuid.UUID, annotator: Annotator, choice: Side | None, elapsed_ms
         checks = part.checks.filter(key=key, answered_at=None)
         (checks if choice else checks.exclude(kind=Check.Kind.INSTRUCTED)).update(**now)
         if part.outcome == "" and _has_failed(part):
-            _show_out(part, annotator)
+            Participation.objects.filter(pk=part.pk).update(stage=Stage.END)
+            completion.end_of(annotator, Outcome.CHECKS_FAILED)
+            access.remove(annotator)
     reading.refresh(annotator)
 
 
@@ -204,52 +150,23 @@ def _has_failed(part: Participation) -> bool:
     return protocol.checks_end and counts_of(part)[1] > protocol.checks_may_fail
 
 
-def _show_out(part: Participation, annotator: Annotator) -> None:
-    Participation.objects.filter(pk=part.pk).update(stage=Stage.END)
-    completion.end_of(annotator, annotator.campaign, Outcome.CHECKS_FAILED)
-    access.remove(annotator)
-
-
-Pair = frozenset[str]
-"""The contents of two objects: two chains may make the same object under two numbers."""
-
-
-def choose(annotator: Annotator, which: float) -> uuid.UUID | None:
-    """Return the lease of the pair to repeat; None if there is none.
-
-    Args:
-        which: uniform on [0, 1): the place among those that can be repeated.
-    """
-    found = possible(annotator)
-    return found[int(which * len(found))] if found else None
-
-
 def possible(annotator: Annotator) -> Sequence[uuid.UUID]:
-    """Return the leases of pairs that can be repeated, in the order of the answers: each pair once, and not the one
-    that the person has just answered.
+    """Return the leases of pairs that can be repeated, in the order of the answers: each decided pair once, and not the
+    one that the person has just answered.
+
+    Two chains may make the same object under two numbers, so pairs are told apart by their contents.
     """
-    voted = Lease.objects.filter(annotator=annotator, ending=Lease.Ending.VOTED).order_by("ended_at", "key")
-    pairs = voted.values_list(
-        "key", "comparison__verdict", "comparison__current__content", "comparison__proposal__content"
-    )
+    contents = ("current__content", "proposal__content")
+    pairs = _voted(annotator).values_list("key", "comparison__verdict", *(f"comparison__{each}" for each in contents))
     repeats = Check.objects.filter(participation__annotator=annotator, kind=Check.Kind.REPEAT)
-    repeated, undecided = set(repeats.values_list("lease", flat=True)), open_pairs(annotator.campaign_id)
+    repeated = set(repeats.values_list("lease", flat=True))
+    asked = Comparison.objects.filter(chain__campaign=annotator.campaign_id, verdict=None)
+    undecided = {frozenset(pair) for pair in asked.values_list(*contents)}
     return [
         key
         for key, verdict, *pair in list(pairs)[:-1]
         if verdict and key not in repeated and frozenset(pair) not in undecided
     ]
-
-
-def open_pairs(campaign_id: int) -> set[Pair]:
-    """Return the pairs that somebody may still vote on."""
-    asked = Comparison.objects.filter(chain__campaign=campaign_id, verdict=None)
-    return {frozenset(pair) for pair in asked.values_list("current__content", "proposal__content")}
-
-
-def question_of(pair: OwnPair, config: sampler.ChainConfig) -> str:
-    """Return the question that stands above a pair."""
-    return questions_of(config)[pair.question - 1]
 
 
 def states_among(protocol: Protocol, campaign: Campaign) -> Sequence[str] | None:
@@ -265,7 +182,7 @@ def states_among(protocol: Protocol, campaign: Campaign) -> Sequence[str] | None
 
 @dataclass(frozen=True)
 class GoldAnswers:
-    """What was answered to one gold pair.
+    """What was answered to one gold pair, which everybody of a campaign meets in one order.
 
     Args:
         number: of the pair in the protocol, from 0.
@@ -296,17 +213,19 @@ class GoldAnswers:
 
 
 def answers_in(campaign: Campaign) -> list[GoldAnswers]:
-    """Return what was answered to each gold pair of a campaign, in the protocol's order."""
-    pairs, config = terms_of(campaign).gold, campaign.config
+    """Return what was answered to each gold pair of a campaign, in the protocol's order. Of somebody who has met a pair
+    several times, the first answer counts.
+    """
+    config = campaign.config
     chose_first: dict[tuple[int, int], bool] = {}
     answered = Check.objects.filter(participation__campaign=campaign, kind=Check.Kind.GOLD).exclude(chosen_side="")
     columns = ("participation", "gold", "chosen_side", "is_swapped")
     for part, gold, side, is_swapped in answered.order_by("after_votes").values_list(*columns):
         chose_first.setdefault((part, gold), (side == Side.FIRST) != is_swapped)
     found = []
-    for number, pair in enumerate(pairs):
+    for number, pair in enumerate(config.study.protocol.gold):
         said = [is_first for (_, gold), is_first in chose_first.items() if gold == number]
-        question = question_of(pair, config)
+        question = questions_of(config)[pair.question - 1]
         found.append(GoldAnswers(number, question, pair, sum(said), len(said) - sum(said)))
     return found
 

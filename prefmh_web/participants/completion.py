@@ -7,26 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from urllib.parse import quote
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from prefmh_web.campaigns import events
 from prefmh_web.campaigns.engine import reading
 from prefmh_web.campaigns.engine.transactions import retried_after_conflicts
 from prefmh_web.campaigns.errors import NotPossible
+from prefmh_web.campaigns.frozen import limits_of
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Campaign, EndReason, Event, Invitation, Lease
 from prefmh_web.config import Outcome, Pay, Study
 from prefmh_web.config.misfits import WAY_BACK_FIELD
+from prefmh_web.objects.markdown import rendered
 from prefmh_web.participants import limits
-from prefmh_web.participants.markdown import rendered
 from prefmh_web.participants.models import Participation, Stage
-from prefmh_web.participants.recruiting import going_on, terms_of
 from prefmh_web.recruiters import Recruiter
 from prefmh_web.transport import sockets
 
@@ -61,36 +61,23 @@ CLOSED = (
 )
 
 
-def outcome_due(annotator: Annotator, campaign: Campaign) -> Outcome | None:
+def outcome_due(annotator: Annotator) -> Outcome | None:
     """Return how the part of somebody with no pair on the screen has ended; None while it goes on."""
-    terms = terms_of(campaign)
-    if terms.votes_each is not None and annotator.votes_cast >= terms.votes_each:
-        return Outcome.COMPLETED
-    if annotator.removed_at:
-        return Outcome.ENDED
-    if limits.has_been_active_enough(annotator):
-        # Who has given the time that was asked has done their part; who has only skipped has not.
-        return Outcome.COMPLETED if annotator.votes_cast else Outcome.TIME_OVER
-    if is_time_over(annotator):
-        return Outcome.TIME_OVER
+    if outcome := limits.reached(annotator, limits.minutes_done(annotator)):
+        return outcome
+    campaign = annotator.campaign
     if campaign.status != Campaign.Status.FINISHED:
         return Outcome.NOTHING_LEFT if limits.has_waited_enough(annotator) else None
     if campaign.config.study == Study():
         return None
     # Without a number of votes, whoever votes to the end has done what was asked.
-    has_done_it = terms.votes_each is None and annotator.votes_cast
+    has_done_it = limits_of(campaign).votes_each is None and annotator.votes_cast
     return Outcome.COMPLETED if has_done_it else Outcome.NOTHING_LEFT
 
 
-def is_time_over(annotator: Annotator) -> bool:
-    """True if the time that somebody was given from their arrival on is over."""
-    minutes = terms_of(annotator.campaign).minutes_each
-    return minutes is not None and timezone.now() >= annotator.joined_at + timedelta(minutes=minutes)
-
-
-def end_of(annotator: Annotator, campaign: Campaign, outcome: Outcome) -> End:
+def end_of(annotator: Annotator, outcome: Outcome) -> End:
     """Settle how somebody's part ended, unless it is settled, and return what to show them."""
-    study = campaign.config.study
+    study = annotator.campaign.config.study
     parts = Participation.objects.filter(annotator=annotator)
     _settle(parts, study, outcome)
     participation = parts.select_related("participant").first()
@@ -106,15 +93,16 @@ def end_of(annotator: Annotator, campaign: Campaign, outcome: Outcome) -> End:
     return End(outcome, code, address, study.platform.called, pay is not Pay.NOTHING, debriefing)
 
 
-def refuse(annotator: Annotator, campaign: Campaign, *, took_part: bool) -> None:
+def refuse(annotator: Annotator, *, took_part: bool) -> None:
     """Settle that somebody does not consent, unless their part has ended otherwise. Who took part until now, under an
     earlier text or none, withdraws by that: their open pair goes to somebody else.
     """
     has_place = Participation.objects.filter(annotator=annotator, placed_at__isnull=False).exists()
     if took_part or has_place or annotator.votes_cast:
-        withdraw(annotator, campaign)
+        withdraw(annotator)
     else:
-        _settle(Participation.objects.filter(annotator=annotator), campaign.config.study, Outcome.NO_CONSENT)
+        study = annotator.campaign.config.study
+        _settle(Participation.objects.filter(annotator=annotator), study, Outcome.NO_CONSENT)
 
 
 def take_back_refusal(annotator: Annotator) -> None:
@@ -123,10 +111,10 @@ def take_back_refusal(annotator: Annotator) -> None:
     refused.update(outcome="", code="", finished_at=None, placed_at=None)
 
 
-def withdraw(annotator: Annotator, campaign: Campaign) -> End:
+def withdraw(annotator: Annotator) -> End:
     """Let somebody leave for good: no pair is shown to them any more, and their votes stay."""
     with transaction.atomic():
-        end = end_of(annotator, campaign, Outcome.WITHDRAWN)
+        end = end_of(annotator, Outcome.WITHDRAWN)
         access.remove(annotator)
     return end
 
@@ -143,45 +131,27 @@ def _is_closed(part: Participation) -> bool:
     return part.outcome in CLOSED or bool(part.outcome and not is_after_votes)
 
 
-def closed_end(annotator: Annotator, campaign: Campaign) -> End | None:
+def closed_end(annotator: Annotator) -> End | None:
     """Return what somebody reads whose part is closed; None if it is not, or if there is nothing to tell them."""
     part = Participation.objects.filter(annotator=annotator).first()
     if part is None or not (annotator.removed_at or _is_closed(part)):
         return None
-    return end_of(annotator, campaign, Outcome(part.outcome or outcome_due(annotator, campaign) or Outcome.ENDED))
+    return end_of(annotator, Outcome(part.outcome or outcome_due(annotator) or Outcome.ENDED))
 
 
 def settle_overdue() -> None:
     """Settle the parts of people who have gone: after the last vote asked of them, or before the campaign ended."""
     asked = Lease.objects.filter(annotator=OuterRef("annotator"), ended_at__isnull=True)
-    is_over = Q(campaign__status=Campaign.Status.FINISHED) | _has_voted()
-    is_removed = Q(annotator__removed_at__isnull=False)
-    is_late, has_waited = _is_late() | Q(annotator__in=limits.active_enough()), Q(pk__in=limits.waiting_too_long())
-    found = Participation.objects.filter(~Exists(asked), is_over | is_removed | is_late | has_waited, outcome="")
-    # Who gave nothing and has gone is asked to come back, and is not paid unseen.
-    is_here = Q(annotator__online_until__gte=timezone.now())
-    found = found.filter(is_removed | is_late | Q(annotator__votes_cast__gte=1) | has_waited & is_here)
-    for participation in found.select_related("annotator", "campaign"):
-        if outcome := outcome_due(participation.annotator, participation.campaign):
-            end_of(participation.annotator, participation.campaign, outcome)
-            # A page that waits for a pair shows the code.
-            sockets.nudge(sockets.voter(participation.annotator_id))
-
-
-def _has_voted() -> Q:
-    found = Q(pk__in=())
-    for campaign in going_on():
-        if (most := campaign.config.study.votes_each) is not None:
-            found |= Q(campaign=campaign, annotator__votes_cast__gte=most)
-    return found
-
-
-def _is_late() -> Q:
-    found, now = Q(pk__in=()), timezone.now()
-    for campaign in going_on():
-        if (minutes := campaign.config.study.minutes_each) is not None:
-            found |= Q(campaign=campaign, annotator__joined_at__lte=now - timedelta(minutes=minutes))
-    return found
+    for campaign in limits.going_on():
+        parts = Participation.objects.filter(
+            ~Exists(asked), limits.may_be_over(campaign), campaign=campaign, outcome=""
+        )
+        for part in parts.select_related("annotator"):
+            part.annotator.campaign = campaign
+            if outcome := outcome_due(part.annotator):
+                end_of(part.annotator, outcome)
+                # A page that waits for a pair shows the code.
+                sockets.nudge(sockets.voter(part.annotator_id))
 
 
 def fields_of(participation: Participation, platform: Recruiter) -> dict[str, str]:
@@ -298,8 +268,8 @@ def _settle_exclusion(part: Participation, person: Annotator, is_paid: bool) -> 
     if part.outcome:
         return False
     # What the sweep would have settled in the next seconds; who gave nothing has nothing done that could stand.
-    outcome = (outcome_due(person, person.campaign) if person.votes_cast else None) or Outcome.ENDED
+    outcome = (outcome_due(person) if person.votes_cast else None) or Outcome.ENDED
     if outcome is Outcome.ENDED:
         Participation.objects.filter(pk=part.pk).update(pay=Pay.FULL if is_paid else Pay.NOTHING)
-    end_of(person, person.campaign, outcome)
+    end_of(person, outcome)
     return outcome is Outcome.ENDED

@@ -141,8 +141,8 @@ def _ask(numbers: Collection[int]) -> None:
         part = Participation.objects.filter(annotator=number).first()
         if part is not None and part.outcome == "":
             # What the sweep would have settled in the next seconds.
-            due = completion.outcome_due(person, person.campaign) if person.votes_cast else None
-            completion.end_of(person, person.campaign, due or Outcome.WITHDRAWN)
+            due = completion.outcome_due(person) if person.votes_cast else None
+            completion.end_of(person, due or Outcome.WITHDRAWN)
         if person.panelist is None and person.removed_at is None:
             access.remove(person)
 

@@ -21,8 +21,8 @@ from django.utils.translation import gettext as _
 
 from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.config import Study
+from prefmh_web.participants.limits import locked_study
 from prefmh_web.participants.models import LONGEST_ID, Participant, Participation
-from prefmh_web.participants.recruiting import locked_study
 from prefmh_web.recruiters import Recruiter
 
 MOST_VISITS = 100
@@ -36,7 +36,7 @@ class TookPart(Exception):  # noqa: N818 - reads as the sentence it starts
 def annotator_of(campaign: Campaign, arrival: Arrival) -> Annotator | None:
     """Return who a person is in a campaign, if they have joined it before, on whatever device."""
     found = _parts(campaign, campaign.config.study, arrival).filter(campaign=campaign).first()
-    return found.annotator if found else None
+    return _annotator(found, campaign) if found else None
 
 
 def annotator_for(campaign: Campaign, arrival: Arrival, make: Callable[[], Annotator]) -> Annotator:
@@ -57,6 +57,11 @@ def annotator_for(campaign: Campaign, arrival: Arrival, make: Callable[[], Annot
             raise TookPart
         participation = _new(campaign, study, arrival, make())
     _note_visit(participation, arrival)
+    return _annotator(participation, campaign)
+
+
+def _annotator(participation: Participation, campaign: Campaign) -> Annotator:
+    participation.annotator.campaign = campaign
     return participation.annotator
 
 

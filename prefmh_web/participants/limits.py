@@ -1,57 +1,54 @@
-"""How long somebody has been active: how long pairs stood before them that they answered or skipped, repeats included.
+"""How much is asked of people, and how much they can give: places, votes, minutes, waiting, and a budget in answers.
 
-Where the setup says so, a part ends once that comes to a number of minutes. It depends on the clock alone, and on no
-pair's content. Time away costs nobody anything: a pair whose time runs out is not counted.
+Places: how many people can take part, in all and for each answer to a question. Somebody holds one from the last stage
+before practice on; without practice, from the last one before the votes. A part that ends without pay gives it back,
+and so does an absence. It is taken under the lock of the study, so there is never one too many.
 
-Places: how many people can take part, in all and for each answer to a question. Taken and lost here only.
+Minutes: how long pairs stood before somebody that they answered or skipped, repeats included. Time away costs nobody
+anything: a pair whose time runs out is not counted. Waiting: how long nobody had a pair for them; a part that ends by
+it is paid. Both depend on clocks and on who else votes, and on no pair's content.
 
-Somebody holds a place from the last stage before practice on; without practice, from the last one before the votes. A
-part that ends without pay gives it back, and so does an absence. It is taken under the lock of the study, so
-there is never one too many.
-
-How long somebody has waited for a pair. Where the protocol says so, a part ends after that, paid: waiting costs the
-participant nothing. It depends on the clock and on who else votes, and on no pair's content.
-
-A budget in answers: a campaign starts only if all that it can ask for fits, and no more than that is ever given.
-
-An answer is a vote of a person, one that came too late included, or an answer to a trial that is no vote. A pair that
-is skipped, or whose time runs out, costs nothing.
-
-    needs              what a campaign can ask for
-    demand_fit         refuses a start whose budget is too small
-    takes_one_more     whether a trial, or a vote that came too late, may be added
-    spent              what has been given
-    spending_of        what the pages show of it, with what the places cost
-    estimate_of        what a draft will take of people
-    supply_of          the votes that are still needed, and those that places still bring
-
-The votes that every step can need are set aside from the start, so no trial is ever given in the place of one. Only the
-rest is for trials and late votes. How much of that is left is a matter of how many there were; votes that are saved
-because a step is decided early do not add to it, for that would depend on what was answered.
+Budget: a campaign starts only if all that it can ask for fits, and no more than that is ever given. An answer is a vote
+of a person, one that came too late included, or an answer to a trial that is no vote. A pair that is skipped, or whose
+time runs out, costs nothing. The votes that every step can need are set aside from the start, so no trial is ever given
+in the place of one: only the rest is for trials and late votes. How much of that is left is a matter of how many there
+were; votes that are saved because a step is decided early do not add to it, for that would depend on what was answered.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 
 from django.db import transaction
-from django.db.models import Count, DurationField, F, Max, Q, QuerySet, Sum
+from django.db.models import Count, DurationField, Exists, F, Max, OuterRef, Q, QuerySet, Sum
 from django.db.models.fields.json import KeyTransform
 from django.utils import timezone
 
 import sampler
+from prefmh_web.campaigns.engine.transactions import lock_people
 from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.frozen import started_campaign
+from prefmh_web.campaigns.frozen import limits_of, started_campaign
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Vote
-from prefmh_web.config import Outcome, Pay, Protocol, Study
+from prefmh_web.config import Outcome, Pay, Protocol, Study, misfits
 from prefmh_web.participants.models import Check, Participation
-from prefmh_web.participants.recruiting import going_on, terms_of
 from sampler.judges import trials_after
+
+
+def locked_study(campaign_id: int) -> Study:
+    """Return what a campaign asks of people, and let nobody else join, take a place or change it until the end of the
+    transaction."""
+    lock_people(campaign_id)
+    return Campaign.objects.get(pk=campaign_id).config.study
+
+
+def going_on() -> QuerySet[Campaign]:
+    """Return the campaigns in which somebody has a part that has not ended."""
+    parts = Participation.objects.filter(campaign=OuterRef("pk"), outcome="")
+    return Campaign.objects.filter(Exists(parts))
 
 
 def minutes_of(annotators: QuerySet[Annotator]) -> Mapping[int, float]:
@@ -74,27 +71,82 @@ def minutes_of(annotators: QuerySet[Annotator]) -> Mapping[int, float]:
 
 def minutes_done(annotator: Annotator) -> float | None:
     """Return how many minutes somebody was active; None, without a look, where that is not limited."""
-    if terms_of(annotator.campaign).most_active_minutes is None:
+    if limits_of(annotator.campaign).active_minutes is None:
         return None
     return minutes_of(Annotator.objects.filter(pk=annotator.pk))[annotator.pk]
 
 
-def has_been_active_enough(annotator: Annotator) -> bool:
-    """True if somebody has been active for as long as is asked of them. It costs nothing where there is no limit."""
-    minutes = minutes_done(annotator)
-    return minutes is not None and minutes >= (terms_of(annotator.campaign).most_active_minutes or 0)
+def reached(annotator: Annotator, minutes: float | None) -> Outcome | None:
+    """Return how the part of somebody ends who has given what was asked, or may give no more; None if they go on.
+
+    Args:
+        minutes: how long they were active, where that is limited.
+    """
+    asked = limits_of(annotator.campaign)
+    if asked.votes_each is not None and annotator.votes_cast >= asked.votes_each:
+        return Outcome.COMPLETED
+    if annotator.removed_at:
+        return Outcome.ENDED
+    if minutes is not None and minutes >= (asked.active_minutes or 0):
+        # Who has given the time that was asked has done their part; who has only skipped has not.
+        return Outcome.COMPLETED if annotator.votes_cast else Outcome.TIME_OVER
+    return Outcome.TIME_OVER if is_time_over(annotator) else None
 
 
-def active_enough() -> Sequence[int]:
-    """Return the annotators whose parts go on although they have been active for that long."""
-    found: list[int] = []
-    for campaign in going_on():
-        if (most := campaign.config.study.most_active_minutes) is None:
-            continue
+def is_time_over(annotator: Annotator) -> bool:
+    """True if the time that somebody was given from their arrival on is over."""
+    minutes = limits_of(annotator.campaign).minutes_each
+    return minutes is not None and timezone.now() >= annotator.joined_at + timedelta(minutes=minutes)
+
+
+def note_wait(annotator: Annotator, *, is_waiting: bool) -> None:
+    """Note that somebody has just found no pair, or has one again; only where waits end parts."""
+    parts = Participation.objects.filter(annotator=annotator.pk, outcome="")
+    if is_waiting:
+        found, since = parts.filter(waits_since=None), timezone.now()
+    else:
+        found, since = parts.exclude(waits_since=None), None
+    # After the commit: whoever settles a part locks it before its annotator, and a vote holds the annotator.
+    transaction.on_commit(lambda: found.update(waits_since=since))
+
+
+def has_waited_enough(annotator: Annotator) -> bool:
+    """True if somebody has waited for as long as the protocol asks of them."""
+    minutes = limits_of(annotator.campaign).wait_minutes
+    if minutes is None:
+        return False
+    limit = timezone.now() - timedelta(minutes=minutes)
+    return Participation.objects.filter(annotator=annotator, waits_since__lte=limit).exists()
+
+
+def has_ended(annotator: Annotator) -> bool:
+    """True if a part has ended where waits can end one: then no further pair is leased."""
+    if limits_of(annotator.campaign).wait_minutes is None:
+        return False
+    return Participation.objects.filter(annotator=annotator).exclude(outcome="").exists()
+
+
+def may_be_over(campaign: Campaign) -> Q:
+    """Return which parts of a campaign have perhaps ended although nobody has looked: a limit is reached, the campaign
+    is finished, or access was withdrawn. Who gave nothing and has gone is not among them: they are asked to come back,
+    and are not paid unseen.
+    """
+    now, asked = timezone.now(), limits_of(campaign)
+    is_late = Q(annotator__removed_at__isnull=False)
+    is_over = Q(campaign__status=Campaign.Status.FINISHED)
+    has_waited = Q(pk__in=())
+    if asked.minutes_each is not None:
+        is_late |= Q(annotator__joined_at__lte=now - timedelta(minutes=asked.minutes_each))
+    if asked.active_minutes is not None:
         parts = Participation.objects.filter(campaign=campaign, outcome="")
         minutes = minutes_of(Annotator.objects.filter(pk__in=parts.values("annotator")))
-        found += [pk for pk, spent in minutes.items() if spent >= most]
-    return found
+        is_late |= Q(annotator__in=[pk for pk, spent in minutes.items() if spent >= asked.active_minutes])
+    if asked.votes_each is not None:
+        is_over |= Q(annotator__votes_cast__gte=asked.votes_each)
+    if asked.wait_minutes is not None:
+        has_waited = Q(waits_since__lte=now - timedelta(minutes=asked.wait_minutes))
+    is_here = Q(annotator__online_until__gte=now)
+    return is_late | has_waited & is_here | (is_over | has_waited) & Q(annotator__votes_cast__gte=1)
 
 
 def take(part: Participation, study: Study) -> bool:
@@ -165,64 +217,14 @@ def _take_from_absent(campaign: Campaign) -> int:
         return Participation.objects.filter(pk__in=still_gone).update(placed_at=None)
 
 
-def note(annotator: Annotator, *, is_waiting: bool) -> None:
-    """Note that somebody has just found no pair, or has one again. It costs nothing where waits end no part."""
-    if terms_of(annotator.campaign).wait_minutes is None:
-        return
-    # After the commit: whoever settles a part locks it before its annotator, and a vote holds the annotator.
-    transaction.on_commit(lambda: _note(annotator.pk, is_waiting=is_waiting))
-
-
-def _note(annotator_id: int, *, is_waiting: bool) -> None:
-    parts = Participation.objects.filter(annotator=annotator_id, outcome="")
-    if is_waiting:
-        parts.filter(waits_since=None).update(waits_since=timezone.now())
-    else:
-        parts.exclude(waits_since=None).update(waits_since=None)
-
-
-def has_waited_enough(annotator: Annotator) -> bool:
-    """True if somebody has waited for as long as the protocol asks of them."""
-    minutes = terms_of(annotator.campaign).wait_minutes
-    if minutes is None:
-        return False
-    limit = timezone.now() - timedelta(minutes=minutes)
-    return Participation.objects.filter(annotator=annotator, waits_since__lte=limit).exists()
-
-
-def has_ended(annotator: Annotator) -> bool:
-    """True if a part has ended where waits can end one: then no further pair is leased."""
-    if terms_of(annotator.campaign).wait_minutes is None:
-        return False
-    return Participation.objects.filter(annotator=annotator).exclude(outcome="").exists()
-
-
-def waiting_too_long() -> Sequence[int]:
-    """Return the parts that go on although their people have waited for too long."""
-    waiting = Participation.objects.filter(outcome="", waits_since__isnull=False).select_related("annotator__campaign")
-    return [part.pk for part in waiting if has_waited_enough(part.annotator)]
-
-
 @dataclass(frozen=True)
 class Needs:
-    """What a campaign can ask of people.
-
-    Args:
-        chains: how many there can be.
-        steps: of each, those of a warm-up included.
-        votes_a_step: of people, if nothing is decided early.
-        trials: to which the declared shares come, beside the votes.
+    """What a campaign can ask of people: the votes of all steps if nothing is decided early, and the trials beside them
+    to which the declared shares come.
     """
 
-    chains: int
-    steps: int
-    votes_a_step: int
+    votes: int
     trials: int
-
-    @property
-    def votes(self) -> int:
-        """The votes of all steps."""
-        return self.chains * self.steps * self.votes_a_step
 
     @property
     def answers(self) -> int:
@@ -289,19 +291,9 @@ class Spending:
     supply: Supply | None
 
     @property
-    def budget(self) -> int | None:
-        """In answers; None for no limit."""
-        return self.study.budget
-
-    @property
     def is_too_small(self) -> bool:
         """True where the campaign cannot start with this budget."""
-        return self.budget is not None and self.budget < self.needs.answers
-
-    @property
-    def places(self) -> int | None:
-        """How many people can take part."""
-        return self.study.places
+        return self.study.budget is not None and self.study.budget < self.needs.answers
 
     @property
     def place_pay(self) -> str:
@@ -317,40 +309,57 @@ class Spending:
     def per_vote(self) -> str:
         """What a vote costs if all places are paid and give as many votes as the steps can take."""
         cost, each = self.study.cost_of_places, self.study.votes_each
-        bought = self.needs.votes if each is None else min(self.needs.votes, each * (self.places or 0))
+        bought = self.needs.votes if each is None else min(self.needs.votes, each * (self.study.places or 0))
         return self.study.priced(cost / bought) if cost and bought else ""
 
 
 def needs(config: sampler.ChainConfig, protocol: Protocol) -> Needs:
     """Return what a campaign can ask of people, by its setup alone."""
     votes = config.chains_at_most * config.steps * config.votes_a_step
-    trials = trials_after(votes, protocol.shares)
-    return Needs(config.chains_at_most, config.steps, config.votes_a_step, trials)
+    return Needs(votes, trials_after(votes, protocol.shares))
 
 
-def demand_fit(campaign: Campaign) -> None:
-    """Demand that the budget of a campaign, if it has one, covers whatever its chains and shares can ask for, and that
-    there are places for as many different people as each pair needs.
+def demand_startable(campaign: Campaign) -> None:
+    """Demand of a draft that the pairs of its protocol fit its setup, which may have changed since; that a panel, whose
+    people are known, is not sent by a platform or stopped by a limit; that there are places for as many different
+    people as each pair needs; and that its budget, if it has one, covers whatever its chains and shares can ask for.
 
     Raises:
-        NotPossible: one does not; the message says what would do.
+        NotPossible: something is otherwise; the message says what would do.
     """
-    study = campaign.config.study
-    wanted, people = needs(campaign.config, study.protocol), max(_asked(campaign), default=0)
+    config, study = campaign.config, campaign.config.study
+    for path, reason in misfits(config):
+        # What else is wrong, whoever saved the configuration was told.
+        if path.startswith("study.protocol."):
+            raise NotPossible(f"A practice or gold pair does not fit the setup: {path} {reason}.")
+    if config.panelists:
+        _demand_unlimited(study)
+    wanted, people = needs(config, study.protocol), max(_asked(campaign), default=0)
     if study.places is not None and study.places < people:
         raise NotPossible(
             f"Each pair needs votes of {people} different people, and there are {study.places} places. On the "
             f"page “Participants”, set “Places” to {people} or more, or ask for fewer votes in the setup."
         )
-    if study.budget is None:
-        return
-    if study.budget < wanted.answers:
+    if study.budget is not None and study.budget < wanted.answers:
         trials = f", and the shares of the protocol come to {wanted.trials} trials beside them" if wanted.trials else ""
         raise NotPossible(
-            f"The budget of {study.budget} answers is too small: {wanted.chains} chains of {wanted.steps} steps "
-            f"with {wanted.votes_a_step} votes each can take {wanted.votes} votes{trials}. On the page “Participants”, "
-            f"set “Budget, in answers” to {wanted.answers} or more or leave it empty; or choose fewer chains, steps or "
-            "votes in the setup, or smaller shares on the page “Protocol”."
+            f"The budget of {study.budget} answers is too small: {config.chains_at_most} chains of {config.steps} "
+            f"steps with {config.votes_a_step} votes each can take {wanted.votes} votes{trials}. On the page "
+            f"“Participants”, set “Budget, in answers” to {wanted.answers} or more or leave it empty; or choose fewer "
+            "chains, steps or votes in the setup, or smaller shares on the page “Protocol”."
+        )
+
+
+def _demand_unlimited(study: Study) -> None:
+    if study.platform.knows_people:
+        raise NotPossible(
+            f"A panel has a link for each person, so {study.platform.title} cannot send its people. On the page "
+            "Participants choose that anybody with the link may vote, or choose a crowd in the setup."
+        )
+    if study.votes_each is not None or study.minutes_each is not None:
+        raise NotPossible(
+            "Every step of a panel may need an answer of everybody. Remove the limit of votes or minutes on the page "
+            "Participants."
         )
 
 
@@ -360,12 +369,12 @@ def demand_covers(campaign: Campaign) -> None:
     Raises:
         NotPossible: it does not; the message says how many answers would.
     """
-    study = campaign.config.study
-    wanted = needs(campaign.config, study.protocol)
-    if study.budget is not None and study.budget < wanted.answers:
+    config, study = campaign.config, campaign.config.study
+    wanted = needs(config, study.protocol).answers
+    if study.budget is not None and study.budget < wanted:
         raise NotPossible(
-            f"The budget of {study.budget} answers is too small: {wanted.chains} chains of {wanted.steps} steps "
-            f"can take {wanted.answers} answers."
+            f"The budget of {study.budget} answers is too small: {config.chains_at_most} chains of {config.steps} "
+            f"steps can take {wanted} answers."
         )
 
 
@@ -381,11 +390,6 @@ def takes_one_more(campaign: Campaign) -> bool:
     return _left(campaign) > 0
 
 
-def keeps_late(campaign: Campaign) -> Callable[[], bool] | None:
-    """Return what says whether a vote that came too late to count is kept; None where every one is."""
-    return None if terms_of(campaign).budget is None else partial(takes_one_more, campaign)
-
-
 def _left(campaign: Campaign) -> int:
     study = campaign.config.study
     set_aside = needs(started_campaign(campaign).config, study.protocol).votes
@@ -399,14 +403,14 @@ def spent(campaign: Campaign) -> Spent:
     return Spent(votes, _late(campaign), answered)
 
 
-def spending_of(campaign: Campaign, study: Study) -> Spending | None:
-    """Return what a campaign can cost; None where there is nothing to say, or its setup cannot be read."""
+def spending_of(campaign: Campaign) -> Spending | None:
+    """Return what a campaign can cost; None where there is nothing to say."""
+    study = campaign.config.study
     is_known = study.budget is not None or study.cost_of_places is not None
     if not (campaign.is_draft or is_known):
         return None
-    needed = needs(campaign.config, study.protocol)
-    supply = supply_of(campaign, study)
-    return Spending(study, needed, None if campaign.is_draft else spent(campaign), supply)
+    given = None if campaign.is_draft else spent(campaign)
+    return Spending(study, needs(campaign.config, study.protocol), given, supply_of(campaign))
 
 
 def _late(campaign: Campaign) -> int:
@@ -427,9 +431,9 @@ def _asked(campaign: Campaign) -> list[int]:
     return [judge.votes for judge in config.judges if not isinstance(judge.source, sampler.ModelSource)]
 
 
-def supply_of(campaign: Campaign, study: Study) -> Supply | None:
+def supply_of(campaign: Campaign) -> Supply | None:
     """Return the votes that are still needed and can be given; None where people have nothing left to judge."""
-    asked, left = _asked(campaign), _steps_left(campaign)
+    study, asked, left = campaign.config.study, _asked(campaign), _steps_left(campaign)
     if not asked or not left:
         return None
     estimate = sampler.estimate(1, left, asked)
@@ -459,17 +463,17 @@ def _can_give(campaign: Campaign, study: Study) -> int | None:
     return free * study.votes_each + max(0, owed)
 
 
-def estimate_of(campaign: Campaign, study: Study) -> sampler.Estimate | None:
+def estimate_of(campaign: Campaign) -> sampler.Estimate | None:
     """Return what a draft will take of people; None where nobody votes."""
     config, asked = campaign.config, _asked(campaign)
     if not asked:
         return None
-    pay = study.place_pay
+    pay = config.study.place_pay
     return sampler.estimate(
         config.chains_at_most,
         config.steps,
         asked,
         burn_in=config.burn_in,
-        votes_each=study.votes_each,
+        votes_each=config.study.votes_each,
         place_pay=None if pay is None else float(pay),
     )

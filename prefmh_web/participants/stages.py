@@ -28,18 +28,18 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.db import transaction
-from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
+from prefmh_web.campaigns.frozen import limits_of
 from prefmh_web.campaigns.models import Annotator, Campaign, Side
 from prefmh_web.config import GREATEST_NUMBER, LONGEST_ANSWER, Outcome, PracticePair, Protocol, Question, Study
+from prefmh_web.objects.markdown import rendered
 from prefmh_web.participants import completion, limits
-from prefmh_web.participants.markdown import rendered
+from prefmh_web.participants.limits import locked_study
 from prefmh_web.participants.models import Participation, Stage
-from prefmh_web.participants.recruiting import locked_study, terms_of
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrPromise as StrPromise
@@ -329,10 +329,11 @@ def arrive(annotator: Annotator) -> Stage:
     part = Participation.objects.filter(annotator=annotator).first()
     if part is None:
         return Stage.VOTES
+    part.annotator = annotator
     Participation.objects.filter(pk=part.pk, outcome="").update(seen_at=timezone.now())
     study = annotator.campaign.config.study
     # At the votes, the pair on the screen may still be answered.
-    if part.outcome == "" and part.stage != Stage.VOTES and completion.is_time_over(annotator):
+    if part.outcome == "" and part.stage != Stage.VOTES and limits.is_time_over(annotator):
         _end(part, Outcome.TIME_OVER)
     is_to_move = (
         part.stage == Stage.ARRIVAL or _is_without_place(part, study) or _comes_too_late(part, annotator.campaign)
@@ -356,12 +357,12 @@ def _is_without_place(part: Participation, study: Study) -> bool:
 def has_come_to_votes(annotator: Annotator) -> bool:
     """True if somebody may answer a pair: they have come to the votes and are not beyond them."""
     elsewhere = Participation.objects.filter(annotator=annotator).exclude(stage=Stage.VOTES)
-    return not terms_of(annotator.campaign).recruiter.knows_people or not elsewhere.exists()
+    return not limits_of(annotator.campaign).recruiter.knows_people or not elsewhere.exists()
 
 
 def leave(annotator: Annotator) -> None:
     """Note that a page of somebody's has closed: until now they were there."""
-    if terms_of(annotator.campaign).recruiter.knows_people:
+    if limits_of(annotator.campaign).recruiter.knows_people:
         Participation.objects.filter(annotator=annotator, outcome="").update(seen_at=timezone.now())
 
 
@@ -395,7 +396,7 @@ def go_on(annotator: Annotator, stage: str, posted: Mapping[str, str]) -> Page |
     """
     with transaction.atomic():
         study = locked_study(annotator.campaign_id)
-        part = _locked().filter(annotator=annotator).first()
+        part = _locked(annotator=annotator)
         at = page_of(part.stage) if part else None
         # From a second page, or sent again: they have gone on since.
         if part is None or at is None or at.name != stage or (part.outcome and stage != Stage.LAST_QUESTIONS):
@@ -441,7 +442,7 @@ def _move(part: Participation, study: Study, stage: Stage) -> None:
 def _set_out(part: Participation) -> Stage:
     with transaction.atomic():
         study = locked_study(part.campaign_id)
-        now = _locked().filter(pk=part.pk).first()
+        now = _locked(pk=part.pk)
         if now is None:
             # They have had who they are deleted, on another device.
             return Stage.END
@@ -458,7 +459,7 @@ def _end_without_place(part: Participation, study: Study) -> None:
     if not part.annotator.votes_cast:
         _end(part, Outcome.FULL)
         return
-    completion.end_of(part.annotator, part.campaign, Outcome.NOTHING_LEFT)
+    completion.end_of(part.annotator, Outcome.NOTHING_LEFT)
     _put(part, next_stage(Stage.VOTES, study.protocol))
 
 
@@ -472,7 +473,7 @@ def _after_votes(part: Participation, study: Study) -> Stage:
 
 
 def _end(part: Participation, outcome: Outcome) -> None:
-    completion.end_of(part.annotator, part.campaign, outcome)
+    completion.end_of(part.annotator, outcome)
     _put(part, Stage.END)
 
 
@@ -481,9 +482,12 @@ def _put(part: Participation, stage: Stage) -> None:
     Participation.objects.filter(pk=part.pk).update(stage=stage, seen_at=part.seen_at)
 
 
-def _locked() -> QuerySet[Participation]:
-    whole = Participation.objects.select_related("annotator", "campaign")
-    return whole.select_for_update(no_key=True, of=("self",))
+def _locked(**which: Any) -> Participation | None:
+    whole = Participation.objects.select_related("annotator", "campaign").filter(**which)
+    part = whole.select_for_update(no_key=True, of=("self",)).first()
+    if part is not None:
+        part.annotator.campaign = part.campaign
+    return part
 
 
 def _field(question: Question) -> forms.Field:

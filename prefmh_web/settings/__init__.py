@@ -55,7 +55,7 @@ INSTALLED_APPS = [
     "prefmh_web.experiments",
     "prefmh_web.embedded",
     "prefmh_web.operations",
-    "prefmh_web.annotate",
+    "prefmh_web.voting",
     "prefmh_web.console",
     "prefmh_web.setup",
     "prefmh_web.participants",
@@ -100,7 +100,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
-            "builtins": ["prefmh_web.participants.markdown"],
+            "builtins": ["prefmh_web.objects.markdown"],
         },
     }
 ]
@@ -188,8 +188,8 @@ if _engines.broker_url is not None:
     _EVERY_5_S = {"schedule": 5, "options": {"expires": 5}}
     CELERY_BEAT_SCHEDULE = {
         "sweep": {"task": "prefmh_web.campaigns.tasks.sweep", **_EVERY_5_S},
-        "sweep-leases": {"task": "prefmh_web.annotate.tasks.sweep_leases", **_EVERY_5_S},
-        "settle-parts": {"task": "prefmh_web.annotate.tasks.settle_parts", **_EVERY_5_S},
+        "sweep-leases": {"task": "prefmh_web.voting.tasks.sweep_leases", **_EVERY_5_S},
+        "settle-parts": {"task": "prefmh_web.voting.tasks.settle_parts", **_EVERY_5_S},
     }
 
 AUTHENTICATION_BACKENDS = [

@@ -273,7 +273,8 @@ def _judged(measured: Mapping[str, Sequence[Convergence]], votes: int) -> Verdic
     figures = r_hat, bulk, tail, tuple(measured)
     if r_hat > (MOST_R_HAT if is_enough else _R_HAT_BY_CHANCE):
         named = differs.replace("_", " ")
-        because = f"R-hat of “{named}” is {r_hat:.3f}, above {MOST_R_HAT}: chains have been in different places."
+        size = f"is {r_hat:.3f}, above {MOST_R_HAT}" if math.isfinite(r_hat) else "is infinite"
+        because = f"R-hat of “{named}” {size}: chains have been in different places."
         return Verdict(DISAGREE, because, *figures)
     if not is_enough:
         because = f"{said}; it takes {FEWEST_EFFECTIVE}."

@@ -89,11 +89,8 @@ class Mixture(Generic[State]):
             raise ValueError("weights must give one number for each component")
         self._shares = Shares(weights)
         self._components = tuple(components)
-
-    @property
-    def is_cheap(self) -> bool:
+        self.is_cheap = all(getattr(component, "is_cheap", False) for component in self._components)
         """True where every component is; see `Plan.is_cheap_at`."""
-        return all(getattr(component, "is_cheap", False) for component in self._components)
 
     def propose(self, rng: np.random.Generator, state: State) -> Proposal[State]:
         """Choose a component, then draw from it."""

@@ -6,6 +6,7 @@ from django.test import Client
 from django.urls import reverse
 
 from prefmh_web.campaigns import lifecycle
+from prefmh_web.campaigns.frozen import limits_of
 from prefmh_web.campaigns.models import Campaign, Judge, ReplyIdentity
 from prefmh_web.config import Protocol
 from prefmh_web.participants import limits
@@ -120,7 +121,7 @@ def test_a_budget_is_neither_given_later_nor_raised_after_the_end(owner, researc
     without = recruited_campaign(researcher, config=ONE)
     path = path_of("participants", without)
     assert "“Budget, in answers” cannot change" in told(owner, path, as_shown(owner, path) | {"budget": "500"})
-    assert limits.keeps_late(without) is None
+    assert not limits_of(without).has_budget
     Campaign.objects.filter(pk=study.pk).update(status=Campaign.Status.FINISHED)
     path = path_of("participants", study)
     assert "“Budget, in answers” cannot be raised" in told(owner, path, as_shown(owner, path) | {"budget": "500"})

@@ -138,7 +138,7 @@ def test_pages_show_what_was_painted_elsewhere(signed_in, researcher, idle_tasks
         assert state.campaign.object_kind.measures(objects.stored(state))["contrast"] == pytest.approx(0)
     invitation = campaign.invitations.get()
     signed_in.post(invitation.get_absolute_url())
-    assert signed_in.get(reverse("annotate:vote", args=[invitation.token])).status_code == 200
+    assert signed_in.get(reverse("voting:vote", args=[invitation.token])).status_code == 200
     lease = Lease.objects.get()
-    shown = {signed_in.get(reverse("annotate:picture", args=[lease.key, side])).content for side in ("first", "second")}
+    shown = {signed_in.get(reverse("voting:picture", args=[lease.key, side])).content for side in ("first", "second")}
     assert shown == set(painted)

@@ -9,15 +9,15 @@ import pytest
 from django.contrib.sessions.backends.db import SessionStore
 from django.utils import timezone
 
-from prefmh_web.annotate import admission
-from prefmh_web.annotate.screens import response_in, screen_after, screen_for
-from prefmh_web.annotate.tasks import settle_parts
 from prefmh_web.campaigns.engine import leases, reading
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Vote
 from prefmh_web.config import Outcome
 from prefmh_web.participants import limits, stages
 from prefmh_web.participants.joining import Arrival
 from prefmh_web.participants.models import Check, Participation
+from prefmh_web.voting import admission
+from prefmh_web.voting.screens import response_in, screen_after, screen_for
+from prefmh_web.voting.tasks import settle_parts
 from tests.support.campaigns import (
     assert_record_is_whole,
     assert_replay_passes,
@@ -69,20 +69,20 @@ class Crowd:
             assert screen_for(person).html()
 
     def _does_something(self, seat: int) -> None:
-        person, visit = self.seats[seat], screen_for(self.seats[seat]).visit
-        shown = visit.lease or visit.check
+        person, screen = self.seats[seat], screen_for(self.seats[seat])
+        shown = screen.lease or screen.check
         if shown is None:
             # Whose time has run out says that they are there.
             screen_after(response_in({"choice": "continue"}), reading.person(person))
             return
         deed = self.rng.random()
-        if visit.lease and deed < 0.3:
-            self._comes_too_late(person, visit.lease)
+        if screen.lease and deed < 0.3:
+            self._comes_too_late(person, screen.lease)
         elif deed < 0.4:
             self._sends(person, "skip", shown)
         elif deed < 0.5:
             # Leaves without a word: the pair comes back once its time is over.
-            self._runs_out(visit.lease)
+            self._runs_out(screen.lease)
             self.seats[seat] = self._newcomer()
         else:
             self._sends(person, "first", shown)
@@ -100,9 +100,9 @@ class Crowd:
         """Somebody takes so long that others have answered meanwhile."""
         self._runs_out(lease)
         for other in self.seats:
-            visit = screen_for(other).visit
-            if other != person and visit.lease and visit.lease.comparison_id == lease.comparison_id:
-                self._sends(other, "first", visit.lease)
+            screen = screen_for(other)
+            if other != person and screen.lease and screen.lease.comparison_id == lease.comparison_id:
+                self._sends(other, "first", screen.lease)
         if Comparison.objects.filter(pk=lease.comparison_id, verdict=None).exists():
             return
         self.late += 1

@@ -12,10 +12,10 @@ from playwright.sync_api import Page, expect
 from websockets.sync.client import connect
 
 from prefmh_web.campaigns.models import Lease, Vote
-from tests.annotate.test_socket import lease_in
 from tests.support.campaigns import invitation_path, make_campaign, make_config
 from tests.support.installations import cookies_after_joining, open_socket, send
 from tests.support.servers import Relay
+from tests.voting.test_socket import lease_in
 
 pytestmark = pytest.mark.browser
 

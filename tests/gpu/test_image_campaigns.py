@@ -135,12 +135,12 @@ def test_from_the_form_to_a_record_that_replays(researcher, client, idle_tasks, 
 def test_a_pair_has_its_pictures_before_anybody_sees_it(researcher, client, idle_tasks, offer):
     campaign = started(researcher, idle_tasks)
     client.post(campaign.invitations.get().get_absolute_url())
-    assert client.get(reverse("annotate:vote", args=[campaign.invitations.get().token])).status_code == 200
+    assert client.get(reverse("voting:vote", args=[campaign.invitations.get().token])).status_code == 200
     lease = leases.live_lease_of(Annotator.objects.get())
     # From here on, nobody can make a picture: what is sent are files.
     offer("broken")
     for side, state in (("first", lease.first), ("second", lease.second)):
-        answer = client.get(reverse("annotate:picture", args=[lease.key, side]))
+        answer = client.get(reverse("voting:picture", args=[lease.key, side]))
         assert answer["Content-Type"] == "image/png"
         with Image.open(io.BytesIO(answer.content)) as opened:
             assert opened.size == (16, 16)

@@ -11,14 +11,14 @@ from django.contrib.sessions.backends.base import SessionBase
 from django.contrib.sessions.backends.db import SessionStore
 from django.utils import timezone
 
-from prefmh_web.annotate import admission
-from prefmh_web.annotate.screens import ShownScreen, response_in, screen_after, screen_for
 from prefmh_web.campaigns.engine import leases, reading, suspension
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, EndReason, Lease, Side
 from prefmh_web.campaigns.monitoring.steps import suspended_in
 from prefmh_web.participants import completion, stages
 from prefmh_web.participants.joining import Arrival
 from prefmh_web.participants.models import Stage
+from prefmh_web.voting import admission
+from prefmh_web.voting.screens import Screen, response_in, screen_after, screen_for
 from tests.laws.cases import SEED, Case
 from tests.laws.crowds import GONE, Deed, Pair, Reaction
 from tests.laws.law import WEIGHTS, Paths
@@ -70,7 +70,7 @@ class Person:
     session: SessionBase
     is_careless: bool
     is_slow: bool
-    shown: ShownScreen = field(init=False)
+    shown: Screen = field(init=False)
 
 
 class Study:
@@ -146,11 +146,11 @@ class Study:
 
     def _does_something(self, person: Person) -> bool:
         """Do the next thing with what the page shows; return whether the person is still there."""
-        if lease := person.shown.visit.lease:
+        if lease := person.shown.lease:
             return self._meets(person, lease)
-        if check := person.shown.visit.check:
+        if check := person.shown.check:
             return self._checked(person, check)
-        if person.shown.visit.outcome:
+        if person.shown.outcome:
             # Settles how the part ended, as the last page does.
             assert person.shown.context
             return False
@@ -192,7 +192,7 @@ class Study:
         elif deed is Deed.REMOVED:
             completion.exclude(annotator, self.campaign.owner, EndReason.OTHER, "drawn by lot", is_paid=True)
         elif deed is Deed.WITHDRAWN:
-            completion.withdraw(annotator, self.campaign)
+            completion.withdraw(annotator)
         else:
             Lease.objects.filter(pk=lease.pk).update(expires_at=timezone.now())
             leases.expire()

@@ -6,10 +6,10 @@ import pytest
 from django.contrib.sessions.models import Session
 from django.test import Client
 
-from prefmh_web.annotate import arriving
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator
 from prefmh_web.participants.models import Participant, Participation
+from prefmh_web.voting import views
 from tests.security.test_limits import all_at_once
 from tests.support.campaigns import arrive, invitation_path, pair_of, prolific, recruited_campaign, vote
 
@@ -36,8 +36,8 @@ def test_the_address_is_cleaned_and_nothing_is_stored_before_the_first_button(st
         assert page.status_code == 200
         assert "anna" not in page.content.decode()
     assert stored() == [0, 0, 0, 0]
-    assert browser.cookies[arriving.COOKIE]["httponly"]
-    assert browser.cookies[arriving.COOKIE]["path"] == path
+    assert browser.cookies[views.COOKIE]["httponly"]
+    assert browser.cookies[views.COOKIE]["path"] == path
     browser.post(path)
     assert stored() == [1, 1, 1, 1]
     part = Participation.objects.get()
@@ -97,7 +97,7 @@ def test_another_id_in_the_same_browser_is_another_person_at_once(study):
 
 def test_a_forged_cookie_is_nobody(study):
     browser, path = Client(), invitation_path(study)
-    browser.cookies[arriving.COOKIE] = "eyJleHRlcm5hbF9pZCI6ImFubmEifQ:1x:forged"
+    browser.cookies[views.COOKIE] = "eyJleHRlcm5hbF9pZCI6ImFubmEifQ:1x:forged"
     assert browser.post(path).status_code == 403
     assert stored() == [0, 0, 0, 0]
 

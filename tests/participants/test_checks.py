@@ -67,10 +67,10 @@ def test_a_check_stays_until_it_is_answered_on_every_device_and_is_answered_once
     browser = arrive(study, prolific("anna"))
     check = vote_until_check(browser, study)
     phone = arrive(study, prolific("anna", session="s2"))
-    assert screen_of(phone, study).visit.check == check
+    assert screen_of(phone, study).check == check
     path = f"{invitation_path(study)}vote/"
     phone.post(path, {"lease": str(check.key), "choice": "skip"})
-    assert screen_of(phone, study).visit.check == check
+    assert screen_of(phone, study).check == check
     answer_check(phone, study)
     wrong = {"first": "second", "second": "first"}[check.expected_side]
     assert browser.post(path, {"lease": str(check.key), "choice": wrong}).status_code == 302
@@ -302,7 +302,7 @@ def open_pairs() -> set[frozenset[str]]:
 
 def answer_repeat(browser, campaign, *, alike: bool) -> None:
     """Choose the object that was voted for, or the other one."""
-    check = screen_of(browser, campaign).visit.check
+    check = screen_of(browser, campaign).check
     assert check.kind == "repeat"
     voted = Vote.objects.get(key=check.lease_id)
     chosen = check.lease.first if voted.chosen_side == "first" else check.lease.second

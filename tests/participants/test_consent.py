@@ -153,7 +153,7 @@ def test_looking_does_not_tell_who_takes_part(study):
 
 
 def withdraw(browser, campaign, **fields) -> str:
-    path = reverse("annotate:withdraw", args=[campaign.invitations.get().token])
+    path = reverse("voting:withdraw", args=[campaign.invitations.get().token])
     assert "cannot be taken back" in browser.get(path).content.decode()
     page = browser.post(path, fields).content.decode()
     wait_until_idle()
@@ -188,5 +188,5 @@ def test_without_a_platform_there_is_nothing_to_withdraw_from(client, campaign):
     client.post(invitation_path(campaign))
     token = campaign.invitations.get().token
     assert "Withdraw" not in client.get(f"{invitation_path(campaign)}vote/").content.decode()
-    client.post(reverse("annotate:withdraw", args=[token]))
+    client.post(reverse("voting:withdraw", args=[token]))
     assert Annotator.objects.get().removed_at is None

@@ -12,13 +12,13 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from prefmh_web.annotate.screens import response_in, screen_after
-from prefmh_web.annotate.tasks import settle_parts
 from prefmh_web.campaigns.engine import leases, reading
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Vote
 from prefmh_web.participants import completion
 from prefmh_web.participants.models import Participant, Participation
+from prefmh_web.voting.screens import response_in, screen_after
+from prefmh_web.voting.tasks import settle_parts
 from tests.security.world import browser_of
 from tests.support.campaigns import (
     CODES,

@@ -12,14 +12,14 @@ from django.db import connection, connections
 from django.test import Client
 from django.urls import reverse
 
-from prefmh_web.annotate import admission
-from prefmh_web.annotate.tasks import settle_parts
 from prefmh_web.campaigns.lifecycle import deletion
 from prefmh_web.campaigns.models import Annotator, Campaign, Event, Lease, Vote
 from prefmh_web.campaigns.voters import number_of
 from prefmh_web.participants import erasure, limits, payments
 from prefmh_web.participants.erasure import Scope
 from prefmh_web.participants.models import Check, Participant, Participation
+from prefmh_web.voting import admission
+from prefmh_web.voting.tasks import settle_parts
 from tests.security.world import browser_of
 from tests.support.campaigns import (
     KINDS,

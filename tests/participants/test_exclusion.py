@@ -14,12 +14,12 @@ from django.db.models import QuerySet
 from django.test import Client
 from django.urls import reverse
 
-from prefmh_web.annotate.tasks import settle_parts
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Annotator, Campaign, EndReason, Event, Lease, Vote
 from prefmh_web.campaigns.voters import number_of
 from prefmh_web.participants import completion, consent, erasure, limits
 from prefmh_web.participants.models import Participant, Participation
+from prefmh_web.voting.tasks import settle_parts
 from tests.participants.test_stages import ABOUT, READ, UNDERSTOOD
 from tests.security.world import browser_of
 from tests.support.campaigns import (

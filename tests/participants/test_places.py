@@ -12,12 +12,12 @@ from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 
-from prefmh_web.annotate import presence
-from prefmh_web.annotate.tasks import settle_parts
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Vote
 from prefmh_web.participants import completion, limits, stages
 from prefmh_web.participants.models import Participation
+from prefmh_web.voting import presence
+from prefmh_web.voting.tasks import settle_parts
 from tests.participants.test_consent import TEXT, answer, come
 from tests.participants.test_stages import PAIRS, PRACTICE, chosen, come_back, read
 from tests.security.world import browser_of
@@ -79,7 +79,7 @@ def test_an_end_without_pay_gives_the_place_back_and_one_with_pay_does_not(resea
     vote(first, study)
     page_of(first, study, "vote/")
     page_of(second, study, "vote/")
-    completion.withdraw(Participation.objects.last().annotator, study)
+    completion.withdraw(Participation.objects.last().annotator)
     third, fourth = arrive(study, prolific("cleo")), arrive(study, prolific("dora"))
     assert pair_of(third, study)
     page_of(fourth, study, "vote/")
@@ -298,7 +298,7 @@ def test_waiting_time_away_and_pairs_that_ran_out_are_not_counted(study):
     Lease.objects.filter(pk=key).update(issued_at=timezone.now() - timedelta(hours=1), expires_at=timezone.now())
     leases.expire()
     Annotator.objects.update(joined_at=timezone.now() - timedelta(hours=2))
-    assert not limits.has_been_active_enough(Annotator.objects.select_related("campaign").get())
+    assert completion.outcome_due(Annotator.objects.select_related("campaign").get()) is None
     assert pair_of(browser, study)
 
 

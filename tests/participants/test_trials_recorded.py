@@ -14,14 +14,14 @@ from django.utils import timezone
 
 import sampler
 import sampler.judges
-from prefmh_web.annotate import admission
-from prefmh_web.annotate.screens import response_in, screen_after, screen_for
 from prefmh_web.campaigns.engine import reading
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.participants import consent, stages
 from prefmh_web.participants.joining import Arrival
 from prefmh_web.participants.models import Check
 from prefmh_web.participants.people import people_of
+from prefmh_web.voting import admission
+from prefmh_web.voting.screens import response_in, screen_after, screen_for
 from sampler import read_record
 from tests.participants.test_consent import TEXT
 from tests.support.campaigns import (
@@ -78,8 +78,8 @@ def every_kind_answered(campaign) -> bool:
     people, rng = [come(campaign, name) for name in ("anna", "ben")], np.random.default_rng(5)
     for _ in range(300):
         person = people[int(rng.integers(2))]
-        visit = screen_for(person).visit
-        if shown := visit.lease or visit.check:
+        screen = screen_for(person)
+        if shown := screen.lease or screen.check:
             fields = {"choice": ("first", "second")[int(rng.integers(2))], "lease": str(shown.key)}
             screen_after(response_in(fields), reading.person(person))
             wait_until_idle()

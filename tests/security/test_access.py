@@ -14,15 +14,15 @@ from django.urls import reverse
 from django.utils import timezone
 
 from prefmh_web.accounts.roles import is_researcher, make_researcher, sign_in_path
-from prefmh_web.annotate import admission, consumer
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Annotator, Invitation, Lease, Membership, Vote
 from prefmh_web.campaigns.voters import number_of
 from prefmh_web.transport import sockets
-from tests.annotate.test_socket import lease_in
+from prefmh_web.voting import admission, consumer
 from tests.security.world import browser_of
 from tests.support.installations import closing_code, cookies_after_joining, open_socket, send
+from tests.voting.test_socket import lease_in
 
 PASSWORD = "correct horse battery staple"
 KEY = "prefmh_session"
@@ -273,7 +273,7 @@ def test_one_button_ends_somebodys_part_and_withdraws_their_link(campaign, resea
     staying, other = Client(), access.invite(campaign)
     staying.post(link.get_absolute_url())
     vote = f"{link.get_absolute_url()}vote/"
-    key = joined.get(vote).context["screen"].visit.lease.key
+    key = joined.get(vote).context["screen"].lease.key
     told = end_part(campaign, researcher, removed, with_link="on")
     assert "is ended. Their votes are kept" in told
     assert "is still open" not in told

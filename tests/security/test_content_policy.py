@@ -57,7 +57,7 @@ def assert_strict(answer) -> None:
 
 @pytest.mark.parametrize("address", all_addresses(), ids=lambda address: address.name)
 def test_every_address_has_the_policy(world, address):
-    browser = world.voter if address.name.startswith("annotate:") else browser_of(world.victim)
+    browser = world.voter if address.name.startswith("voting:") else browser_of(world.victim)
     path = address.path(world.names | {"token": world.token})
     for client in (browser, browser_of(None)):
         assert_strict(client.get(path))

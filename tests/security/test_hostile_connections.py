@@ -8,9 +8,9 @@ import httpx
 import pytest
 
 from prefmh_web.campaigns.models import Lease, Vote
-from tests.annotate.test_socket import lease_in
 from tests.support.campaigns import wait_until_idle
 from tests.support.installations import closing_code, cookies_after_joining, open_socket
+from tests.voting.test_socket import lease_in
 
 
 def exchange(site_url: str, head: str, body: bytes = b"") -> bytes:

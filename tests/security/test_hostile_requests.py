@@ -23,7 +23,7 @@ BODY = {
     "choice": "first", "lease": "00000000-0000-4000-8000-000000000000", "elapsed_ms": "1",
 }  # fmt: skip
 # Pages for whoever comes: probes, signing in, and joining by a link one was given.
-OPEN = ("operations:", "accounts:", "annotate:")
+OPEN = ("operations:", "accounts:", "voting:")
 REFUSED = {400, 401, 403, 404, 405}
 
 
@@ -58,7 +58,7 @@ def test_a_stranger_gets_nothing_of_the_victims(world, address):
         if not address.parts or address.name == "console:docs":
             # Their own pages, and the documentation.
             assert answer.status_code in REFUSED | {200, 302, 503}, (who, method)
-        elif address.name in ("annotate:vote", "annotate:stage", "annotate:withdraw", "annotate:report"):
+        elif address.name in ("voting:vote", "voting:stage", "voting:withdraw", "voting:report"):
             # Whoever has not joined is led to the page that says so.
             assert answer.status_code in REFUSED | {302}, (who, method)
         else:

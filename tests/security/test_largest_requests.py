@@ -73,7 +73,7 @@ def forms(page: str) -> list[dict[str, str]]:
 @pytest.mark.parametrize("address", all_addresses(), ids=lambda address: address.name)
 def test_forms_and_bodies(world, address):
     path, browser = address.path(world.names), browser_of(world.victim)
-    if address.name == "annotate:vote":
+    if address.name == "voting:vote":
         browser = world.voter
     page = browser.get(path)
     for data in forms("" if page.streaming else page.content.decode("latin1")):

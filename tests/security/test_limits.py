@@ -11,13 +11,13 @@ from django.test import Client, RequestFactory
 from limits.errors import StorageError
 
 from prefmh_web.accounts.roles import sign_in_path
-from prefmh_web.annotate import consumer
 from prefmh_web.campaigns.models import Annotator, Vote
 from prefmh_web.transport import rate_limits
-from tests.annotate.test_socket import lease_in
+from prefmh_web.voting import consumer
 from tests.security.world import browser_of
 from tests.support.campaigns import invitation_path
 from tests.support.installations import closing_code, cookies_after_joining, open_socket, send
+from tests.voting.test_socket import lease_in
 
 
 @pytest.fixture
@@ -178,10 +178,10 @@ def test_joining_again_and_again_from_one_address_is_slowed_down(campaign, rates
 def test_a_vote_by_post_beyond_the_rate_is_not_stored_and_can_be_sent_again(client, campaign, rates):
     vote = f"{invitation_path(campaign)}vote/"
     client.post(invitation_path(campaign))
-    first = client.get(vote).context["screen"].visit.lease.key
+    first = client.get(vote).context["screen"].lease.key
     rates(votes="1/minute")
     client.post(vote, {"choice": "first", "lease": first})
-    second = client.get(vote).context["screen"].visit.lease.key
+    second = client.get(vote).context["screen"].lease.key
     refused = client.post(vote, {"choice": "first", "lease": second})
     assert (refused.status_code, Vote.objects.count()) == (429, 1)
     rate_limits.forget()

@@ -53,9 +53,6 @@ from PIL import Image
 
 import sampler
 from prefmh_web.accounts.roles import make_researcher
-from prefmh_web.annotate import admission, visit
-from prefmh_web.annotate.screens import idle
-from prefmh_web.annotate.tasks import settle_parts, sweep_leases
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases, transitions
 from prefmh_web.campaigns.engine.open_comparisons import Ballot
@@ -78,6 +75,8 @@ from prefmh_web.participants import completion, consent
 from prefmh_web.participants.models import Check, Participation
 from prefmh_web.setup import apply, files
 from prefmh_web.transport import publishing
+from prefmh_web.voting import admission, screens
+from prefmh_web.voting.tasks import settle_parts, sweep_leases
 from sampler import (
     OBJECT_KINDS,
     ExperimentInput,
@@ -315,7 +314,7 @@ def _files_to_read() -> int:
 # Numbers of rows are never given twice in a run: what a process remembers by them is another test's.
 _NUMBERS: Iterator[int] = itertools.count(1000, 1000)
 _REMEMBERING = tuple(
-    f"prefmh_web.{name}." for name in ("annotate", "campaigns", "console", "objects", "participants", "setup")
+    f"prefmh_web.{name}." for name in ("voting", "campaigns", "console", "objects", "participants", "setup")
 )
 _empty = sqlite3.connect(":memory:", check_same_thread=False)
 _numbered_from = 0
@@ -417,7 +416,7 @@ def _forget() -> None:
             for each in vars(module).values():
                 if hasattr(each, "cache_clear") and each.__module__ == name:
                     each.cache_clear()
-    for remembered in (visit._progress, idle._held_up, trajectories._memory):
+    for remembered in (screens._progress, screens._held_up, trajectories._memory):
         remembered.clear()
 
 
@@ -824,7 +823,7 @@ def arrive(campaign: Campaign, query: dict[str, str], client: Client | None = No
 
 def pair_of(browser: Client, campaign: Campaign):
     """Return the key of the pair on somebody's page, or None."""
-    lease = browser.get(f"{invitation_path(campaign)}vote/").context["screen"].visit.lease
+    lease = browser.get(f"{invitation_path(campaign)}vote/").context["screen"].lease
     return lease and lease.key
 
 
@@ -875,14 +874,14 @@ def screen_of(browser, campaign):
 
 
 def answer_check(browser, campaign, *, rightly: bool = True) -> None:
-    check = screen_of(browser, campaign).visit.check
+    check = screen_of(browser, campaign).check
     side = check.expected_side if rightly else {"first": "second", "second": "first"}[check.expected_side]
     fields = {"lease": str(check.key), "choice": side, "elapsed_ms": "900"}
     assert browser.post(f"{invitation_path(campaign)}vote/", fields).status_code == 302
 
 
 def vote_until_check(browser, campaign) -> Check:
-    while (check := screen_of(browser, campaign).visit.check) is None:
+    while (check := screen_of(browser, campaign).check) is None:
         vote(browser, campaign)
     return check
 

@@ -59,7 +59,7 @@ def _crowd(people: int, texts: int, config: dict) -> tuple[str, list[str]]:
     """Start a campaign, and let people join it; return its invitation's path and the keys of their sessions."""
     from django.contrib.sessions.backends.db import SessionStore
 
-    from prefmh_web.annotate import admission
+    from prefmh_web.voting import admission
     from tests.support.campaigns import make_config, make_draft, started_now
 
     lines = [f"On day {day} the sea was grey and nobody came to the house.\n" for day in range(texts)]

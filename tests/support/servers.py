@@ -327,7 +327,7 @@ class RabbitMQ:
 
 # Run tests on PostgreSQL, Redis and a Celery worker instead of the embedded engines:
 #
-#     python -m tests.support.servers tests/annotate tests/campaigns tests/console tests/flows
+#     python -m tests.support.servers tests/voting tests/campaigns tests/console tests/flows
 #     python -m tests.support.servers --processes -n 0 tests/flows/test_browser.py
 #     python -m tests.support.servers --rabbitmq -n 0 tests/campaigns/engine
 #

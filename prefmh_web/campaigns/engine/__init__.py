@@ -9,7 +9,7 @@ All state lies in the database, and each call is one transaction of a few statem
                            comparison, all in one transaction.
     leases.skip        ->  the lease ends, and somebody else may be asked
 
-`annotate/screens` puts `answer` and the next `take` into one transaction. Models have turns
+`voting/screens` puts `answer` and the next `take` into one transaction. Models have turns
 (`campaigns/model_judges`); their votes are stored by the same `transitions`.
 
 A vote counts once, and a step is decided once, because of three things, in one place each:

@@ -16,7 +16,8 @@ comparison passes over those that others hold at that moment, and waits for one 
 
 import logging
 import uuid
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any
@@ -27,9 +28,9 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import dispatch, frozen
-from prefmh_web.campaigns.engine import open_comparisons, openings, suspension, transitions
+from prefmh_web.campaigns.engine import open_comparisons, openings, sql, suspension, transitions
 from prefmh_web.campaigns.engine.open_comparisons import Ballot, OpenComparison
-from prefmh_web.campaigns.engine.reading import locked, locked_lease, locked_pair
+from prefmh_web.campaigns.engine.reading import locked
 from prefmh_web.campaigns.engine.sql import Changes
 from prefmh_web.campaigns.engine.transactions import (
     ATTEMPTS,
@@ -106,7 +107,7 @@ def answer(
     """
     # What it decides may open the chain's next comparison; what that takes is read before anything is locked.
     frozen.prepare(annotator.campaign)
-    with locked_lease(key, annotator) as lease:
+    with _locked_lease(key, annotator) as lease:
         if annotator.removed_at:
             raise Comparison.DoesNotExist
         if lease.ending in (Lease.Ending.SKIPPED, Lease.Ending.UNASKED):
@@ -136,7 +137,7 @@ def skip(key: uuid.UUID, annotator: Annotator) -> None:
     Raises:
         Comparison.DoesNotExist: the annotator was never given this lease.
     """
-    with locked_lease(key, annotator) as lease:
+    with _locked_lease(key, annotator) as lease:
         if transitions.end_lease(lease.comparison, key, Lease.Ending.SKIPPED):
             suspension.after_skip(lease.comparison)
         dispatch.place_returned(annotator.campaign_id)
@@ -149,7 +150,7 @@ def give_back(key: uuid.UUID, annotator: Annotator) -> None:
     Raises:
         Comparison.DoesNotExist: the annotator was never given this lease.
     """
-    with locked_lease(key, annotator) as lease:
+    with _locked_lease(key, annotator) as lease:
         transitions.end_lease(lease.comparison, key, Lease.Ending.UNASKED)
         dispatch.place_returned(annotator.campaign_id)
 
@@ -307,7 +308,7 @@ def _lease(
     if judge.panelist != annotator.panelist:
         # Another panelist's judge, or one of a crowd: `wanted_by` offers none.
         return None
-    with locked_pair(seen.pk, patient=busy is None) as comparison:
+    with _locked_pair(seen.pk, patient=busy is None) as comparison:
         if comparison is None:
             if busy is not None:
                 busy.append((seen, judge))
@@ -403,3 +404,42 @@ def _draw_side(opened: OpenComparison, judge: StartedJudge) -> Side:
 
 def _time_to_answer(campaign: Campaign) -> timedelta:
     return timedelta(seconds=started_campaign(campaign).config.answering.seconds)
+
+
+@contextmanager
+def _locked_lease(key: uuid.UUID, annotator: Annotator) -> Iterator[Lease]:
+    """Open a transaction and yield a lease of an annotator with its comparison, all rows locked.
+
+    Args:
+        annotator: is brought up to date, together with their campaign.
+
+    Raises:
+        Comparison.DoesNotExist: the annotator was never given this lease.
+    """
+    with begin():
+        row = sql.COMPARISON_OF_LEASE.row(key, annotator.pk)
+        if row is None:
+            raise Comparison.DoesNotExist
+        columns = (sql.OF_COMPARISON, sql.OF_CHAIN, sql.OF_CAMPAIGN, sql.OF_LEASE, sql.OF_ANNOTATOR)
+        comparison, chain, campaign, lease, now, holds_another = sql.read_all(columns, row)
+        chain.campaign, comparison.chain, lease.comparison, lease.annotator = campaign, chain, comparison, annotator
+        vars(annotator).update(vars(now))
+        annotator.campaign = campaign
+        # Once this one has ended, which every caller sees to.
+        annotator.holds_a_lease = bool(holds_another)
+        yield lease
+
+
+@contextmanager
+def _locked_pair(pk: int, *, patient: bool) -> Iterator[Comparison | None]:
+    """Lock a comparison and read its pair; None if somebody else holds it and the caller is not
+    patient.
+    """
+    with begin():
+        row = (sql.PAIR_ONCE_FREE if patient else sql.PAIR).row(pk)
+        if row is None:
+            yield None
+            return
+        comparison, current, proposal = sql.read_all((sql.OF_COMPARISON, sql.OF_CURRENT, sql.OF_PROPOSAL), row)
+        comparison.current, comparison.proposal = current, proposal
+        yield comparison

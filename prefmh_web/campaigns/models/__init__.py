@@ -17,10 +17,22 @@ from prefmh_web.campaigns.models.campaign import (
     columns_of,
     draw_seed,
 )
-from prefmh_web.campaigns.models.leases import OF_THE_START, ChainOpening, Lease, PrefetchedProposal, Turn
 from prefmh_web.campaigns.models.log import EndReason, Event, JudgeTrial, ModelUsage, ReportReason, TrialPair
 from prefmh_web.campaigns.models.people import Annotator, Invitation, Membership, new_invitation_token
-from prefmh_web.campaigns.models.steps import CampaignScorer, Chain, Comparison, Rating, Score, Side, Vote
+from prefmh_web.campaigns.models.steps import (
+    OF_THE_START,
+    CampaignScorer,
+    Chain,
+    ChainOpening,
+    Comparison,
+    Lease,
+    PrefetchedProposal,
+    Rating,
+    Score,
+    Side,
+    Turn,
+    Vote,
+)
 
 __all__ = [
     "OF_THE_START",

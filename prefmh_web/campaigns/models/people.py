@@ -51,7 +51,7 @@ class Invitation(models.Model):
         return f"invitation to {self.campaign_id}"
 
     def get_absolute_url(self) -> str:
-        return reverse("annotate:welcome", args=[self.token])
+        return reverse("voting:welcome", args=[self.token])
 
     @property
     def admits_anybody(self) -> bool:

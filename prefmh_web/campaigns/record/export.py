@@ -18,7 +18,7 @@ import io
 import json
 import logging
 from collections.abc import Callable, Iterator
-from itertools import chain
+from itertools import chain, count
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED
 
@@ -45,6 +45,9 @@ BYTE_ORDER_MARK = "\ufeff"
 # JSON may hold them as they are, and yet programs that read line by line end a line there.
 _LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 _CHARACTERS_PER_CHUNK = 2**16
+_ROWS_BETWEEN = 500
+# The rows are not quite known before; all is written only at the end of the file.
+_NEARLY_ALL = 0.99
 TABLES: dict[str, Callable[[Snapshot], Iterator[Row]]] = {
     table.file: getattr(rows, table.name) for table in (*tables.TABLES, tables.EVENTS)
 }
@@ -143,10 +146,15 @@ def in_pieces(lines: Iterator[str]) -> Iterator[str]:
     yield _drain(buffer)
 
 
-def archive(campaign: Campaign) -> Iterator[bytes]:
-    """Yield a ZIP of the config and all tables, all of the same moment."""
+def archive(campaign: Campaign, tell: Callable[[float], None] = lambda share: None) -> Iterator[bytes]:
+    """Yield a ZIP of the config and all tables, all of the same moment.
+
+    Args:
+        tell: is called with the share that is written, from 0 to 1, again and again, and with 1 at the end.
+    """
     snapshot = Snapshot.now(campaign)
     stream, manifest = ZipStream(compress_type=ZIP_DEFLATED), sampler.Manifest()
+    following = _following(snapshot, tell)
     files: dict[str, tables.Table | None] = {}
     declared = {table.file: table for table in tables.EVERY} | {
         tables.STATES.file: tables.states_table(rows.columns_of(campaign))
@@ -163,12 +171,12 @@ def archive(campaign: Campaign) -> Iterator[bytes]:
     for name, text in documents(campaign, snapshot.tuning).items():
         add_text(text, name)
     for name, rows_of in TABLES.items():
-        add_pieces(as_csv(rows_of(snapshot)), name)
+        add_pieces(as_csv(following(rows_of(snapshot))), name)
     if has_preferences(campaign):
-        add_pieces(in_pieces(preferences(snapshot)), tables.PREFERENCES.file)
+        add_pieces(in_pieces(following(preferences(snapshot))), tables.PREFERENCES.file)
     if is_small_enough(snapshot):
         add_pieces(results(snapshot), tables.RESULTS.file)
-    add_pieces(as_csv(rows.properties(snapshot)), tables.PROPERTIES.file)
+    add_pieces(as_csv(following(rows.properties(snapshot))), tables.PROPERTIES.file)
     for of_people in hooks.load(hooks.RECORD_TABLES):
         for table, found in of_people(campaign):
             add_pieces(as_csv(chain([table.header], found)), table.file)
@@ -177,7 +185,27 @@ def archive(campaign: Campaign) -> Iterator[bytes]:
     files |= {tables.CODEBOOK.file: tables.CODEBOOK, tables.MANIFEST: None}
     add_text("".join(as_csv(tables.codebook(files, campaign.target_law))), tables.CODEBOOK.file)
     # Most of what is compressed comes out in large blocks, with nothing between them.
-    return filter(None, _to_its_end(stream, snapshot, manifest))
+    yield from filter(None, _to_its_end(stream, snapshot, manifest))
+    tell(1.0)
+
+
+def _following(snapshot: Snapshot, tell: Callable[[float], None]) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """Return what wraps the rows of each table, and tells the share of all rows that has gone through.
+
+    Long are the two tables of votes (votes, preferences), the two of steps (steps, samples) and the two of objects
+    (states, properties); their rows are counted before.
+    """
+    steps, objects = sum(snapshot.steps.values()), snapshot.campaign.states.count()
+    expected, written = 2 * (votes_of(snapshot).count() + steps + objects), count(1)
+
+    def following(found: Iterator[Any]) -> Iterator[Any]:
+        for row in found:
+            number = next(written)
+            if not number % _ROWS_BETWEEN:
+                tell(min(_NEARLY_ALL, number / expected))
+            yield row
+
+    return following
 
 
 def _to_its_end(stream: ZipStream, snapshot: Snapshot, manifest: sampler.Manifest) -> Iterator[bytes]:

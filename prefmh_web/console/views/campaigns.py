@@ -17,6 +17,7 @@ from django.template.defaultfilters import pluralize
 import sampler
 from prefmh_web.accounts.roles import SignedInRequest, is_researcher
 from prefmh_web.campaigns import lifecycle, objects
+from prefmh_web.campaigns.frozen import limits_of
 from prefmh_web.campaigns.lifecycle import access, changes, deletion, status
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.model_judges import turns
@@ -27,9 +28,8 @@ from prefmh_web.console.forms.pages import CapFields, ExtensionFields, NameForm,
 from prefmh_web.console.previews import asks_models
 from prefmh_web.console.views.common import back_to_setup, campaign_action, campaign_page, frame, get_page, told
 from prefmh_web.objects import media
+from prefmh_web.objects.markdown import rendered, with_ids
 from prefmh_web.participants.limits import estimate_of, spending_of
-from prefmh_web.participants.markdown import rendered, with_ids
-from prefmh_web.participants.recruiting import terms_of
 from prefmh_web.setup import apply
 
 _A_PAGE = 50
@@ -55,8 +55,9 @@ def campaign(request: SignedInRequest, found: access.SeenCampaign) -> HttpRespon
         context |= _invited(request, found)
     if context["may_own"] and found.is_under_way and found.paused_because and asks_models(found):
         context["caps"] = CapFields.of(found)
-    if context["may_own"] and terms_of(found).may_be_paid_for:
-        context["spending"] = spending_of(found, found.config.study)
+    asked = limits_of(found)
+    if context["may_own"] and (asked.recruiter.knows_people or asked.has_budget):
+        context["spending"] = spending_of(found)
     if context["may_own"] and found.is_draft:
         context |= _of_draft(found)
     return render(request, "console/draft.html" if found.is_draft else "console/overview.html", context)
@@ -65,7 +66,7 @@ def campaign(request: SignedInRequest, found: access.SeenCampaign) -> HttpRespon
 def _of_draft(campaign: Campaign) -> dict[str, object]:
     """Return what people will be asked for, and the form of a pilot."""
     study = campaign.config.study
-    estimate = estimate_of(campaign, study)
+    estimate = estimate_of(campaign)
     money = None if estimate is None or estimate.money is None else Decimal(estimate.money)
     return {
         "needs_others": apply.needs_others(campaign.config),
@@ -83,7 +84,7 @@ def _invited(request: HttpRequest, campaign: Campaign) -> dict[str, object]:
         panelist__isnull=True, is_single_use=False, is_simulated=False, revoked_at__isnull=True
     )
     invitation = found.order_by("pk").first()
-    platform = terms_of(campaign).recruiter
+    platform = limits_of(campaign).recruiter
     link = invitation and platform.link(request.build_absolute_uri(invitation.get_absolute_url()))
     return {"invitation": invitation, "platform": platform, "link": link}
 

@@ -41,7 +41,7 @@ from prefmh_web.console.views.common import (
     get_page,
     told,
 )
-from prefmh_web.participants import attention, completion, erasure, limits, payments, record
+from prefmh_web.participants import attention, completion, erasure, limits, payments
 from prefmh_web.participants.models import Participation
 from prefmh_web.participants.people import Person, people_of, person_of
 from prefmh_web.recruiters import RECRUITERS
@@ -166,7 +166,7 @@ def participants(request: SignedInRequest, campaign: access.SeenCampaign) -> Htt
         "joined": parts.count(),
         "places": study.places,
         "placed": limits.held(campaign, study).count(),
-        "spending": limits.spending_of(campaign, study),
+        "spending": limits.spending_of(campaign),
         "asks_about_person": bool(study.protocol.questions),
         "ended": parts.exclude(outcome="").count(),
         "unpaid": payments.unsettled(campaign),
@@ -219,7 +219,7 @@ async def pay(request: HttpRequest, campaign_id: int) -> HttpResponse | Streamin
 @get_page
 async def answers(request: HttpRequest, campaign_id: int) -> HttpResponse | StreamingHttpResponse:
     """Send answers.csv."""
-    return await _table(request, campaign_id, "answers.csv", record.answers)
+    return await _table(request, campaign_id, "answers.csv", payments.answers)
 
 
 async def _table(

@@ -56,6 +56,7 @@ from prefmh_web.console.views.common import (
 )
 from prefmh_web.console.words import ANSWERS, duration
 from prefmh_web.objects import media
+from prefmh_web.transport import sockets
 from prefmh_web.transport.bodies import stream
 from sampler import tables
 
@@ -122,13 +123,15 @@ def convergence(request: SignedInRequest, campaign: access.SeenCampaign) -> Http
 def record(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show what can be downloaded of a started campaign."""
     files = [*export.documents(campaign, campaign.tuning), *export.TABLES]
-    context = {"files": [(name, *tables.ABOUT[name]) for name in files], "prefix": prefix_of(campaign)}
+    # What the docs mark as code, pages do not.
+    about = [(name, kind, meaning.replace("`", "")) for name in files for kind, meaning in [tables.ABOUT[name]]]
+    context = {"files": about, "prefix": prefix_of(campaign)}
     return render(request, "console/record.html", frame(request, campaign) | context)
 
 
 @get_page
 async def download(request: SignedInRequest, campaign_id: int, filename: str) -> HttpResponse | StreamingHttpResponse:
-    """Send one file of the record, or all of them as export.zip."""
+    """Send one file of the record, or all of them as export.zip; `progress` is the token of `DownloadConsumer`."""
     campaign = await sync_to_async(campaign_for)(request, campaign_id)
     if campaign.is_draft and filename != tables.CONFIG:
         raise Http404("A draft has no record yet.")
@@ -144,7 +147,8 @@ async def download(request: SignedInRequest, campaign_id: int, filename: str) ->
     elif filename in (documents := await sync_to_async(export.documents)(campaign, campaign.tuning)):
         response = HttpResponse(documents[filename], content_type="application/json")
     elif filename == "export.zip":
-        response = stream(lambda: export.archive(campaign), "application/zip")
+        tell = sockets.tell_share(request.GET.get("progress", ""))
+        response = stream(lambda: export.archive(campaign, tell), "application/zip")
     else:
         raise Http404("There is no such file.")
     return attachment(request, response, f"{prefix_of(campaign)}-{filename}")

@@ -18,17 +18,15 @@ from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, Catalog, Side
-from prefmh_web.campaigns.objects import contexts_by_content
+from prefmh_web.campaigns.objects import own_pair, shown
 from prefmh_web.config import Outcome, Protocol
 from prefmh_web.config.misfits import questions_of
 from prefmh_web.console.unstored import Unstored, asks_people, pair_of
 from prefmh_web.console.views.common import campaign_page, form_page
+from prefmh_web.objects.markdown import rendered
 from prefmh_web.participants import attention, completion
-from prefmh_web.participants.markdown import rendered
 from prefmh_web.participants.models import Participation, Stage
-from prefmh_web.participants.options import options_of
 from prefmh_web.participants.stages import Page, PracticeForm, answered, next_stage, page_of
-from sampler.judges import shared_context
 
 _PAIRS = 6
 # After so many pairs comes an attention check, where the protocol has such.
@@ -168,7 +166,7 @@ def _shown(request: SignedInRequest, walked: _Sandbox, refused: Page | None = No
             stage = page_of(at)
             if stage is not None:
                 page = refused or Page(stage, stage.form(walked.protocol, walked.part), walked.protocol)
-                context |= {"shows": "annotate/_stage.html", "page": page}
+                context |= {"shows": "voting/_stage.html", "page": page}
                 if isinstance(page.form, PracticeForm):
                     context |= _practice(walked, page.form)
     return render(request, "console/sandbox.html", context)
@@ -177,7 +175,7 @@ def _shown(request: SignedInRequest, walked: _Sandbox, refused: Page | None = No
 def _welcome(walked: _Sandbox) -> dict[str, object]:
     config, study = walked.campaign.config, walked.study
     return {
-        "shows": "annotate/_welcome.html",
+        "shows": "voting/_welcome.html",
         "instructions": config.instructions,
         "questions": questions_of(config),
         "votes_each": study.votes_each,
@@ -187,22 +185,13 @@ def _welcome(walked: _Sandbox) -> dict[str, object]:
 
 
 def _practice(walked: _Sandbox, form: PracticeForm) -> dict[str, object]:
-    campaign, pair = walked.campaign, form.exercise.pair
-    kind, config = campaign.object_kind, campaign.config
-    first, second = contexts_by_content(campaign, config, pair.first, pair.second)
-    around = shared_context(first, second)
+    pair, kind = form.exercise.pair, walked.campaign.object_kind.name
     sides = {
-        Side.FIRST: Unstored(kind.name, pair.first, "", pair.second),
-        Side.SECOND: Unstored(kind.name, pair.second, "", pair.first),
+        Side.FIRST: Unstored(kind, pair.first, "", pair.second),
+        Side.SECOND: Unstored(kind, pair.second, "", pair.first),
     }
-    return {
-        "shows": "annotate/_practice.html",
-        "is_screen": True,
-        "exercise": form.exercise,
-        "question": attention.question_of(pair, config),
-        "options": options_of(kind, pair.first, pair.second, lambda side: sides[side].address, around),
-        "context": around.shared,
-    }
+    of_pair = shown(own_pair(pair, walked.campaign), walked.campaign, lambda side: sides[side].address)
+    return {"shows": "voting/_practice.html", "is_screen": True, "exercise": form.exercise, **of_pair}
 
 
 def _pair(walked: _Sandbox) -> dict[str, object]:

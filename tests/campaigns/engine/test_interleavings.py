@@ -19,14 +19,13 @@ from django.db.models import Exists, F, OuterRef
 from django.utils import timezone
 
 import sampler
-from prefmh_web.annotate.screens import screen_after
-from prefmh_web.annotate.screens.pair import PairResponse
 from prefmh_web.campaigns.engine import leases, open_comparisons, sql, transitions
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.lifecycle import access, changes, pause, resume
 from prefmh_web.campaigns.model_judges import asker, turns
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side, Vote
 from prefmh_web.transport import publishing
+from prefmh_web.voting.screens import Response, screen_after
 from tests.support.campaigns import (
     assert_record_is_whole,
     make_campaign,
@@ -180,7 +179,7 @@ def _works(doing: str, person: Annotator | None, lease: Lease, side: Side) -> li
         return [leases.expire]
     if doing == "remove":
         return [lambda: access.remove(person)]
-    return [lambda: screen_after(PairResponse(lease.key, side if doing == "vote" else None, 900), person)]
+    return [lambda: screen_after(Response(lease.key, side if doing == "vote" else None, 900), person)]
 
 
 def assert_all_is_well(campaign: Campaign, errors: list[Exception], voted: set, ended: set) -> None:

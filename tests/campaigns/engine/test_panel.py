@@ -8,9 +8,9 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 
 import sampler
-from prefmh_web.annotate import admission
 from prefmh_web.campaigns.engine import leases, open_comparisons
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side, Vote
+from prefmh_web.voting import admission
 from tests.support.campaigns import (
     assert_record_is_whole,
     assert_replay_passes,

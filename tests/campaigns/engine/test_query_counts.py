@@ -13,12 +13,12 @@ from asgiref.testing import ApplicationCommunicator
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.test.utils import CaptureQueriesContext
 
-from prefmh_web.annotate import visit
 from prefmh_web.asgi import application
+from prefmh_web.campaigns.frozen import limits_of
 from prefmh_web.campaigns.models import Comparison, Lease, Side, Vote
-from prefmh_web.participants.recruiting import terms_of
-from tests.annotate.test_socket import lease_in
+from prefmh_web.voting import screens
 from tests.support.campaigns import invitation_path, make_config, start_campaign, wait_until_idle
+from tests.voting.test_socket import lease_in
 
 
 class Statements(CaptureQueriesContext):
@@ -33,7 +33,7 @@ class Statements(CaptureQueriesContext):
 @pytest.fixture(autouse=True)
 def progress_of_every_screen(monkeypatch):
     """Nothing is remembered from the screen before: each costs what the first of its second does."""
-    monkeypatch.setattr(visit, "PROGRESS_S", 0)
+    monkeypatch.setattr(screens, "PROGRESS_S", 0)
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def cost(call) -> int:
 def test_the_voters_pages(client, campaign):
     link = invitation_path(campaign)
     # What a process remembers of a campaign once it has looked.
-    terms_of(campaign)
+    limits_of(campaign)
     assert cost(lambda: client.get(link)) == 2
     assert cost(lambda: client.post(link)) == 6
     assert cost(lambda: client.get(link)) == 4
@@ -70,7 +70,7 @@ def test_the_voters_pages(client, campaign):
 
 def test_the_researchers_pages(client, researcher, campaign):
     client.force_login(researcher)
-    terms_of(campaign)
+    limits_of(campaign)
     # Of these, three are for the cards: the first chains, their objects and the people, of all campaigns at once.
     assert cost(lambda: client.get("/")) == 8
     # Of these, four are for the trace: scorers, chains, steps and measures that were not read before. One reads the

@@ -7,11 +7,11 @@ import pytest
 from django.db import connection
 
 import sampler
-from prefmh_web.annotate import reporting
 from prefmh_web.campaigns.engine import leases, suspension
 from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Event, Lease, ReportReason, Side, Vote
 from prefmh_web.campaigns.record.snapshot import Snapshot
+from prefmh_web.voting import screens
 from sampler.record.differences import step_key
 from tests.support.campaigns import (
     assert_record_is_whole,
@@ -52,7 +52,7 @@ def skip(campaign, times: int = 1) -> Comparison:
 def report(campaign, reason=ReportReason.NOT_SHOWN) -> Lease:
     lease = leases.take(newcomer(campaign))
     leases.skip(lease.key, lease.annotator)
-    reporting.report(lease.key, lease.annotator, reason, "")
+    screens.report(lease.key, lease.annotator, reason, "")
     return lease
 
 
@@ -89,7 +89,7 @@ def test_a_pair_on_the_screen_may_still_be_answered_and_decide_the_step(research
     assert leases.take(newcomer(campaign)) is None
     suspension.try_again(step.pk)
     last = leases.take(newcomer(campaign))
-    reporting.report(held[1].key, held[1].annotator, ReportReason.NOT_SHOWN, "")
+    screens.report(held[1].key, held[1].annotator, ReportReason.NOT_SHOWN, "")
     assert Comparison.objects.get(pk=step.pk).suspended_at
     answer(last, is_for=True)
     idle_tasks()
@@ -130,7 +130,7 @@ def test_one_person_who_reports_twice_is_one_person(researcher, idle_tasks):
         comparison=lease.comparison, judge=lease.judge, annotator=lease.annotator, proposal_side="first",
         issued_at=lease.issued_at, expires_at=lease.expires_at, ended_at=lease.issued_at, ending="skipped",
     )  # fmt: skip
-    reporting.report(again.key, lease.annotator, ReportReason.NOT_SHOWN, "")
+    screens.report(again.key, lease.annotator, ReportReason.NOT_SHOWN, "")
     assert Event.objects.filter(kind="reported").count() == 2
     assert not suspensions()
 

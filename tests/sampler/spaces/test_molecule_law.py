@@ -8,8 +8,8 @@ import pytest
 from rdkit import Chem
 
 from sampler import Purpose, stream
-from sampler.experiments.size_pilot import drug_like_sizes, pilot
 from sampler.kernels.fragments import FragmentMoves
+from sampler.kernels.size_pilot import drug_like_sizes, pilot
 from sampler.objects.molecules import describe_molecule
 from sampler.spaces.molecules.graph import canonical_state, heavy_atoms
 from sampler.spaces.molecules.space import MoleculeLaw, default_size_log_weights

@@ -1,0 +1,411 @@
+"""The parts of a form that is made from a declaration: a field, a group, a choice of variants, rows, a table.
+
+Each adds its fields to the form when it is made, and says what was sent of it. `schema_form` decides which part stands
+for what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Union
+
+from annotated_types import MaxLen
+from django import forms
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from prefmh_web.console.forms.fields import MISSING, as_sent, bare, bounds_of, field_of, plain, title_of
+from sampler.declared import ui, ui_of
+
+if TYPE_CHECKING:
+    from prefmh_web.console.forms.schema_form import SchemaForm
+
+_MOST_ROWS = 40
+
+
+@dataclass(frozen=True)
+class Option:
+    """A button of a choice.
+
+    Args:
+        radio: the button.
+        title: what it is called.
+        about: one sentence or two below that.
+        samples: the picture of its card; empty where it is no card.
+        group: the fields of the variant, if it is one.
+    """
+
+    radio: Any
+    title: str
+    about: str
+    samples: Sequence[Any] = ()
+    group: Group | None = None
+
+    @property
+    def spaces(self) -> str:
+        """The kinds of space in which it means something; empty for all."""
+        return " ".join(getattr(self.group.model, "moves_in", ())) if self.group else ""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a part of a form stands, and what it is made of.
+
+    Args:
+        form: the whole.
+        name: with dots, as the browser sends it; of the whole, empty.
+        path: where its value stands in the configuration.
+        info: its declaration.
+        was: its value now, as plain data; `MISSING` where there is none.
+        why_fixed: why it cannot change any more; empty where it can.
+    """
+
+    form: SchemaForm
+    name: str
+    path: str
+    info: FieldInfo
+    was: Any = MISSING
+    why_fixed: str = ""
+
+
+class Part:
+    """What a page shows of a form: a field, or several of them."""
+
+    template: ClassVar[str]
+
+    def __init__(self, at: Place):
+        self.form, self.name, self.path, self.info, self.was = at.form, at.name, at.path, at.info, at.was
+        self.shown = ui_of(at.info)
+        # Templates would call what can be called.
+        self.is_carded, self.button, self.widget = self.shown.cards, self.shown.rows, self.shown.widget
+        own = self.shown.fixed if self.form.is_fixed else ""
+        self.why_fixed = own or at.why_fixed
+        self.title, self.help = title_of(at.info, at.name), at.info.description or ""
+        self.fixed_here = f"“{self.title}” cannot change after the start: {own}." if own else ""
+        self.errors: list[str] = []
+        self.form.parts[self.path] = self
+
+    @property
+    def inside(self) -> Iterable[Part]:
+        """The parts that it is made of, without those that were not chosen."""
+        return ()
+
+    @property
+    def id(self) -> str:
+        """Of its element."""
+        return f"part_{self.name}"
+
+    @property
+    def target(self) -> str:
+        """The id of the element to which the list of errors links."""
+        return self.id
+
+    @property
+    def when(self) -> dict[str, str]:
+        """For which choices it means something."""
+        return {name: " ".join(values) for name, values in self.shown.when.items()}
+
+    def in_use(self) -> Iterator[Leaf]:
+        """Yield its fields that count."""
+        for part in self.inside:
+            yield from part.in_use()
+
+    def needs_a_look(self) -> bool:
+        """Return whether something in it is wrong, or not the usual."""
+        return bool(self.errors) or any(part.needs_a_look() for part in self.inside)
+
+    def value(self) -> Any:
+        """Return what was sent of it, as plain data; `MISSING` where the declaration's default holds."""
+        raise NotImplementedError
+
+    def all_errors(self) -> Iterator[tuple[str, str, str]]:
+        """Yield of each thing that is wrong the id to go to, what is called so, and why."""
+        yield from ((self.target, self.title, message) for message in self.errors)
+        for part in self.inside:
+            yield from part.all_errors()
+
+
+class Leaf(Part):
+    """One field."""
+
+    template = "console/form/leaf.html"
+
+    def __init__(self, at: Place, field: forms.Field):
+        super().__init__(at)
+        default = _default_of(self.info)
+        start = self.shown.start if self.shown.start is not None else default
+        self.usual = None if start is MISSING else start
+        field.initial = self.usual if self.was is MISSING else self.was
+        if self.fixed_here:
+            field.help_text = self.fixed_here
+        if self.why_fixed:
+            field.widget.attrs["disabled"] = True
+        form = self.form
+        form.fields[self.name], form.leaves[self.name] = field, self
+        if form.is_filling and form.sent is not None:
+            form.sent.setlist(self.name, posted(as_sent(field, field.initial)))
+
+    @property
+    def bound(self) -> Any:
+        """The field as templates take it."""
+        return self.form[self.name]
+
+    @property
+    def cards(self) -> list[Option]:
+        """Its choices as cards: each is named by what it is, and says more after a colon."""
+        found = []
+        for radio in self.bound:
+            title, _, about = str(radio.data["label"]).partition(": ")
+            samples = self.form.samples_of(self.path, str(radio.data["value"]))
+            found.append(Option(radio, title, f"{about[:1].upper()}{about[1:]}", samples))
+        return found
+
+    def needs_a_look(self) -> bool:
+        field = self.form.fields[self.name]
+        return bool(self.bound.errors) or as_sent(field, self.bound.value()) != as_sent(field, self.usual)
+
+    def value(self) -> Any:
+        field = self.form.fields[self.name]
+        sent = field.widget.value_from_datadict(self.form.data, self.form.files, self.name)
+        if self.was is not MISSING and as_sent(field, sent) == as_sent(field, self.was):
+            return self.was
+        found = self.form.cleaned_data.get(self.name, MISSING)
+        is_blank = found is None or (found == "" and self.info.is_required())
+        return MISSING if is_blank and not bare(self.info.annotation)[1] else found
+
+    def in_use(self) -> Iterator[Leaf]:
+        yield self
+
+    def as_posted(self) -> list[str]:
+        """Return what a browser sends of it as it stands."""
+        return posted(as_sent(self.form.fields[self.name], self.bound.value()))
+
+    @property
+    def target(self) -> str:
+        return self.bound.id_for_label or f"id_{self.name}_0"
+
+    def all_errors(self) -> Iterator[tuple[str, str, str]]:
+        yield from ((self.target, self.title, str(message)) for message in self.bound.errors)
+
+
+class Fold:
+    """Parts behind a title."""
+
+    template = "console/form/fold.html"
+
+    def __init__(self, title: str):
+        self.title, self.parts = title, list[Part]()
+
+    @property
+    def when(self) -> dict[str, str]:
+        """For which choices it means something, where that is so of all its parts."""
+        found = self.parts[0].when
+        return found if all(part.when == found for part in self.parts) else {}
+
+    def needs_a_look(self) -> bool:
+        """Return whether something in it is wrong, or not the usual."""
+        return any(part.needs_a_look() for part in self.parts)
+
+
+class Group(Part):
+    """The fields of a part: those that stand open, and the folds."""
+
+    template = "console/form/group.html"
+
+    def __init__(self, at: Place, model: type[BaseModel]):
+        super().__init__(at)
+        self.model = model
+        self.is_optional = bare(self.info.annotation)[1]
+        self.inner: dict[str, Part] = {}
+        for each, declared in self.form.fields_of(self):
+            name, path = (f"{start}.{each}" if start else each for start in (self.name, self.path))
+            known = self.was.get(each, _default_of(declared)) if _is_plain(self.was) else MISSING
+            part = self.form.part_of(Place(self.form, name, path, declared, known, self.why_fixed))
+            if part is not None:
+                self.inner[each] = part
+
+    @property
+    def inside(self) -> Iterable[Part]:
+        return self.inner.values()
+
+    @property
+    def outer(self) -> list[Part | Fold]:
+        """Its parts as a page shows them."""
+        return self.arranged(self.inner)
+
+    def arranged(self, names: Iterable[str]) -> list[Part | Fold]:
+        """Return some of its parts: those that stand open, then the folds."""
+        folds: dict[str, Fold] = {}
+        opened: list[Part | Fold] = []
+        for part in (self.inner[name] for name in names if name in self.inner):
+            if title := part.shown.fold:
+                folds.setdefault(title, Fold(title)).parts.append(part)
+            else:
+                opened.append(part)
+        return [*opened, *folds.values()]
+
+    def value(self) -> Any:
+        sent = {name: part.value() for name, part in self.inner.items() if name in self.model.model_fields}
+        if self.is_optional and not any(part.needs_a_look() for part in self.inner.values()):
+            return None
+        kept = {name: each for name, each in self.was.items() if name not in sent} if _is_plain(self.was) else {}
+        return kept | {name: each for name, each in sent.items() if each is not MISSING}
+
+
+class Choice(Part):
+    """One of several variants, each with its fields."""
+
+    template = "console/form/choice.html"
+
+    def __init__(self, at: Place, variants: Mapping[str, Any]):
+        super().__init__(at)
+        form, name, path = self.form, self.name, self.path
+        before = self.was if _is_plain(self.was) else {}
+        default = _default_of(self.info)
+        begin = self.shown.start or (default if _is_plain(default) else {"kind": next(iter(variants))})
+        kinds = [(kind, model.model_config.get("title") or kind) for kind, model in variants.items()]
+        radio = FieldInfo(annotation=str, default=begin["kind"], title=self.title, description=self.info.description)
+        field = forms.ChoiceField(choices=kinds, label=self.title, help_text=self.help, widget=forms.RadioSelect)
+        was = before.get("kind", MISSING)
+        self.radio = Leaf(Place(form, f"{name}.kind", f"{path}.kind", radio, was, self.why_fixed), field)
+        self.chosen = str(self.radio.bound.value() or field.initial)
+        self.variants: dict[str, Group] = {}
+        # The one that is chosen last: of several parts of one path, it is the one that problems are shown at.
+        for kind in sorted(variants, key=lambda each: each == self.chosen):
+            inner = FieldInfo(annotation=variants[kind], title=variants[kind].model_config.get("title"))
+            known = before if before.get("kind") == kind else MISSING
+            place = Place(form, f"{name}.{kind}", path, inner, known, self.why_fixed)
+            self.variants[kind] = Group(place, variants[kind])
+        form.parts[path] = self
+
+    @property
+    def inside(self) -> Iterable[Part]:
+        return self.radio, *([self.variants[self.chosen]] if self.chosen in self.variants else ())
+
+    @property
+    def target(self) -> str:
+        return f"{self.radio.bound.auto_id}_0"
+
+    @property
+    def options(self) -> list[Option]:
+        """Each variant with its fields."""
+        found = []
+        for radio in self.radio.bound:
+            group = self.variants[str(radio.data["value"])]
+            samples = self.form.samples_of(self.path, str(radio.data["value"])) if self.shown.cards else ()
+            found.append(Option(radio, group.title, _ui_of_model(group.model).help, samples, group))
+        return found
+
+    def value(self) -> Any:
+        group = self.variants.get(self.chosen)
+        return {"kind": self.chosen} | (group.value() if group else {})
+
+
+class Rows(Part):
+    """A list of parts, one more than were sent where somebody has pressed the button for one."""
+
+    template = "console/form/rows.html"
+
+    def __init__(self, at: Place, model: type[BaseModel]):
+        super().__init__(at)
+        form, name = self.form, self.name
+        length = bounds_of(self.info).get(MaxLen)
+        self.most = length.max_length if length else _MOST_ROWS
+        if isinstance(self.was, list | tuple):
+            known = list(self.was)
+        else:
+            known = [MISSING] * bool(self.info.is_required() or self.shown.start)
+        count = self._sent() if form.is_bound else len(known)
+        self.adds = form.is_bound and form.data.get("add") == name and count < self.most
+        self.rows: list[Group] = []
+        for each in range(count + self.adds):
+            form.is_filling = self.adds and each == count
+            was = known[each] if each < len(known) else MISSING
+            info = FieldInfo(annotation=model)
+            place = Place(form, f"{name}.{each}", f"{self.path}.{each}", info, was, self.why_fixed)
+            self.rows.append(Group(place, model))
+        form.is_filling = False
+        if self.adds:
+            first = next(part for part in self.rows[-1].inside if isinstance(part, Leaf))
+            form.fields[first.name].widget.attrs["autofocus"] = True
+
+    def _sent(self) -> int:
+        """Return how many rows were sent, up to more than there may be: what is too much is told."""
+        start = f"{self.name}."
+        numbers = {key.removeprefix(start).partition(".")[0] for key in self.form.data if key.startswith(start)}
+        found = max((int(each) + 1 for each in numbers if each.isdecimal() and len(each) <= 4), default=0)
+        return min(found, 2 * self.most)
+
+    @property
+    def inside(self) -> Iterable[Part]:
+        return self.rows
+
+    @property
+    def can_add(self) -> bool:
+        """True while there may be one more."""
+        return len(self.rows) < self.most and not self.why_fixed
+
+    def is_meant(self, row: Group) -> bool:
+        """True unless every text of a row is empty: then it stands for nothing, and goes."""
+        texts = [
+            name
+            for name, field in self.form.fields.items()
+            if name.startswith(f"{row.name}.") and isinstance(field, forms.CharField)
+        ]
+        return any(self.form.data.get(name, "").strip() for name in texts) or not texts
+
+    def in_use(self) -> Iterator[Leaf]:
+        for row in filter(self.is_meant, self.rows):
+            yield from row.in_use()
+
+    def value(self) -> Any:
+        meant = [row for row in self.rows if self.is_meant(row)]
+        for number, row in enumerate(meant):
+            self.form.moved[f"{self.path}.{number}"] = row.path
+        return [row.value() for row in meant]
+
+
+class Table(Part):
+    """A value for each of some names."""
+
+    template = "console/form/table.html"
+
+    def __init__(self, at: Place, keys: Any, value_type: Any):
+        super().__init__(at)
+        before = self.was if _is_plain(self.was) else {}
+        shown = ui(labels={"": self.shown.labels.get("", "")})
+        either = Union[value_type, None]  # noqa: UP007 - made at run time
+        self.leaves: dict[str, Leaf] = {}
+        for key in keys:
+            label = str(self.shown.labels.get(key, key.label))
+            one = FieldInfo(annotation=either, default=None, title=label, json_schema_extra=shown)
+            name, path = f"{self.name}.{key.value}", f"{self.path}.{key.value}"
+            place = Place(self.form, name, path, one, before.get(key.value), self.why_fixed)
+            self.leaves[key.value] = Leaf(place, field_of(label, one))
+
+    @property
+    def inside(self) -> Iterable[Part]:
+        return self.leaves.values()
+
+    def value(self) -> Any:
+        sent = {key: leaf.value() for key, leaf in self.leaves.items()}
+        return {key: each for key, each in sent.items() if each not in (None, "", MISSING)}
+
+
+def _default_of(info: FieldInfo) -> Any:
+    return MISSING if info.is_required() else plain(info.get_default(call_default_factory=True))
+
+
+def posted(sent: Any) -> list[str]:
+    """Return the texts that a browser sends for a value, as `as_sent` has it."""
+    return sent if isinstance(sent, list) else ["on"] * sent if isinstance(sent, bool) else [sent]
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _ui_of_model(model: type[BaseModel]) -> ui:
+    found = model.model_config.get("json_schema_extra")
+    return found if isinstance(found, ui) else ui()

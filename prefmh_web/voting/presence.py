@@ -1,0 +1,223 @@
+"""Who has a page open, and whose page waits for a pair.
+
+    set_present    notes for one person that a page opens or closes
+    renewed        notes that a page is still open, together with all others of this process that do so at the same time
+    room_of        where the pages of a campaign wait: who may take a pair that becomes free is served in the order of
+                   coming
+
+A page that shows a pair for an hour costs one small part of a statement every half minute. What is renewed runs out by
+itself, so a process that dies leaves nobody present for long.
+
+A nudge reaches one page of each campaign in a process, which asks in one look who of all that wait there has a pair.
+So a vote costs the same with ten people waiting and with a thousand. With several processes each wakes as many pages as
+there is room for; those who come too late find nothing, and wait on.
+"""
+
+import asyncio
+from collections.abc import Collection
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Protocol
+from weakref import WeakKeyDictionary
+
+from channels.db import database_sync_to_async
+from django.db import transaction
+from django.utils import timezone
+
+from prefmh_web.campaigns.engine import open_comparisons, openings
+from prefmh_web.campaigns.models import Annotator, Campaign
+from prefmh_web.transport import sockets
+from prefmh_web.transport.rate_limits import among
+from prefmh_web.transport.sockets import set_within
+from prefmh_web.voting import admission
+from prefmh_web.voting.screens import is_held_up
+
+# A page renews its presence a little more than twice in this time.
+PRESENCE = timedelta(seconds=75)
+# Of pages that came one by one, some thirty renew together; see `consumer.HEARTBEAT_S`.
+_TOGETHER_S = 0.5
+# Twenty nudges at once are one reason to look, and people do not see a tenth of a second.
+_LOOK_AT_MOST_EVERY_S = 0.1
+# A skipped pair returns to its person after a while, and no nudge tells when.
+_LOOK_AT_LEAST_EVERY_S = 10
+
+
+class Standing(Enum):
+    """What an open page finds when it says that it is still there."""
+
+    ADMITTED = "admitted"
+    REMOVED = "removed"
+    """Access has been withdrawn."""
+    UNKNOWN = "unknown"
+    """The session has ended, or is somebody else by now."""
+
+
+def set_present(annotator: Annotator, is_present: bool) -> bool:
+    """Note that a page of this person is open, for a while; or that it has closed.
+
+    Returns:
+        False when their access has been withdrawn; nothing is noted then.
+    """
+    is_admitted = _note(annotator.pk, timezone.now() + PRESENCE if is_present else None)
+    sockets.nudge(sockets.watchers(annotator.campaign_id))
+    return is_admitted
+
+
+def _note(annotator_id: int, until: datetime | None) -> bool:
+    return bool(Annotator.objects.filter(pk=annotator_id, removed_at__isnull=True).update(online_until=until))
+
+
+async def renewed(annotator: Annotator, session_key: str | None) -> Standing:
+    """Note that a page is still open; return what became of its person, by the session under which it was opened."""
+    loop = asyncio.get_running_loop()
+    together = _together.get(loop)
+    if together is None:
+        together = _together[loop] = _Together(loop)
+    return await together.standing_of(annotator, session_key)
+
+
+class _Together:
+    """Pages that renew at the same time."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._pages: dict[tuple[int, str | None], Annotator] = {}
+        self._found = loop.create_task(self._renew())
+
+    async def standing_of(self, annotator: Annotator, session_key: str | None) -> Standing:
+        self._pages[annotator.pk, session_key] = annotator
+        # A page that closes meanwhile takes no other one along.
+        found = await asyncio.shield(self._found)
+        return found[annotator.pk, session_key]
+
+    async def _renew(self) -> dict[tuple[int, str | None], Standing]:
+        await asyncio.sleep(_TOGETHER_S)
+        # Who comes from now on comes to the next ones.
+        del _together[self._loop]
+        return await database_sync_to_async(_standings)(self._pages)
+
+
+_together: WeakKeyDictionary[asyncio.AbstractEventLoop, _Together] = WeakKeyDictionary()
+
+
+def _standings(pages: dict[tuple[int, str | None], Annotator]) -> dict[tuple[int, str | None], Standing]:
+    people = {annotator.pk: annotator for annotator in pages.values()}
+    here = _renew(people)
+    # Somebody who votes at this moment holds their row; nobody waits for a row while holding others.
+    for pk in people.keys() - here:
+        if _note(pk, timezone.now() + PRESENCE):
+            here.add(pk)
+    sockets.nudge(*{sockets.watchers(annotator.campaign_id) for annotator in people.values()})
+    stored = sockets.contents({key for _, key in pages})
+    return {(pk, key): _standing(annotator, pk in here, stored.get(key, {})) for (pk, key), annotator in pages.items()}
+
+
+def _renew(annotator_ids: Collection[int]) -> set[int]:
+    """Renew the presence of those who may be here and whose rows are free; return them."""
+    admitted = Annotator.objects.filter(among("pk", annotator_ids), removed_at__isnull=True)
+    with transaction.atomic():
+        free = set(admitted.select_for_update(skip_locked=True, no_key=True).values_list("pk", flat=True))
+        Annotator.objects.filter(among("pk", free)).update(online_until=timezone.now() + PRESENCE)
+    return free
+
+
+def _standing(annotator: Annotator, is_here: bool, session: dict) -> Standing:
+    if not is_here:
+        return Standing.REMOVED
+    return Standing.ADMITTED if admission.is_annotator(session, annotator) else Standing.UNKNOWN
+
+
+class Page(Protocol):
+    """What waits here: a consumer."""
+
+    annotator: Annotator
+    status: str
+    says_held_up: bool | None
+    """Whether it says that the next pair could not be made; None where that is not why it waits."""
+
+    async def join(self, *groups: str) -> None: ...
+    async def part(self, group: str) -> None: ...
+    def in_background(self, work) -> asyncio.Task: ...
+    def wake(self) -> None: ...
+
+
+class WaitingRoom:
+    """The waiting pages of one campaign, in the order in which they came. The first one hears the nudges for all."""
+
+    def __init__(self, group: str) -> None:
+        self._group = group
+        self._pages: dict[Page, None] = {}
+        self._nudged = asyncio.Event()
+        self._changing = asyncio.Lock()
+        self._server: Page | None = None
+        self._serving: asyncio.Task | None = None
+
+    async def enter(self, page: Page) -> None:
+        """Wait here. What became free between the page's last look and now is found."""
+        self._pages[page] = None
+        await self._let_the_first_serve()
+        self.nudge()
+
+    async def leave(self, page: Page) -> None:
+        """Wait no more; another page hears the nudges if this one did."""
+        self._pages.pop(page, None)
+        await self._let_the_first_serve()
+
+    def nudge(self) -> None:
+        """Look who has a pair now."""
+        self._nudged.set()
+
+    async def _let_the_first_serve(self) -> None:
+        # Groups are far away: others come and go before they answer. One change at a time, or two pages would serve.
+        async with self._changing:
+            first = next(iter(self._pages), None)
+            if first is self._server:
+                return
+            if self._server is not None:
+                await self._end_serving(self._server)
+            if first is not None:
+                self._server, self._serving = first, first.in_background(self._serve())
+                await first.join(self._group)
+                # What came while nobody heard.
+                self.nudge()
+
+    async def _end_serving(self, server: Page) -> None:
+        if self._serving is not None:
+            self._serving.cancel()
+        self._server = self._serving = None
+        await server.part(self._group)
+
+    async def _serve(self) -> None:
+        while True:
+            await set_within(self._nudged, _LOOK_AT_LEAST_EVERY_S)
+            self._nudged.clear()
+            pages = list(self._pages)
+            takers = await database_sync_to_async(_takers)(pages)
+            for page in pages:
+                if page.annotator.pk in takers:
+                    page.wake()
+            await asyncio.sleep(_LOOK_AT_MOST_EVERY_S)
+
+
+def _takers(pages: list[Page]) -> set[int]:
+    """Return who has something else to see now: a pair, a new chain, or another reason why there is none."""
+    if not pages:
+        return set()
+    campaign = pages[0].annotator.campaign
+    takers = open_comparisons.takers(campaign, [(page.annotator.pk, page.status) for page in pages])
+    waiting = [page.annotator.pk for page in pages if page.status == Campaign.Status.RUNNING]
+    takers |= openings.seekers(campaign, waiting)
+    held_up = is_held_up(campaign)
+    outdated = {page.annotator.pk for page in pages if page.says_held_up not in (None, held_up)}
+    return takers | outdated
+
+
+_rooms: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, WaitingRoom]] = WeakKeyDictionary()
+
+
+def room_of(campaign_id: int) -> WaitingRoom:
+    """Return where the pages of a campaign wait that this event loop serves."""
+    rooms = _rooms.setdefault(asyncio.get_running_loop(), {})
+    if campaign_id not in rooms:
+        rooms[campaign_id] = WaitingRoom(sockets.voters(campaign_id))
+    return rooms[campaign_id]

@@ -1,0 +1,399 @@
+"""The screens of the voting page. Page load, form post and socket all ask here what to show and what was done.
+
+    pair    two objects and one question; what comes back is a vote or a skip
+    check   the same for a trial between two pairs, which is no vote
+    done    the person's part is over: thanks, the code, and the way back to where they came from
+    idle    the person rests, the next pair is not there yet, or the campaign is paused or over
+
+The templates are the only source of the HTML, and rendering them takes several times as long as all that differs from
+one pair to the next. So what they give around a pair is rendered once for each question, kind of object and language,
+with marks in place of what differs, and every pair is filled in there. What is kept is a function of what it is kept
+by, so it is never out of date.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property, lru_cache, partial
+from typing import Any, Literal, NamedTuple
+
+from django.db import IntegrityError
+from django.db.models import Sum
+from django.template.loader import render_to_string
+from django.urls import reverse_lazy
+from django.utils import translation
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import get_language
+
+from prefmh_web.campaigns.engine import leases, reading, suspension
+from prefmh_web.campaigns.engine.transactions import together
+from prefmh_web.campaigns.frozen import limits_of, started_campaign
+from prefmh_web.campaigns.models import Annotator, Campaign, Lease, ReportReason, Side, Vote
+from prefmh_web.campaigns.monitoring import steps
+from prefmh_web.campaigns.objects import MARKS, NAMES, Pair, leased_pair, shown
+from prefmh_web.campaigns.proposals import drawing
+from prefmh_web.config import Outcome
+from prefmh_web.objects import OBJECT_KINDS
+from prefmh_web.participants import attention, completion, limits, stages
+from prefmh_web.participants.models import Check
+
+# What the buttons of the screens send. The page sends “not-shown” in place of a vote where a picture does not load, and
+# “changed” where the browser has changed what is judged.
+CHOICES = (*Side.values, "skip", "not-shown", "changed", "continue")
+_LONGEST_MS = 24 * 60 * 60 * 1000
+# All pages of a campaign show the same progress bar. Its sum goes over every chain, so a vote does not wait for it
+# when another page of this process has asked in the last second.
+PROGRESS_S = 1.0
+_progress: dict[tuple[int, datetime | None], tuple[float, int, int]] = {}
+# Whether the making of pairs is held up is the same for all pages of a campaign, and asked once in this time.
+_HELD_UP_S = 1.0
+_held_up: dict[int, tuple[float, bool]] = {}
+# Of this process, and found in nothing else that a template shows.
+_SECRET = secrets.token_hex(8)
+_MARK = re.compile(rf"mark{_SECRET}([a-z_]+)0")
+
+
+class ResponseError(ValueError):
+    """A message that no page of ours sends; the text names the field."""
+
+
+class Progress(NamedTuple):
+    """What stands below a screen: how far the person is, and how much of the campaign is decided."""
+
+    votes: int
+    percent: int
+    votes_each: int | None
+    minutes: float | None
+    minutes_each: int | None
+
+
+@dataclass(frozen=True)
+class Screen:
+    """What one person sees.
+
+    Args:
+        lease: the pair that they may answer.
+        check: the trial that comes before their next pair.
+        outcome: how their part has ended, if it has.
+        how_far: what stands below.
+    """
+
+    annotator: Annotator
+    lease: Lease | None
+    check: Check | None
+    outcome: Outcome | None
+    how_far: Progress
+
+    @property
+    def name(self) -> str:
+        """Which it is; the first of these that is there is shown."""
+        if self.lease:
+            return "pair"
+        return "check" if self.check else "done" if self.outcome else "idle"
+
+    @property
+    def standing(self) -> str:
+        """What it says, in one word: a CSS class, and how pages tell one screen from another."""
+        if self.lease or self.check:
+            return "pair"
+        if self.outcome:
+            return "done"
+        if not self.annotator.campaign.is_running:
+            return self.annotator.campaign.status
+        return "resting" if self.annotator.resting else "waiting"
+
+    @cached_property
+    def context(self) -> Mapping[str, Any]:
+        """What its template, `templates/voting/screens/<name>.html`, gets as `shown`. At the end of a part, asking for
+        it settles how the part ended.
+        """
+        campaign = self.annotator.campaign
+        if self.lease:
+            return _pair(self.lease, leased_pair(self.lease, campaign), campaign)
+        if self.check:
+            told = {"must_be_answered": self.check.kind == Check.Kind.INSTRUCTED}
+            return _pair(self.check, attention.shown_pair(self.check, campaign), campaign) | told
+        asked = limits_of(campaign)
+        if self.outcome:
+            end = completion.end_of(self.annotator, self.outcome)
+            more = asked.recruiter.knows_people and stages.ask_last_questions(self.annotator, end.outcome)
+            return {"end": end, "votes": self.how_far.votes, "is_asked_more": more}
+        config = started_campaign(campaign).config
+        return {
+            "standing": self.standing,
+            "is_held_up": self.standing == "waiting" and is_held_up(campaign),
+            "lease_seconds": config.answering.seconds,
+            "wait_minutes": asked.wait_minutes,
+            "wait_is_paid": config.study.protocol.wait_is_paid,
+        }
+
+    def html(self) -> str:
+        """Return the fragment that pages swap in by its id."""
+        with translation.override(started_campaign(self.annotator.campaign).config.language):
+            return html_of(self.name, self.standing, self.context, self.how_far)
+
+    @property
+    def progress(self) -> str:
+        """What stands below, as HTML."""
+        return _progress_html(self.how_far, get_language())
+
+
+def _pair(key_of: Lease | Check, pair: Pair, campaign: Campaign) -> dict[str, Any]:
+    address = partial(_address, key_of.key)
+    return {"lease": key_of, **shown(pair, campaign, address)}
+
+
+def _address(key: uuid.UUID, side: Side) -> Any:
+    return reverse_lazy("voting:picture", args=[key, side])
+
+
+def screen_for(annotator_id: int) -> Screen:
+    """Return what to show, leasing a question to the annotator if there is one for them."""
+    return _look(reading.person(annotator_id))
+
+
+def screen_after(response: Response, annotator: Annotator) -> Screen:
+    """Do what a response asks, and return what to show then: in one transaction, since most responses are votes, and
+    what a vote costs is paid by a person who waits.
+
+    Raises:
+        Comparison.DoesNotExist: the annotator was never shown what the response is about.
+    """
+
+    def respond_and_look() -> Screen:
+        response.respond(annotator)
+        return _look(annotator)
+
+    try:
+        screen, has_passed_over = together(respond_and_look)
+    except IntegrityError:
+        # Another page of the same person was as quick. Alone, both find what there is; a response may be repeated.
+        response.respond(annotator)
+        return screen_for(annotator.pk)
+    # One more look, which waits for what somebody else held at that moment.
+    return screen_for(annotator.pk) if has_passed_over else screen
+
+
+def _look(annotator: Annotator) -> Screen:
+    """Return the screen of somebody whom the engine has just read with their campaign."""
+    campaign, started = annotator.campaign, started_campaign(annotator.campaign)
+    asked, lease, check, minutes = started.limits, None, None, None
+    if asked.ends_parts:
+        minutes = limits.minutes_done(annotator)
+    if asked.ends_parts and (limits.reached(annotator, minutes) or limits.has_ended(annotator)):
+        # The pair on the screen may still be answered.
+        lease = leases.live_lease_of(annotator) if annotator.holds_a_lease else None
+    elif annotator.holds_a_lease or not asked.has_checks or (check := attention.due(annotator)) is None:
+        lease = leases.take(annotator, asked.votes_each)
+        if asked.wait_minutes is not None:
+            limits.note_wait(annotator, is_waiting=not (lease or annotator.resting or annotator.removed_at))
+    outcome = None if lease or check else completion.outcome_due(annotator)
+    config = started.config
+    percent = _percent(campaign, None if started.is_elastic else config.chains * config.steps)
+    how_far = Progress(annotator.votes_cast, percent, asked.votes_each, minutes, asked.active_minutes)
+    return Screen(annotator, lease, check, outcome, how_far)
+
+
+def _percent(campaign: Campaign, steps: int | None) -> int:
+    """Return how many percent of the steps are decided.
+
+    Args:
+        steps: how many there are; None where that changes, because chains open, or get longer, while the campaign runs.
+    """
+    # Started again under the same number, as tests do, it is another one.
+    key, now = (campaign.pk, campaign.started_at), time.monotonic()
+    asked_at, decided, opened = _progress.get(key, (float("-inf"), 0, 0))
+    if not campaign.is_running or now - asked_at > PROGRESS_S:
+        sums = {"decided": Sum("step")} | ({"opened": Sum("length")} if steps is None else {})
+        found = campaign.chains.aggregate(**sums)
+        decided, opened = found["decided"] or 0, found.get("opened") or 0
+        _progress[key] = now, decided, opened
+    total = opened if steps is None else steps
+    return 100 * decided // total if total else 0
+
+
+def is_held_up(campaign: Campaign) -> bool:
+    """True when there may be no pair because one could not be made for some time."""
+    now = time.monotonic()
+    asked_at, is_overdue = _held_up.get(campaign.pk, (float("-inf"), False))
+    if now - asked_at > _HELD_UP_S:
+        is_overdue = drawing.is_overdue(campaign)
+        _held_up[campaign.pk] = now, is_overdue
+    return is_overdue
+
+
+@dataclass(frozen=True)
+class Response:
+    """What a person did on a screen: they chose a side, or None for a skip; or they have rested, and are there.
+
+    Args:
+        lease: the key of the pair, or of the trial; None of somebody who has rested.
+        elapsed_ms, hidden_ms: how long they took, and how much of that in a hidden tab.
+        is_shown: False where an object was not: the skip is a report of that, too.
+        is_as_sent: False where the browser has changed the pair: nobody was asked.
+    """
+
+    lease: uuid.UUID | None
+    choice: Side | None = None
+    elapsed_ms: int | None = None
+    hidden_ms: int | None = None
+    is_shown: bool = True
+    layout: Vote.Layout | Literal[""] = ""
+    is_translated: bool | None = None
+    is_as_sent: bool = True
+
+    def respond(self, annotator: Annotator) -> None:
+        """Do what the person asked for. Safe to repeat.
+
+        Args:
+            annotator: is brought up to date.
+
+        Raises:
+            Comparison.DoesNotExist: the annotator was never shown this pair.
+        """
+        asked = limits_of(annotator.campaign)
+        if self.lease is None:
+            leases.wake(annotator)
+            # The caller's annotator may be as old as its socket, and the person has perhaps voted on another page.
+            reading.refresh(annotator)
+        elif asked.has_checks and attention.has(self.lease, annotator):
+            attention.answer(self.lease, annotator, self.choice, self.elapsed_ms)
+        elif not self.is_as_sent:
+            leases.give_back(self.lease, annotator)
+        elif self.choice is None:
+            leases.skip(self.lease, annotator)
+        else:
+            page = {"layout": self.layout, "is_translated": self.is_translated}
+            keeps_late = partial(limits.takes_one_more, annotator.campaign) if asked.has_budget else None
+            leases.answer(self.lease, annotator, self.choice, self.elapsed_ms, self.hidden_ms, keeps_late, page)
+        if self.lease and not self.is_shown:
+            report(self.lease, annotator, ReportReason.NOT_SHOWN)
+
+
+def report(key: uuid.UUID, annotator: Annotator, reason: ReportReason, words: str = "") -> None:
+    """Store a problem with a pair that somebody has skipped. After enough reports that an object is not shown, nobody
+    else is asked about that pair.
+    """
+    lease = steps.note(key, annotator, reason, words)
+    if lease and reason == ReportReason.NOT_SHOWN:
+        suspension.after_report(lease.comparison_id)
+
+
+def response_in(fields: Mapping[str, object]) -> Response:
+    """Read one message from an annotator's page, by socket or by form post.
+
+    Raises:
+        ResponseError: a field is not what a page of ours would send; the message names it.
+    """
+    choice = fields.get("choice")
+    if choice not in CHOICES:
+        raise ResponseError(f"choice must be {', '.join(CHOICES[:-1])} or {CHOICES[-1]}")
+    if choice == "continue":
+        return Response(None)
+    try:
+        key = uuid.UUID(str(fields.get("lease")))
+    except ValueError as error:
+        raise ResponseError("lease must be the key of a pair that was shown") from error
+    elapsed_ms, hidden_ms = _milliseconds(fields.get("elapsed_ms")), _milliseconds(fields.get("hidden_ms"))
+    if elapsed_ms is None or hidden_ms is None or hidden_ms > elapsed_ms:
+        # An older page does not tell; or the two cannot both be true.
+        hidden_ms = None
+    layout = str(fields.get("layout"))
+    return Response(
+        key,
+        Side(choice) if choice in Side.values else None,
+        elapsed_ms,
+        hidden_ms,
+        is_shown=choice != "not-shown",
+        layout=Vote.Layout(layout) if layout in Vote.Layout.values else "",
+        is_translated={"1": True, "0": False}.get(str(fields.get("translated"))),
+        is_as_sent=choice != "changed",
+    )
+
+
+def _milliseconds(value: object) -> int | None:
+    """Return the page's stop watch; None when it had none (no script) or shows nonsense."""
+    text = str(value or "")
+    if not (text.isascii() and text.isdigit() and len(text) <= 9):
+        return None
+    return min(int(text), _LONGEST_MS)
+
+
+# People of one campaign have cast about as many votes.
+@lru_cache(maxsize=1024)
+def _progress_html(progress: Progress, _language: str) -> SafeString:
+    return render_to_string("voting/_progress.html", progress._asdict())
+
+
+def html_of(name: str, standing: str, shown: Mapping[str, Any], progress: Progress) -> SafeString:
+    """Return the fragment of a screen, in the language that is spoken.
+
+    Args:
+        name: of the screen.
+        standing: what it says, in one word.
+        shown: what its template shows.
+    """
+    below, options = _progress_html(progress, get_language()), shown.get("options")
+    if options is None or shown["context"] or any(option.own is not None for option in options):
+        return _rendered(name, standing, shown, below)
+    look = bool(shown.get("must_be_answered")), shown["is_stacked"], options[0].is_short, shown["objects_lang"]
+    parts = list(_frame(name, standing, shown["question"], shown["kind"].name, *look, get_language()))
+    values = {"lease": str(shown["lease"].key), "progress": below}
+    for option in options:
+        values |= {f"{option.side}_content": escape(option.content), f"{option.side}_html": option.html}
+    parts[1::2] = [values[part] for part in parts[1::2]]
+    return mark_safe("".join(parts))  # noqa: S308 - all of it is rendered or escaped
+
+
+def _rendered(name: str, standing: str, shown: Mapping[str, Any], progress: SafeString) -> SafeString:
+    screen = {"name": name, "standing": standing, "context": shown, "progress": progress}
+    return render_to_string("voting/_screen.html", {"screen": screen})
+
+
+@lru_cache(maxsize=256)
+def _frame(
+    name: str,
+    standing: str,
+    question: str,
+    kind: str,
+    must_be_answered: bool,
+    is_stacked: bool,
+    is_short: bool,
+    objects_lang: str,
+    _language: str,
+) -> tuple[str, ...]:
+    """Return HTML and, between two pieces of it, the name of what is filled in there."""
+    options = [
+        {
+            "side": side,
+            "name": NAMES[side],
+            "mark": MARKS[side],
+            "content": _mark(f"{side}_content"),
+            "html": _mark(f"{side}_html"),
+            "own": None,
+            "is_short": is_short,
+        }
+        for side in (Side.FIRST, Side.SECOND)
+    ]
+    shown = {
+        "lease": {"key": _mark("lease")},
+        "question": question,
+        "kind": OBJECT_KINDS[kind],
+        "options": options,
+        "context": (),
+        "must_be_answered": must_be_answered,
+        "is_stacked": is_stacked,
+        "objects_lang": objects_lang,
+    }
+    return tuple(_MARK.split(_rendered(name, standing, shown, _mark("progress"))))
+
+
+def _mark(name: str) -> SafeString:
+    return mark_safe(f"mark{_SECRET}{name}0")  # noqa: S308 - letters and figures

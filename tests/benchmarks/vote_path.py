@@ -1,0 +1,138 @@
+"""How much of the program one vote goes through: files of ours, functions and calls.
+
+    python -m tests.benchmarks.vote_path [--list] [--json FILE]
+
+A vote is sent as the page sends it, over a socket, and followed until the next screen has come and other pages are
+told. It decides its step, and the chain's next pair is opened. The database is an empty one of SQLite; what a process
+remembers of a campaign, it remembers by then.
+
+    plain    anybody with the link votes
+    study    a platform sends people: limits of votes, time and waiting, attention checks and repeats, a budget
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+import tempfile
+import threading
+from collections import Counter
+from pathlib import Path
+from types import CodeType, FrameType
+
+from asgiref.sync import async_to_sync
+from asgiref.testing import ApplicationCommunicator
+
+ROOT = Path(__file__).parents[2]
+OURS = tuple(str(ROOT / package) for package in ("prefmh_web", "sampler"))
+# Of nudges: a moment later, no group waits for the rest of one that was sent before.
+_QUIET_S = 1.5
+_WARM_VOTES = 3
+_COMPREHENSIONS = ("<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>")
+_SENT = {"choice": "first", "elapsed_ms": "1400", "hidden_ms": "0", "layout": "beside", "translated": "0"}
+PLAIN: dict[str, object] = {}
+STUDY: dict[str, object] = {
+    "votes_each": 40,
+    "places": 30,
+    "most_minutes": 60,
+    "most_active_minutes": 50,
+    "budget": 1000,
+    "protocol": {"check_share": 0.02, "repeat_share": 0.02, "wait_minutes": 10},
+}
+
+
+class Trace:
+    """The calls of our own functions, on all threads that begin after this was made."""
+
+    def __init__(self) -> None:
+        self.is_on = False
+        self.calls: Counter[CodeType] = Counter()
+        threading.setprofile(self._note)
+        sys.setprofile(self._note)
+
+    def _note(self, frame: FrameType, event: str, _: object) -> None:
+        # Of a comprehension, the function around it is counted.
+        is_function = event == "call" and frame.f_code.co_name not in _COMPREHENSIONS
+        if self.is_on and is_function and frame.f_code.co_filename.startswith(OURS):
+            self.calls[frame.f_code] += 1
+
+    def files(self) -> list[str]:
+        """Return the files that were entered, by their paths in the repository."""
+        return sorted({str(Path(code.co_filename).relative_to(ROOT)) for code in self.calls})
+
+
+async def followed(trace: Trace, path: str, cookies: str) -> None:
+    """Vote on a page of its own, and follow the last vote."""
+    from prefmh_web.asgi import application
+    from tests.voting.test_socket import lease_in
+
+    headers = [(b"host", b"localhost"), (b"origin", b"http://localhost"), (b"cookie", cookies.encode())]
+    scope = {"type": "websocket", "path": f"/ws{path}", "headers": headers, "query_string": b"", "subprotocols": []}
+    page = ApplicationCommunicator(application, scope)
+    await page.send_input({"type": "websocket.connect"})
+    await page.receive_output(10)
+    screen = (await page.receive_output(10))["text"]
+    for vote in range(_WARM_VOTES + 1):
+        await asyncio.sleep(_QUIET_S)
+        sent = _SENT | {"lease": lease_in(screen)}
+        trace.is_on = vote == _WARM_VOTES
+        await page.send_input({"type": "websocket.receive", "text": json.dumps(sent)})
+        screen = (await page.receive_output(10))["text"]
+        await asyncio.sleep(_QUIET_S / 10)
+    trace.is_on = False
+    await page.send_input({"type": "websocket.disconnect", "code": 1000})
+    await page.wait(10)
+
+
+def measured(study: dict[str, object]) -> dict[str, object]:
+    """Follow a vote in a campaign whose steps take one vote."""
+    trace = Trace()
+    from django.contrib.auth import get_user_model
+    from django.test import Client
+
+    from tests.support import campaigns
+
+    owner = get_user_model().objects.get_or_create(username="owner")[0]
+    config = campaigns.make_config(judges=[{"question": "Which?", "votes": 1}], chains=8, steps=100)
+    browser = Client(SERVER_NAME="localhost")
+    if study:
+        campaign = campaigns.recruited_campaign(owner, config=config, **study)
+        campaigns.arrive(campaign, campaigns.prolific("somebody"), browser)
+    else:
+        campaign = campaigns.start_campaign(owner, config=config)
+        browser.post(campaigns.invitation_path(campaign))
+    cookies = "; ".join(f"{name}={morsel.value}" for name, morsel in browser.cookies.items())
+    async_to_sync(followed)(trace, campaigns.invitation_path(campaign), cookies)
+    names = sorted(f"{Path(code.co_filename).relative_to(ROOT)}:{code.co_qualname}" for code in trace.calls)
+    return {"files": trace.files(), "functions": names, "calls": trace.calls.total()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--list", action="store_true", help="print the files and functions too")
+    parser.add_argument("--json", type=Path, help="write what was found to this file as well")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="prefmh-vote-path-") as folder:
+        for name in ("DATABASE_URL", "REDIS_URL"):
+            os.environ.pop(name, None)
+        own = {"PREFMH_DATA": folder, "SECRET_KEY": "x" * 60, "LOG_LEVEL": "ERROR", "DEBUG": "1"}
+        os.environ |= own | {"DJANGO_SETTINGS_MODULE": "prefmh_web.settings", "DJANGO_ALLOW_ASYNC_UNSAFE": "1"}
+        import django
+
+        django.setup()
+        from django.core.management import call_command
+
+        call_command("migrate", verbosity=0)
+        found = {"plain": measured(PLAIN), "study": measured(STUDY)}
+    for name, figures in found.items():
+        files, functions = len(figures["files"]), len(figures["functions"])
+        print(f"{name:>6}: {files} files, {functions} functions, {figures['calls']} calls")
+        if options.list:
+            print("\n".join(figures["functions"]))
+    if options.json:
+        options.json.write_text(json.dumps(found, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+"""The voter's socket: who may open it, what it does with messages, and what happens when it goes.
+
+Open pages say that they are there; those of one process say it together.
+"""
+
+import asyncio
+import re
+from collections.abc import Callable
+from contextlib import ExitStack
+from datetime import timedelta
+from itertools import pairwise
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.contrib.sessions.models import Session
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from prefmh_web.campaigns.engine import leases, open_comparisons
+from prefmh_web.campaigns.models import Annotator, Lease, Vote
+from prefmh_web.voting import presence
+from prefmh_web.voting.presence import Standing
+from tests.support.campaigns import invitation_path, make_campaign, make_config
+from tests.support.installations import closing_code, cookies_after_joining, open_socket, send
+
+
+@pytest.fixture
+def lonely(researcher, idle_tasks):
+    """A campaign of one chain, where only one person at a time has a pair."""
+    judges = [{"question": "Which?", "votes": 1}]
+    return make_campaign(researcher, config=make_config(chains=1, judges=judges))
+
+
+@pytest.fixture
+def path(campaign):
+    return f"/ws{invitation_path(campaign)}"
+
+
+@pytest.fixture
+def cookies(campaign, live_site):
+    return cookies_after_joining(live_site.url + invitation_path(campaign))
+
+
+def lease_in(screen: str) -> str | None:
+    found = re.search(r'name="lease" value="([^"]+)"', screen)
+    return found and found.group(1)
+
+
+def recv_until(socket, is_wanted: Callable[[str], object], seconds: float = 15) -> str:
+    """Read screens until one is as wanted: a nudge may show the one before once more."""
+    while not is_wanted(screen := socket.recv(timeout=seconds)):
+        pass
+    return screen
+
+
+def test_without_joining_the_socket_is_closed_for_good(live_site, path):
+    with open_socket(live_site.url, path) as socket:
+        assert closing_code(socket) == 4401
+
+
+def test_a_page_that_is_closed_gives_its_pair_back_before_one_that_is_lost(lonely, live_site):
+    link, path = live_site.url + invitation_path(lonely), f"/ws{invitation_path(lonely)}"
+    with open_socket(live_site.url, path, cookies_after_joining(link)) as leaving:
+        assert lease_in(leaving.recv(timeout=10))
+        with open_socket(live_site.url, path, cookies_after_joining(link)) as waiting:
+            assert lease_in(waiting.recv(timeout=10)) is None
+            closed_at = timezone.now()
+            leaving.close()
+            screen = recv_until(waiting, lease_in, seconds=40)
+    before, after = Lease.objects.order_by("issued_at")
+    assert str(after.key) == lease_in(screen)
+    assert before.ending == Lease.Ending.EXPIRED
+    # By the record: a lost page's pair would not have been anybody else's yet.
+    assert after.issued_at < closed_at + leases.ORPHAN_GRACE
+
+
+def test_closing_one_of_two_pages_leaves_the_other_its_pair(live_site, path, cookies, eventually):
+    with open_socket(live_site.url, path, cookies) as staying:
+        key = lease_in(staying.recv(timeout=10))
+        with open_socket(live_site.url, path, cookies) as leaving:
+            assert lease_in(leaving.recv(timeout=10)) == key
+        # The page that stays is told that one has gone, and says again that somebody is there.
+        eventually(lambda: Annotator.objects.get().online_until and not Lease.objects.get().is_orphan)
+        send(staying, lease=key, choice="first")
+        eventually(lambda: Vote.objects.filter(key=key, number=1).exists())
+
+
+def test_a_vote_kept_by_the_page_through_a_long_absence_counts(live_site, path, cookies):
+    with open_socket(live_site.url, path, cookies) as socket:
+        key = lease_in(socket.recv(timeout=10))
+    Lease.objects.filter(key=key).update(expires_at=timezone.now(), is_orphan=True)
+    leases.expire()
+    with open_socket(live_site.url, path, cookies) as socket:
+        # The pair is there again under its old key, so the response sent before the page knew finds its place.
+        assert lease_in(socket.recv(timeout=10)) == key
+        send(socket, lease=key, choice="first")
+        socket.recv(timeout=10)
+    assert Vote.objects.get().counted
+
+
+def test_a_lone_skipper_gets_the_question_again(lonely, live_site, monkeypatch):
+    monkeypatch.setattr(open_comparisons, "SKIP_REST", timedelta(seconds=1))
+    monkeypatch.setattr(presence, "_LOOK_AT_LEAST_EVERY_S", 2)
+    cookies = cookies_after_joining(live_site.url + invitation_path(lonely))
+    path = f"/ws{invitation_path(lonely)}"
+    with open_socket(live_site.url, path, cookies) as socket:
+        send(socket, lease=lease_in(socket.recv(timeout=10)), choice="skip")
+        recv_until(socket, lambda screen: lease_in(screen) is None)
+    with open_socket(live_site.url, path, cookies) as socket:
+        recv_until(socket, lease_in)
+
+
+def test_a_person_whose_time_ran_out_goes_on_when_they_say_so(live_site, path, cookies):
+    with open_socket(live_site.url, path, cookies) as socket:
+        first = lease_in(socket.recv(timeout=10))
+        Lease.objects.filter(key=first).update(expires_at=timezone.now() - timedelta(seconds=1))
+        recv_until(socket, lambda screen: "Are you still there?" in screen)
+        send(socket, choice="continue")
+        recv_until(socket, lambda screen: lease_in(screen) == first)
+        send(socket, lease=first, choice="first")
+        recv_until(socket, lambda screen: lease_in(screen) not in (None, first))
+    assert Vote.objects.get().counted
+
+
+def test_of_those_who_wait_the_first_come_is_served(lonely, live_site):
+    link, path = live_site.url + invitation_path(lonely), f"/ws{invitation_path(lonely)}"
+    with ExitStack() as pages:
+        people = [pages.enter_context(open_socket(live_site.url, path, cookies_after_joining(link))) for _ in range(6)]
+        lease = lease_in(people[0].recv(timeout=10))
+        assert [lease_in(page.recv(timeout=10)) for page in people[1:]] == [None] * 5
+        # Each skips: the pair goes round in the order in which they came, and whoever hears the nudges for all leaves.
+        for page, waits_longest in pairwise(people):
+            send(page, lease=lease, choice="skip")
+            lease = lease_in(recv_until(waits_longest, lease_in))
+    holders = Lease.objects.order_by("issued_at").values_list("annotator", flat=True)
+    assert list(holders) == list(Annotator.objects.order_by("pk").values_list("pk", flat=True))
+
+
+@pytest.fixture
+def pages(campaign) -> list[tuple[Annotator, str]]:
+    """Five people with a page each, and the keys of their sessions."""
+    link, keys = invitation_path(campaign), []
+    for _ in range(5):
+        person = Client()
+        person.post(link)
+        keys.append(person.cookies["prefmh_session"].value)
+    return list(zip(Annotator.objects.order_by("pk"), keys, strict=True))
+
+
+def renew_all(pages) -> list[Standing]:
+    async def renew() -> list[Standing]:
+        return await asyncio.gather(*(presence.renewed(annotator, key) for annotator, key in pages))
+
+    return async_to_sync(renew)()
+
+
+def test_pages_that_renew_at_one_time_cost_what_one_of_them_does(pages):
+    with CaptureQueriesContext(connection) as of_one:
+        assert renew_all(pages[:1]) == [Standing.ADMITTED]
+    with CaptureQueriesContext(connection) as of_five:
+        assert renew_all(pages) == [Standing.ADMITTED] * 5
+    assert len(of_five) == len(of_one)
+    soon = timezone.now() + timedelta(seconds=60)
+    assert Annotator.objects.filter(online_until__gt=soon).count() == 5
+
+
+def test_each_learns_what_became_of_its_person(pages):
+    (removed, _), (_, ended), *_ = pages
+    Annotator.objects.filter(pk=removed.pk).update(removed_at=timezone.now())
+    Session.objects.get(session_key=ended).delete()
+    Session.objects.filter(session_key=pages[2][1]).update(expire_date=timezone.now())
+    found = renew_all([*pages, (pages[3][0], None), (pages[3][0], pages[4][1])])
+    assert found == [
+        Standing.REMOVED, Standing.UNKNOWN, Standing.UNKNOWN, Standing.ADMITTED, Standing.ADMITTED,
+        # No session, and another person's.
+        Standing.UNKNOWN, Standing.UNKNOWN,
+    ]  # fmt: skip
+    removed.refresh_from_db()
+    assert removed.online_until is None
+
+
+def test_a_page_that_closes_takes_no_other_along(pages):
+    async def renew() -> Standing:
+        leaving, staying = (asyncio.ensure_future(presence.renewed(*page)) for page in pages[:2])
+        await asyncio.sleep(0.1)
+        leaving.cancel()
+        return await staying
+
+    assert async_to_sync(renew)() is Standing.ADMITTED
