@@ -16,8 +16,8 @@ from tests.support.installations import Site
 MOLECULES = ("--methods", "mars-plain,pointwise,pref") if find_spec("torch") is None else ()
 SMALL = {
     "stories": (),
-    "images": ("--steps", "4"),
-    "molecules": ("--seeds", "0,1", "--chains", "2", "--steps", "4", *MOLECULES),
+    "images": ("--steps", "2"),
+    "molecules": ("--seeds", "0", "--chains", "2", "--steps", "2", *MOLECULES),
     "translation": ("--methods", "quest-0.1,pointwise,pref"),
 }
 FIGURES = {"stories": "radar", "images": "trajectories", "molecules": "measures", "translation": "measures"}
