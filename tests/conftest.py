@@ -58,7 +58,6 @@ WITH_SERVERS = (
 WITH_STUDIES = (
     "tests/laws/",
     "tests/endpoints/test_judging.py",
-    "tests/flows/test_exactness.py",
     "tests/flows/test_judges_law.py",
     "tests/flows/test_warm_up.py",
     "tests/sampler/diagnostics/test_joint_fit.py",

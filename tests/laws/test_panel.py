@@ -4,12 +4,9 @@ not the law of a crowd of the same people. Nor do people who repeat what they ha
 What the test can see is in `panel.py`: the power that `python -m tests.laws.panel` printed, of twelve runs.
 """
 
-from datetime import timedelta
-
 import numpy as np
-import pytest
 
-from prefmh_web.campaigns.engine import leases, open_comparisons
+from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Campaign, Side
 from tests.laws.cases import LEVEL
 from tests.laws.law import WEIGHTS
@@ -59,12 +56,6 @@ def study_of(owner) -> Campaign:
 
 def _other(side: Side) -> Side:
     return Side.SECOND if side is Side.FIRST else Side.FIRST
-
-
-@pytest.fixture(autouse=True)
-def skipped_pairs_come_back_at_once(monkeypatch):
-    """Nobody here waits for the clock."""
-    monkeypatch.setattr(open_comparisons, "SKIP_REST", timedelta())
 
 
 def test_a_panel_follows_the_sum_of_its_scores_and_not_the_law_of_a_crowd(researcher, tmp_path):
