@@ -253,7 +253,7 @@ def test_a_body_no_page_sends_changes_nothing(world, path):
         assert answer.status_code in {200, 302, 400, 404, 415}, body
 
 
-WRONG_NUMBERS = ["many", "-1", "1e309", "NaN", "9" * 400, "\x00", "0x10", "[]"]
+WRONG_NUMBERS = ["many", "1e309", "NaN", "9" * 400, "\x00"]
 NUMBER_FIELDS = [
     "chains", "steps", "answering.seconds", "seed", "space.catalog.neighbours", "judges.0.votes",
     "kernel.usual.length",
