@@ -46,7 +46,8 @@ MOST_WASTE = 0.02
 # Every preference between .2 and .8.
 SCORES = {line: (place - 5.5) / 8 for place, line in enumerate(LINES)}
 
-FORCE_CHAINS, FORCE_STEPS, UNDER_WAY = 40, 2, 24
+# As many under way as there are on a busy machine, too, where chains open slowly and a reply takes its time.
+FORCE_CHAINS, FORCE_STEPS, UNDER_WAY, REPLY_S = 40, 3, 12, 4
 # As many as there are chains.
 ROOM = 1024
 # What a process that was killed had claimed is its own for another minute.
@@ -61,7 +62,7 @@ _VOTES = """
 def models(tmp_path_factory) -> Iterator[FaultyModels]:
     judge = {"lean": LEAN, "scores": SCORES}
     plans = {name: judge | {"faults": [fault]} for name, fault in FAULTS.items()}
-    slow = {"slow": judge | {"latency_s": 2}}
+    slow = {"slow": judge | {"latency_s": REPLY_S}}
     found = FaultyModels(tmp_path_factory.mktemp("models"), plans | slow)
     found.start()
     yield found
