@@ -95,7 +95,7 @@ from .kernels import Neighbours as Neighbours
 from .kernels import WalkConfig as WalkConfig
 from .kernels.crank_nicolson import PAPER_MIXTURE as PAPER_MIXTURE
 from .kernels.warm_up import DEFAULT_GRID as DEFAULT_GRID
-from .kernels.warm_up import DEFAULT_SETTLING as DEFAULT_SETTLING
+from .kernels.warm_up import DEFAULT_WARM_UP_BURN_IN as DEFAULT_WARM_UP_BURN_IN
 from .kernels.warm_up import LONGEST_WALK as LONGEST_WALK
 from .kernels.warm_up import warm_up_steps as warm_up_steps
 from .objects import OBJECT_KINDS as OBJECT_KINDS

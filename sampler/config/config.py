@@ -168,13 +168,13 @@ class ChainConfig(Sparse):
     def phase_of(self, step: int) -> str:
         """Return what the state after a step is to an analysis.
 
-        Only "sampling" is analysed; "burn-in", "warm-up" and "settling" are left out.
+        Only "sampling" is analysed; "warm-up" and "burn-in" are left out.
         """
         if self.burn_in and step <= self.burn_in:
             return "burn-in"
-        if self.warm_up is None or step > self.warm_up.steps + self.warm_up.settling:
+        if self.warm_up is None or step > self.warm_up.steps + self.warm_up.burn_in:
             return "sampling"
-        return "warm-up" if step <= self.warm_up.steps else "settling"
+        return "warm-up" if step <= self.warm_up.steps else "burn-in"
 
     def target_of(self, chain: int) -> str:
         """Return what tells the law that a chain samples from those of others: its prompt; empty where all are one."""
@@ -199,7 +199,7 @@ class ChainConfig(Sparse):
     @property
     def left_out(self) -> int:
         """How many of the first steps of each chain say more about its start than about the law."""
-        warm_up = 0 if self.warm_up is None else self.warm_up.steps + self.warm_up.settling
+        warm_up = 0 if self.warm_up is None else self.warm_up.steps + self.warm_up.burn_in
         return max(self.burn_in, warm_up)
 
     @property

@@ -82,9 +82,9 @@ def _elastic_misfits(config: ChainConfig, most: int) -> Iterator[str]:
 def _warm_up_misfits(config: ChainConfig, warm_up: WarmUp) -> Iterator[ConfigProblem]:
     if warm_up.steps >= config.steps:
         yield ConfigProblem("kernel.warm_up.steps", f"must be less than the {config.steps} steps of a chain")
-    elif warm_up.steps + warm_up.settling >= config.steps:
-        message = f"leaves no step to sample: {warm_up.steps} + {warm_up.settling} steps of {config.steps}"
-        yield ConfigProblem("kernel.warm_up.settling", message)
+    elif warm_up.steps + warm_up.burn_in >= config.steps:
+        message = f"leaves no step to sample: {warm_up.steps} + {warm_up.burn_in} steps of {config.steps}"
+        yield ConfigProblem("kernel.warm_up.burn_in", message)
     names = property_names(config.space.model_dump(mode="json"))
     if unknown := [name for name in warm_up.properties if name not in names]:
         known = ", ".join(names) or "none, because the record does not hold the files; write the length yourself"

@@ -319,7 +319,7 @@ def findings(
         resamples: bootstrap resamples behind the intervals of scores and leans.
         cluster: which votes share a weight there: "prompt", "chain", "step" or "voter". Without it prompts where
             the objects answer several, else chains.
-        all_samples: follow also the samples of the burn-in and of the warm-up with its settling.
+        all_samples: follow also the samples of the burn-in and of the warm-up with its burn-in.
 
     Raises:
         RecordError: the record lacks a column, a cell is not what its column holds, or a property or cluster that was

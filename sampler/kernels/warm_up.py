@@ -25,7 +25,7 @@ from sampler.kernels.mixture import Shares
 
 LONGEST_WALK = 4096
 DEFAULT_GRID = (1, 4, 16, 64, 256)
-DEFAULT_SETTLING = 10
+DEFAULT_WARM_UP_BURN_IN = 10
 DEFAULT_PATIENCE_MINUTES = 60
 # A warm-up brings about so many votes, if a step takes one, and takes at most this share of the steps. With fewer than
 # the least, too many steps that need no vote would leave too little to choose by.
@@ -40,7 +40,7 @@ class WarmUp(Declared):
         steps: W, the first steps of every chain.
         grid: two to eight lengths, shortest first.
         properties: the properties of the objects whose jumps are compared; see `sampler.objects.properties`.
-        settling: how many steps after the warm-up are left out of the samples to analyse.
+        burn_in: how many steps after the warm-up are left out of the samples to analyse.
         patience_minutes: when a chain of the warm-up has waited so long for its votes, the researcher is offered to end
             it. The chains then take the config's own length.
     """
@@ -60,8 +60,8 @@ class WarmUp(Declared):
         title="Properties whose jumps are compared",
         description="Names of what is measured of the objects, one per line.",
     )
-    settling: int = Field(
-        default=DEFAULT_SETTLING,
+    burn_in: int = Field(
+        default=DEFAULT_WARM_UP_BURN_IN,
         ge=0,
         le=1_000_000,
         title="Burn-in: steps after the warm-up that are left out",

@@ -164,7 +164,7 @@ SAMPLES = Table(
         whole("step", "after which step; 0 is the start"),
         _STATE,
         text("content", "the object, as in states.csv"),
-        word("phase", "what the sample is for: analyse sampling", "burn-in", "warm-up", "settling", SAMPLING),
+        word("phase", "what the sample is for: analyse sampling", "burn-in", "warm-up", SAMPLING),
     ),
 )
 RATINGS = Table(

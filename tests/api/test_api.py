@@ -14,11 +14,14 @@ from html import unescape
 
 import httpx
 import pytest
-from django.test import override_settings
+from django.test import Client, override_settings
 
 from prefmh_web.accounts import tokens
 from prefmh_web.accounts.models import ApiToken
-from prefmh_web.campaigns.models import Campaign
+from prefmh_web.accounts.roles import make_researcher
+from prefmh_web.campaigns.lifecycle import access
+from prefmh_web.campaigns.lifecycle.access import Right
+from prefmh_web.campaigns.models import Campaign, Membership
 from prefmh_web.campaigns.record import export
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.client import RequestRefused, Site
@@ -288,3 +291,45 @@ def test_an_address_or_a_method_that_is_not_there_is_answered_in_the_one_shape(m
     [problem] = answer.json()["problems"]
     assert problem.keys() == {"message", "path", "line", "column"}
     assert ("Allow" in answer) == (status == 405)
+
+
+RIGHTS = {
+    ("get", ""): Right.WATCH,
+    ("get", "/config"): Right.WATCH,
+    ("put", "/config"): Right.OWN,
+    ("get", "/setup"): Right.OWN,
+    ("post", "", "pause"): Right.RUN,
+    ("post", "", "resume"): Right.RUN,
+    ("post", "", "extend"): Right.OWN,
+    ("post", "", "start"): Right.OWN,
+    ("get", "/record.zip"): Right.WATCH,
+    ("get", "/people"): Right.RUN,
+    ("get", "/results"): Right.WATCH,
+    ("get", "/{table}"): Right.WATCH,
+}
+"""By method, address and action: what one needs in a campaign."""
+
+
+def test_each_address_is_open_to_whom_it_should_be_and_to_nobody_else(campaign, researcher, django_user_model):
+    accounts = {None: django_user_model.objects.create_user("stranger"), Right.OWN: researcher}
+    for right, role in ((Right.WATCH, Membership.Role.VIEWER), (Right.RUN, Membership.Role.MANAGER)):
+        accounts[right] = django_user_model.objects.create_user(role.value)
+        access.add_member(campaign, role.value, role)
+    browsers = {}
+    for right, account in accounts.items():
+        make_researcher(account)
+        _, plain = tokens.make(account, "a program", ApiToken.Scope.RUN)
+        browsers[right] = Client(headers={"Authorization": f"Bearer {plain}"})
+    for (method, address, *action), needed in RIGHTS.items():
+        path = f"/api/campaigns/{campaign.pk}{address.replace('{table}', 'steps')}"
+        body = (
+            {"data": json.dumps({"action": action[0], "steps": 1}), "content_type": "application/json"}
+            if action
+            else {}
+        )
+        for right, browser in browsers.items():
+            status = getattr(browser, method)(path, **body).status_code
+            assert (status != 404) == (right is not None and right >= needed), (method, address, action, right, status)
+    described = browser.get("/api/openapi.json").json()["paths"]
+    inside = {path.partition("{campaign_id}")[2]: each for path, each in described.items() if "{campaign_id}" in path}
+    assert {(method, path) for path, each in inside.items() for method in each} == {key[:2] for key in RIGHTS}

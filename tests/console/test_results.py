@@ -76,7 +76,7 @@ def test_each_number_of_the_methods_paragraph_is_one_of_the_record(finished, tmp
     assert f"proportional to {law}" in written
 
 
-WARM = {"steps": 4, "grid": [1, 3], "properties": ["words"], "settling": 2, "patience_minutes": 5}
+WARM = {"steps": 4, "grid": [1, 3], "properties": ["words"], "burn_in": 2, "patience_minutes": 5}
 STORIES = {"kind": "texts", "scenarios": [0, 1, 2]}
 
 
@@ -108,7 +108,7 @@ def test_page_report_record_and_api_give_the_same_figures(signed_in, researcher,
     decided = [step for step in record["steps"] if step["verdict"]]
     differed = [step for step in decided if step["current_state"] != step["proposal_state"]]
     accepted = [step for step in differed if step["verdict"] == "accept"]
-    kept = [row for row in record["samples"] if int(row["step"]) > WARM["steps"] + WARM["settling"]]
+    kept = [row for row in record["samples"] if int(row["step"]) > WARM["steps"] + WARM["burn_in"]]
     assert kept == [row for row in record["samples"] if row["phase"] == "sampling"]
     assert 0 < len(accepted) < len(differed) < len(decided)
     # Some votes are on open steps.

@@ -21,8 +21,8 @@ from tests.support.campaigns import (
 )
 from tests.support.sampling import neighbours_law, target
 
-CHAINS, W, SETTLING, AFTER = 6, 80, 10, 160
-STEPS = W + SETTLING + AFTER
+CHAINS, W, BURN_IN, AFTER = 6, 80, 10, 160
+STEPS = W + BURN_IN + AFTER
 VOTERS = 8
 SCORES = np.linspace(-1.2, 1.2, 12)
 # Eight sockets are not answered in a fixed order, so votes differ from run to run: a right chain falls to this or below
@@ -32,10 +32,10 @@ SIMULATED = 20_000
 
 
 def part_of(step: int) -> int | None:
-    """Return 0 for a step of the warm-up, 1 for one after the settling, None for one between them."""
+    """Return 0 for a step of the warm-up, 1 for one after the burn-in, None for one between them."""
     if step <= W:
         return 0
-    return 1 if step > W + SETTLING else None
+    return 1 if step > W + BURN_IN else None
 
 
 def visits_of(campaign: Campaign) -> np.ndarray:
@@ -50,7 +50,7 @@ def visits_of(campaign: Campaign) -> np.ndarray:
 
 def test_it_samples_the_target_in_the_warm_up_and_after_it(researcher, live_site, idle_tasks, tmp_path):
     """And a walk without the base ratio of its moves is found out in either part."""
-    campaign = warming_campaign(researcher, {"steps": W, "settling": SETTLING}, chains=CHAINS, steps=STEPS)
+    campaign = warming_campaign(researcher, {"steps": W, "burn_in": BURN_IN}, chains=CHAINS, steps=STEPS)
     scores = {"Which is darker?": lambda text: SCORES[text.count("far")]}
     seeds = np.random.SeedSequence(5).spawn(VOTERS)
     link = live_site.url + invitation_path(campaign)

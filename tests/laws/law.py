@@ -22,7 +22,7 @@ WEIGHTS = (4.0, 3.0, 3.0, 2.0, 2.0, 1.0)
 CATALOG = sampler.Catalog(WEIGHTS, tuple(tuple(j for j in range(6) if j != i) for i in range(6)))
 SCORES = np.array([-1.2, -0.24, -0.72, 0.24, 1.2, 0.72])
 # Chains start at p0, and not at their target: the first steps are left out of the visits.
-SETTLING = 15
+BURN_IN = 15
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def transitions(preferences: Sequence[Matrix], budgets: Sequence[int]) -> Matrix
 
 def p_values(paths: Paths, chain: Matrix) -> PValues:
     """Return how well the steps of a campaign fit a chain, and its visits the law that this chain leaves unchanged."""
-    visits = np.bincount(paths[:, SETTLING + 1 :].ravel(), minlength=len(chain))
+    visits = np.bincount(paths[:, BURN_IN + 1 :].ravel(), minlength=len(chain))
     return PValues(visits_p_value(visits, chain, exact.stationary(chain)), _moves_p_value(paths, chain))
 
 

@@ -1096,7 +1096,7 @@ class AnyScore(dict):
 
 
 WARM_UP_TEXTS = "text,weight\n" + "".join(f"{'far ' * place}away,{1 + place % 3}\n" for place in range(12))
-WARM_UP = {"steps": 6, "grid": [1, 3, 9], "properties": ["words"], "settling": 2, "patience_minutes": 5}
+WARM_UP = {"steps": 6, "grid": [1, 3, 9], "properties": ["words"], "burn_in": 2, "patience_minutes": 5}
 
 
 def warming_config(warm_up: dict | None = None, **changes) -> dict:

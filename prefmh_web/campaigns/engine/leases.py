@@ -305,9 +305,6 @@ def _lease(
     Args:
         busy: where those are noted that somebody else holds at this moment; None to wait for them.
     """
-    if judge.panelist != annotator.panelist:
-        # Another panelist's judge, or one of a crowd: `wanted_by` offers none.
-        return None
     with _locked_pair(seen.pk, patient=busy is None) as comparison:
         if comparison is None:
             if busy is not None:

@@ -103,5 +103,5 @@ def _warm_up(space: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, A
     if not names or has_panel or not (isinstance(chains, int) and isinstance(steps, int)) or min(chains, steps) < 1:
         return None
     fitting = sampler.warm_up_steps(chains, steps)
-    settling = min(sampler.DEFAULT_SETTLING, steps // 10)
-    return {"steps": fitting, "settling": settling, "properties": names} if fitting else None
+    burn_in = min(sampler.DEFAULT_WARM_UP_BURN_IN, steps // 10)
+    return {"steps": fitting, "burn_in": burn_in, "properties": names} if fitting else None

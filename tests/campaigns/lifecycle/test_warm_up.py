@@ -139,7 +139,7 @@ def test_every_export_replays_in_the_warm_up_and_after_it(researcher, idle_tasks
     assert sum(trial["votes"] for trial in trials) == len(counted)
     assert {row["part_index"] for row in record["steps"] if int(row["step"]) > W} == {""}
     phases = [row["phase"] for row in record["samples"] if row["chain_index"] == "0"]
-    assert phases == ["warm-up"] * (W + 1) + ["settling"] * 2 + ["sampling"] * 4
+    assert phases == ["warm-up"] * (W + 1) + ["burn-in"] * 2 + ["sampling"] * 4
 
 
 def late(campaign: Campaign) -> None:

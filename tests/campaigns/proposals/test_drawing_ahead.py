@@ -160,7 +160,7 @@ def test_a_proposal_that_cannot_be_stored_is_tried_again_after_a_rest_that_says_
 def test_nothing_is_drawn_ahead_past_the_end_of_a_warm_up(endpoint, script, paper, idle_tasks):
     """What the first step after it proposes depends on a length that nobody knows yet."""
     paper.release(1000)
-    warm_up = {"steps": 2, "grid": [1, 3], "properties": ["words"], "settling": 1}
+    warm_up = {"steps": 2, "grid": [1, 3], "properties": ["words"], "burn_in": 1}
     kernel = {"kind": "walk", "kernel": {"kind": "suffix"}, "length": 2, "warm_up": warm_up}
     campaign = make(endpoint, chains=2, kernel=kernel)
     started_now(campaign)

@@ -22,7 +22,7 @@ CONFIG = {
     "steps": 50,
     "seed": 1,
 }
-WARM_UP = {"steps": 3, "grid": [1, 3], "properties": ["words"], "settling": 1}
+WARM_UP = {"steps": 3, "grid": [1, 3], "properties": ["words"], "burn_in": 1}
 WALK = {"kind": "walk", "kernel": {"kind": "neighbours"}, "length": 3, "warm_up": WARM_UP}
 
 

@@ -9,7 +9,7 @@ from sampler import ConfigError, Neighbours, exact, parse_config
 from tests.sampler.kernels.test_walk import NEIGHBOURS, SQUARE, TRIANGLE, space_of, walk_config
 from tests.support.sampling import LOPSIDED
 
-WARM_UP = {"steps": 3, "grid": [1, 3], "properties": ["words"], "settling": 1}
+WARM_UP = {"steps": 3, "grid": [1, 3], "properties": ["words"], "burn_in": 1}
 
 
 RATES = {
@@ -60,7 +60,7 @@ def test_the_warm_up_is_a_mixture_of_its_lengths():
     ("config", "path", "message"),
     [
         (warming(steps=3), "kernel.warm_up.steps", "less than the 3 steps"),
-        (warming(steps=4), "kernel.warm_up.settling", "no step to sample"),
+        (warming(steps=4), "kernel.warm_up.burn_in", "no step to sample"),
         (warming(grid=[4, 4]), "kernel.warm_up.grid", "larger than the one before"),
         (warming(grid=[0, 4]), "kernel.warm_up.grid", "from 1 to"),
         (warming(properties=["weight"]), "kernel.warm_up.properties", "there are words, sentences"),

@@ -12,8 +12,8 @@ from sampler.kernels.tuning import says_too_little, trials
 from sampler.record.differences import step_key
 from tests.support.sampling import CONFIG, changes_not_found, make_record
 
-W, SETTLING = 16, 3
-WARM_UP = {"steps": W, "grid": [1, 3, 9], "properties": ["words", "readability"], "settling": SETTLING}
+W, BURN_IN = 16, 3
+WARM_UP = {"steps": W, "grid": [1, 3, 9], "properties": ["words", "readability"], "burn_in": BURN_IN}
 WALK = {"kind": "walk", "kernel": CONFIG["kernel"], "length": 5, "warm_up": WARM_UP}
 CHANGES = {"kernel": WALK, "burn_in": 2, "chains": 6}
 
