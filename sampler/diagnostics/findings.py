@@ -271,7 +271,7 @@ class Voters:
 
     def _fit(self, population: Population) -> Scores | NoFit:
         try:
-            return bradley_terry_intervals(population.choices_apart(), self._rng, self._resamples)
+            return bradley_terry_intervals(population.choices_apart())
         except NoFit as reason:
             return reason
 

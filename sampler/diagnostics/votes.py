@@ -34,7 +34,7 @@ def source_lean(
     level: float = 0.95,
     random_sides: Sequence[Choices] = (),
 ) -> SourceLean:
-    """Return the one lean behind the votes of one source, with the percentile interval of the cluster bootstrap.
+    """Return the one lean behind the votes of one source, with its interval by clusters.
 
     One lean for all questions that the source answers; each question has scores of its own. The joint fit uses the
     votes within the parts of each question that have finite scores (`Choices.parts`): in the limit of scores that lie
@@ -44,7 +44,7 @@ def source_lean(
 
     Args:
         groups: the source's votes, one `Choices` for each question.
-        resamples: of the bootstrap (`cluster_weights`).
+        rng, resamples: of the bootstrap over clusters (`cluster_weights`) where it comes from pairs alone.
         random_sides: those of these votes whose sides were drawn by chance, vote by vote or as a random half. Only
             then are pairs by themselves enough, however voting stopped.
 
@@ -60,8 +60,7 @@ def source_lean(
     if votes.votes and model.tells_lean:
         if reason := votes.lean_refusal():
             raise NoFit(reason)
-        fitted = model.solve()
-        return model.lean(fitted, model.resampled(fitted, rng, resamples), level)
+        return model.lean(model.solve(), level)
     if random_sides:
         return _from_pairs(_joined(random_sides), rng, resamples, level)
     raise NoFit(

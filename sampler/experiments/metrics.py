@@ -27,7 +27,7 @@ from sampler.record.record import read_samples
 
 LEVEL = 0.95
 FEWEST_RUNS = 3
-MEAN_RESAMPLES, STRENGTH_RESAMPLES = 2_000, 1_000
+MEAN_RESAMPLES = 2_000
 HIGHEST_RATING = 10
 """Of stories; a score is the rating divided by it."""
 PREFIX = "bt_"
@@ -356,7 +356,7 @@ def strength_cells(run: RunFiles) -> Cells:
     found: Cells = {}
     for name, votes in tournament_choices(run).items():
         try:
-            fitted = bradley_terry_intervals(votes, np.random.default_rng(0), STRENGTH_RESAMPLES)
+            fitted = bradley_terry_intervals(votes)
         except NoFit as reason:
             found |= {(method, PREFIX + name): Estimate(None, note=str(reason)) for method in run.options.methods}
             continue

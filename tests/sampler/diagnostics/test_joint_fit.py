@@ -184,7 +184,7 @@ def coverage(planted, clusters, campaigns, belongs=lambda choices: choices):
     """Return how often 95 % intervals of the four scores hold the truth."""
     rng, covered = np.random.default_rng(15), 0
     for _ in range(campaigns):
-        found = bradley_terry_intervals(belongs(campaign_with_effects(rng, clusters)), rng, resamples=100)
+        found = bradley_terry_intervals(belongs(campaign_with_effects(rng, clusters)))
         truth = [planted[item] for item in found.items]
         covered += int(((found.low <= truth) & (truth <= found.high)).sum())
     return covered / (campaigns * len(planted))
@@ -273,9 +273,9 @@ def test_a_fit_that_did_not_converge_is_refused(monkeypatch):
     ],
 )
 def test_what_has_no_fit_is_reported_and_not_fitted(votes, reason):
-    for attempt in (bradley_terry_intervals, cycle_test):
+    for attempt in (bradley_terry_intervals, lambda choices: cycle_test(choices, np.random.default_rng(0))):
         with pytest.raises(NoFit, match=reason):
-            attempt(on_both_sides(votes), np.random.default_rng(0))
+            attempt(on_both_sides(votes))
 
 
 def test_the_parts_that_can_be_fitted():

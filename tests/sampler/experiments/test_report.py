@@ -298,7 +298,7 @@ def test_a_tournament_of_files_gives_the_planted_strengths(tmp_path):
     for votes in tournament_choices(run).values():
         assert votes.votes == 10_000
         assert len(votes.clusters) == 50
-        found = bradley_terry_intervals(votes, np.random.default_rng(0), 200)
+        found = bradley_terry_intervals(votes)
         assert found.estimate.sum() == pytest.approx(0, abs=1e-9)
         for method, value in zip(found.items, found.estimate, strict=True):
             assert value == pytest.approx(planted[method], abs=0.2)
