@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from urllib.parse import quote
 
 from django.contrib.auth.models import User
@@ -93,16 +92,16 @@ def end_of(annotator: Annotator, outcome: Outcome) -> End:
     return End(outcome, code, address, study.platform.called, pay is not Pay.NOTHING, debriefing)
 
 
-def refuse(annotator: Annotator, *, took_part: bool) -> None:
+def refuse(annotator: Annotator) -> None:
     """Settle that somebody does not consent, unless their part has ended otherwise. Who took part until now, under an
     earlier text or none, withdraws by that: their open pair goes to somebody else.
     """
-    has_place = Participation.objects.filter(annotator=annotator, placed_at__isnull=False).exists()
-    if took_part or has_place or annotator.votes_cast:
+    parts = Participation.objects.filter(annotator=annotator)
+    part = parts.get()
+    if any(each["agreed"] for each in part.consents) or part.placed_at or annotator.votes_cast:
         withdraw(annotator)
     else:
-        study = annotator.campaign.config.study
-        _settle(Participation.objects.filter(annotator=annotator), study, Outcome.NO_CONSENT)
+        _settle(parts, annotator.campaign.config.study, Outcome.NO_CONSENT)
 
 
 def take_back_refusal(annotator: Annotator) -> None:
@@ -230,28 +229,9 @@ def exclude_all(invitation: Invitation, by: User) -> None:
         access.revoke(invitation, withdraw=True)
 
 
-@dataclass(frozen=True)
-class Exclusion:
-    """That a researcher has ended somebody's part."""
-
-    at: datetime
-    by: User | None
-    reason: EndReason
-    text: str
-
-
-def exclusion_of(annotator: Annotator) -> Exclusion | None:
-    """Return the exclusion of somebody, if there is one."""
-    event = Event.objects.select_related("by").filter(voter=annotator, kind=Event.Kind.PARTICIPATION_ENDED).first()
-    if event is None:
-        return None
-    return Exclusion(event.at, event.by, EndReason(event.data["reason"]), event.data["text"])
-
-
-def exclusion_reasons(campaign: Campaign) -> dict[int, str]:
-    """Return why parts were ended by hand, in the researcher's words, by annotator."""
-    found = Event.objects.filter(campaign=campaign, kind=Event.Kind.PARTICIPATION_ENDED)
-    return {voter: data["text"] for voter, data in found.values_list("voter", "data")}
+def exclusion_of(annotator: Annotator) -> Event | None:
+    """Return the event that a researcher has ended somebody's part, if there is one."""
+    return Event.objects.select_related("by").filter(voter=annotator, kind=Event.Kind.PARTICIPATION_ENDED).first()
 
 
 def _demand_going_on(person: Annotator) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -44,41 +43,34 @@ def texts(campaign: int) -> QuerySet[Event]:
     return Event.objects.filter(campaign=campaign, kind=events.Kind.CONSENT_ASKED)
 
 
+def text_of(study: Study) -> str:
+    """Return what people are asked to agree to; empty where nobody is told apart, whose answer could be stored."""
+    return study.consent if study.platform.knows_people else ""
+
+
 def is_of_now(version: str, study: Study) -> bool:
     """True if a version is the text of now."""
-    return bool(study.consent) and version == version_of(study.consent)
+    return bool(text_of(study)) and version == version_of(study.consent)
 
 
 def is_needed(annotator: Annotator | None, study: Study) -> bool:
     """True if somebody must agree to the text of now before they go on; of nobody, if there is one."""
-    if not study.consent:
+    if not text_of(study):
         return False
     if annotator is None:
         return True
-    given = _given(annotator)
+    given = Participation.objects.filter(annotator=annotator).values_list("consents", flat=True).first()
     return not (given and given[-1]["agreed"] and is_of_now(given[-1]["version"], study))
 
 
-def was_given(annotator: Annotator) -> bool:
-    """True if somebody has agreed to any version of the text."""
-    return any(each["agreed"] for each in _given(annotator))
-
-
-def _given(annotator: Annotator) -> list[dict[str, Any]]:
-    return Participation.objects.filter(annotator=annotator).values_list("consents", flat=True).first() or []
-
-
-def note(annotator: Annotator, answer: Answer) -> bool:
-    """Store what somebody answered, unless that is their last answer, and return whether they agree. Within a
-    transaction.
-    """
+def note(annotator: Annotator, answer: Answer) -> None:
+    """Store what somebody answered, unless that is their last answer. Within a transaction."""
     part = Participation.objects.select_for_update(no_key=True).get(annotator=annotator)
     last = part.consents[-1] if part.consents else {}
     said = {"version": answer.version, "agreed": answer.agrees}
     if said != {name: last.get(name) for name in said}:
         part.consents.append(said | {"at": timezone.now().isoformat()})
         part.save(update_fields=["consents"])
-    return answer.agrees
 
 
 def answer_in(fields: Mapping[str, str]) -> Answer | None:

@@ -4,19 +4,16 @@
     forget       the same for all people of a finished campaign
     carry_out    removes those who waited; the sweep does it, whatever died meanwhile
     forget_all   deletes all rows of people, with their campaign
+    empty        empties SQLite's write-ahead log, which keeps pages as they were before
 
-What goes and what stays says `erasing.py`. Nobody can be paid afterwards, so it waits until the researcher has said
-that they are, unless it is forced. Whoever comes back is somebody new.
-
-What goes when somebody is forgotten. Called by `erasure.py` alone, under its locks.
+Nobody can be paid afterwards, so it waits until the researcher has said that they are, unless it is forced. Whoever
+comes back is somebody new.
 
 goes     ids, what their platform's links said of them, their answers, what they reported about pairs, what others
          wrote about them, their name on a panel, their sessions, the code and the bonus; of their votes how the
          pair stood on their screen, and whether their browser translated the page
 stays    votes, leases and checks under the annotator's number, in which language they judged, how their part ended;
          of consent, the version and the time
-
-SQLite's write-ahead log, which keeps pages as they were before: it is emptied where something must be gone.
 """
 
 from __future__ import annotations
@@ -42,7 +39,10 @@ from prefmh_web.config import Outcome, Pay
 from prefmh_web.participants import completion, payments
 from prefmh_web.participants.models import Check, Participant, Participation
 
+logger = logging.getLogger(__name__)
+
 _AT_ONCE = 500
+_PATIENCE_MS = 1000
 
 
 class Scope(StrEnum):
@@ -188,14 +188,16 @@ def _carry_out(numbers: Sequence[int], *, is_forced: bool) -> list[int]:
 def remove(campaign: Campaign, annotators: Collection[int]) -> list[str]:
     """Remove everything that tells who annotators of a campaign are; return of which kinds there was something."""
     parts = Participation.objects.filter(annotator__in=annotators)
+    panelists = Annotator.objects.filter(pk__in=annotators, panelist__isnull=False).values_list("panelist", flat=True)
+    told = Vote.objects.filter(~Q(layout="") | Q(is_translated__isnull=False), annotator__in=annotators)
     counts = {
         "answers": parts.exclude(answers={}, practice=[]).update(answers={}, practice=[]),
         "reports": steps.remove(annotators),
         # That their part was ended, and when, stays an event of the record.
         "reasons": events.empty_texts(annotators),
-        "names": _unname(campaign, annotators),
+        "names": access.forget_names(campaign, [number for number in panelists if number is not None]),
         "parameters": parts.filter(~Q(visits=[])).update(visits=[]),
-        "pages": _forget_pages(annotators),
+        "pages": told.update(layout="", is_translated=None),
         "ids": _forget_ids(parts),
     }
     for kind, name in hooks.REMOVALS.items():
@@ -205,27 +207,12 @@ def remove(campaign: Campaign, annotators: Collection[int]) -> list[str]:
     return [kind for kind, count in counts.items() if count]
 
 
-def _unname(campaign: Campaign, annotators: Collection[int]) -> int:
-    numbers = Annotator.objects.filter(pk__in=annotators, panelist__isnull=False).values_list("panelist", flat=True)
-    return access.forget_names(campaign, [number for number in numbers if number is not None])
-
-
-def _forget_pages(annotators: Collection[int]) -> int:
-    told = Vote.objects.filter(~Q(layout="") | Q(is_translated__isnull=False), annotator__in=annotators)
-    return told.update(layout="", is_translated=None)
-
-
 def _forget_ids(parts: QuerySet[Participation]) -> int:
     people = [pk for pk in parts.values_list("participant", flat=True) if pk is not None]
     parts.update(participant=None, code="", bonus=None, waits_since=None)
     # Who takes part in another campaign of the same owner is still somebody there.
     Participant.objects.filter(pk__in=people, participations__isnull=True).delete()
     return len(people)
-
-
-logger = logging.getLogger(__name__)
-
-_PATIENCE_MS = 1000
 
 
 def empty() -> None:

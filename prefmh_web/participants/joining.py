@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from django.core import signing
@@ -19,7 +19,8 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from prefmh_web.campaigns.models import Annotator, Campaign
+from prefmh_web.campaigns import events
+from prefmh_web.campaigns.models import Annotator, Campaign, Invitation
 from prefmh_web.config import Study
 from prefmh_web.participants.limits import locked_study
 from prefmh_web.participants.models import LONGEST_ID, Participant, Participation
@@ -29,8 +30,8 @@ MOST_VISITS = 100
 """Of one participation, so many visits are kept: the first, and the last ones."""
 
 
-class TookPart(Exception):  # noqa: N818 - reads as the sentence it starts
-    """The person took part in an earlier campaign whose people may not come again."""
+class NotAdmitted(Exception):  # noqa: N818 - reads as the sentence it starts
+    """Somebody may not join; the message says why, to the person who tries."""
 
 
 def annotator_of(campaign: Campaign, arrival: Arrival) -> Annotator | None:
@@ -39,25 +40,45 @@ def annotator_of(campaign: Campaign, arrival: Arrival) -> Annotator | None:
     return _annotator(found, campaign) if found else None
 
 
-def annotator_for(campaign: Campaign, arrival: Arrival, make: Callable[[], Annotator]) -> Annotator:
-    """Return who a person is in a campaign: who they were on any device, or somebody new. Within a transaction.
-
-    Args:
-        make: makes a new annotator.
+def annotator_for(invitation: Invitation, arrival: Arrival) -> Annotator:
+    """Return who a person is in the campaign of an invitation: who they were on any device, or somebody new. Within a
+    transaction.
 
     Raises:
-        TookPart: the campaign does not take people of an earlier one in which they took part.
+        NotAdmitted: the campaign does not take people of an earlier one in which they took part.
     """
+    campaign = invitation.campaign
     # Locked: of two pages that bring the same person at once, the second finds what the first has made.
     study = locked_study(campaign.pk)
     known = _parts(campaign, study, arrival)
     participation = known.filter(campaign=campaign).first()
     if participation is None:
         if known.filter(campaign__in=[each.number for each in study.refused]).exists():
-            raise TookPart
-        participation = _new(campaign, study, arrival, make())
+            raise NotAdmitted(
+                _(
+                    "You have taken part in an earlier study of this researcher, and this one is for other people. "
+                    "Please return your submission."
+                )
+            )
+        # Locked: of two campaigns, one may delete its people while another takes one of them in.
+        participant = Participant.objects.select_for_update(no_key=True).get_or_create(
+            owner_id=campaign.owner_id, recruiter=study.recruiter, external_id=arrival.external_id
+        )[0]
+        participation = Participation.objects.create(
+            participant=participant, campaign=campaign, annotator=newcomer(invitation)
+        )
     _note_visit(participation, arrival)
     return _annotator(participation, campaign)
+
+
+def newcomer(invitation: Invitation) -> Annotator:
+    """Return somebody new in the campaign of an invitation."""
+    made = Annotator.objects.create(
+        campaign_id=invitation.campaign_id, invitation=invitation, panelist=invitation.panelist
+    )
+    if invitation.is_simulated:
+        events.note(invitation.campaign_id, events.Kind.SIMULATED, voter=made)
+    return made
 
 
 def _annotator(participation: Participation, campaign: Campaign) -> Annotator:
@@ -73,14 +94,6 @@ def _parts(campaign: Campaign, study: Study, arrival: Arrival) -> QuerySet[Parti
         participant__external_id=arrival.external_id,
     )
     return found.select_related("annotator")
-
-
-def _new(campaign: Campaign, study: Study, arrival: Arrival, annotator: Annotator) -> Participation:
-    # Locked: of two campaigns, one may delete its people while another takes one of them in.
-    participant, _ = Participant.objects.select_for_update(no_key=True).get_or_create(
-        owner_id=campaign.owner_id, recruiter=study.recruiter, external_id=arrival.external_id
-    )
-    return Participation.objects.create(participant=participant, campaign=campaign, annotator=annotator)
 
 
 def _note_visit(participation: Participation, arrival: Arrival) -> None:

@@ -218,30 +218,15 @@ def _take_from_absent(campaign: Campaign) -> int:
 
 
 @dataclass(frozen=True)
-class Needs:
-    """What a campaign can ask of people: the votes of all steps if nothing is decided early, and the trials beside them
-    to which the declared shares come.
-    """
+class Answers:
+    """Answers of people: votes, trials beside them, and how many of the votes came too late."""
 
     votes: int
     trials: int
+    late: int = 0
 
     @property
-    def answers(self) -> int:
-        """The least budget with which a campaign can start."""
-        return self.votes + self.trials
-
-
-@dataclass(frozen=True)
-class Spent:
-    """The answers that have been given: votes, those among them that came too late, and trials."""
-
-    votes: int
-    late: int
-    trials: int
-
-    @property
-    def answers(self) -> int:
+    def total(self) -> int:
         """All of them."""
         return self.votes + self.trials
 
@@ -281,19 +266,20 @@ class Spending:
     """What the pages show: answers against the budget, and places times pay.
 
     Args:
+        needs: what the campaign can ask for; all of it is the least budget with which it can start.
         spent: what has been given; None of a draft.
         supply: what is still needed and can be given; None where people have nothing left to judge.
     """
 
     study: Study
-    needs: Needs
-    spent: Spent | None
+    needs: Answers
+    spent: Answers | None
     supply: Supply | None
 
     @property
     def is_too_small(self) -> bool:
         """True where the campaign cannot start with this budget."""
-        return self.study.budget is not None and self.study.budget < self.needs.answers
+        return self.study.budget is not None and self.study.budget < self.needs.total
 
     @property
     def place_pay(self) -> str:
@@ -313,10 +299,12 @@ class Spending:
         return self.study.priced(cost / bought) if cost and bought else ""
 
 
-def needs(config: sampler.ChainConfig, protocol: Protocol) -> Needs:
-    """Return what a campaign can ask of people, by its setup alone."""
+def needs(config: sampler.ChainConfig, protocol: Protocol) -> Answers:
+    """Return what a campaign can ask of people, by its setup alone: the votes of all steps if nothing is decided early,
+    and the trials to which the declared shares come.
+    """
     votes = config.chains_at_most * config.steps * config.votes_a_step
-    return Needs(votes, trials_after(votes, protocol.shares))
+    return Answers(votes, trials_after(votes, protocol.shares))
 
 
 def demand_startable(campaign: Campaign) -> None:
@@ -340,12 +328,12 @@ def demand_startable(campaign: Campaign) -> None:
             f"Each pair needs votes of {people} different people, and there are {study.places} places. On the "
             f"page “Participants”, set “Places” to {people} or more, or ask for fewer votes in the setup."
         )
-    if study.budget is not None and study.budget < wanted.answers:
+    if study.budget is not None and study.budget < wanted.total:
         trials = f", and the shares of the protocol come to {wanted.trials} trials beside them" if wanted.trials else ""
         raise NotPossible(
             f"The budget of {study.budget} answers is too small: {config.chains_at_most} chains of {config.steps} "
             f"steps with {config.votes_a_step} votes each can take {wanted.votes} votes{trials}. On the page "
-            f"“Participants”, set “Budget, in answers” to {wanted.answers} or more or leave it empty; or choose fewer "
+            f"“Participants”, set “Budget, in answers” to {wanted.total} or more or leave it empty; or choose fewer "
             "chains, steps or votes in the setup, or smaller shares on the page “Protocol”."
         )
 
@@ -370,7 +358,7 @@ def demand_covers(campaign: Campaign) -> None:
         NotPossible: it does not; the message says how many answers would.
     """
     config, study = campaign.config, campaign.config.study
-    wanted = needs(config, study.protocol).answers
+    wanted = needs(config, study.protocol).total
     if study.budget is not None and study.budget < wanted:
         raise NotPossible(
             f"The budget of {study.budget} answers is too small: {config.chains_at_most} chains of {config.steps} "
@@ -396,11 +384,11 @@ def _left(campaign: Campaign) -> int:
     return (study.budget or 0) - set_aside - _late(campaign) - _trials_out(campaign)
 
 
-def spent(campaign: Campaign) -> Spent:
+def spent(campaign: Campaign) -> Answers:
     """Return the answers that people have given until now."""
     votes = Annotator.objects.filter(campaign=campaign).aggregate(given=Sum("votes_cast"))["given"] or 0
     answered = Check.objects.filter(participation__campaign=campaign).exclude(chosen_side="").count()
-    return Spent(votes, _late(campaign), answered)
+    return Answers(votes, answered, _late(campaign))
 
 
 def spending_of(campaign: Campaign) -> Spending | None:

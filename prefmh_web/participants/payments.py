@@ -12,17 +12,17 @@ from decimal import Decimal
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import OuterRef, Subquery
+from django.db.models import F, OuterRef, Subquery
 from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import events
 from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Vote
+from prefmh_web.campaigns.models import Annotator, Campaign, Event, Lease, Vote
 from prefmh_web.campaigns.record.rows import Happened, Row
 from prefmh_web.campaigns.voters import number_of, numbers_in
 from prefmh_web.config import Outcome, Pay, Study
-from prefmh_web.participants import attention, completion, limits
+from prefmh_web.participants import attention, limits
 from prefmh_web.participants.models import Check, Participation
 from prefmh_web.participants.people import fast_votes
 from prefmh_web.recruiters import Recruiter
@@ -52,7 +52,8 @@ COLUMNS = (
 def rows(campaign: Campaign) -> Iterator[tuple[str, ...]]:
     """Yield the header and a row for each participant, in the order in which they came."""
     study, minutes = campaign.config.study, limits.minutes_of(campaign.annotators.all())
-    reasons = completion.exclusion_reasons(campaign)
+    ended = Event.objects.filter(campaign=campaign, kind=Event.Kind.PARTICIPATION_ENDED)
+    reasons = {voter: data["text"] for voter, data in ended.values_list("voter", "data")}
     yield COLUMNS
     found = (
         Participation.objects.filter(campaign=campaign, participant__isnull=False)
@@ -195,24 +196,17 @@ def _leases(campaign: Campaign, numbers: dict[int, int]) -> Iterator[Row]:
     asked = Lease.objects.filter(annotator__campaign=campaign).order_by("issued_at", "key")
     # A vote has the key of its lease.
     hidden = Vote.objects.filter(key=OuterRef("key")).values("hidden_ms")[:1]
-    rows = asked.values_list(
-        "annotator", "comparison__chain__place", "comparison__step", "judge__place", "proposal_side", "issued_at",
-        "ended_at", "ending", "key", Subquery(hidden),
-    )  # fmt: skip
-    for voter, chain, step, judge, side, issued_at, ended_at, ending, key, hidden_ms in rows.iterator(_AT_A_TIME):
-        yield tables.LEASES.row(
-            voter=numbers[voter],
-            chain_index=chain,
-            step=step,
-            judge_index=judge,
-            proposal_side=side,
-            issued_at=issued_at,
-            ended_at=ended_at,
-            ending=ending,
-            # With the key of a pair that is on somebody's screen, that pair is answered.
-            lease=str(key) if ending else "",
-            hidden_ms=hidden_ms,
-        )
+    rows = asked.values(
+        *("annotator", "key", "proposal_side", "issued_at", "ended_at", "ending"),
+        chain_index=F("comparison__chain__place"),
+        step=F("comparison__step"),
+        judge_index=F("judge__place"),
+        hidden_ms=Subquery(hidden),
+    )
+    for row in rows.iterator(_AT_A_TIME):
+        voter, key = numbers[row.pop("annotator")], row.pop("key")
+        # With the key of a pair that is on somebody's screen, that pair is answered.
+        yield tables.LEASES.row(voter=voter, lease=str(key) if row["ending"] else "", **row)
 
 
 def _checks(campaign: Campaign, numbers: dict[int, int]) -> Iterator[Row]:

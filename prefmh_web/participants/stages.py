@@ -329,29 +329,24 @@ def arrive(annotator: Annotator) -> Stage:
     part = Participation.objects.filter(annotator=annotator).first()
     if part is None:
         return Stage.VOTES
-    part.annotator = annotator
     Participation.objects.filter(pk=part.pk, outcome="").update(seen_at=timezone.now())
-    study = annotator.campaign.config.study
+    if part.outcome:
+        return Stage(part.stage)
+    part.annotator, study = annotator, annotator.campaign.config.study
     # At the votes, the pair on the screen may still be answered.
-    if part.outcome == "" and part.stage != Stage.VOTES and limits.is_time_over(annotator):
+    if part.stage != Stage.VOTES and limits.is_time_over(annotator):
         _end(part, Outcome.TIME_OVER)
-    is_to_move = (
-        part.stage == Stage.ARRIVAL or _is_without_place(part, study) or _comes_too_late(part, annotator.campaign)
-    )
-    if part.outcome == "" and is_to_move:
+        return Stage.END
+    is_limited = part.placed_at is None and limits.are_limited(study)
+    lacks_place = is_limited and needs_place(Stage(part.stage), study.protocol)
+    if part.stage == Stage.ARRIVAL or lacks_place or _comes_too_late(part):
         return _set_out(part)
     return Stage(part.stage)
 
 
-def _comes_too_late(part: Participation, campaign: Campaign) -> bool:
+def _comes_too_late(part: Participation) -> bool:
     """True for somebody who is eligible and finds the campaign finished on the way to the votes."""
-    return campaign.status == Campaign.Status.FINISHED and part.stage in _BETWEEN
-
-
-def _is_without_place(part: Participation, study: Study) -> bool:
-    if part.placed_at or not limits.are_limited(study):
-        return False
-    return needs_place(Stage(part.stage), study.protocol)
+    return part.annotator.campaign.status == Campaign.Status.FINISHED and part.stage in _BETWEEN
 
 
 def has_come_to_votes(annotator: Annotator) -> bool:
@@ -382,10 +377,10 @@ def ask_last_questions(annotator: Annotator, outcome: Outcome) -> bool:
     """
     if outcome not in _ASKED_AFTER:
         return False
-    part = Participation.objects.filter(annotator=annotator).first()
-    if part is None:
-        return False
-    return _after_votes(part, annotator.campaign.config.study) == Stage.LAST_QUESTIONS
+    parts = Participation.objects.filter(annotator=annotator)
+    if next_stage(Stage.VOTES, annotator.campaign.config.study.protocol) == Stage.LAST_QUESTIONS:
+        parts.filter(stage=Stage.VOTES).update(stage=Stage.LAST_QUESTIONS)
+    return parts.filter(stage=Stage.LAST_QUESTIONS).exists()
 
 
 def go_on(annotator: Annotator, stage: str, posted: Mapping[str, str]) -> Page | None:
@@ -446,30 +441,19 @@ def _set_out(part: Participation) -> Stage:
         if now is None:
             # They have had who they are deleted, on another device.
             return Stage.END
-        if now.outcome == "" and now.stage == Stage.ARRIVAL:
+        if now.outcome:
+            return Stage(now.stage)
+        if now.stage == Stage.ARRIVAL:
             _move(now, study, next_stage(Stage.ARRIVAL, study.protocol))
-        elif now.outcome == "" and now.placed_at is None and not limits.take(now, study):
-            _end_without_place(now, study)
-        elif now.outcome == "" and _comes_too_late(now, now.campaign):
+        elif now.placed_at is None and not limits.take(now, study):
+            if now.annotator.votes_cast:
+                completion.end_of(now.annotator, Outcome.NOTHING_LEFT)
+                _put(now, next_stage(Stage.VOTES, study.protocol))
+            else:
+                _end(now, Outcome.FULL)
+        elif _comes_too_late(now):
             _end(now, Outcome.NOTHING_LEFT)
         return Stage(now.stage)
-
-
-def _end_without_place(part: Participation, study: Study) -> None:
-    if not part.annotator.votes_cast:
-        _end(part, Outcome.FULL)
-        return
-    completion.end_of(part.annotator, Outcome.NOTHING_LEFT)
-    _put(part, next_stage(Stage.VOTES, study.protocol))
-
-
-def _after_votes(part: Participation, study: Study) -> Stage:
-    """Bring somebody from the votes, in which they took part, to what comes after them."""
-    stage = next_stage(Stage.VOTES, study.protocol)
-    if stage == Stage.LAST_QUESTIONS:
-        Participation.objects.filter(pk=part.pk, stage=Stage.VOTES).update(stage=stage)
-        part.refresh_from_db(fields=["stage"])
-    return Stage(part.stage)
 
 
 def _end(part: Participation, outcome: Outcome) -> None:

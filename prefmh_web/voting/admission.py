@@ -13,21 +13,16 @@ from django.contrib.sessions.backends.base import SessionBase
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from prefmh_web.campaigns import events
 from prefmh_web.campaigns.frozen import limits_of
 from prefmh_web.campaigns.models import Annotator, Campaign, Invitation
 from prefmh_web.participants import completion, consent, joining, limits, stages
 from prefmh_web.participants.completion import End
 from prefmh_web.participants.consent import Answer
-from prefmh_web.participants.joining import Arrival
+from prefmh_web.participants.joining import Arrival, NotAdmitted
 from prefmh_web.transport import sockets
 
 _KEY = "annotator_in_{}"
 _TOKEN = re.compile(r"[\w-]{1,43}", re.ASCII)
-
-
-class NotAdmitted(Exception):  # noqa: N818 - reads as the sentence it starts
-    """This session may not join; the message says why, to the person who tries."""
 
 
 class NothingLeft(NotAdmitted):
@@ -62,16 +57,18 @@ def annotator_in(session: SessionBase, campaign_id: int) -> Annotator | None:
     return None if was_sent and completion.is_closed(annotator) else annotator
 
 
-def annotator_by(session: SessionBase, token: str) -> Annotator | None:
-    """Return who this session is in the campaign of an invitation; None as `annotator_in`, or for an unknown token."""
-    invitation = invitation_by(token)
-    annotator = annotator_in(session, invitation.campaign_id) if invitation else None
-    return annotator if annotator and invitation and _may_be(annotator, invitation) else None
+def annotator_by(session: SessionBase, invitation: Invitation) -> Annotator | None:
+    """Return who this session is in the campaign of an invitation; None as `annotator_in`."""
+    annotator = annotator_in(session, invitation.campaign_id)
+    return annotator if annotator and _may_be(annotator, invitation) else None
 
 
 def voter_by(session: SessionBase, token: str) -> Annotator | None:
-    """Return who this session is, as `annotator_by`, if they have come to the votes; None on the way there, too."""
-    annotator = annotator_by(session, token)
+    """Return who this session is by the link of a token, as `annotator_by`, if they have come to the votes; None on the
+    way there, and for an unknown token, too.
+    """
+    invitation = invitation_by(token)
+    annotator = annotator_by(session, invitation) if invitation else None
     if annotator is None or not limits_of(annotator.campaign).recruiter.knows_people:
         return annotator
     stages.arrive(annotator)
@@ -165,7 +162,7 @@ def join(
         if limits_of(invitation.campaign).recruiter.knows_people:
             annotator = _sent(session, invitation, arrival, answer)
         else:
-            annotator = demand_admission(session, invitation) or _sitting(invitation) or _new(invitation)
+            annotator = demand_admission(session, invitation) or _sitting(invitation) or joining.newcomer(invitation)
     if annotator is None:
         return None
     # Of somebody who refuses, too: their page says what they have said.
@@ -189,24 +186,12 @@ def _sent(
         completion.take_back_refusal(known)
     if known:
         _demand_part(known, campaign)
-    annotator = _arrived(invitation, arrival) if arrival else known
+    annotator = joining.annotator_for(invitation, arrival) if arrival else known
     if annotator and answer and is_of_now:
-        took_part = consent.was_given(annotator)
-        if not consent.note(annotator, answer):
-            completion.refuse(annotator, took_part=took_part)
+        consent.note(annotator, answer)
+        if not answer.agrees:
+            completion.refuse(annotator)
     return annotator
-
-
-def _arrived(invitation: Invitation, arrival: Arrival) -> Annotator:
-    try:
-        return joining.annotator_for(invitation.campaign, arrival, make=lambda: _new(invitation))
-    except joining.TookPart as reason:
-        raise NotAdmitted(
-            _(
-                "You have taken part in an earlier study of this researcher, and this one is for other people. "
-                "Please return your submission."
-            )
-        ) from reason
 
 
 def _sitting(invitation: Invitation) -> Annotator | None:
@@ -219,15 +204,6 @@ def _sitting(invitation: Invitation) -> Annotator | None:
 def _may_be(annotator: Annotator, invitation: Invitation) -> bool:
     """False for one panelist with the link of another: two of a panel may share a computer."""
     return annotator.panelist == invitation.panelist
-
-
-def _new(invitation: Invitation) -> Annotator:
-    made = Annotator.objects.create(
-        campaign_id=invitation.campaign_id, invitation=invitation, panelist=invitation.panelist
-    )
-    if invitation.is_simulated:
-        events.note(invitation.campaign_id, events.Kind.SIMULATED, voter=made)
-    return made
 
 
 def leave_unless(session: SessionBase, campaign: Campaign, arrival: Arrival) -> None:

@@ -49,27 +49,41 @@ View = Callable[..., HttpResponseBase]
 
 
 def _page(view: View) -> View:
-    """Let a view answer GET, HEAD and POST, in the language of the campaign whose link the address names."""
+    """Let a view answer GET, HEAD and POST, in the language of the campaign whose link the address names. It gets the
+    invitation of that link.
+    """
 
     @wraps(view)
     @require_http_methods(["GET", "HEAD", "POST"])
     def speaking(request: HttpRequest, token: str, **rest: object) -> HttpResponseBase:
         invitation = admission.invitation_by(token)
         if invitation is None:
-            return view(request, token, **rest)
+            raise Http404("There is no such link.")
         with translation.override(invitation.campaign.config.language):
-            return view(request, token, **rest)
+            return view(request, invitation, **rest)
 
     return speaking
 
 
+def _of_voters(view: View) -> View:
+    """Give a view the token of the link and the annotator that the browser is, in place of an invitation. Who has not
+    joined is sent to the first page.
+    """
+
+    @wraps(view)
+    def of_voters(request: HttpRequest, invitation: Invitation, **rest: object) -> HttpResponseBase:
+        annotator = admission.annotator_by(request.session, invitation)
+        if annotator is None:
+            return redirect("voting:welcome", token=invitation.token)
+        return view(request, invitation.token, annotator, **rest)
+
+    return of_voters
+
+
 @_page
 @rate_limits.posts("join", rate_limits.by_address)
-def welcome(request: HttpRequest, token: str) -> HttpResponse:
+def welcome(request: HttpRequest, invitation: Invitation) -> HttpResponse:
     """Say what the campaign is about; a click joins it."""
-    invitation = admission.invitation_by(token)
-    if invitation is None:
-        raise Http404("There is no such link.")
     recruiter = limits_of(invitation.campaign).recruiter
     if recruiter.person and request.method != "POST" and request.GET:
         return _arrive(request, invitation, recruiter)
@@ -77,9 +91,9 @@ def welcome(request: HttpRequest, token: str) -> HttpResponse:
     try:
         if request.method == "POST":
             joined = admission.join(request.session, invitation, arrival, consent.answer_in(request.POST))
-            return _joined(token) if joined else redirect("voting:welcome", token=token)
+            return _joined(invitation.token) if joined else redirect("voting:welcome", token=invitation.token)
         annotator = admission.demand_admission(request.session, invitation, arrival)
-    except admission.NotAdmitted as reason:
+    except joining.NotAdmitted as reason:
         context = {"reason": reason, "has_nothing_left": isinstance(reason, admission.NothingLeft), "arrival": arrival}
         return render(request, "voting/not_admitted.html", context, status=403)
     except admission.PartEnded as part:
@@ -140,32 +154,24 @@ def _welcome_path(token: str) -> str:
 
 
 def _asked(campaign: Campaign) -> dict[str, object]:
-    """Return what people are asked to agree to, where a platform sends them."""
-    if not limits_of(campaign).recruiter.knows_people:
-        return {}
-    text = campaign.config.study.consent
+    """Return what people are asked to agree to, where there is something."""
+    text = consent.text_of(campaign.config.study)
     return {"consent": rendered(text), "version": consent.version_of(text)} if text else {}
-
-
-def _must_agree(annotator: Annotator | None, campaign: Campaign) -> bool:
-    if not limits_of(campaign).recruiter.knows_people:
-        return False
-    return consent.is_needed(annotator, campaign.config.study)
 
 
 def _about(invitation: Invitation, annotator: Annotator | None) -> dict[str, object]:
     campaign = invitation.campaign
     started = started_campaign(campaign)
     return {
-        **(_asked(campaign) if _must_agree(annotator, campaign) else {}),
+        **(_asked(campaign) if consent.is_needed(annotator, campaign.config.study) else {}),
         "is_back": annotator is not None,
         **_panelist(invitation),
         "campaign": campaign,
         "instructions": campaign.config.instructions,
         "questions": [judge.question for judge in started.judges if judge.panelist in (None, invitation.panelist)],
         "kind": started.object_kind,
-        "votes_each": limits_of(campaign).votes_each,
-        "minutes_each": limits_of(campaign).active_minutes,
+        "votes_each": started.limits.votes_each,
+        "minutes_each": started.limits.active_minutes,
     }
 
 
@@ -183,11 +189,9 @@ def _panelist(invitation: Invitation) -> dict[str, object]:
 
 @_page
 @rate_limits.polite
-def vote(request: HttpRequest, token: str) -> HttpResponse:
+@_of_voters
+def vote(request: HttpRequest, token: str, annotator: Annotator) -> HttpResponse:
     """Show the pair. A vote comes by socket; by POST where no socket can open or no script runs."""
-    annotator = admission.annotator_by(request.session, token)
-    if annotator is None:
-        return redirect("voting:welcome", token=token)
     if request.method == "POST":
         rate_limits.spend("votes", annotator.pk)
         if not stages.has_come_to_votes(annotator):
@@ -202,7 +206,7 @@ def vote(request: HttpRequest, token: str) -> HttpResponse:
     if request.method == "HEAD":
         # Whoever asks only whether the page is there holds no pair.
         return HttpResponse()
-    if _must_agree(annotator, annotator.campaign):
+    if consent.is_needed(annotator, annotator.campaign.config.study):
         return redirect("voting:welcome", token=token)
     was_sent = limits_of(annotator.campaign).recruiter.knows_people
     if was_sent and stages.arrive(annotator) != Stage.VOTES:
@@ -219,10 +223,10 @@ def vote(request: HttpRequest, token: str) -> HttpResponse:
 
 @_page
 @rate_limits.polite
-def stage(request: HttpRequest, token: str) -> HttpResponse:
+@_of_voters
+def stage(request: HttpRequest, token: str, annotator: Annotator) -> HttpResponse:
     """Show the stage at which somebody is, before the votes or after them, and take what they answer."""
-    annotator = admission.annotator_by(request.session, token)
-    if annotator is None or _must_agree(annotator, annotator.campaign):
+    if consent.is_needed(annotator, annotator.campaign.config.study):
         return redirect("voting:welcome", token=token)
     if stages.arrive(annotator) == Stage.VOTES:
         return redirect("voting:vote", token=token)
@@ -248,13 +252,14 @@ def stage(request: HttpRequest, token: str) -> HttpResponse:
 
 @_page
 @rate_limits.posts("join", rate_limits.by_address)
-def withdraw(request: HttpRequest, token: str) -> HttpResponse:
+@_of_voters
+def withdraw(request: HttpRequest, token: str, annotator: Annotator) -> HttpResponse:
     """Ask somebody who was sent by a platform whether they want to leave for good, and let them."""
-    annotator = admission.annotator_by(request.session, token)
-    if annotator is None or not limits_of(annotator.campaign).recruiter.knows_people:
+    recruiter = limits_of(annotator.campaign).recruiter
+    if not recruiter.knows_people:
         return redirect("voting:welcome", token=token)
     if request.method != "POST":
-        context = {"token": token, "is_owed": payments.would_be_owed(annotator), "has_id": _has_id(annotator)}
+        context = {"token": token, "is_owed": payments.would_be_owed(annotator), "has_id": not recruiter.is_open}
         return render(request, "voting/withdraw.html", context)
     is_owed, wish = payments.would_be_owed(annotator), request.POST.get("erase")
     # The code is on this page for the last time, if they want to be forgotten.
@@ -266,10 +271,6 @@ def withdraw(request: HttpRequest, token: str) -> HttpResponse:
         # Nobody could tell any more whom to pay for it.
         end = replace(end, code="", address="", is_paid=False)
     return render(request, "voting/part_ended.html", {"end": end, "erased": erased})
-
-
-def _has_id(annotator: Annotator) -> bool:
-    return not limits_of(annotator.campaign).recruiter.is_open
 
 
 _REASONS = {
@@ -296,11 +297,9 @@ class ProblemForm(forms.Form):
 
 @_page
 @rate_limits.polite
-def report(request: HttpRequest, token: str, lease: UUID) -> HttpResponse:
+@_of_voters
+def report(request: HttpRequest, token: str, annotator: Annotator, lease: UUID) -> HttpResponse:
     """Ask what is wrong with a pair; who says so skips it."""
-    annotator = admission.annotator_by(request.session, token)
-    if annotator is None:
-        return redirect("voting:welcome", token=token)
     form = ProblemForm(request.POST if request.method == "POST" else None)
     if request.method != "POST" or not form.is_valid():
         return render(request, "voting/report.html", {"form": form, "token": token})
@@ -345,7 +344,8 @@ def _picture_of(request: HttpRequest, campaign: Campaign, pair: Pair, side: str)
 @require_safe
 def practice_picture(request: HttpRequest, token: str, number: str, side: str) -> HttpResponse:
     """Send the picture of one side of a pair to practise on, to those who take part."""
-    annotator = admission.annotator_by(request.session, token)
+    invitation = admission.invitation_by(token)
+    annotator = admission.annotator_by(request.session, invitation) if invitation else None
     pairs = annotator.campaign.config.study.protocol.practice if annotator else ()
     if annotator is None or int(number) >= len(pairs):
         raise Http404("There is no such pair.")

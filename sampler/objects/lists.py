@@ -69,6 +69,7 @@ _BROKEN = (
     ValueError,
     OSError,
 )
+_OF_MOLECULES = (".sdf", ".mol", ".smi")
 Rows = Iterator[tuple[int, list[str]]]
 
 
@@ -171,7 +172,9 @@ def _fill(written: _Written, file: BinaryIO, ending: str, kind: str, *, has_bloc
     is_packed = file.read(len(ZIP_BEGIN)) == ZIP_BEGIN
     if is_packed or ending == ".xlsx":
         _write_workbook(written, file)
-    elif ending in (".sdf", ".mol") and kind == "molecules":
+    elif ending in _OF_MOLECULES and kind != "molecules":
+        raise CatalogError(f"A file that ends in {ending} has molecules. Choose Molecules, or another file.")
+    elif ending in (".sdf", ".mol"):
         written.objects(_of_records(file), may_have_header=False)
     elif ending == ".csv" or (not has_blocks and _begins_a_table(file)):
         with raw_rows(file) as (delimiter, rows):
@@ -212,12 +215,13 @@ class _Written:
     def table(self, rows: Rows, delimiter: str = "") -> None:
         """Write rows of cells, the object first."""
         filled = (each for each in rows if any(cell.strip() for cell in each[1]))
-        number, first = next(filled, (1, []))
+        begin = list(itertools.islice(filled, 1))
+        first = begin[0][1] if begin else []
         names = [cell.strip().lower() for cell in first]
         while names and not names[-1]:
             names.pop()
         if not names or not self._is_header(names):
-            self.objects(self._single(itertools.chain([(number, first)], filled)), may_have_header=False)
+            self.objects(self._single(itertools.chain(begin, filled)), may_have_header=False)
             return
         self._header = tuple(cell.strip() for cell in first[: len(names)])
         self._columns(names, filled, delimiter)

@@ -3,7 +3,7 @@
     python -m tests.benchmarks.vote_path [--list] [--json FILE]
 
 A vote is sent as the page sends it, over a socket, and followed until the next screen has come and other pages are
-told. It decides its step, and the chain's next pair is opened. The database is an empty one of SQLite; what a process
+told. It decides its step, and the chain's next pair is opened. The database is a new one of SQLite; what a process
 remembers of a campaign, it remembers by then.
 
     plain    anybody with the link votes
@@ -20,6 +20,7 @@ import threading
 from collections import Counter
 from pathlib import Path
 from types import CodeType, FrameType
+from typing import Any
 
 from asgiref.sync import async_to_sync
 from asgiref.testing import ApplicationCommunicator
@@ -31,14 +32,16 @@ _QUIET_S = 1.5
 _WARM_VOTES = 3
 _COMPREHENSIONS = ("<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>")
 _SENT = {"choice": "first", "elapsed_ms": "1400", "hidden_ms": "0", "layout": "beside", "translated": "0"}
-PLAIN: dict[str, object] = {}
-STUDY: dict[str, object] = {
-    "votes_each": 40,
-    "places": 30,
-    "most_minutes": 60,
-    "most_active_minutes": 50,
-    "budget": 1000,
-    "protocol": {"check_share": 0.02, "repeat_share": 0.02, "wait_minutes": 10},
+STUDIES: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "study": {
+        "votes_each": 40,
+        "places": 30,
+        "most_minutes": 60,
+        "most_active_minutes": 50,
+        "budget": 1000,
+        "protocol": {"check_share": 0.02, "repeat_share": 0.02, "wait_minutes": 10},
+    },
 }
 
 
@@ -57,13 +60,9 @@ class Trace:
         if self.is_on and is_function and frame.f_code.co_filename.startswith(OURS):
             self.calls[frame.f_code] += 1
 
-    def files(self) -> list[str]:
-        """Return the files that were entered, by their paths in the repository."""
-        return sorted({str(Path(code.co_filename).relative_to(ROOT)) for code in self.calls})
 
-
-async def followed(trace: Trace, path: str, cookies: str) -> None:
-    """Vote on a page of its own, and follow the last vote."""
+async def follow(trace: Trace, path: str, cookies: str) -> None:
+    """Vote on a page of its own, and trace the last vote."""
     from prefmh_web.asgi import application
     from tests.voting.test_socket import lease_in
 
@@ -75,9 +74,9 @@ async def followed(trace: Trace, path: str, cookies: str) -> None:
     screen = (await page.receive_output(10))["text"]
     for vote in range(_WARM_VOTES + 1):
         await asyncio.sleep(_QUIET_S)
-        sent = _SENT | {"lease": lease_in(screen)}
         trace.is_on = vote == _WARM_VOTES
-        await page.send_input({"type": "websocket.receive", "text": json.dumps(sent)})
+        message = json.dumps(_SENT | {"lease": lease_in(screen)})
+        await page.send_input({"type": "websocket.receive", "text": message})
         screen = (await page.receive_output(10))["text"]
         await asyncio.sleep(_QUIET_S / 10)
     trace.is_on = False
@@ -85,8 +84,8 @@ async def followed(trace: Trace, path: str, cookies: str) -> None:
     await page.wait(10)
 
 
-def measured(study: dict[str, object]) -> dict[str, object]:
-    """Follow a vote in a campaign whose steps take one vote."""
+def measured(study: dict[str, Any]) -> dict[str, Any]:
+    """Return what a vote goes through in a campaign whose steps take one vote."""
     trace = Trace()
     from django.contrib.auth import get_user_model
     from django.test import Client
@@ -103,28 +102,29 @@ def measured(study: dict[str, object]) -> dict[str, object]:
         campaign = campaigns.start_campaign(owner, config=config)
         browser.post(campaigns.invitation_path(campaign))
     cookies = "; ".join(f"{name}={morsel.value}" for name, morsel in browser.cookies.items())
-    async_to_sync(followed)(trace, campaigns.invitation_path(campaign), cookies)
-    names = sorted(f"{Path(code.co_filename).relative_to(ROOT)}:{code.co_qualname}" for code in trace.calls)
-    return {"files": trace.files(), "functions": names, "calls": trace.calls.total()}
+    async_to_sync(follow)(trace, campaigns.invitation_path(campaign), cookies)
+    entered = sorted((str(Path(code.co_filename).relative_to(ROOT)), code.co_qualname) for code in trace.calls)
+    files = sorted({file for file, _ in entered})
+    return {"files": files, "functions": [":".join(each) for each in entered], "calls": trace.calls.total()}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--list", action="store_true", help="print the files and functions too")
+    parser.add_argument("--list", action="store_true", help="print the functions, too")
     parser.add_argument("--json", type=Path, help="write what was found to this file as well")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="prefmh-vote-path-") as folder:
         for name in ("DATABASE_URL", "REDIS_URL"):
             os.environ.pop(name, None)
-        own = {"PREFMH_DATA": folder, "SECRET_KEY": "x" * 60, "LOG_LEVEL": "ERROR", "DEBUG": "1"}
-        os.environ |= own | {"DJANGO_SETTINGS_MODULE": "prefmh_web.settings", "DJANGO_ALLOW_ASYNC_UNSAFE": "1"}
+        os.environ |= {"PREFMH_DATA": folder, "SECRET_KEY": "x" * 60, "LOG_LEVEL": "ERROR", "DEBUG": "1"}
+        os.environ |= {"DJANGO_SETTINGS_MODULE": "prefmh_web.settings", "DJANGO_ALLOW_ASYNC_UNSAFE": "1"}
         import django
 
         django.setup()
         from django.core.management import call_command
 
         call_command("migrate", verbosity=0)
-        found = {"plain": measured(PLAIN), "study": measured(STUDY)}
+        found = {name: measured(study) for name, study in STUDIES.items()}
     for name, figures in found.items():
         files, functions = len(figures["files"]), len(figures["functions"])
         print(f"{name:>6}: {files} files, {functions} functions, {figures['calls']} calls")

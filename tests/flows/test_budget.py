@@ -136,7 +136,7 @@ def test_a_campaign_whose_budget_fits_exactly_ends_by_itself_with_a_code_for_eve
     assert len(parts) == crowd.arrived > SEATS
     assert all(part.outcome and part.code == CODES[part.outcome] for part in parts)
     spent = limits.spent(campaign)
-    assert spent.answers <= FITS
+    assert spent.total <= FITS
     assert spent.votes == Vote.objects.count() == VOTES + spent.late
     # The trials and the late votes have used up what was there for them, and some late votes were not kept.
     assert spent.late + Check.objects.exclude(answered_at__isnull=False, chosen_side="").count() == TRIALS
@@ -150,5 +150,5 @@ def test_without_a_budget_the_same_people_answer_more(study):
     campaign = study(None)
     Crowd(campaign).run()
     assert campaign.status == Campaign.Status.FINISHED
-    assert limits.spent(campaign).answers > FITS
-    assert limits.needs(campaign.config, campaign.config.study.protocol).answers == FITS
+    assert limits.spent(campaign).total > FITS
+    assert limits.needs(campaign.config, campaign.config.study.protocol).total == FITS

@@ -56,7 +56,7 @@ MODEL = {
 )
 def test_the_worst_case_is_every_step_with_every_vote_and_the_trials_of_the_shares(changes, protocol, most):
     config = sampler.parse_config(make_config(**changes) | {"version": 1})
-    assert limits.needs(config, Protocol.model_validate(protocol)).answers == most
+    assert limits.needs(config, Protocol.model_validate(protocol)).total == most
 
 
 def draft_with(researcher, most: int):
@@ -134,7 +134,7 @@ def test_a_vote_that_comes_too_late_is_kept_while_the_budget_has_room(researcher
     campaign = recruited_campaign(researcher, config=config, budget=30 + spare)
     answer_too_late(campaign, "anna", "ben")
     assert Vote.objects.filter(number=None).count() == kept
-    assert limits.spent(campaign) == limits.Spent(1 + kept, kept, 0)
+    assert limits.spent(campaign) == limits.Answers(1 + kept, 0, kept)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -18,6 +18,7 @@ from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Annotator, Invitation, Lease, Membership, Vote
 from prefmh_web.campaigns.voters import number_of
+from prefmh_web.participants import joining
 from prefmh_web.transport import sockets
 from prefmh_web.voting import admission, consumer
 from tests.security.world import browser_of
@@ -234,7 +235,7 @@ def test_of_many_who_open_a_link_for_one_person_at_once_one_gets_in(campaign):
             start.wait()
             admission.join(session, single)
             outcomes.append("in")
-        except admission.NotAdmitted:
+        except joining.NotAdmitted:
             outcomes.append("out")
         finally:
             connections.close_all()

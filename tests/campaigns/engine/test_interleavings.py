@@ -270,13 +270,12 @@ def test_without_asking_whether_it_still_holds_it_shows(with_one_judge, monkeypa
         assert_nothing_goes_wrong(with_one_judge, *UNTIL_IT_SHOWS)
 
 
-# What each statement still locks: nothing, or all but the comparison, or all but the lease. The person is tested
-# in test_transactions.
+# What each statement still locks: nothing, all but the comparison, all but the lease. The person is tested in
+# test_transactions.
 @pytest.mark.parametrize(
     ("name", "locks"),
     [
         ("PAIR", ""),
-        ("COMPARISON_OF_LEASE", ""),
         ("COMPARISON_OF_LEASE", " FOR NO KEY UPDATE OF l, a"),
         ("COMPARISON_OF_LEASE", " FOR NO KEY UPDATE OF c, a"),
     ],

@@ -59,13 +59,13 @@ def test_the_voters_pages(client, campaign):
     link = invitation_path(campaign)
     # What a process remembers of a campaign once it has looked.
     limits_of(campaign)
-    assert cost(lambda: client.get(link)) == 2
-    assert cost(lambda: client.post(link)) == 6
-    assert cost(lambda: client.get(link)) == 4
+    assert cost(lambda: client.get(link)) == 1
+    assert cost(lambda: client.post(link)) == 5
+    assert cost(lambda: client.get(link)) == 3
     # PostgreSQL makes the changes of a lease in one statement.
-    assert cost(lambda: client.get(f"{link}vote/")) == (12 if connection.vendor == "sqlite" else 11)
+    assert cost(lambda: client.get(f"{link}vote/")) == (11 if connection.vendor == "sqlite" else 10)
     # The pair is there already.
-    assert cost(lambda: client.get(f"{link}vote/")) == 8
+    assert cost(lambda: client.get(f"{link}vote/")) == 7
 
 
 def test_the_researchers_pages(client, researcher, campaign):

@@ -213,6 +213,8 @@ SHEET = workbook([["text"], ["a"], ["b"], ["c"], ["d"]])
         (b"caf\xe9\n", "a.txt", "texts", "not UTF-8 text"),
         (b" \n\n", "a.txt", "texts", "The list is empty"),
         (b"text\n", "a.txt", "texts", "The list is empty"),
+        (b"", "a.csv", "texts", "The list is empty"),
+        (b"CCO ethanol\nCCN\n", "a.smi", "texts", "has molecules"),
         (b"x" * 1_000_001, "a.sdf", "molecules", "A record has more than 1,000,000"),
     ],
 )
