@@ -12,10 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 from asgiref.sync import sync_to_async
-from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 
 import sampler
@@ -289,30 +288,23 @@ def suspended(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRe
     return _suspended_shown(request, campaign)
 
 
-def _told_at_suspended(request: HttpRequest, campaign: Campaign, reason: NotPossible) -> HttpResponse:
-    messages.error(request, str(reason))
-    return redirect("console:suspended", campaign.pk)
-
-
-@campaign_action(Right.RUN, _told_at_suspended)
-def ask_again(request: HttpRequest, campaign: Campaign, comparison_id: int) -> HttpResponse:
+@campaign_action(Right.RUN, "suspended")
+def ask_again(request: HttpRequest, campaign: Campaign, comparison_id: int) -> str:
     """Let people be asked about a suspended step again."""
     comparison = _of(campaign, comparison_id)
     suspension.try_again(comparison.pk)
-    messages.info(request, f"Step {comparison.step} of chain {comparison.chain.place} is asked again.")
-    return redirect("console:suspended", campaign.pk)
+    return f"Step {comparison.step} of chain {comparison.chain.place} is asked again."
 
 
-@campaign_action(Right.RUN, _told_at_suspended)
-def end_chain(request: SignedInRequest, campaign: access.SeenCampaign, comparison_id: int) -> HttpResponse:
+@campaign_action(Right.RUN, "suspended")
+def end_chain(request: SignedInRequest, campaign: access.SeenCampaign, comparison_id: int) -> HttpResponse | str:
     """End the chain of a suspended step."""
     comparison = _of(campaign, comparison_id)
     form = EndForm(request.POST, auto_id=f"end_{comparison.pk}_%s")
     if not form.is_valid():
         return _suspended_shown(request, campaign, wrong={comparison.pk: form})
     suspension.end_chain(comparison.pk, form.cleaned_data["words"])
-    messages.info(request, f"Chain {comparison.chain.place} ends before step {comparison.step}.")
-    return redirect("console:suspended", campaign.pk)
+    return f"Chain {comparison.chain.place} ends before step {comparison.step}."
 
 
 def _of(campaign: Campaign, comparison_id: int) -> Comparison:
