@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
@@ -11,6 +11,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.text import slugify
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -64,17 +65,10 @@ def campaign_for(request: HttpRequest, campaign_id: int, right: Right = Right.WA
     return get_object_or_404(found, pk=campaign_id)
 
 
-def refused(
-    request: HttpRequest, campaign: Campaign, reason: NotPossible, page: str = "", **voter: int
-) -> HttpResponse:
-    """Show on a page, or on the list where the campaign is no more, why a change was not possible."""
-    messages.error(request, str(reason))
-    return redirect("console:campaigns") if isinstance(reason, Deleted) else _to(campaign, page, **voter)
-
-
-def _to(campaign: Campaign, page: str, **voter: int) -> HttpResponse:
+def _to(campaign: Campaign, page: str, further: Mapping[str, Any]) -> HttpResponse:
     page = page or ("campaign" if campaign.is_draft else "edit")
-    return redirect(f"console:{page}", campaign_id=campaign.pk, **voter)
+    at = {"campaign_id": campaign.pk} | {name: further[name] for name in ("voter",) if name in further}
+    return redirect(reverse(f"console:{page}", kwargs=at))
 
 
 def campaign_page(
@@ -101,18 +95,18 @@ def campaign_page(
             campaign = campaign_for(request, campaign_id, right)
             if is_started and campaign.is_draft:
                 return redirect(campaign)
-            voter = {"voter": further["voter"]} if "voter" in further else {}
             try:
                 done = view(request, campaign, **further)
             except NotPossible as reason:
                 if back is None:
                     raise
-                return refused(request, campaign, reason, back, **voter)
+                messages.error(request, str(reason))
+                return redirect("console:campaigns") if isinstance(reason, Deleted) else _to(campaign, back, further)
             if not isinstance(done, str):
                 return done
             if done:
                 messages.info(request, done)
-            return _to(campaign, back or "", **voter)
+            return _to(campaign, back or "", further)
 
         return action
 

@@ -6,10 +6,9 @@ Managers see who takes part; only the owner sees how platforms name them, and ch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from itertools import chain
 
-from asgiref.sync import sync_to_async
 from django import forms
 from django.contrib import messages
 from django.core.paginator import Paginator
@@ -25,7 +24,6 @@ from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Annotator, Campaign, EndReason, Invitation, Membership
 from prefmh_web.campaigns.monitoring.judging import panelists_of
 from prefmh_web.campaigns.record import export
-from prefmh_web.campaigns.record.rows import Row
 from prefmh_web.campaigns.voters import key_of
 from prefmh_web.config import Outcome
 from prefmh_web.console.forms.pages import BonusForm, ErasureForm, ExclusionForm, ForceForm, PeopleForm
@@ -33,11 +31,9 @@ from prefmh_web.console.forms.study_forms import ParticipantsForm, ProtocolForm
 from prefmh_web.console.views.common import (
     attachment,
     campaign_action,
-    campaign_for,
     campaign_page,
     form_page,
     frame,
-    get_page,
 )
 from prefmh_web.participants import attention, completion, erasure, limits, payments
 from prefmh_web.participants.models import Participation
@@ -199,24 +195,14 @@ def _saved(
     return redirect(f"console:{page}", campaign_id=campaign.pk)
 
 
-@get_page
-async def pay(request: HttpRequest, campaign_id: int) -> HttpResponse | StreamingHttpResponse:
-    """Send payments.csv."""
-    return await _table(request, campaign_id, "payments.csv", payments.rows)
+_TABLES = {"payments.csv": payments.rows, "answers.csv": payments.answers}
 
 
-@get_page
-async def answers(request: HttpRequest, campaign_id: int) -> HttpResponse | StreamingHttpResponse:
-    """Send answers.csv."""
-    return await _table(request, campaign_id, "answers.csv", payments.answers)
-
-
-async def _table(
-    request: HttpRequest, campaign_id: int, name: str, rows: Callable[[Campaign], Iterator[Row]]
-) -> HttpResponse | StreamingHttpResponse:
-    campaign = await sync_to_async(campaign_for)(request, campaign_id, Right.OWN)
+@campaign_page(Right.OWN)
+def table(request: HttpRequest, campaign: access.SeenCampaign, name: str) -> HttpResponse | StreamingHttpResponse:
+    """Send payments.csv or answers.csv."""
     # Spreadsheets take a file without the mark for one in their own country's encoding.
-    response = stream(lambda: chain(("\ufeff",), export.as_csv(rows(campaign))), "text/csv; charset=utf-8")
+    response = stream(lambda: chain(("\ufeff",), export.as_csv(_TABLES[name](campaign))), "text/csv; charset=utf-8")
     return attachment(request, response, f"campaign-{campaign.pk}-{name}")
 
 

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from asgiref.sync import sync_to_async
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, render
@@ -47,10 +46,8 @@ from prefmh_web.console.results import PAPER, convergence_for, found_page, parag
 from prefmh_web.console.views.common import (
     attachment,
     campaign_action,
-    campaign_for,
     campaign_page,
     frame,
-    get_page,
     prefix_of,
 )
 from prefmh_web.console.words import ANSWERS, duration
@@ -115,7 +112,7 @@ def convergence(request: SignedInRequest, campaign: access.SeenCampaign) -> Http
     """Show R-hat, effective sample sizes, traces and ranks of the properties that the address names."""
     found = convergence_for(campaign, request.GET)
     context = frame(request, campaign) | {"convergence": found, "asked": request.GET.urlencode()}
-    return render(request, "console/convergence.html", context, status=200 if found.form.is_valid() else 400)
+    return render(request, "console/convergence.html", context, status=200 if found["form"].is_valid() else 400)
 
 
 @campaign_page(is_started=True)
@@ -128,10 +125,11 @@ def record(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRespo
     return render(request, "console/record.html", frame(request, campaign) | context)
 
 
-@get_page
-async def download(request: SignedInRequest, campaign_id: int, filename: str) -> HttpResponse | StreamingHttpResponse:
+@campaign_page()
+def download(
+    request: SignedInRequest, campaign: access.SeenCampaign, filename: str
+) -> HttpResponse | StreamingHttpResponse:
     """Send one file of the record, or all of them as export.zip; `progress` is the token of `DownloadConsumer`."""
-    campaign = await sync_to_async(campaign_for)(request, campaign_id)
     if campaign.is_draft and filename != tables.CONFIG:
         raise Http404("A draft has no record yet.")
     response: HttpResponse | StreamingHttpResponse
@@ -143,7 +141,7 @@ async def download(request: SignedInRequest, campaign_id: int, filename: str) ->
         response = stream(lambda: export.results(Snapshot.now(campaign)), "text/csv; charset=utf-8")
     elif filename == tables.PROPERTIES.file:
         response = stream(lambda: export.as_csv(rows.properties(Snapshot.now(campaign))), "text/csv; charset=utf-8")
-    elif filename in (documents := await sync_to_async(export.documents)(campaign, campaign.tuning)):
+    elif filename in (documents := export.documents(campaign, campaign.tuning)):
         response = HttpResponse(documents[filename], content_type="application/json")
     elif filename == "export.zip":
         tell = sockets.tell_share(request.GET.get("progress", ""))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from asgiref.sync import sync_to_async
 from django.contrib import messages
 from django.core.files.base import File
 from django.core.signing import BadSignature
@@ -41,7 +40,6 @@ from prefmh_web.console.views.common import (
     get_page,
     prefix_of,
     preview_action,
-    refused,
 )
 from prefmh_web.objects import OBJECT_KINDS, media
 from prefmh_web.setup import apply, files
@@ -166,14 +164,10 @@ def _shown(form: SetupForm, campaign: Campaign | None = None) -> dict[str, objec
     }
 
 
-@get_page
-async def download(request: HttpRequest, campaign_id: int) -> HttpResponse | StreamingHttpResponse:
+@campaign_page(Right.OWN, back="")
+def download(request: HttpRequest, campaign: access.SeenCampaign) -> HttpResponse | StreamingHttpResponse:
     """Send campaign.yaml, or the ZIP with it and the uploaded file. It has codes and answers: it is the owner's."""
-    campaign = await sync_to_async(campaign_for)(request, campaign_id, Right.OWN)
-    try:
-        ending, pieces = await sync_to_async(files.write)(campaign)
-    except NotPossible as reason:
-        return await sync_to_async(refused)(request, campaign, reason)
+    ending, pieces = files.write(campaign)
     response = stream(lambda: pieces, _TYPES[ending])
     return attachment(request, response, f"{prefix_of(campaign)}-campaign{ending}")
 
