@@ -27,7 +27,7 @@ from prefmh_web.campaigns.monitoring.steps import problems_in
 from prefmh_web.console.board import Board, cards_of
 from prefmh_web.console.forms.pages import CapFields, ExtensionFields, NameForm, PilotForm
 from prefmh_web.console.previews import asks_models
-from prefmh_web.console.views.common import campaign_action, campaign_page, frame, get_page
+from prefmh_web.console.views.common import campaign_action, campaign_page, frame, get_page, invited
 from prefmh_web.objects import media
 from prefmh_web.objects.markdown import rendered, with_ids
 from prefmh_web.participants.limits import estimate_of, spending_of
@@ -53,7 +53,7 @@ def campaign(request: SignedInRequest, found: access.SeenCampaign) -> HttpRespon
     context = frame(request, found)
     context |= {"board": Board(found), "problems": problems_in(found).count(), "twin": apply.warning_of(found)}
     if context["may_run"] and found.is_under_way:
-        context |= _invited(request, found)
+        context |= invited(request, found)
     if context["may_own"] and found.is_under_way and found.paused_because and asks_models(found):
         context["caps"] = CapFields.of(found)
     asked = limits_of(found)
@@ -77,17 +77,6 @@ def _of_draft(campaign: Campaign) -> dict[str, object]:
         "money": study.priced(money),
         "pilot_form": PilotForm(auto_id="pilot_%s") if apply.can_have_one(campaign) else None,
     }
-
-
-def _invited(request: HttpRequest, campaign: Campaign) -> dict[str, object]:
-    """Return the link to send to voters, if one is open, and where it is pasted."""
-    found = campaign.invitations.filter(
-        panelist__isnull=True, is_single_use=False, is_simulated=False, revoked_at__isnull=True
-    )
-    invitation = found.order_by("pk").first()
-    platform = limits_of(campaign).recruiter
-    link = invitation and platform.link(request.build_absolute_uri(invitation.get_absolute_url()))
-    return {"invitation": invitation, "platform": platform, "link": link}
 
 
 @campaign_action(Right.RUN, "campaign")

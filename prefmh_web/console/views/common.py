@@ -152,6 +152,16 @@ def frame(request: SignedInRequest, campaign: access.SeenCampaign) -> dict[str, 
     }
 
 
+def invited(request: HttpRequest, campaign: Campaign) -> dict[str, object]:
+    """Return the link to send to voters, if one is open, and where it is pasted."""
+    found = campaign.invitations.filter(
+        panelist__isnull=True, is_single_use=False, is_simulated=False, revoked_at__isnull=True
+    )
+    invitation, platform = found.order_by("pk").first(), campaign.config.study.platform
+    link = invitation and platform.link(request.build_absolute_uri(invitation.get_absolute_url()))
+    return {"invitation": invitation, "platform": platform, "link": link}
+
+
 def prefix_of(campaign: Campaign) -> str:
     """Return how the name of a campaign's files begins."""
     return slugify(campaign.name)[:60] or f"campaign-{campaign.pk}"

@@ -34,6 +34,7 @@ from prefmh_web.console.views.common import (
     campaign_page,
     form_page,
     frame,
+    invited,
 )
 from prefmh_web.participants import attention, completion, erasure, limits, payments
 from prefmh_web.participants.models import Participation
@@ -144,13 +145,10 @@ def participants(request: SignedInRequest, campaign: access.SeenCampaign) -> Htt
     if (done := _saved(request, campaign, form, {"protocol": "protocol"}, "participants")) is not None:
         return done
     parts = Participation.objects.filter(campaign=campaign)
-    invitation = campaign.invitations.filter(revoked_at=None, is_single_use=False, is_simulated=False).first()
-    context = {
+    context = invited(request, campaign) | {
         "campaign": campaign,
         "form": form,
         "recruiters": [each for each in RECRUITERS.values() if each.help],
-        "platform": study.platform,
-        "link": invitation and study.platform.link(request.build_absolute_uri(invitation.get_absolute_url())),
         "joined": parts.count(),
         "places": study.places,
         "placed": limits.held(campaign, study).count(),

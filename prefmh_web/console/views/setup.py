@@ -206,7 +206,8 @@ def _imported(request: SignedInRequest, form: SetupFileForm) -> Campaign:
 def duplicated(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
     """Make a draft of the same setup."""
     copy = apply.duplicate(campaign, request.user)
-    messages.info(request, f"This is a copy of “{campaign.name}”, a draft with a seed of its own.{_panelists(copy)}")
+    panel = " Enter the names of its panel in the setup." if copy.config.panelists else ""
+    messages.info(request, f"This is a copy of “{campaign.name}”, a draft with a seed of its own.{panel}")
     return redirect(copy)
 
 
@@ -229,10 +230,6 @@ def run_pilot(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
     made = apply.pilot(campaign, request.user, **form.cleaned_data)
     messages.info(request, f"“{made.name}” is a draft. Start it and send its link to a few people.")
     return redirect(made)
-
-
-def _panelists(copy: Campaign) -> str:
-    return " Enter the names of its panel in the setup." if copy.config.panelists else ""
 
 
 @preview_action
