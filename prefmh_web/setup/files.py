@@ -7,7 +7,6 @@ always the same bytes: a ZIP has no dates in it.
 from __future__ import annotations
 
 import hashlib
-import io
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -252,12 +251,10 @@ def _keep(source: IO[bytes], kept: IO[bytes], uploaded: UploadedFile) -> None:
 
 
 def _limited(file: IO[bytes] | BinaryIO, limit: int, name: str) -> bytes:
-    content = io.BytesIO()
-    while piece := file.read(_PIECE):
-        content.write(piece)
-        if content.tell() > limit:
-            raise refused(f"{name} is larger than {limit // 2**20} MiB. Was another file meant?")
-    return content.getvalue()
+    content = file.read(limit + 1)
+    if len(content) > limit:
+        raise refused(f"{name} is larger than {limit // 2**20} MiB. Was another file meant?")
+    return content
 
 
 def _archive_in(file: BinaryIO) -> zipfile.ZipFile:
