@@ -112,8 +112,6 @@ NAME: Final = "campaign.yaml"
 MAX_YAML_BYTES: Final = 8 * 2**20
 MAX_FILE_BYTES: Final = 512 * 2**20
 _Read = Callable[[bytes], CampaignConfig]
-BROKEN = sampler.BROKEN_ARCHIVE
-"""What zipfile raises for an archive that is damaged or encrypted."""
 _MOST_MEMBERS = 1000
 _MAX_DIRECTORY_BYTES = 2**20
 _FOLDER = "files"
@@ -221,7 +219,7 @@ def _unpacked(file: BinaryIO, kept: IO[bytes], read: _Read) -> CampaignConfig:
             return setup
     except SetupError:
         raise
-    except BROKEN as error:
+    except sampler.BROKEN_ARCHIVE as error:
         if isinstance(error, OSError) and is_no_room(error):
             raise
         raise refused("The ZIP is broken or encrypted. Pack it again.") from error
@@ -262,7 +260,7 @@ def _archive_in(file: BinaryIO) -> zipfile.ZipFile:
 
     Raises:
         SetupError: it has too many members, or one that a setup has no use for.
-        BROKEN: it is no archive.
+        BROKEN_ARCHIVE: it is no archive.
     """
     try:
         return sampler.archive_in(file, _MOST_MEMBERS, _MAX_DIRECTORY_BYTES)
@@ -291,15 +289,11 @@ def config_of(campaign: Campaign) -> CampaignConfig:
     return config.model_copy(update={"seed": None}) if campaign.hides_seed else config
 
 
-def text_of(config: CampaignConfig | dict[str, Any]) -> str:
+def text_of(config: CampaignConfig) -> str:
     """Return `campaign.yaml`. What is empty, or is not given, is left out; all else is written, so that nothing changes
     should a later version have other defaults.
-
-    Args:
-        config: as the model, or as the plain data that it dumps.
     """
-    data = config.model_dump(mode="json") if isinstance(config, CampaignConfig) else config
-    return yaml_text.write(_without_empty(data))
+    return yaml_text.write(_without_empty(config.model_dump(mode="json")))
 
 
 def file_of(catalog: Catalog) -> Iterator[bytes]:

@@ -19,8 +19,7 @@ import string
 import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 Cell = str | int | float | None
 """What `csv.writer` writes: of a number every digit, so that reading gives the same number; of None an empty cell."""
@@ -32,6 +31,14 @@ _DANGEROUS = frozenset("=+-@';")
 _UNSEEN = frozenset(("Cc", "Cf", "Zl", "Zp", "Zs"))
 # The minus of mathematics has no narrow form in Unicode's tables.
 _MINUS = "\N{MINUS SIGN}"
+
+
+class Moment(Protocol):
+    """A date and time with its zone."""
+
+    def isoformat(self, *, timespec: str) -> str:
+        """Return it as ISO 8601 writes it."""
+        ...
 
 
 def escaped(text: str) -> str:
@@ -52,7 +59,7 @@ def _is_dangerous(text: str) -> bool:
     return seen == _MINUS or bool(_DANGEROUS.intersection(unicodedata.normalize("NFKC", seen)))
 
 
-def moment(value: datetime | None) -> str:
+def moment(value: Moment | None) -> str:
     """Return a moment as the record writes it; empty if there is none."""
     return "" if value is None else value.isoformat(timespec="milliseconds")
 
