@@ -17,7 +17,7 @@ import numpy as np
 
 from sampler.diagnostics.choices import Choices, Vote
 from sampler.diagnostics.extras import analysis_library
-from sampler.diagnostics.intervals import RESAMPLES, cluster_reach, paired_bootstrap
+from sampler.diagnostics.intervals import FEWEST_CLUSTERS, RESAMPLES, cluster_reach, paired_bootstrap
 from sampler.diagnostics.scores import NoFit, bradley_terry_intervals
 from sampler.experiments import outputs
 from sampler.experiments.options import ExperimentOptions, OptionError, Place, TournamentMatch, tournament_matches
@@ -325,13 +325,14 @@ def mark_of(
 ) -> str:
     """Return † where a baseline is significantly better than the reference, ‡ where it does not differ, "" where worse.
 
-    Two-sided at 95 %, over the sources that both have; "" too where these are fewer than two.
+    Two-sided at 95 %, over the sources that both have; "" too where these are fewer than 15: of so few, resampling
+    finds differences that are none.
 
     Args:
         baseline, reference: the mean over a source's kept states, by the source's number.
     """
     sources = sorted(baseline.keys() & reference.keys())
-    if len(sources) < 2:
+    if len(sources) < FEWEST_CLUSTERS:
         return ""
     first, second = ([values[source] for source in sources] for values in (baseline, reference))
     difference = paired_bootstrap(first, second, np.random.default_rng(0), resamples, LEVEL)
