@@ -160,9 +160,6 @@ from .rules import RuleConfig as RuleConfig
 from .rules.n_vote import InvalidPlugIn as InvalidPlugIn
 from .rules.n_vote import NVote as NVote
 from .rules.n_vote import Oracle as Oracle
-from .rules.order import BalancedOrder as BalancedOrder
-from .rules.order import RandomOrder as RandomOrder
-from .rules.order import TwoJudgeOrder as TwoJudgeOrder
 from .rules.pointwise import PointwiseConfig as PointwiseConfig
 from .rules.pointwise import mean_ratings as mean_ratings
 from .rules.pointwise import tell_by_ratings as tell_by_ratings
@@ -173,7 +170,6 @@ from .rules.scored import numbers_of as numbers_of
 from .rules.scored import tell_by_scores as tell_by_scores
 from .simulation import BradleyTerry as BradleyTerry
 from .simulation import simulate as simulate
-from .simulation import simulate_many as simulate_many
 from .spaces import Catalog as Catalog
 from .spaces import CatalogConfig as CatalogConfig
 from .spaces import ServedImagesConfig as ServedImagesConfig

@@ -1,6 +1,6 @@
 """What a study asks of people: who comes, how much each gives, what they are asked beside votes, and what they get.
 
-All of it is set up before the start and frozen by it, but for what `CHANGES_LATER` names: thresholds, questions and
+All of it is set up before the start, and what a field calls fixed is frozen by it: thresholds, questions and
 instructions that could still change would let what is asked depend on what was answered (rule E5 of
 `docs/exactness.md`).
 """

@@ -264,7 +264,7 @@ def followed(record: Record, name: str | None = None) -> Followed:
 
 @dataclass(frozen=True)
 class _Cells:
-    """A column's cells, by state or, `of_samples`, one for each row of samples.csv after the start."""
+    """A column's cells, by state, or one for each row of samples.csv after the start."""
 
     cells: Mapping[str, str] | Sequence[str]
     whole: Sequence[str]

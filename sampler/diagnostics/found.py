@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sampler.diagnostics.bootstrap import FEWEST_CLUSTERS
 from sampler.diagnostics.chains import Followed, followed
 from sampler.diagnostics.choices import Choices, Vote
+from sampler.diagnostics.intervals import FEWEST_CLUSTERS
 from sampler.diagnostics.scores import NoFit, bradley_terry_intervals
 from sampler.diagnostics.verdict import LEVEL, Share, Verdict, Walked, indicators, shares, verdict_on
 from sampler.record.commitment import read_config

@@ -3,10 +3,6 @@
 The first item is chosen with probability sigma(s_first - s_second + b). When voting stopped does not matter: that
 depends on earlier votes only, so the likelihood is the same. It is concave, and SciPy's trust-region Newton method
 finds its maximum.
-
-Votes that depend on each other belong in one cluster: as if each stood alone, they give intervals that cover far less
-than they say. The variances are those of Liang and Zeger (Biometrika 73, 1986), the sum over clusters of the squares of
-what each leaves over, with Student's t for as many clusters.
 """
 
 from __future__ import annotations
@@ -19,10 +15,10 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, log_expit, stdtrit
+from scipy.special import expit, log_expit
 
-from sampler.diagnostics.bootstrap import FEWEST_CLUSTERS
 from sampler.diagnostics.choices import Choices, IntArray
+from sampler.diagnostics.intervals import cluster_reach
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -180,15 +176,10 @@ class JointFit:
         Raises:
             ValueError: `level` is not between 0 and 1.
         """
-        if not 0 < level < 1:
-            raise ValueError(f"level must lie between 0 and 1, not {level}")
-        if self.clusters < FEWEST_CLUSTERS:
-            return np.full(len(fitted), np.nan)
         _, _, chance = self.votes_and_chances(fitted)
         left_over = self.wins - (self.wins + self.losses).multiply(chance[:, None])
         moved = np.linalg.inv(self._information(fitted)) @ (self.design.T @ left_over).toarray()
-        variance = (moved**2).sum(axis=1) * self.clusters / (self.clusters - 1)
-        return np.asarray(stdtrit(self.clusters - 1, (1 + level) / 2) * np.sqrt(variance))
+        return cluster_reach(moved, level)
 
     def lean(self, fitted: FloatArray, level: float) -> SourceLean:
         """Return the lean of a fit, its bias of first order in 1/votes taken away.

@@ -12,20 +12,13 @@ import pytest
 from scipy import stats
 
 from sampler import (
-    BalancedOrder,
     BradleyTerry,
     Independent,
-    InvalidPlugIn,
     Neighbours,
-    NVote,
-    Oracle,
     Plan,
-    TwoJudgeOrder,
     begin,
-    exact,
     marginal_acceptance,
     simulate,
-    simulate_many,
 )
 from tests.support.sampling import (
     LOPSIDED,
@@ -101,45 +94,6 @@ def test_every_budget_needs_its_judge():
 def test_a_judge_whose_scores_lie_far_apart_is_certain_and_overflows_nowhere():
     judge = BradleyTerry({"worst": -900.0, "best": 900.0}.__getitem__)
     assert (judge.preference("worst", "best"), judge.preference("best", "worst")) == (1.0, 0.0)
-
-
-RULES = {
-    "n-vote": NVote((3, 2)),
-    "oracle": Oracle(),
-    "plug-in": InvalidPlugIn((3, 2)),
-    "balanced": BalancedOrder((4, 2), 0.5),
-    "two judges": TwoJudgeOrder((2, 4), 0.5),
-}
-Q = np.random.default_rng(8).dirichlet(np.ones(5), size=5)
-
-
-def many(rule, q, chains=1_000, steps=60):
-    """Return the exact chain of a rule, and visit counts of chains that start from its stationary law."""
-    transitions = exact.transition_matrix(LOPSIDED.log_p0, q, SCORES, rule)
-    law = np.clip(stationary(transitions), 0, None)
-    rng = np.random.default_rng(2)
-    start = rng.choice(len(law), size=chains, p=law / law.sum())
-    path = simulate_many(rng, LOPSIDED.log_p0, q, SCORES, rule, start, steps)
-    return transitions, np.bincount(path.ravel(), minlength=len(law))
-
-
-@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
-@pytest.mark.parametrize("q", [independent_law(LOPSIDED), neighbours_law(LOPSIDED), Q], ids=["p0", "graph", "matrix"])
-def test_chains_side_by_side_have_the_law_of_the_exact_chain(rule, q):
-    transitions, visited = many(rule, q)
-    assert visits_p_value(visited, transitions, stationary(transitions)) > 1e-3
-
-
-def test_chains_side_by_side_find_the_plug_in_rule_out():
-    _, visited = many(RULES["plug-in"], Q)
-    right = exact.transition_matrix(LOPSIDED.log_p0, Q, SCORES, RULES["n-vote"])
-    assert visits_p_value(visited, right, PI) < 1e-6
-
-
-@pytest.mark.parametrize(("q", "start", "reason"), [(Q, [5], "from 0 to 4"), (Q / 2, [0], "sum to 1")])
-def test_what_is_no_law_or_no_state_is_refused(q, start, reason):
-    with pytest.raises(ValueError, match=reason):
-        simulate_many(np.random.default_rng(1), LOPSIDED.log_p0, q, SCORES, RULES["n-vote"], start, 1)
 
 
 TRANSITIONS = transition_matrix(LOPSIDED.log_p0, neighbours_law(LOPSIDED), SCORES, (2, 3))

@@ -13,8 +13,8 @@ from scipy import stats
 from scipy.optimize import linprog, minimize
 
 from sampler.diagnostics import scores as fits
-from sampler.diagnostics.bootstrap import FEWEST_CLUSTERS
 from sampler.diagnostics.choices import Choices
+from sampler.diagnostics.intervals import FEWEST_CLUSTERS
 from sampler.diagnostics.scores import JointFit, NoFit, bradley_terry_intervals, fittable
 from sampler.diagnostics.votes import cycle_test, source_lean
 
@@ -99,7 +99,7 @@ def test_the_joint_fits_lean_has_no_bias_with_ten_votes_a_score(planted):
     rng, found = np.random.default_rng(6), []
     for _ in range(300):
         choices = simulated(rng, rng.normal(size=12), planted, 130)
-        lean = source_lean([choices], rng, resamples=1)
+        lean = source_lean([choices])
         found.append(lean.log_odds if lean.method == "joint fit" else math.nan)
     fitted = np.array([each for each in found if not math.isnan(each)])
     # Where fewer votes than ten a score remain in the parts that fit, another estimate is taken; here that is rare.
@@ -126,7 +126,7 @@ def pairs_with_early_stops(rng, lean, pairs, by_chance):
 @pytest.mark.parametrize("planted", [0.0, 0.8])
 def test_pairs_alone_tell_the_lean_where_sides_are_drawn_by_chance(planted):
     choices = Choices.of(pairs_with_early_stops(np.random.default_rng(7), planted, 3_000, by_chance=True))
-    lean = source_lean([choices], np.random.default_rng(8), 200, random_sides=[choices])
+    lean = source_lean([choices], random_sides=[choices])
     assert (lean.method, lean.low <= planted <= lean.high) == ("pairs", True)
     # A tenth of the interval's width: had preferences and early stops any say, it would lie outside by far.
     assert lean.high - lean.low < 0.5
@@ -134,10 +134,10 @@ def test_pairs_alone_tell_the_lean_where_sides_are_drawn_by_chance(planted):
 
 def test_pairs_alone_would_mislead_where_the_order_is_fixed():
     choices = Choices.of(pairs_with_early_stops(np.random.default_rng(9), 0.0, 3_000, by_chance=False))
-    wrongly = source_lean([choices], np.random.default_rng(10), 200, random_sides=[choices])
+    wrongly = source_lean([choices], random_sides=[choices])
     assert not wrongly.low <= 0 <= wrongly.high
     with pytest.raises(NoFit, match="it takes 10 votes for each"):
-        source_lean([choices], np.random.default_rng(10))
+        source_lean([choices])
 
 
 def test_a_lean_is_no_cycle():

@@ -54,7 +54,7 @@ def read(whole):
 
 
 def page_of(record, **options):
-    return page(findings(record, np.random.default_rng(1), **({"resamples": 50} | options)))
+    return page(findings(record, np.random.default_rng(1), **options))
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +101,7 @@ def test_chromium_shows_the_page_and_finds_nothing_to_run_or_load(hostile, chrom
 def test_the_verdict_stands_first_and_each_picture_has_a_table(hostile):
     found = read(page_of(hostile))
     text = [each for each in map(str.strip, found.text) if each]
-    verdict = findings(hostile, np.random.default_rng(1), resamples=50).answer.verdict
+    verdict = findings(hostile, np.random.default_rng(1)).answer.verdict
     heading = text.index(hostile.config["name"], 2)
     assert text[heading + 1].lower() == f"{verdict.is_that}."
     assert found.tags.count("svg") == found.tags.count("table") >= 5
@@ -135,7 +135,7 @@ def test_the_command_writes_the_page_and_says_the_verdict_first(hostile, tmp_pat
     export, out = tmp_path / "export.zip", tmp_path / "found.html"
     record = exported([Voters(SCORES)], chains=4, steps=20)
     export.write_bytes(archive(as_files(record)))
-    assert main(["diagnose", str(export), "--resamples", "20", "--html", str(out)]) == 0
+    assert main(["diagnose", str(export), "--html", str(out)]) == 0
     first = capsys.readouterr().out.splitlines()[0]
     verdict = re.search(r'class="verdict">([^<]+)\.<', out.read_text())[1]
     assert first.startswith(f"{verdict}: ")

@@ -18,7 +18,7 @@ SCORE = re.compile(r"^ +([+-]\d+\.\d+)  (?:\(([+-]\d+\.\d+) to ([+-]\d+\.\d+)\) 
 
 def report(record, **options):
     rng = np.random.default_rng(1)
-    return list(diagnose(findings(record, rng, **({"resamples": 200} | options)), rng))
+    return list(diagnose(findings(record, rng, **options), rng))
 
 
 def leans_in(lines):
@@ -239,12 +239,12 @@ def votes_with_effects(rng, clusters, votes=20, effect=1.0, difference=0.5):
 
 
 def test_the_report_says_which_clusters_and_how_many():
-    lines = report(votes_with_effects(np.random.default_rng(11), clusters=40), resamples=50)
+    lines = report(votes_with_effects(np.random.default_rng(11), clusters=40))
     assert any(line.endswith("with 95 % intervals (40 clusters: chains)") for line in lines)
 
 
 def test_below_fifteen_clusters_no_interval_is_given():
-    lines = report(votes_with_effects(np.random.default_rng(12), clusters=14), resamples=50)
+    lines = report(votes_with_effects(np.random.default_rng(12), clusters=14))
     assert "one from 14 clusters (chains) is not to be trusted" in "\n".join(lines)
     shown = [found for found in map(SCORE.match, lines) if found]
     assert len(shown) == 2

@@ -14,8 +14,8 @@ from sampler.diagnostics import (
     fleiss_kappa_interval,
     paired_bootstrap,
 )
-from sampler.diagnostics.bootstrap import RESAMPLES
 from sampler.diagnostics.chains import equal_lengths
+from sampler.diagnostics.intervals import RESAMPLES
 
 # Convergence, and total variation of ragged chains.
 

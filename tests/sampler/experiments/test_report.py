@@ -247,8 +247,8 @@ def test_translations_are_averaged_over_states_and_then_over_sources(tmp_path):
         by_source = [np.mean([metric(said(c, step), SENTENCES[c]) for step in kept]) for c in range(3)]
         assert cells["pref", f"{name}_de-en"].value == pytest.approx(np.mean(by_source), abs=1e-9)
     assert cells["pref", "xcomet_de-en"].value is None
-    assert cells["pref", "bleu_de-en"].mark == ""
-    assert cells["pointwise", "bleu_de-en"].mark == "‡"
+    # So few sources are not tested.
+    assert cells["pointwise", "bleu_de-en"].mark == ""
     assert corpus_scores(run)["pref", "bleu_de-en"].count == 3
 
 

@@ -9,7 +9,7 @@ import pytest
 from sampler import parse_config
 from sampler.exact import imbalance, log_base_ratio, preferences, transitions_of
 from sampler.rules.n_vote import NVote
-from sampler.rules.order import leaning
+from tests.sampler.rules.test_rules import leaning
 from tests.support.campaigns import make_config
 from tests.support.sampling import LOPSIDED, neighbours_law, target, two_scores
 
