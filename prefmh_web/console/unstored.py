@@ -72,11 +72,6 @@ class Unstored:
             return OBJECT_KINDS[self.kind].samples[_SAMPLES.index(self.code)]
         return StoredObject(self.content, pixels=partial(_decoded, self.code) if self.code else None)
 
-    @property
-    def stored_beside(self) -> StoredObject | None:
-        """The object that it is seen beside, if there is one."""
-        return StoredObject(self.beside) if self.beside else None
-
 
 OF_NOISE = Unstored("images", NOISE, NOISE)
 

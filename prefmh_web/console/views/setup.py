@@ -30,7 +30,7 @@ from prefmh_web.console.forms.pages import (
 from prefmh_web.console.forms.setup_form import SetupForm
 from prefmh_web.console.previews import asks_models, presets_as_json, preview_of
 from prefmh_web.console.views import common
-from prefmh_web.objects import OBJECT_KINDS, media
+from prefmh_web.objects import OBJECT_KINDS, StoredObject, media
 from prefmh_web.setup import apply, files
 from prefmh_web.setup.fitting import Problem, SetupError
 from prefmh_web.transport.bodies import stream
@@ -233,4 +233,5 @@ def unstored_picture(request: HttpRequest, signed: str) -> HttpResponse:
     except BadSignature as error:
         raise Http404("There is no such picture.") from error
     kind = OBJECT_KINDS[found.kind]
-    return media.response(request, kind, found.stored, found.stored_beside)
+    beside = StoredObject(found.beside) if found.beside else None
+    return media.response(request, kind, found.stored, beside)
