@@ -143,10 +143,10 @@ from .record.commitment import Manifest as Manifest
 from .record.commitment import hash_of_seed as hash_of_seed
 from .record.commitment import opened_config as opened_config
 from .record.commitment import sealed_config as sealed_config
-from .record.differences import Difference as Difference
-from .record.differences import RecordError as RecordError
 from .record.draws import state_number as state_number
+from .record.record import Difference as Difference
 from .record.record import Record as Record
+from .record.record import RecordError as RecordError
 from .record.record import read_record as read_record
 from .record.record import read_samples as read_samples
 from .record.replay import Replay as Replay

@@ -19,7 +19,7 @@ import numpy as np
 
 from sampler.diagnostics.extras import MissingExtra, analysis_library, torch_library
 from sampler.diagnostics.findings import CLUSTERS
-from sampler.record.differences import RecordError
+from sampler.record.record import RecordError
 
 
 class UnusableError(Exception):

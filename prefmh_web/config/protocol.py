@@ -314,11 +314,6 @@ class Protocol(Declared):
         return Shares(self.check_share, self.gold_share, self.repeat_share)
 
     @property
-    def has_kinds(self) -> bool:
-        """True if there are trials of more than one kind."""
-        return bool(self.gold or self.repeat_share)
-
-    @property
     def own_pairs(self) -> Sequence[OwnPair]:
         """The researcher's own pairs, of both kinds."""
         return (*self.practice, *self.gold)

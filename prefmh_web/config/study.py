@@ -77,32 +77,21 @@ class Pay(TextChoices):
     NOTHING = "nothing", "not"
 
 
-USUAL_PAY = {
-    Outcome.COMPLETED: Pay.FULL,
-    Outcome.NOTHING_LEFT: Pay.FULL,
-    Outcome.NO_CONSENT: Pay.NOTHING,
-    Outcome.NOT_ELIGIBLE: Pay.NOTHING,
-    Outcome.FULL: Pay.NOTHING,
-    Outcome.NOT_UNDERSTOOD: Pay.NOTHING,
-    Outcome.CHECKS_FAILED: Pay.NOTHING,
-    Outcome.TIME_OVER: Pay.PART,
-    Outcome.WITHDRAWN: Pay.PART,
-    Outcome.ENDED: Pay.NOTHING,
+_ENDED: dict[Outcome, tuple[Pay, str]] = {
+    Outcome.COMPLETED: (Pay.FULL, "with all votes given"),
+    Outcome.NOTHING_LEFT: (Pay.FULL, "because nothing is left to vote on"),
+    Outcome.NO_CONSENT: (Pay.NOTHING, "without consent"),
+    Outcome.NOT_ELIGIBLE: (Pay.NOTHING, "because the person is not eligible"),
+    Outcome.FULL: (Pay.NOTHING, "because no place is free"),
+    Outcome.NOT_UNDERSTOOD: (Pay.NOTHING, "with too many wrong answers about the instructions"),
+    Outcome.CHECKS_FAILED: (Pay.NOTHING, "with too many failed attention checks"),
+    Outcome.TIME_OVER: (Pay.PART, "because the time is over"),
+    Outcome.WITHDRAWN: (Pay.PART, "because the person withdraws"),
+    Outcome.ENDED: (Pay.NOTHING, "because you end it"),
 }
-
-
-_HOW: dict[str, str] = {
-    Outcome.COMPLETED: "with all votes given",
-    Outcome.NOTHING_LEFT: "because nothing is left to vote on",
-    Outcome.NO_CONSENT: "without consent",
-    Outcome.NOT_ELIGIBLE: "because the person is not eligible",
-    Outcome.FULL: "because no place is free",
-    Outcome.NOT_UNDERSTOOD: "with too many wrong answers about the instructions",
-    Outcome.CHECKS_FAILED: "with too many failed attention checks",
-    Outcome.TIME_OVER: "because the time is over",
-    Outcome.WITHDRAWN: "because the person withdraws",
-    Outcome.ENDED: "because you end it",
-}
+"""What each outcome is paid as usual, and how the form says it."""
+USUAL_PAY = {outcome: pay for outcome, (pay, _) in _ENDED.items()}
+_HOW: dict[str, str] = {outcome: how for outcome, (_, how) in _ENDED.items()}
 
 
 class EarlierCampaign(Declared):

@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sampler.objects.properties import measure_of
-from sampler.record.differences import RecordError
-from sampler.record.record import Record
+from sampler.record.record import Record, RecordError
 from sampler.record.tables import SCORERS, Row
 
 FloatArray = npt.NDArray[np.float64]

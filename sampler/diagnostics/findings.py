@@ -27,8 +27,7 @@ from sampler.diagnostics.scores import NoFit, Scores, SourceLean, bradley_terry_
 from sampler.diagnostics.votes import cohen_kappa, fleiss_kappa, fleiss_kappa_interval, source_lean
 from sampler.record import tables
 from sampler.record.commitment import read_config
-from sampler.record.differences import RecordError, step_key
-from sampler.record.record import Record
+from sampler.record.record import Record, RecordError, step_key
 from sampler.record.tables import FIRST, SIDES
 
 CLUSTERS = ("prompt", "chain", "step", "voter")

@@ -21,7 +21,7 @@ from sampler.diagnostics.intervals import FEWEST_CLUSTERS
 from sampler.diagnostics.scores import NoFit
 from sampler.diagnostics.verdict import LEVEL, MOST_R_HAT, Share
 from sampler.objects.molecules import draw_molecule
-from sampler.record.differences import RecordError
+from sampler.record.record import RecordError
 
 # These bounds keep a page below 10 MB, whatever the record holds.
 _MOST_OBJECTS, _MOST_CHARACTERS, _LARGEST_DRAWING = 200, 1_000, 20_000

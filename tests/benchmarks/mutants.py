@@ -28,7 +28,12 @@ AREAS: dict[str, tuple[str, ...]] = {
     ),
     "sampler/chain.py": ("tests/sampler/test_chain.py", "tests/sampler/record"),
     "sampler/rules/": ("tests/sampler/rules", "tests/sampler/test_acceptance.py"),
-    "sampler/record/": ("tests/sampler/record", "tests/campaigns/record"),
+    "sampler/record/": (
+        "tests/sampler/record",
+        "tests/campaigns/record",
+        "tests/flows/test_context.py",
+        "tests/participants",
+    ),
     "prefmh_web/campaigns/record/": ("tests/campaigns/record", "tests/sampler/record", "tests/console/test_results.py"),
     "prefmh_web/campaigns/engine/": ("tests/campaigns", "tests/participants"),
     "prefmh_web/campaigns/lifecycle/access.py": ("tests/security/test_access.py", "tests/console", "tests/campaigns"),

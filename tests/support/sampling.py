@@ -874,7 +874,7 @@ def changes_not_found(record: Record, rng: random.Random, rows_of_each: int = 2)
                 other = next((word for word in column.words if word != honest), f"{honest}x")
                 change = _OTHER_CELLS.get(column.kind)
                 rows[place][column.name] = other if change is None else change(honest)
-                found = checked(record).differs
+                found = checked(record)[1]
                 rows[place][column.name] = honest
                 # Neighbours are refused as a whole; the message names the object.
                 if not (any(each.row is not None for each in found) or (found and column.kind is WHOLES)):

@@ -12,7 +12,7 @@ from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Event, Lease, ReportReason, Side, Vote
 from prefmh_web.campaigns.record.snapshot import Snapshot
 from prefmh_web.voting import screens
-from sampler.record.differences import step_key
+from sampler.record.record import step_key
 from tests.support.campaigns import (
     assert_record_is_whole,
     assert_replay_passes,

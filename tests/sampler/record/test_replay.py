@@ -211,7 +211,7 @@ def test_every_table_is_checked_or_excused() -> None:
 @pytest.mark.parametrize("name", sorted(EXAMPLES))
 def test_any_one_changed_cell_of_an_example_is_found(name: str) -> None:
     record = sampler.read_record(example_record(name))
-    assert checked(record).differs == ()
+    assert checked(record)[1] == ()
     assert changes_not_found(record, random.Random(name)) == []
 
 
