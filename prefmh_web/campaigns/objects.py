@@ -180,7 +180,7 @@ def made(campaign: Campaign, chain: int, step: int, code: str, content: str) -> 
     config = campaign.config
     picture = ""
     if isinstance(config.space, sampler.ServedImagesConfig):
-        # Rendered before the step is opened: see `proposals/pictures.py`.
+        # Rendered before the step is opened: see `proposals/drawing.py`.
         picture = media.rendered_name(campaign.pk, code)
     return State(
         campaign=campaign,

@@ -9,7 +9,7 @@ from celery import shared_task
 from prefmh_web.campaigns import catalogs, dispatch, lifecycle
 from prefmh_web.campaigns.catalogs import being_read
 from prefmh_web.campaigns.engine import openings, transitions, usage
-from prefmh_web.campaigns.lifecycle import deletion, judge_trials, warm_up
+from prefmh_web.campaigns.lifecycle import changes, deletion, judge_trials
 from prefmh_web.campaigns.model_judges import asker, turns
 from prefmh_web.campaigns.models import Campaign, Catalog, JudgeTrial
 from prefmh_web.campaigns.proposals import drawing, scoring
@@ -31,7 +31,7 @@ def propose(chain_id: int) -> None:
 @shared_task
 def choose_length(campaign_id: int) -> None:
     """Choose how far a campaign's steps walk once its warm-up is over."""
-    warm_up.choose_length(campaign_id)
+    changes.choose_length(campaign_id)
 
 
 @shared_task
@@ -125,7 +125,7 @@ def sweep() -> None:
     drawing.look_ahead()
     for campaign in Campaign.objects.filter(pk__in=openings.wanted().values("campaign")):
         dispatch.open_chains(campaign)
-    for campaign in warm_up.over():
+    for campaign in changes.warm_ups_over():
         dispatch.choose_length(campaign)
     if next(turns.waiting(), None):
         dispatch.turns_wait()

@@ -20,9 +20,8 @@ from prefmh_web.campaigns.model_judges.frozen_judges import frozen_prompt
 from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Chain, Event, Judge, State, Vote
 from prefmh_web.campaigns.monitoring.judging import Judging, costs_of, judging_of, panel_price_of, scorers_of
 from prefmh_web.campaigns.monitoring.progress import ChainProgress, Progress, progress_of, with_heads
-from prefmh_web.campaigns.monitoring.results import follow, is_cut_short, main_property
+from prefmh_web.campaigns.monitoring.results import Trajectories, follow, is_cut_short, main_property, trajectories_of
 from prefmh_web.campaigns.monitoring.steps import last_reasoned
-from prefmh_web.campaigns.monitoring.trajectories import Trajectories, trajectories_of
 from prefmh_web.campaigns.record.found import kept_verdict
 from prefmh_web.console.plots import Plot, traces
 from prefmh_web.console.previews import asks_models, estimates_of, versions_of

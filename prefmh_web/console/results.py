@@ -34,12 +34,13 @@ from prefmh_web.campaigns.monitoring.results import (
     MOST_DRAWS,
     Figures,
     Followed,
+    Trajectories,
     follow,
     main_property,
     samples_in,
     shown_samples,
+    trajectories_of,
 )
-from prefmh_web.campaigns.monitoring.trajectories import Trajectories, trajectories_of
 from prefmh_web.console.plots import MOST_POINTS, Mark, Plot, histogram, rank_bars, rank_overlay, traces
 from prefmh_web.console.unstored import Unstored
 from prefmh_web.console.words import in_words

@@ -20,11 +20,21 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import access, changes
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Event, Lease, Membership, Side, Vote
+from prefmh_web.campaigns.models import (
+    Annotator,
+    Campaign,
+    Chain,
+    Comparison,
+    Event,
+    Lease,
+    Membership,
+    Side,
+    Vote,
+    number_of,
+)
 from prefmh_web.campaigns.monitoring.progress import progress_of
 from prefmh_web.campaigns.monitoring.steps import rows_of, steps_in
 from prefmh_web.campaigns.record.found import answer_now
-from prefmh_web.campaigns.voters import number_of
 from tests.campaigns.engine.test_suspension import campaign_of, skip
 from tests.security.world import browser_of
 from tests.support import campaigns

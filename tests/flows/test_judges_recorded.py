@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 from django.urls import reverse
 
-from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.models import Campaign, Turn, Vote
+from prefmh_web.campaigns.models import Campaign, NotPossible, Turn, Vote
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect
 from prefmh_web.operations import doctor

@@ -4,8 +4,7 @@ import copy
 from dataclasses import replace
 
 import sampler
-from prefmh_web.campaigns.models import Annotator
-from prefmh_web.campaigns.voters import numbers_in
+from prefmh_web.campaigns.models import Annotator, numbers_in
 from sampler import Position, Verdict, ask, read_record
 from tests.laws.cases import RIGHT, SEED, WHOLE
 from tests.laws.study import Study

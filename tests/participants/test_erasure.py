@@ -13,8 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from prefmh_web.campaigns.lifecycle import deletion
-from prefmh_web.campaigns.models import Annotator, Campaign, Event, Lease, Vote
-from prefmh_web.campaigns.voters import number_of
+from prefmh_web.campaigns.models import Annotator, Campaign, Event, Lease, Vote, number_of
 from prefmh_web.participants import erasure, limits, payments
 from prefmh_web.participants.erasure import Scope
 from prefmh_web.participants.models import Check, Participant, Participation

@@ -25,7 +25,7 @@ from django.test import Client
 
 from prefmh_web.campaigns.models import Campaign, Catalog
 from prefmh_web.campaigns.record import export
-from prefmh_web.campaigns.record.snapshot import Snapshot
+from prefmh_web.campaigns.record.rows import Snapshot
 from sampler import OBJECT_KINDS, CatalogError, read_record
 from sampler.objects.items import MAX_CATALOG_ITEMS
 from tests.console.test_pages import form

@@ -9,12 +9,11 @@ from django.http import Http404, HttpRequest, StreamingHttpResponse
 from ninja import Field, Path, Query, Router, Schema
 
 from prefmh_web.api.access import REFUSALS, Refused, campaign_for
-from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle.access import Right
-from prefmh_web.campaigns.models import Campaign
+from prefmh_web.campaigns.models import Campaign, NotPossible
 from prefmh_web.campaigns.record import export
 from prefmh_web.campaigns.record.found import answer_now
-from prefmh_web.campaigns.record.snapshot import Snapshot, Stretch
+from prefmh_web.campaigns.record.rows import Snapshot, Stretch
 from prefmh_web.participants.people import Person, people_after
 from prefmh_web.transport.bodies import stream
 from sampler import tables

@@ -30,12 +30,12 @@ import sampler
 from prefmh_web.campaigns import dispatch, frozen
 from prefmh_web.campaigns.engine import open_comparisons, openings, sql, suspension, transitions
 from prefmh_web.campaigns.engine.open_comparisons import Ballot, OpenComparison
-from prefmh_web.campaigns.engine.reading import locked
 from prefmh_web.campaigns.engine.sql import Changes
 from prefmh_web.campaigns.engine.transactions import (
     ATTEMPTS,
     begin,
     is_joined,
+    locked,
     pass_over,
     retried_after_conflicts,
 )

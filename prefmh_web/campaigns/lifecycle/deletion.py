@@ -20,7 +20,6 @@ from django.utils import timezone
 
 from prefmh_web import hooks
 from prefmh_web.campaigns import dispatch, events
-from prefmh_web.campaigns.errors import Deleted, NotPossible
 from prefmh_web.campaigns.lifecycle import status
 from prefmh_web.campaigns.models import (
     Annotator,
@@ -29,9 +28,11 @@ from prefmh_web.campaigns.models import (
     Chain,
     ChainOpening,
     Comparison,
+    Deleted,
     Event,
     Invitation,
     Lease,
+    NotPossible,
     Rating,
     State,
     Vote,

@@ -7,11 +7,15 @@
     prefer     which object the researcher prefers
 
 A trial is of the judge as the setup had it then. It writes nothing but its own rows.
+
+A slot is one request: of a pair, which object stands first and which of the replies in this order it is; of a rating,
+which object is rated. A reply is asked for once: what cannot be read is shown, and not asked again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -24,14 +28,15 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns import dispatch, objects
 from prefmh_web.campaigns.engine import usage
-from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.frozen import plan_of
 from prefmh_web.campaigns.lifecycle.status import lock_draft
-from prefmh_web.campaigns.model_judges import trials
-from prefmh_web.campaigns.model_judges.frozen_judges import model_source, prompt_as_of_now
-from prefmh_web.campaigns.models import Campaign, Catalog, JudgeTrial, State, TrialPair
-from prefmh_web.campaigns.proposals import pictures
+from prefmh_web.campaigns.model_judges.frozen_judges import model_source, prompt_as_of_now, question_of, tells_p
+from prefmh_web.campaigns.models import Campaign, Catalog, JudgeTrial, NotPossible, State, TrialPair
+from prefmh_web.campaigns.proposals import drawing
+from prefmh_web.endpoints.calls import Job, call, called
+from prefmh_web.endpoints.client import Client
 from prefmh_web.endpoints.errors import EndpointError
+from prefmh_web.endpoints.judge_calls import compared, confines
 from prefmh_web.endpoints.limits import Tally, tallied
 from prefmh_web.endpoints.models import Endpoint
 from sampler import judges as model_judges
@@ -185,7 +190,7 @@ def _has_objects(campaign: Campaign) -> bool:
 def _set_aside(trial: JudgeTrial, campaign: Campaign, endpoint: Endpoint) -> None:
     """Set aside what the rest of a trial may come to, under the site's caps."""
     asked = sum(len(pair["replies"]) for pair in trial.pairs)
-    requests = trial.wanted * len(trials.slots_of(campaign.config, trial.place, trial.replies)) - asked
+    requests = trial.wanted * len(slots_of(campaign.config, trial.place, trial.replies)) - asked
     if campaign.backend == "served-texts" and not trial.pairs:
         requests += trial.wanted * _TEXTS_A_PAIR * usage.REQUESTS_A_TEXT
     reserved, reason = usage.reserve_for_trial(campaign, trial.place, endpoint, requests)
@@ -209,7 +214,7 @@ def _asked(trial: JudgeTrial, campaign: Campaign, endpoint: Endpoint) -> str:
         vision = model_source(campaign.config, trial.place).vision
         exhibits = [objects.exhibit(row, endpoint, prompt, vision) for row in rows_of(campaign, pair)]
         missing = _missing(campaign, trial, pair)
-        came, failure = trials.ask(campaign.config, trial.place, endpoint, prompt, exhibits, missing)
+        came, failure = ask(campaign.config, trial.place, endpoint, prompt, exhibits, missing)
     except NotPossible as reason:
         return str(reason)
     except EndpointError as error:
@@ -222,7 +227,7 @@ def _asked(trial: JudgeTrial, campaign: Campaign, endpoint: Endpoint) -> str:
 
 
 def _missing(campaign: Campaign, trial: JudgeTrial, pair: TrialPair) -> list[str]:
-    slots = trials.slots_of(campaign.config, trial.place, trial.replies)
+    slots = slots_of(campaign.config, trial.place, trial.replies)
     return [slot for slot in slots if slot not in pair["replies"]]
 
 
@@ -290,8 +295,120 @@ def _pairs_of_starts(campaign: Campaign, wanted: int) -> list[Sequence[State]]:
     for pair, both in enumerate(states):
         if both[0] == both[1]:
             both[1] = sampler.ask(plan, starts[2 * pair]).proposal
-    pictures.prepare(campaign, [state for pair in states for state in pair])
+    drawing.prepare_pictures(campaign, [state for pair in states for state in pair])
     return [
         [objects.starting(campaign, 2 * number + which, state) for which, state in enumerate(pair)]
         for number, pair in enumerate(states)
     ]
+
+
+_LARGEST_SEED = 2**31
+_LONGEST_TEXT = 2_000
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What one request came to.
+
+    Args:
+        first: which of the two objects stood first, or was rated: 0 or 1.
+        preference: the probability of a vote for what stood first, where the server told it.
+        chosen: the object that the reply names.
+        rating: of the object.
+        problem: why it is no answer; empty if it is one.
+        text, reasoning: as the model wrote them. The reasoning is never read as the answer.
+    """
+
+    first: int
+    preference: float | None = None
+    chosen: int | None = None
+    rating: int | None = None
+    problem: str = ""
+    text: str = ""
+    reasoning: str = ""
+    seconds: float = 0.0
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+    @property
+    def for_first_object(self) -> float | None:
+        """How much it is for the first of the two objects, from 0 to 1; None where it is no answer."""
+        for_first = self.preference
+        if for_first is None and self.chosen is not None:
+            for_first = float(self.chosen == self.first)
+        if for_first is None:
+            return None
+        return for_first if self.first == 0 else 1.0 - for_first
+
+
+def slots_of(config: sampler.ChainConfig, place: int, replies: int) -> list[str]:
+    """Return the names of the slots of a pair: one an order where p is told."""
+    many = 1 if tells_p(model_source(config, place), config.rule) else replies
+    return [f"{first}/{number}" for first in (0, 1) for number in range(many)]
+
+
+def ask(
+    config: sampler.ChainConfig,
+    place: int,
+    endpoint: Endpoint,
+    prompt: model_judges.AnyPrompt,
+    exhibits: Sequence[model_judges.Exhibit],
+    slots: Sequence[str],
+) -> tuple[dict[str, dict[str, Any]], EndpointError | None]:
+    """Ask a judge of a config for some slots of a pair.
+
+    Returns:
+        The replies that came, as plain data by slot, and why others did not.
+    """
+    rng = np.random.default_rng()
+
+    def job(first: int) -> Job[Reply]:
+        shown, pair = [exhibits[first]], None
+        if config.rule.evidence != "ratings":
+            shown.append(exhibits[1 - first])
+            pair = compared(config.judges[place].question, *shown)
+        source, seed = model_source(config, place), int(rng.random() * _LARGEST_SEED)
+        question = question_of(source, config.rule, endpoint, prompt.messages(*shown), seed=seed, compared=pair)
+
+        async def hear(client: Client) -> Reply:
+            heard = vars(await client.ask(question)).copy()
+            del heard["identity"]
+            heard["text"] = (heard["text"] or "")[:_LONGEST_TEXT]
+            tokens, read_as, problem = heard.pop("tokens"), {}, ""
+            try:
+                read_as = _read(config.rule, source, heard["text"], tokens, first, confined=confines(endpoint))
+            except ValueError as error:
+                # A label that cannot be read, or p that is not told.
+                problem = client.without_key(str(error))
+            return Reply(first, problem=problem, **heard, **read_as)
+
+        return hear
+
+    found = called(call(endpoint, [job(int(slot[0])) for slot in slots]))
+    came = {
+        slot: asdict(outcome)
+        for slot, outcome in zip(slots, found.outcomes, strict=True)
+        if not isinstance(outcome, EndpointError)
+    }
+    return came, found.failure
+
+
+def read(stored: Mapping[str, Mapping[str, Any]]) -> list[Reply]:
+    """Return stored replies, in the order of their slots."""
+    return [Reply(**stored[slot]) for slot in sorted(stored)]
+
+
+def _read(
+    rule: sampler.RuleConfig,
+    source: sampler.ModelSource,
+    text: str,
+    tokens: Sequence[tuple[str, float]],
+    first: int,
+    *,
+    confined: bool,
+) -> dict[str, Any]:
+    if tells_p(source, rule):
+        return {"preference": model_judges.label_preference(tokens, source.temperature, confined=confined).first}
+    if isinstance(rule, sampler.PointwiseConfig):
+        return {"rating": model_judges.parse_rating(text, rule.scale)}
+    return {"chosen": first if model_judges.parse_label(text) == "A" else 1 - first}

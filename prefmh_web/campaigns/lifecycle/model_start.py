@@ -24,9 +24,8 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns import dispatch, objects
 from prefmh_web.campaigns.engine import usage
-from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.model_judges import frozen_judges, kinds
-from prefmh_web.campaigns.models import Campaign, CampaignScorer, Judge, ModelUsage, State
+from prefmh_web.campaigns.models import Campaign, CampaignScorer, Judge, ModelUsage, NotPossible, State
 from prefmh_web.campaigns.objects import context_of
 from prefmh_web.endpoints import probe, truth
 from prefmh_web.endpoints.calls import asked

@@ -22,7 +22,6 @@ import sampler
 from prefmh_web import hooks
 from prefmh_web.campaigns import dispatch, events, objects
 from prefmh_web.campaigns.engine import usage
-from prefmh_web.campaigns.errors import Deleted, NotPossible
 from prefmh_web.campaigns.frozen import plan_of, started_campaign
 from prefmh_web.campaigns.lifecycle import model_start
 from prefmh_web.campaigns.model_judges import turns
@@ -31,12 +30,14 @@ from prefmh_web.campaigns.models import (
     Catalog,
     Chain,
     Comparison,
+    Deleted,
     Invitation,
     Judge,
+    NotPossible,
     Score,
     draw_seed,
 )
-from prefmh_web.campaigns.proposals import pictures
+from prefmh_web.campaigns.proposals import drawing
 from prefmh_web.campaigns.record.found import verdict_now
 from prefmh_web.endpoints.errors import EndpointError
 from prefmh_web.endpoints.models import Endpoint
@@ -131,7 +132,7 @@ def _begin(
         model_start.freeze_scorers(campaign)
         for chain in _create_chains(campaign, starts):
             dispatch.propose(chain)
-        pictures.clean_up(campaign)
+        drawing.clean_up_pictures(campaign)
         _create_links(campaign)
         for note in hooks.load(hooks.STARTED):
             note(campaign)
@@ -320,7 +321,7 @@ def _drawn_starts(campaign: Campaign, plan: sampler.Plan[Any]) -> list[sampler.P
     except EndpointError as error:
         raise NotPossible(f"The model does not write: {error.reason}.") from error
     try:
-        pictures.prepare(campaign, [position.state for position in starts])
+        drawing.prepare_pictures(campaign, [position.state for position in starts])
     except EndpointError as error:
         raise NotPossible(f"There are no pictures to start with: {error.reason}.") from error
     finally:

@@ -28,7 +28,7 @@ from django.db.models import Count, Exists, OuterRef, Q, Sum
 from django.utils import timezone
 
 from prefmh_web.campaigns import dispatch, frozen, objects
-from prefmh_web.campaigns.engine import open_comparisons, reading, sql, transactions, usage
+from prefmh_web.campaigns.engine import open_comparisons, sql, transactions, usage
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.model_judges import frozen_judges, kinds
 from prefmh_web.campaigns.model_judges.kinds import Answers, Ask, Asking, Rows
@@ -169,7 +169,7 @@ class _Batch:
     def __init__(self, answered: Sequence[Answered], wanted: Collection[Wanted], owner: uuid.UUID) -> None:
         self._answered, self._owner = answered, owner
         self._wanted, keys = sorted(wanted), {each.taken.wanted[0] for each in answered} | {key for key, _ in wanted}
-        self._comparisons = reading.locked_all(keys)
+        self._comparisons = transactions.locked_all(keys)
         self._seen = open_comparisons.seen(list(self._comparisons.values()))
         self._judges: dict[int, tuple[Judge, Endpoint, bool, Rows] | None] = {}
 

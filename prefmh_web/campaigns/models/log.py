@@ -98,7 +98,7 @@ class Event(models.Model):
 class TrialPair(TypedDict):
     """Two objects as they were when they were shown, what the model replied, and which one the researcher prefers.
 
-    `replies` are by the name of their slot (`model_judges/trials.py`); `preferred` is 0, 1 or None.
+    `replies` are by the name of their slot (`lifecycle/judge_trials.py`); `preferred` is 0, 1 or None.
     """
 
     objects_shown: list[dict[str, Any]]

@@ -1,17 +1,18 @@
-"""What a researcher watches: chains, rates, people, recent steps. Reads only."""
+"""What a researcher watches: chains, rates, people, recent steps, walks and their warm-up. Reads only."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, F, Q, Sum
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.model_judges.frozen_judges import model_source, tells_p
 from prefmh_web.campaigns.models import (
+    OF_THE_START,
     Campaign,
     Chain,
     Comparison,
@@ -23,9 +24,8 @@ from prefmh_web.campaigns.models import (
     Turn,
     Vote,
 )
-from prefmh_web.campaigns.monitoring.judging import Wait, unanswered_in, waits_in
+from prefmh_web.campaigns.monitoring.judging import Share, Wait, unanswered_in, waits_in
 from prefmh_web.campaigns.monitoring.steps import StepRow, recent_steps, suspended_in
-from prefmh_web.campaigns.monitoring.trajectories import walks_of
 
 Acceptance = sampler.diagnostics.Acceptance
 RECENT_STEPS = 10
@@ -316,3 +316,87 @@ def with_heads(campaign: Campaign, chains: Sequence[ChainProgress]) -> Sequence[
     for each in chains:
         each.chain.head = found[each.chain.head_id]
     return chains
+
+
+# Of fewer votes, the share that is won says little.
+_FEWEST_VOTES = 50
+_LEAST_PERCENT_WON = 10
+
+
+def walks_of(campaign: Campaign, there: Sequence[ChainProgress]) -> dict[str, Any] | None:
+    """Return how a started campaign's walks are getting on; None where it makes one move between two pairs.
+
+    ``length`` is how far steps walk after the warm-up: None while that is not chosen, or where there are several
+    lengths; ``own_length`` if the warm-up is ended. ``waited_for`` are the chains that have not come to its end, by
+    place, with at most ``steps_left``; ``late`` those without a decision for longer than the config's patience.
+    ``tried`` is what each length of the grid did, and ``rule`` how one was chosen from these. ``won`` are the counted
+    votes for the proposal since the warm-up, of the chains of the start; None of too few.
+    """
+    config = campaign.config
+    kernel: Any = config.kernel
+    if kernel.kind != "walk":
+        return None
+    # Chains that open later have no part in what the warm-up finds.
+    of_start = [each for each in there if each.chain.place < config.chains]
+    behind = [each.chain for each in of_start if each.chain.step < campaign.warm_up]
+    own = kernel.length[0].length
+    length = campaign.walk_length if campaign.warm_up else (own if len(kernel.length) == 1 else None)
+    found: dict[str, Any] = campaign.tuning or {}
+    trials: list[dict[str, Any]] = found.get("trials", [])
+    won = _won(campaign, of_start, trials)
+    return {
+        "is_warming_up": campaign.is_warming_up,
+        "warm_up": campaign.warm_up,
+        "length": length,
+        "waited_for": [chain.place for chain in behind] if campaign.is_warming_up else [],
+        "steps_left": max((campaign.warm_up - chain.step for chain in behind), default=0),
+        "late": [chain.place for chain in late_chains(campaign)],
+        "own_length": own,
+        "patience_minutes": config.warm_up.patience_minutes if config.warm_up else 0,
+        "was_ended": "ended_at" in found,
+        "is_the_middle": found.get("because") == sampler.MIDDLE,
+        "tried": trials,
+        "furthest": max((trial["jump_per_vote"] for trial in trials), default=0),
+        "rule": found.get("rule", ""),
+        "won": won,
+        # So few votes for the proposal that careless ones count for much.
+        "wins_too_little": won is not None and won.percent < _LEAST_PERCENT_WON,
+        "shorter": _shorter(trials, length),
+    }
+
+
+def late_chains(campaign: Campaign) -> QuerySet[Chain]:
+    """Chains that have not decided a step for longer than the config's patience while a running campaign warms up."""
+    warm_up = campaign.config.warm_up
+    if warm_up is None or not (campaign.is_warming_up and campaign.is_running) or campaign.started_at is None:
+        return Chain.objects.none()
+    since = timezone.now() - timedelta(minutes=warm_up.patience_minutes)
+    return _still_since(campaign, since) if campaign.started_at < since else Chain.objects.none()
+
+
+def _still_since(campaign: Campaign, since: datetime) -> QuerySet[Chain]:
+    decided = Comparison.objects.filter(chain=OuterRef("pk"), step=OuterRef("step"), decided_at__gte=since)
+    first = campaign.chains.filter(OF_THE_START)
+    behind = first.filter(step__lt=campaign.warm_up)
+    # Should the choice itself fail, all of them are late.
+    return (behind if behind.exists() else first).filter(~Exists(decided)).order_by("place")
+
+
+def _won(campaign: Campaign, chains: Sequence[ChainProgress], trials: Sequence[dict[str, Any]]) -> Share | None:
+    if campaign.is_warming_up or (campaign.warm_up and not trials):
+        return None
+    votes = sum(each.votes for each in chains) - sum(int(trial["votes"]) for trial in trials)
+    votes_for = sum(each.votes_for for each in chains) - sum(int(trial["votes_for"]) for trial in trials)
+    return Share(votes_for, votes) if votes >= _FEWEST_VOTES else None
+
+
+def _shorter(trials: Sequence[dict[str, Any]], length: int | None) -> dict[str, Any] | None:
+    """Return the next shorter length of the grid, and how many times as many votes it costs for the same distance as
+    the chosen one, by what the warm-up has found.
+    """
+    chosen = next((trial for trial in trials if trial["length"] == length), None)
+    shorter = [trial for trial in trials if length is not None and trial["length"] < length]
+    if chosen is None or not shorter:
+        return None
+    jump = shorter[-1]["jump_per_vote"]
+    return {"length": shorter[-1]["length"], "cost": chosen["jump_per_vote"] / jump if jump else None}

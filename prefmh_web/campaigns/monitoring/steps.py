@@ -20,9 +20,20 @@ from django.db.models.functions import Coalesce, Now
 
 from prefmh_web.campaigns import events
 from prefmh_web.campaigns.frozen import started_campaign
-from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Event, Judge, Lease, Rating, ReportReason, Vote
+from prefmh_web.campaigns.models import (
+    Annotator,
+    Campaign,
+    Comparison,
+    Event,
+    Judge,
+    Lease,
+    Rating,
+    ReportReason,
+    Vote,
+    key_of,
+    with_numbers,
+)
 from prefmh_web.campaigns.objects import scores_of
-from prefmh_web.campaigns.voters import key_of, with_numbers
 
 
 @dataclass(frozen=True)

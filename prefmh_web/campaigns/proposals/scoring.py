@@ -26,8 +26,8 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import dispatch, frozen, objects
-from prefmh_web.campaigns.engine import reading, transitions
-from prefmh_web.campaigns.engine.claims import claim_end, held
+from prefmh_web.campaigns.engine import transactions, transitions
+from prefmh_web.campaigns.engine.transactions import claim_end, held
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Campaign, CampaignScorer, Chain, Comparison, Measured, Score, State
 from prefmh_web.campaigns.objects import scores_of
@@ -174,7 +174,7 @@ def _go_on(campaign: Campaign) -> None:
     if keys:
         frozen.prepare(campaign)
     for key in keys:
-        with reading.locked(key) as comparison:
+        with transactions.locked(key) as comparison:
             transitions.decide_by_scores(comparison)
 
 

@@ -34,8 +34,7 @@ from prefmh_web import hooks
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Judge
 from prefmh_web.campaigns.record import rows
 from prefmh_web.campaigns.record.found import answer_of, is_small_enough
-from prefmh_web.campaigns.record.rows import Row, votes_of
-from prefmh_web.campaigns.record.snapshot import Snapshot
+from prefmh_web.campaigns.record.rows import Row, Snapshot, votes_of
 from prefmh_web.objects import media
 from prefmh_web.settings.languages import SOURCE
 from sampler import tables

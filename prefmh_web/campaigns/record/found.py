@@ -9,11 +9,9 @@ from dataclasses import dataclass
 
 import sampler
 from prefmh_web.campaigns import objects
-from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.models import Campaign, Measured
+from prefmh_web.campaigns.models import Campaign, Measured, NotPossible
 from prefmh_web.campaigns.record import rows
-from prefmh_web.campaigns.record.rows import Row
-from prefmh_web.campaigns.record.snapshot import Snapshot
+from prefmh_web.campaigns.record.rows import Row, Snapshot
 from sampler import tables
 
 _KEPT = 8

@@ -22,12 +22,11 @@ import sampler
 from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.engine import suspension
-from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.events import of_step
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
-from prefmh_web.campaigns.models import Campaign, Comparison
+from prefmh_web.campaigns.models import Campaign, Comparison, NotPossible
 from prefmh_web.campaigns.monitoring.judging import costs_of
 from prefmh_web.campaigns.monitoring.progress import chains_of, with_heads
 from prefmh_web.campaigns.monitoring.results import figures_of, samples_in, shown_samples
@@ -42,7 +41,7 @@ from prefmh_web.campaigns.monitoring.steps import (
 )
 from prefmh_web.campaigns.record import export, rows
 from prefmh_web.campaigns.record.found import answer_now
-from prefmh_web.campaigns.record.snapshot import Snapshot
+from prefmh_web.campaigns.record.rows import Snapshot
 from prefmh_web.console.forms.pages import EndForm, StepsForm
 from prefmh_web.console.results import PAPER, convergence_for, found_page, paragraph, software, spreads_of
 from prefmh_web.console.views.common import (

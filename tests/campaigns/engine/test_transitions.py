@@ -14,7 +14,7 @@ import sampler
 from prefmh_web.campaigns import tasks
 from prefmh_web.campaigns.engine import leases, open_comparisons, sql, transitions
 from prefmh_web.campaigns.engine.open_comparisons import Ballot
-from prefmh_web.campaigns.engine.reading import locked
+from prefmh_web.campaigns.engine.transactions import locked
 from prefmh_web.campaigns.frozen import asked_in, plan_of
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Side, Vote
 from prefmh_web.campaigns.proposals import drawing

@@ -35,8 +35,7 @@ from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import access, changes
 from prefmh_web.campaigns.models import Annotator, Comparison, Event, Lease, Membership, Score, Side, Vote
 from prefmh_web.campaigns.record import export
-from prefmh_web.campaigns.record.rows import Moment
-from prefmh_web.campaigns.record.snapshot import Snapshot
+from prefmh_web.campaigns.record.rows import Moment, Snapshot
 from prefmh_web.objects import media
 from sampler import tables
 from sampler.diagnostics.findings import findings
