@@ -28,7 +28,7 @@ from django.utils.translation import gettext_lazy as _
 import sampler
 from prefmh_web.campaigns.frozen import decoder_of, space_of, started_campaign
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Lease, Score, Side, State
-from prefmh_web.config import OwnPair
+from prefmh_web.config import CampaignConfig, OwnPair
 from prefmh_web.config.misfits import questions_of
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.objects import ObjectKind, StoredObject, media
@@ -154,7 +154,7 @@ def _kind_of(campaign: Campaign) -> ObjectKind:
     return started_campaign(campaign).object_kind if campaign.started_at else campaign.object_kind
 
 
-def _config_of(campaign: Campaign) -> sampler.ChainConfig:
+def _config_of(campaign: Campaign) -> CampaignConfig:
     return started_campaign(campaign).config if campaign.started_at else campaign.config
 
 
@@ -238,7 +238,7 @@ def leased_pair(lease: Lease, campaign: Campaign, question: str = "") -> Pair:
         question: what stands above it; empty for that of its judge.
     """
     started, rows = started_campaign(campaign), (lease.first, lease.second)
-    contexts = (context_of(row, started.config) for row in rows) if started.shows_columns else ()
+    contexts = (context_of(row, started.config) for row in rows) if started.config.context else ()
     return Pair(question or started.judge(lease.judge_id).question, *rows, *contexts)
 
 
@@ -312,7 +312,7 @@ def shown(pair: Pair, campaign: Campaign, address: Address) -> dict[str, Any]:
     around = shared_context(pair.of_first, pair.of_second) if pair.of_first or pair.of_second else NO_CONTEXT
     options = options_of(kind, pair.first.content, pair.second.content, address, around)
     of_pair = {"question": pair.question, "kind": kind, "options": options, "context": around.shared}
-    return of_pair | (started_campaign(campaign) if campaign.started_at else campaign.config).shown_as
+    return of_pair | _config_of(campaign).shown_as
 
 
 def _of_a_written_text(row: State, config: sampler.ChainConfig, space: sampler.ServedTextsConfig) -> dict[str, str]:

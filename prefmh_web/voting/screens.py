@@ -196,7 +196,7 @@ def _look(annotator: Annotator) -> Screen:
             limits.note_wait(annotator, is_waiting=not (lease or annotator.resting or annotator.removed_at))
     outcome = None if lease or check else completion.outcome_due(annotator)
     config = started.config
-    percent = _percent(campaign, None if started.is_elastic else config.chains * config.steps)
+    percent = _percent(campaign, None if started.config.is_elastic else config.chains * config.steps)
     how_far = Progress(annotator.votes_cast, percent, asked.votes_each, minutes, asked.active_minutes)
     return Screen(annotator, lease, check, outcome, how_far)
 

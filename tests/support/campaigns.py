@@ -59,7 +59,6 @@ from prefmh_web.campaigns.engine.open_comparisons import Ballot
 from prefmh_web.campaigns.engine.transactions import locked
 from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, EndReason, Invitation, Judge, Lease, Side, Vote
-from prefmh_web.campaigns.monitoring import results
 from prefmh_web.campaigns.record import export
 from prefmh_web.campaigns.tasks import sweep
 from prefmh_web.celery import app as celery_app
@@ -416,7 +415,7 @@ def _forget() -> None:
             for each in vars(module).values():
                 if hasattr(each, "cache_clear") and each.__module__ == name:
                     each.cache_clear()
-    for remembered in (screens._progress, screens._held_up, results._memory):
+    for remembered in (screens._progress, screens._held_up):
         remembered.clear()
 
 

@@ -157,7 +157,7 @@ def _claimed(campaign: Campaign, most: int, until: datetime) -> dict[int, ChainO
 
 def _room(campaign: Campaign) -> int:
     started = started_campaign(campaign)
-    if not started.is_elastic:
+    if not started.config.is_elastic:
         return 0
     still_wanted = ChainOpening.objects.filter(campaign=campaign, chain__isnull=True).count()
     return started.config.chains_at_most - campaign.chains.count() - still_wanted

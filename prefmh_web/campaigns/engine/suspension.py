@@ -73,7 +73,7 @@ def try_again(comparison_id: int) -> None:
             changes = Changes()
             transitions.note_room(comparison, opened, changes)
             changes.make()
-        dispatch.step_tried_again(comparison)
+        dispatch.look_again(comparison.chain.campaign)
 
 
 def end_chain(comparison_id: int, words: str) -> None:

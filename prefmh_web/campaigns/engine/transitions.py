@@ -40,6 +40,7 @@ from prefmh_web.campaigns.engine.sql import Changes, Condition, adapted, current
 from prefmh_web.campaigns.frozen import asked_in, started_campaign
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Lease, Rating, State, Vote
 from prefmh_web.campaigns.objects import scores_of
+from prefmh_web.transport import sockets
 
 # Identical proposals, and those that no vote can change, are decided as they are opened: after so many a task goes on.
 _MOST_AT_ONCE = 8
@@ -71,7 +72,7 @@ def begin_chain(chain: Chain) -> None:
     """Store a new chain of a locked campaign, and open its first comparison: at once if its kernel is cheap."""
     chain.save(force_insert=True)
     drawn = frozen.next_one(chain)
-    first = None if drawn is None else _new_comparison(chain, drawn.comparison, drawn.proposal_id)
+    first = None if drawn is None else _new_comparison(chain, *drawn)
     _go_on(chain, first, _MOST_AT_ONCE)
 
 
@@ -222,7 +223,7 @@ def store_ratings(comparison: Comparison, given: Iterable[Rating]) -> None:
         changes = Changes()
         _settle(comparison, by_ratings(comparison), _NO_VOTES, changes)
         _make(comparison, changes)
-    dispatch.ratings_stored(comparison)
+    sockets.nudge(sockets.watchers(comparison.chain.campaign_id))
 
 
 def decide_by_scores(comparison: Comparison) -> None:
@@ -256,7 +257,7 @@ def _make(comparison: Comparison, changes: Changes, most_at_once: int = _MOST_AT
         return
     chain = comparison.chain
     drawn = frozen.next_one(chain) if most_at_once and chain.step < chain.length else None
-    following = None if drawn is None else _new_comparison(chain, drawn.comparison, drawn.proposal_id)
+    following = None if drawn is None else _new_comparison(chain, *drawn)
     if following is not None and verdict_at_opening(following) is sampler.Verdict.UNDECIDED:
         changes.insert_after(following, sql.DECIDE, sql.ADVANCE, found=Campaign.Status.RUNNING.value)
     changes.make()
@@ -303,7 +304,7 @@ def finish_if_done(campaign: Campaign) -> None:
             return
         unfinished = Campaign.objects.filter(pk=campaign.pk).exclude(status=Campaign.Status.FINISHED)
         if unfinished.update(status=Campaign.Status.FINISHED, finished_at=timezone.now()):
-            dispatch.campaign_finished(campaign)
+            dispatch.look_again(campaign)
 
 
 def verdict_at_opening(comparison: Comparison) -> sampler.Verdict:

@@ -131,7 +131,7 @@ def extend(campaign: Campaign, steps: int, by: User | None = None, verdict: str 
             _go_on(locked, chains, before)
     # What the caller holds may have been read before somebody else changed it.
     campaign.refresh_from_db()
-    sockets.nudge(sockets.voters(campaign.pk), sockets.watchers(campaign.pk))
+    dispatch.look_again(campaign)
 
 
 def _change_draft(campaign: Campaign, config: CampaignConfig, file: File[Any] | None) -> None:

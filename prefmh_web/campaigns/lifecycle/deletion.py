@@ -38,7 +38,6 @@ from prefmh_web.campaigns.models import (
     Vote,
 )
 from prefmh_web.objects import media
-from prefmh_web.transport import sockets
 
 logger = logging.getLogger(__name__)
 _AT_ONCE = 2_000
@@ -62,7 +61,7 @@ def request(campaign: Campaign, typed_name: str) -> None:
         Invitation.objects.filter(campaign=campaign, revoked_at__isnull=True).update(revoked_at=now)
         Annotator.objects.filter(campaign=campaign, removed_at__isnull=True).update(removed_at=now)
         dispatch.delete(campaign)
-    sockets.nudge(sockets.voters(campaign.pk), sockets.watchers(campaign.pk))
+    dispatch.look_again(campaign)
 
 
 def _not_stopped(campaign: Campaign) -> NotPossible:

@@ -188,7 +188,7 @@ def pause_at_cap(campaign: Campaign) -> None:
     if not marked.update(status=Campaign.Status.PAUSED):
         return
     logger.info("campaign %s is paused: %s", campaign.pk, campaign.paused_because)
-    sockets.nudge(sockets.voters(campaign.pk), sockets.watchers(campaign.pk))
+    dispatch.look_again(campaign)
 
 
 def resume(campaign: Campaign) -> None:
@@ -250,7 +250,7 @@ def finish_now(campaign: Campaign) -> None:
         if not found.update(status=Campaign.Status.FINISHED, finished_at=timezone.now()):
             raise NotPossible("Only a campaign that is running or paused can be finished.")
         events.note(campaign.pk, events.Kind.FINISHED_NOW, said={"verdict": verdict})
-        dispatch.campaign_finished(campaign)
+        dispatch.look_again(campaign)
     campaign.refresh_from_db(fields=["status", "finished_at"])
 
 
@@ -344,7 +344,7 @@ def _change(campaign: Campaign, before: Campaign.Status, after: Campaign.Status,
     _reload(campaign)
     if not changed:
         raise _not_from(campaign, before, after)
-    sockets.nudge(sockets.voters(campaign.pk), sockets.watchers(campaign.pk))
+    dispatch.look_again(campaign)
 
 
 def _not_from(campaign: Campaign, before: Campaign.Status, after: Campaign.Status) -> NotPossible:

@@ -343,9 +343,6 @@ class State(models.Model):
             models.CheckConstraint(name="state_weight_positive", condition=Q(weight__gt=0)),
         )
 
-    def __str__(self) -> str:
-        return self.content[:80]
-
 
 class Measured(models.Model):
     """The numbers that were measured of one object, by name; none where it could not be measured. Written by
@@ -354,6 +351,3 @@ class Measured(models.Model):
 
     state = models.OneToOneField(State, models.CASCADE, primary_key=True, related_name="measured")
     numbers = models.JSONField()
-
-    def __str__(self) -> str:
-        return f"measures of state {self.state_id}"

@@ -91,9 +91,6 @@ class Event(models.Model):
             ),
         )
 
-    def __str__(self) -> str:
-        return f"{self.kind} in {self.campaign_id}"
-
 
 class TrialPair(TypedDict):
     """Two objects as they were when they were shown, what the model replied, and which one the researcher prefers.
@@ -148,9 +145,6 @@ class JudgeTrial(models.Model):
     class Meta:
         ordering = ("pk",)
 
-    def __str__(self) -> str:
-        return f"trial of judge {self.place} in {self.campaign_id}"
-
     @property
     def is_asking(self) -> bool:
         return self.status == self.Status.ASKING
@@ -187,9 +181,6 @@ class ModelUsage(models.Model):
     class Meta:
         ordering = ("place",)
         constraints = (models.UniqueConstraint(fields=("campaign", "place"), name="model_usage_once_per_judge"),)
-
-    def __str__(self) -> str:
-        return f"{self.requests} requests of judge {self.place} in {self.campaign_id}"
 
     @property
     def answered(self) -> int:

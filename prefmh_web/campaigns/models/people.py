@@ -34,9 +34,6 @@ class Membership(models.Model):
     class Meta:
         constraints = (models.UniqueConstraint(fields=("campaign", "user"), name="member_once_per_campaign"),)
 
-    def __str__(self) -> str:
-        return f"{self.user} in {self.campaign_id}"
-
 
 def new_invitation_token() -> str:
     return secrets.token_urlsafe(16)
@@ -55,9 +52,6 @@ class Invitation(models.Model):
     is_simulated = models.BooleanField(default=False)
     # Of a panel: whoever opens it is this panelist, by their number, in every browser.
     panelist = models.PositiveSmallIntegerField(null=True)
-
-    def __str__(self) -> str:
-        return f"invitation to {self.campaign_id}"
 
     def get_absolute_url(self) -> str:
         return reverse("voting:welcome", args=[self.token])
@@ -109,9 +103,6 @@ class Annotator(models.Model):
                 name="annotator_to_be_erased",
             ),
         )
-
-    def __str__(self) -> str:
-        return f"annotator {self.pk}"
 
 
 # Beyond it, databases refuse to count; nobody is there.

@@ -141,9 +141,6 @@ class Comparison(models.Model):
             ),
         )
 
-    def __str__(self) -> str:
-        return f"step {self.step} of {self.chain}"
-
     @property
     def is_identity(self) -> bool:
         return self.current_id == self.proposal_id
@@ -222,9 +219,6 @@ class Vote(models.Model):
             models.Index(fields=("number",), condition=Q(number__isnull=True), name="vote_too_late"),
         )
 
-    def __str__(self) -> str:
-        return f"vote {self.number} on {self.comparison_id}"
-
     @property
     def for_proposal(self) -> bool:
         return self.chosen_side == self.proposal_side
@@ -267,9 +261,6 @@ class Rating(models.Model):
         constraints = (models.UniqueConstraint(fields=("state", "judge", "slot"), name="rating_once_per_slot"),)
         indexes = (models.Index(fields=("rated_at",)),)
 
-    def __str__(self) -> str:
-        return f"{self.value} for state {self.state_id} by judge {self.judge_id}"
-
 
 class CampaignScorer(models.Model):
     """A scorer that a campaign has started with. Written by `proposals/scoring.py` and `lifecycle/scorers.py`."""
@@ -311,9 +302,6 @@ class Score(models.Model):
                 condition=Q(value__isnull=False, reason="") | (Q(value__isnull=True) & ~Q(reason="")),
             ),
         )
-
-    def __str__(self) -> str:
-        return f"{self.value} for state {self.state_id} by scorer {self.scorer_id}"
 
 
 class Lease(models.Model):
@@ -361,9 +349,6 @@ class Lease(models.Model):
                 name="lease_unanswered",
             ),
         )
-
-    def __str__(self) -> str:
-        return f"lease of {self.annotator_id} on {self.comparison_id}"
 
     @property
     def is_live(self) -> bool:
@@ -415,9 +400,6 @@ class ChainOpening(models.Model):
             ),
         )
 
-    def __str__(self) -> str:
-        return f"{self.chain or 'a chain'} for annotator {self.annotator_id}"
-
 
 class Turn(models.Model):
     """A model's turn on a comparison, while its votes are asked for or wait to be. Written by `model_judges/turns.py`.
@@ -447,9 +429,6 @@ class Turn(models.Model):
             ),
         )
 
-    def __str__(self) -> str:
-        return f"turn of judge {self.judge_id} on {self.comparison_id}"
-
     @property
     def is_suspended(self) -> bool:
         return self.asked == 0 and self.until is None
@@ -467,6 +446,3 @@ class PrefetchedProposal(models.Model):
 
     class Meta:
         constraints = (models.UniqueConstraint(fields=("chain", "step", "state"), name="prefetched_once_per_state"),)
-
-    def __str__(self) -> str:
-        return f"prefetched proposal of step {self.step} of {self.chain}"

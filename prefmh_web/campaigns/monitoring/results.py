@@ -12,11 +12,10 @@ campaigns are kept; of each, the steps at which its chains moved, and the number
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property, reduce
+from functools import cached_property, lru_cache, reduce
 from operator import itemgetter, or_
 from typing import Any
 
@@ -27,7 +26,7 @@ from django.db.models import Count, F, Max, Min, Q, QuerySet, Sum
 import sampler
 from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.frozen import started_campaign
-from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Event, Measured, Score, State, Vote
+from prefmh_web.campaigns.models import Campaign, CampaignScorer, Chain, Comparison, Event, Measured, Score, State, Vote
 
 
 @dataclass(frozen=True)
@@ -430,20 +429,15 @@ def _only(states: set[int]) -> dict[str, Any]:
     return {"state__in": states} if len(states) <= _ONE_BY_ONE else {}
 
 
-_memory: OrderedDict[tuple[int, Any], Trajectories] = OrderedDict()
-_memory_lock = threading.Lock()
-
-
 def trajectories_of(campaign: Campaign) -> Trajectories:
     """Return where the chains of a started campaign have been until now."""
-    key = campaign.pk, campaign.started_at
-    with _memory_lock:
-        if key not in _memory:
-            measures = sampler.properties_of_kind(campaign.object_kind.name)
-            _memory[key] = Trajectories(campaign.pk, dict(campaign.scorers.values_list("name", "pk")), measures)
-        found = _memory[key]
-        _memory.move_to_end(key)
-        while len(_memory) > _KEPT:
-            _memory.popitem(last=False)
+    found = _trajectories(campaign.pk, campaign.started_at, campaign.object_kind.name)
     found.read()
     return found
+
+
+# Started again under the same number, as tests do, it is another one.
+@lru_cache(maxsize=_KEPT)
+def _trajectories(campaign_id: int, started_at: datetime, kind: str) -> Trajectories:
+    scorers = CampaignScorer.objects.filter(campaign=campaign_id).values_list("name", "pk")
+    return Trajectories(campaign_id, dict(scorers), sampler.properties_of_kind(kind))

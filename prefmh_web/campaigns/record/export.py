@@ -117,12 +117,18 @@ def csv_text(snapshot: Snapshot, name: str) -> Iterator[str]:
 def as_csv(found: Iterator[Row]) -> Iterator[str]:
     """Yield rows as CSV text, in pieces of some hundred rows, or of fewer where they are long."""
     buffer = io.StringIO()
-    write = csv.writer(buffer).writerow
-    for row in found:
-        write(row)
+    return _in_pieces(found, csv.writer(buffer).writerow, buffer)
+
+
+def _in_pieces(found: Iterator[Any], write: Callable[[Any], object], buffer: io.StringIO) -> Iterator[str]:
+    """Yield what `write` writes into a buffer, in pieces."""
+    for each in found:
+        write(each)
         if buffer.tell() > _CHARACTERS_PER_CHUNK:
-            yield _drain(buffer)
-    yield _drain(buffer)
+            yield buffer.getvalue()
+            buffer.seek(0)
+            buffer.truncate()
+    yield buffer.getvalue()
 
 
 def results(snapshot: Snapshot) -> Iterator[str]:
@@ -138,11 +144,7 @@ def results(snapshot: Snapshot) -> Iterator[str]:
 def in_pieces(lines: Iterator[str]) -> Iterator[str]:
     """Yield lines of text together, as large pieces as those of a CSV file."""
     buffer = io.StringIO()
-    for line in lines:
-        buffer.write(line)
-        if buffer.tell() > _CHARACTERS_PER_CHUNK:
-            yield _drain(buffer)
-    yield _drain(buffer)
+    return _in_pieces(lines, buffer.write, buffer)
 
 
 def archive(campaign: Campaign, tell: Callable[[float], None] = lambda share: None) -> Iterator[bytes]:
@@ -220,13 +222,6 @@ def _to_its_end(stream: ZipStream, snapshot: Snapshot, manifest: sampler.Manifes
     stream.add(document, tables.MANIFEST)
     yield from stream.all_files()
     yield from stream.footer()
-
-
-def _drain(buffer: io.StringIO) -> str:
-    text = buffer.getvalue()
-    buffer.seek(0)
-    buffer.truncate()
-    return text
 
 
 _FOLDERS = {"images": "pictures", "audio": "recordings"}
