@@ -241,7 +241,7 @@ def test_skips_are_counted_by_judge_and_by_where_the_proposal_stood(researcher, 
         (sides.count("first"), 0),
         (0, sides.count("second")),
     ]
-    assert not any(each.is_uneven for each in found["skips"])
+    assert not any(each["is_uneven"] for each in found["skips"])
     page = page_of(researcher, crowds_study)
     assert "Proposal first" in page
     assert "ran out of time" not in page

@@ -69,34 +69,6 @@ class ChainProgress:
 
 
 @dataclass(frozen=True)
-class ModelStanding:
-    """How the models of a campaign are getting on."""
-
-    judges: list[Judge]
-    waiting: list[Turn]
-    """Turns with a reason to wait, those that wait for somebody first."""
-    asked_again: int
-    """Votes or ratings that took more than one reply, or may have."""
-    settled_alone: int
-    """Pairs that were settled before any person was asked, though people judge as well."""
-    sampled_instead: int
-    """Votes of judges by log-probabilities that were sampled, because the server did not tell p."""
-    new_models: list[ReplyIdentity]
-    """What the servers of stopped judges answer as now."""
-    votes_a_pair: float | None
-    """People's votes on a pair that they were asked about, on average."""
-
-    @property
-    def suspended(self) -> int:
-        return sum(turn.is_suspended for turn in self.waiting)
-
-    @property
-    def votes_saved(self) -> int | None:
-        """People's votes that models have made needless, as far as the other pairs tell."""
-        return None if self.votes_a_pair is None else round(self.settled_alone * self.votes_a_pair)
-
-
-@dataclass(frozen=True)
 class Progress:
     """Everything the live page shows."""
 
@@ -112,7 +84,7 @@ class Progress:
     minutes: float
     people_online: int
     people_joined: int
-    models: ModelStanding | None
+    models: dict[str, Any] | None
     walks: dict[str, Any] | None
     suspended: list[tuple[Comparison, int]]
     """Steps that wait for the researcher."""
@@ -192,12 +164,13 @@ class Progress:
 
 def progress_of(campaign: Campaign) -> Progress:
     """Return what to show of a started campaign."""
-    now = timezone.now()
+    now, config = timezone.now(), campaign.config
     judges = list(campaign.judges.select_related("endpoint"))
     since = max(now - RATE_WINDOW, campaign.started_at or now)
     minutes = max((now - since).total_seconds() / 60, 0.25)
     chains = chains_of(campaign)
     answers, lately = _answers(campaign, chains, since)
+    patience = timedelta(seconds=config.answering.seconds)
     people = campaign.annotators.aggregate(
         online=Count("pk", filter=Q(online_until__gt=now)), joined=Count("pk"), voted=Sum("votes_cast", default=0)
     )
@@ -215,7 +188,7 @@ def progress_of(campaign: Campaign) -> Progress:
         walks=walks_of(campaign, chains),
         suspended=suspended_in(campaign),
         unanswered=unanswered_in(judges, chains, people["voted"]),
-        held_up=_held_up(campaign),
+        held_up=waits_in(campaign, longer_than=patience) if config.panelists else {},
     )
 
 
@@ -235,37 +208,40 @@ def _answers(campaign: Campaign, chains: Sequence[ChainProgress], since: datetim
     return cast, votes.filter(cast_at__gte=since).count()
 
 
-def _held_up(campaign: Campaign) -> dict[int, list[Wait]]:
-    if not campaign.config.panelists:
-        return {}
-    return waits_in(campaign, longer_than=timedelta(seconds=campaign.config.answering.seconds))
+def _models(campaign: Campaign, judges: list[Judge]) -> dict[str, Any] | None:
+    """Return how the models of a campaign are getting on; None where people judge alone.
 
-
-def _models(campaign: Campaign, judges: list[Judge]) -> ModelStanding | None:
+    ``waiting`` are turns with a reason to wait, those that wait for somebody first, and ``suspended`` is how many do;
+    ``asked_again`` counts votes or ratings that took more than one reply, or may have; ``settled_alone`` pairs that
+    were settled before any person was asked, though people judge as well, and ``votes_saved`` people's votes that this
+    has made needless, as far as the other pairs tell; ``sampled_instead`` votes of judges by log-probabilities that
+    were sampled, because the server did not tell p. The servers of stopped judges answer as ``new_models`` now.
+    """
     models = [judge for judge in judges if judge.is_model]
     if not models:
         return None
-    waiting = Turn.objects.filter(comparison__chain__campaign=campaign, asked=0)
-    waiting = waiting.select_related("comparison__chain", "judge").order_by(F("until").asc(nulls_first=True), "pk")
+    turns = Turn.objects.filter(comparison__chain__campaign=campaign, asked=0)
+    turns = turns.select_related("comparison__chain", "judge").order_by(F("until").asc(nulls_first=True), "pk")
+    waiting = list(turns[:WAITING_SHOWN])
     cast = Vote.objects.filter(judge__campaign=campaign, number__isnull=False)
-    rated_again = Rating.objects.filter(judge__campaign=campaign).filter(Q(asks__gt=1) | Q(asks__isnull=True))
+    again: QuerySet[Any] = cast.filter(asks__gt=1)
+    if _rates(campaign):
+        again = Rating.objects.filter(judge__campaign=campaign).filter(Q(asks__gt=1) | Q(asks__isnull=True))
     by_people = cast.filter(annotator__isnull=False)
-    pairs_of_people = by_people.values("comparison").distinct().count()
+    pairs = by_people.values("comparison").distinct().count()
     judged = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=False, votes__number__isnull=False)
     alone = judged.exclude(votes__annotator__isnull=False).distinct().count() if len(models) < len(judges) else 0
-    return ModelStanding(
-        judges=models,
-        waiting=list(waiting[:WAITING_SHOWN]),
-        asked_again=(rated_again if _rates(campaign) else cast.filter(asks__gt=1)).count(),
-        settled_alone=alone,
-        sampled_instead=_sampled_instead(campaign, models),
-        new_models=list(ReplyIdentity.objects.filter(judge__in=_stopped(models), accepted_at__isnull=True)),
-        votes_a_pair=by_people.count() / pairs_of_people if pairs_of_people else None,
-    )
-
-
-def _stopped(models: list[Judge]) -> list[Judge]:
-    return [judge for judge in models if judge.stopped_because]
+    stopped = [judge for judge in models if judge.stopped_because]
+    return {
+        "judges": models,
+        "waiting": waiting,
+        "suspended": sum(turn.is_suspended for turn in waiting),
+        "asked_again": again.count(),
+        "settled_alone": alone,
+        "votes_saved": round(alone * by_people.count() / pairs) if pairs else None,
+        "sampled_instead": _sampled_instead(campaign, models),
+        "new_models": list(ReplyIdentity.objects.filter(judge__in=stopped, accepted_at__isnull=True)),
+    }
 
 
 def _sampled_instead(campaign: Campaign, models: list[Judge]) -> int:
@@ -284,23 +260,23 @@ def chains_of(campaign: Campaign) -> list[ChainProgress]:
     counted = Q(votes__number__isnull=False)
     is_for = counted & Q(votes__chosen_side=F("votes__proposal_side"))
     counts = open_ones.annotate(cast=Count("votes", filter=counted), in_favour=Count("votes", filter=is_for))
-    found = list(counts.values_list("chain_id", "cast", "in_favour", "suspended_at"))
-    open_votes = {chain: (cast, in_favour) for chain, cast, in_favour, _ in found}
-    suspended = {chain for chain, *_, since in found if since}
-    opened_at: dict[int | None, datetime | None] = {}
-    if campaign.config.is_elastic:
-        opened_at = dict(campaign.openings.values_list("chain_id", "opened_at"))
-    return [
-        ChainProgress(
-            chain=chain,
-            votes_on_open=open_votes.get(chain.pk, (0, 0))[0],
-            votes_for_on_open=open_votes.get(chain.pk, (0, 0))[1],
-            is_open=chain.pk in open_votes,
-            opened_at=opened_at.get(chain.pk),
-            is_suspended=chain.pk in suspended,
+    found = counts.values_list("chain_id", "cast", "in_favour", "suspended_at")
+    standing: dict[int, list[Any]] = {chain: of_chain for chain, *of_chain in found}
+    opened_at = dict(campaign.openings.values_list("chain_id", "opened_at")) if campaign.config.is_elastic else {}
+    chains = []
+    for chain in campaign.chains.all():
+        cast, in_favour, suspended_at = standing.get(chain.pk, [0, 0, None])
+        chains.append(
+            ChainProgress(
+                chain=chain,
+                votes_on_open=cast,
+                votes_for_on_open=in_favour,
+                is_open=chain.pk in standing,
+                opened_at=opened_at.get(chain.pk),
+                is_suspended=suspended_at is not None,
+            )
         )
-        for chain in campaign.chains.all()
-    ]
+    return chains
 
 
 def with_heads(campaign: Campaign, chains: Sequence[ChainProgress]) -> Sequence[ChainProgress]:

@@ -12,7 +12,8 @@ campaigns are kept; of each, the steps at which its chains moved, and the number
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, lru_cache, reduce
@@ -29,69 +30,37 @@ from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Campaign, CampaignScorer, Chain, Comparison, Event, Measured, Score, State, Vote
 
 
-@dataclass(frozen=True)
-class Figures:
-    """A campaign in numbers, as the record has them.
+def figures_of(campaign: Campaign) -> dict[str, Any]:
+    """Return a started campaign in numbers, as of now and as the record has them.
 
-    Args:
-        chains: those that have opened; `ended` of them were ended at a suspended step.
-        is_cut_short: true where it was ended before the last step of the others.
-        shortest, longest: steps that a chain has decided.
-        acceptance: of the decided steps of all phases.
-        samples: states after the decided steps of the sampling phase.
-        people: how many gave a vote that counted.
-        late: votes that came when their step was decided, and count for nothing.
-        votes_of: votes that counted, by the place of the judge.
-        length_changes: how often the length was changed after the start, by an extension or *Finish now*.
-        extended_to: how many steps there are for each chain, if they were more than at the start.
+    Of ``chains``, those that have opened, ``ended`` were ended at a suspended step; it ``is_cut_short`` if it was ended
+    before the last step of the others. The ``shortest`` and the ``longest`` have decided so many steps, all together
+    ``steps``; ``acceptance`` is that of all phases. ``samples`` are states after the decided steps of the sampling
+    phase. So many ``people`` gave a vote that counted; so many came ``late``, when their step was decided, and count
+    for nothing. ``votes`` counted, ``votes_of`` each judge by its place. The length was changed ``length_changes``
+    times after the start, by an extension or *Finish now*; ``extended_to`` so many steps, if these were more.
     """
-
-    chains: int
-    ended: int
-    is_cut_short: bool
-    shortest: int
-    longest: int
-    steps: int
-    acceptance: sampler.diagnostics.Acceptance
-    samples: int
-    people: int
-    late: int
-    votes_of: dict[int, int]
-    extended_to: int | None
-    length_changes: int
-    started_at: datetime | None
-    finished_at: datetime | None
-
-    @property
-    def votes(self) -> int:
-        """Votes that counted, of all judges."""
-        return sum(self.votes_of.values())
-
-
-def figures_of(campaign: Campaign) -> Figures:
-    """Return a started campaign in numbers, as of now."""
     found = campaign.chains.aggregate(
         chains=Count("pk"), ended=Count("pk", filter=Q(ended_at__isnull=False)), steps=Sum("step", default=0),
         shortest=Min("step", default=0), longest=Max("step", default=0),
         moves=Sum("moves", default=0), accepted=Sum("accepted", default=0),
     )  # fmt: skip
-    acceptance = sampler.diagnostics.Acceptance(found.pop("accepted"), found.pop("moves"))
     votes = Vote.objects.filter(judge__campaign=campaign)
-    counted = votes.filter(number__isnull=False)
-    by_judge = counted.order_by().values_list("judge__place").annotate(n=Count("pk"))
-    return Figures(
-        **found,
-        acceptance=acceptance,
-        is_cut_short=is_cut_short(campaign),
-        samples=samples_in(campaign).count(),
-        people=counted.filter(annotator__isnull=False).order_by().values("annotator").distinct().count(),
-        late=votes.filter(number__isnull=True).count(),
-        votes_of=dict(by_judge),
-        extended_to=started_campaign(campaign).config.steps if campaign.steps_added else None,
-        length_changes=campaign.events.filter(kind__in=(Event.Kind.EXTENDED, Event.Kind.FINISHED_NOW)).count(),
-        started_at=campaign.started_at,
-        finished_at=campaign.finished_at,
-    )
+    counted = votes.filter(number__isnull=False).order_by()
+    votes_of = dict(counted.values_list("judge__place").annotate(n=Count("pk")))
+    return found | {
+        "acceptance": sampler.diagnostics.Acceptance(found["accepted"], found["moves"]),
+        "is_cut_short": is_cut_short(campaign),
+        "samples": samples_in(campaign).count(),
+        "people": counted.filter(annotator__isnull=False).values("annotator").distinct().count(),
+        "late": votes.filter(number__isnull=True).count(),
+        "votes": sum(votes_of.values()),
+        "votes_of": votes_of,
+        "extended_to": started_campaign(campaign).config.steps if campaign.steps_added else None,
+        "length_changes": campaign.events.filter(kind__in=(Event.Kind.EXTENDED, Event.Kind.FINISHED_NOW)).count(),
+        "started_at": campaign.started_at,
+        "finished_at": campaign.finished_at,
+    }
 
 
 def is_cut_short(campaign: Campaign) -> bool:
@@ -306,7 +275,6 @@ class Trajectories:
     _visited: set[int] = field(default_factory=set)
     _numbers: dict[str, dict[int, float]] = field(default_factory=dict)
     _measured: set[int] = field(default_factory=set)
-    _scored: dict[str, set[int]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -384,29 +352,27 @@ class Trajectories:
             path.last = last
 
     def _read_measures(self) -> None:
-        unknown = self._visited - self._measured
-        rows: Iterable[tuple[int, dict[str, Any]]] = (
-            Measured.objects.filter(state__campaign=self.campaign_id, **_only(unknown)).values_list("state", "numbers")
-            if unknown
-            else ()
-        )
-        for state, numbers in rows:
+        found = self._of_new(Measured.objects.filter(state__campaign=self.campaign_id), self._measured)
+        for state, numbers in found.values_list("state", "numbers"):
             self._measured.add(state)
             for name, number in numbers.items():
                 self._numbers.setdefault(name, {})[state] = number
 
     def _read_scores(self, name: str) -> None:
-        scored = self._scored.setdefault(name, set())
-        unknown = self._visited - scored
-        if not unknown or name in self.measures:
+        if name in self.measures:
             # A scorer of a measured number's name gives that number.
             return
-        found = Score.objects.filter(scorer=self.scorers[name], **_only(unknown)).values_list("state", "value")
-        for state, value in found:
-            # Without a number it may be asked for again.
-            if value is not None:
-                scored.add(state)
-                self._numbers.setdefault(name, {})[state] = value
+        scored = self._numbers.setdefault(name, {})
+        # One that has no number may be asked for again.
+        found = self._of_new(Score.objects.filter(scorer=self.scorers[name], value__isnull=False), scored.keys())
+        scored.update(found.values_list("state", "value"))
+
+    def _of_new(self, rows: QuerySet[Any], known: AbstractSet[int]) -> QuerySet[Any]:
+        """Return the rows of objects that a chain has been at and that are not known, and perhaps of others."""
+        unknown = self._visited - known
+        if not unknown:
+            return rows.none()
+        return rows.filter(state__in=unknown) if len(unknown) <= _ONE_BY_ONE else rows
 
 
 def accepted_since(last: dict[int, int]) -> QuerySet[Comparison]:
@@ -423,10 +389,6 @@ def accepted_since(last: dict[int, int]) -> QuerySet[Comparison]:
     groups = [ordered[begun : begun + size] for begun in range(0, len(ordered), size)]
     since = reduce(or_, (Q(chain__in=group, step__gt=last[group[0]]) for group in groups))
     return Comparison.objects.filter(since, verdict=Comparison.Verdict.ACCEPT).order_by("chain", "step")
-
-
-def _only(states: set[int]) -> dict[str, Any]:
-    return {"state__in": states} if len(states) <= _ONE_BY_ONE else {}
 
 
 def trajectories_of(campaign: Campaign) -> Trajectories:
