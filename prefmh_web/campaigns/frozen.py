@@ -34,23 +34,6 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class StartedJudge:
-    """One judge as its campaign has started with it; `pk` is its row's."""
-
-    pk: int
-    place: int
-    question: str
-    votes: int
-    order: str
-    is_model: bool
-    is_asked_first: bool
-    panelist: int | None = None
-    """Of a panel: whose judge it is."""
-    all_at_once: bool = False
-    """Whether a model is asked for all its votes on a pair at once."""
-
-
-@dataclass(frozen=True)
 class Limits:
     """When what a person gives to a campaign is enough, and what comes between their votes. None stands for no limit.
 
@@ -91,12 +74,14 @@ class Limits:
 
 @dataclass(frozen=True)
 class StartedCampaign:
-    """What each vote needs to know of its campaign. Judges stand in the order of their places."""
+    """What each vote needs to know of its campaign. Judges are rows, in the order of their places: whatever of them may
+    change, as why one is asked no more, is read elsewhere.
+    """
 
     pk: int
     config: CampaignConfig
     seed: int
-    judges: tuple[StartedJudge, ...]
+    judges: tuple[Judge, ...]
 
     @cached_property
     def limits(self) -> Limits:
@@ -106,7 +91,13 @@ class StartedCampaign:
     @cached_property
     def budgets(self) -> tuple[int, ...]:
         """N_i of each judge."""
-        return tuple(judge.votes for judge in self.judges)
+        return tuple(judge.max_votes for judge in self.judges)
+
+    @cached_property
+    def asked_at_once(self) -> tuple[int, ...]:
+        """The places of the models that are asked for all their votes on a pair at once."""
+        sources = (judge.source for judge in self.config.judges)
+        return tuple(place for place, source in enumerate(sources) if getattr(source, "all_at_once", False))
 
     @cached_property
     def uses_models(self) -> bool:
@@ -124,7 +115,7 @@ class StartedCampaign:
         return OBJECT_KINDS[self.config.space.objects]
 
     @cached_property
-    def people(self) -> tuple[StartedJudge, ...]:
+    def people(self) -> tuple[Judge, ...]:
         """The judges that people are."""
         return tuple(judge for judge in self.judges if not judge.is_model)
 
@@ -134,10 +125,10 @@ class StartedCampaign:
         return any(judge.panelist is not None for judge in self.judges)
 
     @cached_property
-    def _by_key(self) -> dict[int, StartedJudge]:
+    def _by_key(self) -> dict[int, Judge]:
         return {judge.pk: judge for judge in self.judges}
 
-    def judge(self, pk: int) -> StartedJudge:
+    def judge(self, pk: int) -> Judge:
         """Return the judge of a row.
 
         Raises:
@@ -160,23 +151,8 @@ def limits_of(campaign: Campaign) -> Limits:
 @lru_cache(maxsize=64)
 def _read(campaign_id: int, started_at: datetime, steps_added: int) -> StartedCampaign:
     found = Campaign.objects.get(pk=campaign_id)
-    config = found.config
-    rows = Judge.objects.filter(campaign=campaign_id).order_by("place")
-    judges = tuple(
-        StartedJudge(
-            pk=row.pk,
-            place=row.place,
-            question=row.question,
-            votes=row.max_votes,
-            order=row.order,
-            is_model=row.is_model,
-            is_asked_first=row.is_asked_first,
-            panelist=row.panelist,
-            all_at_once=getattr(config.judges[row.place].source, "all_at_once", False),
-        )
-        for row in rows
-    )
-    return StartedCampaign(campaign_id, config, found.seed, judges)
+    judges = tuple(Judge.objects.filter(campaign=campaign_id).order_by("place"))
+    return StartedCampaign(campaign_id, found.config, found.seed, judges)
 
 
 def plan_of(campaign: Campaign) -> sampler.Plan[Any]:

@@ -14,7 +14,7 @@ from prefmh_web.campaigns.catalogs import being_read
 from prefmh_web.campaigns.engine import openings, transitions, usage
 from prefmh_web.campaigns.lifecycle import changes, deletion, judge_trials
 from prefmh_web.campaigns.model_judges import asker, turns
-from prefmh_web.campaigns.models import Campaign, Catalog, JudgeTrial
+from prefmh_web.campaigns.models import Campaign, Catalog
 from prefmh_web.campaigns.proposals import drawing, scoring
 from prefmh_web.endpoints import probe
 
@@ -106,7 +106,7 @@ def sweep() -> None:
         dispatch.turns_wait()
     for campaign in scoring.waiting():
         dispatch.score(campaign)
-    for trying in JudgeTrial.objects.filter(pk__in=judge_trials.waiting()).select_related("campaign"):
+    for trying in judge_trials.waiting().select_related("campaign"):
         dispatch.judge_trial(trying)
     probe.look_after()
     reading = being_read()

@@ -123,7 +123,7 @@ def software() -> str:
 def paragraph(campaign: Campaign, figures: dict[str, Any]) -> str:
     """Return the methods paragraph of a started campaign."""
     config = started_campaign(campaign).config
-    law, _, letters = campaign.target_law.partition("; ")
+    law, _, letters = campaign.config.law.partition("; ")
     context = {
         "campaign": campaign,
         "config": config,

@@ -112,7 +112,7 @@ def finished(researcher):
 
 
 def table_in(campaign, name: str) -> list[dict[str, str]]:
-    text = "".join(export.csv_text(Snapshot.now(campaign), f"{name}.csv"))
+    text = "".join(export.as_csv(export.TABLES[f"{name}.csv"](Snapshot.now(campaign))))
     return list(csv.DictReader(io.StringIO(text)))
 
 

@@ -237,7 +237,7 @@ def test_skips_are_counted_by_judge_and_by_where_the_proposal_stood(researcher, 
     sides = [_skip(crowds_study) for _ in range(5)]
     found = progress_of(crowds_study).unanswered
     # The first judge's proposals come first, the second one's second.
-    assert [(each.first, each.second) for each in found["skips"]] == [
+    assert [(each["first"], each["second"]) for each in found["skips"]] == [
         (sides.count("first"), 0),
         (0, sides.count("second")),
     ]

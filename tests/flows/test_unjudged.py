@@ -101,7 +101,7 @@ def test_quality_estimates_of_a_program_decide_and_the_replay_needs_no_program(m
     assert "30 verdicts recomputed from" in assert_replay_passes(path)
     moves = [row for row in table(path, "steps.csv") if row["current_state"] != row["proposal_state"]]
     assert {row["verdict"] for row in moves} == {"accept", "reject"}
-    assert made.target_law.startswith("p0(x) * exp(r(x)/0.5)")
+    assert made.config.law.startswith("p0(x) * exp(r(x)/0.5)")
 
 
 def test_a_scorer_that_fails_holds_up_the_steps_and_no_longer(researcher, live_site, quality, tmp_path, client):

@@ -335,7 +335,7 @@ def test_of_a_panelist_the_name_goes_and_they_stay_the_panelist(researcher):
     content = bytes_of_all(panel)
     assert b"zzAdazz" not in content
     panel.refresh_from_db()
-    law = panel.target_law
+    law = panel.config.law
     assert panel.config.panelists == ("1", "zzGracezz", "zzAlanzz")
     assert panel.config.law == law
     # Nobody leaves a panel: who opens the link is still the same person.

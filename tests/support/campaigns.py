@@ -55,7 +55,6 @@ import sampler
 from prefmh_web.accounts.roles import make_researcher
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases, transitions
-from prefmh_web.campaigns.engine.open_comparisons import Ballot
 from prefmh_web.campaigns.engine.transactions import locked
 from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, EndReason, Invitation, Judge, Lease, Side, Vote
@@ -647,7 +646,7 @@ def cast(
         now = timezone.now()
         given = {"comparison": comparison, "judge": judge, "annotator": annotator, "proposal_side": Side.FIRST}
         lease, _ = Lease.objects.get_or_create(key=key, defaults={**given, "issued_at": now, "expires_at": now})
-        ballot = Ballot(key, judge.pk, Side.FIRST, side, annotator_id=annotator.pk)
+        ballot = Vote(key=key, judge=judge, proposal_side=Side.FIRST, chosen_side=side, annotator=annotator)
         return transitions.cast_vote(comparison, ballot, lease)
 
 

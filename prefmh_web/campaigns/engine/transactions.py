@@ -28,10 +28,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import wraps
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from django.db import Error, OperationalError, connection, transaction
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q
 from django.utils import timezone
 
 from prefmh_web.campaigns.engine import sql
@@ -90,18 +90,6 @@ def pass_over() -> None:
         shared.has_passed_over = True
 
 
-def together(work: Callable[[], _R]) -> tuple[_R, bool]:
-    """Call `work` in one transaction, three times at most after conflicts.
-
-    Returns:
-        What `work` returns, and whether it has passed something over.
-
-    Raises:
-        django.db.IntegrityError: somebody else was quicker, and nothing that `work` did is stored.
-    """
-    return _together(work)
-
-
 def retried_after_conflicts(work: Callable[_P, _R]) -> Callable[_P, _R]:
     """Call `work` again when PostgreSQL has ended its transaction for another's sake, three times at most.
 
@@ -123,7 +111,15 @@ def retried_after_conflicts(work: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 @retried_after_conflicts
-def _together(work: Callable[[], _R]) -> tuple[_R, bool]:
+def together(work: Callable[[], _R]) -> tuple[_R, bool]:
+    """Call `work` in one transaction, three times at most after conflicts.
+
+    Returns:
+        What `work` returns, and whether it has passed something over.
+
+    Raises:
+        django.db.IntegrityError: somebody else was quicker, and nothing that `work` did is stored.
+    """
     shared = _Shared()
     with transaction.atomic():
         token = _shared.set(shared)
@@ -185,18 +181,8 @@ def refresh(annotator: Annotator) -> None:
     vars(annotator).update(vars(person(annotator.pk)))
 
 
-logger = logging.getLogger(__name__)
-
 CLAIM_S = 60.0
 RENEW_EVERY_S = CLAIM_S / 3
-
-
-class Renewable(Protocol):
-    """What somebody holds while they work, and has to be renewed."""
-
-    def renew(self) -> None:
-        """Hold it for another while."""
-        ...
 
 
 def claim_end() -> datetime:
@@ -204,88 +190,69 @@ def claim_end() -> datetime:
     return timezone.now() + timedelta(seconds=CLAIM_S)
 
 
-@contextmanager
-def renewed(claim: Renewable) -> Iterator[None]:
-    """Renew a claim from another thread, since work here holds its own."""
-    held = _Held(claim)
-    _renewer.add(held)
-    try:
-        yield
-    finally:
-        _renewer.remove(held)
-
-
-class Claim:
-    """Rows that somebody holds while they work, each until the moment in a column of its.
-
-    Args:
-        keys: of the rows.
-        until: the moment with which they were taken.
-    """
-
-    def __init__(self, model: type[Model], keys: Collection[int], column: str, until: datetime) -> None:
-        self._rows, self._column, self._until = model._default_manager.filter(pk__in=keys), column, until
-
-    def __str__(self) -> str:
-        return f"{self._column} of rows of {self._rows.model.__name__}"
-
-    def renew(self) -> None:
-        """Hold them for another while."""
-        until = claim_end()
-        self._mine().update(**{self._column: until})
-        self._until = until
-
-    def free(self) -> None:
-        """Give them back."""
-        self._mine().update(**{self._column: None})
-
-    def _mine(self) -> QuerySet[Any]:
-        # Only as they were taken: one that was given up, or that ran out, may be somebody else's by now.
-        return self._rows.filter(**{self._column: self._until})
+def unclaimed() -> Q:
+    """What holds for rows that nobody holds: their `claimed_until` is null, or past."""
+    return Q(claimed_until__isnull=True) | Q(claimed_until__lte=timezone.now())
 
 
 @contextmanager
 def held(model: type[Model], keys: Collection[int], column: str, until: datetime) -> Iterator[None]:
-    """Keep rows claimed that were taken until a moment, as `Claim` says, and free them at the end."""
+    """Keep rows claimed that were taken until a moment, each until the one in a column of its, and free them at the
+    end. They are renewed from another thread, since work here holds its own.
+    """
     if not keys:
         yield
         return
-    claim = Claim(model, keys, column, until)
+    claim = _Claim(model, keys, column, until)
+    _renewer.add(claim)
     try:
-        with renewed(claim):
-            yield
+        yield
     finally:
+        _renewer.remove(claim)
         claim.free()
 
 
-class _Held:
-    """A claim that is being worked on. The lock is held while it is renewed, so that none is renewed after its end."""
+class _Claim:
+    """Rows that are being worked on. The lock is held while they are renewed, so that none is renewed after the end."""
 
-    def __init__(self, claim: Renewable) -> None:
-        self.claim, self.lock, self.is_over = claim, threading.Lock(), False
+    def __init__(self, model: type[Model], keys: Collection[int], column: str, until: datetime) -> None:
+        self._rows, self._column, self._until = model._default_manager.filter(pk__in=keys), column, until
+        self._lock, self._is_over = threading.Lock(), False
         self.due = time.monotonic() + RENEW_EVERY_S
 
     def renew(self) -> None:
-        with self.lock:
-            if self.is_over:
+        with self._lock:
+            if self._is_over:
                 return
+            until = claim_end()
             try:
-                self.claim.renew()
+                self._write(until)
+                self._until = until
             except Error:
-                logger.warning("could not renew the claim on %s; trying again", self.claim, exc_info=True)
+                words = "could not renew the claim on %s of rows of %s; trying again"
+                logger.warning(words, self._column, self._rows.model.__name__, exc_info=True)
             self.due = time.monotonic() + RENEW_EVERY_S
+
+    def free(self) -> None:
+        with self._lock:
+            self._is_over = True
+        self._write(None)
+
+    def _write(self, until: datetime | None) -> None:
+        # Only as they were taken: one that was given up, or that ran out, may be somebody else's by now.
+        self._rows.filter(**{self._column: self._until}).update(**{self._column: until})
 
 
 class _Renewer:
     """Renews all claims of this process, on one thread that ends when there has been none for a while."""
 
     def __init__(self) -> None:
-        self._held: set[_Held] = set()
+        self._held: set[_Claim] = set()
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._wakes_at = 0.0
 
-    def add(self, held: _Held) -> None:
+    def add(self, held: _Claim) -> None:
         with self._changed:
             self._held.add(held)
             if self._thread is None:
@@ -294,11 +261,9 @@ class _Renewer:
             elif held.due < self._wakes_at:
                 self._changed.notify()
 
-    def remove(self, held: _Held) -> None:
+    def remove(self, held: _Claim) -> None:
         with self._changed:
             self._held.discard(held)
-        with held.lock:
-            held.is_over = True
 
     def _run(self) -> None:
         while (held := self._next()) is not None:
@@ -306,7 +271,7 @@ class _Renewer:
             # Of this thread's own; it is seldom needed.
             connection.close()
 
-    def _next(self) -> _Held | None:
+    def _next(self) -> _Claim | None:
         """Wait until a claim is due, and return it; None if there has been none for a while, and this thread ends."""
         with self._changed:
             while True:

@@ -35,7 +35,7 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns import dispatch, frozen
 from prefmh_web.campaigns.engine import open_comparisons, sql
-from prefmh_web.campaigns.engine.open_comparisons import Ballot, OpenComparison, Seen
+from prefmh_web.campaigns.engine.open_comparisons import OpenComparison, Seen
 from prefmh_web.campaigns.engine.sql import Changes, Condition, adapted, current, insert
 from prefmh_web.campaigns.frozen import asked_in, started_campaign
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Lease, Rating, State, Vote
@@ -101,7 +101,7 @@ def _open(comparison: Comparison, most_at_once: int = _MOST_AT_ONCE) -> None:
         dispatch.answers_wanted(comparison)
 
 
-def cast_vote(comparison: Comparison, ballot: Ballot, lease: Lease) -> Vote:
+def cast_vote(comparison: Comparison, vote: Vote, lease: Lease) -> Vote:
     """Store a person's vote on a comparison that is `transactions.locked`, end the lease that it answers, and
     decide the step if that settles it.
 
@@ -111,13 +111,13 @@ def cast_vote(comparison: Comparison, ballot: Ballot, lease: Lease) -> Vote:
     """
     # A lease ends with its vote, so one that has not been voted on has none.
     if lease.ending == Lease.Ending.VOTED:
-        return Vote.objects.get(key=ballot.key)
+        return Vote.objects.get(key=vote.key)
     opened = _standing(comparison)
-    may_count = _may_count(opened, ballot, lease)
+    may_count = _may_count(opened, vote, lease)
     changes = Changes()
     changes.change(sql.COUNT_VOTE, lease.annotator_id)
     changes.change(sql.END_LEASE, timezone.now(), Lease.Ending.VOTED, lease.pk)
-    vote = _store(comparison, opened, ballot, may_count, changes)
+    _store(comparison, opened, vote, may_count, changes)
     if comparison.verdict is None and opened is not None:
         if lease.is_live:
             opened.note_ended(lease.judge_id)
@@ -129,17 +129,17 @@ def cast_vote(comparison: Comparison, ballot: Ballot, lease: Lease) -> Vote:
     return vote
 
 
-def would_count(comparison: Comparison, ballot: Ballot, lease: Lease) -> bool:
+def would_count(comparison: Comparison, vote: Vote, lease: Lease) -> bool:
     """Return whether `cast_vote` would count a vote on a locked comparison."""
     opened = _standing(comparison)
-    return opened is not None and _may_count(opened, ballot, lease) and opened.can_count(ballot)
+    return opened is not None and _may_count(opened, vote, lease) and opened.can_count(vote)
 
 
-def _may_count(opened: OpenComparison | None, ballot: Ballot, lease: Lease) -> bool:
-    return opened is not None and (lease.is_live or opened.has_room(opened.campaign.judge(ballot.judge_id)))
+def _may_count(opened: OpenComparison | None, vote: Vote, lease: Lease) -> bool:
+    return opened is not None and (lease.is_live or opened.has_room(opened.campaign.judge(vote.judge_id)))
 
 
-def cast_votes(comparison: Comparison, ballots: Sequence[Ballot], seen: Seen) -> None:
+def cast_votes(comparison: Comparison, votes: Sequence[Vote], seen: Seen) -> None:
     """Store a model's votes on a locked comparison, as `cast_vote` does; those that are stored already stay as they
     are.
 
@@ -149,9 +149,9 @@ def cast_votes(comparison: Comparison, ballots: Sequence[Ballot], seen: Seen) ->
     stored = seen.keys.get(comparison.pk, set())
     opened = seen.opened.get(comparison.pk) if comparison.takes_votes else None
     changes = Changes()
-    for ballot in ballots:
-        if adapted(ballot.key, current()) not in stored:
-            _store(comparison, opened, ballot, True, changes)
+    for vote in votes:
+        if adapted(vote.key, current()) not in stored:
+            _store(comparison, opened, vote, True, changes)
     _make(comparison, changes)
 
 
@@ -160,18 +160,17 @@ def _standing(comparison: Comparison) -> OpenComparison | None:
 
 
 def _store(
-    comparison: Comparison, opened: OpenComparison | None, ballot: Ballot, may_count: bool, changes: Changes
-) -> Vote:
+    comparison: Comparison, opened: OpenComparison | None, vote: Vote, may_count: bool, changes: Changes
+) -> None:
     counting = opened if comparison.verdict is None and may_count else None
-    if counting is not None and not counting.can_count(ballot):
+    if counting is not None and not counting.can_count(vote):
         counting = None
-    vote = Vote(comparison=comparison, number=None if counting is None else counting.counted + 1, **vars(ballot))
+    vote.comparison, vote.number = comparison, None if counting is None else counting.counted + 1
     changes.insert(vote)
     dispatch.vote_stored(comparison, vote)
     if counting is not None:
-        counting.note("for" if vote.for_proposal else "against", ballot.judge_id, ballot.annotator_id)
-        _settle(comparison, by_votes(comparison, counting.tally), counting.tally, changes)
-    return vote
+        counting.note("for" if vote.for_proposal else "against", vote.judge_id, vote.annotator_id)
+        _settle(comparison, sampler.tell(asked_in(comparison), counting.tally), counting.tally, changes)
 
 
 def end_lease(comparison: Comparison, key: uuid.UUID, ending: Lease.Ending, **only_if: object) -> bool:
@@ -313,15 +312,11 @@ def verdict_at_opening(comparison: Comparison) -> sampler.Verdict:
     """
     evidence = started_campaign(comparison.chain.campaign).config.rule.evidence
     if evidence == "votes":
-        return by_votes(comparison, sampler.Tally.empty(len(asked_in(comparison).budgets)))
+        asked = asked_in(comparison)
+        return sampler.tell(asked, sampler.Tally.empty(len(asked.budgets)))
     if evidence == "ratings":
         return by_ratings(comparison)
     return by_scores(comparison) if evidence == "scores" else sampler.Verdict.ACCEPT
-
-
-def by_votes(comparison: Comparison, tally: sampler.Tally) -> sampler.Verdict:
-    """Return what the votes that count say of a comparison."""
-    return sampler.tell(asked_in(comparison), tally)
 
 
 def by_ratings(comparison: Comparison) -> sampler.Verdict:

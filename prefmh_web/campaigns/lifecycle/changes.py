@@ -18,7 +18,7 @@ decided steps, which never change, so it does not matter who makes it, or how of
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,8 +82,19 @@ def apply(campaign: Campaign, config: CampaignConfig, by: User | None = None, fi
         if locked is None or locked.status == Campaign.Status.DELETING:
             raise Deleted
         changed = [*_changes_between(locked.typed_config, config)]
-        _demand_allowed(locked, changed)
-        _write(locked, config, changed, by)
+        for change in changed:
+            if reason := _why_not(locked, change):
+                raise NotPossible(f"{reason} Nothing was saved.")
+        columns = columns_of(config)
+        if any(change.path[0] == _CAPS for change in changed):
+            # Whether the new cap is reached as well, the next turn finds, or Resume.
+            columns["paused_because"] = ""
+        Campaign.objects.filter(pk=locked.pk).update(**columns)
+        locked.refresh_from_db()
+        for note in hooks.load(hooks.CHANGES):
+            note(locked)
+        for change in changed:
+            events.note(locked.pk, events.Kind.CONFIG_CHANGED, by, change.told())
     campaign.refresh_from_db()
     sockets.nudge(sockets.watchers(campaign.pk))
 
@@ -122,13 +133,22 @@ def extend(campaign: Campaign, steps: int, by: User | None = None, verdict: str 
         locked = Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)
         if locked.chains.count() > len(chains):
             raise NotPossible("A chain opened in this very moment. Try again.")
-        before = _demand_extensible(locked, chains)
+        _demand_extensible(locked, chains)
+        before = locked.config.steps
         locked.config_data = _longer(locked, before + steps)
         for demand in hooks.load(hooks.EXTENSION_DEMANDS):
             demand(locked)
-        _lengthen(locked, before, steps, by, verdict)
-        if locked.is_running:
-            _go_on(locked, chains, before)
+        locked.steps_added += steps
+        locked.save(update_fields=["config_data", "steps_added"])
+        locked.chains.filter(ended_at__isnull=True).update(length=F("length") + steps)
+        said = {"steps_before": before, "steps_after": before + steps, "verdict": verdict}
+        events.note(locked.pk, events.Kind.EXTENDED, by, said)
+        status.reopen(locked)
+        for chain in chains if locked.is_running else ():
+            # Those that had walked all their steps; the others go on by themselves.
+            if chain.step == before and not chain.ended_at:
+                chain.campaign = locked
+                dispatch.propose(chain)
     # What the caller holds may have been read before somebody else changed it.
     campaign.refresh_from_db()
     dispatch.look_again(campaign)
@@ -205,17 +225,6 @@ def _short(value: Any) -> Any:
     return value
 
 
-def _demand_allowed(campaign: Campaign, changed: Iterable[_Change]) -> None:
-    """Demand that whatever is fixed once a campaign has started stays as it was.
-
-    Raises:
-        NotPossible: something does not; the message names it, and says why.
-    """
-    for change in changed:
-        if reason := _why_not(campaign, change):
-            raise NotPossible(f"{reason} Nothing was saved.")
-
-
 def _why_not(campaign: Campaign, change: _Change) -> str:
     """Return why a change of a started campaign is not possible; nothing where it is."""
     if change.path == _BUDGET:
@@ -254,21 +263,7 @@ def _why_not_raised(campaign: Campaign, change: _Change) -> str:
     return ""
 
 
-def _write(campaign: Campaign, config: CampaignConfig, changed: list[_Change], by: User | None) -> None:
-    columns = columns_of(config)
-    if any(each.path[0] == _CAPS for each in changed):
-        # Whether the new cap is reached as well, the next turn finds, or Resume.
-        columns["paused_because"] = ""
-    Campaign.objects.filter(pk=campaign.pk).update(**columns)
-    campaign.refresh_from_db()
-    for note in hooks.load(hooks.CHANGES):
-        note(campaign)
-    for each in changed:
-        events.note(campaign.pk, events.Kind.CONFIG_CHANGED, by, each.told())
-
-
-def _demand_extensible(campaign: Campaign, chains: list[Chain]) -> int:
-    """Return how many steps each chain walks now."""
+def _demand_extensible(campaign: Campaign, chains: list[Chain]) -> None:
     if campaign.is_draft:
         raise NotPossible("The campaign has not started. Change the steps in its setup.")
     if campaign.status == Campaign.Status.DELETING:
@@ -277,7 +272,6 @@ def _demand_extensible(campaign: Campaign, chains: list[Chain]) -> int:
         raise NotPossible("The campaign was ended before its last step, and stays so.")
     if all(chain.ended_at for chain in chains):
         raise NotPossible("All chains were ended, so none can go on.")
-    return campaign.config.steps
 
 
 def _longer(campaign: Campaign, steps: int) -> dict[str, Any]:
@@ -288,23 +282,6 @@ def _longer(campaign: Campaign, steps: int) -> dict[str, Any]:
     except sampler.ConfigError as error:
         raise NotPossible(f"The chains cannot get {steps} steps long: {error}.") from error
     return {**campaign.config_data, "steps": steps}
-
-
-def _lengthen(campaign: Campaign, before: int, steps: int, by: User | None, verdict: str) -> None:
-    campaign.steps_added += steps
-    campaign.save(update_fields=["config_data", "steps_added"])
-    campaign.chains.filter(ended_at__isnull=True).update(length=F("length") + steps)
-    said = {"steps_before": before, "steps_after": before + steps, "verdict": verdict}
-    events.note(campaign.pk, events.Kind.EXTENDED, by, said)
-    status.reopen(campaign)
-
-
-def _go_on(campaign: Campaign, chains: list[Chain], before: int) -> None:
-    """Let the chains that had walked all their steps go on; the others do so by themselves."""
-    for chain in chains:
-        if chain.step == before and not chain.ended_at:
-            chain.campaign = campaign
-            dispatch.propose(chain)
 
 
 def warm_ups_over() -> QuerySet[Campaign]:

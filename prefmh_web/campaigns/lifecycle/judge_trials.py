@@ -22,13 +22,14 @@ from typing import Any
 import numpy as np
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import dispatch, objects
 from prefmh_web.campaigns.engine import usage
 from prefmh_web.campaigns.frozen import plan_of
+from prefmh_web.campaigns.lifecycle.model_start import endpoint_of
 from prefmh_web.campaigns.lifecycle.status import lock_draft
 from prefmh_web.campaigns.model_judges.frozen_judges import model_source, prompt_as_of_now, question_of, tells_p
 from prefmh_web.campaigns.models import Campaign, Catalog, JudgeTrial, NotPossible, State, TrialPair
@@ -64,7 +65,8 @@ def begin(campaign: Campaign, place: int, by: User, *, pairs: int, replies: int)
         draft = lock_draft(campaign.pk)
         endpoint = _endpoint_of(draft, place)
         _demand_no_other(draft)
-        if not draft.config.generates and not _has_objects(draft):
+        is_ready = Catalog.objects.filter(campaign=draft, status=Catalog.Status.READY).exists()
+        if not (draft.config.generates or (is_ready and draft.states.count() > 1)):
             raise NotPossible("The file has not been read yet, or gave no objects. Look at the campaign’s page.")
         trial = JudgeTrial(
             campaign=draft,
@@ -84,30 +86,27 @@ def begin(campaign: Campaign, place: int, by: User, *, pairs: int, replies: int)
 
 def step(trial_id: int) -> None:
     """Ask about the next pair of a trial, if nobody does; drawn before, if it is the first."""
-    now = timezone.now()
-    free = JudgeTrial.objects.filter(
-        Q(until__isnull=True) | Q(until__lte=now), pk=trial_id, status=JudgeTrial.Status.ASKING
-    )
+    free = waiting().filter(pk=trial_id)
     trial = free.select_related("campaign__catalog", "endpoint").first()
     if trial is None:
         return
     campaign, endpoint = trial.campaign, trial.endpoint
     if campaign is None or endpoint is None or not campaign.is_draft:
-        _end(trial, "The campaign has started, or is deleted, or its endpoint is: nothing more is asked.")
+        _end(trial.pk, "The campaign has started, or is deleted, or its endpoint is: nothing more is asked.")
         return
     # As long as the slowest pair may take, with room for waiting for the endpoint.
     longest = timedelta(seconds=60 + 2 * endpoint.timeout_s * (2 * MOST_REPLIES))
-    if not free.update(until=now + longest):
+    if not free.update(until=timezone.now() + longest):
         return
     with tallied() as tally:
         reason = _asked(trial, campaign, endpoint)
     _store(trial, tally, reason)
 
 
-def waiting() -> list[int]:
-    """Return the trials that nobody asks about: of a worker that died, or of a message that was lost."""
+def waiting() -> QuerySet[JudgeTrial]:
+    """Return the trials that nobody asks about: new ones, of a worker that died, or of a message that was lost."""
     free = Q(until__isnull=True) | Q(until__lte=timezone.now())
-    return list(JudgeTrial.objects.filter(free, status=JudgeTrial.Status.ASKING).values_list("pk", flat=True))
+    return JudgeTrial.objects.filter(free, status=JudgeTrial.Status.ASKING)
 
 
 def go_on(trial: JudgeTrial) -> None:
@@ -134,7 +133,7 @@ def go_on(trial: JudgeTrial) -> None:
 
 def stop(trial: JudgeTrial) -> None:
     """Ask no more; what is on its way is stored when it comes."""
-    _end(trial, "You stopped it.")
+    _end(trial.pk, "You stopped it.")
 
 
 def prefer(trial: JudgeTrial, index: int, preferred: int) -> None:
@@ -158,9 +157,7 @@ def rows_of(campaign: Campaign, pair: TrialPair) -> list[State]:
 
 def note_trouble(trial_id: int) -> None:
     """Say that a trial failed for a reason of ours."""
-    trial = JudgeTrial.objects.filter(pk=trial_id).first()
-    if trial is not None:
-        _end(trial, "It could not be asked; the server's log says why.")
+    _end(trial_id, "It could not be asked; the server's log says why.")
 
 
 def _demand_no_other(draft: Campaign) -> None:
@@ -176,15 +173,7 @@ def _endpoint_of(campaign: Campaign, place: int) -> Endpoint:
     source = config.judges[place].source if place < len(config.judges) else None
     if not isinstance(source, sampler.ModelSource):
         raise NotPossible("Only a question that a model answers can be tried.")
-    endpoint = Endpoint.objects.filter(owner=campaign.owner_id, name=source.endpoint).first()
-    if endpoint is None:
-        raise NotPossible(f"There is no endpoint “{source.endpoint}”. Register it, or choose another for the question.")
-    return endpoint
-
-
-def _has_objects(campaign: Campaign) -> bool:
-    is_ready = Catalog.objects.filter(campaign=campaign, status=Catalog.Status.READY).exists()
-    return is_ready and campaign.states.count() > 1
+    return endpoint_of(campaign, source.endpoint)
 
 
 def _set_aside(trial: JudgeTrial, campaign: Campaign, endpoint: Endpoint) -> None:
@@ -199,8 +188,10 @@ def _set_aside(trial: JudgeTrial, campaign: Campaign, endpoint: Endpoint) -> Non
     trial.reserved_requests, trial.reserved_cost = reserved.requests, reserved.cost or 0.0
 
 
-def _asked(trial: JudgeTrial, campaign: Campaign, endpoint: Endpoint) -> str:
-    """Ask about the next pair and store what came; return why the rest is missing, empty if it is not."""
+def _asked(trial: JudgeTrial, campaign: Campaign, endpoint: Endpoint) -> str | None:
+    """Ask about the next pair and store what came; return why the rest is missing, empty if nothing is, and None where
+    another step is to ask for it.
+    """
     try:
         _endpoint_of(campaign, trial.place)
         if campaign.config.judges[trial.place].model_dump(mode="json") != trial.judge:
@@ -222,8 +213,11 @@ def _asked(trial: JudgeTrial, campaign: Campaign, endpoint: Endpoint) -> str:
     except (OSError, ValueError) as error:
         return f"The objects of a pair cannot be shown to the model: {error}."
     # Nobody else asks about it meanwhile.
-    _change_pair(trial, index, "replies", pair["replies"] | came)
-    return "" if failure is None else f"{endpoint.name}: {failure.reason}"
+    pair["replies"] |= came
+    _change_pair(trial, index, "replies", pair["replies"])
+    if failure is not None:
+        return f"{endpoint.name}: {failure.reason}"
+    return None if any(_missing(campaign, trial, each) for each in trial.pairs) else ""
 
 
 def _missing(campaign: Campaign, trial: JudgeTrial, pair: TrialPair) -> list[str]:
@@ -231,7 +225,7 @@ def _missing(campaign: Campaign, trial: JudgeTrial, pair: TrialPair) -> list[str
     return [slot for slot in slots if slot not in pair["replies"]]
 
 
-def _store(trial: JudgeTrial, tally: Tally, reason: str) -> None:
+def _store(trial: JudgeTrial, tally: Tally, reason: str | None) -> None:
     spent: dict[str, Any] = {name: F(name) + getattr(tally, name) for name in _SUMS}
     with transaction.atomic():
         JudgeTrial.objects.filter(pk=trial.pk).update(until=None, **spent)
@@ -242,24 +236,15 @@ def _store(trial: JudgeTrial, tally: Tally, reason: str) -> None:
         left = max(found.reserved_requests - tally.requests, 0)
         cost = found.reserved_cost * left / found.reserved_requests if found.reserved_requests else 0.0
         JudgeTrial.objects.filter(pk=trial.pk).update(reserved_requests=left, reserved_cost=cost)
-        if reason or not _is_something_missing(found):
-            _end(found, reason)
-        else:
+        if reason is None:
             dispatch.judge_trial(found)
+        else:
+            _end(trial.pk, reason)
 
 
-def _is_something_missing(trial: JudgeTrial) -> bool:
-    """Say whether a pair of a trial lacks replies; a setup that changed meanwhile is left to the next step to tell."""
-    tells_p = trial.judge["source"]["votes"] == "log-probabilities"
-    replies = 2 * trial.replies
-    if trial.campaign is not None and tells_p and trial.campaign.config.rule.evidence == "votes":
-        replies = 2
-    return any(len(pair["replies"]) < replies for pair in trial.pairs)
-
-
-def _end(trial: JudgeTrial, reason: str) -> None:
+def _end(trial_id: int, reason: str) -> None:
     status = JudgeTrial.Status.STOPPED if reason else JudgeTrial.Status.DONE
-    asking = JudgeTrial.objects.filter(pk=trial.pk, status=JudgeTrial.Status.ASKING)
+    asking = JudgeTrial.objects.filter(pk=trial_id, status=JudgeTrial.Status.ASKING)
     asking.update(status=status, reason=reason[:500], reserved_requests=0, reserved_cost=0)
 
 

@@ -40,7 +40,6 @@ from prefmh_web.campaigns.models import (
 from prefmh_web.campaigns.proposals import drawing
 from prefmh_web.campaigns.record.found import verdict_now
 from prefmh_web.endpoints.errors import EndpointError
-from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.objects import media
 from prefmh_web.transport import sockets
 
@@ -354,35 +353,27 @@ def _not_from(campaign: Campaign, before: Campaign.Status, after: Campaign.Statu
 def _create_judges(campaign: Campaign) -> None:
     names = campaign.config.panelists
     for place, judge in enumerate(campaign.config.judges):
-        source = judge.source if isinstance(judge.source, sampler.ModelSource) else None
+        source = judge.source
+        asked = source if isinstance(source, sampler.ModelSource) else None
         Judge.objects.create(
             campaign=campaign,
             place=place,
             question=judge.question,
             max_votes=judge.votes,
             order=judge.order,
-            endpoint=None if source is None else _endpoint(campaign, source.endpoint),
-            is_asked_first=source is not None and source.first,
-            panelist=names.index(judge.source.name) + 1 if isinstance(judge.source, sampler.PanelistSource) else None,
+            endpoint=None if asked is None else model_start.endpoint_of(campaign, asked.endpoint),
+            is_asked_first=asked is not None and asked.first,
+            panelist=names.index(source.name) + 1 if isinstance(source, sampler.PanelistSource) else None,
         )
 
 
 def _create_links(campaign: Campaign) -> None:
     """Make the link for everybody; of a panel, one for each panelist. None where nobody is asked."""
     panelists = range(1, len(campaign.config.panelists) + 1)
-    if not campaign.config.rule.asks_judges:
-        return
-    if not panelists:
+    if panelists:
+        Invitation.objects.bulk_create(Invitation(campaign=campaign, panelist=number) for number in panelists)
+    elif campaign.config.rule.asks_judges:
         Invitation.objects.get_or_create(campaign=campaign)
-        return
-    Invitation.objects.bulk_create(Invitation(campaign=campaign, panelist=number) for number in panelists)
-
-
-def _endpoint(campaign: Campaign, name: str) -> Endpoint:
-    found = Endpoint.objects.filter(owner=campaign.owner_id, name=name).first()
-    if found is None:
-        raise NotPossible(f"There is no endpoint “{name}”. Register it, or choose another for the question.")
-    return found
 
 
 def _create_chains(campaign: Campaign, starts: list[sampler.Position[Any]]) -> list[Chain]:

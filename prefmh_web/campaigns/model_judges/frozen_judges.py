@@ -6,7 +6,7 @@ drift                            why a judge cannot be asked as it was frozen an
 asked_endpoint                   the endpoint as it was then, whatever its row says now; keys, prices and limits are
                                  those of now
 row_of                           which model a reply said it is from, as a row that votes and ratings name
-stop, go_on                      ask a judge no more, until somebody has seen to it
+stop                             ask a judge no more, until somebody has seen to it
 """
 
 from __future__ import annotations
@@ -227,20 +227,6 @@ def row_of(judge: Judge, identity: Identity) -> ReplyIdentity:
 def stop(judge: Judge, reason: str) -> None:
     """Ask a judge no more, until somebody has seen to it; the page and `doctor` show the reason."""
     Judge.objects.filter(pk=judge.pk).update(stopped_because=f"{judge.answered_by}: {reason}"[:500])
-
-
-def go_on(campaign: Campaign, *, accepting: bool) -> int:
-    """Ask stopped judges again; return how many there were.
-
-    Args:
-        accepting: whether replies of the models seen since count from now on. The record says which votes they gave.
-    """
-    stopped = campaign.judges.exclude(stopped_because="")
-    with transaction.atomic():
-        if accepting:
-            new = ReplyIdentity.objects.filter(judge__in=stopped, accepted_at__isnull=True)
-            new.update(accepted_at=timezone.now())
-        return stopped.update(stopped_because="")
 
 
 def _frozen(judge: Judge) -> dict[str, Any]:

@@ -189,11 +189,6 @@ class Campaign(models.Model):
         return self.config.model_copy(update={"seed": self.config_data.get("seed")})
 
     @property
-    def target_law(self) -> str:
-        """The law that the chains sample, in plain text."""
-        return self.config.law
-
-    @property
     def backend(self) -> str:
         """Where the proposals come from, as `backend_of_space` names it."""
         return backend_of_space(self.config.space)

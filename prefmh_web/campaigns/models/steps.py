@@ -334,11 +334,7 @@ class Lease(models.Model):
             models.UniqueConstraint(
                 fields=("annotator",), condition=Q(ended_at__isnull=True), name="lease_one_live_per_annotator"
             ),
-            models.CheckConstraint(
-                name="lease_ending_whole",
-                condition=Q(ended_at__isnull=True, ending__isnull=True)
-                | Q(ended_at__isnull=False, ending__isnull=False),
-            ),
+            models.CheckConstraint(name="lease_ending_whole", condition=_both_or_neither("ended_at", "ending")),
         )
         indexes = (
             models.Index(fields=("expires_at",), condition=Q(ended_at__isnull=True), name="lease_live"),
@@ -393,11 +389,7 @@ class ChainOpening(models.Model):
             models.UniqueConstraint(
                 fields=("campaign", "place"), condition=Q(chain__isnull=True), name="opening_one_start_per_number"
             ),
-            models.CheckConstraint(
-                name="opening_whole",
-                condition=Q(chain__isnull=True, opened_at__isnull=True)
-                | Q(chain__isnull=False, opened_at__isnull=False),
-            ),
+            models.CheckConstraint(name="opening_whole", condition=_both_or_neither("chain", "opened_at")),
         )
 
 

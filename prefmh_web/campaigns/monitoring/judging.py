@@ -15,7 +15,7 @@ Of a panel: who has joined, who holds up which chains; before the start, what it
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -55,7 +55,7 @@ def costs_of(campaign: Campaign) -> dict[str, Any] | None:
     # Read anew: the caps of a running campaign change.
     cost_cap, request_cap = Campaign.objects.values_list("cost_cap", "request_cap").get(pk=campaign.pk)
     questions = {place: judge.question for place, judge in enumerate(campaign.config.judges)}
-    wasted = _wasted(campaign, [judge.place for judge in started_campaign(campaign).judges if judge.all_at_once])
+    wasted = _wasted(campaign, started_campaign(campaign).asked_at_once)
     return {
         "requests": sum(each.requests for each in usage),
         "request_cap": request_cap,
@@ -83,7 +83,7 @@ def _share_percent(usage: ModelUsage, cost_cap: Decimal | None, request_cap: int
     return round(100 * usage.requests / request_cap) if request_cap else None
 
 
-def _wasted(campaign: Campaign, places: list[int]) -> dict[int, Share]:
+def _wasted(campaign: Campaign, places: Collection[int]) -> dict[int, Share]:
     """Return of some judges the votes that came after the outcome of their step was settled, of all their votes. Only
     these judges' votes are counted: others have next to none.
     """
@@ -141,9 +141,14 @@ def judging_of(judges: Sequence[Judge]) -> list[dict[str, Any]]:
     went to the object ``first_shown``; and the share of pairs on which the majority of its votes is that
     ``with_people``, None where there are no such pairs.
     """
-    counted = Vote.objects.filter(judge__endpoint__isnull=False, judge__in=judges, number__isnull=False)
+    models = [judge for judge in judges if judge.is_model]
+    counted = Vote.objects.filter(judge__in=models, number__isnull=False)
     first = Count("pk", filter=Q(chosen_side=Side.FIRST))
-    sums = counted.order_by().values_list("judge").annotate(Count("pk"), first, Avg("preference"), Count("preference"))
+    sums = (
+        counted.order_by()
+        .values_list("judge")
+        .annotate(votes=Count("pk"), first=first, mean_p=Avg("preference"), drawn=Count("preference"))
+    )
     found = {judge: row for judge, *row in sums}
     return [
         {
@@ -153,7 +158,7 @@ def judging_of(judges: Sequence[Judge]) -> list[dict[str, Any]]:
             "first_shown": Share(first_shown, votes),
             "with_people": _with_people(judge, judges),
         }
-        for judge in judges
+        for judge in models
         if judge.pk in found
         for votes, first_shown, mean_p, drawn in [found[judge.pk]]
     ]

@@ -143,7 +143,7 @@ def last_reasoned(campaign: Campaign, most: int = 10) -> list[Vote]:
 def _tallied(steps: Sequence[Comparison], judges: Sequence[Judge]) -> list[StepRow]:
     votes = Vote.objects.filter(comparison__in=steps, number__isnull=False).order_by()
     for_proposal = Count("pk", filter=Q(chosen_side=F("proposal_side")))
-    counts = votes.values_list("comparison", "judge").annotate(Count("pk"), for_proposal)
+    counts = votes.values_list("comparison", "judge").annotate(cast=Count("pk"), in_favour=for_proposal)
     found = {(step, judge): (cast, in_favour) for step, judge, cast, in_favour in counts}
 
     def tallied(step: Comparison, judge: Judge) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns import dispatch, objects
 from prefmh_web.campaigns.engine import openings, transitions, usage
-from prefmh_web.campaigns.engine.transactions import claim_end, held
+from prefmh_web.campaigns.engine.transactions import claim_end, held, unclaimed
 from prefmh_web.campaigns.frozen import plan_of, position_of, space_of, state_of
 from prefmh_web.campaigns.models import Campaign, Chain, ChainOpening, Comparison, PrefetchedProposal, State
 from prefmh_web.endpoints.errors import EndpointError, TryLater, Unable
@@ -78,7 +78,7 @@ def prefetch(campaign_id: int) -> None:
     if not campaign.is_running or _waiting_in(campaign).exists():
         return
     most = _at_once(campaign)
-    missing = _not_prefetched(campaign.chains.filter(are_free()))
+    missing = _not_prefetched(campaign.chains.filter(unclaimed()))
     with claimed({comparison.chain for comparison, _ in missing[:most]}, texts=2) as mine:
         is_drawn = _draw_ahead(campaign, _not_prefetched(Chain.objects.filter(pk__in=mine))[:most])
     # Steps may have been decided meanwhile, and their chains have waited for what is there now.
@@ -118,7 +118,7 @@ def unopened_chains() -> QuerySet[Chain]:
 
 def waiting_chains() -> QuerySet[Chain]:
     """Those of them that nobody is seeing to."""
-    return unopened_chains().filter(are_free())
+    return unopened_chains().filter(unclaimed())
 
 
 def is_overdue(campaign: Campaign) -> bool:
@@ -147,11 +147,6 @@ def chains_to_hint() -> Iterator[Chain]:
         yield chain
 
 
-def are_free() -> Q:
-    """What holds for chains that nobody is at work for, and that do not rest."""
-    return Q(claimed_until__isnull=True) | Q(claimed_until__lte=timezone.now())
-
-
 def are_claimed() -> Q:
     """What holds for chains that somebody is at work for."""
     return Q(claimed_until__gt=timezone.now(), texts_claimed__gt=0)
@@ -170,7 +165,7 @@ def claimed(chains: Iterable[Chain], texts: int) -> Iterator[list[int]]:
     mine = []
     for chain in chains:
         # A guarded update: of two processes that see the same chain free, one gets it.
-        free = Chain.objects.filter(are_free(), pk=chain.pk, step=chain.step, claimed_until=chain.claimed_until)
+        free = Chain.objects.filter(unclaimed(), pk=chain.pk, step=chain.step, claimed_until=chain.claimed_until)
         with transaction.atomic():
             if free.update(claimed_until=until, texts_claimed=texts, waits_because=""):
                 mine.append(chain.pk)
@@ -217,7 +212,7 @@ def _open_next(campaign: Campaign, keys: Collection[int]) -> bool:
     except EndpointError as failure:
         seconds = failure.retry_after if isinstance(failure, TryLater) else _ATTENTION_PAUSE_S
         # Those that are next in turn would fare no better.
-        _rest(campaign, Q(pk__in=keys) | are_free(), seconds, failure.reason)
+        _rest(campaign, Q(pk__in=keys) | unclaimed(), seconds, failure.reason)
         return False
     except Exception:
         _rest(campaign, Q(pk__in=keys), _ATTENTION_PAUSE_S, "the proposal came to nothing; the server's log says why")

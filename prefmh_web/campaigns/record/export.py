@@ -53,11 +53,6 @@ TABLES: dict[str, Callable[[Snapshot], Iterator[Row]]] = {
 """By the file's name, in the order of the ZIP."""
 
 
-def config(campaign: Campaign) -> str:
-    """Return the config as JSON; while a campaign runs, with the hash of its seed in the seed's place."""
-    return as_json(campaign.public_config)
-
-
 def as_json(held: object) -> str:
     """Return what a JSON file holds."""
     return json.dumps(held, indent=2, ensure_ascii=False) + "\n"
@@ -69,7 +64,7 @@ def documents(campaign: Campaign, tuning: dict[str, Any] | None) -> dict[str, st
     Args:
         tuning: what the warm-up has chosen.
     """
-    found = {tables.CONFIG: config(campaign), tables.JUDGES: as_json(_judges(campaign))}
+    found = {tables.CONFIG: as_json(campaign.public_config), tables.JUDGES: as_json(_judges(campaign))}
     if tuning is not None:
         found[tables.TUNING] = as_json(tuning)
     if campaign.config.all_scorers:
@@ -107,11 +102,6 @@ def _judge(judge: Judge, numbers: dict[int, int]) -> dict[str, object]:
         for identity in judge.identities.all()
     ]
     return about | {"stopped_because": judge.stopped_because, **(judge.frozen or {}), "identities": identities}
-
-
-def csv_text(snapshot: Snapshot, name: str) -> Iterator[str]:
-    """Yield one of `TABLES` as CSV text, a piece at a time."""
-    return as_csv(TABLES[name](snapshot))
 
 
 def as_csv(found: Iterator[Row]) -> Iterator[str]:
@@ -173,7 +163,8 @@ def archive(campaign: Campaign, tell: Callable[[float], None] = lambda share: No
         add_text(text, name)
     for name, rows_of in TABLES.items():
         add_pieces(as_csv(following(rows_of(snapshot))), name)
-    if has_preferences(campaign):
+    # No other rule asks anybody which of two objects they prefer.
+    if campaign.config.rule.evidence == "votes":
         add_pieces(in_pieces(following(preferences(snapshot))), tables.PREFERENCES.file)
     if is_small_enough(snapshot):
         add_pieces(results(snapshot), tables.RESULTS.file)
@@ -182,9 +173,9 @@ def archive(campaign: Campaign, tell: Callable[[float], None] = lambda share: No
         for table, found in of_people(campaign):
             add_pieces(as_csv(chain([table.header], found)), table.file)
     if has_files(snapshot):
-        files[folder_of_files(snapshot)] = None
+        files[f"{_FOLDERS[snapshot.config.space.objects]}/"] = None
     files |= {tables.CODEBOOK.file: tables.CODEBOOK, tables.MANIFEST: None}
-    add_text("".join(as_csv(tables.codebook(files, campaign.target_law))), tables.CODEBOOK.file)
+    add_text("".join(as_csv(tables.codebook(files, campaign.config.law))), tables.CODEBOOK.file)
     # Most of what is compressed comes out in large blocks, with nothing between them.
     yield from filter(None, _to_its_end(stream, snapshot, manifest))
     tell(1.0)
@@ -235,11 +226,6 @@ def has_files(snapshot: Snapshot) -> bool:
     return space.objects in _FOLDERS and not isinstance(space, sampler.ImagesConfig)
 
 
-def folder_of_files(snapshot: Snapshot) -> str:
-    """Return the folder of the archive in which the files are, where there are any."""
-    return f"{_FOLDERS[snapshot.config.space.objects]}/"
-
-
 def name_of_file(space: sampler.SpaceConfig, state: int, media_type: str) -> str:
     """Return the name in the archive of the file of the object with this number."""
     return f"{_FOLDERS[space.objects]}/{state}.{media.ending_of(media_type)}"
@@ -286,11 +272,6 @@ _COLUMNS = (
     "comparison__proposal__place", "comparison__proposal__content", "comparison__proposal__media_type",
 )  # fmt: skip
 _CONTEXTS = ("comparison__current__columns", "comparison__proposal__columns")
-
-
-def has_preferences(campaign: Campaign) -> bool:
-    """True where votes decide: no other rule asks anybody which of two objects they prefer."""
-    return campaign.config.rule.evidence == "votes"
 
 
 def preferences(snapshot: Snapshot) -> Iterator[str]:

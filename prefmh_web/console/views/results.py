@@ -136,9 +136,11 @@ async def download(request: SignedInRequest, campaign_id: int, filename: str) ->
         raise Http404("A draft has no record yet.")
     response: HttpResponse | StreamingHttpResponse
     if filename == tables.CONFIG:
-        response = HttpResponse(export.config(campaign), content_type="application/json")
+        response = HttpResponse(export.as_json(campaign.public_config), content_type="application/json")
     elif filename in export.TABLES:
-        response = stream(lambda: export.csv_text(Snapshot.now(campaign), filename), "text/csv; charset=utf-8")
+        response = stream(
+            lambda: export.as_csv(export.TABLES[filename](Snapshot.now(campaign))), "text/csv; charset=utf-8"
+        )
     elif filename == tables.RESULTS.file:
         response = stream(lambda: export.results(Snapshot.now(campaign)), "text/csv; charset=utf-8")
     elif filename == tables.PROPERTIES.file:

@@ -13,7 +13,6 @@ from django.test.utils import CaptureQueriesContext
 import sampler
 from prefmh_web.campaigns import tasks
 from prefmh_web.campaigns.engine import leases, open_comparisons, sql, transitions
-from prefmh_web.campaigns.engine.open_comparisons import Ballot
 from prefmh_web.campaigns.engine.transactions import locked
 from prefmh_web.campaigns.frozen import asked_in, plan_of
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Side, Vote
@@ -58,7 +57,15 @@ def test_the_same_key_is_the_same_vote(campaign, comparison, annotators):
 
 def test_a_models_votes_that_come_twice_are_stored_once(campaign, comparison):
     first, later = (
-        Ballot(uuid.uuid4(), campaign.judges.last().pk, Side.FIRST, Side.FIRST, slot=slot, asks=1) for slot in (0, 1)
+        Vote(
+            key=uuid.uuid4(),
+            judge=campaign.judges.last(),
+            proposal_side=Side.FIRST,
+            chosen_side=Side.FIRST,
+            slot=slot,
+            asks=1,
+        )
+        for slot in (0, 1)
     )
     for ballots in ([first], [first, later]):
         with locked(comparison.pk) as opened:

@@ -20,7 +20,7 @@ def test_one_holder_at_a_time_whatever_for(chains):
     with drawing.claimed(chains[:2], texts=1) as first, drawing.claimed(chains, texts=2) as second:
         assert (first, second) == ([chains[0].pk, chains[1].pk], [chains[2].pk])
         assert Chain.objects.filter(drawing.are_claimed()).count() == 3
-    assert Chain.objects.filter(drawing.are_free()).count() == 3
+    assert Chain.objects.filter(transactions.unclaimed()).count() == 3
 
 
 def test_a_chain_that_has_moved_is_not_claimed(chains):
@@ -44,7 +44,7 @@ def test_what_a_dead_holder_had_is_free_after_a_while_and_not_freed_again_by_it(
     monkeypatch.setattr(transactions, "RENEW_EVERY_S", 3600)
     dead = drawing.claimed(chains, texts=2)
     dead.__enter__()
-    eventually(lambda: Chain.objects.filter(drawing.are_free()).count() == 3)
+    eventually(lambda: Chain.objects.filter(transactions.unclaimed()).count() == 3)
     monkeypatch.undo()
     with drawing.claimed(Chain.objects.all(), texts=2) as mine:
         assert len(mine) == 3
@@ -61,4 +61,4 @@ def test_a_holder_that_works_for_long_keeps_its_chains(chains, eventually, monke
         Chain.objects.filter(pk=chains[0].pk).update(claimed_until=None)
         later = timezone.now() + timedelta(seconds=transactions.CLAIM_S)
         eventually(lambda: Chain.objects.filter(claimed_until__gt=later).count() == 2)
-    assert Chain.objects.filter(drawing.are_free()).count() == 3
+    assert Chain.objects.filter(transactions.unclaimed()).count() == 3
