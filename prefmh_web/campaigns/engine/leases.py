@@ -309,11 +309,14 @@ def _lease(
     Args:
         busy: where those are noted that somebody else holds at this moment; None to wait for them.
     """
-    with _locked_pair(seen.pk, patient=busy is None) as comparison:
-        if comparison is None:
+    with begin():
+        row = (sql.PAIR_ONCE_FREE if busy is None else sql.PAIR).row(seen.pk)
+        if row is None:
             if busy is not None:
                 busy.append((seen, judge))
             return None
+        comparison, current, proposal = sql.read_all((sql.OF_COMPARISON, sql.OF_CURRENT, sql.OF_PROPOSAL), row)
+        comparison.current, comparison.proposal = current, proposal
         if most_votes is not None and not _may_cast_another(annotator, most_votes):
             return None
         if comparison.suspended_at:
@@ -427,18 +430,3 @@ def _locked_lease(key: uuid.UUID, annotator: Annotator) -> Iterator[Lease]:
         # Once this one has ended, which every caller sees to.
         annotator.holds_a_lease = bool(holds_another)
         yield lease
-
-
-@contextmanager
-def _locked_pair(pk: int, *, patient: bool) -> Iterator[Comparison | None]:
-    """Lock a comparison and read its pair; None if somebody else holds it and the caller is not
-    patient.
-    """
-    with begin():
-        row = (sql.PAIR_ONCE_FREE if patient else sql.PAIR).row(pk)
-        if row is None:
-            yield None
-            return
-        comparison, current, proposal = sql.read_all((sql.OF_COMPARISON, sql.OF_CURRENT, sql.OF_PROPOSAL), row)
-        comparison.current, comparison.proposal = current, proposal
-        yield comparison

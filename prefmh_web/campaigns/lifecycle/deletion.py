@@ -89,7 +89,10 @@ def finish(campaign_id: int) -> None:
         # What trials have taken stays; the objects that they showed do not.
         campaign.judge_trials.update(pairs=[])
         for rows in _rows(campaign_id):
-            delete_in_parts(rows)
+            # With all that hangs on them, a transaction for each so many.
+            while keys := list(rows.order_by().values_list("pk", flat=True)[:_AT_ONCE]):
+                with transaction.atomic():
+                    rows.model._default_manager.filter(pk__in=keys).delete()
         uploads = list(Catalog.objects.filter(campaign=campaign).values_list("file", flat=True))
         media.remove_pictures(campaign_id)
         for upload in uploads:
@@ -115,13 +118,6 @@ def _rows(campaign_id: int) -> list[QuerySet[models.Model]]:
         State.objects.filter(campaign=campaign_id),
         Annotator.objects.filter(campaign=campaign_id),
     ]
-
-
-def delete_in_parts(rows: QuerySet[models.Model]) -> None:
-    """Delete rows with all that hangs on them, a transaction for each so many."""
-    while keys := list(rows.order_by().values_list("pk", flat=True)[:_AT_ONCE]):
-        with transaction.atomic():
-            rows.model._default_manager.filter(pk__in=keys).delete()
 
 
 def archive(campaign: Campaign, is_archived: bool, by: User | None = None) -> None:

@@ -160,7 +160,9 @@ def freeze(campaign: Campaign, models: Models) -> None:
             raise NotPossible(f"The endpoint “{name}” was changed in this very moment. Look at it again.")
         frozen = frozen_judges.frozen_as(campaign, judge.place, endpoint)
         Judge.objects.filter(pk=judge.pk).update(frozen=frozen)
-        frozen_judges.accept_at_start(judge, identities)
+        for identity in identities:
+            # What was seen in the test is the judge's own.
+            frozen_judges.store_identity(judge, identity, timezone.now())
 
 
 def chosen_scorers(campaign: Campaign) -> list[Scorer]:

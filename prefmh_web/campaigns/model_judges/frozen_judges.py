@@ -11,7 +11,7 @@ stop                             ask a judge no more, until somebody has seen to
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import datetime
@@ -206,12 +206,6 @@ def accepted_rows(judge: Judge) -> dict[Identity, ReplyIdentity]:
     return {Identity(row.model, row.system_fingerprint): row for row in found}
 
 
-def accept_at_start(judge: Judge, seen: Collection[Identity]) -> None:
-    """Take the identities that were seen in the test at the start as the judge's own."""
-    for identity in seen:
-        _store(judge, identity, timezone.now())
-
-
 def row_of(judge: Judge, identity: Identity) -> ReplyIdentity:
     """Return the row of an identity, made if it is new; accepted if the judge has no other."""
     found = judge.identities.filter(**vars(identity)).first()
@@ -221,7 +215,7 @@ def row_of(judge: Judge, identity: Identity) -> ReplyIdentity:
         # Locked: of two first replies at once, one decides.
         Judge.objects.select_for_update(no_key=True).get(pk=judge.pk)
         is_first = not judge.identities.filter(accepted_at__isnull=False).exists()
-        return _store(judge, identity, timezone.now() if is_first else None)
+        return store_identity(judge, identity, timezone.now() if is_first else None)
 
 
 def stop(judge: Judge, reason: str) -> None:
@@ -257,6 +251,7 @@ def _request(config: sampler.ChainConfig, place: int, endpoint: Endpoint) -> dic
     return found if "temperature" in request else found | {"temperature": source.temperature}
 
 
-def _store(judge: Judge, identity: Identity, accepted_at: datetime | None) -> ReplyIdentity:
+def store_identity(judge: Judge, identity: Identity, accepted_at: datetime | None) -> ReplyIdentity:
+    """Return the row of an identity, made if it is new: as accepted since this moment, or not."""
     row, _ = ReplyIdentity.objects.get_or_create(judge=judge, **vars(identity), defaults={"accepted_at": accepted_at})
     return row
