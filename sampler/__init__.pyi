@@ -143,10 +143,10 @@ from .record.commitment import Manifest as Manifest
 from .record.commitment import hash_of_seed as hash_of_seed
 from .record.commitment import opened_config as opened_config
 from .record.commitment import sealed_config as sealed_config
-from .record.differences import Difference as Difference
-from .record.differences import RecordError as RecordError
 from .record.draws import state_number as state_number
+from .record.record import Difference as Difference
 from .record.record import Record as Record
+from .record.record import RecordError as RecordError
 from .record.record import read_record as read_record
 from .record.record import read_samples as read_samples
 from .record.replay import Replay as Replay
@@ -160,9 +160,6 @@ from .rules import RuleConfig as RuleConfig
 from .rules.n_vote import InvalidPlugIn as InvalidPlugIn
 from .rules.n_vote import NVote as NVote
 from .rules.n_vote import Oracle as Oracle
-from .rules.order import BalancedOrder as BalancedOrder
-from .rules.order import RandomOrder as RandomOrder
-from .rules.order import TwoJudgeOrder as TwoJudgeOrder
 from .rules.pointwise import PointwiseConfig as PointwiseConfig
 from .rules.pointwise import mean_ratings as mean_ratings
 from .rules.pointwise import tell_by_ratings as tell_by_ratings
@@ -173,7 +170,6 @@ from .rules.scored import numbers_of as numbers_of
 from .rules.scored import tell_by_scores as tell_by_scores
 from .simulation import BradleyTerry as BradleyTerry
 from .simulation import simulate as simulate
-from .simulation import simulate_many as simulate_many
 from .spaces import Catalog as Catalog
 from .spaces import CatalogConfig as CatalogConfig
 from .spaces import ServedImagesConfig as ServedImagesConfig

@@ -19,7 +19,7 @@ import numpy as np
 
 from sampler.diagnostics.extras import MissingExtra, analysis_library, torch_library
 from sampler.diagnostics.findings import CLUSTERS
-from sampler.record.differences import RecordError
+from sampler.record.record import RecordError
 
 
 class UnusableError(Exception):
@@ -102,14 +102,13 @@ def _diagnose_arguments(command: argparse.ArgumentParser) -> None:
         "--cluster",
         choices=CLUSTERS,
         metavar="|".join(CLUSTERS),
-        help="votes that may depend on each other, and share one bootstrap weight (default: prompt where the objects "
+        help="votes that may depend on each other, and are one cluster of intervals (default: prompt where the objects "
         "answer several prompts, else chain)",
     )
     command.add_argument("--all-samples", action="store_true", help="follow those of burn-in and warm-up as well")
     command.add_argument("--json", type=Path, metavar="FILE", help="write what results.csv and the verdict say")
     command.add_argument("--html", type=Path, metavar="FILE", help="write one page with pictures, for a co-author")
-    _number(command, "--seed", _SEED, 0, "of the bootstraps")
-    _number(command, "--resamples", _POSITIVE, 1_000, "bootstrap resamples behind the intervals")
+    _number(command, "--seed", _SEED, 0, "of the bootstrap of kappa and of the tests for cycles")
 
 
 def _diagnose(options: argparse.Namespace) -> None:
@@ -126,7 +125,7 @@ def _diagnose(options: argparse.Namespace) -> None:
 
     rng = np.random.default_rng(options.seed)
     record = read_record(options.export)
-    found = findings(record, rng, options.column, options.resamples, options.cluster, options.all_samples)
+    found = findings(record, rng, options.column, options.cluster, options.all_samples)
     _print(diagnose(found, rng))
     if options.json is not None:
         told = json.dumps(found.answer.told(), indent=1, ensure_ascii=False)

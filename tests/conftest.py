@@ -58,18 +58,20 @@ WITH_SERVERS = (
 WITH_STUDIES = (
     "tests/laws/",
     "tests/endpoints/test_judging.py",
-    "tests/flows/test_exactness.py",
+    "tests/endpoints/test_truth.py",
     "tests/flows/test_judges_law.py",
     "tests/flows/test_warm_up.py",
+    "tests/sampler/diagnostics/test_found.py",
     "tests/sampler/diagnostics/test_joint_fit.py",
+    "tests/sampler/experiments/test_exactness.py",
     "tests/sampler/judges/test_truth.py",
+    "tests/sampler/kernels/test_crank_nicolson.py",
     "tests/sampler/kernels/test_fragments.py",
     "tests/sampler/kernels/test_learned_fragments.py",
-    "tests/sampler/kernels/test_odd_fragments.py",
     "tests/sampler/kernels/test_walk.py",
     "tests/sampler/objects/test_molecule_drawing.py",
     "tests/sampler/spaces/test_edits.py",
-    "tests/sampler/spaces/test_patterns.py",
+    "tests/sampler/spaces/test_latents.py",
 )
 # The voting page in Chromium, which CI runs where it is hardest: on separate processes.
 WITH_PROCESSES = ("tests/flows/test_browser.py",)
@@ -105,9 +107,6 @@ def pytest_collection_modifyitems(config, items) -> None:
         # On a busy machine a page may connect anew between two looks at it. The summary names each second try.
         if item.get_closest_marker("browser"):
             item.add_marker(pytest.mark.flaky(reruns=1))
-    others = [item for item in items if not _is_wanted(item, config)]
-    config.hook.pytest_deselected(items=others)
-    items[:] = [item for item in items if _is_wanted(item, config)]
     if settings.EMBEDDED:
         return
     for item in items:
@@ -117,17 +116,22 @@ def pytest_collection_modifyitems(config, items) -> None:
             item.add_marker(pytest.mark.skip(reason="brings servers of its own; the run without these has it"))
 
 
-def _is_wanted(item, config) -> bool:
-    """True for what an option asks for, or, where none does, for what none has left out. Files that are named on the
-    command line are run whatever they are.
+def pytest_ignore_collect(collection_path: Path, config) -> bool | None:
+    """Ignore files that nothing asks for, or, where nothing is asked for, those that are left out: to import them all
+    takes each process of a run longer than many a folder's tests. Files that are named on the command line are run
+    whatever they are.
     """
+    if collection_path.is_dir():
+        return None
     asked, left_out = (
         tuple(
             path for option, paths in LEFT_OUT.items() if getattr(config.option, option) is is_asked for path in paths
         )
         for is_asked in (True, False)
     )
-    return item.nodeid.startswith(asked) if asked else not item.nodeid.startswith(left_out)
+    name = collection_path.relative_to(config.rootpath).as_posix()
+    is_wanted = name.startswith(asked) if asked else not name.startswith(left_out)
+    return None if is_wanted else True
 
 
 @pytest.fixture(scope="session")

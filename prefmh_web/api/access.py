@@ -5,7 +5,7 @@ Whatever was wrong, it is told so in one shape: an object with a list of problem
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
 from typing import Annotated, Any
 
@@ -27,7 +27,6 @@ from prefmh_web.campaigns.models import NotPossible
 from prefmh_web.setup.fitting import SetupError
 from prefmh_web.transport import rate_limits
 
-_UNREADABLE = "This version of prefmh cannot read the campaign’s setup. Its page says why."
 _SIGN_IN = "Send a token: “Authorization: Bearer prefmh_…”. Researchers create tokens on the page “Tokens”."
 
 
@@ -50,66 +49,47 @@ REFUSALS = dict.fromkeys((401, 403, 404, 409, 422, 429), ProblemsOut)
 """What any address may answer, for its OpenAPI document."""
 
 
-class Refused(Exception):  # noqa: N818 - reads as the sentence it starts
-    """A request that is answered with this status and sentence.
-
-    Args:
-        status: of HTTP.
-        message: what is wrong and what to do.
-    """
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
+_TOLD: tuple[type[Exception], ...] = (
+    *(NotPossible, SetupError, ValidationError, Http404, AuthenticationError, HttpError),
+    *(RawPostDataException, rate_limits.TooMany),
+)
 
 
 def tell_on(api: NinjaAPI) -> None:
     """Make an API answer every problem in the one shape."""
 
-    def answer(request: HttpRequest, problems: Sequence[ProblemOut], status: int) -> HttpResponse:
-        return api.create_response(request, ProblemsOut(problems=list(problems)), status=status)
-
-    @api.exception_handler(Refused)
-    def refused(request: HttpRequest, reason: Refused) -> HttpResponse:
-        return answer(request, [ProblemOut(message=str(reason))], reason.status)
-
-    @api.exception_handler(NotPossible)
-    def not_possible(request: HttpRequest, reason: NotPossible) -> HttpResponse:
-        return answer(request, [ProblemOut(message=str(reason))], 409)
-
-    @api.exception_handler(SetupError)
-    def no_setup(request: HttpRequest, error: SetupError) -> HttpResponse:
-        return answer(request, [ProblemOut(**vars(each)) for each in error.problems], 422)
-
-    @api.exception_handler(ValidationError)
-    def invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
-        found = [ProblemOut(message=each["msg"], path=".".join(map(str, each["loc"][1:]))) for each in error.errors]
-        return answer(request, found, 422)
-
-    @api.exception_handler(Http404)
-    def missing(request: HttpRequest, _error: Http404) -> HttpResponse:
-        return answer(request, [ProblemOut(message="There is no such thing, or it is not yours to see.")], 404)
-
-    @api.exception_handler(AuthenticationError)
-    def unknown(request: HttpRequest, _error: AuthenticationError) -> HttpResponse:
-        response = answer(request, [ProblemOut(message=_SIGN_IN)], 401)
-        response["WWW-Authenticate"] = "Bearer"
+    def answer(request: HttpRequest, error: Any) -> HttpResponse:
+        status, told, headers = _told(error)
+        problems = [ProblemOut(message=told)] if isinstance(told, str) else told
+        response = api.create_response(request, ProblemsOut(problems=problems), status=status)
+        for name, value in headers.items():
+            response[name] = value
         return response
 
-    @api.exception_handler(RawPostDataException)
-    def a_form(request: HttpRequest, _error: RawPostDataException) -> HttpResponse:
-        return answer(request, [ProblemOut(message="Send JSON, not a form: “Content-Type: application/json”.")], 415)
+    for kind in _TOLD:
+        api.add_exception_handler(kind, answer)
 
-    @api.exception_handler(HttpError)
-    def other(request: HttpRequest, error: HttpError) -> HttpResponse:
-        return answer(request, [ProblemOut(message=str(error))], error.status_code)
 
-    @api.exception_handler(rate_limits.TooMany)
-    def too_many(request: HttpRequest, reason: rate_limits.TooMany) -> HttpResponse:
-        message = f"Too many requests. Try again in {reason.retry_after} s."
-        response = answer(request, [ProblemOut(message=message)], 429)
-        response["Retry-After"] = str(reason.retry_after)
-        return response
+def _told(error: Any) -> tuple[int, str | list[ProblemOut], dict[str, str]]:
+    """Return the status of an error, what was wrong, and the headers that go with it."""
+    match error:
+        case NotPossible():
+            return 409, str(error), {}
+        case SetupError():
+            return 422, [ProblemOut(**vars(each)) for each in error.problems], {}
+        case ValidationError():
+            found = [(each["msg"], ".".join(map(str, each["loc"][1:]))) for each in error.errors]
+            return 422, [ProblemOut(message=message, path=path) for message, path in found], {}
+        case Http404():
+            return 404, "There is no such thing, or it is not yours to see.", {}
+        case AuthenticationError():
+            return 401, _SIGN_IN, {"WWW-Authenticate": "Bearer"}
+        case RawPostDataException():
+            return 415, "Send JSON, not a form: “Content-Type: application/json”.", {}
+        case rate_limits.TooMany():
+            message = f"Too many requests. Try again in {error.retry_after} s."
+            return 429, message, {"Retry-After": str(error.retry_after)}
+    return error.status_code, str(error), {}
 
 
 _SCHEME = "Bearer "
@@ -130,7 +110,7 @@ class Bearer(HttpBearer):
         """Return the token; None if it lets nobody in.
 
         Raises:
-            Refused: it may not do this.
+            HttpError: it may not do this.
             TooMany: it was used too often.
         """
         found = tokens.token_shown(token)
@@ -139,7 +119,7 @@ class Bearer(HttpBearer):
             return None
         rate_limits.spend("api", found.pk)
         if self._may_run and not found.may_run:
-            raise Refused(403, "This token may only read. Create one with the scope “run” for changes.")
+            raise HttpError(403, "This token may only read. Create one with the scope “run” for changes.")
         request.user = found.owner
         return found
 

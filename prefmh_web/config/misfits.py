@@ -14,7 +14,8 @@ from django.core.validators import URLValidator
 
 import sampler
 from prefmh_web.config.campaign import CampaignConfig
-from prefmh_web.config.study import Outcome, OwnPair, Study
+from prefmh_web.config.protocol import OwnPair
+from prefmh_web.config.study import Outcome, Study
 from prefmh_web.recruiters import LINK, OPEN, RECRUITERS
 
 PERSONAL_LIMITS = ("places", "most_minutes", "most_active_minutes", "absent_minutes")

@@ -5,7 +5,6 @@ and what the card of each shows on the list of campaigns.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -243,58 +242,31 @@ def _lack_of_places(campaign: Campaign) -> str:
 _NOTED_VERDICTS = (Event.Kind.FINISHED_NOW, Event.Kind.EXTENDED)
 
 
-@dataclass(frozen=True)
-class Card:
-    """One campaign of the list.
+def cards_of(campaigns: Sequence[Campaign]) -> list[dict[str, Any]]:
+    """Return the cards of some campaigns, in their order. More campaigns take no more statements.
 
-    Args:
-        head: the object where its first chain is; None of a draft.
-        step: how many steps all chains have decided.
-        length: how many there will be.
-        people: how many people have joined, simulated ones included.
-        simulated: how many of them are simulated.
-        verdict: of a finished campaign, whether its chains converged; empty where that is not known yet.
+    Each has the `campaign`; the object where its first chain is (`head`), None of a draft; how many steps all chains
+    have decided (`step`), and how many there will be (`length`); how many `people` have joined, and how many of them
+    are `simulated`; and of a finished campaign, whether its chains converged (`verdict`), empty where that is not known
+    yet.
     """
-
-    campaign: Campaign
-    head: State | None
-    step: int
-    length: int
-    people: int
-    simulated: int
-    verdict: str
-
-
-def cards_of(campaigns: Sequence[Campaign]) -> list[Card]:
-    """Return the cards of some campaigns, in their order. More campaigns take no more statements."""
-    heads, steps, people = _heads(campaigns), _steps(campaigns), _people(campaigns)
-    noted = _noted_verdicts(campaigns)
-    found = []
-    for campaign in campaigns:
-        step, length = steps.get(campaign.pk, (0, 0))
-        joined, simulated = people.get(campaign.pk, (0, 0))
-        verdict = kept_verdict(campaign, step) or noted.get(campaign.pk, "")
-        found.append(Card(campaign, heads.get(campaign.pk), step, length, joined, simulated, verdict))
-    return found
-
-
-def _heads(campaigns: Sequence[Campaign]) -> Mapping[int, State]:
-    first = Chain.objects.filter(campaign__in=campaigns, place=0)
+    chains = Chain.objects.filter(campaign__in=campaigns).order_by()
     # A code is as long as a small picture, and no thumbnail needs it.
-    heads = State.objects.filter(pk__in=first.values("head")).defer("code")
-    return {state.campaign_id: state for state in heads}
-
-
-def _steps(campaigns: Sequence[Campaign]) -> Mapping[int, tuple[int, int]]:
-    chains = Chain.objects.filter(campaign__in=campaigns).order_by().values("campaign")
-    sums = chains.annotate(decided=Sum("step"), all=Sum("length"))
-    return {campaign: (decided, length) for campaign, decided, length in sums.values_list("campaign", "decided", "all")}
-
-
-def _people(campaigns: Sequence[Campaign]) -> Mapping[int, tuple[int, int]]:
+    heads = State.objects.filter(pk__in=chains.filter(place=0).values("head")).defer("code")
+    head_of = {state.campaign_id: state for state in heads}
+    sums: Any = chains.values("campaign").annotate(step=Sum("step"), length=Sum("length"))
     joined = Annotator.objects.filter(campaign__in=campaigns).order_by().values("campaign")
-    counts = joined.annotate(joined=Count("pk"), simulated=Count("pk", filter=Q(invitation__is_simulated=True)))
-    return {campaign: (all_, some) for campaign, all_, some in counts.values_list("campaign", "joined", "simulated")}
+    simulated = Count("pk", filter=Q(invitation__is_simulated=True))
+    counts: Any = joined.annotate(people=Count("pk"), simulated=simulated)
+    steps_of, people_of = ({each.pop("campaign"): each for each in found} for found in (sums, counts))
+    noted = _noted_verdicts(campaigns)
+    cards = []
+    for campaign in campaigns:
+        steps = steps_of.get(campaign.pk, {"step": 0, "length": 0})
+        verdict = kept_verdict(campaign, steps["step"]) or noted.get(campaign.pk, "")
+        card = {"campaign": campaign, "head": head_of.get(campaign.pk), "verdict": verdict}
+        cards.append(card | steps | people_of.get(campaign.pk, {"people": 0, "simulated": 0}))
+    return cards
 
 
 def _noted_verdicts(campaigns: Sequence[Campaign]) -> Mapping[int, str]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from channels.db import database_sync_to_async
 from django.http import QueryDict
+from django.template.loader import render_to_string
 
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.console.board import Board
@@ -114,7 +115,10 @@ class ConvergenceConsumer(_Watching):
         """Return the plots and tables; None of a draft, which has none."""
         if campaign.is_draft:
             return None
-        return convergence_for(campaign, QueryDict(self.scope["query_string"])).html()
+        return render_to_string(
+            "console/_convergence.html",
+            {"convergence": convergence_for(campaign, QueryDict(self.scope["query_string"]))},
+        )
 
     def _pause_after(self, part: str) -> float:
         return max(_PLOTS_AT_MOST_EVERY_S, len(part.encode()) * 60 / _BYTES_A_MINUTE)

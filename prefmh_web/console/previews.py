@@ -37,47 +37,6 @@ SAMPLE_SEED = 1
 _PICTURE = re.compile(r"(base64,|\"data\":\s?\")([A-Za-z0-9+/]{80})[A-Za-z0-9+/=]+")
 
 
-@dataclass(frozen=True)
-class Shown:
-    """One request: in which order the objects stand, what the model reads, and the body.
-
-    Args:
-        messages: role and text of each.
-        body: as it is sent, but for pictures, which are cut.
-        size: bytes of the whole body.
-    """
-
-    order: str
-    messages: list[tuple[str, str]]
-    path: str
-    body: str
-    size: int
-
-    @property
-    def has_cut_picture(self) -> bool:
-        """Whether the body on the page leaves out most of a picture."""
-        return self.size > len(self.body.encode())
-
-
-@dataclass(frozen=True)
-class Preview:
-    """What stands below a question's prompt.
-
-    Args:
-        problems: why there is nothing to show: each with the field that it is about.
-        known: what may stand between double braces.
-        version: of the words; empty where there are problems.
-        of: where the sample objects are from.
-    """
-
-    problems: list[tuple[str, str]]
-    known: list[str]
-    requests: list[Shown]
-    version: str = ""
-    of: str = ""
-    is_own: bool = False
-
-
 class _Asked(Declared):
     """What a preview rests on."""
 
@@ -86,8 +45,10 @@ class _Asked(Declared):
     judge: sampler.JudgeConfig
 
 
-def preview_of(described: Mapping[str, Any] | None, owner: User, campaign: Campaign | None) -> Preview | None:
-    """Return the preview of one question as it stands in the fields; None where no model answers it.
+def preview_of(described: Mapping[str, Any] | None, owner: User, campaign: Campaign | None) -> dict[str, Any] | None:
+    """Return what stands below a question's prompt, as the question stands in the fields; None where no model answers
+    it: the `requests`, or the `problems` for which there are none, each with its field; and what is `known` between
+    double braces.
 
     Args:
         described: the space, the rule and the question, as plain data.
@@ -99,10 +60,8 @@ def preview_of(described: Mapping[str, Any] | None, owner: User, campaign: Campa
     try:
         asked = _Asked.model_validate(described)
     except ValidationError as error:
-        found = [
-            (problem.path.rpartition(".")[2], problem.message) for problem in sampler.problems_in(error, described)
-        ]
-        return Preview(found, [], [])
+        found = sampler.problems_in(error, described)
+        return {"problems": [(problem.path.rpartition(".")[2], problem.message) for problem in found]}
     kind = OBJECT_KINDS[asked.space.objects]
     columns = [(each.column, each.label) for each in getattr(asked.space, "context", ())]
     measures = sampler.property_names(asked.space.model_dump(mode="json"))
@@ -112,7 +71,7 @@ def preview_of(described: Mapping[str, Any] | None, owner: User, campaign: Campa
     template = asked.judge.source.prompt if isinstance(asked.judge.source, sampler.ModelSource) else None
     problems += model_judges.template_problems(template, fitting) if template else []
     if problems:
-        return Preview(problems, known, [])
+        return {"problems": problems, "known": known}
     prompt = prompt_of(asked.judge, asked.rule, kind.name, has_context=bool(columns))
     rows = _rows_of(campaign, kind)
     exhibits = [objects.exhibit(row, endpoint, prompt, context=_context(row, columns)) for row in rows]
@@ -121,8 +80,14 @@ def preview_of(described: Mapping[str, Any] | None, owner: User, campaign: Campa
     try:
         requests = [*_requests(asked, endpoint, prompt, exhibits)]
     except (EndpointError, ValueError) as error:
-        return Preview([("Prompt", getattr(error, "reason", str(error)))], known, [])
-    return Preview([], known, requests, model_judges.prompt_version(prompt), of, template is not None)
+        return {"problems": [("Prompt", getattr(error, "reason", str(error)))], "known": known}
+    return {
+        "known": known,
+        "requests": requests,
+        "version": model_judges.prompt_version(prompt),
+        "of": of,
+        "is_own": template is not None,
+    }
 
 
 def _context(row: State, columns: Sequence[tuple[str, str]]) -> model_judges.Context:
@@ -131,7 +96,7 @@ def _context(row: State, columns: Sequence[tuple[str, str]]) -> model_judges.Con
 
 def _requests(
     asked: _Asked, endpoint: Endpoint, prompt: model_judges.AnyPrompt, exhibits: Sequence[model_judges.Exhibit]
-) -> list[Shown]:
+) -> list[dict[str, Any]]:
     first, second = exhibits
     rates = asked.rule.evidence == "ratings"
     orders: dict[str, tuple[model_judges.Exhibit, ...]] = {"One object": (first,)}
@@ -148,10 +113,18 @@ def _requests(
     return found
 
 
-def _shown(order: str, question: Question, endpoint: Endpoint) -> Shown:
+def _shown(order: str, question: Question, endpoint: Endpoint) -> dict[str, Any]:
+    """Return one request: in which order the objects stand, what the model reads, and the body, its pictures cut."""
     path, body = exact_request(endpoint, question)
     cut = _PICTURE.sub(r"\1\2…", body)
-    return Shown(order, [_read(each) for each in question.messages], path, cut, len(body.encode()))
+    return {
+        "order": order,
+        "messages": [_read(each) for each in question.messages],
+        "path": path,
+        "body": cut,
+        "size": len(body.encode()),
+        "has_cut_picture": cut != body,
+    }
 
 
 def _read(message: dict[str, Any]) -> tuple[str, str]:

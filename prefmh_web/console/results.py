@@ -12,15 +12,14 @@ import math
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from django import forms
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.core.paginator import Page, Paginator
+from django.core.paginator import Paginator
 from django.http import QueryDict
 from django.template.loader import render_to_string
 
@@ -32,15 +31,13 @@ from prefmh_web.campaigns.monitoring.results import (
     AIM_ESS,
     AIM_R_HAT,
     MOST_DRAWS,
-    Followed,
-    Trajectories,
     follow,
     main_property,
     samples_in,
     shown_samples,
     trajectories_of,
 )
-from prefmh_web.console.plots import MOST_POINTS, Mark, Plot, histogram, rank_bars, rank_overlay, traces
+from prefmh_web.console.plots import MOST_POINTS, histogram, rank_bars, rank_overlay, traces
 from prefmh_web.console.unstored import Unstored
 from prefmh_web.console.words import in_words
 from prefmh_web.objects import ObjectKind, StoredObject
@@ -206,30 +203,16 @@ _NOT_DRAWN = {
 }
 
 
-@dataclass(frozen=True)
-class Spreads:
-    """Histograms.
-
-    Args:
-        plots: one for each property that is a number.
-        measured: samples that were measured, evenly over all.
-        drawn: draws from the base distribution beside them; 0 where it cannot be drawn.
-        not_drawn: why it cannot; empty if it can.
+def spreads_of(campaign: Campaign) -> dict[str, Any]:
+    """Return how a started campaign's samples so far are spread: `plots`, one for each property that is a number; how
+    many samples are `measured`, evenly over all; how many are `drawn` from the base distribution beside them; and why
+    none can be (`not_drawn`).
     """
-
-    plots: Sequence[Plot]
-    measured: int
-    drawn: int
-    not_drawn: str
-
-
-def spreads_of(campaign: Campaign) -> Spreads:
-    """Return the spreads of a started campaign's samples so far."""
     return _spreads(campaign.pk, sum(campaign.chains.values_list("step", flat=True)))
 
 
 @lru_cache(maxsize=32)
-def _spreads(campaign_id: int, decided: int) -> Spreads:
+def _spreads(campaign_id: int, decided: int) -> dict[str, Any]:
     """Return the spreads of a campaign as of when so many steps were decided."""
     campaign = Campaign.objects.get(pk=campaign_id)
     kind = campaign.object_kind
@@ -241,7 +224,8 @@ def _spreads(campaign_id: int, decided: int) -> Spreads:
         if len(found) >= _FEWEST
     ]
     measured, drawn = (max(map(len, each.values()), default=0) for each in (samples, draws))
-    return Spreads(plots, measured, drawn, _NOT_DRAWN.get(started_campaign(campaign).config.space.kind, ""))
+    not_drawn = _NOT_DRAWN.get(started_campaign(campaign).config.space.kind, "")
+    return {"plots": plots, "measured": measured, "drawn": drawn, "not_drawn": not_drawn}
 
 
 def _evenly(campaign: Campaign, most: int) -> list[StoredObject]:
@@ -282,61 +266,8 @@ def _measured(kind: ObjectKind, shown: Iterable[StoredObject]) -> dict[str, list
 A_PAGE = 25
 
 
-@dataclass(frozen=True)
-class ConvergencePage:
-    """The tab as it stands now."""
-
-    campaign: Campaign
-    trajectories: Trajectories
-    form: ConvergenceForm
-    left_out: int
-    chains: Page[Chain]
-
-    aim_r_hat, aim_ess, most_draws = AIM_R_HAT, AIM_ESS, MOST_DRAWS
-    # Of prompts, those that look worst; for the filter `slice`.
-    most_targets = ":10"
-
-    @cached_property
-    def followed(self) -> list[Followed]:
-        """The chosen properties."""
-        first = 1 if self.form.wants_all_steps else self.left_out + 1
-        target_of = self.campaign.config.target_of
-        return [follow(self.trajectories, name, first, target_of) for name in self.form.chosen]
-
-    @property
-    def shown(self) -> list[tuple[Followed, Plot | None, Plot | None]]:
-        """The chosen properties, each with its trace and its ranks; none as long as no chain has a number. All plots
-        share the points that may be drawn.
-        """
-        points = MOST_POINTS // max(1, len(self.followed))
-        return [
-            (
-                each,
-                traces(each.label, each.chains, points),
-                rank_overlay(each.label, each.ranks) if each.ranks else None,
-            )
-            for each in self.followed
-        ]
-
-    @property
-    def measured(self) -> int:
-        """How many of the objects that chains have been at are measured."""
-        return self.trajectories.visited - self.trajectories.unmeasured
-
-    @property
-    def rows(self) -> list[tuple[Chain, Mark | None]]:
-        """The chains of the page, each with the ranks of the first chosen property."""
-        ranks = dict(self.followed[0].ranks) if self.followed else {}
-        marks = {place: rank_bars(place, each) for place, each in ranks.items()}
-        return [(chain, marks.get(chain.place)) for chain in self.chains]
-
-    def html(self) -> str:
-        """Return the part of the page that follows live."""
-        return render_to_string("console/_convergence.html", {"convergence": self})
-
-
-def convergence_for(campaign: Campaign, asked: QueryDict) -> ConvergencePage:
-    """Return what to show of a started campaign.
+def convergence_for(campaign: Campaign, asked: QueryDict) -> dict[str, Any]:
+    """Return what the tab Convergence shows of a started campaign as it stands now.
 
     Args:
         asked: what the page's address asks for.
@@ -345,8 +276,33 @@ def convergence_for(campaign: Campaign, asked: QueryDict) -> ConvergencePage:
     if trajectories.unmeasured:
         dispatch.measure(campaign)
     form = ConvergenceForm(asked, trajectories.names, main_property(campaign), left_out)
+    chosen = form.cleaned_data if form.is_valid() else {}
+    first = 1 if chosen.get("all_steps") else left_out + 1
+    names = chosen.get("properties", [])
+    followed = [follow(trajectories, name, first, campaign.config.target_of) for name in names]
+    # All plots share the points that may be drawn.
+    points = MOST_POINTS // max(1, len(followed))
+    marks = {place: rank_bars(place, ranks) for each in followed[:1] for place, ranks in each.ranks}
     chains = Paginator(Chain.objects.filter(campaign=campaign).order_by("place"), A_PAGE).get_page(asked.get("page"))
-    return ConvergencePage(campaign, trajectories, form, left_out, chains)
+    return {
+        "form": form,
+        "trajectories": trajectories,
+        "measured": trajectories.visited - trajectories.unmeasured,
+        "left_out": left_out,
+        "followed": followed,
+        "shown": [
+            (each, traces(each.label, each.chains, points), each.ranks and rank_overlay(each.label, each.ranks))
+            for each in followed
+        ],
+        "chains": chains,
+        # Each with the ranks of the first chosen property.
+        "rows": [(chain, marks.get(chain.place)) for chain in chains],
+        "aim_r_hat": AIM_R_HAT,
+        "aim_ess": AIM_ESS,
+        "most_draws": MOST_DRAWS,
+        # Of prompts, those that look worst; for the filter `slice`.
+        "most_targets": ":10",
+    }
 
 
 # With 200 chains, each takes some 20 kB of every message to an open page.
@@ -391,13 +347,3 @@ class ConvergenceForm(forms.Form):
         if len(chosen) > MOST_AT_ONCE:
             raise ValidationError(f"Choose at most {MOST_AT_ONCE} properties; these are {len(chosen)}.")
         return chosen
-
-    @property
-    def chosen(self) -> list[str]:
-        """The properties to follow; none where the address asks for something else."""
-        return self.cleaned_data["properties"] if self.is_valid() else []
-
-    @property
-    def wants_all_steps(self) -> bool:
-        """True where the statistics are to include the first steps."""
-        return self.is_valid() and bool(self.cleaned_data.get("all_steps"))

@@ -17,22 +17,17 @@ from prefmh_web.objects.kind import Pixels
 
 
 @dataclass(frozen=True)
-class DemoJudge:
-    """What is asked, and what simulated people feel about an object's text or pixels."""
-
-    question: str
-    taste: Callable[[Any], float]
-
-
-@dataclass(frozen=True)
 class DemoCampaign:
-    """A campaign of the demo: a space, a kernel, and the questions."""
+    """A campaign of the demo: a space, a kernel, a question, and what simulated people feel about an object's text or
+    pixels.
+    """
 
     name: str
     instructions: str
     space: dict
     kernel: dict
-    questions: tuple[DemoJudge, ...]
+    question: str
+    taste: Callable[[Any], float]
 
 
 # A drug, of 26 heavy atoms; the weights keep what follows as large.
@@ -53,7 +48,8 @@ DEMO_CAMPAIGNS = (
                 {"weight": 0.9, "kernel": {"kind": "suffix"}},
             ],
         },
-        (DemoJudge("Which opening is more gothic?", voters.gothic_mood),),
+        "Which opening is more gothic?",
+        voters.gothic_mood,
     ),
     DemoCampaign(
         "Molecules to follow up",
@@ -67,14 +63,16 @@ DEMO_CAMPAIGNS = (
         },
         # Of single moves few pass p0: after a walk of fifty about two pairs in five differ, and cost a vote.
         {"kind": "walk", "kernel": {"kind": "fragments"}, "length": 50},
-        (DemoJudge("Which molecule would you rather follow up?", voters.drug_likeness),),
+        "Which molecule would you rather follow up?",
+        voters.drug_likeness,
     ),
     DemoCampaign(
         "Patterns",
         "",
         {"kind": "images"},
         sampler.PAPER_MIXTURE,
-        (DemoJudge("Which picture would you rather hang on your wall?", voters.colourfulness),),
+        "Which picture would you rather hang on your wall?",
+        voters.colourfulness,
     ),
 )
 # One vote settles a step: somebody alone has a pair at once, hundreds of times.
@@ -88,23 +86,15 @@ def ensure_demo_campaigns(owner) -> list[Campaign]:
 
 def is_demo(campaign: Campaign) -> bool:
     """Tell whether simulated people know what a campaign asks."""
-    asked = tuple(judge.question for judge in campaign.config.judges)
-    kind = campaign.config.space.kind
-    return any(
-        demo.space["kind"] == kind and tuple(each.question for each in demo.questions) == asked
-        for demo in DEMO_CAMPAIGNS
-    )
+    asked, kind = [judge.question for judge in campaign.config.judges], campaign.config.space.kind
+    return any(demo.space["kind"] == kind and [demo.question] == asked for demo in DEMO_CAMPAIGNS)
 
 
 def hidden_scores(campaign: Campaign) -> dict[str, Score]:
-    """Return, for each question of a demo campaign, what a simulated voter feels about an object, by its content."""
+    """Return, for the question of a demo campaign, what a simulated voter feels about an object, by its content."""
     demo = next(demo for demo in DEMO_CAMPAIGNS if demo.space["kind"] == campaign.config.space.kind)
     seen = _pixels_in(campaign) if campaign.object_kind.medium == "picture" else str
-    return {asked.question: _score(asked.taste, seen) for asked in demo.questions}
-
-
-def _score(taste: Callable[[Any], float], seen: Callable[[str], Any]) -> Score:
-    return cache(lambda content: taste(seen(content)))
+    return {demo.question: cache(lambda content: demo.taste(seen(content)))}
 
 
 def _pixels_in(campaign: Campaign) -> Callable[[str], Any]:
@@ -130,7 +120,7 @@ def _make(owner, demo: DemoCampaign) -> Campaign:
         "instructions": demo.instructions,
         "space": demo.space,
         "kernel": demo.kernel,
-        "judges": [{"question": asked.question, "votes": _VOTES} for asked in demo.questions],
+        "judges": [{"question": demo.question, "votes": _VOTES}],
         "chains": _CHAINS,
         "steps": _STEPS,
     }

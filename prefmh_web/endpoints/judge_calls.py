@@ -177,7 +177,7 @@ async def votes_by_sampling(
     """Ask for one vote under each of these presentations; each an independent sample.
 
     Args:
-        proposal_first: one entry a vote: whether it shows the proposal as A; from `sampler.ORDERS`.
+        proposal_first: one entry a vote: whether it shows the proposal as A; see `sampler.judges.presentation`.
         rng: draws the seeds. Not one whose numbers an earlier call had: the same seed gives the same reply.
         admitted: whose replies count; anybody's if None.
     """

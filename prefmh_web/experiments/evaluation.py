@@ -197,12 +197,8 @@ def score_rows(run: Run, states: KeptStates) -> Iterator[dict[str, Any]]:
                 if place in states.qualities:
                     yield {**cells, "value": states.qualities[place], "source": run.scorers[name].name, "asks": None}
             elif row := found.get(_key(place, name)):
-                yield {
-                    **cells,
-                    "value": row.value,
-                    "source": row.source,
-                    "asks": row.replies if name in rated else None,
-                }
+                asks = row.replies if name in rated else None
+                yield {**cells, "value": row.value, "source": row.source, "asks": asks}
 
 
 def vote_rows(run: Run) -> Iterator[dict[str, Any]]:

@@ -118,11 +118,8 @@ class Judge:
         heat = float(body["temperature"])
         probabilities = np.exp(log_softmax(logits / heat)) if heat else np.eye(len(labels))[logits.argmax()]
         text = labels[np.random.default_rng(body["seed"]).choice(len(labels), p=probabilities)]
-        choice: dict[str, Any] = {
-            "index": 0,
-            "finish_reason": "stop",
-            "message": {"role": "assistant", "content": text},
-        }
+        message = {"role": "assistant", "content": text}
+        choice: dict[str, Any] = {"index": 0, "finish_reason": "stop", "message": message}
         if body.get("logprobs"):
             listed = [
                 {"token": label, "logprob": float(each)}

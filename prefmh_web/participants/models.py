@@ -119,7 +119,7 @@ class Participation(models.Model):
 
 
 class Check(models.Model):
-    """A trial between two pairs. Its answer is no vote. Written only by `checks.py`."""
+    """A trial between two pairs. Its answer is no vote. Written only by `attention.py`."""
 
     class Kind(models.TextChoices):
         """What is shown; see `sampler/judges/presentation.py`."""

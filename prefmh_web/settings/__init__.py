@@ -30,7 +30,6 @@ def _kept_secret_key() -> str:
     return path.read_text()
 
 
-# Made when the first record is signed (`campaigns/record/keys.py`).
 _engines = environment.read(environment.Engines)
 # One process with everything in it; otherwise several, with PostgreSQL and Redis between them.
 EMBEDDED = _engines.is_embedded

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from typing import Any, Final
 
 from django.contrib.auth.models import User
@@ -17,7 +17,7 @@ from prefmh_web.campaigns.models import Campaign, NotPossible
 from prefmh_web.config import LONGEST_NAME, CampaignConfig
 from prefmh_web.endpoints.local import model_names
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.recruiters import OPEN, recruiter_by
+from prefmh_web.recruiters import OPEN
 from prefmh_web.scorers import offered
 from prefmh_web.setup import files, fitting
 from prefmh_web.setup.fitting import Problem, SetupError
@@ -134,21 +134,12 @@ def duplicate(campaign: Campaign, owner: User, **changes: Any) -> Campaign:
     # Under the same seed the two would have the same random numbers, also where somebody has typed it.
     copied = config.model_copy(update={"name": name, "seed": None, "judges": sampler.unnamed(config.judges)} | changes)
     try:
-        with _file_of(campaign, has_file=config.file is not None) as file:
-            return create(copied, owner, file)
+        kept = campaign.catalog.file if config.file else None
+        # A file of its own, or the draft would point at the one of the other campaign.
+        with kept.storage.open(str(kept.name), "rb") if kept else nullcontext() as file:
+            return create(copied, owner, file and File(file))
     except SetupError as error:
         raise NotPossible(f"This setup cannot be copied. {error.problems[0]}") from error
-
-
-@contextmanager
-def _file_of(campaign: Campaign, *, has_file: bool) -> Iterator[File[Any] | None]:
-    if not has_file:
-        yield None
-        return
-    kept = campaign.catalog.file
-    # A file of its own, or the draft would point at the one of the other campaign.
-    with kept.storage.open(str(kept.name), "rb") as opened:
-        yield File(opened)
 
 
 def pilot(campaign: Campaign, owner: User, people: int, votes_each: int) -> Campaign:
@@ -165,20 +156,15 @@ def pilot(campaign: Campaign, owner: User, people: int, votes_each: int) -> Camp
     """
     if not can_have_one(campaign):
         raise NotPossible("No crowd votes in this campaign, so nobody can try it out.")
-    return duplicate(campaign, owner, **_changes(files.config_of(campaign), people, votes_each))
+    config = files.config_of(campaign)
+    limits: dict[str, object] = {"places": people, "votes_each": votes_each, "budget": None}
+    if not config.study.platform.knows_people:
+        # An open link has no places; with a protocol, though an empty one, it has.
+        limits["recruiter"] = OPEN.name
+    name = f"Pilot of {config.name}"[:LONGEST_NAME].rstrip()
+    return duplicate(campaign, owner, name=name, study=config.study.model_copy(update=limits))
 
 
 def can_have_one(campaign: Campaign) -> bool:
     """Return whether a crowd votes in a campaign."""
     return any(judge.source.kind == "people" for judge in campaign.config.judges)
-
-
-def _changes(config: CampaignConfig, people: int, votes_each: int) -> dict[str, object]:
-    # An open link has no places; with a protocol, though an empty one, it has.
-    knows_people = recruiter_by(config.study.recruiter).knows_people
-    recruiter = {} if knows_people else {"recruiter": OPEN.name}
-    limits = {"places": people, "votes_each": votes_each, "budget": None}
-    return {
-        "name": f"Pilot of {config.name}"[:LONGEST_NAME].rstrip(),
-        "study": config.study.model_copy(update=limits | recruiter),
-    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
@@ -51,43 +51,29 @@ def refused(message: str) -> SetupError:
     return SetupError([Problem(message)])
 
 
-def misfit_scorer(names: Iterable[str], objects: str) -> str:
-    """Return the first of these scorers that this site offers, but for other objects; nothing if there is none.
+def of_scorers(config: CampaignConfig) -> Iterator[Misfit]:
+    """Yield each scorer of a setup that this site offers, but for other objects.
 
     One that the site does not have at all may be declared before the start, which refuses it otherwise.
-
-    Args:
-        objects: a name of `OBJECT_KINDS`.
     """
-    wanted = [*names]
-    here = offered(objects) if wanted else {}
-    missing = [name for name in wanted if name not in here]
-    elsewhere = {name for kind in OBJECT_KINDS if missing for name in offered(kind)}
-    return next((name for name in missing if name in elsewhere), "")
-
-
-def of_scorers(config: CampaignConfig) -> Iterator[Misfit]:
-    """Yield each scorer of a setup that is for other objects."""
     field = "scorer" if isinstance(config.rule, sampler.QuestConfig) else "scorers"
     objects = config.space.objects
     for path, names in ((f"rule.{field}", config.rule.scorers), ("scorers", config.scorers)):
-        if name := misfit_scorer(names, objects):
-            among = ", ".join(offered(objects))
-            yield path, f"“{name}” is not offered for {OBJECT_KINDS[objects].nouns}; there are {among}"
+        here = offered(objects) if names else {}
+        missing = [name for name in names if name not in here]
+        elsewhere = {name for kind in OBJECT_KINDS if missing for name in offered(kind)}
+        if name := next((name for name in missing if name in elsewhere), ""):
+            yield path, f"“{name}” is not offered for {OBJECT_KINDS[objects].nouns}; there are {', '.join(here)}"
 
 
 def of_owner(config: CampaignConfig, owner: User) -> Iterator[Misfit]:
     """Yield what a setup speaks of and its owner does not have, or has of another kind."""
     yield from of_scorers(config)
     for place, each in enumerate(config.study.refused):
-        if campaign_named(each.number, each.name, owner) is None:
+        mine = Campaign.objects.filter(pk=each.number, owner=owner, name=each.name)
+        found = mine.exclude(status=Campaign.Status.DELETING).first()
+        if found is None or found.is_draft:
             yield (
                 f"study.refused.{place}",
                 f"{owner} has no started campaign {each.number} of the name “{each.name}”; remove it here",
             )
-
-
-def campaign_named(number: int, name: str, owner: User) -> Campaign | None:
-    """Return a started campaign of the owner's; None if they have none of this number and name."""
-    found = Campaign.objects.filter(pk=number, owner=owner, name=name).exclude(status=Campaign.Status.DELETING).first()
-    return None if found is None or found.is_draft else found

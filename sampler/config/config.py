@@ -33,7 +33,7 @@ VERSION: Final = 1
 # Each stands open with a pair of its own: with so many, so many people can vote at the same time.
 MOST_CHAINS: Final = 5_000
 LONGEST_CHAIN: Final = 1_000_000
-# Of all chains together: the numbers of their objects, which steps give, fit into 32 bits (`record/state_index.py`).
+# Of all chains together: the numbers of their objects, which steps give, fit into 32 bits (`state_number`).
 MOST_STEPS: Final = 2_000_000_000
 
 
@@ -188,7 +188,7 @@ class ChainConfig(Sparse):
 
     @property
     def chains_at_most(self) -> int:
-        """How many chains there can be. The numbers of states are spaced by it: see `record/state_index.py`."""
+        """How many chains there can be. The numbers of states are spaced by it: see `state_number`."""
         return self.chains if self.max_chains is None else self.max_chains
 
     @property

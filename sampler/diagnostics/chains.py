@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sampler.objects.properties import measure_of
-from sampler.record.differences import RecordError
-from sampler.record.record import Record
+from sampler.record.record import Record, RecordError
 from sampler.record.tables import SCORERS, Row
 
 FloatArray = npt.NDArray[np.float64]
@@ -265,7 +264,7 @@ def followed(record: Record, name: str | None = None) -> Followed:
 
 @dataclass(frozen=True)
 class _Cells:
-    """A column's cells, by state or, `of_samples`, one for each row of samples.csv after the start."""
+    """A column's cells, by state, or one for each row of samples.csv after the start."""
 
     cells: Mapping[str, str] | Sequence[str]
     whole: Sequence[str]

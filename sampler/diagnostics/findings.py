@@ -27,8 +27,7 @@ from sampler.diagnostics.scores import NoFit, Scores, SourceLean, bradley_terry_
 from sampler.diagnostics.votes import cohen_kappa, fleiss_kappa, fleiss_kappa_interval, source_lean
 from sampler.record import tables
 from sampler.record.commitment import read_config
-from sampler.record.differences import RecordError, step_key
-from sampler.record.record import Record
+from sampler.record.record import Record, RecordError, step_key
 from sampler.record.tables import FIRST, SIDES
 
 CLUSTERS = ("prompt", "chain", "step", "voter")
@@ -243,9 +242,8 @@ class Voters:
         clusters: what the votes of a cluster share, such as "chain".
     """
 
-    def __init__(self, found: list[Population], clusters: str, rng: np.random.Generator, resamples: int) -> None:
+    def __init__(self, found: list[Population], clusters: str, rng: np.random.Generator) -> None:
         self.populations, self.clusters = found, clusters
-        self._rng, self._resamples = rng, resamples
         self.scores = [self._fit(each) for each in found]
         self.agreement = [_agreement(each.answers, rng) for each in found]
 
@@ -271,7 +269,7 @@ class Voters:
 
     def _fit(self, population: Population) -> Scores | NoFit:
         try:
-            return bradley_terry_intervals(population.choices_apart(), self._rng, self._resamples)
+            return bradley_terry_intervals(population.choices_apart())
         except NoFit as reason:
             return reason
 
@@ -281,7 +279,7 @@ class Voters:
             if isinstance(fit, Scores) and fit.lean is not None:
                 return fit.lean
         by_chance = [choices for each in asked if (choices := each.choices_by_chance()).votes]
-        return source_lean([each.choices() for each in asked], self._rng, self._resamples, random_sides=by_chance)
+        return source_lean([each.choices() for each in asked], random_sides=by_chance)
 
 
 @dataclass(frozen=True)
@@ -308,7 +306,6 @@ def findings(
     record: Record,
     rng: np.random.Generator,
     column: str | None = None,
-    resamples: int = 1_000,
     cluster: str | None = None,
     all_samples: bool = False,
 ) -> Findings:
@@ -316,7 +313,6 @@ def findings(
 
     Args:
         column: the property of the objects to follow along the chains; without it, all numeric ones (`chains.py`).
-        resamples: bootstrap resamples behind the intervals of scores and leans.
         cluster: which votes share a weight there: "prompt", "chain", "step" or "voter". Without it prompts where
             the objects answer several, else chains.
         all_samples: follow also the samples of the burn-in and of the warm-up with its burn-in.
@@ -336,7 +332,7 @@ def findings(
             samples,
             followed(analysed, column),
             {row["chain_index"]: objects.prompts[row["chain_index"]] for row in analysed["samples"]},
-            Voters(populations(analysed, objects, clusters), clusters, rng, resamples),
+            Voters(populations(analysed, objects, clusters), clusters, rng),
             results.answer(record),
         )
     except KeyError as error:

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sampler.diagnostics.bootstrap import FEWEST_CLUSTERS
 from sampler.diagnostics.chains import Followed, followed
 from sampler.diagnostics.choices import Choices, Vote
+from sampler.diagnostics.intervals import FEWEST_CLUSTERS
 from sampler.diagnostics.scores import NoFit, bradley_terry_intervals
 from sampler.diagnostics.verdict import LEVEL, Share, Verdict, Walked, indicators, shares, verdict_on
 from sampler.record.commitment import read_config
@@ -31,9 +31,6 @@ _NO_FIT = (
     "Scores cannot be fitted: some objects were never compared with the rest, or never won, or never lost. "
     "“python -m sampler diagnose” names them."
 )
-_RESAMPLES = 400
-# Of the resamples: whoever computes the answer to one record again gets the same numbers.
-_SEED = 0
 
 
 @dataclass(frozen=True)
@@ -221,7 +218,7 @@ def _scores(rows: Sequence[Row], objects: Mapping[str, int]) -> tuple[Mapping[Ha
     if len(choices.items) > _MOST_SCORED:
         return {}, f"Scores are fitted to at most {_MOST_SCORED} objects; these are {len(choices.items):,}."
     try:
-        fit = bradley_terry_intervals(choices, np.random.default_rng(_SEED), _RESAMPLES, LEVEL)
+        fit = bradley_terry_intervals(choices, LEVEL)
     except NoFit:
         return {}, _NO_FIT
     is_trusted = fit.clusters >= FEWEST_CLUSTERS

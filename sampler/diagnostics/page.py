@@ -14,14 +14,14 @@ from xml.etree.ElementTree import Element, tostring
 
 import numpy as np
 
-from sampler.diagnostics.bootstrap import FEWEST_CLUSTERS
 from sampler.diagnostics.chains import Column, by_target
 from sampler.diagnostics.findings import Findings
 from sampler.diagnostics.found import Question
+from sampler.diagnostics.intervals import FEWEST_CLUSTERS
 from sampler.diagnostics.scores import NoFit
 from sampler.diagnostics.verdict import LEVEL, MOST_R_HAT, Share
 from sampler.objects.molecules import draw_molecule
-from sampler.record.differences import RecordError
+from sampler.record.record import RecordError
 
 # These bounds keep a page below 10 MB, whatever the record holds.
 _MOST_OBJECTS, _MOST_CHARACTERS, _LARGEST_DRAWING = 200, 1_000, 20_000

@@ -12,10 +12,10 @@ from itertools import combinations, product
 
 import numpy as np
 
-from sampler.diagnostics.bootstrap import FEWEST_CLUSTERS
 from sampler.diagnostics.chains import Acceptance, Column, by_target
 from sampler.diagnostics.choices import Choices
 from sampler.diagnostics.findings import Agreement, Asked, Findings, Lean, Population
+from sampler.diagnostics.intervals import FEWEST_CLUSTERS
 from sampler.diagnostics.scores import NoFit, Scores, SourceLean
 from sampler.diagnostics.verdict import Verdict
 from sampler.diagnostics.votes import cohen_kappa, cycle_test

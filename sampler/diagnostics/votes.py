@@ -22,19 +22,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sampler.diagnostics.bootstrap import CELLS, RESAMPLES, cluster_weights, interval, item_multiplicities
 from sampler.diagnostics.choices import Choices, IntArray
+from sampler.diagnostics.intervals import CELLS, RESAMPLES, cluster_reach, item_multiplicities
 from sampler.diagnostics.scores import FEWEST_VOTES_PER_SCORE, FloatArray, JointFit, NoFit, SourceLean, fittable
 
+# Of a cluster's weight, for derivatives.
+_STEP = 1e-4
 
-def source_lean(
-    groups: Sequence[Choices],
-    rng: np.random.Generator,
-    resamples: int = 1_000,
-    level: float = 0.95,
-    random_sides: Sequence[Choices] = (),
-) -> SourceLean:
-    """Return the one lean behind the votes of one source, with the percentile interval of the cluster bootstrap.
+
+def source_lean(groups: Sequence[Choices], level: float = 0.95, random_sides: Sequence[Choices] = ()) -> SourceLean:
+    """Return the one lean behind the votes of one source, with its interval by clusters.
 
     One lean for all questions that the source answers; each question has scores of its own. The joint fit uses the
     votes within the parts of each question that have finite scores (`Choices.parts`): in the limit of scores that lie
@@ -44,13 +41,12 @@ def source_lean(
 
     Args:
         groups: the source's votes, one `Choices` for each question.
-        resamples: of the bootstrap (`cluster_weights`).
         random_sides: those of these votes whose sides were drawn by chance, vote by vote or as a random half. Only
             then are pairs by themselves enough, however voting stopped.
 
     Raises:
         NoFit: the votes do not tell the lean; the message gives the reason.
-        ValueError: `level` is not between 0 and 1, or there is no resample.
+        ValueError: `level` is not between 0 and 1.
     """
     votes = _joined(groups)
     if not votes.votes:
@@ -60,10 +56,9 @@ def source_lean(
     if votes.votes and model.tells_lean:
         if reason := votes.lean_refusal():
             raise NoFit(reason)
-        fitted = model.solve()
-        return model.lean(fitted, model.resampled(fitted, rng, resamples), level)
+        return model.lean(model.solve(), level)
     if random_sides:
-        return _from_pairs(_joined(random_sides), rng, resamples, level)
+        return _from_pairs(_joined(random_sides), level)
     raise NoFit(
         f"{votes.votes:,} votes between objects that won as well as lost do not tell it from {model.free_scores:,} "
         f"scores; it takes {FEWEST_VOTES_PER_SCORE} votes for each"
@@ -82,7 +77,7 @@ def _joined(groups: Sequence[Choices]) -> Choices:
     )  # fmt: skip
 
 
-def _from_pairs(votes: Choices, rng: np.random.Generator, resamples: int, level: float) -> SourceLean:
+def _from_pairs(votes: Choices, level: float) -> SourceLean:
     """Mantel and Haenszel's estimate: within a pair, sides are as good as shuffled among the votes, whatever they say.
 
     So its strength of preference drops out, and so do the rules by which voting stopped, for these look at votes and
@@ -92,9 +87,10 @@ def _from_pairs(votes: Choices, rng: np.random.Generator, resamples: int, level:
     everybody = pairs.log_odds(np.ones((1, pairs.clusters)))
     if not np.isfinite(everybody[0]):
         raise NoFit("no pair of objects was asked about often enough, in both orders and with both answers, to tell it")
-    drawn = pairs.log_odds(cluster_weights(pairs.clusters, rng, resamples))
-    low, high = interval(drawn, pairs.clusters, level)
-    return SourceLean(float(everybody[0]), float(low), float(high), level, pairs.votes, pairs.clusters, "pairs")
+    step = _STEP * np.eye(pairs.clusters)
+    moved = (pairs.log_odds(1 + step) - pairs.log_odds(1 - step)) / (2 * _STEP)
+    middle, reach = float(everybody[0]), float(cluster_reach(moved, level))
+    return SourceLean(middle, middle - reach, middle + reach, level, pairs.votes, pairs.clusters, "pairs")
 
 
 @dataclass(frozen=True)

@@ -38,8 +38,8 @@ from sampler.kernels.learned_fragments import base_ratio
 from sampler.record import replay as exports
 from sampler.record import tables
 from sampler.record.columns import Cell
-from sampler.record.differences import Difference, RecordError
 from sampler.record.draws import state_number
+from sampler.record.record import Difference, RecordError
 from sampler.record.replay import Replay
 from sampler.spaces.molecules.edits import Edits
 

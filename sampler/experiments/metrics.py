@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from sampler.diagnostics.bootstrap import FEWEST_CLUSTERS, RESAMPLES, cluster_weights, interval, paired_bootstrap
 from sampler.diagnostics.choices import Choices, Vote
 from sampler.diagnostics.extras import analysis_library
+from sampler.diagnostics.intervals import FEWEST_CLUSTERS, RESAMPLES, cluster_reach, paired_bootstrap
 from sampler.diagnostics.scores import NoFit, bradley_terry_intervals
 from sampler.experiments import outputs
 from sampler.experiments.options import ExperimentOptions, OptionError, Place, TournamentMatch, tournament_matches
@@ -27,7 +27,6 @@ from sampler.record.record import read_samples
 
 LEVEL = 0.95
 FEWEST_RUNS = 3
-MEAN_RESAMPLES, STRENGTH_RESAMPLES = 2_000, 1_000
 HIGHEST_RATING = 10
 """Of stories; a score is the rating divided by it."""
 PREFIX = "bt_"
@@ -151,8 +150,7 @@ Cells = dict[tuple[str, str], Estimate]
 def over_samples(given: Sequence[tuple[float | None, Hashable]], *, with_spread: bool = True) -> Estimate:
     """Return the mean, the standard deviation over samples, and an interval over clusters.
 
-    Samples of one prompt or chain depend on each other: the interval gives each cluster one Exponential(1) weight.
-    Below 15 clusters there is none.
+    Samples of one prompt or chain depend on each other: they are one cluster (`cluster_reach`). Below 15 there is none.
 
     Args:
         given: a value and the label of its cluster; None is no value.
@@ -164,12 +162,10 @@ def over_samples(given: Sequence[tuple[float | None, Hashable]], *, with_spread:
     names: dict[Hashable, int] = {}
     at = np.array([names.setdefault(cluster, len(names)) for _, cluster in known])
     spread = float(numbers.std(ddof=1)) if with_spread and len(numbers) > 1 else None
-    low = high = None
-    if len(names) >= FEWEST_CLUSTERS:
-        weights = cluster_weights(len(names), np.random.default_rng(0), MEAN_RESAMPLES)
-        sums, counts = np.bincount(at, numbers), np.bincount(at).astype(np.float64)
-        low, high = map(float, interval((weights @ sums) / (weights @ counts), len(names), LEVEL))
-    return Estimate(float(numbers.mean()), spread, low, high, len(numbers))
+    mean = float(numbers.mean())
+    reach = float(cluster_reach(np.bincount(at, numbers - mean) / len(numbers), LEVEL))
+    low, high = (None, None) if math.isnan(reach) else (mean - reach, mean + reach)
+    return Estimate(mean, spread, low, high, len(numbers))
 
 
 def over_runs(values: Sequence[float], lowest: float = -math.inf, highest: float = math.inf) -> Estimate:
@@ -329,13 +325,14 @@ def mark_of(
 ) -> str:
     """Return † where a baseline is significantly better than the reference, ‡ where it does not differ, "" where worse.
 
-    Two-sided at 95 %, over the sources that both have; "" too where these are fewer than two.
+    Two-sided at 95 %, over the sources that both have; "" too where these are fewer than 15: of so few, resampling
+    finds differences that are none.
 
     Args:
         baseline, reference: the mean over a source's kept states, by the source's number.
     """
     sources = sorted(baseline.keys() & reference.keys())
-    if len(sources) < 2:
+    if len(sources) < FEWEST_CLUSTERS:
         return ""
     first, second = ([values[source] for source in sources] for values in (baseline, reference))
     difference = paired_bootstrap(first, second, np.random.default_rng(0), resamples, LEVEL)
@@ -356,7 +353,7 @@ def strength_cells(run: RunFiles) -> Cells:
     found: Cells = {}
     for name, votes in tournament_choices(run).items():
         try:
-            fitted = bradley_terry_intervals(votes, np.random.default_rng(0), STRENGTH_RESAMPLES)
+            fitted = bradley_terry_intervals(votes)
         except NoFit as reason:
             found |= {(method, PREFIX + name): Estimate(None, note=str(reason)) for method in run.options.methods}
             continue

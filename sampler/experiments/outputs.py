@@ -24,7 +24,7 @@ from typing import Any
 from sampler.experiments.options import ExperimentOptions, Place, TournamentMatch
 from sampler.judges import PRESETS
 from sampler.record.columns import escaped, unescaped
-from sampler.record.differences import RecordError
+from sampler.record.record import RecordError
 from sampler.record.tables import Row
 
 Document = dict[str, Any]

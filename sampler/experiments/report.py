@@ -7,6 +7,7 @@ are shown with their mean taken off: only differences can be compared.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -16,9 +17,20 @@ from typing import Any
 import numpy as np
 
 from sampler.diagnostics.extras import analysis_library
+from sampler.diagnostics.intervals import FEWEST_CLUSTERS
 from sampler.experiments import outputs
 from sampler.experiments.figures import COLOURS, Rows, write_csv, write_figure
-from sampler.experiments.metrics import MEASURES, PREFIX, Cells, Estimate, RunFiles, corpus_scores, strength_cells
+from sampler.experiments.metrics import (
+    BETTER,
+    MEASURES,
+    NOT_DIFFERENT,
+    PREFIX,
+    Cells,
+    Estimate,
+    RunFiles,
+    corpus_scores,
+    strength_cells,
+)
 from sampler.experiments.options import ExperimentOptions, selected_steps, shown_steps
 from sampler.experiments.settings import Column, ExperimentMethod, Published
 
@@ -56,11 +68,13 @@ class ResultTable:
 
     Args:
         about: what the numbers are of: size, models, version.
+        reference: the label of the method that others are tested against; empty where none is.
         columns: with the direction's name where there are several.
     """
 
     title: str
     about: str
+    reference: str
     spread: str
     methods: tuple[ExperimentMethod, ...]
     columns: tuple[Column, ...]
@@ -126,11 +140,12 @@ def made_table(run: RunFiles, measured: Cells) -> ResultTable:
     for method in run.options.chosen:
         for column in columns:
             ours = measured.get((method.name, column.name), Estimate(None, note="not measured"))
-            if ours.value is None and column.scorer:
+            if ours.value is None and column.scorer and column.scorer not in run.document.get("models", {}):
                 ours = Estimate(None, note=f"no scorer {column.scorer}")
             published = method.published.get(column.name) if is_the_papers else None
             cells[method.name, column.name] = Cell(ours, published, centres.get(column.name))
-    return ResultTable(experiment.title, _about(run), experiment.spread, run.options.chosen, columns, cells)
+    reference = next((each.label for each in run.options.chosen if each.name == experiment.reference), "")
+    return ResultTable(experiment.title, _about(run), reference, experiment.spread, run.options.chosen, columns, cells)
 
 
 def _about(run: RunFiles) -> str:
@@ -283,6 +298,11 @@ def _marked(
 def _notes(table: ResultTable) -> Iterator[str]:
     if any(column.name.startswith(PREFIX) for column in table.columns):
         yield "Bradley-Terry strengths are natural log-odds of mean 0; the paper's are shown with their mean taken off."
+    marks = {cell.ours.mark for cell in table.cells.values()} - {""}
+    if marks:
+        yield f"{BETTER} is significantly better than {table.reference}, {NOT_DIFFERENT} not different, no mark worse."
+    elif table.reference and len(table.methods) > 1:
+        yield f"No method is tested against {table.reference}: that takes {FEWEST_CLUSTERS} sentences."
     for method in table.methods:
         if method.inexact:
             yield f"{method.label}: {method.inexact}."
@@ -305,11 +325,7 @@ _TEX = {
 def as_tex(text: str) -> str:
     """Write a text for LaTeX."""
     # A hyphen of a word is one; a minus stands before a digit.
-    placed = "".join(
-        "\N{MINUS SIGN}" if char == "-" and text[place + 1 : place + 2].isdigit() else char
-        for place, char in enumerate(text)
-    )
-    return "".join(_TEX.get(char, char) for char in placed)
+    return "".join(_TEX.get(char, char) for char in re.sub(r"-(?=\d)", "\N{MINUS SIGN}", text))
 
 
 def _written(number: float | None) -> str:

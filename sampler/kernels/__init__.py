@@ -1,7 +1,7 @@
 """Kernels: one file a proposal law q(x'|x), each with the config that names it.
 
 To add one: copy a file, give its config a new `kind` and its spaces (`moves_in`), and add the config to
-`ComponentConfig` in `mixture.py`. The shared checks of `tests/support/kernels.py` then want a small instance of it.
+`ComponentConfig` in `mixture.py`. The shared checks of `tests/support/sampling.py` then want a small instance of it.
 `learned_fragments.py` has no config: its editor learns while chains run, so the lockstep runner builds it.
 """
 

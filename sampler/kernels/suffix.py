@@ -1,8 +1,8 @@
 """Suffix moves: keep the first tokens of a text, let the language model write the rest again. log r0 is exact.
 
 x has n tokens, x' has n', and they share exactly their first k. Both are whole sequences, none the beginning of the
-other (`language_model`), so for x' ≠ x we have k < min(n, n'), and a cut after i tokens can lead from x to x' if and
-only if i <= k: and just so from x' to x. Given such a cut, x' comes about with probability p0(x') / p0(x_1 .. x_i),
+other (`sampler.spaces.texts`), so for x' ≠ x we have k < min(n, n'), and a cut after i tokens can lead from x to x' if
+and only if i <= k: and just so from x' to x. Given such a cut, x' comes about with probability p0(x') / p0(x_1 .. x_i),
 where p0 of a beginning is the probability that a text begins so. The beginnings up to k are the same for both.
 
 cut "limit": i uniform on 0 .. T-1, T the most tokens of any text, the same for all; with i >= n the proposal is x.

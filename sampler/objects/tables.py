@@ -148,8 +148,29 @@ def table_rows(file: BinaryIO, column: str, refuse: Refuse) -> Iterator[TableRow
         CatalogError: not UTF-8, no header row that names `column`, a row the CSV format does not allow, a cell of a
             further column that cannot be kept, or a bound exceeded.
     """
-    with _opened(file, column) as table:
-        yield from _table_rows(table, column, refuse)
+    with raw_rows(file) as (delimiter, rows):
+        names, extra = _columns(rows, column)
+        at, weight_at = names.index(column), names.index(WEIGHT) if WEIGHT in names else None
+        for row, cells in rows:
+            width = _filled(cells)
+            if width > len(names):
+                shown = "a tab" if delimiter == "\t" else f"“{delimiter}”"
+                refuse(
+                    f"row {row}",
+                    f"the row has {width} cells, the first row names {len(names)}; put a cell that holds {shown} in "
+                    "quotes",
+                )
+            elif width:
+                padded = cells + [""] * (len(names) - len(cells))
+                cell, weight = padded[at], None if weight_at is None else padded[weight_at]
+                try:
+                    demand_storable(cell, f"the cell of “{column}”")
+                    demand_storable(weight or "", "the cell of “weight”")
+                except ValueError as problem:
+                    refuse(f"row {row}", str(problem))
+                else:
+                    weight = with_decimal_point(weight, delimiter)
+                    yield TableRow(row, cell, weight, _extra_cells(extra, row, padded))
 
 
 def extra_columns_of(file: BinaryIO, column: str) -> tuple[str, ...]:
@@ -161,18 +182,8 @@ def extra_columns_of(file: BinaryIO, column: str) -> tuple[str, ...]:
     Raises:
         CatalogError: as in `table_rows`, of the first row.
     """
-    with _opened(file, column) as table:
-        return tuple(table.extra)
-
-
-@dataclass(frozen=True)
-class _Table:
-    """A table whose header has been read: what separates its cells, its columns, and the rows that follow."""
-
-    delimiter: str
-    names: Sequence[str]
-    extra: Mapping[str, int]
-    rows: Iterator[tuple[int, list[str]]]
+    with raw_rows(file) as (_, rows):
+        return tuple(_columns(rows, column)[1])
 
 
 @contextmanager
@@ -215,13 +226,8 @@ def separator_of(line: str) -> str:
     return max(",;\t", key=_QUOTED.sub("", line).count)
 
 
-@contextmanager
-def _opened(file: BinaryIO, column: str) -> Iterator[_Table]:
-    with raw_rows(file) as (delimiter, rows):
-        yield _table(delimiter, rows, column)
-
-
-def _table(delimiter: str, rows: Iterator[tuple[int, list[str]]], column: str) -> _Table:
+def _columns(rows: Iterator[tuple[int, list[str]]], column: str) -> tuple[list[str], dict[str, int]]:
+    """Take the first row, and return the names of its columns, and the places of the extra ones by their names."""
     _, first = next(rows, (1, []))
     names = _names(first)
     if column not in names:
@@ -229,31 +235,7 @@ def _table(delimiter: str, rows: Iterator[tuple[int, list[str]]], column: str) -
         raise CatalogError(
             f"The first row must name the columns: “{column}”, and “weight” if you have one. It has {found}."
         )
-    return _Table(delimiter, names, _extra_places(names, (column, WEIGHT)), rows)
-
-
-def _table_rows(table: _Table, column: str, refuse: Refuse) -> Iterator[TableRow]:
-    names = table.names
-    at, weight_at = names.index(column), names.index(WEIGHT) if WEIGHT in names else None
-    for row, cells in table.rows:
-        width = _filled(cells)
-        if width > len(names):
-            shown = "a tab" if table.delimiter == "\t" else f"“{table.delimiter}”"
-            refuse(
-                f"row {row}",
-                f"the row has {width} cells, the first row names {len(names)}; put a cell that holds {shown} in quotes",
-            )
-        elif width:
-            padded = cells + [""] * (len(names) - len(cells))
-            cell, weight = padded[at], None if weight_at is None else padded[weight_at]
-            try:
-                demand_storable(cell, f"the cell of “{column}”")
-                demand_storable(weight or "", "the cell of “weight”")
-            except ValueError as problem:
-                refuse(f"row {row}", str(problem))
-            else:
-                weight = with_decimal_point(weight, table.delimiter)
-                yield TableRow(row, cell, weight, _extra_cells(table.extra, row, padded))
+    return names, _extra_places(names, (column, WEIGHT))
 
 
 def _extra_places(names: Sequence[str], read: Collection[str]) -> dict[str, int]:

@@ -18,8 +18,8 @@ import numpy as np
 from sampler.acceptance import Verdict
 from sampler.chain import Comparison, Tally, advance, tell
 from sampler.record import tables
-from sampler.record.differences import Difference, Row, StepKey, of_step, quoted, reading, step_key
 from sampler.record.draws import Draws, Parsed, States, opened
+from sampler.record.record import Difference, Row, StepKey, of_step, quoted, reading, step_key
 from sampler.rules.pointwise import PointwiseConfig, Ratings, mean_ratings, tell_by_ratings
 from sampler.rules.scored import ScoredConfig, numbers_of, tell_by_scores
 

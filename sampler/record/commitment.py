@@ -23,10 +23,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sampler.archives import Allowance, ArchiveError, pieces_of
+from sampler.archives import Allowance, pieces_of
 from sampler.config import ChainConfig, parse_config
 from sampler.record import tables
-from sampler.record.differences import Difference, of_file
+from sampler.record.record import Difference, Finding, of_file
 
 SEED, HASH, SALT, TYPED = "seed", "seed_hash", "seed_salt", "seed_was_typed"
 """The keys of campaign.json."""
@@ -138,32 +138,21 @@ class Manifest:
         return (json.dumps(held, indent=2, ensure_ascii=False) + "\n").encode()
 
 
-@dataclass(frozen=True)
-class Listed:
-    """What manifest.json says of a record.
-
-    Args:
-        about: the manifest, without the hashes.
-        differs: for each file that is not as it was written, its name, and how it differs.
-    """
-
-    about: Mapping[str, Any]
-    differs: tuple[tuple[str, str], ...]
-
-
-def check_manifest(archive: zipfile.ZipFile, allowance: Allowance) -> Listed:
-    """Compare an archive with its manifest.
+def check_manifest(archive: zipfile.ZipFile, allowance: Allowance) -> tuple[dict[str, Any], tuple[Finding, ...]]:
+    """Return what an archive's manifest says beside the hashes, and which files are not as they were written.
 
     Raises:
         ArchiveError: the allowance does not cover it.
     """
     if tables.MANIFEST not in archive.namelist():
-        return Listed({}, ((tables.MANIFEST, "is missing: every record has one"),))
-    about = _read(_small(archive, tables.MANIFEST, allowance))
+        return {}, (Finding(tables.MANIFEST, None, "is missing: every record has one"),)
+    whole = Allowance(min(allowance.left, _LARGEST))
+    about = _read(b"".join(pieces_of(archive, tables.MANIFEST, whole)))
     files = about.pop("files", None)
     if about.get("version") != VERSION or not isinstance(files, dict):
-        return Listed({}, ((tables.MANIFEST, f"is not of version {VERSION}"),))
-    return Listed(about, tuple(_differences(archive, files, allowance)))
+        return {}, (Finding(tables.MANIFEST, None, f"is not of version {VERSION}"),)
+    differs = _differences(archive, files, allowance)
+    return about, tuple(Finding(file, None, message) for file, message in differs)
 
 
 def _differences(archive: zipfile.ZipFile, files: Mapping[str, Any], allowance: Allowance) -> Iterator[tuple[str, str]]:
@@ -178,15 +167,6 @@ def _differences(archive: zipfile.ZipFile, files: Mapping[str, Any], allowance: 
             digest.update(piece)
         if digest.hexdigest() != files[name]:
             yield name, "is not the file that was written: its SHA-256 is another one than in the manifest"
-
-
-def _small(archive: zipfile.ZipFile, name: str, allowance: Allowance) -> bytes:
-    content = bytearray()
-    for piece in pieces_of(archive, name, allowance):
-        content += piece
-        if len(content) > _LARGEST:
-            raise ArchiveError(f"“{name}” in the ZIP is larger than {_LARGEST // 2**20} MiB.")
-    return bytes(content)
 
 
 def _read(content: bytes) -> dict[str, Any]:

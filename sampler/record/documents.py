@@ -23,8 +23,8 @@ from sampler.judges.presentation import Shares, Trial, check_after
 from sampler.judges.prompts import OwnPrompt, prompt_version, stored_prompt
 from sampler.judges.templates import template_of
 from sampler.record import tables
-from sampler.record.differences import Difference, Row, StepKey, of_file, of_step, quoted, reading, step_key
 from sampler.record.draws import Parsed
+from sampler.record.record import Difference, Row, StepKey, of_file, of_step, quoted, reading, step_key
 
 
 def compare_judges(parsed: Parsed) -> Iterator[Difference]:

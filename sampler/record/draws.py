@@ -32,8 +32,7 @@ from sampler.kernels.mixture import Mixture
 from sampler.kernels.suffix import Suffix
 from sampler.record import tables
 from sampler.record.commitment import Commitment
-from sampler.record.differences import Difference, Row, StepKey, quoted, reading, step_key
-from sampler.record.record import Record
+from sampler.record.record import Difference, Record, Row, StepKey, quoted, reading, step_key
 from sampler.record.tuning_record import chosen_in
 from sampler.spaces.catalog import Catalog
 from sampler.spaces.space import Space

@@ -1,4 +1,4 @@
-"""Read a campaign's export: JSON files and CSV tables in one ZIP."""
+"""Read a campaign's export: JSON files and CSV tables in one ZIP; and say where it is not what it should be."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 import math
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,8 +16,83 @@ from typing import IO, Any, NamedTuple
 
 from sampler.archives import Allowance, TooLargeError, pieces_of
 from sampler.record import tables
-from sampler.record.differences import RecordError
-from sampler.record.tables import Row, Table
+from sampler.record.tables import Row as Row
+from sampler.record.tables import Table
+
+StepKey = tuple[int, int]
+"""The chain and the step."""
+
+
+def step_key(row: Row) -> StepKey:
+    """Return the step that a row is about."""
+    return int(row["chain_index"]), int(row["step"])
+
+
+class RecordError(ValueError):
+    """A record that cannot be read: a file, a column or a number is missing or malformed.
+
+    Args:
+        file, row: where, if that is known.
+    """
+
+    def __init__(self, message: str, file: str = "", row: Row | None = None) -> None:
+        super().__init__(message)
+        self.file, self.row = file, row
+
+
+@contextmanager
+def reading(file: str, row: Row | None = None) -> Iterator[None]:
+    """Let errors of what is done with a file, or with one of its rows, say which one it is."""
+    try:
+        yield
+    except RecordError:
+        raise
+    except KeyError as error:
+        raise RecordError(f"The record cannot be read: {file} lacks {error}", file, row) from error
+    except (TypeError, ValueError) as error:
+        raise RecordError(f"The record cannot be read: {error}", file, row) from error
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One point where the record does not say what the recomputation gives.
+
+    Args:
+        where: of the record, in words.
+        what: is recorded there.
+        row: which one of the file, if the difference is about one that is there.
+        step: that it is about, if it is about one; without a row, that of the step is meant.
+    """
+
+    where: str
+    what: str
+    recorded: str
+    recomputed: str
+    file: str
+    row: Row | None = field(default=None, compare=False, repr=False)
+    step: StepKey | None = None
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}: the export has {self.recorded}, expected {self.recomputed}"
+
+
+def of_step(
+    key: StepKey, what: str, recorded: object, recomputed: object, file: str = tables.STEPS.file, row: Row | None = None
+) -> Difference:
+    """Return a difference that is about a step."""
+    where = f"chain {key[0]}, step {key[1]}"
+    return Difference(where, what, str(recorded), str(recomputed), file, row, key)
+
+
+def of_file(file: str, what: str, recorded: object, recomputed: object, row: Row | None = None) -> Difference:
+    """Return a difference that is about a file, or about a row of it."""
+    return Difference(file, what, str(recorded), str(recomputed), file, row)
+
+
+def quoted(text: object) -> str:
+    """Return the beginning of a text between quotation marks."""
+    return f"“{str(text)[:60]}”"
+
 
 # Documents that not every record has, and what each holds.
 _DOCUMENTS: dict[str, type] = {tables.JUDGES: list, tables.TUNING: dict, tables.SCORERS: list}
@@ -28,7 +103,7 @@ _LARGEST_DOCUMENT = 2**28
 
 
 @dataclass
-class Record(Mapping[str, list[Row]]):
+class Record:
     """What an export holds: the rows of each of its tables by the table's name, and its documents.
 
     Args:
@@ -41,12 +116,6 @@ class Record(Mapping[str, list[Row]]):
 
     def __getitem__(self, name: str) -> list[Row]:
         return self.tables.setdefault(name, [])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.tables)
-
-    def __len__(self) -> int:
-        return len(self.tables)
 
     def but(self, **changed: list[Row]) -> Record:
         """Return the record with other rows of some tables."""
@@ -69,34 +138,38 @@ class Record(Mapping[str, list[Row]]):
         return self.tables.get(file.removesuffix(".csv"), [])
 
 
-class Malformed(NamedTuple):
-    """Something in a table that is not what it should be.
+class Finding(NamedTuple):
+    """One place where a record is not what it should be.
 
     Args:
-        file: which one.
-        row: in it, as a spreadsheet counts: the header is row 1; None where it is about all of them.
+        file: of the ZIP.
+        row: in it, as a spreadsheet counts: the header is row 1; None where no single row is meant.
     """
 
     file: str
     row: int | None
     message: str
 
+    def __str__(self) -> str:
+        where = self.file if self.row is None else f"{self.file}, row {self.row}"
+        return f"{where}: {self.message}"
 
-def malformed_in(record: Record) -> Iterator[Malformed]:
+
+def malformed_in(record: Record) -> Iterator[Finding]:
     """Yield every cell of a record's tables that is not what its column holds, and every column that is missing."""
     for table in tables.CHECKED:
         rows = record[table.name]
         missing = [column.name for column in table.columns if rows and column.name not in rows[0]]
-        yield from (Malformed(table.file, None, f"there is no column “{name}”") for name in missing)
+        yield from (Finding(table.file, None, f"there is no column “{name}”") for name in missing)
         columns = [column for column in table.columns if column.name not in missing]
         for number, row in enumerate(rows, start=2):
             if row.keys() != rows[0].keys() or None in row.values():
-                yield Malformed(table.file, number, "it does not have as many cells as the header")
+                yield Finding(table.file, number, "it does not have as many cells as the header")
                 continue
             problems = (column.problem(row[column.name]) for column in columns)
-            yield from (Malformed(table.file, number, problem) for problem in problems if problem)
+            yield from (Finding(table.file, number, problem) for problem in problems if problem)
             if row.get("verdict") and not row.get("uniform"):
-                yield Malformed(table.file, number, "“uniform” is empty, although the step has a verdict")
+                yield Finding(table.file, number, "“uniform” is empty, although the step has a verdict")
 
 
 def read_record(path: Path) -> Record:

@@ -21,10 +21,21 @@ from sampler.record import tables
 from sampler.record.chains import compare_chains
 from sampler.record.columns import META
 from sampler.record.commitment import Commitment, compare_commitment, read_config
-from sampler.record.differences import Difference, RecordError, Row, of_file, of_step, quoted, reading, step_key
 from sampler.record.documents import EXTENDED, compare_budget, compare_events, compare_judges, compare_trials
 from sampler.record.draws import Parsed
-from sampler.record.record import Record, malformed_in, read_record
+from sampler.record.record import (
+    Difference,
+    Record,
+    RecordError,
+    Row,
+    malformed_in,
+    of_file,
+    of_step,
+    quoted,
+    read_record,
+    reading,
+    step_key,
+)
 from sampler.record.tables import meta_names
 
 MEASURED, COMMAND = "measured", "command"
@@ -285,10 +296,9 @@ def replay(record: Record) -> Replay:
         RecordError: a column or a cell is missing, or a cell is not what its column holds.
         ConfigError: the config does not parse.
     """
-    for file, row, message in malformed_in(record):
-        where = file if row is None else f"row {row} of {file}"
-        found = None if row is None else record.of_file(file)[row - 2]
-        raise RecordError(f"The record cannot be read: {where}: {message}", file, found)
+    for each in malformed_in(record):
+        found = None if each.row is None else record.of_file(each.file)[each.row - 2]
+        raise RecordError(f"The record cannot be read: {each}", each.file, found)
     return recomputed(record)
 
 

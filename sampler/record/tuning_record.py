@@ -25,7 +25,7 @@ from sampler.kernels.tuning import (
 from sampler.kernels.warm_up import WarmUp
 from sampler.objects.properties import measure_of
 from sampler.record import tables
-from sampler.record.differences import Difference, Row, StepKey, of_file, reading, step_key
+from sampler.record.record import Difference, Row, StepKey, of_file, reading, step_key
 
 RULE_VERSION = 1
 RULE = (

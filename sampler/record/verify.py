@@ -16,9 +16,8 @@ from typing import Any, BinaryIO, Final
 from sampler.archives import Allowance, ArchiveError, archive_in, told_apart
 from sampler.config import ConfigError
 from sampler.record import tables
-from sampler.record.commitment import Listed, check_manifest
-from sampler.record.differences import Difference, RecordError, Row, step_key
-from sampler.record.record import Record, malformed_in, record_in
+from sampler.record.commitment import check_manifest
+from sampler.record.record import Difference, Finding, Record, RecordError, Row, malformed_in, record_in, step_key
 from sampler.record.replay import Replay, recomputed
 
 MOST_MEMORY: Final = 4 * 2**30
@@ -31,24 +30,6 @@ _OF_NO_RECORD = (ArithmeticError, AttributeError, LookupError, RecursionError, T
 _LOCKSTEP = "lockstep/settings.json"
 _UNCHECKED = tuple(table.file for table in tables.EVERY if table.excused)
 """Files of which nothing else in a record says what they should hold."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One place where a record is not what it should be.
-
-    Args:
-        file: of the ZIP.
-        row: in it, as a spreadsheet counts: the header is row 1; None where no single row is meant.
-    """
-
-    file: str
-    row: int | None
-    message: str
-
-    def __str__(self) -> str:
-        where = self.file if self.row is None else f"{self.file}, row {self.row}"
-        return f"{where}: {self.message}"
 
 
 @dataclass(frozen=True)
@@ -106,50 +87,43 @@ def _verified(file: BinaryIO, most_memory: float) -> Verification:
     with told_apart(), archive_in(file, _MOST_MEMBERS, _MOST_LISTING) as archive:
         if _LOCKSTEP in archive.namelist():
             raise ArchiveError("it is the record of an experiment whose chains take each step together; use replay.")
-        listed = check_manifest(archive, Allowance(_MOST_UNPACKED))
-        found = _content(archive, Allowance(most_memory))
+        about, of_files = check_manifest(archive, Allowance(_MOST_UNPACKED))
+        replay, of_content = _content(archive, Allowance(most_memory))
         names = frozenset(archive.namelist())
-    differs = (*_of_files(listed, found), *found.differs)
-    proven = _proven(found.replay) if not differs else ()
-    return Verification(proven, tuple(_claimed(listed.about, names, found.replay)), differs)
+    if replay is not None and replay.commitment is None:
+        no_hash = Finding(tables.CONFIG, None, "has no seed_hash: the record of a campaign always has one")
+        of_files = (*of_files, no_hash)
+    differs = (*of_files, *of_content)
+    proven = _proven(replay) if not differs else ()
+    return Verification(proven, tuple(_claimed(about, names, replay)), differs)
 
 
-@dataclass(frozen=True)
-class Content:
-    """What the content of a record shows, apart from its hashes."""
-
-    replay: Replay | None
-    differs: tuple[Finding, ...]
+Content = tuple[Replay | None, tuple[Finding, ...]]
+"""What the content of a record shows, apart from its hashes: what was recomputed, if it could be, and what differs."""
 
 
 def _content(archive: zipfile.ZipFile, allowance: Allowance) -> Content:
     try:
         record = record_in(archive, allowance)
     except RecordError as error:
-        return Content(None, (Finding(error.file, None, f"the record {error}"),))
+        return None, (Finding(error.file, None, f"the record {error}"),)
     return checked(record)
 
 
 def checked(record: Record) -> Content:
     """Return what a replay of a record found, and each place where its content is not what it should be."""
-    if malformed := [Finding(*each) for each in malformed_in(record)]:
-        return Content(None, tuple(malformed))
+    if malformed := tuple(malformed_in(record)):
+        return None, malformed
     try:
         replayed = recomputed(record)
     except ConfigError as error:
-        return Content(None, (Finding(tables.CONFIG, None, str(error)),))
+        return None, (Finding(tables.CONFIG, None, str(error)),)
     except RecordError as error:
         file = error.file or tables.CONFIG
-        return Content(None, (Finding(file, _number(record.of_file(file), error.row), str(error)),))
+        return None, (Finding(file, _number(record.of_file(file), error.row), str(error)),)
     except _OF_NO_RECORD as error:
-        return Content(None, (Finding(tables.CONFIG, None, f"or a file beside it holds what no record has: {error}"),))
-    return Content(replayed, tuple(_findings(record, replayed.differences)))
-
-
-def _of_files(listed: Listed, found: Content) -> Iterator[Finding]:
-    yield from (Finding(file, None, message) for file, message in listed.differs)
-    if found.replay is not None and found.replay.commitment is None:
-        yield Finding(tables.CONFIG, None, "has no seed_hash: the record of a campaign always has one")
+        return None, (Finding(tables.CONFIG, None, f"or a file beside it holds what no record has: {error}"),)
+    return replayed, tuple(_findings(record, replayed.differences))
 
 
 def _findings(record: Record, differences: Collection[Difference]) -> Iterator[Finding]:

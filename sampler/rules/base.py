@@ -32,10 +32,6 @@ class JudgeRule(Protocol):
         """Return the acceptance probability averaged over the votes, shape (...)."""
         ...
 
-    def draw_acceptance(self, rng: np.random.Generator, log_r0: npt.ArrayLike, preference: npt.ArrayLike) -> FloatArray:
-        """Draw the votes and return the acceptance probability they give, shape (...)."""
-        ...
-
 
 class NumbersRule(Protocol):
     """A rule on numbers that each state was given alone."""

@@ -93,10 +93,6 @@ class NVote(Budgeted):
         """Return the average over K_i ~ Binomial(N_i, p_i), the paper's alpha-bar; p_i of shape (..., m)."""
         return np.asarray(marginal_acceptance(log_r0, preference, self.budgets))
 
-    def draw_acceptance(self, rng: np.random.Generator, log_r0: npt.ArrayLike, preference: npt.ArrayLike) -> FloatArray:
-        """Draw the votes of each pair; return the acceptance probability they give."""
-        return self.acceptance(log_r0, draw_votes(rng, preference, self.budgets))
-
 
 @dataclass(frozen=True)
 class Oracle:
@@ -114,10 +110,6 @@ class Oracle:
 
     def mean_acceptance(self, log_r0: npt.ArrayLike, preference: npt.ArrayLike) -> FloatArray:
         """Return the acceptance probability: there is no vote to average over."""
-        return self.acceptance(log_r0, preference)
-
-    def draw_acceptance(self, rng: np.random.Generator, log_r0: npt.ArrayLike, preference: npt.ArrayLike) -> FloatArray:
-        """Return the acceptance probability: there is no vote to draw."""
         return self.acceptance(log_r0, preference)
 
 
@@ -143,28 +135,6 @@ class InvalidPlugIn(Budgeted):
     def mean_acceptance(self, log_r0: npt.ArrayLike, preference: npt.ArrayLike) -> FloatArray:
         """Return the average over K_i ~ Binomial(N_i, p_i); p_i of shape (..., m)."""
         return average_over_votes(lambda votes: self.acceptance(log_r0, votes), preference, self.budgets)
-
-    def draw_acceptance(self, rng: np.random.Generator, log_r0: npt.ArrayLike, preference: npt.ArrayLike) -> FloatArray:
-        """Draw the votes of each pair; return the acceptance probability they give."""
-        return self.acceptance(log_r0, draw_votes(rng, preference, self.budgets))
-
-
-def draw_votes(rng: np.random.Generator, preference: npt.ArrayLike, budgets: tuple[int, ...]) -> IntArray:
-    """Draw K_i, one uniform a vote.
-
-    Args:
-        preference: p_i, shape (..., m).
-        budgets: N_i, length m.
-
-    Returns:
-        Votes for the proposal, shape (..., m).
-    """
-    chance = judges_last(preference, budgets)
-    votes: IntArray = np.zeros(chance.shape, dtype=np.int64)
-    for judge, budget in enumerate(budgets):
-        for _ in range(budget):
-            votes[..., judge] += rng.random(chance.shape[:-1]) < chance[..., judge]
-    return votes
 
 
 def average_over_votes(

@@ -21,15 +21,24 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 AREAS: dict[str, tuple[str, ...]] = {
-    "sampler/acceptance.py": ("tests/sampler/acceptance", "tests/sampler/rules"),
+    "sampler/acceptance.py": (
+        "tests/sampler/test_acceptance.py",
+        "tests/sampler/test_early_verdicts.py",
+        "tests/sampler/rules",
+    ),
     "sampler/chain.py": ("tests/sampler/test_chain.py", "tests/sampler/record"),
-    "sampler/rules/": ("tests/sampler/rules", "tests/sampler/acceptance"),
-    "sampler/record/": ("tests/sampler/record", "tests/campaigns/record"),
+    "sampler/rules/": ("tests/sampler/rules", "tests/sampler/test_acceptance.py"),
+    "sampler/record/": (
+        "tests/sampler/record",
+        "tests/campaigns/record",
+        "tests/flows/test_context.py",
+        "tests/participants",
+    ),
     "prefmh_web/campaigns/record/": ("tests/campaigns/record", "tests/sampler/record", "tests/console/test_results.py"),
     "prefmh_web/campaigns/engine/": ("tests/campaigns", "tests/participants"),
     "prefmh_web/campaigns/lifecycle/access.py": ("tests/security/test_access.py", "tests/console", "tests/campaigns"),
     "prefmh_web/api/": ("tests/security/test_access.py", "tests/api"),
-    "sampler/config/": ("tests/sampler/config", "tests/sampler/record", "tests/campaigns/lifecycle"),
+    "sampler/config/": ("tests/sampler/test_config.py", "tests/sampler/record", "tests/campaigns/lifecycle"),
 }
 """Files or folders, and the tests that answer for them."""
 _ENGINE, _API = "prefmh_web/campaigns/engine", "prefmh_web/api/routes"

@@ -13,7 +13,7 @@ from PIL import Image
 from prefmh_web.campaigns import catalogs
 from prefmh_web.campaigns.models import Campaign
 from tests.console.test_pages import form
-from tests.sampler.objects.test_lists import MOLECULES, SHEET, as_csv, as_sdf, workbook
+from tests.sampler.objects.test_lists import MOLECULES, SHEET
 
 FILE, PASTE = "space.catalog.file", "space.catalog.paste"
 OF_MOLECULES = {"space.catalog.objects": "molecules", FILE: ""}
@@ -55,31 +55,10 @@ def test_the_answer_to_a_pasted_list_says_what_it_was_taken_for_and_keeps_nothin
     assert not Campaign.objects.exists()
 
 
-def test_the_same_molecules_are_the_same_campaign_in_every_form(signed_in, idle_tasks):
-    forms = {
-        "a.smi": "\n".join(MOLECULES).encode(),
-        "a.csv": as_csv([["smiles"], *([each] for each in MOLECULES)]),
-        "a.xlsx": workbook([each] for each in MOLECULES),
-        "a.sdf": as_sdf(MOLECULES),
-    }
-    create(signed_in, **OF_MOLECULES | {PASTE: "\r\n".join(MOLECULES)})
-    for name, data in forms.items():
-        create(signed_in, **OF_MOLECULES | {FILE: SimpleUploadedFile(name, data)})
-    idle_tasks()
-    made = Campaign.objects.order_by("pk")
-    assert len(made) == 5
-    assert [each.catalog.filename for each in made] == ["pasted.csv"] + ["a.csv"] * 4
-    assert len({each.config.file.sha256 for each in made}) == 1
-    assert len({tuple(each.states.order_by("place").values_list("content", "weight")) for each in made}) == 1
-    assert made[0].states.count() == 20
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({FILE: SimpleUploadedFile("a.xlsx", SHEET[:900])}, "The file is no Excel workbook"),
-        ({FILE: SimpleUploadedFile("a.xlsx", workbook([["text"], ["a"], [7]]))}, "the object in row 3"),
-        ({FILE: "", PASTE: "only one"}, "A catalog needs at least two different objects"),
         ({FILE: SimpleUploadedFile("a.csv", b"one\ntwo\n"), PASTE: "three\nfour"}, "Empty one of them"),
         ({FILE: [SimpleUploadedFile(f"{n}.csv", b"one\ntwo\n") for n in "ab"]}, "Choose one file"),
         (OF_IMAGES | {PASTE: "one\ntwo"}, "cannot be pasted"),

@@ -58,20 +58,11 @@ def test_the_form_makes_a_draft_that_edits_to_the_same(signed_in, idle_tasks, of
     assert campaign.config_data == config
 
 
-@pytest.mark.parametrize(
-    ("changes", "config", "message"),
-    [
-        ({"space.model-images.steps": "5"}, None, "less than or equal to 4"),
-        ({}, {}, "turbo must be a pipeline of diffusers"),
-        ({}, {"in_channels": 4, "sample_size": 128}, "less than or equal to 24000"),
-    ],
-)
-def test_a_bad_setup_says_why_and_saves_nothing(signed_in, idle_tasks, offered, changes, config, message):
-    if config is not None:
-        pipeline_folder(offered, **config)
-    answer = signed_in.post(reverse("console:create"), form(**FIELDS | changes))
+def test_a_model_that_cannot_be_read_is_told_and_nothing_is_saved(signed_in, idle_tasks, offered):
+    pipeline_folder(offered)
+    answer = signed_in.post(reverse("console:create"), form(**FIELDS))
     assert answer.status_code == 200
-    assert message in answer.content.decode()
+    assert "turbo must be a pipeline of diffusers" in answer.content.decode()
     assert not Campaign.objects.exists()
 
 

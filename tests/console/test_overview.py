@@ -236,10 +236,3 @@ def test_who_does_not_see_a_plot_is_told_what_it_shows_and_labels_are_escaped():
     assert "chain 0" in page
     assert "<b>" not in page
     assert "style=" not in page
-
-
-def test_steps_say_of_how_many_votes(researcher):
-    config = make_config(judges=[{"question": "Which is darker?", "votes": 5}], chains=2, steps=8)
-    campaign = voted_to_the_end(make_campaign(researcher, config=config), people=5)
-    page = browser_of(researcher).get(reverse("console:steps", args=[campaign.pk])).content.decode()
-    assert re.search(r"\d for, \d against <small class=\"quiet\">of 5</small>", page)

@@ -238,9 +238,3 @@ def test_what_cannot_be_is_refused_by_its_field_and_nothing_is_saved(owner, draf
 def test_the_version_of_a_consent_text_is_the_hash_of_its_lines(owner, draft):
     save(owner, draft, **PROLIFIC, consent="# Consent\r\n\r\nYes?")
     assert version_of(Campaign.objects.get().config.study.consent) == hashlib.sha256(b"# Consent\n\nYes?").hexdigest()
-
-
-def test_a_campaign_that_started_without_recruitment_stays_open_to_all(owner, campaign):
-    assert "cannot change after the start" in save(owner, campaign, recruiter="prolific", **{"codes.completed": "X"})
-    save(owner, campaign, **{"codes.completed": "X"})
-    assert Campaign.objects.get().config.study.recruiter == "anybody"

@@ -82,15 +82,6 @@ def test_what_is_filled_in_is_stored_and_shown_again(owner, draft):
         assert text in page
 
 
-def test_what_is_sent_twice_is_stored_as_once(owner, draft):
-    """A double click, or the page before once more: each row is as it is stored already."""
-    last = {"text": "Anything else?", "name": "comment", "kind": "text", "is_last": "on"}
-    for _ in range(2):
-        save(owner, draft, questions=[AGE, last], comprehension=[CHECK | {"options": "one\nboth"}])
-        assert [question.name for question in stored().questions] == ["age", "comment"]
-        assert len(stored().comprehension) == 1
-
-
 def test_a_row_that_is_emptied_is_taken_out(owner, draft):
     save(owner, draft, questions=[ROLE, AGE])
     rows = posted(questions=[dict.fromkeys(ROLE, "") | {"kind": "choice"}, AGE])

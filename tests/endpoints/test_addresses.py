@@ -2,15 +2,18 @@
 
 import ipaddress
 import socket
+import ssl
+from collections.abc import Iterator
 
 import pytest
 from yarl import URL
 
-from prefmh_web.endpoints import client, loop
+from prefmh_web.endpoints import addresses, client, loop
 from prefmh_web.endpoints.addresses import CheckedResolver, check_address, checked_base_url
-from prefmh_web.endpoints.errors import AddressRefused, Refused, ServerError, Unreachable
+from prefmh_web.endpoints.errors import AddressRefused, EndpointError, Refused, ServerError, Unreachable
 from tests.endpoints.conftest import chat
-from tests.support.models import Script, status
+from tests.support.models import Script, says, scripted_server, status
+from tests.support.servers import Authority, authority
 
 
 def resolve(name: str, port: int) -> list[str]:
@@ -48,42 +51,20 @@ def test_a_host_on_the_list_passes(some_hosts, url: str, kept: str) -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        "",
-        "api.example.com/v1",
-        "ftp://api.example.com/v1",
-        "file:///etc/passwd",
-        "gopher://api.example.com",
-        "https://evil.example/v1",
-        "https://api.example.com.evil.example/v1",
-        "https://evilmodels.example.org/v1",
-        "https://api.example.com@evil.example/v1",
-        "https://evil.example#@api.example.com/v1",
-        "https://evil.example\\@api.example.com/v1",
-        "https://evil.example/@api.example.com/v1",
-        "https://user:secret@api.example.com/v1",
-        "https://user@api.example.com/v1",
-        "https://api.example.com/v1?next=http://evil.example",
-        "https://api.example.com/v1#x",
-        "https://api.example.com/v1?",
-        "https://api.example.com:x/v1",
-        "https://api.example.com:0/v1",
-        "https://api.example.com:65536/v1",
-        "https://api.example.com:65979/v1",
-        "https://api.exa\tmple.com/v1",
-        "http://gpu1:8001/v1",
-        "http://gpu1/v1",
-        "http://127.0.0.1/v1",
-        "http://2130706433/v1",
-        "http://0x7f000001/v1",
-        "http://0177.0.0.1/v1",
-        "http://127.1/v1",
-        "http://[::1]/v1",
-        "http://[::ffff:127.0.0.1]/v1",
-        "http://169.254.169.254/latest/meta-data",
-        "http://localhost/v1",
+        "", "api.example.com/v1", "ftp://api.example.com/v1", "file:///etc/passwd", "gopher://api.example.com",
+        "https://evil.example/v1", "https://api.example.com.evil.example/v1", "https://evilmodels.example.org/v1",
+        "https://api.example.com@evil.example/v1", "https://evil.example#@api.example.com/v1",
+        "https://evil.example\\@api.example.com/v1", "https://evil.example/@api.example.com/v1",
+        "https://user:secret@api.example.com/v1", "https://user@api.example.com/v1",
+        "https://api.example.com/v1?next=http://evil.example", "https://api.example.com/v1#x",
+        "https://api.example.com/v1?", "https://api.example.com:x/v1", "https://api.example.com:0/v1",
+        "https://api.example.com:65536/v1", "https://api.example.com:65979/v1", "https://api.exa\tmple.com/v1",
+        "http://gpu1:8001/v1", "http://gpu1/v1", "http://127.0.0.1/v1", "http://2130706433/v1",
+        "http://0x7f000001/v1", "http://0177.0.0.1/v1", "http://127.1/v1", "http://[::1]/v1",
+        "http://[::ffff:127.0.0.1]/v1", "http://169.254.169.254/latest/meta-data", "http://localhost/v1",
         "http://①②⑦.0.0.1/v1",
     ],
-)
+)  # fmt: skip
 def test_anything_else_is_refused(some_hosts, url: str) -> None:
     with pytest.raises(AddressRefused):
         checked_base_url(url)
@@ -94,41 +75,17 @@ def test_nothing_passes_unless_the_settings_name_it(settings) -> None:
         checked_base_url("https://api.example.com/v1")
 
 
+# The one of 2001:0: is Teredo to 127.0.0.1, that of 64:ff9b:1: a network's own NAT64 to 10.0.0.1.
 @pytest.mark.parametrize(
     "address",
     [
-        "127.0.0.1",
-        "127.9.9.9",
-        "10.0.0.1",
-        "172.16.0.1",
-        "192.168.1.1",
-        "169.254.169.254",
-        "0.0.0.0",
-        "100.64.0.1",
-        "224.0.0.1",
-        "239.1.1.1",
-        "255.255.255.255",
-        "::1",
-        "::",
-        "fe80::1",
-        "fd00::1",
-        "ff02::1",
-        "::ffff:127.0.0.1",
-        "::ffff:169.254.169.254",
-        "64:ff9b::7f00:1",
-        "2002:7f00:1::",
-        "2001:0:0:0:0:0:80ff:fffe",  # Teredo to 127.0.0.1
-        "::127.0.0.1",
-        "::ffff:0:127.0.0.1",
-        "64:ff9b:1::a00:1",  # a network's own NAT64, to 10.0.0.1
-        "fec0::1",
-        "5f00::1",
-        "168.63.129.16",
-        "192.0.0.8",
-        "192.88.99.1",
+        "127.0.0.1", "127.9.9.9", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254", "0.0.0.0", "100.64.0.1",
+        "224.0.0.1", "239.1.1.1", "255.255.255.255", "::1", "::", "fe80::1", "fd00::1", "ff02::1", "::ffff:127.0.0.1",
+        "::ffff:169.254.169.254", "64:ff9b::7f00:1", "2002:7f00:1::", "2001:0:0:0:0:0:80ff:fffe", "::127.0.0.1",
+        "::ffff:0:127.0.0.1", "64:ff9b:1::a00:1", "fec0::1", "5f00::1", "168.63.129.16", "192.0.0.8", "192.88.99.1",
         "::ffff:168.63.129.16",
     ],
-)
+)  # fmt: skip
 def test_no_address_but_a_public_one_is_called(some_hosts, address: str) -> None:
     with pytest.raises(AddressRefused, match="ENDPOINT_ALLOW_PRIVATE"):
         check_address(ipaddress.ip_address(address))
@@ -253,3 +210,67 @@ def test_proxies_of_the_environment_are_not_used(monkeypatch, local_allowed, scr
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
     chat(script.url)
     assert len(script.requests) == 1
+
+
+# What is said of a server whose TLS is wrong: enough to mend it.
+
+
+@pytest.fixture(scope="module")
+def trusted(tmp_path_factory) -> Authority:
+    return authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture
+def it_is_known(trusted: Authority, monkeypatch) -> Iterator[None]:
+    """Let the authority be among those that are known everywhere."""
+    # These are read once, and connections are made with them by one session.
+    with monkeypatch.context() as patches:
+        patches.setattr("certifi.where", lambda: str(trusted.certificate))
+        patches.setattr(client, "_sessions", {})
+        addresses._tls.cache_clear()
+        yield
+    addresses._tls.cache_clear()
+
+
+def answer(tls: ssl.SSLContext | None, change=lambda url: url) -> str:
+    """Return what a server's reply comes to: its text, or the reason why there is none."""
+    with scripted_server(dict, tls=tls) as script:
+        script.faults.append(says("A"))
+        try:
+            return chat(change(script.url))
+        except EndpointError as error:
+            return error.reason
+
+
+@pytest.mark.parametrize(
+    ("certificate", "said"),
+    [
+        ({"names": "IP:127.0.0.1"}, "A"),
+        ({"names": "IP:127.0.0.1", "ends": "20200102000000Z"}, "certificate has expired"),
+        ({"names": "IP:127.0.0.1", "begins": "20900101000000Z"}, "not yet valid"),
+        ({"names": "DNS:models.example.org"}, "not valid for '127.0.0.1'"),
+    ],
+)
+def test_what_a_certificate_of_a_known_authority_comes_to(
+    trusted, it_is_known, local_allowed, certificate, said
+) -> None:
+    names = certificate.pop("names")
+    assert said in answer(trusted.context(names, **certificate))
+
+
+def test_a_certificate_for_another_name_than_the_hosts(trusted, it_is_known, local_allowed) -> None:
+    reason = answer(trusted.context("IP:127.0.0.1"), lambda url: url.replace("127.0.0.1", "localhost"))
+    assert "not valid for 'localhost'" in reason
+
+
+def test_certificates_that_nobody_vouches_for(trusted, local_allowed) -> None:
+    assert "self-signed certificate" in answer(trusted.own_context())
+    assert "unable to get local issuer certificate" in answer(trusted.context("IP:127.0.0.1"))
+
+
+def test_one_side_speaks_tls_and_the_other_does_not(trusted, local_allowed) -> None:
+    reason = answer(None, lambda url: url.replace("http://", "https://"))
+    assert "http://" in reason
+    assert "TLS" in reason
+    assert "https://" in answer(trusted.own_context(), lambda url: url.replace("https://", "http://"))
+    assert "cannot be reached" in answer(None, lambda _: "https://127.0.0.1:9/v1")

@@ -1,7 +1,7 @@
 """Votes of model judges: their law, what faults do to them, and what is counted."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -26,7 +26,20 @@ from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect
 from sampler.judges import Exhibit, Picture, RatingScale
 from tests.endpoints.conftest import CURRENT, KNOWN, PROPOSAL, pair, z_score
-from tests.support.models import KnownJudge, Script, chat_reply, cut, dripping, logged, raw, returns, says, slow, status
+from tests.support.models import (
+    KnownJudge,
+    Script,
+    chat_reply,
+    cut,
+    hiding,
+    logged,
+    raw,
+    returns,
+    says,
+    slow,
+    status,
+    votes_asked,
+)
 
 SEED = 20261121
 
@@ -162,16 +175,12 @@ PASSING = [
     (status(429, b"slow down", Retry_After="30"), RateLimited, "429"),
     (cut, Unreachable, "cut"),
     (slow, TimedOut, "within 1 s"),
-    (dripping, TimedOut, "did not end in time"),
     (raw(b"<html>garbage"), BadReply, "not a JSON object"),
-    (raw(b"\xff\xfe"), BadReply, "not a JSON object"),
     (raw(b"x" * (9 * 2**20)), BadReply, "longer than 8 MiB"),
-    (returns({}), BadReply, "one choice"),
 ]
 STAYING = [
     (status(400, b"unknown field"), Refused, "unknown field"),
     (status(401), Refused, "401"),
-    (status(404), Refused, "404"),
 ]
 UNPARSABLE = [says(None), says(""), says("A or B"), says("I prefer A because it is darker."), says("<think>")]
 
@@ -307,3 +316,66 @@ class TestRatings:
         assert len(ratings.given) == 20
         assert len(set(ratings.given)) > 1
         assert set(ratings.given) <= set(range(1, 11))
+
+
+# Votes drawn from p where it is told and sampled where it is not have one distribution: that of a sampled vote.
+
+
+MIXED_SEED, MIXED_VOTES, MIXED_TEMPERATURE = 20261122, 600, 0.5
+# With the proposal first, B has probability 0.32 at temperature 1, and is not listed; with it second, both labels are.
+LISTED = 0.4
+
+
+@pytest.fixture
+def hides(scripted: Endpoint, script: Script) -> Endpoint:
+    script.answer = hiding(KNOWN, LISTED)
+    # As *Test* has seen it.
+    scripted.samples_plainly = True
+    return scripted
+
+
+def z_scores(
+    cast: Callable[[Sequence[bool], np.random.Generator], Sequence[judge_calls.ModelVote]],
+) -> dict[bool, float]:
+    """Return, by order, how many standard deviations the votes for the proposal lie off their Binomial mean."""
+    draws = np.random.default_rng(MIXED_SEED)
+    votes = cast([place % 2 == 0 for place in range(MIXED_VOTES)], draws)
+    found = {}
+    for first in (True, False):
+        said = [vote.for_proposal for vote in votes if vote.proposal_first == first]
+        found[first] = z_score(sum(said), len(said), KNOWN.preference(PROPOSAL, CURRENT, MIXED_TEMPERATURE, first))
+    return found
+
+
+def test_the_mixture_has_the_law_of_a_sampled_vote(hides: Endpoint, script: Script) -> None:
+    def cast(first: Sequence[bool], draws: np.random.Generator) -> Sequence[judge_calls.ModelVote]:
+        votes = called(
+            judge_calls.votes_by_either(hides, pair(MIXED_TEMPERATURE), first, draws.random(MIXED_VOTES), draws)
+        )
+        assert votes.failure is None
+        assert [vote.place for vote in votes.cast] == list(range(MIXED_VOTES))
+        assert {(vote.proposal_first, vote.preference is None) for vote in votes.cast} == {(True, True), (False, False)}
+        return votes.cast
+
+    # 4 standard deviations happen once in 16,000 runs.
+    assert all(abs(z) < 4 for z in z_scores(cast).values())
+    assert len(votes_asked(script)) == 2 + MIXED_VOTES // 2
+
+
+def test_a_vote_for_the_label_that_is_listed_would_be_noticed(hides: Endpoint) -> None:
+    def cast(first: Sequence[bool], draws: np.random.Generator) -> Sequence[judge_calls.ModelVote]:
+        uniforms = draws.random(MIXED_VOTES)
+        told = called(judge_calls.votes_by_log_probabilities(hides, pair(MIXED_TEMPERATURE), first, uniforms)).cast
+        rest = [place for place in range(MIXED_VOTES) if first[place]]
+        return [*told, *(judge_calls.ModelVote(place, True, True, asks=0) for place in rest)]
+
+    assert abs(z_scores(cast)[True]) > 4
+
+
+def test_what_was_sampled_once_is_not_asked_for_again(hides: Endpoint, script: Script) -> None:
+    draws = np.random.default_rng(MIXED_SEED)
+    votes = called(
+        judge_calls.votes_by_either(hides, pair(MIXED_TEMPERATURE), [True] * 3, draws.random(3), draws, sampled={True})
+    )
+    assert [vote.preference for vote in votes.cast] == [None] * 3
+    assert len(votes_asked(script)) == 3

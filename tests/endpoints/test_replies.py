@@ -402,17 +402,6 @@ SETTINGS = {
 @pytest.mark.parametrize(
     ("read", "found", "kind", "words"),
     [
-        (replies.said, {}, BadReply, "does not hold one choice"),
-        (replies.said, {"choices": {}}, BadReply, "does not hold one choice"),
-        (replies.said, {"choices": [{"message": {}}] * 2}, BadReply, "does not hold one choice"),
-        (replies.said, {"choices": [7]}, BadReply, "does not hold one choice"),
-        (replies.said, {"choices": [{}]}, BadReply, "holds no message"),
-        (replies.said, {"choices": [{"message": "A"}]}, BadReply, "holds no message"),
-        (replies.said, reply(["A"]), Unable, "neither a text nor a list of texts"),
-        (replies.first_token, reply(), Unable, "returns no log-probabilities"),
-        (replies.first_token, reply(logprobs={"content": None}), Unable, "returns no log-probabilities"),
-        (replies.first_token, reply(logprobs={"content": []}), BadReply, "holds no token"),
-        (replies.first_token, reply(logprobs={"content": [{}]}), NoDistribution, "not in the form"),
         (completed, {"choices": []}, BadReply, "does not hold one choice"),
         (completed, {"choices": [{}]}, Unable, "returns no token ids"),
         (completed, {"choices": [{"token_ids": [True]}]}, BadReply, "not whole numbers"),

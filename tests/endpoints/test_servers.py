@@ -5,12 +5,16 @@ written from the pages that the row of the kind names, not recorded from a serve
 """
 
 import json
+import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from prefmh_web.endpoints import judge_calls, loop
 from prefmh_web.endpoints.calls import called
@@ -18,9 +22,10 @@ from prefmh_web.endpoints.client import LABEL_TOKENS, Client, Reply
 from prefmh_web.endpoints.errors import EndpointError, TryLater, Unable
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Compared, Dialect, Question
-from sampler.judges import UnparsableReplyError, parse_label
+from sampler.judges import Exhibit, UnparsableReplyError, parse_label
 from tests.endpoints.conftest import PAIR
-from tests.support.models import Script, returns, status
+from tests.support.installations import wait_for
+from tests.support.models import Script, port_from, returns, status
 
 RECORDED: dict[str, dict[str, Any]] = {
     file.stem: json.loads(file.read_text()) for file in sorted((Path(__file__).parent / "recorded").glob("*.json"))
@@ -137,10 +142,6 @@ def test_a_completion_of_token_ids_is_asked_for(name: str) -> None:
     assert body == RECORDED[name]["continuation"] | {"model": "tiny"}
 
 
-def test_only_some_kinds_take_token_ids() -> None:
-    assert {name for name in Dialect if name.server.writing is not None} == {Dialect.VLLM, Dialect.LLAMA_CPP}
-
-
 # Thinking before an answer: bounded in the kind's own field, with room in the limit, counted, never an answer.
 
 
@@ -196,8 +197,30 @@ def test_log_probabilities_are_those_of_a_model_that_does_not_think(make_endpoin
     assert script.requests[1]["chat_template_kwargs"] == {"enable_thinking": False}
 
 
-def test_a_picture_has_a_bound_where_the_documentation_gives_one() -> None:
-    told = {dialect for dialect in Dialect if dialect.server.picture_tokens}
-    openai = {Dialect.OPENAI, Dialect.OPENAI_REASONING, Dialect.AZURE, Dialect.AZURE_REASONING}
-    assert told == openai | {Dialect.ANTHROPIC, Dialect.GEMINI}
-    assert all(dialect.server.picture_tokens >= 765 for dialect in told)
+# The program that docs/models.md shows as a judge.
+
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "models.md"
+LONG, SHORT = Exhibit("a text of twenty-one"), Exhibit("ten words.")
+VOTES = 400
+
+
+def test_the_program_of_the_docs_votes_by_its_law(make_endpoint):
+    [code] = re.findall(r"```python\n(import json\n.*?)```", DOCS.read_text(), re.S)
+    port = port_from(24_000)
+    program = subprocess.Popen([sys.executable, "-c", code.replace("8100", str(port))], stderr=subprocess.DEVNULL)
+    try:
+        endpoint = make_endpoint(f"http://127.0.0.1:{port}", dialect=Dialect.PROGRAM)
+        pair = judge_calls.Pair("texts", "Which is longer?", SHORT, LONG)
+
+        def votes(count: int) -> judge_calls.Votes:
+            first = [place % 2 == 0 for place in range(count)]
+            return called(judge_calls.votes_by_sampling(endpoint, pair, first, np.random.default_rng(1)))
+
+        wait_for(lambda: votes(1).failure is None, "the program answers")
+        cast = votes(VOTES).cast
+    finally:
+        program.kill()
+        program.wait()
+    # Ten letters more: the odds are e. The program has no seed; a right one fails once in a million runs.
+    assert binomtest(sum(vote.for_proposal for vote in cast), VOTES, np.e / (1 + np.e)).pvalue > 1e-6

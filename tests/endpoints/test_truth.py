@@ -100,10 +100,7 @@ def test_a_server_that_samples_truly_obeys(scripted, script, dialect):
     ("law", "told"),
     [
         ({"top_p": 0.95}, "sharper or truncated"),
-        ({"min_p": 0.05}, "sharper or truncated"),
-        ({"top_k": 1}, "sharper or truncated"),
         ({"sharpened": 2.0}, "sharper or truncated"),
-        ({"top_p": 0.9, "before": True}, "sharper or truncated"),
         ({"sharpened": 0.5}, "flatter"),
     ],
     ids=str,
@@ -131,10 +128,9 @@ class TestPairs:
         [
             (Voter(top_p=0.8), "sharper or truncated"),
             (Voter(top_p=0.8, before=True), "sharper or truncated"),
-            (Voter(sharpened=2.0), "sharper or truncated"),
             (FLATTER, "flatter"),
         ],
-        ids=["top-p .8", "top-p .8 before the temperature", "half the temperature", ".755 for .606"],
+        ids=["top-p .8", "top-p .8 before the temperature", ".755 for .606"],
     )
     def test_another_law_is_found(self, scripted, script, voter, told):
         seen = found(scripted, script, voter, truth.truth)
@@ -208,9 +204,8 @@ class TestWholeTest:
         scripted.input_price = None
         assert probe.most(scripted).cost is None
 
-    @pytest.mark.parametrize("voter", [Voter(top_p=0.8), FLATTER], ids=["top-p .8", ".755 for .606"])
-    def test_another_law_refuses_all_votes(self, scripted, script, voter):
-        endpoint = after_test(scripted, script, voter)
+    def test_another_law_refuses_all_votes(self, scripted, script):
+        endpoint = after_test(scripted, script, Voter(top_p=0.8))
         assert endpoint.samples_plainly is False
         assert "does not sample from the distribution that it tells" in truth.differs(endpoint)
         assert truth.plainness(endpoint) == (False, truth.differs(endpoint))

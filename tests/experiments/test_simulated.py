@@ -16,8 +16,8 @@ from tests.support.installations import Site
 MOLECULES = ("--methods", "mars-plain,pointwise,pref") if find_spec("torch") is None else ()
 SMALL = {
     "stories": (),
-    "images": ("--steps", "4"),
-    "molecules": ("--seeds", "0,1", "--chains", "2", "--steps", "4", *MOLECULES),
+    "images": ("--steps", "2"),
+    "molecules": ("--seeds", "0", "--chains", "2", "--steps", "2", *MOLECULES),
     "translation": ("--methods", "quest-0.1,pointwise,pref"),
 }
 FIGURES = {"stories": "radar", "images": "trajectories", "molecules": "measures", "translation": "measures"}
@@ -47,9 +47,6 @@ def test_an_experiment_runs_whole_without_any_model(experiment, tmp_path):
     readme = (site.out / "README").read_text().splitlines()
     assert readme[0] == (site.out / "table.md").read_text().splitlines()[0]
     assert "- Cost:" in readme
-    # Run again, it asks nothing and makes the same table.
-    assert site.run().returncode == 0
-    assert (site.rows("table.csv"), site.rows("calls.csv")) == (cells, calls)
 
 
 def test_a_role_that_is_named_is_not_simulated():

@@ -23,7 +23,7 @@ from tests.support.installations import MS_TO_JUDGE, lease_on, press_and_wait
 
 pytestmark = pytest.mark.browser
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
-SIZES = pytest.mark.parametrize(("width", "height"), [(1280, 900), (360, 740)])
+SIZES = ((360, 740), (1280, 900))
 TAKEN = "document.title = 'taken'"
 GUIDE = """# A cup of tea
 
@@ -58,11 +58,11 @@ HOSTILE = f"""## Plain words
 
 @pytest.fixture
 def sheet(chromium, live_site):
-    """Return a call that opens a page of a size, which notes where it asks for anything."""
+    """Return a call that opens a page, which notes where it asks for anything."""
     contexts = []
 
-    def opened(width: int, height: int) -> Page:
-        contexts.append(chromium.new_context(base_url=live_site.url, viewport={"width": width, "height": height}))
+    def opened() -> Page:
+        contexts.append(chromium.new_context(base_url=live_site.url))
         page = contexts[-1].new_page()
         page.set_default_timeout(15_000)
         page.elsewhere, page.broken = [], []
@@ -90,14 +90,17 @@ def start(page: Page, campaign) -> None:
     page.wait_for_load_state("networkidle")
 
 
-def check_look(page: Page, name: str, width: int) -> None:
-    if folder := os.environ.get("SCREENSHOTS"):
-        page.screenshot(path=f"{folder}/{name}-{width}.png")
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    for scheme in ("dark", "light"):
-        page.emulate_media(color_scheme=scheme)
-        found = Axe().run(page, options=RULES).response["violations"]
-        assert not [(scheme, wrong["id"], wrong["nodes"][0]["html"][:120]) for wrong in found]
+def check_look(page: Page, name: str) -> None:
+    """Look at a page on a narrow screen and on a wide one, which it then has."""
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        if folder := os.environ.get("SCREENSHOTS"):
+            page.screenshot(path=f"{folder}/{name}-{width}.png")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        for scheme in ("dark", "light"):
+            page.emulate_media(color_scheme=scheme)
+            found = Axe().run(page, options=RULES).response["violations"]
+            assert not [(scheme, wrong["id"], wrong["nodes"][0]["html"][:120]) for wrong in found]
 
 
 def choose_by_keyboard(page: Page, side: str) -> None:
@@ -136,15 +139,14 @@ def finish(page: Page, votes: int) -> None:
     expect(page.locator("#panel")).to_contain_text("finished")
 
 
-@SIZES
-def test_texts_in_markdown_are_voted_on(sheet, researcher, tmp_path, width, height):
+def test_texts_in_markdown_are_voted_on(sheet, researcher, tmp_path):
     table = campaigns.spreadsheet(
         [["text"], [GUIDE], [GUIDE.replace("tea", "coffee") + "\n" + "Wait longer.\n\n" * 30]]
     )
     campaign = campaign_of("markdown", researcher, table, "answers.csv")
-    page = sheet(width, height)
+    page = sheet()
     start(page, campaign)
-    check_look(page, "markdown", width)
+    check_look(page, "markdown")
     # The object itself is read, and pressed without a vote.
     page.locator(".option td").first.click()
     page.locator(".option .link").first.click()
@@ -156,12 +158,11 @@ def test_texts_in_markdown_are_voted_on(sheet, researcher, tmp_path, width, heig
     assert_replay_passes(export_to(campaign, tmp_path))
 
 
-@SIZES
-def test_hostile_markdown_does_nothing(sheet, researcher, width, height):
+def test_hostile_markdown_does_nothing(sheet, researcher):
     table = campaigns.spreadsheet([["text"], [HOSTILE], [HOSTILE + "\nAnd again."]])
-    page = sheet(width, height)
+    page = sheet()
     start(page, campaign_of("markdown", researcher, table, "answers.csv"))
-    check_look(page, "markdown-hostile", width)
+    check_look(page, "markdown-hostile")
     for place in page.locator(".option p").all():
         place.click()
     page.wait_for_timeout(MS_TO_JUDGE)
@@ -184,12 +185,11 @@ def wait_until_playing(page: Page, side: int) -> None:
     )
 
 
-@SIZES
-def test_recordings_are_heard_and_voted_on(sheet, researcher, tmp_path, width, height):
+def test_recordings_are_heard_and_voted_on(sheet, researcher, tmp_path):
     campaign = campaign_of("audio", researcher, campaigns.archive(TAKES), "takes.zip")
-    page = sheet(width, height)
+    page = sheet()
     start(page, campaign)
-    check_look(page, "audio", width)
+    check_look(page, "audio")
     assert "secret-name" not in page.content()
     # One plays at a time, and what is pressed on a player is no vote.
     page.get_by_role("button", name="Play both").click()
@@ -223,7 +223,7 @@ def test_recordings_are_heard_and_voted_on(sheet, researcher, tmp_path, width, h
 
 
 def test_a_player_that_was_reached_by_keyboard_keeps_its_arrows(sheet, researcher):
-    page = sheet(1280, 900)
+    page = sheet()
     start(page, campaign_of("audio", researcher, campaigns.archive(TAKES), "takes.zip"))
     page.wait_for_timeout(MS_TO_JUDGE)
     players, before = page.locator(".option audio"), lease_on(page)
@@ -245,7 +245,7 @@ def test_a_player_that_was_reached_by_keyboard_keeps_its_arrows(sheet, researche
 
 def test_a_recording_that_cannot_be_played_takes_no_vote(sheet, researcher):
     """Both are asked for again, and somebody who hears half a pair is asked not to choose."""
-    page = sheet(1280, 900)
+    page = sheet()
     broken = {"is": True}
     page.route("**/second/*", lambda route: route.abort() if broken["is"] else route.continue_())
     page.goto(invitation_path(campaign_of("audio", researcher, campaigns.archive(TAKES), "takes.zip")))

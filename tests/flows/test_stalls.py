@@ -1,4 +1,4 @@
-"""Servers that are frozen, or whose answers are lost on the way: nothing is refused, and nothing comes back.
+"""Servers that are frozen: nothing is refused, and nothing comes back.
 
 A vote needs the database and nothing else. While Redis or the broker stands still, people vote, join and load pages;
 probes say what is wrong; and afterwards every chain goes on.
@@ -18,7 +18,7 @@ from prefmh_web.demo.voters import Voter
 from tests.support import servers
 from tests.support.campaigns import AnyScore, CarefulVoter
 from tests.support.installations import ROOT, Crowd, Installation, cookies_after_joining, open_socket, send, wait_for
-from tests.support.servers import RabbitMQ, Relay
+from tests.support.servers import RabbitMQ
 
 # Twenty votes a second, and more pairs than they can use up: each takes three votes at least.
 PEOPLE, SECONDS_A_VOTE = 8, 0.4
@@ -39,42 +39,37 @@ class Stall:
 
 
 @pytest.fixture(scope="module")
-def beside_rabbitmq(tmp_path_factory) -> Iterator[tuple[Installation, RabbitMQ, Relay]]:
-    """An installation whose tasks go through RabbitMQ, and whose Redis is behind a relay."""
+def beside_rabbitmq(tmp_path_factory) -> Iterator[tuple[Installation, RabbitMQ]]:
+    """An installation whose tasks go through RabbitMQ."""
     servers.demand_engines()
     servers.demand_rabbitmq()
     broker = RabbitMQ()
     installation = Installation(tmp_path_factory.mktemp("stalls"))
-    relay = Relay([installation.redis.port])
-    relay.start()
     try:
         broker.start()
         installation.variables |= {
-            "REDIS_URL": f"redis://127.0.0.1:{relay.port}/0",
             "CELERY_BROKER_URL": broker.url,
             # A busy machine takes longer than usual to ask a broker that is well.
             "BROKER_TIMEOUT_SECONDS": "3",
         }
         installation.start()
-        yield installation, broker, relay
+        yield installation, broker
         installation.look_after()
     finally:
         installation.stop()
         broker.remove()
-        relay.stop()
 
 
-@pytest.fixture(params=["Redis is all", "Redis beside RabbitMQ", "Redis behind a dead network", "RabbitMQ"])
+@pytest.fixture(params=["Redis is all", "Redis beside RabbitMQ", "RabbitMQ"])
 def stall(request) -> Stall:
     if request.param == "Redis is all":
         installation = request.getfixturevalue("installation")
         redis = installation.redis
         return Stall(installation, redis.freeze, redis.thaw, (LAYER, BROKER))
-    installation, broker, relay = request.getfixturevalue("beside_rabbitmq")
+    installation, broker = request.getfixturevalue("beside_rabbitmq")
     if request.param == "RabbitMQ":
         return Stall(installation, broker.freeze, broker.thaw, (BROKER,), (LAYER,))
-    frozen = relay if request.param == "Redis behind a dead network" else installation.redis
-    return Stall(installation, frozen.freeze, frozen.thaw, (LAYER,), (BROKER,))
+    return Stall(installation, installation.redis.freeze, installation.redis.thaw, (LAYER,), (BROKER,))
 
 
 def steady(rng: np.random.Generator) -> float:

@@ -5,17 +5,13 @@ exported and replayed.
 import time
 
 import pytest
-from django.core.management import CommandError, call_command
 from django.db.models import F
 from django.urls import reverse
 
-import sampler
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.models import Campaign, CampaignScorer, Comparison, Score, Vote
 from sampler.cli import main
-from tests.campaigns.record.test_export import rewrite
 from tests.support.campaigns import assert_record_is_whole, assert_replay_passes, create_draft, export_to, table
-from tests.support.sampling import row_of
 
 TEXTS = {"kind": "texts", "scenarios": [0, 3], "temperature": 1.0}
 BASE = {"space": TEXTS, "kernel": {"kind": "independent"}, "rule": {"kind": "base"}, "steps": 15}
@@ -124,46 +120,9 @@ def test_a_scorer_that_fails_holds_up_the_steps_and_no_longer(researcher, live_s
     assert_replay_passes(export_to(campaign, tmp_path))
 
 
-TAMPERINGS = {
-    "base": {
-        "a rejected draw": ("steps.csv", lambda rows: rows[3].update(verdict="reject")),
-        "a vote out of nothing": ("votes.csv", lambda rows: rows.append(vote())),
-    },
-    "score": {
-        "a verdict": ("steps.csv", lambda rows: flip(moved(rows))),
-        "a measured score": ("scores.csv", lambda rows: rows[0].update(score="0.123")),
-    },
-    "quest": {
-        "a score": ("scores.csv", lambda rows: rows[0].update(score="0.5012")),
-        "a missing score": ("scores.csv", lambda rows: rows.pop(0)),
-        "a score twice": ("scores.csv", lambda rows: rows.append(rows[0])),
-        "all scores": ("scores.csv", lambda rows: rows.clear()),
-        "what stands with a step": ("evidence.csv", lambda rows: rows[0].update(proposal_number="0.5012")),
-        "a forgotten verdict": ("steps.csv", lambda rows: rows[-1].update(verdict="")),
-        "a base ratio": ("steps.csv", lambda rows: moved(rows).update(log_r0="0.25")),
-    },
-}
-
-
-def vote() -> dict:
-    return row_of(sampler.tables.VOTES, chain_index=0, step=1, number=1, judge_index=0)
-
-
-def moved(rows: list[dict]) -> dict:
-    return next(row for row in rows if row["current_state"] != row["proposal_state"])
-
-
-def flip(row: dict) -> None:
-    row["verdict"] = "accept" if row["verdict"] == "reject" else "reject"
-
-
-@pytest.mark.parametrize("made", [BASE, MARS, QUEST], ids=TAMPERINGS, indirect=True)
-def test_a_record_without_judges_has_a_report_and_is_refused_once_it_was_tampered_with(made, tmp_path, capsys):
-    path = export_to(made, tmp_path)
-    assert main(["diagnose", str(path), "--resamples", "10"]) == 0
+@pytest.mark.parametrize("made", [BASE, MARS, QUEST], ids=["base", "score", "quest"], indirect=True)
+def test_a_record_without_judges_has_a_report(made, tmp_path, capsys):
+    assert main(["diagnose", str(export_to(made, tmp_path))]) == 0
     told = capsys.readouterr().out
     assert "effective sample size" in told
     assert "nan" not in told
-    for name, tamper in TAMPERINGS[made.config_data["rule"]["kind"]].values():
-        with pytest.raises(CommandError):
-            call_command("replay", str(rewrite(path, name, tamper)))

@@ -114,7 +114,7 @@ def is_refused_when_for(rng, _pair, answer, _again) -> Reaction:
 
 
 def answers_a_check_by_voting(rng, _pair, answer, _again) -> Reaction:
-    """E3: one answer in five is that to an attention check, whose side is drawn. The campaign has real checks."""
+    """E3: one answer in five is that to an attention check, whose side is drawn."""
     return Reaction(bool(rng.random() < 0.5) if rng.random() < 0.2 else answer)
 
 

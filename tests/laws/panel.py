@@ -18,6 +18,8 @@ from tests.laws.law import CATALOG, SCORES, Matrix, Paths, PValues, transitions
 
 SEED = 20261124
 CHAINS, STEPS = 20, 350
+# Through the database fewer, as each takes a hundred times as long: enough to tell the panel from a crowd.
+STEPS_IN_DATABASE = 250
 # Expected moves of one kind, below which they are no kind of their own to a chi-square test.
 FEWEST = 5
 # One row for each panelist. The first cares much, the others lean the other way and differ by what stands after them:

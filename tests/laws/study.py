@@ -20,7 +20,7 @@ from prefmh_web.participants.models import Stage
 from prefmh_web.voting import admission
 from prefmh_web.voting.screens import Screen, response_in, screen_after, screen_for
 from tests.laws.cases import SEED, Case
-from tests.laws.crowds import GONE, Deed, Pair, Reaction, votes_at_once
+from tests.laws.crowds import GONE, Deed, Pair, Reaction
 from tests.laws.law import WEIGHTS, Paths
 from tests.laws.simulated import SEATS
 from tests.support.campaigns import make_config, recruited_campaign, wait_until_idle
@@ -78,12 +78,9 @@ class Study:
 
     def __init__(self, owner, case: Case) -> None:
         self.case, self.rng = case, np.random.default_rng(SEED)
-        # There are real checks here, and answering them by voting needs no playing.
-        self.conduct = votes_at_once if case.counts_checks else case.conduct
         self.campaign = campaign_of(owner, case)
         self.invitation = self.campaign.invitations.get()
         self.arrived = 0
-        self.were_suspended: set[int] = set()
         self.deeds: Counter[Deed] = Counter()
         self.places = dict(self.campaign.states.values_list("pk", "place"))
         self.seats = [self._newcomer(seat % case.voters.kinds) for seat in range(SEATS)]
@@ -109,7 +106,6 @@ class Study:
         """What the researcher does from time to time."""
         if self.case.suspends_after is not None:
             for comparison, _ in suspended_in(self.campaign):
-                self.were_suspended.add(comparison.pk)
                 suspension.try_again(comparison.pk)
 
     def _newcomer(self, kind: int) -> Person:
@@ -166,9 +162,6 @@ class Study:
         told = Side(check.expected_side)
         side = _other(told) if fails else told
         self._sends(person, side, check.key)
-        if self.case.counts_checks and (lease := person.shown.lease):
-            # Broken: what answers the check is cast on the next pair as well.
-            self._sends(person, told, lease.key)
         return admission.voter_by(person.session, self.invitation.token) is not None
 
     def _meets(self, person: Person, lease: Lease) -> bool:
@@ -178,9 +171,7 @@ class Study:
         def answer() -> bool:
             return self.case.voters.prefers_proposal(self.rng, person.kind, pair)
 
-        reaction = self.conduct(self.rng, pair, answer(), answer)
-        if self.case.counts_suspended_as_a_no and lease.comparison_id in self.were_suspended:
-            reaction = Reaction(False)
+        reaction = self.case.conduct(self.rng, pair, answer(), answer)
         self._reacts(person, lease, reaction)
         return reaction.deed not in GONE
 
@@ -202,9 +193,6 @@ class Study:
             completion.exclude(annotator, self.campaign.owner, EndReason.OTHER, "drawn by lot", is_paid=True)
         elif deed is Deed.WITHDRAWN:
             completion.withdraw(annotator)
-        elif deed is Deed.REFUSED:
-            leases.withdraw([annotator.pk])
-            self._look(person)
         else:
             Lease.objects.filter(pk=lease.pk).update(expires_at=timezone.now())
             leases.expire()

@@ -12,7 +12,6 @@ import pytest
 from django.db import IntegrityError, connections, transaction
 from django.db.models import QuerySet
 from django.test import Client
-from django.urls import reverse
 
 from prefmh_web.campaigns.models import Annotator, Campaign, EndReason, Event, Lease, NotPossible, Vote, number_of
 from prefmh_web.participants import completion, consent, erasure, limits
@@ -32,7 +31,6 @@ from tests.support.campaigns import (
     happened,
     invitation_path,
     make_config,
-    make_draft,
     page_of,
     pair_of,
     payments_of,
@@ -297,24 +295,6 @@ def test_what_stands_in_the_address_names_nobody(study):
     assert page.status_code == 200
     browser.post(invitation_path(study), AGREE)
     assert Participant.objects.get().external_id != "anna"
-
-
-def test_a_finished_campaign_takes_nobody_new(study):
-    Campaign.objects.filter(pk=study.pk).update(status=Campaign.Status.FINISHED)
-    answer = Client().get(invitation_path(study))
-    assert answer.status_code == 403
-    assert "nothing left to do.<" in answer.content.decode()
-
-
-def test_an_open_link_is_set_up_with_a_protocol_and_without_ids(researcher):
-    draft, owner = make_draft(researcher), browser_of(researcher)
-    path = reverse("console:participants", args=[draft.pk])
-    fields = {"recruiter": "open", "consent": TEXT, "places": "5"}
-    wrong = owner.post(path, fields | {"way_back": "https://x.org/?id={external_id}"}).content.decode()
-    assert "{external_id} is not known. Use {code}." in wrong
-    assert "Not saved: some fields need to be corrected." in wrong
-    right = {"way_back": "https://x.org/?c={code}", "codes.completed": "C"}
-    assert "Saved" in owner.post(path, fields | right, follow=True).content.decode()
 
 
 def test_the_page_of_people_shows_no_id(study):

@@ -112,8 +112,8 @@ def test_who_is_not_eligible_cannot_take_part_and_no_second_answer_helps(study, 
     "fields",
     [
         *({"answer-role": value} for value in ("", "teacher", "student\0")),
-        *({"answer-age": value} for value in ("", "old", "1e9", "9" * 400)),
-        *({"answer-mood": value} for value in ("0", "4")),
+        *({"answer-age": value} for value in ("old", "9" * 400)),
+        {"answer-mood": "4"},
     ],
 )
 def test_what_is_missing_or_no_answer_is_asked_again_and_nothing_is_stored(study, fields):

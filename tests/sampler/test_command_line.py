@@ -73,7 +73,6 @@ def refused(arguments, capsys):
         (["synthetic", "--seed", "-1"], "--seed: must be a whole number of at least 0, not '-1'"),
         (["synthetic", "--seed", "x"], "--seed: must be a whole number of at least 0, not 'x'"),
         (["diagnose"], "required: EXPORT.zip"),
-        (["diagnose", "x.zip", "--resamples", "0"], "--resamples: must be a whole number of at least 1"),
     ],
 )
 def test_bad_arguments_are_told_apart(arguments, message, capsys):
@@ -97,7 +96,7 @@ def test_synthetic_writes_tables_and_figures(tmp_path):
 
 
 def test_diagnose_reports_a_record(export, record, capsys):
-    assert main(["diagnose", str(export()), "--resamples", "50"]) == 0
+    assert main(["diagnose", str(export())]) == 0
     lines = said(capsys).splitlines()
     assert lines[0].startswith("Cannot be judged: It takes 4 chains")
     assert lines[1] == f"2 chains, 50 decided steps, 1 open; {len(record['votes'])} counted votes, 0 late"

@@ -12,20 +12,13 @@ import pytest
 from scipy import stats
 
 from sampler import (
-    BalancedOrder,
     BradleyTerry,
     Independent,
-    InvalidPlugIn,
     Neighbours,
-    NVote,
-    Oracle,
     Plan,
-    TwoJudgeOrder,
     begin,
-    exact,
     marginal_acceptance,
     simulate,
-    simulate_many,
 )
 from tests.support.sampling import (
     LOPSIDED,
@@ -43,7 +36,6 @@ from tests.support.sampling import (
     target,
     transition_matrix,
     two_scores,
-    visit_covariance,
     visits_p_value,
 )
 
@@ -104,45 +96,6 @@ def test_a_judge_whose_scores_lie_far_apart_is_certain_and_overflows_nowhere():
     assert (judge.preference("worst", "best"), judge.preference("best", "worst")) == (1.0, 0.0)
 
 
-RULES = {
-    "n-vote": NVote((3, 2)),
-    "oracle": Oracle(),
-    "plug-in": InvalidPlugIn((3, 2)),
-    "balanced": BalancedOrder((4, 2), 0.5),
-    "two judges": TwoJudgeOrder((2, 4), 0.5),
-}
-Q = np.random.default_rng(8).dirichlet(np.ones(5), size=5)
-
-
-def many(rule, q, chains=1_000, steps=60):
-    """Return the exact chain of a rule, and visit counts of chains that start from its stationary law."""
-    transitions = exact.transition_matrix(LOPSIDED.log_p0, q, SCORES, rule)
-    law = np.clip(stationary(transitions), 0, None)
-    rng = np.random.default_rng(2)
-    start = rng.choice(len(law), size=chains, p=law / law.sum())
-    path = simulate_many(rng, LOPSIDED.log_p0, q, SCORES, rule, start, steps)
-    return transitions, np.bincount(path.ravel(), minlength=len(law))
-
-
-@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
-@pytest.mark.parametrize("q", [independent_law(LOPSIDED), neighbours_law(LOPSIDED), Q], ids=["p0", "graph", "matrix"])
-def test_chains_side_by_side_have_the_law_of_the_exact_chain(rule, q):
-    transitions, visited = many(rule, q)
-    assert visits_p_value(visited, transitions, stationary(transitions)) > 1e-3
-
-
-def test_chains_side_by_side_find_the_plug_in_rule_out():
-    _, visited = many(RULES["plug-in"], Q)
-    right = exact.transition_matrix(LOPSIDED.log_p0, Q, SCORES, RULES["n-vote"])
-    assert visits_p_value(visited, right, PI) < 1e-6
-
-
-@pytest.mark.parametrize(("q", "start", "reason"), [(Q, [5], "from 0 to 4"), (Q / 2, [0], "sum to 1")])
-def test_what_is_no_law_or_no_state_is_refused(q, start, reason):
-    with pytest.raises(ValueError, match=reason):
-        simulate_many(np.random.default_rng(1), LOPSIDED.log_p0, q, SCORES, RULES["n-vote"], start, 1)
-
-
 TRANSITIONS = transition_matrix(LOPSIDED.log_p0, neighbours_law(LOPSIDED), SCORES, (2, 3))
 
 
@@ -156,22 +109,6 @@ def visit_counts(chains, steps, seed):
         state = np.minimum((rng.random(chains)[:, None] > cumulative[state]).sum(axis=1), len(PI) - 1)
         counts[np.arange(chains), state] += 1
     return counts
-
-
-def test_independent_draws_give_pearsons_chi_square():
-    counts = np.array([30.0, 22.0, 48.0])
-    law = np.array([0.25, 0.25, 0.5])
-    pearson = stats.chisquare(counts, 100 * law).pvalue
-    assert visits_p_value(counts, np.tile(law, (3, 1)), law) == pytest.approx(pearson, rel=1e-10)
-
-
-def test_the_covariance_is_the_one_of_simulated_frequencies():
-    chains, steps = 2_000, 400
-    spread = np.cov(visit_counts(chains, steps, seed=1).T / np.sqrt(steps))
-    exact = visit_covariance(TRANSITIONS, PI)
-    # A sample variance has relative standard error sqrt(2/chains) = 3 %; the end effects are of order 1/steps.
-    np.testing.assert_allclose(np.diag(spread), np.diag(exact), rtol=0.15)
-    np.testing.assert_allclose(spread, exact, atol=0.15 * np.diag(exact).max())
 
 
 def test_p_values_of_a_right_chain_are_uniform_and_of_a_wrong_law_tiny():

@@ -3,9 +3,7 @@
 Driven through the real server: what a test client would refuse to send, or decode by itself, arrives as it was sent.
 """
 
-import contextlib
 import itertools
-import json
 import logging
 import socket
 from collections.abc import Iterator
@@ -13,13 +11,11 @@ from contextlib import contextmanager
 from urllib.parse import unquote_to_bytes, urlsplit
 
 import pytest
-from websockets.exceptions import ConnectionClosed
 
 from prefmh_web.campaigns.models import Campaign
 from tests.console.test_pages import form
 from tests.security.world import browser_of
 from tests.support.campaigns import wait_until_idle
-from tests.support.installations import open_socket
 
 # As bytes of a header or a form, percent-encoded where an address needs it.
 STRINGS = {
@@ -263,33 +259,3 @@ def test_no_file_name_makes_the_server_fail(world, world_site, caplog, size):
             status = ask(world_site, "/campaigns/new/", "POST", headers, made + file + content + b"\r\n--xx--\r\n")
             wait_until_idle()
         assert (name, status < 500) == (name, True)
-
-
-FIELDS = ["\x00", "\ud800", "a\x00b", "\udfff\ud800", "9" * 5000, "", [], {}, None, 1e308, [[[]]], {"first": 1}, True]
-
-
-def test_no_message_makes_a_socket_fail(world, world_site, caplog):
-    cookie = f"prefmh_session={world.voter.cookies['prefmh_session'].value}"
-    good = {"choice": "skip", "lease": "00000000-0000-4000-8000-000000000000", "elapsed_ms": 1}
-    messages = [
-        json.dumps(good | {name: value}) for name in good for value in FIELDS if (name, value) != ("elapsed_ms", "")
-    ]
-    messages += [
-        "\x00",
-        "[" * 9000,
-        '{"choice":"first","choice":"\\ud800"}',
-        '{"\\u0000": 1}',
-        "9" * 9000,
-        "NaN",
-        '"\\ud800"',
-        "{",
-    ]
-    with no_failure(world_site, caplog):
-        for message in messages:
-            with open_socket(world_site.url, f"/ws/join/{world.token}/", cookie) as connection:
-                connection.recv(timeout=10)
-                connection.send(message)
-                with contextlib.suppress(TimeoutError, ConnectionClosed):
-                    connection.recv(timeout=0.2)
-            # On this code a page's own work has failed.
-            assert connection.close_code != 1011

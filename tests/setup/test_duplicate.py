@@ -17,7 +17,7 @@ def copied(campaign, owner) -> Campaign:
     return Campaign.objects.get(pk=made.pk)
 
 
-@pytest.mark.parametrize("name", SETUPS)
+@pytest.mark.parametrize("name", ["texts", "listed", "panel", "prolific", "quest"])
 def test_a_duplicate_has_the_same_setup_and_its_own_name_and_seed(name, researcher):
     before = SETUPS[name](researcher)
     after = copied(before, researcher)

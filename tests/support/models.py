@@ -400,7 +400,7 @@ def texts_written(script: Script, since: int = 0) -> int:
 #
 # `write_model` writes a llama of about 150,000 random weights with a byte-level tokenizer; `model_server` serves it
 # with llama.cpp's own server (the wheel `xllamacpp`) in a process of its own, on a free port. With a projector
-# (`vision_model.py`) it sees pictures.
+# it sees pictures.
 #
 # The last layer of the model is random too, but for two things: after the token that opens the assistant's turn, A, B
 # and digits are likely; and everywhere, words, spaces and the end of the text are.

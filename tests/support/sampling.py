@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 from rdkit import Chem
 from scipy import stats
 
@@ -24,6 +25,7 @@ from sampler import (
     Catalog,
     ChainConfig,
     Comparison,
+    ConfigError,
     Independent,
     Kernel,
     Plan,
@@ -668,6 +670,16 @@ def random_language(seed: int) -> tuple[ThreeTokens, np.ndarray]:
 # A campaign's record, as the export writes it: the config, and one list of rows for each CSV file.
 
 
+def problems_of(config: object) -> dict[str, str]:
+    """Return what is wrong with a config, by the path of the field; a line for each problem."""
+    with pytest.raises(ConfigError) as refused:
+        parse_config(config)
+    told: dict[str, list[str]] = {}
+    for problem in refused.value.problems:
+        told.setdefault(problem.path, []).append(problem.message)
+    return {path: "\n".join(messages) for path, messages in told.items()}
+
+
 def mixture(*parts: tuple[float, str | Mapping[str, Any]]) -> dict[str, Any]:
     """Return the config of a mixture: each part's weight, and its kernel or the kind of that."""
     kernels = ((weight, {"kind": kernel} if isinstance(kernel, str) else kernel) for weight, kernel in parts)
@@ -880,7 +892,7 @@ def changes_not_found(record: Record, rng: random.Random, rows_of_each: int = 2)
                 other = next((word for word in column.words if word != honest), f"{honest}x")
                 change = _OTHER_CELLS.get(column.kind)
                 rows[place][column.name] = other if change is None else change(honest)
-                found = checked(record).differs
+                found = checked(record)[1]
                 rows[place][column.name] = honest
                 # Neighbours are refused as a whole; the message names the object.
                 if not (any(each.row is not None for each in found) or (found and column.kind is WHOLES)):

@@ -14,9 +14,10 @@ from django.core.files.base import File
 from django.db.models import Sum
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from ninja import Field, Query, Router, Schema, Status
+from ninja.errors import HttpError
 
 from prefmh_web.accounts.roles import is_researcher
-from prefmh_web.api.access import REFUSALS, Bearer, Refused, campaign_for
+from prefmh_web.api.access import REFUSALS, Bearer, campaign_for
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import access, changes
 from prefmh_web.campaigns.lifecycle.access import Right
@@ -143,9 +144,11 @@ def create(
     """
     owner = _researcher(request)
     if only_check:
-        return Status(200, CheckedOut(warnings=_checked(request, owner)))
+        missing: list[Problem] = []
+        with _sent(request, owner, missing.append) as (config, _):
+            return Status(200, CheckedOut(warnings=[*map(str, missing), *apply.warnings(config, owner)]))
     if len(once) > _LONGEST_KEY:
-        raise Refused(422, f"once: a key has at most {_LONGEST_KEY} characters.")
+        raise HttpError(422, f"once: a key has at most {_LONGEST_KEY} characters.")
     with _sent(request, owner) as (config, uploaded):
         warnings = list(apply.warnings(config, owner))
         is_new = not (once and Campaign.objects.filter(owner=owner, creation_key=once).exists())
@@ -175,7 +178,8 @@ def campaign(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
 def config(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
     """Return the configuration, to its owner whole; to others without what is hidden, which `hidden` names by path."""
     found = campaign_for(request, campaign_id)
-    if access.right_in(found, _user(request)) < Right.OWN:
+    assert isinstance(request.user, User)
+    if access.right_in(found, request.user) < Right.OWN:
         return found.public_config
     return files.config_of(found).model_dump(mode="json", exclude_none=True)
 
@@ -200,7 +204,9 @@ def setup(request: HttpRequest, campaign_id: int) -> HttpResponse | StreamingHtt
     """Download the setup: campaign.yaml or, where objects were uploaded, a ZIP with the file."""
     ending, pieces = files.write(campaign_for(request, campaign_id, Right.OWN))
     kind = "application/zip" if ending == ".zip" else "application/yaml"
-    return _unkept(stream(lambda: pieces, kind))
+    response = stream(lambda: pieces, kind)
+    response["Cache-Control"] = "no-store"
+    return response
 
 
 @router.post(
@@ -245,27 +251,11 @@ def _afterwards(campaign: Campaign) -> dict[str, Any]:
     return told(campaign)
 
 
-def _user(request: HttpRequest) -> User:
-    assert isinstance(request.user, User)
-    return request.user
-
-
-def _checked(request: HttpRequest, owner: User) -> list[str]:
-    missing: list[Problem] = []
-    with _sent(request, owner, missing.append) as (config, _):
-        return [*map(str, missing), *apply.warnings(config, owner)]
-
-
 def _researcher(request: HttpRequest) -> User:
     user = request.user
     if not (isinstance(user, User) and is_researcher(user)):
-        raise Refused(403, "This account may not create campaigns. Ask the person who runs the server.")
+        raise HttpError(403, "This account may not create campaigns. Ask the person who runs the server.")
     return user
-
-
-def _unkept(response: StreamingHttpResponse) -> StreamingHttpResponse:
-    response["Cache-Control"] = "no-store"
-    return response
 
 
 @contextmanager

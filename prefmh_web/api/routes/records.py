@@ -7,10 +7,11 @@ from typing import Annotated, Any
 
 from django.http import Http404, HttpRequest, StreamingHttpResponse
 from ninja import Field, Path, Query, Router, Schema
+from ninja.errors import HttpError
 
-from prefmh_web.api.access import REFUSALS, Refused, campaign_for
+from prefmh_web.api.access import REFUSALS, campaign_for
 from prefmh_web.campaigns.lifecycle.access import Right
-from prefmh_web.campaigns.models import Campaign, NotPossible
+from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.record import export
 from prefmh_web.campaigns.record.found import answer_now
 from prefmh_web.campaigns.record.rows import Snapshot, Stretch
@@ -106,11 +107,7 @@ def people(request: HttpRequest, campaign_id: int, wanted: Query[PeopleIn]) -> d
 @router.get("/{int:campaign_id}/results", response={200: ResultsOut, **REFUSALS}, summary="What was found")
 def results(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
     """Return the objects with their shares of the sampling steps, and the verdict on the chains, as of now."""
-    try:
-        found = answer_now(_started(request, campaign_id))
-    except NotPossible as reason:
-        raise Refused(409, str(reason)) from reason
-    return found.told()
+    return answer_now(_started(request, campaign_id)).told()
 
 
 @router.get("/{int:campaign_id}/{table}", response={200: PageOut, **REFUSALS}, summary="Steps, votes or samples")
@@ -138,13 +135,15 @@ def _stretch(snapshot: Snapshot, wanted: PageIn) -> tuple[Stretch | None, bool]:
     """Return the next steps, and whether they are the last ones; None where there are no more.
 
     Raises:
-        Refused: the campaign has no such chain, or the cursor is of another one.
+        HttpError: the campaign has no such chain, or the cursor is of another one.
     """
     chain, after = _position(wanted)
     if wanted.chain_index is not None and wanted.chain_index not in snapshot.steps:
-        raise Refused(422, f"chain_index: there is no chain {wanted.chain_index} yet; there are {len(snapshot.steps)}.")
+        raise HttpError(
+            422, f"chain_index: there is no chain {wanted.chain_index} yet; there are {len(snapshot.steps)}."
+        )
     if wanted.chain_index is not None and chain != wanted.chain_index:
-        raise Refused(422, "cursor: it is of another chain; leave it out, or ask for that one.")
+        raise HttpError(422, "cursor: it is of another chain; leave it out, or ask for that one.")
     open_to = sorted(place for place in snapshot.steps if place >= chain and wanted.chain_index in (None, place))
     ahead = [(place, after if place == chain else -1) for place in open_to]
     left = [(place, done) for place, done in ahead if done < snapshot.steps[place]]
@@ -170,7 +169,7 @@ def _rows(snapshot: Snapshot, table: tables.Table) -> list[dict[str, Any]]:
 def _started(request: HttpRequest, campaign_id: int) -> Campaign:
     campaign = campaign_for(request, campaign_id)
     if campaign.is_draft:
-        raise Refused(409, "A draft has no record yet. Start it first.")
+        raise HttpError(409, "A draft has no record yet. Start it first.")
     return campaign
 
 

@@ -5,7 +5,6 @@ its people: which are shown and in what order; how a part is ended, a bonus, and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
@@ -184,38 +183,25 @@ GOING_ON = "going-on"
 LONGEST_TEXT = 2000
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column of the table of people.
-
-    Args:
-        name: in addresses.
-        label: above it.
-        value: by which people are sorted; None comes last.
-    """
-
-    name: str
-    label: str
-    value: Callable[[Person], Any]
-
-
-COLUMNS = (
-    Column("number", "Person", lambda person: person.number),
-    Column("stage", "Stage", lambda person: person.stage and list(Stage).index(person.stage)),
-    Column("outcome", "Outcome", lambda person: person.outcome and person.outcome.label),
-    Column("arrived", "Arrived", lambda person: person.annotator.joined_at),
-    Column("seen", "Last seen", lambda person: person.seen_at),
-    Column("votes", "Votes", lambda person: person.votes),
-    Column("skips", "Skips", lambda person: person.skips),
-    Column("time", "Time a vote", lambda person: person.median_ms),
-    Column("first", "Object 1", lambda person: person.first_percent),
-    Column("passed", "Checks passed", lambda person: person.checks_passed),
-    Column("failed", "Checks failed", lambda person: person.checks_failed),
-    Column("fast", "Fast votes", lambda person: person.fast_votes),
-)
+COLUMNS: dict[str, tuple[str, Callable[[Person], Any]]] = {
+    "number": ("Person", lambda person: person.number),
+    "stage": ("Stage", lambda person: person.stage and list(Stage).index(person.stage)),
+    "outcome": ("Outcome", lambda person: person.outcome and person.outcome.label),
+    "arrived": ("Arrived", lambda person: person.annotator.joined_at),
+    "seen": ("Last seen", lambda person: person.seen_at),
+    "votes": ("Votes", lambda person: person.votes),
+    "skips": ("Skips", lambda person: person.skips),
+    "time": ("Time a vote", lambda person: person.median_ms),
+    "first": ("Object 1", lambda person: person.first_percent),
+    "passed": ("Checks passed", lambda person: person.checks_passed),
+    "failed": ("Checks failed", lambda person: person.checks_failed),
+    "fast": ("Fast votes", lambda person: person.fast_votes),
+}
+"""The columns of the table of people, by the names that they have in addresses: the label, and by what people are
+sorted; None comes last."""
 _ORDERS = [
-    (f"{sign}{column.name}", f"{column.label}, {way}")
-    for column in COLUMNS
+    (f"{sign}{name}", f"{label}, {way}")
+    for name, (label, _) in COLUMNS.items()
     for sign, way in (("", "lowest first"), ("-", "highest first"))
 ]
 
@@ -236,17 +222,17 @@ class PeopleForm(forms.Form):
     @property
     def order(self) -> str:
         """What the people are sorted by; with “-” in front the highest come first."""
-        return self.cleaned_data.get("sort") or COLUMNS[0].name
+        return self.cleaned_data.get("sort") or "number"
 
     def shown(self, people: Iterable[Person]) -> list[Person]:
         """Return those who are asked for, in the order that is asked for; nobody if something else is asked."""
         if not self.is_valid():
             return []
-        column = next(each for each in COLUMNS if each.name == self.order.removeprefix("-"))
+        _, value = COLUMNS[self.order.removeprefix("-")]
         found = [person for person in people if self._is_asked_for(person)]
-        empty = [person for person in found if column.value(person) is None]
-        others = [person for person in found if column.value(person) is not None]
-        return sorted(others, key=column.value, reverse=self.order.startswith("-")) + empty
+        empty = [person for person in found if value(person) is None]
+        others = [person for person in found if value(person) is not None]
+        return sorted(others, key=value, reverse=self.order.startswith("-")) + empty
 
     def _is_asked_for(self, person: Person) -> bool:
         asked, outcome = self.cleaned_data, person.outcome or GOING_ON
@@ -258,17 +244,13 @@ class PeopleForm(forms.Form):
         )
 
     @property
-    def headers(self) -> list[tuple[Column, str, str]]:
-        """For each column what a click on its header sorts by, and how the table is sorted by it now."""
+    def headers(self) -> list[tuple[str, str, str]]:
+        """For each column its label, what a click on it sorts by, and how the table is sorted by it now."""
         now = self.order if self.is_valid() else ""
+        how = {now: "ascending"} if not now.startswith("-") else {now[1:]: "descending"}
         return [
-            (column, f"-{column.name}" if now == column.name else column.name, _sorted(column, now))
-            for column in COLUMNS
+            (label, f"-{name}" if now == name else name, how.get(name, "none")) for name, (label, _) in COLUMNS.items()
         ]
-
-
-def _sorted(column: Column, order: str) -> str:
-    return {column.name: "ascending", f"-{column.name}": "descending"}.get(order, "none")
 
 
 class ExclusionForm(forms.Form):

@@ -21,12 +21,12 @@ from prefmh_web.campaigns.frozen import limits_of
 from prefmh_web.campaigns.lifecycle import access, changes, deletion, status
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.model_judges import turns
-from prefmh_web.campaigns.models import Campaign, State
+from prefmh_web.campaigns.models import Campaign, NotPossible, State
 from prefmh_web.campaigns.monitoring.steps import problems_in
 from prefmh_web.console.board import Board, cards_of
 from prefmh_web.console.forms.pages import CapFields, ExtensionFields, NameForm, PilotForm
 from prefmh_web.console.previews import asks_models
-from prefmh_web.console.views.common import back_to_setup, campaign_action, campaign_page, frame, get_page, told
+from prefmh_web.console.views.common import campaign_action, campaign_page, frame, get_page, invited
 from prefmh_web.objects import media
 from prefmh_web.objects.markdown import rendered, with_ids
 from prefmh_web.participants.limits import estimate_of, spending_of
@@ -52,7 +52,7 @@ def campaign(request: SignedInRequest, found: access.SeenCampaign) -> HttpRespon
     context = frame(request, found)
     context |= {"board": Board(found), "problems": problems_in(found).count(), "twin": apply.warning_of(found)}
     if context["may_run"] and found.is_under_way:
-        context |= _invited(request, found)
+        context |= invited(request, found)
     if context["may_own"] and found.is_under_way and found.paused_because and asks_models(found):
         context["caps"] = CapFields.of(found)
     asked = limits_of(found)
@@ -78,25 +78,14 @@ def _of_draft(campaign: Campaign) -> dict[str, object]:
     }
 
 
-def _invited(request: HttpRequest, campaign: Campaign) -> dict[str, object]:
-    """Return the link to send to voters, if one is open, and where it is pasted."""
-    found = campaign.invitations.filter(
-        panelist__isnull=True, is_single_use=False, is_simulated=False, revoked_at__isnull=True
-    )
-    invitation = found.order_by("pk").first()
-    platform = limits_of(campaign).recruiter
-    link = invitation and platform.link(request.build_absolute_uri(invitation.get_absolute_url()))
-    return {"invitation": invitation, "platform": platform, "link": link}
-
-
-@campaign_action(Right.RUN, told)
-def transition(request: HttpRequest, campaign: Campaign, change: Callable[[Campaign], None]) -> HttpResponse:
+@campaign_action(Right.RUN, "campaign")
+def transition(request: HttpRequest, campaign: Campaign, change: Callable[[Campaign], None]) -> str:
     """Start, pause or resume a campaign, or end its warm-up."""
     change(campaign)
-    return redirect(campaign)
+    return ""
 
 
-@campaign_action(Right.OWN, told)
+@campaign_action(Right.OWN, "campaign")
 def discard(request: HttpRequest, campaign: Campaign) -> HttpResponse:
     """Delete a draft."""
     lifecycle.discard(campaign)
@@ -113,39 +102,38 @@ def picture(request: HttpRequest, state_id: int) -> HttpResponse:
 
 
 @campaign_action(Right.OWN)
-def rename(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
+def rename(request: SignedInRequest, campaign: Campaign) -> str:
     """Give a campaign another name."""
-    if fields := _read(request, NameForm):
-        changes.rename(campaign, fields["name"], request.user)
-        messages.info(request, "The campaign has its new name.")
-    return back_to_setup(campaign)
+    changes.rename(campaign, _read(request, NameForm)["name"], request.user)
+    return "The campaign has its new name."
 
 
 @campaign_action(Right.OWN)
-def change_caps(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
+def change_caps(request: SignedInRequest, campaign: Campaign) -> str:
     """Change what a started campaign's models may take."""
-    if fields := _read(request, CapFields):
-        caps = campaign.config.caps.model_copy(update=fields)
-        changes.apply(campaign, campaign.typed_config.model_copy(update={"caps": caps}), request.user)
-        messages.info(request, f"The caps are changed.{_how_to_go_on(campaign)}")
-    return back_to_setup(campaign)
+    caps = campaign.config.caps.model_copy(update=_read(request, CapFields))
+    changes.apply(campaign, campaign.typed_config.model_copy(update={"caps": caps}), request.user)
+    return f"The caps are changed.{_how_to_go_on(campaign)}"
 
 
 @campaign_action(Right.OWN)
-def extend(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
+def extend(request: SignedInRequest, campaign: Campaign) -> str:
     """Let each chain of a started campaign walk further steps."""
-    if fields := _read(request, ExtensionFields):
-        changes.extend(campaign, fields["steps"], request.user)
-        messages.info(request, f"Each chain walks {campaign.config.steps} steps now.{_how_to_go_on(campaign)}")
-    return back_to_setup(campaign)
+    changes.extend(campaign, _read(request, ExtensionFields)["steps"], request.user)
+    return f"Each chain walks {campaign.config.steps} steps now.{_how_to_go_on(campaign)}"
 
 
-def _read(request: HttpRequest, kind: type[forms.Form]) -> dict[str, Any] | None:
-    """Return what was sent of a form; None where something is wrong with it, which is told."""
+def _read(request: HttpRequest, kind: type[forms.Form]) -> dict[str, Any]:
+    """Return what was sent of a form.
+
+    Raises:
+        NotPossible: something is wrong with it.
+    """
     form = kind(request.POST)
-    for name, problems in form.errors.items():
-        messages.error(request, f"{form.fields[name].label}: {' '.join(map(str, problems))} Nothing was changed.")
-    return form.cleaned_data if form.is_valid() else None
+    if form.is_valid():
+        return form.cleaned_data
+    wrong = (f"{form.fields[name].label}: {' '.join(map(str, found))}" for name, found in form.errors.items())
+    raise NotPossible(f"{' '.join(wrong)} Nothing was changed.")
 
 
 def _how_to_go_on(campaign: Campaign) -> str:
@@ -168,31 +156,27 @@ def delete(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
     return redirect("console:campaigns")
 
 
-@campaign_action(Right.RUN)
-def ask_judges_again(request: HttpRequest, campaign: Campaign) -> HttpResponse:
+@campaign_action(Right.RUN, "campaign")
+def ask_judges_again(request: HttpRequest, campaign: Campaign) -> str:
     """Take up the turns, and the model judges, that waited for somebody to see to what was wrong."""
     if not campaign.is_under_way:
-        messages.error(request, f"Nothing is asked again: the campaign is {campaign.get_status_display().lower()}.")
-        return redirect(campaign)
+        raise NotPossible(f"Nothing is asked again: the campaign is {campaign.get_status_display().lower()}.")
     taken = turns.try_again(campaign)
-    messages.info(request, f"{taken} question{pluralize(taken)} asked again.")
-    return redirect(campaign)
+    return f"{taken} question{pluralize(taken)} asked again."
 
 
-@campaign_action(Right.RUN)
-def accept(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
+@campaign_action(Right.RUN, "campaign")
+def accept(request: SignedInRequest, campaign: Campaign) -> str:
     """Let the model that a judge's server has turned to count as that judge from now on."""
     status.accept_models(campaign, request.user)
-    messages.info(request, "The new model is used from now on. The export shows which votes it cast.")
-    return redirect(campaign)
+    return "The new model is used from now on. The export shows which votes it cast."
 
 
-@campaign_action(Right.RUN)
-def ask_scorers_again(request: HttpRequest, campaign: Campaign) -> HttpResponse:
+@campaign_action(Right.RUN, "campaign")
+def ask_scorers_again(request: HttpRequest, campaign: Campaign) -> str:
     """Ask the scorers again that have stopped, and about the objects without a score."""
     status.ask_scorers_again(campaign)
-    messages.info(request, "The scorers are asked again.")
-    return redirect(campaign)
+    return "The scorers are asked again."
 
 
 @get_page

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
@@ -11,6 +11,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.text import slugify
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -21,7 +22,6 @@ from prefmh_web.campaigns.models import Campaign, Deleted, NotPossible
 from prefmh_web.transport import rate_limits
 
 View = Callable[..., Any]
-Refusal = Callable[[HttpRequest, Campaign, NotPossible], HttpResponse]
 _posts_by_user = rate_limits.posts("forms", rate_limits.by_user)
 _previews_by_user = rate_limits.posts("previews", rate_limits.by_user)
 
@@ -64,23 +64,10 @@ def campaign_for(request: HttpRequest, campaign_id: int, right: Right = Right.WA
     return get_object_or_404(found, pk=campaign_id)
 
 
-def told(request: HttpRequest, campaign: Campaign, reason: NotPossible) -> HttpResponse:
-    """Show on the campaign's page, or on the list where the campaign is no more, why a change was not possible."""
-    messages.error(request, str(reason))
-    return redirect("console:campaigns") if isinstance(reason, Deleted) else redirect(campaign)
-
-
-def told_at_setup(request: HttpRequest, campaign: Campaign, reason: NotPossible) -> HttpResponse:
-    """Show on the page with the setup, where the form stands that asked for it, why a change was not possible."""
-    if isinstance(reason, Deleted):
-        return told(request, campaign, reason)
-    messages.error(request, str(reason))
-    return back_to_setup(campaign)
-
-
-def back_to_setup(campaign: Campaign) -> HttpResponse:
-    """Go to the page that shows a campaign's setup, links and members: of a draft, its only one."""
-    return redirect(campaign) if campaign.is_draft else redirect("console:edit", campaign.pk)
+def _to(campaign: Campaign, page: str, further: Mapping[str, Any]) -> HttpResponse:
+    page = page or ("campaign" if campaign.is_draft else "edit")
+    at = {"campaign_id": campaign.pk} | {name: further[name] for name in ("voter",) if name in further}
+    return redirect(reverse(f"console:{page}", kwargs=at))
 
 
 def campaign_page(
@@ -88,7 +75,7 @@ def campaign_page(
     *,
     method: Callable[[View], View] = get_page,
     is_started: bool = False,
-    refuse: Refusal | None = None,
+    back: str | None = None,
 ) -> Callable[[View], View]:
     """Decorate a view of a campaign, which it gets in place of the campaign's number.
 
@@ -96,7 +83,8 @@ def campaign_page(
         right: what one needs in the campaign; 404 for everybody else.
         method: what it takes: `get_page`, `form_page` or `post_action`.
         is_started: of a draft there is no such page, and its own page is shown.
-        refuse: answers where the view raises `NotPossible`.
+        back: the page, by its name, on which is told why the view raises `NotPossible`, or what it has done if it
+            returns a text; empty for the one with the setup, links and members, which is a draft's only one.
     """
 
     def decorate(view: View) -> View:
@@ -107,20 +95,26 @@ def campaign_page(
             if is_started and campaign.is_draft:
                 return redirect(campaign)
             try:
-                return view(request, campaign, **further)
+                done = view(request, campaign, **further)
             except NotPossible as reason:
-                if refuse is None:
+                if back is None:
                     raise
-                return refuse(request, campaign, reason)
+                messages.error(request, str(reason))
+                return redirect("console:campaigns") if isinstance(reason, Deleted) else _to(campaign, back, further)
+            if not isinstance(done, str):
+                return done
+            if done:
+                messages.info(request, done)
+            return _to(campaign, back or "", further)
 
         return action
 
     return decorate
 
 
-def campaign_action(right: Right, refuse: Refusal = told_at_setup) -> Callable[[View], View]:
+def campaign_action(right: Right, back: str = "") -> Callable[[View], View]:
     """Decorate a view that takes form posts about a campaign, which it gets as `campaign_page` gives it."""
-    return campaign_page(right, method=post_action, refuse=refuse)
+    return campaign_page(right, method=post_action, back=back)
 
 
 @dataclass(frozen=True)
@@ -155,6 +149,16 @@ def frame(request: SignedInRequest, campaign: access.SeenCampaign) -> dict[str, 
         "may_own": right >= Right.OWN,
         "tabs": [] if campaign.is_draft else [tab for tab in TABS if tab.right <= right],
     }
+
+
+def invited(request: HttpRequest, campaign: Campaign) -> dict[str, object]:
+    """Return the link to send to voters, if one is open, and where it is pasted."""
+    found = campaign.invitations.filter(
+        panelist__isnull=True, is_single_use=False, is_simulated=False, revoked_at__isnull=True
+    )
+    invitation, platform = found.order_by("pk").first(), campaign.config.study.platform
+    link = invitation and platform.link(request.build_absolute_uri(invitation.get_absolute_url()))
+    return {"invitation": invitation, "platform": platform, "link": link}
 
 
 def prefix_of(campaign: Campaign) -> str:

@@ -5,9 +5,8 @@ trying a model of a draft before it starts.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from statistics import mean
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django import forms
 from django.conf import settings
@@ -25,9 +24,9 @@ from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.lifecycle import access, judge_trials
 from prefmh_web.campaigns.lifecycle.access import Right
-from prefmh_web.campaigns.lifecycle.judge_trials import Reply, read, rows_of
+from prefmh_web.campaigns.lifecycle.judge_trials import Reply, read
 from prefmh_web.campaigns.model_judges.frozen_judges import using
-from prefmh_web.campaigns.models import Campaign, JudgeTrial, NotPossible, State, TrialPair
+from prefmh_web.campaigns.models import Campaign, JudgeTrial, NotPossible, TrialPair
 from prefmh_web.campaigns.monitoring.judging import Share, price_of
 from prefmh_web.console.views.common import (
     campaign_action,
@@ -283,99 +282,54 @@ def withdraw(request: SignedInRequest, token_id: int) -> HttpResponse:
     return redirect("console:tokens")
 
 
-@dataclass(frozen=True)
-class TriedPair:
-    """One pair with the model's replies, and which object the researcher prefers."""
-
-    preferred: int | None
-    states: list[State]
-    replies: list[Reply]
-
-    @property
-    def shows_one(self) -> bool:
-        """True where the model rates one object at a time."""
-        return any(reply.rating is not None for reply in self.replies)
-
-    @property
-    def orders(self) -> list[tuple[int, str, list[Reply]]]:
-        """Of each order, or of each rated object: its number from 1, what it comes to, and its replies."""
-        return [(number, _words(replies), replies) for number, replies in enumerate(self._by_first, start=1) if replies]
-
-    @property
-    def choice(self) -> int | None:
-        """Which object the model is for, 0 or 1, both orders weighing the same; None where it is for neither."""
-        ratings = [[reply.rating for reply in replies if reply.rating is not None] for replies in self._by_first]
-        shares = [[s for reply in replies if (s := reply.for_first_object) is not None] for replies in self._by_first]
-        if all(ratings):
-            gap = mean(ratings[0]) - mean(ratings[1])
-        elif all(shares):
-            gap = mean(map(mean, shares)) - 0.5
-        else:
-            return None
-        return None if gap == 0 else int(gap < 0)
-
-    @property
-    def _by_first(self) -> list[list[Reply]]:
-        return [[reply for reply in self.replies if reply.first == first] for first in (0, 1)]
+def _tried(campaign: Campaign, trial: JudgeTrial) -> dict[str, Any]:
+    """Return what to show of a trial: its pairs, and figures over all their replies."""
+    pairs = [_pair(campaign, pair) for pair in trial.pairs]
+    replies: list[Reply] = [reply for pair in pairs for reply in pair["replies"]]
+    told = [reply.preference for reply in replies if reply.preference is not None]
+    votes = [reply.chosen == reply.first for reply in replies if reply.chosen is not None]
+    both = [each["choice"] == each["preferred"] for each in pairs if None not in (each["choice"], each["preferred"])]
+    return {
+        "trial": trial,
+        "pairs": pairs,
+        "done": sum(bool(pair["replies"]) for pair in pairs),
+        "unreadable": sum(bool(reply.problem) for reply in replies),
+        "mean_seconds": mean(reply.seconds for reply in replies) if replies else None,
+        # The mean probability of a vote for what stands first, where it was told; else, of the votes for it.
+        "mean_p_first": mean(told) if told else None,
+        "first_shown": Share(sum(votes), len(votes)) if votes else None,
+        # Of the pairs in which both prefer one.
+        "agreement": Share(sum(both), len(both)) if both else None,
+        "price": price_of(trial.cost, trial.unpriced),
+    }
 
 
-@dataclass(frozen=True)
-class Tried:
-    """A trial with all its pairs."""
-
-    trial: JudgeTrial
-    pairs: list[TriedPair]
-
-    @property
-    def replies(self) -> list[Reply]:
-        return [reply for pair in self.pairs for reply in pair.replies]
-
-    @property
-    def done(self) -> int:
-        """Pairs with replies."""
-        return sum(bool(pair.replies) for pair in self.pairs)
-
-    @property
-    def unreadable(self) -> int:
-        return sum(bool(reply.problem) for reply in self.replies)
-
-    @property
-    def mean_seconds(self) -> float | None:
-        return mean(reply.seconds for reply in self.replies) if self.replies else None
-
-    @property
-    def mean_p_first(self) -> float | None:
-        """Mean probability of a vote for what stands first, where it was told."""
-        told = [reply.preference for reply in self.replies if reply.preference is not None]
-        return mean(told) if told else None
-
-    @property
-    def first_shown(self) -> Share | None:
-        """Votes for what stood first, where replies are votes."""
-        votes = [reply.chosen == reply.first for reply in self.replies if reply.chosen is not None]
-        return Share(sum(votes), len(votes)) if votes else None
-
-    @property
-    def agreement(self) -> Share | None:
-        """Pairs on which the model is for what the researcher prefers, of those on which it is for one."""
-        both = [
-            pair.choice == pair.preferred
-            for pair in self.pairs
-            if pair.preferred is not None and pair.choice is not None
-        ]
-        return Share(sum(both), len(both)) if both else None
-
-    @property
-    def price(self) -> str:
-        return price_of(self.trial.cost, self.trial.unpriced)
+def _pair(campaign: Campaign, pair: TrialPair) -> dict[str, Any]:
+    """Return one pair with the model's replies, and which object the researcher and the model prefer."""
+    replies = read(pair["replies"])
+    by_first = [[reply for reply in replies if reply.first == first] for first in (0, 1)]
+    return {
+        "preferred": pair["preferred"],
+        "states": judge_trials.rows_of(campaign, pair),
+        "replies": replies,
+        # The model rates one object at a time.
+        "shows_one": any(reply.rating is not None for reply in replies),
+        "orders": [(number, _words(some), some) for number, some in enumerate(by_first, start=1) if some],
+        "choice": _choice(by_first),
+    }
 
 
-def tried_of(campaign: Campaign, trial: JudgeTrial) -> Tried:
-    """Return what to show of a trial."""
-    pairs: list[TrialPair] = trial.pairs
-    return Tried(
-        trial, [TriedPair(pair["preferred"], rows_of(campaign, pair), read(pair["replies"])) for pair in pairs]
-    )
+def _choice(by_first: list[list[Reply]]) -> int | None:
+    """Return which object the model is for, 0 or 1, both orders weighing the same; None where it is for neither."""
+    ratings = [[reply.rating for reply in replies if reply.rating is not None] for replies in by_first]
+    shares = [[s for reply in replies if (s := reply.for_first_object) is not None] for replies in by_first]
+    if all(ratings):
+        gap = mean(ratings[0]) - mean(ratings[1])
+    elif all(shares):
+        gap = mean(map(mean, shares)) - 0.5
+    else:
+        return None
+    return None if gap == 0 else int(gap < 0)
 
 
 def _words(replies: list[Reply]) -> str:
@@ -433,7 +387,7 @@ def trial_progress(request: SignedInRequest, campaign: access.SeenCampaign, plac
 @campaign_action(Right.OWN)
 def stop_trial(request: HttpRequest, campaign: Campaign, trial_id: int) -> HttpResponse:
     """Ask no more."""
-    trial = get_object_or_404(JudgeTrial, pk=trial_id, campaign=campaign)
+    trial = _trial(campaign, trial_id)
     judge_trials.stop(trial)
     return redirect("console:try", campaign.pk, trial.place)
 
@@ -441,7 +395,7 @@ def stop_trial(request: HttpRequest, campaign: Campaign, trial_id: int) -> HttpR
 @campaign_action(Right.OWN)
 def go_on_with_trial(request: HttpRequest, campaign: Campaign, trial_id: int) -> HttpResponse:
     """Ask for what is missing."""
-    trial = get_object_or_404(JudgeTrial, pk=trial_id, campaign=campaign)
+    trial = _trial(campaign, trial_id)
     try:
         judge_trials.go_on(trial)
     except NotPossible as reason:
@@ -452,7 +406,7 @@ def go_on_with_trial(request: HttpRequest, campaign: Campaign, trial_id: int) ->
 @campaign_action(Right.OWN)
 def prefer(request: HttpRequest, campaign: Campaign, trial_id: int, index: int) -> HttpResponse:
     """Keep which object of a pair the researcher prefers."""
-    trial = _with_pair(campaign, trial_id, index)
+    trial = _trial(campaign, trial_id, index)
     if (preferred := request.POST.get("preferred", "")) not in ("0", "1"):
         raise Http404
     judge_trials.prefer(trial, index, int(preferred))
@@ -469,7 +423,7 @@ def tried_picture(
     """Send the picture of an object of a pair."""
     if which not in (0, 1):
         raise Http404
-    row = judge_trials.rows_of(campaign, _with_pair(campaign, trial_id, index).pairs[index])[which]
+    row = judge_trials.rows_of(campaign, _trial(campaign, trial_id, index).pairs[index])[which]
     return media.response(request, campaign.object_kind, objects.stored(row))
 
 
@@ -480,9 +434,10 @@ def _judge(campaign: Campaign, place: int) -> sampler.JudgeConfig:
     return judges[place]
 
 
-def _with_pair(campaign: Campaign, trial_id: int, index: int) -> JudgeTrial:
+def _trial(campaign: Campaign, trial_id: int, index: int | None = None) -> JudgeTrial:
+    """Return a trial; 404 where it has no pair of this index."""
     trial = get_object_or_404(JudgeTrial, pk=trial_id, campaign=campaign)
-    if index >= len(trial.pairs):
+    if index is not None and index >= len(trial.pairs):
         raise Http404
     return trial
 
@@ -492,7 +447,7 @@ def _last(campaign: Campaign, place: int) -> JudgeTrial | None:
 
 
 def _results(campaign: Campaign, trial: JudgeTrial | None) -> dict[str, object]:
-    return {"tried": trial and tried_of(campaign, trial), "kind": campaign.object_kind, "campaign": campaign}
+    return {"tried": trial and _tried(campaign, trial), "kind": campaign.object_kind, "campaign": campaign}
 
 
 def _fragment(request: HttpRequest, campaign: Campaign, trial: JudgeTrial | None) -> HttpResponse:

@@ -6,10 +6,9 @@ Managers see who takes part; only the owner sees how platforms name them, and ch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from itertools import chain
 
-from asgiref.sync import sync_to_async
 from django import forms
 from django.contrib import messages
 from django.core.paginator import Paginator
@@ -24,20 +23,16 @@ from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Annotator, Campaign, EndReason, Invitation, Membership, NotPossible, key_of
 from prefmh_web.campaigns.monitoring.judging import panelists_of
 from prefmh_web.campaigns.record import export
-from prefmh_web.campaigns.record.rows import Row
 from prefmh_web.config import Outcome
 from prefmh_web.console.forms.pages import BonusForm, ErasureForm, ExclusionForm, ForceForm, PeopleForm
 from prefmh_web.console.forms.study_forms import ParticipantsForm, ProtocolForm
 from prefmh_web.console.views.common import (
     attachment,
-    back_to_setup,
     campaign_action,
-    campaign_for,
     campaign_page,
     form_page,
     frame,
-    get_page,
-    told,
+    invited,
 )
 from prefmh_web.participants import attention, completion, erasure, limits, payments
 from prefmh_web.participants.models import Participation
@@ -71,14 +66,8 @@ def person(request: SignedInRequest, campaign: access.SeenCampaign, voter: int) 
     return _shown(request, campaign, _annotator(campaign, voter))
 
 
-def _told_at_person(request: HttpRequest, campaign: Campaign, reason: NotPossible) -> HttpResponse:
-    messages.error(request, str(reason))
-    assert request.resolver_match is not None
-    return redirect("console:person", campaign.pk, request.resolver_match.kwargs["voter"])
-
-
-@campaign_action(Right.RUN, _told_at_person)
-def end(request: SignedInRequest, campaign: access.SeenCampaign, voter: int) -> HttpResponse:
+@campaign_action(Right.RUN, "person")
+def end(request: SignedInRequest, campaign: access.SeenCampaign, voter: int) -> HttpResponse | str:
     """End somebody's part."""
     annotator = _annotator(campaign, voter)
     form = ExclusionForm(request.POST, person=person_of(annotator))
@@ -89,19 +78,17 @@ def end(request: SignedInRequest, campaign: access.SeenCampaign, voter: int) -> 
         access.revoke(annotator.invitation)
     reason, text = EndReason(form.cleaned_data["reason"]), form.cleaned_data["text"]
     completion.exclude(annotator, request.user, reason, text, is_paid=form.pays)
-    _tell(request, person_of(annotator))
-    return redirect("console:person", campaign.pk, voter)
+    return _ended(request, person_of(annotator))
 
 
-@campaign_action(Right.OWN, _told_at_person)
-def bonus(request: SignedInRequest, campaign: access.SeenCampaign, voter: int) -> HttpResponse:
+@campaign_action(Right.OWN, "person")
+def bonus(request: SignedInRequest, campaign: access.SeenCampaign, voter: int) -> HttpResponse | str:
     """Store what somebody is paid beside the pay."""
     annotator, form = _annotator(campaign, voter), BonusForm(request.POST)
     if not form.is_valid():
         return _shown(request, campaign, annotator, bonus=form)
     payments.set_bonus(annotator, form.cleaned_data["bonus"], by=request.user)
-    messages.info(request, "Saved.")
-    return redirect("console:person", campaign.pk, voter)
+    return "Saved."
 
 
 def _annotator(campaign: Campaign, voter: int) -> Annotator:
@@ -133,12 +120,12 @@ def _shown(
     return render(request, "console/person.html", context)
 
 
-def _tell(request: HttpRequest, ended: Person) -> None:
+def _ended(request: HttpRequest, ended: Person) -> str:
+    """Return that somebody's part is ended; warn of what that does not change."""
     if ended.outcome and ended.outcome is not Outcome.ENDED:
         stays = f"The part of person {ended.number} had ended before: {ended.outcome.label}. That stays, with its pay."
         messages.warning(request, f"{stays} They can vote no more.")
-        return
-    messages.info(request, f"The part of person {ended.number} is ended. Their votes are kept.")
+        return ""
     link = Invitation.objects.filter(annotators=ended.annotator).first()
     if link and link.admits_anybody and ended.part is None:
         messages.warning(
@@ -146,22 +133,20 @@ def _tell(request: HttpRequest, ended: Person) -> None:
             "The link that they used is still open, so they can join again from another browser. You can close it "
             "on the campaign's page “Setup”, under “Links for voters”.",
         )
+    return f"The part of person {ended.number} is ended. Their votes are kept."
 
 
-@campaign_page(Right.OWN, method=form_page)
+@campaign_page(Right.OWN, method=form_page, back="campaign")
 def participants(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Set up how people come, and show how many have."""
     form, study = ParticipantsForm(campaign, _sent(request)), campaign.config.study
     if (done := _saved(request, campaign, form, {"protocol": "protocol"}, "participants")) is not None:
         return done
     parts = Participation.objects.filter(campaign=campaign)
-    invitation = campaign.invitations.filter(revoked_at=None, is_single_use=False, is_simulated=False).first()
-    context = {
+    context = invited(request, campaign) | {
         "campaign": campaign,
         "form": form,
         "recruiters": [each for each in RECRUITERS.values() if each.help],
-        "platform": study.platform,
-        "link": invitation and study.platform.link(request.build_absolute_uri(invitation.get_absolute_url())),
         "joined": parts.count(),
         "places": study.places,
         "placed": limits.held(campaign, study).count(),
@@ -175,7 +160,7 @@ def participants(request: SignedInRequest, campaign: access.SeenCampaign) -> Htt
     return render(request, "console/participants.html", context)
 
 
-@campaign_page(Right.OWN, method=form_page)
+@campaign_page(Right.OWN, method=form_page, back="campaign")
 def protocol(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Set up what is asked of people beside their votes."""
     form, protocol = ProtocolForm(campaign, _sent(request)), campaign.config.study.protocol
@@ -200,100 +185,77 @@ def _saved(
     """Save what was sent, and go to the page that follows; None where nothing was, or something is wrong with it."""
     if not (form.is_bound and form.is_valid() and form.config):
         return None
-    try:
-        changes.apply(campaign, form.config, request.user)
-    except NotPossible as reason:
-        return told(request, campaign, reason)
+    changes.apply(campaign, form.config, request.user)
     messages.info(request, "Saved.")
     page = following.get(request.POST.get("next", ""), here)
     return redirect(f"console:{page}", campaign_id=campaign.pk)
 
 
-@get_page
-async def pay(request: HttpRequest, campaign_id: int) -> HttpResponse | StreamingHttpResponse:
-    """Send payments.csv."""
-    return await _table(request, campaign_id, "payments.csv", payments.rows)
+_TABLES = {"payments.csv": payments.rows, "answers.csv": payments.answers}
 
 
-@get_page
-async def answers(request: HttpRequest, campaign_id: int) -> HttpResponse | StreamingHttpResponse:
-    """Send answers.csv."""
-    return await _table(request, campaign_id, "answers.csv", payments.answers)
-
-
-async def _table(
-    request: HttpRequest, campaign_id: int, name: str, rows: Callable[[Campaign], Iterator[Row]]
-) -> HttpResponse | StreamingHttpResponse:
-    campaign = await sync_to_async(campaign_for)(request, campaign_id, Right.OWN)
+@campaign_page(Right.OWN)
+def table(request: HttpRequest, campaign: access.SeenCampaign, name: str) -> HttpResponse | StreamingHttpResponse:
+    """Send payments.csv or answers.csv."""
     # Spreadsheets take a file without the mark for one in their own country's encoding.
-    response = stream(lambda: chain(("\ufeff",), export.as_csv(rows(campaign))), "text/csv; charset=utf-8")
+    response = stream(lambda: chain(("\ufeff",), export.as_csv(_TABLES[name](campaign))), "text/csv; charset=utf-8")
     return attachment(request, response, f"campaign-{campaign.pk}-{name}")
 
 
-@campaign_action(Right.OWN, _told_at_person)
-def erase(request: SignedInRequest, campaign: access.SeenCampaign, voter: int) -> HttpResponse:
+@campaign_action(Right.OWN, "person")
+def erase(request: SignedInRequest, campaign: access.SeenCampaign, voter: int) -> HttpResponse | str:
     """Forget somebody."""
     annotator = _annotator(campaign, voter)
     form = ErasureForm(request.POST, has_id=person_of(annotator).has_id)
     if not form.is_valid():
         return _shown(request, campaign, annotator, erase=form)
     if erasure.erase(annotator, form.scope_chosen, is_forced=form.cleaned_data.get("is_forced", False)):
-        said = f"Nothing says any more who person {voter} is. Their votes are kept."
-    else:
-        said = f"The part of person {voter} is over. Their data are deleted as soon as you say that they are paid."
-    messages.info(request, said)
-    return redirect("console:person", campaign.pk, voter)
+        return f"Nothing says any more who person {voter} is. Their votes are kept."
+    return f"The part of person {voter} is over. Their data are deleted as soon as you say that they are paid."
 
 
-@campaign_action(Right.OWN, told)
-def forget(request: HttpRequest, campaign: Campaign) -> HttpResponse:
+@campaign_action(Right.OWN, "participants")
+def forget(request: HttpRequest, campaign: Campaign) -> str:
     """Forget the people of a finished campaign."""
     form = ForceForm(request.POST)
     form.full_clean()
     gone, waiting = erasure.forget(campaign, is_forced=form.cleaned_data["is_forced"])
-    messages.info(request, f"The data of {gone} participant{pluralize(gone)} are deleted. The votes are kept.")
     if waiting:
         messages.warning(request, f"{waiting} more wait until you say that they are paid.")
-    return redirect("console:participants", campaign_id=campaign.pk)
+    return f"The data of {gone} participant{pluralize(gone)} are deleted. The votes are kept."
 
 
-@campaign_action(Right.OWN)
-def settle(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
+@campaign_action(Right.OWN, "participants")
+def settle(request: SignedInRequest, campaign: Campaign) -> str:
     """Note that everybody whose part has ended is paid."""
     count = payments.settle(campaign, by=request.user)
-    messages.info(request, f"{count} more {pluralize(count, 'person is,people are')} noted as paid.")
-    return redirect("console:participants", campaign_id=campaign.pk)
+    return f"{count} more {pluralize(count, 'person is,people are')} noted as paid."
 
 
-@campaign_action(Right.OWN)
-def settle_one(request: SignedInRequest, campaign: Campaign, voter: int) -> HttpResponse:
+@campaign_action(Right.OWN, "person")
+def settle_one(request: SignedInRequest, campaign: Campaign, voter: int) -> str:
     """Note that somebody is paid."""
-    if payments.settle(campaign, _annotator(campaign, voter), by=request.user):
-        messages.info(request, "Noted as paid.")
-    else:
-        messages.error(request, "Nothing was noted: their part goes on, or they were noted as paid before.")
-    return redirect("console:person", campaign.pk, voter)
+    if not payments.settle(campaign, _annotator(campaign, voter), by=request.user):
+        raise NotPossible("Nothing was noted: their part goes on, or they were noted as paid before.")
+    return "Noted as paid."
 
 
 @campaign_action(Right.RUN)
-def invite(request: HttpRequest, campaign: Campaign) -> HttpResponse:
+def invite(request: HttpRequest, campaign: Campaign) -> str:
     """Make another link; for one person if the field `single_use` is there."""
     access.invite(campaign, is_single_use="single_use" in request.POST)
-    return back_to_setup(campaign)
+    return ""
 
 
 @campaign_action(Right.RUN)
-def revoke(request: SignedInRequest, campaign: Campaign, invitation_id: int) -> HttpResponse:
+def revoke(request: SignedInRequest, campaign: Campaign, invitation_id: int) -> str:
     """Withdraw a link; with the field `withdraw`, also the access of those who joined by it."""
     invitation = get_object_or_404(campaign.invitations, pk=invitation_id)
     if "withdraw" in request.POST:
         completion.exclude_all(invitation, request.user)
-        people = "Everyone who joined with it is removed; their votes are kept."
-    else:
-        access.revoke(invitation)
-        people = "People who joined can go on."
-    messages.info(request, f"The link is closed. {people}")
-    return back_to_setup(campaign)
+        return "The link is closed. Everyone who joined with it is removed; their votes are kept."
+    access.revoke(invitation)
+    return "The link is closed. People who joined can go on."
 
 
 class MemberForm(forms.Form):
@@ -304,24 +266,21 @@ class MemberForm(forms.Form):
 
 
 @campaign_action(Right.OWN)
-def add_member(request: HttpRequest, campaign: Campaign) -> HttpResponse:
+def add_member(request: HttpRequest, campaign: Campaign) -> str:
     """Add a member by user name, or change a member's role."""
     form = MemberForm(request.POST)
     if not form.is_valid():
-        messages.error(request, "Enter the user name of an existing account and choose a permission.")
-        return back_to_setup(campaign)
+        raise NotPossible("Enter the user name of an existing account and choose a permission.")
     member = access.add_member(campaign, form.cleaned_data["username"], form.cleaned_data["role"])
-    messages.info(request, f"{member.user} {member.get_role_display()}.")
-    return back_to_setup(campaign)
+    return f"{member.user} {member.get_role_display()}."
 
 
 @campaign_action(Right.OWN)
-def remove_member(request: HttpRequest, campaign: Campaign, member_id: int) -> HttpResponse:
+def remove_member(request: HttpRequest, campaign: Campaign, member_id: int) -> str:
     """Remove a member."""
     member = get_object_or_404(campaign.memberships.select_related("user"), pk=member_id)
     access.remove_member(member)
-    messages.info(request, f"{member.user} no longer has access to this campaign.")
-    return back_to_setup(campaign)
+    return f"{member.user} no longer has access to this campaign."
 
 
 @campaign_page(Right.RUN)
@@ -339,11 +298,10 @@ def panel(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRespon
     return render(request, "console/panel.html", context)
 
 
-@campaign_action(Right.RUN)
-def remind(request: HttpRequest, campaign: Campaign, number: int) -> HttpResponse:
+@campaign_action(Right.RUN, "panel")
+def remind(request: HttpRequest, campaign: Campaign, number: int) -> str:
     """Note that a panelist was reminded."""
     if not campaign.judges.filter(panelist=number).exists():
         raise Http404("There is no such panelist.")
     access.remind(campaign, number)
-    messages.info(request, f"Noted: panelist {number} was reminded.")
-    return redirect("console:panel", campaign.pk)
+    return f"Noted: panelist {number} was reminded."

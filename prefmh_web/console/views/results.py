@@ -11,11 +11,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from asgiref.sync import sync_to_async
-from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 
 import sampler
@@ -47,10 +45,8 @@ from prefmh_web.console.results import PAPER, convergence_for, found_page, parag
 from prefmh_web.console.views.common import (
     attachment,
     campaign_action,
-    campaign_for,
     campaign_page,
     frame,
-    get_page,
     prefix_of,
 )
 from prefmh_web.console.words import ANSWERS, duration
@@ -115,7 +111,7 @@ def convergence(request: SignedInRequest, campaign: access.SeenCampaign) -> Http
     """Show R-hat, effective sample sizes, traces and ranks of the properties that the address names."""
     found = convergence_for(campaign, request.GET)
     context = frame(request, campaign) | {"convergence": found, "asked": request.GET.urlencode()}
-    return render(request, "console/convergence.html", context, status=200 if found.form.is_valid() else 400)
+    return render(request, "console/convergence.html", context, status=200 if found["form"].is_valid() else 400)
 
 
 @campaign_page(is_started=True)
@@ -128,10 +124,11 @@ def record(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRespo
     return render(request, "console/record.html", frame(request, campaign) | context)
 
 
-@get_page
-async def download(request: SignedInRequest, campaign_id: int, filename: str) -> HttpResponse | StreamingHttpResponse:
+@campaign_page()
+def download(
+    request: SignedInRequest, campaign: access.SeenCampaign, filename: str
+) -> HttpResponse | StreamingHttpResponse:
     """Send one file of the record, or all of them as export.zip; `progress` is the token of `DownloadConsumer`."""
-    campaign = await sync_to_async(campaign_for)(request, campaign_id)
     if campaign.is_draft and filename != tables.CONFIG:
         raise Http404("A draft has no record yet.")
     response: HttpResponse | StreamingHttpResponse
@@ -145,7 +142,7 @@ async def download(request: SignedInRequest, campaign_id: int, filename: str) ->
         response = stream(lambda: export.results(Snapshot.now(campaign)), "text/csv; charset=utf-8")
     elif filename == tables.PROPERTIES.file:
         response = stream(lambda: export.as_csv(rows.properties(Snapshot.now(campaign))), "text/csv; charset=utf-8")
-    elif filename in (documents := await sync_to_async(export.documents)(campaign, campaign.tuning)):
+    elif filename in (documents := export.documents(campaign, campaign.tuning)):
         response = HttpResponse(documents[filename], content_type="application/json")
     elif filename == "export.zip":
         tell = sockets.tell_share(request.GET.get("progress", ""))
@@ -290,30 +287,23 @@ def suspended(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRe
     return _suspended_shown(request, campaign)
 
 
-def _told_at_suspended(request: HttpRequest, campaign: Campaign, reason: NotPossible) -> HttpResponse:
-    messages.error(request, str(reason))
-    return redirect("console:suspended", campaign.pk)
-
-
-@campaign_action(Right.RUN, _told_at_suspended)
-def ask_again(request: HttpRequest, campaign: Campaign, comparison_id: int) -> HttpResponse:
+@campaign_action(Right.RUN, "suspended")
+def ask_again(request: HttpRequest, campaign: Campaign, comparison_id: int) -> str:
     """Let people be asked about a suspended step again."""
     comparison = _of(campaign, comparison_id)
     suspension.try_again(comparison.pk)
-    messages.info(request, f"Step {comparison.step} of chain {comparison.chain.place} is asked again.")
-    return redirect("console:suspended", campaign.pk)
+    return f"Step {comparison.step} of chain {comparison.chain.place} is asked again."
 
 
-@campaign_action(Right.RUN, _told_at_suspended)
-def end_chain(request: SignedInRequest, campaign: access.SeenCampaign, comparison_id: int) -> HttpResponse:
+@campaign_action(Right.RUN, "suspended")
+def end_chain(request: SignedInRequest, campaign: access.SeenCampaign, comparison_id: int) -> HttpResponse | str:
     """End the chain of a suspended step."""
     comparison = _of(campaign, comparison_id)
     form = EndForm(request.POST, auto_id=f"end_{comparison.pk}_%s")
     if not form.is_valid():
         return _suspended_shown(request, campaign, wrong={comparison.pk: form})
     suspension.end_chain(comparison.pk, form.cleaned_data["words"])
-    messages.info(request, f"Chain {comparison.chain.place} ends before step {comparison.step}.")
-    return redirect("console:suspended", campaign.pk)
+    return f"Chain {comparison.chain.place} ends before step {comparison.step}."
 
 
 def _of(campaign: Campaign, comparison_id: int) -> Comparison:

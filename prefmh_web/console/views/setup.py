@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from asgiref.sync import sync_to_async
 from django.contrib import messages
 from django.core.files.base import File
 from django.core.signing import BadSignature
@@ -31,7 +30,6 @@ from prefmh_web.console.forms.setup_form import SetupForm
 from prefmh_web.console.previews import asks_models, presets_as_json, preview_of
 from prefmh_web.console.views.common import (
     attachment,
-    back_to_setup,
     campaign_action,
     campaign_for,
     campaign_page,
@@ -41,8 +39,6 @@ from prefmh_web.console.views.common import (
     get_page,
     prefix_of,
     preview_action,
-    told,
-    told_at_setup,
 )
 from prefmh_web.objects import OBJECT_KINDS, media
 from prefmh_web.setup import apply, files
@@ -103,7 +99,7 @@ def estimate(request: HttpRequest) -> HttpResponse:
     return render(request, "console/_votes_estimate.html", {"estimate": estimate_shown(request.GET)})
 
 
-@campaign_page(method=form_page)
+@campaign_page(method=form_page, back="campaign")
 def edit(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Change the setup of a draft. Of a started campaign: show it, with all that can still change."""
     is_owner = access.right_in(campaign, request.user) >= Right.OWN
@@ -113,10 +109,7 @@ def edit(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRespons
         raise Http404
     form = form_of(request, campaign)
     if form.is_bound and form.is_valid() and form.config:
-        try:
-            changes.apply(campaign, form.config, request.user, form.upload)
-        except lifecycle.NotPossible as reason:
-            return told(request, campaign, reason)
+        changes.apply(campaign, form.config, request.user, form.upload)
         return _after_saving(request, campaign, form)
     return render(request, "console/setup.html", _shown(form, campaign))
 
@@ -170,14 +163,10 @@ def _shown(form: SetupForm, campaign: Campaign | None = None) -> dict[str, objec
     }
 
 
-@get_page
-async def download(request: HttpRequest, campaign_id: int) -> HttpResponse | StreamingHttpResponse:
+@campaign_page(Right.OWN, back="")
+def download(request: HttpRequest, campaign: access.SeenCampaign) -> HttpResponse | StreamingHttpResponse:
     """Send campaign.yaml, or the ZIP with it and the uploaded file. It has codes and answers: it is the owner's."""
-    campaign = await sync_to_async(campaign_for)(request, campaign_id, Right.OWN)
-    try:
-        ending, pieces = await sync_to_async(files.write)(campaign)
-    except NotPossible as reason:
-        return await sync_to_async(told_at_setup)(request, campaign, reason)
+    ending, pieces = files.write(campaign)
     response = stream(lambda: pieces, _TYPES[ending])
     return attachment(request, response, f"{prefix_of(campaign)}-campaign{ending}")
 
@@ -216,11 +205,12 @@ def _imported(request: SignedInRequest, form: SetupFileForm) -> Campaign:
 def duplicated(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
     """Make a draft of the same setup."""
     copy = apply.duplicate(campaign, request.user)
-    messages.info(request, f"This is a copy of “{campaign.name}”, a draft with a seed of its own.{_panelists(copy)}")
+    panel = " Enter the names of its panel in the setup." if copy.config.panelists else ""
+    messages.info(request, f"This is a copy of “{campaign.name}”, a draft with a seed of its own.{panel}")
     return redirect(copy)
 
 
-@campaign_action(Right.OWN, told)
+@campaign_action(Right.OWN, "campaign")
 @for_researchers
 def start_afresh(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
     """Make a copy of a campaign and start it at once."""
@@ -235,15 +225,10 @@ def run_pilot(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
     """Make a pilot."""
     form = PilotForm(request.POST)
     if not form.is_valid():
-        messages.error(request, f"{form.errors.as_text()} No pilot was made.")
-        return back_to_setup(campaign)
+        raise NotPossible(f"{form.errors.as_text()} No pilot was made.")
     made = apply.pilot(campaign, request.user, **form.cleaned_data)
     messages.info(request, f"“{made.name}” is a draft. Start it and send its link to a few people.")
     return redirect(made)
-
-
-def _panelists(copy: Campaign) -> str:
-    return " Enter the names of its panel in the setup." if copy.config.panelists else ""
 
 
 @preview_action

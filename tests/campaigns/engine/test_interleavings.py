@@ -192,7 +192,7 @@ def assert_all_is_well(campaign: Campaign, errors: list[Exception], voted: set, 
     started = started_campaign(campaign)
     for comparison in Comparison.objects.filter(verdict__isnull=True, chain__campaign=campaign):
         opened = open_comparisons.on(comparison.pk, campaign)
-        assert all(opened.asked(judge) <= judge.votes for judge in started.judges)
+        assert all(opened.asked(judge) <= judge.max_votes for judge in started.judges)
         # Where models judge too, room comes and goes with their turns, and is not noted.
         assert comparison.is_askable == (started.uses_models or opened.has_room_for_somebody())
 
@@ -270,13 +270,12 @@ def test_without_asking_whether_it_still_holds_it_shows(with_one_judge, monkeypa
         assert_nothing_goes_wrong(with_one_judge, *UNTIL_IT_SHOWS)
 
 
-# What each statement still locks: nothing, or all but the comparison, or all but the lease. The person is tested
-# in test_transactions.
+# What each statement still locks: nothing, all but the comparison, all but the lease. The person is tested in
+# test_transactions.
 @pytest.mark.parametrize(
     ("name", "locks"),
     [
         ("PAIR", ""),
-        ("COMPARISON_OF_LEASE", ""),
         ("COMPARISON_OF_LEASE", " FOR NO KEY UPDATE OF l, a"),
         ("COMPARISON_OF_LEASE", " FOR NO KEY UPDATE OF c, a"),
     ],

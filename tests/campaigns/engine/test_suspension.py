@@ -22,7 +22,7 @@ from prefmh_web.campaigns.models import (
 )
 from prefmh_web.campaigns.record.rows import Snapshot
 from prefmh_web.voting import screens
-from sampler.record.differences import step_key
+from sampler.record.record import step_key
 from tests.support.campaigns import (
     assert_record_is_whole,
     assert_replay_passes,

@@ -90,10 +90,7 @@ def test_an_extended_chain_walks_as_one_that_was_declared_longer(researcher, idl
         ("extended", {"steps_before": 4, "steps_after": 7, "verdict": "cannot be judged", "by": "owner"})
     ]
     rng = np.random.default_rng(0)
-    assert any(
-        "Extended from 4 to 7 steps a chain" in line
-        for line in diagnose(findings(read_record(path), rng, resamples=10), rng)
-    )
+    assert any("Extended from 4 to 7 steps a chain" in line for line in diagnose(findings(read_record(path), rng), rng))
     phases = {int(row["step"]): row["phase"] for row in table(path, "samples.csv")}
     assert [phases[step] for step in (1, STEPS, STEPS + FURTHER)] == ["burn-in", "sampling", "sampling"]
 

@@ -13,8 +13,8 @@ from scipy import stats
 from scipy.optimize import linprog, minimize
 
 from sampler.diagnostics import scores as fits
-from sampler.diagnostics.bootstrap import FEWEST_CLUSTERS
 from sampler.diagnostics.choices import Choices
+from sampler.diagnostics.intervals import FEWEST_CLUSTERS
 from sampler.diagnostics.scores import JointFit, NoFit, bradley_terry_intervals, fittable
 from sampler.diagnostics.votes import cycle_test, source_lean
 
@@ -91,27 +91,6 @@ def test_the_fit_is_the_maximum_of_the_likelihood():
     np.testing.assert_allclose(rows.T @ chance(-rows @ fitted), 0, atol=1e-7)
 
 
-def test_both_ways_to_solve_a_step_give_the_same_resamples(monkeypatch):
-    choices = simulated(np.random.default_rng(3), np.random.default_rng(4).normal(size=40), 0.5, 4_000, clusters=20)
-    model = JointFit.of(choices)
-    fitted = model.solve()
-    assert len(fitted) > fits._FEW
-    by_gradients = model.resampled(fitted, np.random.default_rng(5), 50)
-    monkeypatch.setattr(fits, "_FEW", 1_000)
-    np.testing.assert_allclose(by_gradients, model.resampled(fitted, np.random.default_rng(5), 50), atol=1e-4)
-
-
-def test_two_items_without_a_fit_are_refused_and_not_smoothed():
-    all_first = [("a", "b", True, 0), ("b", "a", True, 1)] * 20
-    with pytest.raises(NoFit, match="a bias to the first object without bound"):
-        fittable(Choices.of(all_first))
-    with pytest.raises(NoFit, match="a bias to the first object without bound"):
-        source_lean([Choices.of(all_first)], np.random.default_rng(0))
-    one_order = [("a", "b", won, place) for place, won in enumerate([True, False] * 20)]
-    with pytest.raises(NoFit, match="cannot be told apart"):
-        fittable(Choices.of(one_order))
-
-
 # The lean.
 
 
@@ -120,7 +99,7 @@ def test_the_joint_fits_lean_has_no_bias_with_ten_votes_a_score(planted):
     rng, found = np.random.default_rng(6), []
     for _ in range(300):
         choices = simulated(rng, rng.normal(size=12), planted, 130)
-        lean = source_lean([choices], rng, resamples=1)
+        lean = source_lean([choices])
         found.append(lean.log_odds if lean.method == "joint fit" else math.nan)
     fitted = np.array([each for each in found if not math.isnan(each)])
     # Where fewer votes than ten a score remain in the parts that fit, another estimate is taken; here that is rare.
@@ -147,7 +126,7 @@ def pairs_with_early_stops(rng, lean, pairs, by_chance):
 @pytest.mark.parametrize("planted", [0.0, 0.8])
 def test_pairs_alone_tell_the_lean_where_sides_are_drawn_by_chance(planted):
     choices = Choices.of(pairs_with_early_stops(np.random.default_rng(7), planted, 3_000, by_chance=True))
-    lean = source_lean([choices], np.random.default_rng(8), 200, random_sides=[choices])
+    lean = source_lean([choices], random_sides=[choices])
     assert (lean.method, lean.low <= planted <= lean.high) == ("pairs", True)
     # A tenth of the interval's width: had preferences and early stops any say, it would lie outside by far.
     assert lean.high - lean.low < 0.5
@@ -155,22 +134,10 @@ def test_pairs_alone_tell_the_lean_where_sides_are_drawn_by_chance(planted):
 
 def test_pairs_alone_would_mislead_where_the_order_is_fixed():
     choices = Choices.of(pairs_with_early_stops(np.random.default_rng(9), 0.0, 3_000, by_chance=False))
-    wrongly = source_lean([choices], np.random.default_rng(10), 200, random_sides=[choices])
+    wrongly = source_lean([choices], random_sides=[choices])
     assert not wrongly.low <= 0 <= wrongly.high
     with pytest.raises(NoFit, match="it takes 10 votes for each"):
-        source_lean([choices], np.random.default_rng(10))
-
-
-def test_one_lean_is_fitted_over_several_questions():
-    rng = np.random.default_rng(11)
-    scores = np.array([1.0, 0.0, -1.0])
-    groups = [simulated(rng, scores, 0.7, 1_500), simulated(rng, -2 * scores, 0.7, 1_500)]
-    both = source_lean(groups, np.random.default_rng(12), 300)
-    alone = [source_lean([group], np.random.default_rng(12), 300) for group in groups]
-    assert both.votes == 3_000
-    assert both.low <= 0.7 <= both.high
-    # Twice the votes; with intervals of 300 resamples widths are known to some 10 %.
-    assert both.high - both.low < 0.9 * min(each.high - each.low for each in alone)
+        source_lean([choices])
 
 
 def test_a_lean_is_no_cycle():
@@ -217,7 +184,7 @@ def coverage(planted, clusters, campaigns, belongs=lambda choices: choices):
     """Return how often 95 % intervals of the four scores hold the truth."""
     rng, covered = np.random.default_rng(15), 0
     for _ in range(campaigns):
-        found = bradley_terry_intervals(belongs(campaign_with_effects(rng, clusters)), rng, resamples=100)
+        found = bradley_terry_intervals(belongs(campaign_with_effects(rng, clusters)))
         truth = [planted[item] for item in found.items]
         covered += int(((found.low <= truth) & (truth <= found.high)).sum())
     return covered / (campaigns * len(planted))
@@ -253,13 +220,6 @@ def from_wins(wins, names=None):
     names = range(len(wins)) if names is None else names
     return [(a, b) for a, row in zip(names, wins, strict=True) for b, n in zip(names, row, strict=True)
             for _ in range(n)]  # fmt: skip
-
-
-def simulated_wins(rng, scores, votes):
-    """Return `votes` votes between each pair of items with these scores."""
-    gap = scores[:, None] - scores[None, :]
-    wins = np.triu(rng.binomial(votes, 1 / (1 + np.exp(-gap))), 1)
-    return from_wins(wins + np.triu(votes - wins, 1).T)
 
 
 def on_both_sides(votes):
@@ -300,22 +260,6 @@ def test_a_fit_that_did_not_converge_is_refused(monkeypatch):
         scores_of(on_both_sides(from_wins(WINS)))
 
 
-def test_intervals_are_as_wide_as_the_information_says():
-    scores = np.array([1.0, 0.3, -0.2, -1.1])
-    votes = on_both_sides(simulated_wins(np.random.default_rng(1), scores, 200))
-    found = bradley_terry_intervals(votes, np.random.default_rng(2), resamples=1_000)
-    # On both sides alike, votes say nothing of a lean.
-    assert found.lean.log_odds == pytest.approx(0, abs=1e-9)
-    ordered = found.estimate[np.argsort(found.items)]
-    chance = 1 / (1 + np.exp(ordered[None, :] - ordered[:, None]))
-    information = -400 * chance * (1 - chance)
-    np.fill_diagonal(information, 0)
-    np.fill_diagonal(information, -information.sum(axis=1))
-    error = np.sqrt(np.diag(np.linalg.pinv(information)))[np.array(found.items)]
-    # Of 1,000 resamples a 2.5 % quantile has a standard error of 0.084 standard deviations, 4.3 % of a half width.
-    np.testing.assert_allclose((found.high - found.low) / 2, 1.96 * error, rtol=0.15)
-
-
 @pytest.mark.parametrize(
     ("votes", "reason"),
     [
@@ -329,9 +273,9 @@ def test_intervals_are_as_wide_as_the_information_says():
     ],
 )
 def test_what_has_no_fit_is_reported_and_not_fitted(votes, reason):
-    for attempt in (bradley_terry_intervals, cycle_test):
+    for attempt in (bradley_terry_intervals, lambda choices: cycle_test(choices, np.random.default_rng(0))):
         with pytest.raises(NoFit, match=reason):
-            attempt(on_both_sides(votes), np.random.default_rng(0))
+            attempt(on_both_sides(votes))
 
 
 def test_the_parts_that_can_be_fitted():
@@ -360,18 +304,6 @@ def test_rock_paper_scissors_is_found():
     # All scores are equal, so each pair leaves 8 of 20 votes over: X^2 = 3 * 8^2 / 5.
     assert found.statistic == pytest.approx(38.4, rel=1e-6)
     assert (found.cycles, found.p_value) == (1, pytest.approx(1e-4, abs=3e-4))
-
-
-@pytest.mark.parametrize("votes", [3, 12])
-def test_right_votes_are_called_cyclic_as_often_as_the_level_says(votes):
-    rng = np.random.default_rng(5)
-    found = []
-    while len(found) < 300:
-        choices = on_sides_in_turn(simulated_wins(rng, np.linspace(-1, 1, 5), votes))
-        if not (choices.score_refusal() or choices.lean_refusal()):
-            found.append(cycle_test(choices, rng, simulations=199).p_value)
-    # Binomial(300, 0.05) exceeds 32 once in ten thousand seeds.
-    assert sum(p <= 0.05 for p in found) <= 32
 
 
 def test_a_tree_of_comparisons_has_no_cycle_to_test():

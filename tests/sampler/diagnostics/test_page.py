@@ -1,12 +1,17 @@
 """The page for a co-author: everything from the record is text, nothing runs or loads, and nobody is named."""
 
+import csv
 import re
+import shutil
+import subprocess
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
+import openpyxl
 import pytest
 
-from sampler import Record, parse_config
+from sampler import Record, answer, parse_config, tables
 from sampler.cli import main
 from sampler.diagnostics.findings import findings
 from sampler.diagnostics.page import page
@@ -49,7 +54,7 @@ def read(whole):
 
 
 def page_of(record, **options):
-    return page(findings(record, np.random.default_rng(1), **({"resamples": 50} | options)))
+    return page(findings(record, np.random.default_rng(1), **options))
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +101,7 @@ def test_chromium_shows_the_page_and_finds_nothing_to_run_or_load(hostile, chrom
 def test_the_verdict_stands_first_and_each_picture_has_a_table(hostile):
     found = read(page_of(hostile))
     text = [each for each in map(str.strip, found.text) if each]
-    verdict = findings(hostile, np.random.default_rng(1), resamples=50).answer.verdict
+    verdict = findings(hostile, np.random.default_rng(1)).answer.verdict
     heading = text.index(hostile.config["name"], 2)
     assert text[heading + 1].lower() == f"{verdict.is_that}."
     assert found.tags.count("svg") == found.tags.count("table") >= 5
@@ -130,7 +135,101 @@ def test_the_command_writes_the_page_and_says_the_verdict_first(hostile, tmp_pat
     export, out = tmp_path / "export.zip", tmp_path / "found.html"
     record = exported([Voters(SCORES)], chains=4, steps=20)
     export.write_bytes(archive(as_files(record)))
-    assert main(["diagnose", str(export), "--resamples", "20", "--html", str(out)]) == 0
+    assert main(["diagnose", str(export), "--html", str(out)]) == 0
     first = capsys.readouterr().out.splitlines()[0]
     verdict = re.search(r'class="verdict">([^<]+)\.<', out.read_text())[1]
     assert first.startswith(f"{verdict}: ")
+
+
+# What docs/using.md tells people to run on the files of an export does what it says.
+
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "using.md"
+STRENGTHS = (1.5, 0.5, 0.0, -0.5, -1.5)
+# The first reads like a missing value, and the second like a formula.
+CONTENTS = ("NA", "=1+1 is two", "two\nlines", "größer", "plain")
+
+
+def snippets(language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", DOCUMENT.read_text(encoding="utf-8"), re.M | re.S)
+
+
+@pytest.fixture(scope="module")
+def record():
+    """A record of chains of two lengths, so that weighing steps is not weighing chains."""
+    record = exported([Voters(STRENGTHS)], CONTENTS, chains=6, steps=60)
+    kept = [row for row in record["samples"] if row["chain_index"] != "0" or int(row["step"]) <= 10]
+    return record.but(samples=[row | {"phase": "burn-in" if row["step"] == "1" else row["phase"]} for row in kept])
+
+
+@pytest.fixture
+def folder(record, tmp_path, monkeypatch):
+    """An unpacked export, where the snippets run."""
+    found = list(answer(record).rows())
+    samples = [tables.SAMPLES.header, *(list(row.values()) for row in record["samples"])]
+    for name, rows, encoding in (("results.csv", found, "utf-8-sig"), ("samples.csv", samples, "utf-8")):
+        with (tmp_path / name).open("w", encoding=encoding, newline="") as file:
+            csv.writer(file).writerows(rows)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def words_by_chain(record):
+    chains: dict[str, list[int]] = {}
+    for row in record["samples"]:
+        if row["phase"] == "sampling" and row["step"] != "0":
+            chains.setdefault(row["chain_index"], []).append(len(row["content"].split()))
+    return list(chains.values())
+
+
+def run(code):
+    names: dict[str, object] = {}
+    exec(compile(code, str(DOCUMENT), "exec"), names)
+    return names
+
+
+def test_pandas_weighs_chains_equally(record, folder, capsys):
+    run(snippets("python")[0])
+    mean, error = map(float, capsys.readouterr().out.split())
+    of_chains = [np.mean(words) for words in words_by_chain(record)]
+    assert mean == pytest.approx(np.mean(of_chains))
+    assert error == pytest.approx(np.std(of_chains, ddof=1) / np.sqrt(len(of_chains)))
+    assert mean != pytest.approx(np.mean(np.concatenate(words_by_chain(record))))
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_arviz_takes_the_chains_as_chains(record, folder, capsys):
+    first, second = snippets("python")
+    chains = words_by_chain(record)
+    draws = run(first + second)["draws"]
+    assert draws.tolist() == [words[: min(map(len, chains))] for words in chains]
+    assert "ess_bulk" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(shutil.which("Rscript") is None, reason="needs Rscript")
+def test_r_sorts_the_objects_by_their_shares(record, folder):
+    (code,) = snippets("r")
+    told = subprocess.run(["Rscript", "-e", code], capture_output=True, text=True, check=True).stdout
+    largest = answer(record).shares[0]
+    assert record["states"][largest.object]["content"] in told.splitlines()[1]
+
+
+def as_excel_reads(cell: str) -> str | float:
+    try:
+        return float(cell)
+    except ValueError:
+        return cell
+
+
+def test_excel_sorts_the_objects_by_their_shares_and_takes_none_for_a_formula(record, folder):
+    book = openpyxl.Workbook()
+    with (folder / "results.csv").open(encoding="utf-8-sig", newline="") as file:
+        for row in csv.reader(file):
+            book.active.append([as_excel_reads(cell) for cell in row])
+    book.save("results.xlsx")
+    header, *rows = openpyxl.load_workbook("results.xlsx").active.iter_rows()
+    assert not [cell.value for row in rows for cell in row if cell.data_type == "f"]
+    share, content = (next(cell.column - 1 for cell in header if cell.value == name) for name in ("share", "content"))
+    rows.sort(key=lambda row: row[share].value, reverse=True)
+    largest = answer(record).shares[0]
+    assert record["states"][largest.object]["content"] in rows[0][content].value

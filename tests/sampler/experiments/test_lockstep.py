@@ -6,18 +6,23 @@ import io
 import itertools
 import json
 import math
+import zipfile
 
+import numpy as np
 import pytest
 
+import sampler
 from sampler import Purpose, stream
-from sampler.experiments.lockstep import EDITOR, STEPS, LockstepRecord, replay_lockstep
+from sampler.cli import main
+from sampler.experiments.lockstep import EDITOR, STEPS, LockstepRecord, pack, replay_lockstep
 from sampler.experiments.lockstep import SETTINGS as SETTINGS_FILE
 from sampler.experiments.mars import MarsSettings, run_mars, score_of
 from sampler.kernels.editor import ImprovingEdit, LearningSettings, Memory
 from sampler.record.replay import RecordError
 from sampler.spaces.molecules.edits import Addition
+from sampler.spaces.molecules.graph import canonical_state, heavy_atoms
 from sampler.spaces.molecules.space import MoleculeLaw, MoleculesConfig
-from tests.support.sampling import CountingEditor
+from tests.support.sampling import CountingEditor, rows_in_file
 
 ARMS = ("*C", "*O", "*c1ccccc1", "*C(N)=O")
 SPACE = MoleculesConfig(size_log_weights=tuple(-0.8 * n for n in range(16)), vocabulary=ARMS)
@@ -218,3 +223,117 @@ def _forge(files):
         digest = hashlib.sha256((digest + "\n" + lines.getvalue()).encode()).hexdigest()
         row["digest"] = digest
     _write(files, EDITOR, learned)
+
+
+# The record of a lockstep run as a ZIP: samples as in an export, replayed; what does not follow is told.
+
+
+SHORT = SETTINGS.model_copy(update={"steps": 12})
+
+
+@pytest.fixture(scope="module")
+def archived(tmp_path_factory):
+    path = tmp_path_factory.mktemp("lockstep") / "mars-s4.zip"
+    ended, _, files = run(SHORT)
+    pack(files, path)
+    return path, ended
+
+
+def archive_with(path, copy, name, edit):
+    """Copy an archive with one entry edited, or without it where the edit gives None."""
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(copy, "w") as new:
+        for each in old.namelist():
+            content = old.read(each)
+            if each == name:
+                content = edit(content)
+            if content is not None:
+                new.writestr(each, content)
+    return copy
+
+
+def flipped(content, column, row=20):
+    """Change a cell of 0 or 1, or a text."""
+    rows = list(csv.reader(io.StringIO(content.decode(), newline="")))
+    place = rows[0].index(column)
+    rows[row][place] = {"0": "1", "1": "0"}.get(rows[row][place], "CCO")
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows(rows)
+    return text.getvalue().encode()
+
+
+def test_every_verdict_is_worked_out_again_and_the_samples_are_where_the_chains_were(archived):
+    path, ended = archived
+    found = sampler.replay_file(path)
+    assert not found.differences
+    assert found.verdicts == SHORT.chains * SHORT.steps
+    samples = sampler.read_samples(path)
+    last = {int(row["chain_index"]): row["content"] for row in samples if int(row["step"]) == SHORT.steps}
+    assert last == {each.chain: each.smiles for each in ended}
+    assert len(samples) == SHORT.chains * (SHORT.steps + 1)
+    assert sum(each.moved for each in ended) > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "edit"),
+    [
+        ("lockstep/steps.csv", lambda content: flipped(content, "accepted")),
+        ("lockstep/settings.json", lambda content: content.replace(b'"seed": 4', b'"seed": 5')),
+        ("samples.csv", lambda content: flipped(content, "content")),
+        ("samples.csv", lambda content: content[: content.rindex(b"\r\n", 0, -2) + 2]),
+    ],
+)
+def test_what_does_not_follow_is_a_difference(archived, tmp_path, name, edit):
+    found = sampler.replay_file(archive_with(archived[0], tmp_path / "changed.zip", name, edit))
+    assert found.differences
+    # Of other settings, what follows is told: the first draw.
+    assert name.replace("settings.json", "steps.csv, step 1, chain 0") in str(found.differences[0])
+
+
+@pytest.mark.parametrize("name", ["lockstep/editor.csv", "samples.csv"])
+def test_an_archive_without_a_file_cannot_be_read(archived, tmp_path, name):
+    with pytest.raises(sampler.RecordError, match="cannot be read"):
+        sampler.replay_file(archive_with(archived[0], tmp_path / "changed.zip", name, lambda content: None))
+
+
+# The MARS run: chains of molecules driven by computed properties.
+
+
+PLAIN = MarsSettings(seed=3, chains=4, steps=60, convention="paper")
+
+
+@pytest.fixture(scope="module")
+def plain_ended():
+    return run_mars(PLAIN)
+
+
+def test_final_molecules_are_states(plain_ended):
+    for final in plain_ended:
+        assert canonical_state(final.smiles) == final.smiles
+        assert 0 <= final.moved <= final.proposed <= PLAIN.steps
+        assert heavy_atoms(final.smiles) <= 40
+
+
+def test_chains_climb_towards_a_high_score(plain_ended):
+    # From 0.54 at CC; the highest there is, is 0.7.
+    assert np.mean([score_of(final.smiles) for final in plain_ended]) > score_of("CC") + 0.03
+
+
+def test_conventions_differ(plain_ended):
+    assert run_mars(PLAIN.model_copy(update={"convention": "exact"})) != plain_ended
+
+
+def test_the_command_writes_the_molecules(tmp_path, capsys):
+    out = tmp_path / "mars.csv"
+    arguments = ["mars", "--chains", "2", "--steps", "20", "--seed", "1", "--seeds", "2"]
+    assert main([*arguments, "--out", str(out)]) == 0
+    assert "diversity" in capsys.readouterr().out
+    rows = rows_in_file(out)
+    assert [(row["seed"], row["chain"]) for row in rows] == [("1", "0"), ("1", "1"), ("2", "0"), ("2", "1")]
+    first = run_mars(MarsSettings(seed=1, chains=2, steps=20, convention="exact"))
+    assert [row["smiles"] for row in rows[:2]] == [final.smiles for final in first]
+    assert all(math.isfinite(float(row["qed"])) for row in rows)
+
+
+def test_options_of_the_learned_proposal_are_refused_with_the_plain_one(tmp_path, capsys):
+    assert main(["mars", "--record", str(tmp_path), "--out", str(tmp_path / "mars.csv")]) == 2
+    assert "--record" in capsys.readouterr().err

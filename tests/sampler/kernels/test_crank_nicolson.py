@@ -1,8 +1,7 @@
 """Crank-Nicolson moves against what N(0, I) demands, and against kernels with the wrong scale, which must fail.
 
-The space is continuous, so nothing can be enumerated. Under z ~ N(0, I) the pair (z, z') of an affine Gaussian move
-is Gaussian; the law of the pair is known once its covariance is, and that is worked out here from what the kernel
-itself returns. Reversibility is exchangeability of the pair.
+The space is continuous, so nothing can be enumerated. An affine Gaussian move has a density, worked out here from
+what the kernel itself returns.
 """
 
 import itertools
@@ -72,13 +71,6 @@ def affine_parts(kernel, dimension):
     return matrix, np.diag(origin / noise)
 
 
-def departure_from_exchangeability(kernel, dimension):
-    """Return how far Cov(z, z') is from symmetric and Cov(z') from I, under z ~ N(0, I)."""
-    matrix, factor = affine_parts(kernel, dimension)
-    marginal = matrix @ matrix.T + factor @ factor.T
-    return max(np.abs(matrix - matrix.T).max(), np.abs(marginal - np.eye(dimension)).max())
-
-
 def density_imbalance(kernel, dimension):
     """Return the largest |log p0(z) q(z'|z) - log p0(z') q(z|z')| - log r0's claim, over random pairs.
 
@@ -113,12 +105,6 @@ def p_value(kernel, beta, dimension=3):
 
 @pytest.mark.parametrize("beta", BETAS)
 @pytest.mark.parametrize("dimension", [1, 2, 3])
-def test_the_pair_is_exchangeable_under_the_prior(beta, dimension):
-    assert departure_from_exchangeability(right(beta), dimension) < 1e-12
-
-
-@pytest.mark.parametrize("beta", BETAS)
-@pytest.mark.parametrize("dimension", [1, 2, 3])
 def test_the_densities_balance_with_the_kernels_own_ratio(beta, dimension):
     assert density_imbalance(right(beta), dimension) < 1e-12
 
@@ -130,8 +116,7 @@ def test_a_long_run_has_the_priors_marginals(beta):
 
 @pytest.mark.parametrize("beta", [0.25, 0.7])
 @pytest.mark.parametrize("wrong", WRONG)
-def test_wrong_scales_fail_every_one_of_these(wrong, beta):
-    assert departure_from_exchangeability(wrong(beta), 2) > 1e-3
+def test_the_densities_of_wrong_scales_do_not(wrong, beta):
     assert density_imbalance(wrong(beta), 2) > 1e-3
 
 

@@ -1,17 +1,19 @@
-"""Every kernel that a config can name runs through one test, and a deliberately wrong one of each kind must fail it.
+"""Every kernel that a config can name runs through one test, and deliberately wrong ones of each kind must fail it.
 
-Of listed states: q sums to 1, detailed balance holds to 1e-12 with the kernel's own log r0, a long run follows the law.
-Of latents, where states cannot be listed: the same three, by exact moments and densities. What else a kernel must do
-is tested in a file of its own.
+Of listed states: q sums to 1, detailed balance holds to 1e-12 with the kernel's own log r0, proposals follow q, a long
+run follows the law. Of latents, where states cannot be listed: the same, by exact moments and densities. What else a
+kernel must do is tested in a file of its own.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from sampler import Independent, Mixture, Neighbours, Proposal
+from sampler import Catalog, Independent, Mixture, Neighbours, Proposal, Purpose, stream
 from sampler.exact import walk_law
 from sampler.kernels import MOVES_IN
 from sampler.kernels.suffix import Suffix
@@ -19,24 +21,29 @@ from sampler.kernels.walk import WalkKernel
 from tests.sampler.kernels import test_crank_nicolson as latents
 from tests.sampler.kernels import test_fragments as molecules
 from tests.sampler.kernels import test_suffix as texts
-from tests.sampler.kernels.test_kernels import DegreesForgotten
 from tests.sampler.kernels.test_walk import WithoutRatio
 from tests.support.sampling import (
     LOPSIDED,
+    SMALL_CATALOGS,
     SMALL_SPACES,
     check_balance,
     check_long_run,
     check_rows,
     independent_law,
+    log_base_ratio,
     neighbours_law,
 )
 
+DRAWS = 4_000
+# Under a true null, each of the fewer than 200 chi-square tests below falls under this with chance 1e-5.
+LEAST_P_VALUE = 1e-5
+
 
 class Checked(NamedTuple):
-    """A kernel's test, on the kernel and on a wrong one."""
+    """A kernel's test, and the same test on kernels that are wrong."""
 
-    right: Callable[[], None]
-    wrong: Callable[[], None]
+    right: Callable[[], object]
+    wrong: tuple[Callable[[], object], ...]
 
 
 class Uniform:
@@ -46,70 +53,133 @@ class Uniform:
         return Proposal(int(rng.random() * len(LOPSIDED)), 0.0)
 
 
-def check_on_catalog(kernel, q) -> None:
-    claimed = np.full(q.shape, -np.inf)
-    rng = np.random.default_rng(3)
-    for state in range(len(LOPSIDED)):
-        for _ in range(400):
-            proposal = kernel.propose(rng, state)
-            claimed[state, proposal.state] = proposal.log_r0
-    check_rows(q)
-    check_balance(LOPSIDED.log_p0, q, claimed)
-    law = dict(enumerate(np.exp(LOPSIDED.log_p0)))
-    check_long_run(np.random.default_rng(4), kernel, 0, law, q, steps=20_000)
+class DegreesForgotten(Neighbours):
+    """A wrong kernel of neighbours: it takes the move for a symmetric one."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        super().__init__(catalog)
+        self.log_p0 = catalog.log_p0
+
+    def propose(self, rng, state):
+        proposal = super().propose(rng, state).state
+        return Proposal(proposal, float(self.log_p0[proposal] - self.log_p0[state]))
 
 
-def check_mixture(neighbours) -> None:
-    """Parts that move to other states, so that a state tells which part proposed it."""
-    kernel = Mixture([0.4, 0.6], [neighbours, neighbours])
-    check_on_catalog(kernel, neighbours_law(LOPSIDED))
+def check_on_catalog(kernel, parts, catalog) -> None:
+    """Check a kernel against its exact law.
+
+    Args:
+        parts: (weight, q) of each part; a part claims the ratio of its own q.
+    """
+    law = [Counter() for _ in range(len(catalog))]
+    for weight, q in parts:
+        check_rows(q)
+        ratio = log_base_ratio(catalog.log_p0, q)
+        for state, proposal in np.argwhere(q):
+            law[state][int(proposal), rounded(ratio[state, proposal])] += weight * q[state, proposal]
+    claimed = np.full((len(catalog), len(catalog)), -np.inf)
+    for state, expected in enumerate(law):
+        rng = stream(11, 0, state, Purpose.PROPOSAL)
+        drawn = [kernel.propose(rng, state) for _ in range(DRAWS)]
+        seen = Counter((each.state, rounded(each.log_r0)) for each in drawn)
+        assert seen.keys() <= expected.keys(), "it proposes the impossible, or with another ratio"
+        chances = [DRAWS * chance for chance in expected.values()]
+        # With a single possible outcome chi-square has nothing to measure.
+        assert len(expected) == 1 or stats.chisquare([seen[key] for key in expected], chances).pvalue > LEAST_P_VALUE
+        for each in drawn:
+            claimed[state, each.state] = each.log_r0
+    if len(parts) == 1:
+        check_balance(catalog.log_p0, q, claimed)
+        p0 = dict(enumerate(np.exp(catalog.log_p0)))
+        check_long_run(np.random.default_rng(4), kernel, 0, p0, q, steps=20_000)
 
 
-def check_walk(make) -> None:
-    q = walk_law(LOPSIDED.log_p0, neighbours_law(LOPSIDED), 3)
-    check_on_catalog(make(Neighbours(LOPSIDED), 3), q)
+def rounded(log_ratio: float) -> float:
+    return round(float(log_ratio), 9) + 0.0
 
 
-def check_on_texts(kernel, cut) -> None:
-    q, claimed = texts.tables("ragged", kernel, cut)
-    check_rows(q)
-    check_balance(texts.solved("ragged")[1], q, claimed)
-    texts.long_run("ragged", kernel, cut)
+def on_catalogs(make, *laws) -> Callable[[], None]:
+    """Return the test of a kernel on every small catalog; a law is (weight, q of a catalog)."""
+
+    def check() -> None:
+        for catalog in SMALL_CATALOGS.values():
+            check_on_catalog(make(catalog), [(weight, q(catalog)) for weight, q in laws], catalog)
+
+    return check
+
+
+def on_lopsided(kernel, *parts) -> Callable[[], None]:
+    return lambda: check_on_catalog(kernel, parts, LOPSIDED)
+
+
+def walked(catalog):
+    return walk_law(catalog.log_p0, neighbours_law(catalog), 3)
+
+
+def check_on_texts(kernel_of, cut, names=texts.GRAMMARS) -> None:
+    for name in names:
+        kernel = kernel_of(texts.space(name), cut)
+        q, claimed = texts.tables(name, kernel, cut)
+        check_rows(q)
+        check_balance(texts.solved(name)[1], q, claimed)
+    texts.long_run(name, kernel, cut)
 
 
 def check_on_molecules(convention) -> None:
     for name in ("symmetric", "nitro", "duplicates", "imidazole", "small rings"):
-        kernel = SMALL_SPACES[name].kernel(convention)
         check_rows(molecules.solved(name)[2])
-        molecules.check_claims(name, kernel)
+        molecules.check_claims(name, SMALL_SPACES[name].kernel(convention))
     molecules.check_visits("symmetric", SMALL_SPACES["symmetric"].kernel(convention))
 
 
 def check_on_latents(make) -> None:
     beta, dimension = 0.7, 2
-    assert latents.departure_from_exchangeability(make(beta), dimension) < 1e-12
     assert latents.density_imbalance(make(beta), dimension) < 1e-12
     assert latents.p_value(make(beta), beta) > latents.LEAST_P_VALUE
 
 
+def of_two(second) -> Callable[[Catalog], Mixture]:
+    return lambda catalog: Mixture([0.3, 0.7], [Independent(catalog), second(catalog)])
+
+
+FRESH, NEAR = (0.3, independent_law), (0.7, neighbours_law)
+OF_BOTH = ((0.3, independent_law(LOPSIDED)), (0.7, neighbours_law(LOPSIDED)))
 KERNELS = {
     "independent": Checked(
-        lambda: check_on_catalog(Independent(LOPSIDED), independent_law(LOPSIDED)),
-        lambda: check_on_catalog(Uniform(), independent_law(LOPSIDED)),
+        on_catalogs(Independent, (1.0, independent_law)),
+        (
+            on_lopsided(Uniform(), (1.0, independent_law(LOPSIDED))),
+            on_lopsided(of_two(Neighbours)(LOPSIDED), (1.0, independent_law(LOPSIDED))),
+        ),
     ),
     "neighbours": Checked(
-        lambda: check_on_catalog(Neighbours(LOPSIDED), neighbours_law(LOPSIDED)),
-        lambda: check_on_catalog(DegreesForgotten(LOPSIDED), neighbours_law(LOPSIDED)),
+        on_catalogs(Neighbours, (1.0, neighbours_law)),
+        (on_lopsided(DegreesForgotten(LOPSIDED), (1.0, neighbours_law(LOPSIDED))),),
     ),
-    "mixture": Checked(lambda: check_mixture(Neighbours(LOPSIDED)), lambda: check_mixture(DegreesForgotten(LOPSIDED))),
-    "walk": Checked(lambda: check_walk(WalkKernel), lambda: check_walk(WithoutRatio)),
-    "fragments": Checked(lambda: check_on_molecules("exact"), lambda: check_on_molecules("paper")),
+    "mixture": Checked(
+        on_catalogs(of_two(Neighbours), FRESH, NEAR),
+        (
+            on_lopsided(
+                of_two(DegreesForgotten)(LOPSIDED), *((weight, law(LOPSIDED)) for weight, law in (FRESH, NEAR))
+            ),
+            on_lopsided(Independent(LOPSIDED), *OF_BOTH),
+        ),
+    ),
+    "walk": Checked(
+        on_lopsided(WalkKernel(Neighbours(LOPSIDED), 3), (1.0, walked(LOPSIDED))),
+        (on_lopsided(WithoutRatio(Neighbours(LOPSIDED), 3), (1.0, walked(LOPSIDED))),),
+    ),
+    "fragments": Checked(lambda: check_on_molecules("exact"), (lambda: check_on_molecules("paper"),)),
     "suffix": Checked(
-        lambda: [check_on_texts(Suffix(texts.space("ragged"), cut), cut) for cut in ("limit", "length")],
-        lambda: check_on_texts(texts.FreeOfLength(texts.space("ragged"), "length"), "length"),
+        lambda: [check_on_texts(Suffix, cut) for cut in texts.CUTS],
+        (
+            lambda: check_on_texts(texts.FreeOfLength, "length", ["ragged"]),
+            lambda: check_on_texts(texts.LengthUpsideDown, "length", ["ragged"]),
+        ),
     ),
     "crank-nicolson": Checked(
-        lambda: check_on_latents(latents.right), lambda: check_on_latents(latents.scale_without_root)
+        lambda: check_on_latents(latents.right),
+        tuple(lambda wrong=wrong: check_on_latents(wrong) for wrong in latents.WRONG),
     ),
 }
 
@@ -125,5 +195,20 @@ def test_the_kernel_passes(kind):
 
 @pytest.mark.parametrize("kind", KERNELS)
 def test_a_wrong_kernel_of_its_kind_does_not(kind):
-    with pytest.raises(AssertionError):
-        KERNELS[kind].wrong()
+    assert KERNELS[kind].wrong
+    for check in KERNELS[kind].wrong:
+        with pytest.raises(AssertionError):
+            check()
+
+
+def test_neighbours_need_a_graph_that_reaches_every_item():
+    with pytest.raises(ValueError, match="neighbours"):
+        Neighbours(Catalog(np.ones(3)))
+    with pytest.raises(ValueError, match="neighbours"):
+        Neighbours(Catalog(np.ones(3), ((1,), (0,), ())))
+
+
+@pytest.mark.parametrize("weights", [[], [1.0], [0.2, 0.3, 0.5]])
+def test_a_mixture_needs_one_weight_for_each_kernel(weights):
+    with pytest.raises(ValueError, match="weights"):
+        Mixture(weights, [Independent(SMALL_CATALOGS["pair"])] * 2 if weights else [])

@@ -2,37 +2,46 @@
 
 import math
 import os
-from collections import Counter
 from functools import cache
 
 import numpy as np
 import pytest
 from rdkit import Chem
+from scipy.sparse.csgraph import connected_components
 
+import sampler
 from sampler import Proposal, Purpose, stream
+from sampler.config import ConfigError
+from sampler.exact import transitions_of
 from sampler.kernels.fragments import FragmentMoves
 from sampler.spaces.molecules.graph import canonical_state, heavy_atoms, read_molecule
-from sampler.spaces.molecules.space import MoleculeLaw, default_size_log_weights
+from sampler.spaces.molecules.space import MoleculeLaw, core_problem, default_size_log_weights
 from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary
+from tests.support.campaigns import make_config
 from tests.support.sampling import (
+    FLAT,
     SMALL_SPACES,
+    SmallSpace,
     check_balance,
     check_long_run,
     check_rows,
-    log_base_ratio,
+    imbalance,
+    plain,
     q_matrix,
+    reachable,
     size_log_p0,
     target,
     tried_add,
     tried_delete,
     written_out_law,
 )
+from tests.support.sampling import transitions_of as transitions
 
 every_space = pytest.mark.parametrize("name", SMALL_SPACES)
 # Here no two actions lead to the same product, and a ratio of single paths is the exact one.
 WITHOUT_SYMMETRY = ("imidazole", "pyridone")
 # Those whose chain mixes within thousands of steps.
-WALKED = ("alkanes", "symmetric", "duplicates", "nitro", "imidazole")
+WALKED = ("alkanes", "duplicates")
 # 100,000 in a release: MOLECULE_MOVES=100000 python -m pytest tests/sampler/kernels/test_fragments.py
 FUZZ_MOVES = int(os.environ.get("MOLECULE_MOVES", "2500"))
 
@@ -104,12 +113,6 @@ def check_visits(name, kernel):
 
 
 @every_space
-def test_q_sums_to_one_and_a_move_is_possible_both_ways_or_neither(name):
-    _, _, q = solved(name)
-    check_rows(q)
-
-
-@every_space
 def test_q_is_what_moving_hydrogens_by_hand_gives(name):
     states, _, _ = solved(name)
     kernel = SMALL_SPACES[name].kernel()
@@ -117,24 +120,6 @@ def test_q_is_what_moving_hydrogens_by_hand_gives(name):
         ours = {reached: chance for reached, chance in kernel.law(state).items() if chance}
         theirs = {reached: chance for reached, chance in written_out_law(SMALL_SPACES[name], state).items() if chance}
         assert ours == pytest.approx(theirs, abs=1e-14)
-
-
-@every_space
-def test_proposals_follow_q(name):
-    space = SMALL_SPACES[name]
-    states, _, _ = solved(name)
-    kernel = space.kernel()
-    for state in states[:: max(1, len(states) // 40)]:
-        drawn = Counter()
-        for chance, proposal in every_action(space, kernel, state):
-            drawn[proposal.state] += chance
-        law = kernel.law(state)
-        assert {reached: drawn[reached] for reached in law | drawn} == pytest.approx(law, abs=1e-14)
-
-
-@every_space
-def test_the_claimed_base_ratios_give_detailed_balance(name):
-    check_claims(name, SMALL_SPACES[name].kernel())
 
 
 @every_space
@@ -159,16 +144,6 @@ def test_a_long_chain_visits_what_the_law_says(name):
 def test_a_long_chain_with_the_ratio_of_the_paper_does_not(name):
     with pytest.raises(AssertionError, match="do not follow the law"):
         check_visits(name, SMALL_SPACES[name].kernel("paper"))
-
-
-@pytest.mark.parametrize("name", ["symmetric", "duplicates"])
-def test_the_ratio_can_be_worked_out_from_two_molecules(name):
-    states, log_p0, q = solved(name)
-    kernel, exact = SMALL_SPACES[name].kernel(), log_base_ratio(log_p0, q)
-    for i, state in enumerate(states):
-        for j, other in enumerate(states):
-            expected = 0.0 if i == j else exact[i, j]
-            assert kernel.log_r0(state, other) == pytest.approx(expected, abs=1e-12)
 
 
 def test_filters_are_part_of_the_target():
@@ -226,3 +201,188 @@ def test_random_moves_stay_molecules_and_can_be_undone():
         if rng.random() < math.exp(min(0.0, proposal.log_r0)):
             state = proposal.state
     assert moved > FUZZ_MOVES / 10
+
+
+# Fragments that RDKit's clean-up rewrites once they have grown: a move that cannot be undone is no move.
+
+
+# Of these, clean-up rewrites phosphorus(V) beside a double bond and iodine(V); the others are odd in other ways.
+ODD_SPACES = {
+    "phosphorus(V)": SmallSpace("CN", plain("*P(=C)=O", "*C"), 6),
+    "phosphorus(V) with one hydrogen": SmallSpace("C=P", plain("*P(=C)=O", "*O", "*C=[PH3]"), 6),
+    "phosphine oxides": SmallSpace("CO", plain("*[PH2]=O", "*P(C)(C)=O", "*C=O"), 7),
+    "phosphoranes": SmallSpace("P", plain("*P(F)(F)(F)F", "*C(C)=P(C)C", "*[P+](C)(C)C"), 7),
+    "iodine(V)": SmallSpace("O", plain("*I(=O)=O", "*[NH2+][O-]", "*C"), 6),
+    "iodine(III) and bromine(V)": SmallSpace("CI", plain("*I(C)C", "*Br", "*[Br+2]([O-])[O-]"), 6),
+    "a charge on each side": SmallSpace("C=[SH2]", plain("*I(=O)=O", "*[OH+]C", "*P(=O)(O)O"), 7),
+    "sulphur(VI)": SmallSpace("CS", plain("*S(C)(=O)=O", "*S(F)(F)(F)(F)F", "*[SH2]C"), 8),
+    "nitrogen oxides": SmallSpace("CN", plain("*N(=O)=O", "*[N+](C)(C)[O-]", "*c1cccc[n+]1[O-]"), 9),
+    "azides and ylides": SmallSpace("CC", plain("*N=[N+]=[N-]", "*C=[N+]=[N-]", "*C#[N+][O-]"), 6),
+    "isotopes": SmallSpace("[13CH4]", plain("*[13CH3]", "*C", "*[15NH2]"), 4),
+    "dative bonds": SmallSpace("CN", plain("*N->B", "*C", "*[NH2]->[Fe]"), 5),
+    "metals": SmallSpace("O", plain("*[Mg]C", "*[Pt]Cl", "*P(=C)=O"), 6),
+    "charged rings": SmallSpace("c1cc[nH]c1", plain("*[n+]1ccccc1", "*[nH+]1cccc1"), 12),
+    "aromatic phosphorus": SmallSpace("c1cc[pH]c1", plain("*p1cccc1", "*C"), 7),
+}
+ODD_ARMS = (
+    *("*P(=C)=O", "*P(=O)(O)O", "*[PH4]", "*[PH2]=C", "*P=O", "*C=[PH3]", "*C(C)=P(C)C", "*N=P(C)C", "*[P+](C)(C)[O-]"),
+    *("*S(=O)(=O)O", "*[SH](=O)=O", "*[S+]([O-])C", "*I(=O)=O", "*I(C)C", "*[Cl+3]([O-])([O-])[O-]", "*[NH+]([O-])C"),
+    *("*[O-]", "*[OH+]C", "*[N-]C", "*[N+]#N", "*[n+]1ccccc1", "*c1ccp[nH]1", "*[As](C)C", "*[AsH](=O)C", "*O[Na]"),
+    *("*[Li]", "*[Fe]", "*N->B", "*[13CH3]", "*[BH3-]", "*[SeH]", "*C", "*C=O", "*N", "*C=C", "*[Al]C", "*[NH2]=O"),
+)
+ODD_STARTS = [
+    "CC",
+    "CO",
+    "CN",
+    "P",
+    "C=P",
+    "O=[PH3]",
+    "C=[SH2]",
+    "I",
+    "N=P",
+    "c1cc[nH]c1",
+    "O=[SH2]",
+    "[SH6]",
+    "[BH4-]",
+]
+
+
+def check_space(space: SmallSpace) -> None:
+    """Check q, the claims of every action, and that the chain they make leaves p0 as it is."""
+    kernel, states = space.kernel(), space.reachable()
+    log_p0, q = size_log_p0(space.law(), states), q_matrix(kernel, states)
+    assert [canonical_state(state) for state in states] == states
+    check_rows(q)
+    ratios, drawn = claims(space, kernel, states)
+    np.testing.assert_allclose(drawn, q, rtol=0, atol=1e-12)
+    check_balance(log_p0, q, ratios)
+    law = target(log_p0, np.zeros((1, len(states))))
+    chain = transitions_of(q, np.exp(np.minimum(0.0, ratios)))
+    assert imbalance(law, chain) < 1e-14
+
+
+def claims(space: SmallSpace, kernel: FragmentMoves, states: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Return log r0 and the chance of each move, as the kernel's own actions give them, both of shape (n, n)."""
+    place = {state: i for i, state in enumerate(states)}
+    ratios, drawn = (np.full((len(states), len(states)), empty) for empty in (-np.inf, 0.0))
+    for state in states:
+        try:
+            actions = list(every_action(space, kernel, state))
+        except (StopIteration, RuntimeError) as error:
+            pytest.fail(f"a step at {state} ended in {error!r}")
+        for chance, proposal in actions:
+            ratios[place[state], place[proposal.state]] = proposal.log_r0
+            drawn[place[state], place[proposal.state]] += chance
+            if proposal.state != state:
+                assert kernel.log_r0(proposal.state, state) == pytest.approx(-proposal.log_r0, abs=1e-9)
+    return ratios, drawn
+
+
+@pytest.mark.parametrize("space", (SMALL_SPACES | ODD_SPACES).values(), ids=SMALL_SPACES | ODD_SPACES)
+def test_every_move_has_its_chance_its_way_back_and_its_ratio(space):
+    check_space(space)
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_vocabularies_of_odd_arms_drawn_at_random_move_both_ways_or_not_at_all(seed):
+    rng = np.random.default_rng([11, seed])
+    start = canonical_state(str(rng.choice(ODD_STARTS)))
+    arms = [str(arm) for arm in rng.choice(ODD_ARMS, size=3, replace=False)]
+    check_space(SmallSpace(start, plain(*arms), max(read_molecule(start).size, 5)))
+
+
+# A core that stays: p0 is 0 without it, the moves do not change, and what they reach hangs together.
+
+
+ARMS, LARGEST = plain("*C", "*O", "*N"), 5
+CORES = ("C", "CC", "CO", "CN", "CCO", "NCO", "C(C)C", "[#6]~[#8]")
+
+
+def law_with(core: str) -> MoleculeLaw:
+    return MoleculeLaw(tuple(0.7 * FLAT[n % len(FLAT)] for n in range(LARGEST)), core=core)
+
+
+def kernel_with(core: str) -> FragmentMoves:
+    return FragmentMoves(Vocabulary(ARMS), law_with(core))
+
+
+EVERYTHING = reachable(kernel_with(""), "CC")
+
+
+Q_OF_EVERYTHING = {state: kernel_with("").law(state) for state in EVERYTHING}
+
+
+def inside(core: str) -> list[str]:
+    pattern = Chem.MolFromSmarts(core)
+    return [state for state in EVERYTHING if Chem.MolFromSmiles(state).HasSubstructMatch(pattern)]
+
+
+def classes(core: str) -> int:
+    """Return into how many sets, between which no move goes, the molecules with a core fall."""
+    states = inside(core)
+    q = np.array([[Q_OF_EVERYTHING[state].get(other, 0.0) for other in states] for state in states])
+    return int(connected_components(q > 0, directed=True, connection="strong")[0])
+
+
+@pytest.mark.parametrize("core", CORES)
+def test_what_an_allowed_core_leaves_is_one_class(core):
+    assert core_problem(core) == ""
+    assert len(inside(core)) < len(EVERYTHING) or core == "C"
+    assert classes(core) == 1
+
+
+@pytest.mark.parametrize(
+    "core", ["[D3]", "N.O", "[CH3]", "[R]", "[!C]", "[C,N]", "[$(CO)]", "[N+]", "*C", "C" * 31, "C("]
+)
+def test_a_pattern_that_may_not_be_a_core_is_refused_with_its_field(core):
+    with pytest.raises(ConfigError, match=r"^space\.core: "):
+        sampler.parse_config(config_with(core=core))
+
+
+def test_patterns_that_are_refused_would_leave_several_classes():
+    assert (classes("[D3]"), classes("N.O")) == (20, 2)
+
+
+def test_the_start_must_have_the_core():
+    with pytest.raises(ConfigError, match="core"):
+        sampler.parse_config(config_with(core="c1ccccc1", start="CCO"))
+    assert sampler.parse_config(config_with(core="CO", start="CCO")).space.core == "CO"
+
+
+@pytest.mark.parametrize("core", CORES)
+def test_moves_with_a_core_are_in_detailed_balance_with_its_p0(core):
+    states, q, ratios = solved_with(core)
+    log_p0 = size_log_p0(law_with(core), states)
+    check_balance(log_p0, q, ratios)
+    assert imbalance(p0_with(core), transitions(q, np.exp(np.minimum(0.0, ratios)))) < 1e-14
+
+
+@pytest.mark.parametrize("core", ["CO", "CCO"])
+def test_a_kernel_that_draws_again_what_lies_outside_is_not(core):
+    """The control: q renormalised over the molecules with the core, and the same ratios."""
+    _, q, ratios = solved_with(core)
+    moves = q - np.diag(np.diag(q))
+    again = moves / moves.sum(axis=1, keepdims=True)
+    assert imbalance(p0_with(core), transitions(again, np.exp(np.minimum(0.0, ratios)))) > 1e-3
+
+
+def p0_with(core: str) -> np.ndarray:
+    states = inside(core)
+    return target(size_log_p0(law_with(core), states), np.zeros((1, len(states))))
+
+
+def solved_with(core: str) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Return the molecules with a core, q between them, and the kernel's log base ratios."""
+    states, moves = inside(core), kernel_with(core)
+    q = q_matrix(moves, states)
+    ratios = np.array(
+        [
+            [moves.log_r0(state, other) if q[i, j] else -np.inf for j, other in enumerate(states)]
+            for i, state in enumerate(states)
+        ]
+    )
+    return states, q, ratios
+
+
+def config_with(**space: object) -> dict[str, object]:
+    return make_config(space={"kind": "molecules", **space}, kernel={"kind": "fragments"})

@@ -11,7 +11,7 @@ from sampler import Purpose, stream
 from sampler.kernels.suffix import Suffix, SuffixConfig
 from sampler.spaces.story_grammar import Grammar
 from sampler.spaces.texts import TextsConfig, Writing, WrittenTexts
-from tests.support.sampling import check_balance, check_long_run, check_rows, matrix_of
+from tests.support.sampling import check_long_run, matrix_of
 
 CUTS = ("limit", "length")
 PROMPT = "a small world"
@@ -107,41 +107,11 @@ def tables(name, kernel, cut):
     return matrix_of(states, shares), matrix_of(states, ratios, empty=-np.inf)
 
 
-@pytest.mark.parametrize("name", GRAMMARS)
-@pytest.mark.parametrize("cut", CUTS)
-def test_q_sums_to_one_and_the_claimed_ratio_balances_it(name, cut):
-    q, log_r0 = tables(name, Suffix(space(name), cut), cut)
-    check_rows(q)
-    check_balance(solved(name)[1], q, log_r0)
-
-
-@pytest.mark.parametrize("name", ["ragged", "one long"])
-@pytest.mark.parametrize("wrong", [FreeOfLength, LengthUpsideDown])
-def test_without_the_ratio_of_lengths_there_is_no_balance(name, wrong):
-    q, log_r0 = tables(name, wrong(space(name), "length"), "length")
-    check_rows(q)
-    with pytest.raises(AssertionError, match="log r0"):
-        check_balance(solved(name)[1], q, log_r0)
-
-
 def long_run(name, kernel, cut):
     states, log_p0 = solved(name)
     law = dict(zip(states, np.exp(log_p0), strict=True))
     q, _ = tables(name, Suffix(space(name), cut), cut)
     check_long_run(stream(4, 0, 0, Purpose.PROPOSAL), kernel, states[0], law, q, steps=20_000)
-
-
-@pytest.mark.parametrize("name", ["ragged", "one long"])
-@pytest.mark.parametrize("cut", CUTS)
-def test_a_long_chain_visits_what_the_model_says(name, cut):
-    long_run(name, Suffix(space(name), cut), cut)
-
-
-@pytest.mark.parametrize("name", ["ragged", "one long"])
-@pytest.mark.parametrize("wrong", [FreeOfLength, LengthUpsideDown])
-def test_a_long_chain_without_the_ratio_of_lengths_does_not(name, wrong):
-    with pytest.raises(AssertionError, match="law"):
-        long_run(name, wrong(space(name), "length"), "length")
 
 
 def test_a_proposal_keeps_the_beginning_and_the_prompt():

@@ -9,7 +9,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from sampler import ConfigError, Independent, Mixture, Neighbours, NVote, Proposal, exact, parse_config
 from sampler.kernels.crank_nicolson import CrankNicolson, beta_of_steps
@@ -19,8 +18,8 @@ from sampler.kernels.walk import LONGEST_WALK, WalkKernel
 from sampler.spaces.catalog import Catalog
 from sampler.spaces.latents import LatentSpace
 from tests.sampler.kernels import test_suffix as texts
-from tests.support.campaigns import law_of
-from tests.support.sampling import LEAST_P_VALUE, LOPSIDED, STAR, SmallSpace, plain, size_log_p0
+from tests.support.campaigns import law_of, make_config
+from tests.support.sampling import LOPSIDED, STAR, SmallSpace, plain, problems_of, size_log_p0
 
 EXACT, WRONG = 1e-12, 1e-6
 LENGTHS = (1, 2, 3)
@@ -84,26 +83,6 @@ class WithoutRatio(WalkKernel):
         return Proposal(state, 0.0)
 
 
-class UntilItMoves(WalkKernel):
-    """A wrong walk: it ends at its first move."""
-
-    def propose(self, rng, state):
-        at = state
-        for _ in range(self._length):
-            at = after_steps(self._kernel, rng, at, 1)
-            if at != state:
-                break
-        return Proposal(at, 0.0)
-
-
-class OnceMore(WalkKernel):
-    """A wrong walk: a walk that ends where it began is walked again (here once, which breaks the balance already)."""
-
-    def propose(self, rng, state):
-        end = after_steps(self._kernel, rng, state, self._length)
-        return Proposal(after_steps(self._kernel, rng, state, self._length) if end == state else end, 0.0)
-
-
 class InTurns(WalkKernel):
     """A wrong walk: it uses two kernels one after the other."""
 
@@ -140,15 +119,9 @@ def test_a_law_of_lengths_is_in_detailed_balance(name):
 
 
 # Where p0 over the number of neighbours does not vary, taking every move is right; on the others it is not.
-@pytest.mark.parametrize("name", ["synthetic", "lopsided", "texts"])
-@pytest.mark.parametrize("wrong", [WithoutRatio, UntilItMoves, OnceMore])
-def test_a_wrong_walk_is_out_of_balance(name, wrong):
+@pytest.mark.parametrize("name", ["synthetic", "lopsided", "texts", "molecules"])
+def test_a_walk_without_the_ratio_is_out_of_balance(name):
     small = space(name)
-    assert small.imbalance(wrong(small.first, 2)) > WRONG
-
-
-def test_a_walk_of_molecules_without_the_ratio_is_out_of_balance():
-    small = space("molecules")
     assert small.imbalance(WithoutRatio(small.first, 2)) > WRONG
 
 
@@ -167,17 +140,6 @@ def test_a_walk_follows_the_chain_without_judges(name):
     for length in LENGTHS:
         law = small.law(WalkKernel(small.first, length))
         np.testing.assert_allclose(law, exact.walk_law(small.log_p0, small.law(small.first), length), atol=EXACT)
-
-
-@pytest.mark.parametrize("wrong", [WalkKernel, WithoutRatio])
-def test_a_long_walk_ends_where_its_law_says(wrong):
-    """Chi-square over 20,000 walks of 40 steps from one state; the walk that takes every move must fail."""
-    small, length, draws = space("synthetic"), 40, 20_000
-    rng, kernel = np.random.default_rng(15), wrong(small.first, length)
-    ends = np.bincount([kernel.propose(rng, 0).state for _ in range(draws)], minlength=len(small.states))
-    expected = draws * exact.walk_law(small.log_p0, small.law(small.first), length)[0]
-    p_value = stats.chisquare(ends, expected).pvalue
-    assert (p_value > LEAST_P_VALUE) == (wrong is WalkKernel)
 
 
 @pytest.mark.parametrize("length", LENGTHS)
@@ -225,15 +187,9 @@ def test_a_walk_on_latents_moves_by_that_step():
 
 
 def walk_config(kernel, length, space=None):
-    return {
-        "version": 1,
-        "space": space or {"kind": "catalog", "objects": "texts", "neighbours": 2},
-        "kernel": {"kind": "walk", "kernel": kernel, "length": length},
-        "judges": [{"question": "Which one?", "votes": 1}],
-        "chains": 2,
-        "steps": 10,
-        "seed": 1,
-    }
+    walk = {"kind": "walk", "kernel": kernel, "length": length}
+    space = space or {"kind": "catalog", "objects": "texts", "neighbours": 2}
+    return make_config(space=space, kernel=walk, judges=[{"question": "Which one?", "votes": 1}], chains=2, steps=10)
 
 
 NEIGHBOURS = {"kind": "neighbours"}
@@ -251,11 +207,8 @@ def test_a_config_says_how_far_to_walk_and_keeps_it(length):
     ("kernel", "length", "space", "path", "message"),
     [
         (NEIGHBOURS, 0, None, "kernel.length", "whole number from 1"),
-        (NEIGHBOURS, LONGEST_WALK + 1, None, "kernel.length", f"to {LONGEST_WALK}"),
-        (NEIGHBOURS, True, None, "kernel.length", "whole number"),
         (NEIGHBOURS, "64", None, "kernel.length", "whole number"),
         (NEIGHBOURS, [{"weight": 0.5, "length": 4}], None, "kernel.length", "sum to 1"),
-        (NEIGHBOURS, [{"weight": 1, "length": 0}], None, "kernel.length.0.length", "greater than or equal to 1"),
         ({"kind": "walk", "kernel": NEIGHBOURS, "length": 2}, 2, None, "kernel.kernel.kind", "one of"),
         ({"kind": "suffix"}, 2, None, "kernel", "does not move"),
         ({"kind": "fragments", "convention": "paper"}, 2, {"kind": "molecules"}, "kernel", "exact"),
@@ -269,10 +222,7 @@ def test_a_config_says_how_far_to_walk_and_keeps_it(length):
     ],
 )
 def test_a_walk_that_cannot_be_is_refused_by_its_field(kernel, length, space, path, message):
-    with pytest.raises(ConfigError) as caught:
-        parse_config(walk_config(kernel, length, space))
-    assert path in {problem.path for problem in caught.value.problems}
-    assert message in str(caught.value)
+    assert message in problems_of(walk_config(kernel, length, space))[path]
 
 
 SQUARE = Catalog(np.ones(4), ((1, 3), (0, 2), (1, 3), (0, 2)))

@@ -1,8 +1,14 @@
 """Reading molecules, comparing and drawing them."""
 
-import pytest
+import itertools
 
-from sampler import OBJECT_KINDS, Item, draw_molecule
+import numpy as np
+import pytest
+from rdkit import Chem, DataStructs
+from rdkit.Chem import rdFingerprintGenerator
+
+from sampler import OBJECT_KINDS, Item
+from sampler.objects.molecules import diversity
 from tests.support.campaigns import read
 from tests.support.campaigns import spreadsheet as table
 
@@ -59,8 +65,19 @@ def test_similar_molecules_are_neighbours():
         assert all((other < 3) == (item < 3) for other in row)
 
 
-@pytest.mark.parametrize("smiles", ["C1CC", "CN(C)(C)(C)C", "c1cccc1", "hello"])
-def test_what_is_no_molecule_is_not_drawn_in_silence(smiles, capfd):
-    with pytest.raises(ValueError, match="not a molecule"):
-        draw_molecule(smiles)
-    assert capfd.readouterr() == ("", "")
+# Sets of molecules: how varied.
+
+
+SMILES = ["CC", "CCO", "c1ccccc1", "CC(=O)Nc1ccc(O)cc1", "CCO", "CC(=O)Oc1ccccc1C(=O)O"]
+
+
+def test_diversity_is_that_of_mars_one_minus_the_mean_similarity_of_all_pairs():
+    morgan = rdFingerprintGenerator.GetMorganGenerator(radius=3, fpSize=2048)
+    prints = [morgan.GetFingerprint(Chem.MolFromSmiles(each)) for each in SMILES]
+    pairs = [DataStructs.TanimotoSimilarity(*pair) for pair in itertools.combinations(prints, 2)]
+    assert diversity(SMILES) == pytest.approx(1 - np.mean(pairs), abs=1e-12)
+
+
+def test_too_few_molecules_are_refused():
+    with pytest.raises(ValueError, match="needs at least"):
+        diversity(["CC"])

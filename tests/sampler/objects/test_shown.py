@@ -9,6 +9,7 @@ from PIL import Image
 import sampler
 from sampler import judges
 from sampler.judges import Exhibit, Picture
+from tests.support.campaigns import make_config
 
 SMILES = "CC(=O)Oc1ccccc1C(=O)O"
 
@@ -96,10 +97,8 @@ class TestConfig:
     def config(self, vision, kind="molecules"):
         source = {"kind": "model", "endpoint": "m"} | ({} if vision is None else {"vision": vision})
         space = {"kind": "catalog", "objects": kind, "neighbours": 0}
-        return {
-            "version": 1, "space": space, "kernel": {"kind": "independent"},
-            "judges": [{"question": "Which?", "votes": 1, "source": source}], "chains": 1, "steps": 1, "seed": 1,
-        }  # fmt: skip
+        judges = [{"question": "Which?", "votes": 1, "source": source}]
+        return make_config(space=space, kernel={"kind": "independent"}, judges=judges)
 
     def test_what_is_not_set_is_not_in_the_config(self):
         plain = sampler.parse_config(self.config(None)).model_dump(mode="json")

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from sampler import Record, parse_config, replay, tables
-from sampler.record.differences import step_key
+from sampler.record.record import step_key
 from sampler.spaces.story_grammar import Grammar
 from tests.support.sampling import Voters, mixture, row_of, run_campaign
 

@@ -1,8 +1,6 @@
 """The tables of an export: cells that no spreadsheet runs, without loss; a codebook of all; no other column is read."""
 
-import ast
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -65,12 +63,6 @@ def test_names_of_uploaded_columns_are_safe_and_each_is_another() -> None:
     assert tables.meta_names(names) == expected
 
 
-@pytest.mark.parametrize("table", EVERY, ids=lambda table: table.name)
-def test_every_column_has_another_name_a_meaning_and_values(table: tables.Table) -> None:
-    assert len(set(table.header)) == len(table.header)
-    assert all(column.says and column.meaning for column in table.columns)
-
-
 def test_a_file_without_a_declaration_is_found() -> None:
     with pytest.raises(KeyError, match="moods"):
         list(tables.codebook({"moods.csv": tables.VOTES}, "p0(x)"))
@@ -81,17 +73,3 @@ def test_the_command_prints_every_file_and_column_and_what_is_excused(capsys) ->
     said = capsys.readouterr().out
     assert all(f"| `{column.name}` |" in said for table in tables.EVERY for column in table.columns)
     assert "| `cast_at` | ISO 8601, UTC offset included | when the vote was cast | no: a time |" in said
-
-
-def test_the_sampler_reads_no_column_that_nobody_writes() -> None:
-    written = {name for table in EVERY for name in table.header}
-    read = {
-        node.slice.value
-        for folder in ("record", "diagnostics")
-        for path in sorted((Path(__file__).parents[3] / "sampler" / folder).glob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Subscript)
-        and ast.unparse(node.value) in ("row", "vote")
-        and isinstance(node.slice, ast.Constant)
-    }
-    assert {"proposal_side", "log_r0", "content", "slot"} <= read <= written

@@ -9,19 +9,13 @@ import pytest
 from sampler import parse_config
 from sampler.exact import imbalance, log_base_ratio, preferences, transitions_of
 from sampler.rules.n_vote import NVote
-from sampler.rules.order import leaning
+from tests.sampler.rules.test_rules import leaning
+from tests.support.campaigns import make_config
 from tests.support.sampling import LOPSIDED, neighbours_law, target, two_scores
 
 PEOPLE = {"question": "Which is darker?", "votes": 2}
 KIND = {"question": "Which is kinder?", "votes": 1}
 MODEL = {"source": {"kind": "model", "endpoint": "A model", "temperature": 0.7}}
-CONFIG = {
-    "space": {"kind": "catalog", "objects": "texts", "neighbours": 4},
-    "kernel": {"kind": "neighbours"},
-    "chains": 1,
-    "steps": 10,
-    "seed": 1,
-}
 
 
 def both(judge):
@@ -29,7 +23,7 @@ def both(judge):
 
 
 def law(judges, **changes):
-    return parse_config(CONFIG | {"judges": judges} | changes).law
+    return parse_config(make_config(kernel={"kind": "neighbours"}, judges=judges) | changes).law
 
 
 def rated(form, judges=(PEOPLE,), **changes):

@@ -74,7 +74,7 @@ class Command(BaseCommand):
             inputs = _inputs(given, content)
             options = _options(given, inputs)
             if given["dry_run"]:
-                self._print_sums(options)
+                self._print_sums(options, given)
                 return
             if given["stage"] in (None, "report"):
                 sampler.check_report(options.experiment)
@@ -129,8 +129,12 @@ class Command(BaseCommand):
         self.stdout.write(line)
         self.stdout.flush()
 
-    def _print_sums(self, options: sampler.ExperimentOptions) -> None:
+    def _print_sums(self, options: sampler.ExperimentOptions, given: Mapping[str, Any]) -> None:
         sums = sampler.planned_sums(options)
+        roles, _ = simulated.names(options.of_experiment) if given["simulated"] else ({}, {})
+        writer = {**roles, **_split("--endpoint", given["endpoint"], options.of_experiment.roles)}.get("writer", "")
+        if not configs.is_asked(writer):
+            del sums["writer_requests"]
         self.stdout.write(f"{options.of_experiment.title}, --scale {options.scale}")
         for method in ("all", *options.methods):
             counts = ", ".join(f"{counts[method]:,} {name.replace('_', ' ')}" for name, counts in sums.items())

@@ -1,0 +1,325 @@
+"""The N-vote rule, its average and its early verdicts: their values, for any number of judges; and what is refused."""
+
+import decimal
+import itertools
+import math
+import warnings
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sampler import Verdict, acceptance_probability, askable, marginal_acceptance, verdict
+from sampler.rules.n_vote import InvalidPlugIn, NVote
+
+# The N-vote rule, its average and its early verdicts.
+
+
+def by_fractions(r0: Fraction, votes_for: tuple[int, ...], budgets: tuple[int, ...]) -> Fraction:
+    """Equation 12, in rational arithmetic."""
+    odds = math.prod((Fraction(k, n - k + 1) for k, n in zip(votes_for, budgets, strict=True)), start=Fraction(1))
+    return min(Fraction(1), r0 * odds)
+
+
+@pytest.mark.parametrize("budgets", [(1,), (4,), (8,), (2, 3), (1, 2, 3)])
+@pytest.mark.parametrize("r0", [Fraction(1, 50), Fraction(1), Fraction(7, 3)])
+def test_acceptance_agrees_with_rational_arithmetic_for_every_tally(r0, budgets):
+    for tally in itertools.product(*(range(n + 1) for n in budgets)):
+        expected = float(by_fractions(r0, tally, budgets))
+        assert acceptance_probability(math.log(r0), tally, budgets) == pytest.approx(expected, rel=1e-14)
+
+
+def test_acceptance_broadcasts_over_leading_axes():
+    log_r0 = np.log([[0.1], [1.0], [2.0]])
+    votes = np.array([[0, 2], [1, 2], [3, 1], [2, 2]])
+    budgets = (3, 2)
+    table = acceptance_probability(log_r0, votes, budgets)
+    assert table.shape == (3, 4)
+    for row, column in itertools.product(range(3), range(4)):
+        assert table[row, column] == acceptance_probability(log_r0[row, 0], votes[column], budgets)
+
+
+@pytest.mark.parametrize(
+    ("log_r0", "votes_for", "expected"),
+    [(800, 0, 0.0), (800, 1, 1.0), (800, 5, 1.0), (-800, 0, 0.0), (-800, 5, 0.0), (-math.inf, 5, 0.0)],
+)
+def test_base_ratios_beyond_double_precision_give_zero_or_one(log_r0, votes_for, expected):
+    assert acceptance_probability(log_r0, [votes_for], [5]) == expected
+
+
+@pytest.mark.parametrize(
+    ("uniform", "votes_for", "votes_cast", "expected"),
+    [
+        (0.0, 0, 0, Verdict.UNDECIDED),
+        (0.0, 1, 1, Verdict.ACCEPT),
+        (0.0, 0, 3, Verdict.REJECT),
+        (0.4, 1, 1, Verdict.UNDECIDED),  # the worst end is 1/3, the best 3
+        (0.4, 2, 2, Verdict.ACCEPT),  # the worst end is 1
+        (0.4, 0, 2, Verdict.REJECT),  # the best end is 1/3
+        (1 / 3, 1, 3, Verdict.REJECT),  # accepted strictly below 1/3 only
+        (math.nextafter(1 / 3, 0), 1, 3, Verdict.ACCEPT),
+    ],
+)
+def test_verdict_is_settled_as_soon_as_missing_votes_cannot_change_it(uniform, votes_for, votes_cast, expected):
+    assert verdict(0.0, uniform, [votes_for], [votes_cast], [3]) is expected
+
+
+@st.composite
+def ballots(draw):
+    """A comparison and every vote it may cost, in some order: (log_r0, uniform, budgets, votes)."""
+    budgets = draw(st.lists(st.integers(1, 6), min_size=1, max_size=4))
+    log_r0 = draw(st.floats(-6, 6) | st.floats(-800, 800) | st.just(-math.inf))
+    uniform = draw(st.floats(0, 1, exclude_max=True))
+    order = draw(st.permutations([judge for judge, budget in enumerate(budgets) for _ in range(budget)]))
+    return log_r0, uniform, budgets, [(judge, draw(st.booleans())) for judge in order]
+
+
+@given(ballots())
+@settings(deadline=None, derandomize=True, max_examples=300)
+def test_an_early_verdict_is_the_verdict_of_all_votes(case):
+    log_r0, uniform, budgets, votes = case
+    votes_for, votes_cast = [0] * len(budgets), [0] * len(budgets)
+    said = [verdict(log_r0, uniform, votes_for, votes_cast, budgets)]
+    for judge, for_proposal in votes:
+        votes_cast[judge] += 1
+        votes_for[judge] += for_proposal
+        said.append(verdict(log_r0, uniform, votes_for, votes_cast, budgets))
+    accepted = uniform < acceptance_probability(log_r0, votes_for, budgets)
+    settled = [each for each in said if each is not Verdict.UNDECIDED]
+    assert set(settled) == {Verdict.ACCEPT if accepted else Verdict.REJECT}
+    assert said[-len(settled) :] == settled, "a settled verdict was opened again"
+
+
+@given(ballots())
+@settings(deadline=None, derandomize=True, max_examples=200)
+def test_one_more_vote_for_the_proposal_never_lowers_acceptance(case):
+    log_r0, _, budgets, votes = case
+    votes_for = [0] * len(budgets)
+    before = acceptance_probability(log_r0, votes_for, budgets)
+    for judge, _ in votes:
+        votes_for[judge] += 1
+        after = acceptance_probability(log_r0, votes_for, budgets)
+        assert before <= after <= 1
+        before = after
+
+
+# More judges and larger N than a double can multiply: right digits, no warning, and the old decisions elsewhere.
+
+
+decimal.getcontext().prec = 60
+decimal.getcontext().Emax, decimal.getcontext().Emin = 10**9, -(10**9)
+LEAST_DOUBLE = Decimal("1e-307")
+
+
+def exact(log_r0: float, votes_for, budgets) -> Decimal:
+    """Equation 12 with 60 digits."""
+    odds = math.prod((Fraction(int(k), int(n) - int(k) + 1) for k, n in zip(votes_for, budgets, strict=True)))
+    if odds == 0 or log_r0 == -math.inf:
+        return Decimal(0)
+    return min(Decimal(1), Decimal(log_r0).exp() * Decimal(odds.numerator) / Decimal(odds.denominator))
+
+
+def quietly(call, *arguments):
+    """Return what a call returns; fail where it warns or raises."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            result = call(*arguments)
+        except OverflowError as error:
+            pytest.fail(f"{call.__name__} ended in {error!r}")
+    assert not caught, f"{call.__name__} warned: {caught[0].message}"
+    return result
+
+
+def check(found: float, expected: Decimal) -> None:
+    """Check to 1e-10 relative; what is smaller than doubles can tell apart need only be as small."""
+    if expected < LEAST_DOUBLE:
+        assert 0 <= found <= float(LEAST_DOUBLE)
+    else:
+        assert abs(Decimal(float(found)) / expected - 1) < Decimal("1e-10"), f"{found} is not {expected:.12e}"
+
+
+@st.composite
+def crowds(draw):
+    """Many judges or large budgets: (log_r0, uniform, votes for, votes cast, budgets)."""
+    judges = draw(st.sampled_from([1, 2, 8, 40, 150, 400]))
+    most = draw(st.sampled_from([1, 3, 1000, 10**6, 10**12]))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    budgets = rng.integers(1, most + 1, judges)
+    # From nearly all for the proposal to nearly all against, or both among the judges.
+    share = draw(st.sampled_from([0.0, 0.02, 0.5, 0.98, 1.0])) if draw(st.booleans()) else rng.random(judges).round()
+    cast = np.where(rng.random(judges) < 0.9, budgets, rng.integers(0, budgets + 1))
+    votes = np.minimum(cast, np.maximum(1, (cast * share).astype(np.int64)))
+    # Base ratios at which the product neither is surely 1 nor surely 0, and others.
+    odds = math.fsum(math.log(max(k, 1) / (n - k + 1)) for k, n in zip(votes.tolist(), budgets.tolist(), strict=True))
+    log_r0 = draw(st.sampled_from([-odds, 0.0])) + draw(st.floats(-30, 3) | st.floats(-800, 800) | st.just(-math.inf))
+    return log_r0, draw(st.floats(0, 1, exclude_max=True)), votes, cast, budgets
+
+
+@given(crowds())
+@settings(deadline=None, derandomize=True, max_examples=200)
+def test_acceptance_has_ten_digits_for_any_number_of_judges_and_any_n(case):
+    log_r0, _, votes, _, budgets = case
+    check(quietly(acceptance_probability, log_r0, votes, budgets), exact(log_r0, votes, budgets))
+
+
+@given(crowds())
+@settings(deadline=None, derandomize=True, max_examples=100)
+def test_verdicts_are_those_of_exact_arithmetic(case):
+    log_r0, uniform, votes, cast, budgets = case
+    worst, best = exact(log_r0, votes, budgets), exact(log_r0, votes + budgets - cast, budgets)
+    if any(abs(Decimal(uniform) - bound) < Decimal("1e-10") * bound for bound in (worst, best)):
+        return
+    expected = Verdict.ACCEPT if uniform < worst else Verdict.REJECT if uniform >= best else Verdict.UNDECIDED
+    assert quietly(verdict, log_r0, uniform, votes, cast, budgets) is expected
+
+
+def test_one_more_vote_never_lowers_acceptance_whichever_side_of_the_doubles_it_is_on():
+    rng = np.random.default_rng(4)
+    budgets = np.full(150, 1000)
+    for log_r0 in (-900.0, -650.0, 0.0, 650.0):
+        votes = rng.integers(1, 900, 150)
+        before = quietly(acceptance_probability, log_r0, votes, budgets)
+        for judge in rng.integers(0, 150, 600):
+            votes[judge] = min(votes[judge] + rng.integers(1, 300), 1000)
+            after = quietly(acceptance_probability, log_r0, votes, budgets)
+            assert before <= after <= 1
+            before = after
+        assert before > 0
+
+
+def test_a_crowd_is_asked_until_its_verdict_is_settled():
+    budgets, none = [1000] * 150, [0] * 150
+    # The last to be asked finds the verdict open: everybody may be asked for one more vote.
+    assert quietly(askable, 0.0, 0.5, none, none, none, budgets) == (True,) * 150
+    all_for = [1000] * 149 + [0]
+    # 1000^149 for, K + 1 of the last judge still to come: one vote for accepts, only 1000 against reject.
+    assert quietly(verdict, 0.0, 0.5, all_for, [*budgets[:-1], 0], budgets) is Verdict.UNDECIDED
+    assert quietly(askable, 0.0, 0.5, all_for, [*budgets[:-1], 0], none, budgets) == (False,) * 149 + (True,)
+    assert quietly(verdict, 0.0, 0.5, [*all_for[:-1], 1], [*budgets[:-1], 1], budgets) is Verdict.ACCEPT
+
+
+def averaged(r0: Fraction, chance: Fraction, budget: int) -> Decimal:
+    """Return the mean acceptance of one judge in rational arithmetic, p = a / 2^b."""
+    top, bottom = chance.numerator, chance.denominator
+    total = sum(
+        math.comb(budget, k)
+        * top**k
+        * (bottom - top) ** (budget - k)
+        * min(Fraction(1), r0 * Fraction(k, budget - k + 1))
+        for k in range(1, budget + 1)
+    )
+    total = Fraction(total)
+    return Decimal(total.numerator) / Decimal(total.denominator) / Decimal(bottom) ** budget
+
+
+@pytest.mark.parametrize("budget", [500, 501, 1029, 1030, 1500])
+@pytest.mark.parametrize(
+    ("r0", "chance"), [(1, Fraction(1, 2)), (Fraction(1, 8), Fraction(7, 8)), (4, Fraction(1, 16))]
+)
+def test_the_mean_acceptance_of_one_judge_with_a_large_n(budget, r0, chance):
+    expected = averaged(Fraction(r0), chance, budget)
+    check(quietly(marginal_acceptance, math.log(r0), [float(chance)], [budget]), expected)
+    check(quietly(NVote((budget,)).mean_acceptance, math.log(r0), [float(chance)]), expected)
+
+
+@pytest.mark.parametrize("budgets", [(1030, 2), (3, 600, 1)])
+def test_the_mean_acceptance_of_several_judges_is_the_sum_over_the_others_tallies(budgets):
+    rng = np.random.default_rng(1)
+    chances = [Fraction(int(number), 16) for number in rng.integers(1, 16, len(budgets))]
+    largest = budgets.index(max(budgets))
+    others = [place for place in range(len(budgets)) if place != largest]
+    expected = Decimal(0)
+    for tally in itertools.product(*(range(1, budgets[place] + 1) for place in others)):
+        factor, law = Fraction(1), Fraction(1)
+        for place, k in zip(others, tally, strict=True):
+            n, p = budgets[place], chances[place]
+            factor, law = factor * Fraction(k, n - k + 1), law * math.comb(n, k) * p**k * (1 - p) ** (n - k)
+        mean = averaged(factor * Fraction(1, 4), chances[largest], budgets[largest])
+        expected += mean * Decimal(law.numerator) / Decimal(law.denominator)
+    check(quietly(marginal_acceptance, math.log(0.25), [float(chance) for chance in chances], budgets), expected)
+
+
+def test_the_mean_acceptance_of_a_crowd_of_which_each_votes_once():
+    # All 150 must be for the proposal: the factors are 1 or 0. With 2^150 tallies nobody could add them up one by one.
+    chances = np.full((3, 150), [[0.5], [0.9], [0.999]])
+    found = marginal_acceptance(np.log([0.5, 1.0, 3.0]), chances, [1] * 150)
+    np.testing.assert_allclose(found, [0.5 * 0.5**150, 0.9**150, 0.999**150], rtol=1e-10)
+    assert marginal_acceptance(0.0, [1.0] * 150, [2] * 150) == pytest.approx(1.0, rel=1e-12)
+
+
+def test_the_control_takes_a_large_n_too():
+    # With a judge in no doubt it is worked out by hand.
+    assert quietly(InvalidPlugIn((1032,)).mean_acceptance, math.log(0.25), [1.0]) == pytest.approx(1.0, rel=1e-10)
+    assert quietly(InvalidPlugIn((1032,)).mean_acceptance, 0.0, [0.0]) == 0.0
+    # At an even chance p / (1 - p) is 1; K / (N - K) is about 1 up to its spread of 2 / sqrt(N).
+    mean = float(quietly(InvalidPlugIn((1032,)).mean_acceptance, 0.0, [0.5]))
+    assert mean == pytest.approx(1 - 2 / math.sqrt(2 * math.pi * 1032), abs=2 / 1032)
+
+
+def test_a_budget_beyond_all_counting_is_refused_by_name():
+    assert acceptance_probability(0.0, [2**62], [2**62]) == 1.0
+    assert acceptance_probability(0.0, [1], [2**62]) == 2.0**-62
+    for budget in (2**63 - 1, 2.0**70, np.uint64(2**64 - 1)):
+        with pytest.raises(ValueError, match=r"budgets must be whole numbers of at most 2\^62"):
+            acceptance_probability(0.0, [0], [budget])
+
+
+# Bad arguments of the acceptance functions are refused by name.
+
+
+FUNCTIONS = {
+    "acceptance_probability": (acceptance_probability, {"log_r0": 0.0, "votes_for": [1, 2], "budgets": [2, 3]}),
+    "marginal_acceptance": (marginal_acceptance, {"log_r0": 0.0, "preference": [0.5, 0.2], "budgets": [2, 3]}),
+    "verdict": (verdict, {"log_r0": 0.0, "uniform": 0.5, "votes_for": [1, 1], "votes_cast": [1, 2], "budgets": [2, 3]}),
+    "askable": (
+        askable,
+        {
+            "log_r0": 0.0,
+            "uniform": 0.5,
+            "votes_for": [1, 1],
+            "votes_cast": [1, 2],
+            "promised": [0, 1],
+            "budgets": [2, 3],
+        },
+    ),
+}
+
+BAD = {
+    "log_r0": [math.nan, math.inf],
+    "uniform": [1.0, -1e-300, 1.5, math.nan],
+    "preference": [[0.5], [0.5, 1.1], [-0.1, 0.5], [0.5, math.nan], [0.5, 0.5, 0.5]],
+    "budgets": [[0, 3], [2.5, 3], [2], [2, 3, 1], [-1, 3], [math.nan, 3], [math.inf, 3], [True, True], []],
+    "votes_for": [[3, 2], [-1, 2], [0.5, 2], [1], [1, 2, 0], [math.nan, 2], [True, False], ["1", "2"]],
+    "votes_cast": [[3, 2], [1, 4], [1, -1], [0, 0], [1.5, 2], [1], [1, 2, 0], [math.nan, 2]],
+    "promised": [[2, 0], [0, 2], [-1, 0], [0.5, 0], [0], [0, 0, 0], [math.nan, 0]],
+}
+
+# What a value spoils may be told from either side: too many votes for, or too few cast.
+ALSO_NAMED = {"budgets": "votes_cast|votes_for|preference|promised|cast", "votes_cast": "votes_for|promised|cast"}
+
+
+def written_as(container: type, arguments: dict) -> dict:
+    """Return the arguments with lists or, as campaigns have them, tuples for counts."""
+    return {name: container(each) if isinstance(each, list) else each for name, each in arguments.items()}
+
+
+@pytest.mark.parametrize("container", [list, tuple])
+@pytest.mark.parametrize(
+    ("function", "argument", "value"),
+    [(name, argument, value) for name, (_, good) in FUNCTIONS.items() for argument in good for value in BAD[argument]],
+)
+def test_a_bad_argument_is_refused_by_name(function, argument, value, container):
+    call, good = FUNCTIONS[function]
+    call(**written_as(container, good))
+    with pytest.raises(ValueError, match=f"{argument}|{ALSO_NAMED.get(argument, argument)}"):
+        call(**written_as(container, good | {argument: value}))
+
+
+def test_a_budget_of_no_votes_is_refused_where_nobody_has_voted():
+    for container in (list, tuple):
+        with pytest.raises(ValueError, match="budgets must be at least 1"):
+            verdict(0.0, 0.5, *(container(each) for each in ([0, 0], [0, 0], [0, 3])))

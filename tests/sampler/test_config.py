@@ -1,0 +1,300 @@
+"""Configs: good ones parse and build, bad ones list every problem with its path; what a panel may be."""
+
+import copy
+import json
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+import sampler
+from sampler import Catalog, ConfigError, Independent, Mixture, Neighbours, exact, parse_config
+from sampler.judges.config import best_acceptance
+from tests.laws.law import CATALOG
+from tests.support.campaigns import make_config
+from tests.support.sampling import PATH, mixture, neighbours_law, problems_of
+
+# Configs: good ones parse and build, bad ones list every problem with its path.
+
+
+MIXTURE = mixture((0.25, "independent"), (0.75, "neighbours"))
+GOOD = make_config(
+    kernel={"kind": "neighbours"},
+    judges=[{"question": "Which one is more gothic?", "votes": 3}, {"question": "Which one is kinder?", "votes": 1}],
+    chains=4,
+    seed=2**53 - 1,
+)
+COMPONENTS = ["independent", "neighbours", "fragments", "suffix", "crank-nicolson"]
+APART = Catalog(np.ones(4), ((1,), (0,), (3,), (2,)))
+
+
+def changed(path, value):
+    """Return the good config with the field at `path` set to `value`."""
+    config = copy.deepcopy(GOOD)
+    *parents, last = path
+    where = config
+    for part in parents:
+        where = where[part]
+    where[last] = value
+    return config
+
+
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [({"kind": "independent"}, Independent), ({"kind": "neighbours"}, Neighbours), (MIXTURE, Mixture)],
+)
+def test_good_configs_parse_and_build(kernel, expected):
+    config = parse_config(changed(["kernel"], kernel))
+    plan = config.build(PATH)
+    assert isinstance(plan.kernel, expected)
+    assert (plan.seed, plan.budgets, plan.space) == (2**53 - 1, (3, 1), PATH)
+
+
+def test_a_config_survives_json():
+    config = parse_config(changed(["kernel"], MIXTURE))
+    assert parse_config(json.loads(config.model_dump_json())) == config
+
+
+def test_a_question_loses_the_white_space_around_it():
+    assert parse_config(changed(["judges", 0, "question"], "  Which? \n")).judges[0].question == "Which?"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "problem"),
+    [
+        (["kernel"], {**MIXTURE, "parts": MIXTURE["parts"][:1]}, "kernel.parts"),
+        (["kernel", "radius"], 2, "kernel.radius"),
+        (["kernel"], mixture((2, "neighbours")), "kernel.parts.0.weight"),
+        (["space"], {"kind": "molecules", "start": "C1CC"}, "space.start"),
+        (["judges"], [], "judges"),
+        (["judges", 1, "question"], "   ", "judges.1.question"),
+        (["seed"], 2**53, "seed"),
+        (["notes"], "extra", "notes"),
+    ],
+)
+def test_a_bad_field_is_named_by_its_path(path, value, problem):
+    found = problems_of(changed(path, value))
+    assert list(found) == [problem]
+    # The path has said where it is.
+    assert not found[problem].startswith(f"{problem.split('.')[-1]}: ")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "path", "accepted"),
+    [
+        ({"kind": "teleport"}, "kernel.kind", [*COMPONENTS, "mixture", "walk"]),
+        (mixture((1, MIXTURE)), "kernel.parts.0.kernel.kind", COMPONENTS),
+    ],
+)
+def test_an_unknown_kind_is_told_what_would_be_accepted(kernel, path, accepted):
+    told = f"Input should be one of {', '.join(map(repr, accepted))}"
+    assert problems_of(changed(["kernel"], kernel)) == {path: told}
+
+
+def test_every_problem_is_listed_at_once():
+    config = changed(["chains"], 0) | {"seed": -1, "extra": 1}
+    config["judges"][1]["votes"] = 0
+    assert problems_of(config).keys() == {"chains", "seed", "extra", "judges.1.votes"}
+
+
+@pytest.mark.parametrize("kernel", [{"kind": "neighbours"}, MIXTURE])
+def test_a_kernel_that_moves_to_neighbours_needs_a_space_that_has_them(kernel):
+    config = changed(["kernel"], kernel)
+    config["space"]["neighbours"] = 0
+    with pytest.raises(ConfigError, match="must be 1 or more") as refused:
+        parse_config(config)
+    assert [each.path for each in refused.value.problems] == ["space.neighbours"]
+
+
+@pytest.mark.parametrize("kernel", [{"kind": "neighbours"}, MIXTURE])
+def test_such_a_kernel_is_not_built_on_a_catalog_without_a_graph(kernel):
+    with pytest.raises(ConfigError, match="no neighbour graph"):
+        parse_config(changed(["kernel"], kernel)).build(Catalog(np.ones(3)))
+
+
+@pytest.mark.parametrize(
+    "kernel", [{"kind": "neighbours"}, mixture((1, "neighbours"))], ids=["neighbours", "mixture of neighbours alone"]
+)
+def test_moves_that_cannot_reach_every_item_are_refused_at_build(kernel):
+    with pytest.raises(ConfigError, match="2 parts") as refused:
+        parse_config(changed(["kernel"], kernel)).build(APART)
+    assert [each.path for each in refused.value.problems] == ["kernel"]
+
+
+@pytest.mark.parametrize("kernel", [{"kind": "independent"}, MIXTURE])
+def test_independent_draws_connect_a_graph_in_parts(kernel):
+    assert parse_config(changed(["kernel"], kernel)).build(APART)
+
+
+@pytest.mark.parametrize("data", [{}, [], None, "config", 3])
+def test_what_is_no_config_at_all_is_refused(data):
+    with pytest.raises(ConfigError):
+        parse_config(data)
+
+
+def one_of_two(order, **changes):
+    return {"question": "Which one is kinder?", "votes": 2, "order": order} | changes
+
+
+MODEL = {"kind": "model", "endpoint": "A model"}
+FIRST, SECOND = one_of_two("proposal-first"), one_of_two("proposal-second")
+
+
+@pytest.mark.parametrize(
+    ("judges", "problems"),
+    [
+        ([FIRST], ["judges.0.order"]),
+        ([FIRST, FIRST], ["judges.0.order", "judges.1.order"]),
+        ([FIRST, one_of_two("random")], ["judges.0.order"]),
+        ([FIRST, SECOND | {"question": "Which is darker?"}], ["judges.0.order", "judges.1.order"]),
+        ([FIRST, SECOND | {"source": MODEL}], ["judges.0.order", "judges.1.order"]),
+        (
+            [FIRST | {"source": MODEL}, SECOND | {"source": MODEL | {"temperature": 0.5}}],
+            ["judges.0.order", "judges.1.order"],
+        ),
+        ([FIRST, SECOND | {"votes": 3}], ["judges.1.votes"]),
+        ([FIRST, SECOND, FIRST, SECOND | {"votes": 3}], ["judges.3.votes"]),
+    ],
+)
+def test_a_judge_of_one_order_without_an_equal_twin_is_refused(judges, problems):
+    found = problems_of(changed(["judges"], judges))
+    assert list(found) == problems
+    assert all("twin" in message for message in found.values())
+
+
+def test_chains_that_open_later_are_between_a_least_and_a_most():
+    config = parse_config(GOOD | {"max_chains": 9})
+    assert (config.chains, config.chains_at_most, config.is_elastic) == (4, 9, True)
+    assert config.model_dump(mode="json")["max_chains"] == 9
+    fixed = parse_config(GOOD)
+    assert (fixed.chains_at_most, fixed.is_elastic) == (4, False)
+    assert "max_chains" not in fixed.model_dump(mode="json")
+
+
+@pytest.mark.parametrize("chains", ["chains", "max_chains"])
+def test_too_many_steps_of_all_chains_together_are_told_in_numbers(chains):
+    parse_config(GOOD | {chains: 5_000, "steps": 400_000})
+    with pytest.raises(ConfigError, match=r"^steps: .*5,000 chains of 400,001 steps are too many"):
+        parse_config(GOOD | {chains: 5_000, "steps": 400_001})
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({}, "must be more than the 4 chains of the start"),
+        ({"judges": [{"question": "Which?", "votes": 2, "source": {"kind": "model", "endpoint": "m"}}]}, "judge"),
+    ],
+)
+def test_what_chains_that_open_later_do_not_go_with_names_the_field(changes, problem):
+    most = 4 if not changes else 9
+    assert problem in problems_of(GOOD | changes | {"max_chains": most})["max_chains"]
+
+
+def test_a_config_of_another_version_is_refused():
+    with pytest.raises(ConfigError, match=r"^version: "):
+        parse_config(GOOD | {"version": 2})
+    assert parse_config(GOOD).version == 1
+
+
+def test_a_right_target_is_accepted_and_a_wrong_one_refused():
+    config = parse_config(changed(["judges"], [FIRST, SECOND]))
+    assert "target" not in config.model_dump(mode="json")
+    stated = config.model_dump(mode="json") | {"target": config.law}
+    assert parse_config(stated).model_dump(mode="json") == stated
+    for wrong in ("p0(x) * exp(s1(x))", config.law.replace("2*", ""), config.law + " "):
+        with pytest.raises(ConfigError, match=r"^target: .*p0\(x\) \* exp\(2\*s1\(x\)\)"):
+            parse_config(stated | {"target": wrong})
+
+
+def test_recordings_are_not_put_to_a_model():
+    """No prompt holds one."""
+    source = {"kind": "model", "endpoint": "m"}
+    recordings = GOOD | {"space": {"kind": "catalog", "objects": "audio", "neighbours": 2}}
+    assert parse_config(recordings).space.objects == "audio"
+    judged = recordings | {"judges": [{"question": "Which is clearer?", "votes": 1, "source": source}]}
+    assert problems_of(judged)["judges.0.source"] == "must not be a model: it hears no recordings. Let people judge"
+
+
+# Panels: what a config of one may be, which law it samples, and pairs that somebody meets again.
+
+
+NAMES = ("Ada", "Grace", "Alan")
+PANEL = make_config(
+    kernel={"kind": "neighbours"},
+    judges=[{"question": "Which?", "votes": 1, "source": {"kind": "panelist", "name": name}} for name in NAMES],
+)
+WARM_UP = {"steps": 3, "grid": [1, 3], "properties": ["words"], "burn_in": 1}
+WALK = {"kind": "walk", "kernel": {"kind": "neighbours"}, "length": 3, "warm_up": WARM_UP}
+
+
+def panel_with(**changes) -> dict:
+    return copy.deepcopy(PANEL) | changes
+
+
+def with_judge(place: int, **changes) -> dict:
+    config = copy.deepcopy(PANEL)
+    config["judges"][place] |= changes
+    return config
+
+
+def test_a_panel_samples_the_sum_of_the_scores_of_its_people():
+    config = sampler.parse_config(PANEL)
+    assert config.panelists == NAMES
+    assert config.law == (
+        "p0(x) * exp(s1(x) + s2(x) + s3(x)); "
+        "s1: “Which?”, panelist 1; s2: “Which?”, panelist 2; s3: “Which?”, panelist 3"
+    )
+
+
+def test_a_model_may_answer_another_question():
+    model = {"question": "Is it a text?", "votes": 4, "source": {"kind": "model", "endpoint": "mine"}}
+    assert sampler.parse_config(panel_with(judges=[*PANEL["judges"], model])).panelists == NAMES
+
+
+@pytest.mark.parametrize(
+    ("config", "path", "message"),
+    [
+        (with_judge(0, votes=2), "judges.0.votes", "must be 1 for a panelist"),
+        (with_judge(1, order="proposal-first"), "judges.1.order", "the same pair twice"),
+        (with_judge(2, source={"kind": "people"}), "judges.2.source", "nobody else votes"),
+        (with_judge(2, source={"kind": "panelist", "name": "Ada"}), "judges", "asked of each of the 2 panelists, once"),
+        (with_judge(2, question="Another?"), "judges", "“Another?” must be asked of each of the 3 panelists, once"),
+        (with_judge(2, source={"kind": "panelist", "name": " "}), "judges.2.source.name", "at least 1 character"),
+        (with_judge(2, source={"kind": "panelist", "name": "1"}), "judges.2.source.name", "number of another panelist"),
+        (panel_with(kernel=WALK), "kernel.warm_up", "the panelists of a panel differ"),
+        (panel_with(max_chains=9), "max_chains", "does not go with a panel"),
+        (panel_with(rule={"kind": "pointwise", "form": "separate"}), "judges.0.source", "people compare"),
+    ],
+)
+def test_what_a_panel_cannot_be_is_refused_where_it_stands(config, path, message):
+    assert message in problems_of(config)[path]
+
+
+def test_panelists_of_any_scores_leave_the_law_of_their_sum_unchanged():
+    scores = np.random.default_rng(1).normal(0, 2, size=(5, len(CATALOG.weights)))
+    q = neighbours_law(CATALOG)
+    preferences = np.stack([expit(each[None, :] - each[:, None]) for each in scores], axis=-1)
+    rule = sampler.NVote((1,) * 5)
+    matrix = exact.transitions_of(q, rule.mean_acceptance(exact.log_base_ratio(CATALOG.log_p0, q), preferences))
+    assert np.allclose(exact.stationary(matrix), sampler.target(CATALOG.log_p0, scores), atol=1e-12)
+    # One judge whose voters are these five has another law.
+    mixed = np.repeat(preferences.mean(axis=-1, keepdims=True), 5, axis=-1)
+    crowd = exact.transitions_of(q, rule.mean_acceptance(exact.log_base_ratio(CATALOG.log_p0, q), mixed))
+    assert np.abs(exact.stationary(crowd) - exact.stationary(matrix)).sum() / 2 > 0.05
+
+
+def test_the_best_acceptance_is_that_of_people_who_do_not_care():
+    even = np.full((1, 5), 0.5)
+    assert best_acceptance(5) == pytest.approx(sampler.NVote((1,) * 5).mean_acceptance(np.zeros(1), even)[0])
+
+
+def test_to_others_a_panelist_is_a_number_and_the_law_is_the_same():
+    named = sampler.parse_config(PANEL)
+    told = named.model_copy(update={"judges": sampler.unnamed(named.judges)})
+    assert not any(name in told.model_dump_json() for name in NAMES)
+    assert told.panelists == ("1", "2", "3")
+    assert told.law == named.law
+    # Once more, nothing changes; and nothing does where there is no panel.
+    assert sampler.unnamed(told.judges) == told.judges
+    crowd = sampler.parse_config(panel_with(judges=[{"question": "Which?", "votes": 1}]))
+    assert sampler.unnamed(crowd.judges) == crowd.judges
