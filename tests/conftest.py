@@ -24,6 +24,10 @@ from tests.support.installations import (
     Processes,
     on_the_test_database,
 )
+from tests.support.models import declare
+
+__all__ = ["declare"]
+
 
 # Playwright keeps an event loop in the test's thread, where Django would otherwise refuse to touch the database.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"

@@ -6,7 +6,7 @@ The form, the file and the API refuse the same, each at the path of the field.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -94,11 +94,6 @@ def _unknown_people(study: Study) -> Iterator[Misfit]:
         yield "consent", f"Consent is stored with each person. {_CHOOSE}"
 
 
-def unknown_fields(template: str, known: Collection[str]) -> list[str]:
-    """Return names in braces that are not known."""
-    return [name for name in WAY_BACK_FIELD.findall(template) if name not in known]
-
-
 def _wrong_way_back(study: Study) -> Iterator[Misfit]:
     recruiter, template = study.platform, study.address_back
     try:
@@ -113,7 +108,7 @@ def _wrong_way_back(study: Study) -> Iterator[Misfit]:
         return
     known = {*recruiter.parameters, *recruiter.appends}
     ours = WAY_BACK_FIELDS[:1] if recruiter.is_open else WAY_BACK_FIELDS
-    unknown = unknown_fields(template, {*ours, *known})
+    unknown = [name for name in WAY_BACK_FIELD.findall(template) if name not in {*ours, *known}]
     if recruiter.name == LINK.name:
         # Links of the researcher's own may have any parameter.
         unknown = [name for name in unknown if not _PARAMETER.fullmatch(name)]

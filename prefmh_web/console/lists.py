@@ -7,7 +7,7 @@ was taken for what, what was refused, and two objects as voters see them; the wh
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from io import BytesIO
@@ -184,14 +184,10 @@ def _pair(config: dict[str, Any], kind: Any, reading: sampler.Reading) -> ShownP
     """Return the first two objects of a list as voters will see them."""
     first, second = reading.items[:2]
     sides = {Side.FIRST: (first, second), Side.SECOND: (second, first)}
-    question = next(_questions(config), "")
+    question = next((str(judge["question"]) for judge in config.get("judges", ()) if judge.get("question")), "")
     options = options_of(kind, first.content, second.content, lambda side: _address(kind.name, *sides[side]))
     note = "The first two objects of your list. Which ones are compared, the campaign draws."
     return ShownPair(question, options, (), note)
-
-
-def _questions(config: dict[str, Any]) -> Iterator[str]:
-    yield from (str(judge["question"]) for judge in config.get("judges", ()) if judge.get("question"))
 
 
 def _address(kind: str, item: sampler.Item, beside: sampler.Item) -> str:

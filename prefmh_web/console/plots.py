@@ -124,11 +124,6 @@ class Plot:
         """The path of the lines at the ticks of the upright axis."""
         return "".join(f"M0 {EXTENT - place}h{EXTENT}" for place in self.y.places)
 
-    @property
-    def y_ticks(self) -> list[str]:
-        """From the top."""
-        return self.y.ticks[::-1]
-
 
 def in_few_paths(marks: Sequence[Mark]) -> tuple[Mark, ...]:
     """Return marks, or one for each look where there are more than colours: nobody tells so many lines apart, and a

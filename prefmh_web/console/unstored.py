@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -70,12 +70,7 @@ class Unstored:
         """The object as presenters take it."""
         if self.code in _SAMPLES:
             return OBJECT_KINDS[self.kind].samples[_SAMPLES.index(self.code)]
-        return StoredObject(self.content, pixels=_Decoded(self.code) if self.code else None)
-
-    @property
-    def stored_beside(self) -> StoredObject | None:
-        """The object that it is seen beside, if there is one."""
-        return StoredObject(self.beside) if self.beside else None
+        return StoredObject(self.content, pixels=partial(_decoded, self.code) if self.code else None)
 
 
 OF_NOISE = Unstored("images", NOISE, NOISE)
@@ -95,31 +90,18 @@ def read(signed: str) -> Unstored:
     return Unstored(*signing.loads(signed, salt=_SALT))
 
 
-@dataclass(frozen=True)
-class _Decoded:
-    code: str
-
-    def __call__(self) -> Pixels:
-        if self.code == NOISE:
-            noise = np.random.default_rng(_SAMPLE_SEED).normal(128, 48, (_NOISE_SIDE, _NOISE_SIDE, 3))
-            return noise.clip(0, 255).astype(np.uint8).repeat(4, axis=0).repeat(4, axis=1)
-        space = _space_of_patterns()
-        pixels: Pixels = space.pixels(space.decode(self.code))
-        return pixels
+def _decoded(code: str) -> Pixels:
+    if code == NOISE:
+        noise = np.random.default_rng(_SAMPLE_SEED).normal(128, 48, (_NOISE_SIDE, _NOISE_SIDE, 3))
+        return noise.clip(0, 255).astype(np.uint8).repeat(4, axis=0).repeat(4, axis=1)
+    space = _space_of_patterns()
+    pixels: Pixels = space.pixels(space.decode(code))
+    return pixels
 
 
 @lru_cache
 def _space_of_patterns() -> Any:
-    described = {
-        "version": 1,
-        "space": {"kind": "images"},
-        "kernel": {"kind": "independent"},
-        "judges": [{"question": "Which?", "votes": 1}],
-        "chains": 2,
-        "steps": 1,
-        "seed": _SAMPLE_SEED,
-    }
-    return sampler.parse_config(described).build().space
+    return sampler.ImagesConfig().build()
 
 
 # Of a step that needs no vote, the next one is drawn: so many at most, and for so long.

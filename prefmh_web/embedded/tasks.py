@@ -6,7 +6,7 @@ A task lost with the process is found again by `campaigns.tasks.sweep`, as with 
 """
 
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -60,17 +60,6 @@ def run_here(task: Task, args: tuple[Any, ...] | None = None, kwargs: dict[str, 
         task.apply(args, kwargs)
     finally:
         close_old_connections()
-
-
-def wait_until_idle(timeout: float = 30) -> None:
-    """Return once no task is queued or running, those that tasks queue included.
-
-    Raises:
-        TimeoutError: there was still one after `timeout` seconds without progress.
-    """
-    while pending := set(_running):
-        if not wait(pending, timeout, return_when="FIRST_COMPLETED").done:
-            raise TimeoutError(f"{len(pending)} tasks are still running")
 
 
 def running() -> int:

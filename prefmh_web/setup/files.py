@@ -7,7 +7,6 @@ always the same bytes: a ZIP has no dates in it.
 from __future__ import annotations
 
 import hashlib
-import io
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -112,8 +111,6 @@ NAME: Final = "campaign.yaml"
 MAX_YAML_BYTES: Final = 8 * 2**20
 MAX_FILE_BYTES: Final = 512 * 2**20
 _Read = Callable[[bytes], CampaignConfig]
-BROKEN = sampler.BROKEN_ARCHIVE
-"""What zipfile raises for an archive that is damaged or encrypted."""
 _MOST_MEMBERS = 1000
 _MAX_DIRECTORY_BYTES = 2**20
 _FOLDER = "files"
@@ -221,7 +218,7 @@ def _unpacked(file: BinaryIO, kept: IO[bytes], read: _Read) -> CampaignConfig:
             return setup
     except SetupError:
         raise
-    except BROKEN as error:
+    except sampler.BROKEN_ARCHIVE as error:
         if isinstance(error, OSError) and is_no_room(error):
             raise
         raise refused("The ZIP is broken or encrypted. Pack it again.") from error
@@ -251,12 +248,10 @@ def _keep(source: IO[bytes], kept: IO[bytes], uploaded: UploadedFile) -> None:
 
 
 def _limited(file: IO[bytes] | BinaryIO, limit: int, name: str) -> bytes:
-    content = io.BytesIO()
-    while piece := file.read(_PIECE):
-        content.write(piece)
-        if content.tell() > limit:
-            raise refused(f"{name} is larger than {limit // 2**20} MiB. Was another file meant?")
-    return content.getvalue()
+    content = file.read(limit + 1)
+    if len(content) > limit:
+        raise refused(f"{name} is larger than {limit // 2**20} MiB. Was another file meant?")
+    return content
 
 
 def _archive_in(file: BinaryIO) -> zipfile.ZipFile:
@@ -264,7 +259,7 @@ def _archive_in(file: BinaryIO) -> zipfile.ZipFile:
 
     Raises:
         SetupError: it has too many members, or one that a setup has no use for.
-        BROKEN: it is no archive.
+        BROKEN_ARCHIVE: it is no archive.
     """
     try:
         return sampler.archive_in(file, _MOST_MEMBERS, _MAX_DIRECTORY_BYTES)
@@ -293,15 +288,11 @@ def config_of(campaign: Campaign) -> CampaignConfig:
     return config.model_copy(update={"seed": None}) if campaign.hides_seed else config
 
 
-def text_of(config: CampaignConfig | dict[str, Any]) -> str:
+def text_of(config: CampaignConfig) -> str:
     """Return `campaign.yaml`. What is empty, or is not given, is left out; all else is written, so that nothing changes
     should a later version have other defaults.
-
-    Args:
-        config: as the model, or as the plain data that it dumps.
     """
-    data = config.model_dump(mode="json") if isinstance(config, CampaignConfig) else config
-    return yaml_text.write(_without_empty(data))
+    return yaml_text.write(_without_empty(config.model_dump(mode="json")))
 
 
 def file_of(catalog: Catalog) -> Iterator[bytes]:

@@ -10,11 +10,9 @@ from django.contrib.auth.models import User
 import sampler
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.config import CampaignConfig
+from prefmh_web.config.misfits import Misfit
 from prefmh_web.objects import OBJECT_KINDS
 from prefmh_web.scorers import offered
-
-Misfit = tuple[str, str]
-"""Where in a setup, and why."""
 
 
 @dataclass(frozen=True)

@@ -32,46 +32,40 @@ def _too_long() -> CatalogError:
     )
 
 
-class Archive:
-    """A ZIP archive.
+def archive_of(file: BinaryIO) -> zipfile.ZipFile:
+    """Return the ZIP archive that a file is.
 
     Raises:
         CatalogError: the file is none, or its list of files is longer than anybody needs.
     """
+    try:
+        return zipfile.ZipFile(BoundedFile(file, MAX_DIRECTORY_BYTES, _too_long))
+    except CatalogError:
+        raise
+    except UnicodeDecodeError as error:
+        raise CatalogError(
+            f"The archive names a file in a way that cannot be read: {bytes(error.object)[:60]!r}. "
+            "Rename it, and pack the files again."
+        ) from error
+    except (*BROKEN_ARCHIVE, OverflowError, struct.error) as error:
+        raise CatalogError("The file is not a ZIP archive. Put your files in one and upload that.") from error
 
-    def __init__(self, file: BinaryIO) -> None:
-        try:
-            self._zip = zipfile.ZipFile(BoundedFile(file, MAX_DIRECTORY_BYTES, _too_long))
-        except CatalogError:
-            raise
-        except UnicodeDecodeError as error:
-            raise CatalogError(
-                f"The archive names a file in a way that cannot be read: {bytes(error.object)[:60]!r}. "
-                "Rename it, and pack the files again."
-            ) from error
-        except (*BROKEN_ARCHIVE, OverflowError, struct.error) as error:
-            raise CatalogError("The file is not a ZIP archive. Put your files in one and upload that.") from error
 
-    @property
-    def entries(self) -> list[zipfile.ZipInfo]:
-        """What the archive lists, in its order."""
-        return self._zip.infolist()
+def extract(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+    """Return an entry's content.
 
-    def extract(self, entry: zipfile.ZipInfo) -> bytes:
-        """Return an entry's content.
-
-        Raises:
-            ValueError: it is damaged, encrypted, packed otherwise than by Deflate, or larger than a file may be.
-        """
-        if entry.compress_type not in PACKINGS:
-            raise ValueError("the file is packed in a way that is not read here; pack the archive again with Deflate")
-        try:
-            # The size that an archive states may be a lie: what comes is counted.
-            return b"".join(pieces_of(self._zip, entry, Allowance(MAX_FILE_BYTES)))
-        except TooLargeError as error:
-            raise ValueError(f"the file is larger than {MAX_FILE_BYTES // 2**20} MiB") from error
-        except (*BROKEN_ARCHIVE, OverflowError, struct.error) as error:
-            raise ValueError(f"the archive's entry cannot be unpacked: {error}") from error
+    Raises:
+        ValueError: it is damaged, encrypted, packed otherwise than by Deflate, or larger than a file may be.
+    """
+    if entry.compress_type not in PACKINGS:
+        raise ValueError("the file is packed in a way that is not read here; pack the archive again with Deflate")
+    try:
+        # The size that an archive states may be a lie: what comes is counted.
+        return b"".join(pieces_of(archive, entry, Allowance(MAX_FILE_BYTES)))
+    except TooLargeError as error:
+        raise ValueError(f"the file is larger than {MAX_FILE_BYTES // 2**20} MiB") from error
+    except (*BROKEN_ARCHIVE, OverflowError, struct.error) as error:
+        raise ValueError(f"the archive's entry cannot be unpacked: {error}") from error
 
 
 MAX_NAME_CHARACTERS = 1_000
@@ -93,8 +87,8 @@ Encode = Callable[[bytes], Encoded]
 """Turns a stranger's file into one of our own making, or raises ValueError with the reason."""
 
 
-def read_folder(archive: Archive, noun: str, encode: Encode, progress: Progress, collector: Collector) -> Reading:
-    """Read every file of an archive as an object, which is named by its name in the archive.
+def read_folder(file: BinaryIO, noun: str, encode: Encode, progress: Progress, collector: Collector) -> Reading:
+    """Read every file of a ZIP archive as an object, which is named by its name in the archive.
 
     Args:
         noun: what one of the files is called in messages.
@@ -102,7 +96,8 @@ def read_folder(archive: Archive, noun: str, encode: Encode, progress: Progress,
     Raises:
         CatalogError: the archive gives no catalog.
     """
-    entries = [entry for entry in archive.entries if not _is_clutter(entry)]
+    archive = archive_of(file)
+    entries = [entry for entry in archive.infolist() if not _is_clutter(entry)]
     tables = [entry for entry in entries if entry.filename.lower().endswith(_TABLE)]
     if len(tables) > 1:
         found = ", ".join(entry.filename[:100] for entry in tables[:3])
@@ -118,7 +113,7 @@ def read_folder(archive: Archive, noun: str, encode: Encode, progress: Progress,
         try:
             _demand_name(entry)
             weight, extra = _said_of(rows, entry.filename)
-            made = encode(archive.extract(entry))
+            made = encode(extract(archive, entry))
         except ValueError as problem:
             collector.refuse(entry.orig_filename[:MAX_NAME_CHARACTERS], str(problem))
         else:
@@ -174,7 +169,7 @@ def _said_of(rows: Mapping[str, TableRow] | None, name: str) -> tuple[float, Map
 
 
 def _read_table(
-    archive: Archive, table: zipfile.ZipInfo, names: _Names, noun: str, collector: Collector
+    archive: zipfile.ZipFile, table: zipfile.ZipInfo, names: _Names, noun: str, collector: Collector
 ) -> dict[str, TableRow]:
     """Return the rows by full name in the archive; refuse a row that names none of the files, or one once more."""
 
@@ -182,7 +177,7 @@ def _read_table(
         collector.refuse(f"{table.filename[:100]}, {row}", reason)
 
     try:
-        data = archive.extract(table)
+        data = extract(archive, table)
     except ValueError as problem:
         raise CatalogError(f"{table.filename[:100]} cannot be read: {problem}.") from problem
     folder = table.filename[: table.filename.rfind("/") + 1]

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Final, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sampler.objects.archives import Archive, Encoded, read_folder
+from sampler.objects.archives import Encoded, read_folder
 from sampler.objects.items import Collector, Item, Progress, Reading, nearest_by_distance
 
 Samples: TypeAlias = npt.NDArray[np.float32] | npt.NDArray[np.int32]
@@ -240,7 +240,7 @@ class Audio:
 
     def read(self, file: BinaryIO, progress: Progress, pictures: BinaryIO | None = None) -> Reading:
         """Read a ZIP of recordings of at most five minutes; tags and pictures in them are dropped."""
-        return read_folder(Archive(file), "recording", encoded, progress, Collector(pictures))
+        return read_folder(file, "recording", encoded, progress, Collector(pictures))
 
     def written(self, text: str) -> str:
         """Refuse: a recording is samples.

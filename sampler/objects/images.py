@@ -23,7 +23,7 @@ from PIL import ExifTags, Image, ImageCms, UnidentifiedImageError
 
 from sampler.judges.prompts import Exhibit, Picture
 from sampler.judges.vision import Vision
-from sampler.objects.archives import Archive, Encoded, read_folder
+from sampler.objects.archives import Encoded, read_folder
 from sampler.objects.items import Collector, Item, Progress, Reading, nearest_by_distance
 
 _PREVIEW_QUALITY = 85
@@ -204,7 +204,7 @@ class Images:
         """Read a ZIP of pictures. Larger sides than 1024 pixels are scaled down; metadata is dropped; what is clear
         becomes white.
         """
-        return read_folder(Archive(file), "picture", _encode, progress, Collector(pictures))
+        return read_folder(file, "picture", _encode, progress, Collector(pictures))
 
     def written(self, text: str) -> str:
         """Refuse: an image is pixels.

@@ -23,7 +23,7 @@ from openpyxl import load_workbook
 from openpyxl.utils.exceptions import InvalidFileException
 from rdkit import Chem, rdBase
 
-from sampler.objects.archives import Archive
+from sampler.objects.archives import archive_of
 from sampler.objects.items import MAX_CATALOG_ITEMS
 from sampler.objects.molecules import canonical_smiles
 from sampler.objects.tables import (
@@ -438,7 +438,7 @@ def _demand_workbook(file: BinaryIO) -> None:
     """Demand that no more is packed in it than may be; zipfile unpacks no more of an entry than is stated."""
     file.seek(0)
     try:
-        entries = Archive(file).entries
+        entries = archive_of(file).infolist()
     except CatalogError as error:
         raise CatalogError(_NO_WORKBOOK) from error
     if not any(entry.filename == "xl/workbook.xml" for entry in entries):

@@ -62,12 +62,9 @@ _MOST_BEGINNINGS = 2_000
 _MOST_ATOMS, _MOST_BONDS_MORE, _MOST_EQUAL_ENDS = 60, 8, 12
 
 
-@dataclass(frozen=True)
-class _Changed:
-    """The atoms and bonds of a molecule that are not in the common part."""
-
-    atoms: list[int]
-    bonds: list[int]
+_Changed = tuple[list[int], list[int]]
+"""The atoms and the bonds of a molecule that are not in the common part."""
+_UNCHANGED: _Changed = ([], [])
 
 
 def draw_molecule(smiles: str, width: int = 420, height: int = 320, *, dark: bool = False) -> str:
@@ -81,7 +78,7 @@ def draw_molecule(smiles: str, width: int = 420, height: int = 320, *, dark: boo
     Raises:
         ValueError: not a molecule.
     """
-    return _draw(_read(smiles), _Changed([], []), width, height, dark)
+    return _draw(_read(smiles), _UNCHANGED, width, height, dark)
 
 
 def molecule_png(smiles: str, width: int = 420, height: int = 320) -> bytes:
@@ -116,7 +113,7 @@ def draw_pair(
     """
     small, large = sorted((one, other), key=_by_size)
     drawn = {
-        smiles: _draw(molecule, changed if marked else _Changed([], []), width, height, dark)
+        smiles: _draw(molecule, changed if marked else _UNCHANGED, width, height, dark)
         for smiles, (molecule, changed) in zip((large, small), _laid_out(small, large), strict=True)
     }
     return drawn[one], drawn[other]
@@ -237,7 +234,7 @@ def _changed(molecule: Chem.Mol, other: Chem.Mol, common: dict[int, int]) -> _Ch
         ends = (bond.GetBeginAtomIdx(), bond.GetEndAtomIdx())
         if not all(end in common for end in ends) or not other.GetBondBetweenAtoms(*(common[end] for end in ends)):
             bonds.append(bond.GetIdx())
-    return _Changed(atoms, bonds)
+    return atoms, bonds
 
 
 def _draw(molecule: Chem.Mol, changed: _Changed, width: int, height: int, dark: bool) -> str:
@@ -247,7 +244,7 @@ def _draw(molecule: Chem.Mol, changed: _Changed, width: int, height: int, dark: 
     rdMolDraw2D.UpdateDrawerParamsFromJSON(drawing, _DRAWING)
     drawing.drawOptions().updateAtomPalette(_COLOURS[dark])
     drawing.drawOptions().setHighlightColour(_MARK[dark])
-    rdMolDraw2D.PrepareAndDrawMolecule(drawing, molecule, highlightAtoms=changed.atoms, highlightBonds=changed.bonds)
+    rdMolDraw2D.PrepareAndDrawMolecule(drawing, molecule, highlightAtoms=changed[0], highlightBonds=changed[1])
     drawing.FinishDrawing()
     return str(drawing.GetDrawingText())
 

@@ -24,7 +24,7 @@ from sampler.judges.prompts import OwnPrompt, prompt_version, stored_prompt
 from sampler.judges.templates import template_of
 from sampler.record import tables
 from sampler.record.draws import Parsed
-from sampler.record.record import Difference, Row, StepKey, of_file, of_step, quoted, reading, step_key
+from sampler.record.record import Difference, Row, StepKey, of_file, of_step, quoted, reading, step_key, vote_name
 
 
 def compare_judges(parsed: Parsed) -> Iterator[Difference]:
@@ -112,7 +112,7 @@ def _compare_replies(parsed: Parsed, judges: Sequence[Mapping[str, Any]]) -> Ite
         source = parsed.config.judges[judge].source
         if not isinstance(source, ModelSource):
             continue
-        name = f"vote {row['number']}" if row["number"] else "a late vote"
+        name = vote_name(row)
         if row["preference"] and source.votes == "sampled":
             expected = "none: this judge's votes are sampled"
             where = step_key(row), f"{name}'s preference"

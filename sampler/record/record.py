@@ -28,6 +28,11 @@ def step_key(row: Row) -> StepKey:
     return int(row["chain_index"]), int(row["step"])
 
 
+def vote_name(row: Row) -> str:
+    """Return what a vote is called in a difference."""
+    return f"vote {row['number']}" if row["number"] else "a late vote"
+
+
 class RecordError(ValueError):
     """A record that cannot be read: a file, a column or a number is missing or malformed.
 

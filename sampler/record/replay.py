@@ -35,6 +35,7 @@ from sampler.record.record import (
     read_record,
     reading,
     step_key,
+    vote_name,
 )
 from sampler.record.tables import meta_names
 
@@ -62,10 +63,6 @@ def compare_votes(parsed: Parsed) -> Iterator[Difference]:
                 yield from _compare_vote(parsed, row, objects.get(step_key(row)))
 
 
-def _name(vote: Row) -> str:
-    return f"vote {vote['number']}" if vote["number"] else "a late vote"
-
-
 def _compare_vote(parsed: Parsed, row: Row, objects: tuple[str, str] | None) -> Iterator[Difference]:
     judges, judge = parsed.config.judges, int(row["judge_index"])
     if not 0 <= judge < len(judges):
@@ -84,13 +81,14 @@ def _compare_vote(parsed: Parsed, row: Row, objects: tuple[str, str] | None) -> 
     # Nobody else knows which person or reply it was.
     nothing = ("voter", "lease") if is_model else ("slot", "preference", "asks", "identity")
     expected |= dict.fromkeys(nothing, "")
+    name = vote_name(row)
     for column, value in expected.items():
         if row[column] != value:
-            yield of_step(step_key(row), f"{_name(row)}'s {column}", quoted(row[column]), quoted(value), _VOTES, row)
+            yield of_step(step_key(row), f"{name}'s {column}", quoted(row[column]), quoted(value), _VOTES, row)
     if is_model:
         yield from _compare_slot(parsed, row, judge)
     elif not row["voter"]:
-        yield of_step(step_key(row), f"{_name(row)}'s voter", "none", "one: people answer this question", _VOTES, row)
+        yield of_step(step_key(row), f"{name}'s voter", "none", "one: people answer this question", _VOTES, row)
 
 
 def _endpoint(judge: JudgeConfig) -> str:
@@ -116,11 +114,11 @@ def _compare_slot(parsed: Parsed, row: Row, judge: int) -> Iterator[Difference]:
         return
     side = "first" if presentations_of(*asked, config.judges[judge].order)[slot] else "second"
     if row["proposal_side"] != side:
-        yield of_step(key, f"{_name(row)}'s proposal_side", row["proposal_side"], side, _VOTES, row)
+        yield of_step(key, f"{vote_name(row)}'s proposal_side", row["proposal_side"], side, _VOTES, row)
     if row["preference"]:
         drawn = str(int(draws_of(*asked)[slot] < float(row["preference"])))
         if row["for_proposal"] != drawn:
-            what, expected = f"{_name(row)}'s answer", f"{drawn}, drawn from p"
+            what, expected = f"{vote_name(row)}'s answer", f"{drawn}, drawn from p"
             yield of_step(key, what, row["for_proposal"], expected, _VOTES, row)
 
 
@@ -139,7 +137,7 @@ def compare_panelists(parsed: Parsed) -> Iterator[Difference]:
         person = person_of.setdefault(number, row["voter"])
         if row["voter"] != person or panelist_of.setdefault(person, number) != number:
             expected = f"that of panelist {number}, who is nobody else"
-            yield of_step(step_key(row), f"{_name(row)}'s voter", row["voter"] or "none", expected, _VOTES, row)
+            yield of_step(step_key(row), f"{vote_name(row)}'s voter", row["voter"] or "none", expected, _VOTES, row)
 
 
 # states.csv and samples.csv

@@ -49,19 +49,16 @@ class Verification:
     def lines(self) -> Iterator[str]:
         """Yield it as text, under headings."""
         if self.differs:
-            yield f"Refused. The record differs in {_times(len(self.differs))}:"
+            count = len(self.differs)
+            yield f"Refused. The record differs in {count} place{'' if count == 1 else 's'}:"
             yield from (f"  {each}" for each in self.differs[:_SHOWN])
-            if len(self.differs) > _SHOWN:
-                yield f"  and {len(self.differs) - _SHOWN} more"
+            if count > _SHOWN:
+                yield f"  and {count - _SHOWN} more"
         else:
             yield "Accepted. Proven:"
             yield from (f"  {each}" for each in self.proven)
         yield "Only claimed:"
         yield from (f"  {each}" for each in self.claimed)
-
-
-def _times(count: int) -> str:
-    return "1 place" if count == 1 else f"{count} places"
 
 
 def verify(path: Path, *, most_memory: float = MOST_MEMORY) -> Verification:

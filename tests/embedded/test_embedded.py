@@ -17,8 +17,7 @@ from celery import shared_task
 
 from prefmh_web.embedded.layer import InProcessChannelLayer
 from prefmh_web.embedded.serving import Clock
-from prefmh_web.embedded.tasks import wait_until_idle
-from tests.support.campaigns import LiveServer, invitation_path
+from tests.support.campaigns import LiveServer, invitation_path, wait_until_idle
 from tests.support.installations import cookies_after_joining, open_socket, send
 
 seen = []

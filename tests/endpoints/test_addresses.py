@@ -12,7 +12,7 @@ from prefmh_web.endpoints import addresses, client, loop
 from prefmh_web.endpoints.addresses import CheckedResolver, check_address, checked_base_url
 from prefmh_web.endpoints.errors import AddressRefused, EndpointError, Refused, ServerError, Unreachable
 from tests.endpoints.conftest import chat
-from tests.support.models import Script, says, scripted_server, status
+from tests.support.models import Script, says, scripted_server, status, wire
 from tests.support.servers import Authority, authority
 
 
@@ -197,9 +197,17 @@ def test_a_name_that_does_not_resolve_is_unreachable(settings) -> None:
         resolve("no-such-host.invalid", 80)
 
 
-@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
-def test_a_redirect_is_not_followed(local_allowed, script: Script, code: int) -> None:
-    script.faults.append(status(code, Location="http://169.254.169.254/latest/meta-data"))
+ELSEWHERE = "http://169.254.169.254/latest/meta-data"
+NOWHERE = ["http://[", "http://\x80/", "//" + "a" * 10_000, "ftp://127.0.0.1", "\u0130", ""]
+
+
+@pytest.mark.parametrize(
+    ("code", "location"),
+    [*((code, ELSEWHERE) for code in (301, 302, 303, 307, 308)), *((302, location) for location in NOWHERE)],
+)
+def test_a_redirect_is_not_followed(local_allowed, script: Script, code: int, location: str) -> None:
+    head = f"HTTP/1.1 {code} Found\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n"
+    script.faults.append(wire(head.encode()))
     with pytest.raises(Refused, match="not followed"):
         chat(script.url)
     assert len(script.requests) == 1
@@ -243,24 +251,19 @@ def answer(tls: ssl.SSLContext | None, change=lambda url: url) -> str:
 
 
 @pytest.mark.parametrize(
-    ("certificate", "said"),
+    ("names", "validity", "host", "said"),
     [
-        ({"names": "IP:127.0.0.1"}, "A"),
-        ({"names": "IP:127.0.0.1", "ends": "20200102000000Z"}, "certificate has expired"),
-        ({"names": "IP:127.0.0.1", "begins": "20900101000000Z"}, "not yet valid"),
-        ({"names": "DNS:models.example.org"}, "not valid for '127.0.0.1'"),
+        ("IP:127.0.0.1", {}, "127.0.0.1", "A"),
+        ("IP:127.0.0.1", {"ends": "20200102000000Z"}, "127.0.0.1", "certificate has expired"),
+        ("IP:127.0.0.1", {"begins": "20900101000000Z"}, "127.0.0.1", "not yet valid"),
+        ("DNS:models.example.org", {}, "127.0.0.1", "not valid for '127.0.0.1'"),
+        ("IP:127.0.0.1", {}, "localhost", "not valid for 'localhost'"),
     ],
 )
 def test_what_a_certificate_of_a_known_authority_comes_to(
-    trusted, it_is_known, local_allowed, certificate, said
+    trusted, it_is_known, local_allowed, names, validity, host, said
 ) -> None:
-    names = certificate.pop("names")
-    assert said in answer(trusted.context(names, **certificate))
-
-
-def test_a_certificate_for_another_name_than_the_hosts(trusted, it_is_known, local_allowed) -> None:
-    reason = answer(trusted.context("IP:127.0.0.1"), lambda url: url.replace("127.0.0.1", "localhost"))
-    assert "not valid for 'localhost'" in reason
+    assert said in answer(trusted.context(names, **validity), lambda url: url.replace("127.0.0.1", host))
 
 
 def test_certificates_that_nobody_vouches_for(trusted, local_allowed) -> None:

@@ -32,7 +32,6 @@ from tests.support.models import (
     dripping,
     logged,
     raw,
-    reply,
     returns,
     send,
     slow,
@@ -388,15 +387,6 @@ def test_no_cookie_is_kept(local_allowed, script: Script) -> None:
     assert "Cookie" not in script.headers[1]
 
 
-@pytest.mark.parametrize("location", ["http://[", "http://\x80/", "//" + "a" * 10_000, "ftp://127.0.0.1", "\u0130", ""])
-def test_a_redirect_to_nowhere_is_not_followed(local_allowed, script: Script, location: str) -> None:
-    head = f"HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n".encode()
-    script.faults.append(wire(head))
-    error = asked(script)
-    assert isinstance(error, EndpointError)
-    assert "redirect" in error.reason
-
-
 @pytest.mark.parametrize(
     ("content", "kind"),
     [
@@ -421,8 +411,3 @@ def test_a_reply_of_eight_mebibytes_in_tiny_chunks_is_bounded_on_its_way(local_a
     chunks = b"1\r\n \r\n" * (3 * 2**20)
     script.faults.append(wire(HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunks))
     assert isinstance(in_time(lambda: asked(script)), BadReply | TimedOut)
-
-
-def test_a_good_reply_is_still_read(local_allowed, script: Script) -> None:
-    script.faults.extend([raw(json.dumps(chat_reply("A")).encode()), lambda handler: reply(handler, chat_reply("B"))])
-    assert [asked(script), asked(script)] == ["A", "B"]

@@ -1,4 +1,6 @@
-"""Votes of model judges: their law, what faults do to them, and what is counted."""
+"""Votes of model judges: what is asked, what faults do to them, and what is counted. Their law as the record has it is
+tested in `flows/test_judges_law.py`.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -6,7 +8,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-import sampler
 from prefmh_web.endpoints import judge_calls, limits
 from prefmh_web.endpoints.calls import called
 from prefmh_web.endpoints.errors import (
@@ -56,60 +57,18 @@ def by_sampling(endpoint: Endpoint, asked: judge_calls.Pair, first, draws) -> ju
     return called(judge_calls.votes_by_sampling(endpoint, asked, first, draws))
 
 
-class TestTheLaw:
-    """Votes sampled one by one and votes drawn from log-probabilities: one acceptance law, known in advance."""
-
-    LOG_R0, BUDGET, STEPS, TEMPERATURE = 0.3, 3, 400, 0.4
-
-    def acceptance(self, temperature: float) -> float:
-        """Return the acceptance probability averaged over presentations and votes."""
-        both = [KNOWN.preference(PROPOSAL, CURRENT, temperature, first) for first in (True, False)]
-        return float(sampler.marginal_acceptance(self.LOG_R0, [sum(both) / 2], [self.BUDGET]))
-
-    def accepted(self, cast: Callable[..., judge_calls.Votes]) -> int:
-        """Return how many of STEPS steps are accepted on votes under presentations drawn for each."""
-        draws = rng()
-        first = draws.random(self.STEPS * self.BUDGET) < 0.5
-        votes = cast(first, draws)
-        assert votes.failure is None
-        in_favour = np.array([vote.for_proposal for vote in votes.cast]).reshape(self.STEPS, self.BUDGET).sum(axis=1)
-        accepts = sampler.acceptance_probability(self.LOG_R0, in_favour[:, None], [self.BUDGET])
-        return int(np.sum(draws.random(self.STEPS) < accepts))
-
-    @pytest.mark.parametrize("way", [by_sampling, by_log_probabilities])
-    def test_both_ways_accept_as_the_known_preference_says(self, scripted: Endpoint, way) -> None:
-        count = self.accepted(lambda first, draws: way(scripted, pair(self.TEMPERATURE), first, draws))
-        # Accepted steps are Binomial(STEPS, expected); 4 standard deviations happen once in 16,000 runs.
-        assert abs(z_score(count, self.STEPS, self.acceptance(self.TEMPERATURE))) < 4
-
-    def test_forgetting_the_temperature_is_noticed(self, scripted: Endpoint) -> None:
-        # The wrong law: p read off the log-probabilities as they come, at temperature 1.
-        wrong = self.accepted(lambda first, draws: by_log_probabilities(scripted, pair(), first, draws))
-        assert abs(z_score(wrong, self.STEPS, self.acceptance(self.TEMPERATURE))) > 4
-
-    def test_replies_that_are_asked_again_leave_the_law_alone(self, scripted: Endpoint, script: Script) -> None:
-        # Three replies in ten are no label, and nothing confines them.
-        others = {"Well": math.log(0.3 / 0.7 * 2) * self.TEMPERATURE}
-        script.answer = KnownJudge(KNOWN.scores, KNOWN.lean, others, confines=False)
-        scripted.can_confine = False
-        votes = by_sampling(scripted, pair(self.TEMPERATURE), [True] * 300, rng())
-        expected = KNOWN.preference(PROPOSAL, CURRENT, self.TEMPERATURE, True)
-        assert abs(z_score(sum(v.for_proposal for v in votes.cast), len(votes.cast), expected)) < 4
-        missing = 300 - len(votes.cast)
-        again = sum(v.asks - 1 for v in votes.cast)
-        assert scripted.totals.unreadable == again + judge_calls.MOST_ASKS * missing > 0
-
-    def test_a_real_server_votes_as_its_log_probabilities_say(self, llama: Endpoint) -> None:
-        temperature, count = 0.5, 500
-        read = by_log_probabilities(llama, pair(temperature), [True], rng())
-        votes = by_sampling(llama, pair(temperature), [True] * count, rng())
-        assert read.failure is votes.failure is None
-        in_favour = sum(vote.for_proposal for vote in votes.cast)
-        p = read.cast[0].preference
-        assert abs(z_score(in_favour, count, p)) < 4
-        # Forgetting the temperature: the odds at temperature 1 are the square root of those at 1/2.
-        odds = math.sqrt(p / (1 - p))
-        assert abs(z_score(in_favour, count, odds / (1 + odds))) > 4
+def test_replies_that_are_asked_again_leave_the_law_alone(scripted: Endpoint, script: Script) -> None:
+    # Three replies in ten are no label, and nothing confines them.
+    temperature, wanted = 0.4, 300
+    others = {"Well": math.log(0.3 / 0.7 * 2) * temperature}
+    script.answer = KnownJudge(KNOWN.scores, KNOWN.lean, others, confines=False)
+    scripted.can_confine = False
+    votes = by_sampling(scripted, pair(temperature), [True] * wanted, rng())
+    expected = KNOWN.preference(PROPOSAL, CURRENT, temperature, True)
+    # Beyond four standard deviations once in 16,000 runs.
+    assert abs(z_score(sum(v.for_proposal for v in votes.cast), len(votes.cast), expected)) < 4
+    again = sum(v.asks - 1 for v in votes.cast)
+    assert scripted.totals.unreadable == again + judge_calls.MOST_ASKS * (wanted - len(votes.cast)) > 0
 
 
 class TestWhatIsAsked:

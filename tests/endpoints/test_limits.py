@@ -189,17 +189,6 @@ def test_a_window_that_forgets_too_soon_is_found(monkeypatch, seconds):
     assert not keeps(Rates(5), sent(Rates(5), requests))
 
 
-def test_a_bucket_that_fills_up_again_is_found():
-    # Full at first, and refilled at the limit's rate: twice as many in the first minute.
-    allowed, at, found = 10.0, 0.0, []
-    for now in [step / 10 for step in range(900)]:
-        allowed, at = min(10.0, allowed + (now - at) * 10 / 60), now
-        if allowed >= 1:
-            allowed -= 1
-            found.append((now, 1))
-    assert not keeps(Rates(10), found)
-
-
 @pytest.mark.parametrize(
     ("rates", "tokens", "each_window"),
     [(Rates(30), 10, 30), (Rates(tokens=1000), 100, 10), (Rates(30, 1000), 100, 10)],

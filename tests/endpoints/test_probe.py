@@ -110,17 +110,11 @@ def test_a_server_of_another_kind_is_taken_for_openais(scripted: Endpoint, scrip
     assert scripted.dialect == Dialect.OPENAI
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "dialect"),
-    [
-        ("/api/version", {"version": "0.12.11"}, Dialect.OLLAMA),
-    ],
-)
-def test_a_server_is_known_by_what_only_it_has(scripted, script: Script, path: str, body: dict, dialect) -> None:
-    script.pages.update({"/version": OTHER_PAGES["not allowed"], path: returns(body)})
+def test_a_server_is_known_by_what_only_it_has(scripted, script: Script) -> None:
+    script.pages.update({"/version": OTHER_PAGES["not allowed"], "/api/version": returns({"version": "0.12.11"})})
     script.answer = writer
     probe(scripted)
-    assert scripted.dialect == dialect
+    assert scripted.dialect == Dialect.OLLAMA
 
 
 @pytest.mark.parametrize(

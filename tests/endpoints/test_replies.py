@@ -32,7 +32,6 @@ from prefmh_web.endpoints.servers import Dialect, Question
 from sampler.judges import NoPreferenceError, UnparsableReplyError, drawn_vote, label_preference, parse_label
 
 CHAT = ({"role": "user", "content": "A or B?"},)
-RAW = ({"role": "raw", "content": "A or B?"},)
 SAMPLED = Question("m", CHAT, 8)
 CONFINED = Question("m", CHAT, 8, choices=("A", "B"))
 THINKING = Question("m", CHAT, 8, thinking=2000)

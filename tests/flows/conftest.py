@@ -4,9 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.models import declare, model_server, port_from, write_model
-
-__all__ = ["declare"]
+from tests.support.models import model_server, port_from, write_model
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Every page passes axe-core's rules of WCAG 2.2 A and AA, light and dark.
+"""Every page passes axe-core's rules of WCAG 2.2 A and AA, light and dark, and fits a narrow screen.
 
 Every tab of a campaign: axe-core's rules of WCAG 2.2 A and AA in light and dark, a narrow screen, and the keyboard
 alone. The tabs are those of the registry, so a new one is looked at without a line here.
@@ -40,6 +40,7 @@ pytestmark = pytest.mark.browser
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
 # All that differs between light and dark.
 COLOURS = {"runOnly": ["color-contrast"]}
+NARROW, WIDE = 360, {"width": 1280, "height": 720}
 MOLECULES = "smiles\nCCO\nc1ccccc1O\nCC(=O)O\nCCN\nno molecule\n"
 
 
@@ -68,6 +69,10 @@ def test_pages_are_accessible(chromium, live_site, researcher):
             page.emulate_media(color_scheme=scheme)
             found = Axe().run(page, options=rules).response["violations"]
             broken.extend((path, scheme, wrong["id"], wrong["nodes"][0]["html"][:120]) for wrong in found)
+        page.set_viewport_size({"width": NARROW, "height": 800})
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        broken.extend([(path, "narrow", wide)] if wide > NARROW else [])
+        page.set_viewport_size(WIDE)
 
     def tell_about_themselves() -> None:
         page.get_by_label("student").check()
@@ -158,7 +163,6 @@ def test_pages_are_accessible(chromium, live_site, researcher):
     assert not broken
 
 
-NARROW = 360
 MOST_STOPS = 400
 LIKES = {0: lambda place: place / 6, 1: lambda place: -place / 6}
 

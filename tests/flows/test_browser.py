@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from prefmh_web.accounts.roles import sign_in_path
-from prefmh_web.campaigns.models import Comparison, Lease, Side, Vote
+from prefmh_web.campaigns.models import Comparison, Vote
 from tests.support.campaigns import (
     assert_record_is_whole,
     assert_replay_passes,
@@ -94,30 +94,6 @@ def test_two_people_vote_and_the_chain_moves_on_every_page(open_page, researcher
     assert {row["voter"] for row in rows} == {str(person.pk) for person in campaign.annotators.all()}
     assert_replay_passes(path)
     assert_record_is_whole(campaign)
-
-
-def test_nothing_on_the_voting_page_tells_the_proposal(open_page, campaign):
-    page = join(open_page, campaign)
-    lease = Lease.objects.get()
-    comparison = lease.comparison
-    shown = page.locator("#panel").inner_html()
-    # The same pair on the same sides, but with the proposal and the current object having changed places.
-    Comparison.objects.filter(pk=comparison.pk).update(current=comparison.proposal, proposal=comparison.current)
-    Lease.objects.filter(pk=lease.pk).update(proposal_side=Side(lease.proposal_side).other)
-    page.reload()
-    assert page.locator("#panel").inner_html() == shown
-    Comparison.objects.filter(pk=comparison.pk).update(current=comparison.current, proposal=comparison.proposal)
-    Lease.objects.filter(pk=lease.pk).update(proposal_side=lease.proposal_side)
-    sides = set()
-    for _ in range(8):
-        vote_key = lease_on(page)
-        html = page.content()
-        assert not re.search(r"proposal|current|accept", html, re.IGNORECASE)
-        press_and_wait(page, "1")
-        sides.add(Vote.objects.get(key=vote_key).proposal_side)
-        if not page.locator("input[name=lease]").count():
-            break
-    assert sides == {"first", "second"}
 
 
 BOTH_ORDERS = [{"question": "Which?", "votes": 4, "order": f"proposal-{place}"} for place in ("first", "second")]

@@ -4,7 +4,6 @@ Judges of further kinds, from Start to the replay of the record; and laws that n
 """
 
 import json
-import math
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,22 +20,18 @@ from prefmh_web.endpoints.servers import Dialect
 from tests.console.test_endpoints import signed_in
 from tests.flows.test_model_costs import JUDGE, by_model
 from tests.support.campaigns import (
-    assert_record_is_whole,
     assert_replay_passes,
     export_to,
     make_config,
     make_draft,
     registered,
     start_campaign,
-    swept,
 )
 from tests.support.models import (
     Answer,
     KnownJudge,
     Script,
     Speaking,
-    chat_reply,
-    completed,
     reply,
     returns,
     scripted_server,
@@ -49,7 +44,6 @@ __all__ = ["signed_in"]
 TWO = "text\nThe red house stood there.\nThe grey sea lay there.\n"
 # A vote for the worse of the two has probability 1 / (1 + e^3.5) = 0.029.
 SCORES = {"The red house stood there.": 0.0, "The grey sea lay there.": 3.5}
-RARE = 1 / (1 + math.exp(3.5))
 
 
 def registered_at(owner, url: str, **changes) -> Endpoint:
@@ -72,43 +66,10 @@ def press_start(client, campaign: Campaign, idle_tasks) -> str:
     return client.get(campaign.get_absolute_url()).content.decode()
 
 
-def truncating(body: dict) -> dict:
-    """Answer as a server that keeps tokens of at least 1/20 of the likeliest's probability, but for min_p = 0."""
-    plain = KnownJudge(SCORES)
-    if body.get("min_p") == 0.0:
-        return completed(body) if "n_predict" in body else plain(body)
-    if plain.is_asked_about_two(body) and not body.get("logprobs"):
-        logits = plain.logits(body["messages"][-1]["content"])
-        kept = [label for label, logit in logits.items() if logit >= max(logits.values()) + math.log(0.05)]
-        return chat_reply(kept[0])
-    return plain(body)
-
-
 def like_llama_cpp(script) -> None:
     """Let a server answer as llama.cpp does where it is asked which kind it is."""
     script.pages["/props"] = lambda handler: reply(handler, {"default_generation_settings": {"n_ctx": 4096}})
     script.pages["/version"] = status(404)
-
-
-def test_a_judge_does_not_vote_by_the_default_truncation_of_its_server(signed_in, researcher, settings, idle_tasks):
-    # Its default is min-p 0.05: a vote of probability 0.029 would never be cast.
-    with scripted_server(truncating) as script:
-        like_llama_cpp(script)
-        registered(researcher, script.url, settings, dialect=Dialect.LLAMA_CPP)
-        campaign = draft(researcher, by_model(budget=40, temperature=1.0), chains=10, steps=6)
-        press_start(signed_in, campaign, idle_tasks)
-        swept(campaign)
-    votes = list(Vote.objects.select_related("comparison__current", "comparison__proposal"))
-    for_worse = sum(SCORES[chosen(vote)] == 0.0 for vote in votes)
-    assert len(votes) > 500
-    # Binomial(votes, RARE); four standard deviations happen once in 16,000 runs. None at all is the default's law.
-    spread = math.sqrt(len(votes) * RARE * (1 - RARE))
-    assert abs(for_worse - len(votes) * RARE) < 4 * spread, f"{for_worse} of {len(votes)} votes are for the worse text"
-    assert len(votes) * RARE > 4 * spread
-
-
-def chosen(vote: Vote) -> str:
-    return vote.comparison.standing(vote.chosen_side, vote.proposal_side).content
 
 
 @pytest.mark.parametrize(("votes", "starts"), [("sampled", False), ("log-probabilities", True)])
@@ -254,18 +215,6 @@ def campaign(researcher, client, settings):
 def judge_in(path) -> dict:
     with zipfile.ZipFile(path) as archive:
         return json.loads(archive.read("judges.json"))[0]
-
-
-@pytest.mark.parametrize("votes", ["sampled", "log-probabilities"])
-def test_ollama_judges_and_the_record_replays(campaign, tmp_path, votes: str) -> None:
-    finished = campaign(Dialect.OLLAMA, OLLAMA, votes=votes)
-    assert finished.status == Campaign.Status.FINISHED
-    assert_record_is_whole(finished)
-    path = export_to(finished, tmp_path)
-    assert_replay_passes(path)
-    judge = judge_in(path)
-    assert (judge["path"], judge["temperature"], judge["request"]["options"]["temperature"]) == ("/api/chat", 0.7, 0.7)
-    assert "law" not in judge
 
 
 def test_one_that_is_accepted_stands_on_the_page_and_in_the_record(campaign, client, tmp_path) -> None:

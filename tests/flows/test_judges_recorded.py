@@ -247,16 +247,18 @@ def preview(desk, fields: dict, rows=(), campaign: Campaign | None = None) -> st
     """Return the body that the preview shows first; of a draft whose first two objects are these."""
     if campaign is None:
         answer = desk.post(reverse("console:preview-new"), fields | {"place": "judges.0", "space.catalog.file": ""})
-        return answer.context["preview"].requests[0].body
+        return answer.context["preview"]["requests"][0]["body"]
     # The same campaign as a draft again: the preview shows the first objects of its list.
     twin = draft(campaign.owner, by_model())
     twin.states.exclude(content__in=[row.content for row in rows]).delete()
     answer = desk.post(
         reverse("console:preview", args=[twin.pk]), fields | {"place": "judges.0", "space.catalog.file": ""}
     )
-    requests = answer.context["preview"].requests
+    requests = answer.context["preview"]["requests"]
     assert len(requests) == 2
-    return next(each.body for each in requests if each.body.index(rows[0].content) < each.body.index(rows[1].content))
+    return next(
+        each["body"] for each in requests if each["body"].index(rows[0].content) < each["body"].index(rows[1].content)
+    )
 
 
 def test_the_preview_shows_both_orders_the_version_and_no_key(researcher, endpoint, script, monkeypatch):
@@ -266,7 +268,7 @@ def test_the_preview_shows_both_orders_the_version_and_no_key(researcher, endpoi
         reverse("console:preview-new"), fields_of() | {"place": "judges.0", "space.catalog.file": ""}
     )
     shown = answer.context["preview"]
-    one, other = (json.loads(each.body) for each in shown.requests)
+    one, other = (json.loads(each["body"]) for each in shown["requests"])
     assert one["messages"][0] == {"role": "system", "content": f"You are a careful judge of “{QUESTION}”."}
     assert one["messages"][1]["content"] != other["messages"][1]["content"]
     page = answer.content.decode()

@@ -9,7 +9,6 @@ Turns of several chains, or of one that was thought lost, rate the same object a
 
 import csv
 import io
-import time
 import uuid
 import zipfile
 from datetime import timedelta
@@ -20,7 +19,7 @@ from django.db import connection
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import lifecycle, objects, tasks
+from prefmh_web.campaigns import lifecycle, objects
 from prefmh_web.campaigns.engine import leases, transitions
 from prefmh_web.campaigns.frozen import plan_of, position_of
 from prefmh_web.campaigns.model_judges import asker, turns
@@ -68,7 +67,6 @@ JUDGES = [
         "source": {"kind": "model", "endpoint": "tiny", "votes": "log-probabilities"},
     },
 ]
-PATIENCE_S = 120
 
 
 @pytest.fixture
@@ -81,24 +79,12 @@ def make_written(owner, **changes) -> Campaign:
     return create_draft(owner=owner, config=config)
 
 
-def finish_with_the_model(campaign: Campaign, idle_tasks) -> None:
-    # On a busy machine the model's server may fail once, and then it is left alone for a minute.
-    deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline:
-        tasks.sweep()
-        idle_tasks()
-        campaign.refresh_from_db()
-        if campaign.status == Campaign.Status.FINISHED:
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"still {campaign.status}")
-
-
 def test_a_model_writes_and_models_judge_from_the_start_to_a_record_that_replays(
-    researcher, tiny, idle_tasks, tmp_path
+    researcher, tiny, idle_tasks, tmp_path, eventually
 ):
     campaign = started_now(make_written(researcher))
-    finish_with_the_model(campaign, idle_tasks)
+    # On a busy machine the model's server may fail once, and then it is left alone for a minute.
+    eventually(lambda: swept(campaign, 1).status == Campaign.Status.FINISHED, 120)
     assert_record_is_whole(campaign)
     path = export_to(campaign, tmp_path)
     assert "32 verdicts" in assert_replay_passes(path)

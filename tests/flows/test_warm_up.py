@@ -10,6 +10,7 @@ from prefmh_web.campaigns.frozen import plan_of
 from prefmh_web.campaigns.models import Campaign, Comparison
 from prefmh_web.demo.voters import Voter
 from sampler import exact
+from sampler.exact import target
 from tests.sampler.kernels.test_walk import WithoutRatio
 from tests.support.campaigns import (
     WARM_UP,
@@ -19,7 +20,7 @@ from tests.support.campaigns import (
     invitation_path,
     warming_campaign,
 )
-from tests.support.sampling import neighbours_law, target
+from tests.support.sampling import neighbours_law
 
 CHAINS, W, BURN_IN, AFTER = 6, 80, 10, 160
 STEPS = W + BURN_IN + AFTER

@@ -69,38 +69,22 @@ def test_a_full_set_is_the_server_mode(read):
         (environment.Site, {"SITE_URL": "prefmh.example"}, "SITE_URL must be an address"),
         (environment.Site, {"SITE_URL": "https://x.example/path"}, "SITE_URL must be an address"),
         (environment.Site, {"TRUSTED_PROXY_TLS_HEADER": ""}, "Set TRUSTED_PROXY_TLS_HEADER"),
+        (environment.Site, {"RATE_LIMITS": "joins=5/minute"}, "has no rate “joins”; there are sign-in-name-here, "),
+        (environment.Site, {"RATE_LIMITS": "join"}, "must look like"),
+        (environment.Site, {"RATE_LIMITS": "join=many"}, "RATE_LIMITS must hold rates such as join=5000/minute, not"),
+        (environment.Site, {"RATE_LIMITS": "join=0/minute"}, "not “0/minute”"),
+        (environment.Site, {"RATE_LIMITS": "join=1/minute;2/hour"}, "not “1/minute;2/hour”"),
+        (environment.Site, {"RATE_LIMITS": "join=-5/minute"}, "not “-5/minute”"),
+        (environment.Process, {"LOG_LEVEL": "loud"}, "LOG_LEVEL must be one of"),
+        (environment.Process, {"METRICS_ALLOW": "10.0.0.0/8, everybody"}, "METRICS_ALLOW must hold"),
+        (environment.Models, {"ENDPOINT_ALLOW_PRIVATE": "True"}, "ENDPOINT_ALLOW_PRIVATE must hold"),
     ],
 )
-def test_half_a_configuration_is_refused_by_name_with_the_mend(read, group, changes, message):
+def test_half_a_configuration_and_other_values_are_refused_by_name_with_the_mend(read, group, changes, message):
     with pytest.raises(ImproperlyConfigured, match=message) as refusal:
         _ = getattr(read(group, SERVER | changes), "database", None)
     assert "secret-word" not in str(refusal.value)
     assert KEY not in str(refusal.value)
-
-
-def test_other_values_are_refused_by_name(read):
-    with pytest.raises(ImproperlyConfigured, match="LOG_LEVEL must be one of"):
-        read(environment.Process, {"LOG_LEVEL": "loud"})
-    with pytest.raises(ImproperlyConfigured, match="METRICS_ALLOW must hold"):
-        read(environment.Process, {"METRICS_ALLOW": "10.0.0.0/8, everybody"})
-    with pytest.raises(ImproperlyConfigured, match="ENDPOINT_ALLOW_PRIVATE must hold"):
-        read(environment.Models, {"ENDPOINT_ALLOW_PRIVATE": "True"})
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ("joins=5/minute", "has no rate “joins”; there are sign-in-name-here, "),
-        ("join", "must look like"),
-        ("join=many", "RATE_LIMITS must hold rates such as join=5000/minute, not “many”"),
-        ("join=0/minute", "not “0/minute”"),
-        ("join=1/minute;2/hour", "not “1/minute;2/hour”"),
-        ("join=-5/minute", "not “-5/minute”"),
-    ],
-)
-def test_a_rate_that_is_none_is_refused_by_name(read, given, message):
-    with pytest.raises(ImproperlyConfigured, match=message):
-        read(environment.Site, {"RATE_LIMITS": given})
 
 
 def manage(folder: Path, *command: str, **changes: str) -> subprocess.CompletedProcess:

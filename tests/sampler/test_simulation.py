@@ -20,20 +20,18 @@ from sampler import (
     marginal_acceptance,
     simulate,
 )
+from sampler.exact import imbalance, stationary, target
 from tests.support.sampling import (
     LOPSIDED,
     SMALL_CATALOGS,
     averaged,
     exact_rule,
-    imbalance,
     independent_law,
     majority_chain,
     majority_rule,
     neighbours_law,
     plug_in_rule,
     pooled_rule,
-    stationary,
-    target,
     transition_matrix,
     two_scores,
     visits_p_value,

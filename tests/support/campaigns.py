@@ -22,7 +22,7 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -434,10 +434,12 @@ def wait_until_idle(timeout: float = 120) -> None:
     Raises:
         TimeoutError: there was still one after `timeout` seconds.
     """
-    if settings.EMBEDDED:
-        tasks.wait_until_idle(timeout)
-    else:
+    if not settings.EMBEDDED:
         wait_for_worker(timeout)
+        return
+    while pending := set(tasks._running):
+        if not wait(pending, timeout, return_when="FIRST_COMPLETED").done:
+            raise TimeoutError(f"{len(pending)} tasks are still running")
 
 
 def sweep_everything() -> None:
@@ -628,7 +630,7 @@ def tasks_in_turn() -> Iterator[None]:
         tasks._pools.update(dict.fromkeys(usual, one))
         try:
             yield
-            tasks.wait_until_idle()
+            wait_until_idle()
         finally:
             one.submit(connections.close_all).result()
             tasks._pools.update(usual)

@@ -46,7 +46,7 @@ from sampler import (
     tell,
 )
 from sampler.chain import Proposal
-from sampler.exact import imbalance, log_base_ratio, preferences, stationary, target, transitions_of, visit_covariance
+from sampler.exact import log_base_ratio, preferences, transitions_of, visit_covariance
 from sampler.kernels.editor import ImprovingEdit, Update
 from sampler.kernels.fragments import FragmentMoves
 from sampler.kernels.learned_fragments import EditLogits, LearnedFragments
@@ -61,27 +61,9 @@ from sampler.spaces.molecules.vocabulary import Vocabulary
 from sampler.spaces.space import Tokens
 from sampler.spaces.texts import Writing, WrittenTexts
 
-# The wrong rules, rules averaged apart from the package, and a test on visit counts.
-#
-# What is generally useful stands in `sampler.exact` and is handed on here. Shapes: n states, m judges. A transition
-# matrix has one row per state and each row sums to 1.
+# The wrong rules, rules averaged apart from the package, and a test on visit counts. Shapes: n states, m judges. A
+# transition matrix has one row per state and each row sums to 1.
 
-
-__all__ = [
-    "averaged",
-    "exact_rule",
-    "imbalance",
-    "log_base_ratio",
-    "majority_rule",
-    "plug_in_rule",
-    "pooled_rule",
-    "preferences",
-    "stationary",
-    "target",
-    "transition_matrix",
-    "visit_covariance",
-    "visits_p_value",
-]
 
 Matrix = npt.NDArray[np.float64]
 # (log_r0 of shape (n, n), preference of shape (n, n, m), budgets of length m) -> mean acceptance, shape (n, n).

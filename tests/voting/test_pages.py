@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import translation
 
-from prefmh_web.campaigns.models import Annotator, Lease
+from prefmh_web.campaigns.models import Annotator, Comparison, Lease, Side
 from prefmh_web.campaigns.objects import options_of
 from prefmh_web.objects import OBJECT_KINDS
 from prefmh_web.voting import screens
@@ -68,11 +68,20 @@ def test_nothing_on_the_page_tells_which_object_is_the_proposal(client, research
     config = make_config(space={"kind": "images"}, kernel=PAPER_MIXTURE, chains=40)
     campaign = started_now(create_draft(owner=researcher, is_seed_typed=True, name="Patterns", config=config))
     client.post(invitation_path(campaign))
-    page = client.get(f"{invitation_path(campaign)}vote/").content.decode()
-    lease = Lease.objects.select_related("comparison__current", "comparison__proposal").get()
+
+    def panel() -> str:
+        return client.get(f"{invitation_path(campaign)}vote/").content.decode().split('id="panel"')[1]
+
+    before, lease = panel(), Lease.objects.select_related("comparison__current", "comparison__proposal").get()
+    assert not re.search(r"proposal|current|accept", before, re.IGNORECASE)
     # Rows are numbered as they are made: a number on the page would tell the new object from the old one.
     numbers = {str(number) for s in (lease.first, lease.second) for number in (s.pk, s.place) if number > 9}
-    assert not numbers & set(re.findall(r"\d+", re.sub(r"[0-9a-f-]{36}", "", page.split('id="panel"')[1])))
+    assert not numbers & set(re.findall(r"\d+", re.sub(r"[0-9a-f-]{36}", "", before)))
+    # The same pair on the same sides, but with the proposal and the current object having changed places.
+    pair = lease.comparison
+    Comparison.objects.filter(pk=pair.pk).update(current=pair.proposal, proposal=pair.current)
+    Lease.objects.update(proposal_side=Side(lease.proposal_side).other)
+    assert panel() == before
 
 
 PAIRS = {

@@ -151,7 +151,6 @@ class SchemaForm(forms.Form):
 
     def fields_of(self, group: Group) -> Iterator[tuple[str, FieldInfo]]:
         """Yield the fields of a group that are shown."""
-        yield from self.extra_fields(group)
         for name, info in group.model.model_fields.items():
             if name == "kind" and _is_tag(info):
                 continue
@@ -159,6 +158,7 @@ class SchemaForm(forms.Form):
             found = self.declared_at(_numberless(path), info)
             if found is not None and ui_of(found).widget != "none":
                 yield name, found
+        yield from self.extra_fields(group)
 
     def part_of(self, at: Place) -> Part | None:
         """Return the part of a field, and add its fields to the form; None where there is nothing to choose."""

@@ -64,6 +64,15 @@ _PANEL_HELP = (
     "p0·exp(the sum of all scores). After the start nobody is replaced. Voters and the record see a number for each; "
     "the names are for you and the admins of this site."
 )
+_PANEL = FieldInfo(
+    annotation=tuple[str, ...],
+    default=(),
+    title="People of the panel, one name per line",
+    description=_PANEL_HELP,
+    json_schema_extra=ui(
+        fold="A panel of people whom you name, instead of a crowd", fixed=JUDGED_BY, when={"rule": ("n-vote",)}
+    ),
+)
 _PASTE_HELP = (
     "One object in each line: a text, or the SMILES of a molecule. Cells copied from a spreadsheet work too, with a "
     "first row that names the columns. Pictures and recordings come as files."
@@ -217,31 +226,11 @@ class SetupForm(SchemaForm):
 
     def extra_fields(self, group: Group) -> Iterator[tuple[str, FieldInfo]]:
         if group.path == "":
-            about = ui(
-                fold="A panel of people whom you name, instead of a crowd", fixed=JUDGED_BY, when={"rule": ("n-vote",)}
-            )
-            title, none = "People of the panel, one name per line", ()
-            yield (
-                "panel",
-                FieldInfo(
-                    annotation=tuple[str, ...],
-                    default=none,
-                    title=title,
-                    description=_PANEL_HELP,
-                    json_schema_extra=about,
-                ),
-            )
+            yield "panel", _PANEL
         elif group.name == "space.catalog":
             yield "paste", FieldInfo(annotation=str, default="", title="Your list", description=_PASTE_HELP)
             yield "several_lines", FieldInfo(annotation=bool, default=False, title=_SEVERAL_LINES)
             yield "file", FieldInfo(annotation=str, default="", title="Or a file", description=_FILE_HELP)
-
-    def fields_of(self, group: Group) -> Iterator[tuple[str, FieldInfo]]:
-        found = [*super().fields_of(group)]
-        if group.name == "space.catalog":
-            # The kind of object first, then the file that has it.
-            found.sort(key=lambda each: each[0] != "objects")
-        yield from found
 
     def by_hand(self, path: str, info: FieldInfo, was: Any) -> forms.Field | None:
         label, help_text = info.title or "", info.description or ""
@@ -299,7 +288,7 @@ class SetupForm(SchemaForm):
         except Refused as error:
             yield from sampler.problems_in(error, described)
             return
-        if self._needs_file(config):
+        if not config.generates and config.file is None:
             yield sampler.ConfigProblem("space.file", "Paste your objects, or choose the file with them.")
             return
         told = problems_on_page(self.before, config, self.owner, lambda path: not path.startswith("study."))
@@ -341,9 +330,6 @@ class SetupForm(SchemaForm):
                 return
             if dimension is not None:
                 space["dimension"] = dimension
-
-    def _needs_file(self, config: CampaignConfig) -> bool:
-        return not config.generates and config.file is None
 
     def _wrong_file(self, config: CampaignConfig) -> Iterator[sampler.ConfigProblem]:
         space = config.space

@@ -28,14 +28,7 @@ from prefmh_web.campaigns.lifecycle.judge_trials import Reply, read
 from prefmh_web.campaigns.model_judges.frozen_judges import using
 from prefmh_web.campaigns.models import Campaign, JudgeTrial, NotPossible, TrialPair
 from prefmh_web.campaigns.monitoring.judging import Share, price_of
-from prefmh_web.console.views.common import (
-    campaign_action,
-    campaign_page,
-    for_researchers,
-    form_page,
-    get_page,
-    post_action,
-)
+from prefmh_web.console.views import common
 from prefmh_web.endpoints import probe, truth
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect
@@ -152,16 +145,16 @@ class EndpointForm(forms.ModelForm):
         return name
 
 
-@get_page
-@for_researchers
+@common.get_page
+@common.for_researchers
 def endpoints(request: SignedInRequest) -> HttpResponse:
     """List the researcher's endpoints with what they have done and cost."""
     mine = list(Endpoint.objects.filter(owner=request.user))
     return render(request, "console/endpoints.html", {"endpoints": [_card(each) for each in mine]})
 
 
-@form_page
-@for_researchers
+@common.form_page
+@common.for_researchers
 def edit(request: SignedInRequest, endpoint_id: int | None = None) -> HttpResponse:
     """Register an endpoint, or change one."""
     endpoint = Endpoint(owner=request.user) if endpoint_id is None else _mine(request, endpoint_id)
@@ -177,8 +170,8 @@ def edit(request: SignedInRequest, endpoint_id: int | None = None) -> HttpRespon
     return render(request, "console/endpoint.html", {"form": form, "endpoint": endpoint})
 
 
-@get_page
-@for_researchers
+@common.get_page
+@common.for_researchers
 def models(request: SignedInRequest) -> HttpResponse:
     """Show which models the server at an address lists, or what is wrong with the address."""
     endpoint = Endpoint(owner=request.user, base_url=request.GET.get("base_url", "")[:500].strip())
@@ -188,7 +181,7 @@ def models(request: SignedInRequest) -> HttpResponse:
     return render(request, "console/_models_there.html", {"names": names, "why_none": why_none})
 
 
-@post_action
+@common.post_action
 def test(request: SignedInRequest, endpoint_id: int) -> HttpResponse:
     """Begin a test of an endpoint; its card shows how far it is, and what it saw."""
     _begin_test(request, _mine(request, endpoint_id))
@@ -204,20 +197,20 @@ def _begin_test(request: SignedInRequest, endpoint: Endpoint) -> None:
         messages.info(request, f"{endpoint.name} was removed in this moment.")
 
 
-@get_page
+@common.get_page
 def progress(request: SignedInRequest, endpoint_id: int) -> HttpResponse:
     """Show an endpoint's card as it is now."""
     return render(request, "console/_endpoint.html", _card(_mine(request, endpoint_id)))
 
 
-@post_action
+@common.post_action
 def stop(request: SignedInRequest, endpoint_id: int) -> HttpResponse:
     """Stop a test."""
     probe.stop(_mine(request, endpoint_id))
     return redirect("console:endpoints")
 
 
-@post_action
+@common.post_action
 def remove(request: SignedInRequest, endpoint_id: int) -> HttpResponse:
     """Remove an endpoint that no campaign has used."""
     endpoint = _mine(request, endpoint_id)
@@ -256,7 +249,7 @@ class TokenForm(forms.Form):
     )
 
 
-@form_page
+@common.form_page
 @never_cache
 def tokens(request: SignedInRequest) -> HttpResponse:
     """List the tokens, and create one, which this answer alone shows."""
@@ -273,7 +266,7 @@ def tokens(request: SignedInRequest) -> HttpResponse:
     return render(request, "console/tokens.html", context, status=400 if form.errors else 200)
 
 
-@post_action
+@common.post_action
 def withdraw(request: SignedInRequest, token_id: int) -> HttpResponse:
     """Let no program in by a token any more."""
     token = get_object_or_404(ApiToken, pk=token_id, owner=request.user)
@@ -361,7 +354,7 @@ class TryForm(forms.Form):
     )
 
 
-@campaign_page(Right.OWN, method=form_page)
+@common.campaign_page(Right.OWN, method=common.form_page)
 def try_judge(request: SignedInRequest, campaign: access.SeenCampaign, place: int) -> HttpResponse:
     """Show what the last trial of a judge has come to; begin another one."""
     judge = _judge(campaign, place)
@@ -378,13 +371,13 @@ def try_judge(request: SignedInRequest, campaign: access.SeenCampaign, place: in
     return render(request, "console/try.html", shown | _results(campaign, trial))
 
 
-@campaign_page(Right.OWN)
+@common.campaign_page(Right.OWN)
 def trial_progress(request: SignedInRequest, campaign: access.SeenCampaign, place: int) -> HttpResponse:
     """Show how far the last trial is."""
     return _fragment(request, campaign, _last(campaign, place))
 
 
-@campaign_action(Right.OWN)
+@common.campaign_action(Right.OWN)
 def stop_trial(request: HttpRequest, campaign: Campaign, trial_id: int) -> HttpResponse:
     """Ask no more."""
     trial = _trial(campaign, trial_id)
@@ -392,7 +385,7 @@ def stop_trial(request: HttpRequest, campaign: Campaign, trial_id: int) -> HttpR
     return redirect("console:try", campaign.pk, trial.place)
 
 
-@campaign_action(Right.OWN)
+@common.campaign_action(Right.OWN)
 def go_on_with_trial(request: HttpRequest, campaign: Campaign, trial_id: int) -> HttpResponse:
     """Ask for what is missing."""
     trial = _trial(campaign, trial_id)
@@ -403,7 +396,7 @@ def go_on_with_trial(request: HttpRequest, campaign: Campaign, trial_id: int) ->
     return redirect("console:try", campaign.pk, trial.place)
 
 
-@campaign_action(Right.OWN)
+@common.campaign_action(Right.OWN)
 def prefer(request: HttpRequest, campaign: Campaign, trial_id: int, index: int) -> HttpResponse:
     """Keep which object of a pair the researcher prefers."""
     trial = _trial(campaign, trial_id, index)
@@ -416,7 +409,7 @@ def prefer(request: HttpRequest, campaign: Campaign, trial_id: int, index: int) 
     return redirect("console:try", campaign.pk, trial.place)
 
 
-@campaign_page(Right.OWN)
+@common.campaign_page(Right.OWN)
 def tried_picture(
     request: SignedInRequest, campaign: access.SeenCampaign, trial_id: int, index: int, which: int
 ) -> HttpResponse:

@@ -26,14 +26,7 @@ from prefmh_web.campaigns.record import export
 from prefmh_web.config import Outcome
 from prefmh_web.console.forms.pages import BonusForm, ErasureForm, ExclusionForm, ForceForm, PeopleForm
 from prefmh_web.console.forms.study_forms import ParticipantsForm, ProtocolForm
-from prefmh_web.console.views.common import (
-    attachment,
-    campaign_action,
-    campaign_page,
-    form_page,
-    frame,
-    invited,
-)
+from prefmh_web.console.views import common
 from prefmh_web.participants import attention, completion, erasure, limits, payments
 from prefmh_web.participants.models import Participation
 from prefmh_web.participants.people import Person, people_of, person_of
@@ -43,12 +36,12 @@ from prefmh_web.transport.bodies import stream
 _A_PAGE = 100
 
 
-@campaign_page(Right.RUN)
+@common.campaign_page(Right.RUN)
 def people(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show who takes part, in the order and with the limits of the address."""
     form, everybody = PeopleForm(request.GET), people_of(campaign)
     pages = Paginator(form.shown(everybody), _A_PAGE)
-    context = frame(request, campaign) | {
+    context = common.frame(request, campaign) | {
         "form": form,
         "panel": campaign.has_panel,
         "all": len(everybody),
@@ -60,13 +53,13 @@ def people(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRespo
     return render(request, "console/people.html", context, status=200 if form.is_valid() else 400)
 
 
-@campaign_page(Right.RUN)
+@common.campaign_page(Right.RUN)
 def person(request: SignedInRequest, campaign: access.SeenCampaign, voter: int) -> HttpResponse:
     """Show one of them."""
     return _shown(request, campaign, _annotator(campaign, voter))
 
 
-@campaign_action(Right.RUN, "person")
+@common.campaign_action(Right.RUN, "person")
 def end(request: SignedInRequest, campaign: access.SeenCampaign, voter: int) -> HttpResponse | str:
     """End somebody's part."""
     annotator = _annotator(campaign, voter)
@@ -81,7 +74,7 @@ def end(request: SignedInRequest, campaign: access.SeenCampaign, voter: int) -> 
     return _ended(request, person_of(annotator))
 
 
-@campaign_action(Right.OWN, "person")
+@common.campaign_action(Right.OWN, "person")
 def bonus(request: SignedInRequest, campaign: access.SeenCampaign, voter: int) -> HttpResponse | str:
     """Store what somebody is paid beside the pay."""
     annotator, form = _annotator(campaign, voter), BonusForm(request.POST)
@@ -136,14 +129,14 @@ def _ended(request: HttpRequest, ended: Person) -> str:
     return f"The part of person {ended.number} is ended. Their votes are kept."
 
 
-@campaign_page(Right.OWN, method=form_page, back="campaign")
+@common.campaign_page(Right.OWN, method=common.form_page, back="campaign")
 def participants(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Set up how people come, and show how many have."""
     form, study = ParticipantsForm(campaign, _sent(request)), campaign.config.study
     if (done := _saved(request, campaign, form, {"protocol": "protocol"}, "participants")) is not None:
         return done
     parts = Participation.objects.filter(campaign=campaign)
-    context = invited(request, campaign) | {
+    context = common.invited(request, campaign) | {
         "campaign": campaign,
         "form": form,
         "recruiters": [each for each in RECRUITERS.values() if each.help],
@@ -160,7 +153,7 @@ def participants(request: SignedInRequest, campaign: access.SeenCampaign) -> Htt
     return render(request, "console/participants.html", context)
 
 
-@campaign_page(Right.OWN, method=form_page, back="campaign")
+@common.campaign_page(Right.OWN, method=common.form_page, back="campaign")
 def protocol(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Set up what is asked of people beside their votes."""
     form, protocol = ProtocolForm(campaign, _sent(request)), campaign.config.study.protocol
@@ -194,15 +187,15 @@ def _saved(
 _TABLES = {"payments.csv": payments.rows, "answers.csv": payments.answers}
 
 
-@campaign_page(Right.OWN)
+@common.campaign_page(Right.OWN)
 def table(request: HttpRequest, campaign: access.SeenCampaign, name: str) -> HttpResponse | StreamingHttpResponse:
     """Send payments.csv or answers.csv."""
     # Spreadsheets take a file without the mark for one in their own country's encoding.
     response = stream(lambda: chain(("\ufeff",), export.as_csv(_TABLES[name](campaign))), "text/csv; charset=utf-8")
-    return attachment(request, response, f"campaign-{campaign.pk}-{name}")
+    return common.attachment(request, response, f"campaign-{campaign.pk}-{name}")
 
 
-@campaign_action(Right.OWN, "person")
+@common.campaign_action(Right.OWN, "person")
 def erase(request: SignedInRequest, campaign: access.SeenCampaign, voter: int) -> HttpResponse | str:
     """Forget somebody."""
     annotator = _annotator(campaign, voter)
@@ -214,7 +207,7 @@ def erase(request: SignedInRequest, campaign: access.SeenCampaign, voter: int) -
     return f"The part of person {voter} is over. Their data are deleted as soon as you say that they are paid."
 
 
-@campaign_action(Right.OWN, "participants")
+@common.campaign_action(Right.OWN, "participants")
 def forget(request: HttpRequest, campaign: Campaign) -> str:
     """Forget the people of a finished campaign."""
     form = ForceForm(request.POST)
@@ -225,14 +218,14 @@ def forget(request: HttpRequest, campaign: Campaign) -> str:
     return f"The data of {gone} participant{pluralize(gone)} are deleted. The votes are kept."
 
 
-@campaign_action(Right.OWN, "participants")
+@common.campaign_action(Right.OWN, "participants")
 def settle(request: SignedInRequest, campaign: Campaign) -> str:
     """Note that everybody whose part has ended is paid."""
     count = payments.settle(campaign, by=request.user)
     return f"{count} more {pluralize(count, 'person is,people are')} noted as paid."
 
 
-@campaign_action(Right.OWN, "person")
+@common.campaign_action(Right.OWN, "person")
 def settle_one(request: SignedInRequest, campaign: Campaign, voter: int) -> str:
     """Note that somebody is paid."""
     if not payments.settle(campaign, _annotator(campaign, voter), by=request.user):
@@ -240,14 +233,14 @@ def settle_one(request: SignedInRequest, campaign: Campaign, voter: int) -> str:
     return "Noted as paid."
 
 
-@campaign_action(Right.RUN)
+@common.campaign_action(Right.RUN)
 def invite(request: HttpRequest, campaign: Campaign) -> str:
     """Make another link; for one person if the field `single_use` is there."""
     access.invite(campaign, is_single_use="single_use" in request.POST)
     return ""
 
 
-@campaign_action(Right.RUN)
+@common.campaign_action(Right.RUN)
 def revoke(request: SignedInRequest, campaign: Campaign, invitation_id: int) -> str:
     """Withdraw a link; with the field `withdraw`, also the access of those who joined by it."""
     invitation = get_object_or_404(campaign.invitations, pk=invitation_id)
@@ -265,7 +258,7 @@ class MemberForm(forms.Form):
     role = forms.ChoiceField(choices=Membership.Role.choices)
 
 
-@campaign_action(Right.OWN)
+@common.campaign_action(Right.OWN)
 def add_member(request: HttpRequest, campaign: Campaign) -> str:
     """Add a member by user name, or change a member's role."""
     form = MemberForm(request.POST)
@@ -275,7 +268,7 @@ def add_member(request: HttpRequest, campaign: Campaign) -> str:
     return f"{member.user} {member.get_role_display()}."
 
 
-@campaign_action(Right.OWN)
+@common.campaign_action(Right.OWN)
 def remove_member(request: HttpRequest, campaign: Campaign, member_id: int) -> str:
     """Remove a member."""
     member = get_object_or_404(campaign.memberships.select_related("user"), pk=member_id)
@@ -283,7 +276,7 @@ def remove_member(request: HttpRequest, campaign: Campaign, member_id: int) -> s
     return f"{member.user} no longer has access to this campaign."
 
 
-@campaign_page(Right.RUN)
+@common.campaign_page(Right.RUN)
 def panel(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show the panelists of a started campaign. Only the owner sees the names."""
     if campaign.is_draft or not campaign.config.panelists:
@@ -298,7 +291,7 @@ def panel(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRespon
     return render(request, "console/panel.html", context)
 
 
-@campaign_action(Right.RUN, "panel")
+@common.campaign_action(Right.RUN, "panel")
 def remind(request: HttpRequest, campaign: Campaign, number: int) -> str:
     """Note that a panelist was reminded."""
     if not campaign.judges.filter(panelist=number).exists():

@@ -42,13 +42,7 @@ from prefmh_web.campaigns.record.found import answer_now
 from prefmh_web.campaigns.record.rows import Snapshot
 from prefmh_web.console.forms.pages import EndForm, StepsForm
 from prefmh_web.console.results import PAPER, convergence_for, found_page, paragraph, software, spreads_of
-from prefmh_web.console.views.common import (
-    attachment,
-    campaign_action,
-    campaign_page,
-    frame,
-    prefix_of,
-)
+from prefmh_web.console.views import common
 from prefmh_web.console.words import ANSWERS, duration
 from prefmh_web.objects import media
 from prefmh_web.transport import sockets
@@ -58,13 +52,13 @@ from sampler import tables
 _SAMPLES_A_PAGE, _PROBLEMS_A_PAGE = 12, 50
 
 
-@campaign_page(is_started=True)
+@common.campaign_page(is_started=True)
 def results(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show the results of a campaign, or those so far."""
     page = Paginator(samples_in(campaign), _SAMPLES_A_PAGE).get_page(request.GET.get("page"))
     figures = figures_of(campaign)
     is_finished = campaign.status == Campaign.Status.FINISHED
-    context = frame(request, campaign) | {
+    context = common.frame(request, campaign) | {
         "figures": figures,
         "page": page,
         "samples": shown_samples(campaign, [step.pk for step in page.object_list]),
@@ -78,7 +72,7 @@ def results(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResp
     return render(request, "console/results.html", context)
 
 
-@campaign_page(is_started=True)
+@common.campaign_page(is_started=True)
 def found(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show what was found: a part of the page that loads after itself."""
     try:
@@ -88,7 +82,7 @@ def found(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRespon
     return render(request, "console/_found.html", context | {"campaign": campaign, "kind": campaign.object_kind})
 
 
-@campaign_page(is_started=True)
+@common.campaign_page(is_started=True)
 def verdict(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show whether the chains look converged: a part of the overview that loads after itself."""
     try:
@@ -100,31 +94,31 @@ def verdict(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResp
     return render(request, "console/_convergence_verdict.html", context)
 
 
-@campaign_page(is_started=True)
+@common.campaign_page(is_started=True)
 def properties(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show how the properties of the samples are spread: a part of the page that it loads after itself."""
     return render(request, "console/_spreads.html", {"spreads": spreads_of(campaign)})
 
 
-@campaign_page(is_started=True)
+@common.campaign_page(is_started=True)
 def convergence(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show R-hat, effective sample sizes, traces and ranks of the properties that the address names."""
     found = convergence_for(campaign, request.GET)
-    context = frame(request, campaign) | {"convergence": found, "asked": request.GET.urlencode()}
+    context = common.frame(request, campaign) | {"convergence": found, "asked": request.GET.urlencode()}
     return render(request, "console/convergence.html", context, status=200 if found["form"].is_valid() else 400)
 
 
-@campaign_page(is_started=True)
+@common.campaign_page(is_started=True)
 def record(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show what can be downloaded of a started campaign."""
     files = [*export.documents(campaign, campaign.tuning), *export.TABLES]
     # What the docs mark as code, pages do not.
     about = [(name, kind, meaning.replace("`", "")) for name in files for kind, meaning in [tables.ABOUT[name]]]
-    context = {"files": about, "prefix": prefix_of(campaign)}
-    return render(request, "console/record.html", frame(request, campaign) | context)
+    context = {"files": about, "prefix": common.prefix_of(campaign)}
+    return render(request, "console/record.html", common.frame(request, campaign) | context)
 
 
-@campaign_page()
+@common.campaign_page()
 def download(
     request: SignedInRequest, campaign: access.SeenCampaign, filename: str
 ) -> HttpResponse | StreamingHttpResponse:
@@ -149,10 +143,10 @@ def download(
         response = stream(lambda: export.archive(campaign, tell), "application/zip")
     else:
         raise Http404("There is no such file.")
-    return attachment(request, response, f"{prefix_of(campaign)}-{filename}")
+    return common.attachment(request, response, f"{common.prefix_of(campaign)}-{filename}")
 
 
-@campaign_page()
+@common.campaign_page()
 def problems(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """List the problems that people have reported, the latest first."""
     page = Paginator(problems_in(campaign), _PROBLEMS_A_PAGE).get_page(request.GET.get("page"))
@@ -166,14 +160,14 @@ _OBJECTS = ("current", "proposal")
 _KEPT: dict[str | None, str] = {Comparison.Verdict.ACCEPT: "proposal", Comparison.Verdict.REJECT: "current"}
 
 
-@campaign_page(is_started=True)
+@common.campaign_page(is_started=True)
 def steps(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """List the steps that the address asks for, the newest first."""
     form = StepsForm(request.GET, started=started_campaign(campaign))
     is_valid = form.is_valid()
     found = steps_in(campaign, form.cleaned_data) if is_valid else Comparison.objects.none()
     page = Paginator(found, _STEPS_A_PAGE).get_page(request.GET.get("page"))
-    context = frame(request, campaign) | table_of(campaign, page.object_list)
+    context = common.frame(request, campaign) | table_of(campaign, page.object_list)
     context |= {
         "form": form,
         "page": page,
@@ -182,11 +176,11 @@ def steps(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRespon
     return render(request, "console/steps.html", context, status=200 if is_valid else 400)
 
 
-@campaign_page()
+@common.campaign_page()
 def step(request: SignedInRequest, campaign: access.SeenCampaign, chain: int, step: int) -> HttpResponse:
     """Show one step whole."""
     comparison = _found(campaign, chain, step)
-    context = frame(request, campaign) | table_of(campaign, [comparison])
+    context = common.frame(request, campaign) | table_of(campaign, [comparison])
     context |= {
         "within": reverse("console:steps", args=[campaign.pk]),
         "step": context["steps"][0],
@@ -203,7 +197,7 @@ def step(request: SignedInRequest, campaign: access.SeenCampaign, chain: int, st
     return render(request, "console/step.html", context)
 
 
-@campaign_page()
+@common.campaign_page()
 def picture(request: SignedInRequest, campaign: access.SeenCampaign, chain: int, step: int, shown: str) -> HttpResponse:
     """Send the picture of one object of a step, with what differs from the other one marked."""
     if shown not in _OBJECTS:
@@ -267,11 +261,11 @@ def _opened(comparison: Comparison, number: int) -> int | None:
     return number if is_there else None
 
 
-@campaign_page(is_started=True)
+@common.campaign_page(is_started=True)
 def chains(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show where the chains are."""
     page = Paginator(chains_of(campaign), _CHAINS_A_PAGE).get_page(request.GET.get("page"))
-    context = frame(request, campaign) | {
+    context = common.frame(request, campaign) | {
         "within": campaign.get_absolute_url(),
         "page": page,
         "heads": with_heads(campaign, list(page)),
@@ -281,13 +275,13 @@ def chains(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRespo
     return render(request, "console/chains.html", context)
 
 
-@campaign_page()
+@common.campaign_page()
 def suspended(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """List the suspended steps, with what can be done about each."""
     return _suspended_shown(request, campaign)
 
 
-@campaign_action(Right.RUN, "suspended")
+@common.campaign_action(Right.RUN, "suspended")
 def ask_again(request: HttpRequest, campaign: Campaign, comparison_id: int) -> str:
     """Let people be asked about a suspended step again."""
     comparison = _of(campaign, comparison_id)
@@ -295,7 +289,7 @@ def ask_again(request: HttpRequest, campaign: Campaign, comparison_id: int) -> s
     return f"Step {comparison.step} of chain {comparison.chain.place} is asked again."
 
 
-@campaign_action(Right.RUN, "suspended")
+@common.campaign_action(Right.RUN, "suspended")
 def end_chain(request: SignedInRequest, campaign: access.SeenCampaign, comparison_id: int) -> HttpResponse | str:
     """End the chain of a suspended step."""
     comparison = _of(campaign, comparison_id)

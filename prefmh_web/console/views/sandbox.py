@@ -17,10 +17,11 @@ from django.utils import translation
 from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
-from prefmh_web.campaigns.models import Campaign, Catalog, Side
+from prefmh_web.campaigns.models import Campaign, Side
 from prefmh_web.campaigns.objects import own_pair, shown
 from prefmh_web.config import Outcome, Protocol
 from prefmh_web.config.misfits import questions_of
+from prefmh_web.console.board import Board
 from prefmh_web.console.unstored import Unstored, asks_people, pair_of
 from prefmh_web.console.views.common import campaign_page, form_page
 from prefmh_web.objects.markdown import rendered
@@ -129,11 +130,7 @@ def _closed(campaign: Campaign) -> str:
         return "The sandbox is for drafts: take part with a link of the campaign itself."
     if not asks_people(campaign):
         return "No people are asked in this campaign, so there is nothing to try as one."
-    if not campaign.config.generates:
-        catalog = Catalog.objects.filter(campaign=campaign).first()
-        if catalog is None or catalog.status != Catalog.Status.READY:
-            return "The file has not been read, so there are no pairs yet."
-    return ""
+    return "" if Board(campaign).is_ready else "The file has not been read, so there are no pairs yet."
 
 
 def _answer(walked: _Sandbox, posted: Any) -> Page | None:

@@ -28,19 +28,8 @@ from prefmh_web.console.forms.pages import (
 )
 from prefmh_web.console.forms.setup_form import SetupForm
 from prefmh_web.console.previews import asks_models, presets_as_json, preview_of
-from prefmh_web.console.views.common import (
-    attachment,
-    campaign_action,
-    campaign_for,
-    campaign_page,
-    for_researchers,
-    form_page,
-    frame,
-    get_page,
-    prefix_of,
-    preview_action,
-)
-from prefmh_web.objects import OBJECT_KINDS, media
+from prefmh_web.console.views import common
+from prefmh_web.objects import OBJECT_KINDS, StoredObject, media
 from prefmh_web.setup import apply, files
 from prefmh_web.setup.fitting import Problem, SetupError
 from prefmh_web.transport.bodies import stream
@@ -48,8 +37,8 @@ from prefmh_web.transport.bodies import stream
 _TYPES = {".yaml": "application/yaml; charset=utf-8", ".zip": "application/zip"}
 
 
-@form_page
-@for_researchers
+@common.form_page
+@common.for_researchers
 def create(request: SignedInRequest) -> HttpResponse:
     """Set up a new campaign."""
     form = form_of(request)
@@ -82,8 +71,8 @@ def form_of(request: SignedInRequest, campaign: Campaign | None = None, *, takes
     return form
 
 
-@preview_action
-@for_researchers
+@common.preview_action
+@common.for_researchers
 def look_at_list(request: SignedInRequest) -> HttpResponse:
     """Show what a list that is pasted or chosen in the form comes to. A good file is kept for the form."""
     form = form_of(request)
@@ -93,13 +82,13 @@ def look_at_list(request: SignedInRequest) -> HttpResponse:
     return render(request, "console/_list.html", lists.context_of(form))
 
 
-@get_page
+@common.get_page
 def estimate(request: HttpRequest) -> HttpResponse:
     """Show what the votes come to of the setup that is being typed."""
     return render(request, "console/_votes_estimate.html", {"estimate": estimate_shown(request.GET)})
 
 
-@campaign_page(method=form_page, back="campaign")
+@common.campaign_page(method=common.form_page, back="campaign")
 def edit(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Change the setup of a draft. Of a started campaign: show it, with all that can still change."""
     is_owner = access.right_in(campaign, request.user) >= Right.OWN
@@ -116,27 +105,20 @@ def edit(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRespons
 
 def _fixed(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show the setup of a started campaign, its links and its members."""
-    context = frame(request, campaign) | {"board": Board(campaign)}
+    context = common.frame(request, campaign) | {"board": Board(campaign)}
     if context["may_run"]:
         links = campaign.invitations.filter(panelist__isnull=True).annotate(joined=Count("annotators"))
         context["links"] = links.order_by("pk")
         context["site"] = request.build_absolute_uri("/").removesuffix("/")
     if context["may_own"]:
-        context |= _changeable(campaign)
+        context |= {
+            "members": campaign.memberships.select_related("user").order_by("user__username"),
+            "roles": Membership.Role.choices,
+            "rename": NameForm(initial={"name": campaign.name}, auto_id="rename_%s"),
+            "extension": ExtensionFields(auto_id="extension_%s"),
+            "caps": CapFields.of(campaign) if campaign.is_under_way and asks_models(campaign) else None,
+        }
     return render(request, "console/setup_fixed.html", context)
-
-
-def _changeable(campaign: Campaign) -> dict[str, object]:
-    """Return the forms of what an owner may still change."""
-    found: dict[str, object] = {
-        "members": campaign.memberships.select_related("user").order_by("user__username"),
-        "roles": Membership.Role.choices,
-        "rename": NameForm(initial={"name": campaign.name}, auto_id="rename_%s"),
-        "extension": ExtensionFields(auto_id="extension_%s"),
-    }
-    if campaign.is_under_way and asks_models(campaign):
-        found["caps"] = CapFields.of(campaign)
-    return found
 
 
 def _after_saving(request: SignedInRequest, campaign: Campaign, form: SetupForm) -> HttpResponse:
@@ -163,16 +145,16 @@ def _shown(form: SetupForm, campaign: Campaign | None = None) -> dict[str, objec
     }
 
 
-@campaign_page(Right.OWN, back="")
+@common.campaign_page(Right.OWN, back="")
 def download(request: HttpRequest, campaign: access.SeenCampaign) -> HttpResponse | StreamingHttpResponse:
     """Send campaign.yaml, or the ZIP with it and the uploaded file. It has codes and answers: it is the owner's."""
     ending, pieces = files.write(campaign)
     response = stream(lambda: pieces, _TYPES[ending])
-    return attachment(request, response, f"{prefix_of(campaign)}-campaign{ending}")
+    return common.attachment(request, response, f"{common.prefix_of(campaign)}-campaign{ending}")
 
 
-@form_page
-@for_researchers
+@common.form_page
+@common.for_researchers
 def import_setup(request: SignedInRequest) -> HttpResponse:
     """Make a draft from a setup's file; of one that makes none, show every reason."""
     posted = request.method == "POST"
@@ -200,8 +182,8 @@ def _imported(request: SignedInRequest, form: SetupFileForm) -> Campaign:
     return campaign
 
 
-@campaign_action(Right.OWN)
-@for_researchers
+@common.campaign_action(Right.OWN)
+@common.for_researchers
 def duplicated(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
     """Make a draft of the same setup."""
     copy = apply.duplicate(campaign, request.user)
@@ -210,8 +192,8 @@ def duplicated(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
     return redirect(copy)
 
 
-@campaign_action(Right.OWN, "campaign")
-@for_researchers
+@common.campaign_action(Right.OWN, "campaign")
+@common.for_researchers
 def start_afresh(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
     """Make a copy of a campaign and start it at once."""
     copy = apply.duplicate(campaign, request.user)
@@ -219,8 +201,8 @@ def start_afresh(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
     return redirect(copy)
 
 
-@campaign_action(Right.OWN)
-@for_researchers
+@common.campaign_action(Right.OWN)
+@common.for_researchers
 def run_pilot(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
     """Make a pilot."""
     form = PilotForm(request.POST)
@@ -231,10 +213,10 @@ def run_pilot(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
     return redirect(made)
 
 
-@preview_action
+@common.preview_action
 def preview(request: SignedInRequest, campaign_id: int | None = None) -> HttpResponse:
     """Show the exact request of one question, as the fields of the setup stand. Nothing is stored, and nobody asked."""
-    campaign = None if campaign_id is None else campaign_for(request, campaign_id, Right.OWN)
+    campaign = None if campaign_id is None else common.campaign_for(request, campaign_id, Right.OWN)
     if campaign is None and not is_researcher(request.user):
         return render(request, "console/researchers_only.html", status=403)
     form = form_of(request, campaign, takes_list=False)
@@ -242,7 +224,7 @@ def preview(request: SignedInRequest, campaign_id: int | None = None) -> HttpRes
     return render(request, "console/_prompt_preview.html", {"preview": shown})
 
 
-@get_page
+@common.get_page
 def unstored_picture(request: HttpRequest, signed: str) -> HttpResponse:
     """Send the picture of an object whose address a page of ours has made."""
     try:
@@ -250,4 +232,5 @@ def unstored_picture(request: HttpRequest, signed: str) -> HttpResponse:
     except BadSignature as error:
         raise Http404("There is no such picture.") from error
     kind = OBJECT_KINDS[found.kind]
-    return media.response(request, kind, found.stored, found.stored_beside)
+    beside = StoredObject(found.beside) if found.beside else None
+    return media.response(request, kind, found.stored, beside)

@@ -12,8 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 import sampler
 from prefmh_web.campaigns import tasks
-from prefmh_web.campaigns.engine import leases, open_comparisons, sql, transitions
-from prefmh_web.campaigns.engine.transactions import locked
+from prefmh_web.campaigns.engine import leases, sql
 from prefmh_web.campaigns.frozen import asked_in, plan_of
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Side, Vote
 from prefmh_web.campaigns.proposals import drawing
@@ -53,24 +52,6 @@ def test_the_same_key_is_the_same_vote(campaign, comparison, annotators):
     again = cast(comparison, campaign.judges.first(), annotators[0], Side.SECOND, key=key)
     assert (again.pk, again.chosen_side) == (first.pk, "first")
     assert Vote.objects.count() == 1
-
-
-def test_a_models_votes_that_come_twice_are_stored_once(campaign, comparison):
-    first, later = (
-        Vote(
-            key=uuid.uuid4(),
-            judge=campaign.judges.last(),
-            proposal_side=Side.FIRST,
-            chosen_side=Side.FIRST,
-            slot=slot,
-            asks=1,
-        )
-        for slot in (0, 1)
-    )
-    for ballots in ([first], [first, later]):
-        with locked(comparison.pk) as opened:
-            transitions.cast_votes(opened, ballots, open_comparisons.seen([opened]))
-    assert sorted(Vote.objects.values_list("key", flat=True)) == sorted([first.key, later.key])
 
 
 def test_a_second_answer_of_a_person_and_a_vote_beyond_the_budget_are_kept_uncounted(researcher, idle_tasks):

@@ -150,8 +150,10 @@ def test_a_draft_deleted_while_its_file_is_read_leaves_nothing(
 
 def test_a_campaign_is_finished_before_its_last_step_and_its_record_replays(campaign, signed_in, idle_tasks, tmp_path):
     lease = leases.take(Annotator.objects.create(campaign=campaign))
-    lifecycle.finish_now(campaign)
-    assert Campaign.objects.get().status == "finished"
+    assert "Finish now" in signed_in.get(reverse("console:edit", args=[campaign.pk])).content.decode()
+    signed_in.post(reverse("console:finish", args=[campaign.pk]))
+    campaign.refresh_from_db()
+    assert campaign.status == "finished"
     # A pair that was on a screen in that moment may still be answered, and nothing follows it.
     leases.answer(lease.key, lease.annotator, Side.FIRST, 900)
     tasks.sweep()
@@ -166,13 +168,6 @@ def test_a_campaign_is_finished_before_its_last_step_and_its_record_replays(camp
     for change in (lifecycle.resume, lifecycle.finish_now):
         with pytest.raises(lifecycle.NotPossible):
             change(campaign)
-
-
-def test_a_researcher_finishes_on_the_page(signed_in, campaign):
-    path = reverse("console:finish", args=[campaign.pk])
-    assert "Finish now" in signed_in.get(reverse("console:edit", args=[campaign.pk])).content.decode()
-    signed_in.post(path)
-    assert Campaign.objects.get().status == "finished"
 
 
 OWN = ("campaigns", "participants", "experiments")

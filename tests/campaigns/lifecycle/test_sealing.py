@@ -186,7 +186,7 @@ def test_a_verdict_of_a_running_record_that_was_changed_is_found(running, tmp_pa
     assert "steps.csv" in {each.file for each in found.differs}
 
 
-def test_the_end_tells_the_seed_and_that_it_is_the_one_of_the_hash(ended, browsers, tmp_path):
+def test_the_end_tells_the_seed_who_chose_it_and_that_it_is_the_one_of_the_hash(ended, browsers, tmp_path):
     path = export_to(ended, tmp_path)
     config = json.loads(files_of(path)["campaign.json"])
     assert config["seed_hash"] == hashlib.sha256(f"{config['seed']} {config['seed_salt']}".encode()).hexdigest()
@@ -194,16 +194,12 @@ def test_the_end_tells_the_seed_and_that_it_is_the_one_of_the_hash(ended, browse
     found = sampler.verify(path)
     assert found.differs == ()
     assert any(f"The seed is the one of the hash {ended.seed_hash}" in each for each in found.proven)
+    assert config["seed_was_typed"] is ended.is_seed_typed
+    said = "somebody typed it" if ended.is_seed_typed else "the start drew it"
+    assert any(said in each for each in found.claimed)
     assert [row["kind"] for row in table(path, "events.csv")] == ["started", "seed-told"]
     page = browsers[0].get(reverse("console:record", args=[ended.pk])).content.decode()
     assert all(each in page for each in (ended.seed_hash, str(ended.seed), ended.seed_salt))
-
-
-def test_the_record_says_who_chose_the_seed(ended, tmp_path):
-    path = export_to(ended, tmp_path)
-    assert json.loads(files_of(path)["campaign.json"])["seed_was_typed"] is ended.is_seed_typed
-    said = "somebody typed it" if ended.is_seed_typed else "the start drew it"
-    assert any(said in each for each in sampler.verify(path).claimed)
 
 
 def test_a_seed_that_was_told_stays_so_when_the_campaign_is_extended(ended, tmp_path):

@@ -21,7 +21,7 @@ from scipy.special import expit
 
 from sampler import marginal_acceptance
 from sampler.acceptance import acceptance_probability
-from sampler.exact import preferences, total_variation, transitions_of
+from sampler.exact import imbalance, preferences, stationary, target, total_variation, transitions_of, visit_covariance
 from sampler.experiments import synthetic
 from sampler.experiments.synthetic import METHODS, ORACLE, PLUG_IN, PREF_MH, STATES, STEPS
 from sampler.kernels.crank_nicolson import PAPER_MIXTURE
@@ -40,15 +40,11 @@ from tests.support.sampling import (
     SMALL_CATALOGS,
     MeanSuffix,
     averaged,
-    imbalance,
     neighbours_law,
     plug_in_rule,
     pooled_rule,
     random_language,
-    stationary,
-    target,
     transition_matrix,
-    visit_covariance,
 )
 
 PI = target(LOG_P0, SCORE[None])

@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 from sampler import Catalog, Independent, Mixture, Neighbours, Proposal, Purpose, stream
-from sampler.exact import walk_law
+from sampler.exact import log_base_ratio, walk_law
 from sampler.kernels import MOVES_IN
 from sampler.kernels.suffix import Suffix
 from sampler.kernels.walk import WalkKernel
@@ -30,7 +30,6 @@ from tests.support.sampling import (
     check_long_run,
     check_rows,
     independent_law,
-    log_base_ratio,
     neighbours_law,
 )
 

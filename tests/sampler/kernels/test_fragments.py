@@ -12,7 +12,8 @@ from scipy.sparse.csgraph import connected_components
 import sampler
 from sampler import Proposal, Purpose, stream
 from sampler.config import ConfigError
-from sampler.exact import transitions_of
+from sampler.exact import imbalance, target, transitions_of
+from sampler.exact import transitions_of as transitions
 from sampler.kernels.fragments import FragmentMoves
 from sampler.spaces.molecules.graph import canonical_state, heavy_atoms, read_molecule
 from sampler.spaces.molecules.space import MoleculeLaw, core_problem, default_size_log_weights
@@ -25,17 +26,14 @@ from tests.support.sampling import (
     check_balance,
     check_long_run,
     check_rows,
-    imbalance,
     plain,
     q_matrix,
     reachable,
     size_log_p0,
-    target,
     tried_add,
     tried_delete,
     written_out_law,
 )
-from tests.support.sampling import transitions_of as transitions
 
 every_space = pytest.mark.parametrize("name", SMALL_SPACES)
 # Here no two actions lead to the same product, and a ratio of single paths is the exact one.

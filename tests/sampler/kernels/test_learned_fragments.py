@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sampler import NVote, Purpose, stream
-from sampler.exact import imbalance, log_base_ratio, stationary, target, total_variation, transitions_of
+from sampler.exact import imbalance, log_base_ratio, preferences, stationary, target, total_variation, transitions_of
 from sampler.kernels.learned_fragments import EditorChangedError
 from sampler.rules.scored import accept_by_power
 from sampler.spaces.molecules.vocabulary import Vocabulary
@@ -22,7 +22,6 @@ from tests.support.sampling import (
     check_rows,
     claimed_ratios,
     learned,
-    preferences,
     q_matrix,
     single_path_chain,
     size_log_p0,

@@ -19,7 +19,7 @@ from sampler import (
     target,
     transition_matrix,
 )
-from sampler.exact import log_base_ratio, preferences, transitions_of
+from sampler.exact import imbalance, log_base_ratio, preferences, stationary, transitions_of
 from sampler.rules.n_vote import average_over_votes
 from sampler.rules.scored import QuestConfig, accept_by_power
 from tests.support import sampling
@@ -27,11 +27,9 @@ from tests.support.sampling import (
     LOPSIDED,
     SMALL_CATALOGS,
     averaged,
-    imbalance,
     independent_law,
     neighbours_law,
     plug_in_rule,
-    stationary,
     two_scores,
 )
 

@@ -7,8 +7,7 @@ from django.core.management.base import BaseCommand
 
 from prefmh_web.accounts.roles import make_researcher
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.demo.campaigns import ensure_demo_campaigns
-from prefmh_web.demo.company import start_company
+from prefmh_web.demo.campaigns import ensure_demo_campaigns, start_company
 from prefmh_web.embedded import serving
 from prefmh_web.embedded.tasks import left_to_the_sweep
 

@@ -8,7 +8,7 @@ from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
@@ -18,9 +18,8 @@ from django.core.management.base import BaseCommand, CommandError
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Campaign, Catalog
-from prefmh_web.config import CampaignConfig, json_schema, settings_page
+from prefmh_web.config import json_schema, settings_page
 from prefmh_web.setup import apply, files
-from prefmh_web.setup.files import Tell
 from prefmh_web.setup.fitting import Problem, SetupError
 
 _REFUSED, _UNUSABLE = 1, 2
@@ -73,7 +72,8 @@ class Command(BaseCommand):
     def _check(self, given: dict[str, Any]) -> dict[str, Any]:
         owner = _owner(given["owner"]) if given["owner"] else None
         missing: list[Problem] = []
-        with _opened(given["file"], owner, missing.append) as (setup, _):
+        path = given["file"]
+        with path.open("rb") as file, files.opened(file, path.parent, missing.append, owner) as (setup, _):
             warnings = self._warned([*map(str, missing), *(apply.warnings(setup, owner) if owner else ())])
         self._say(given, f"{given['file']}: nothing is wrong.")
         return {"name": setup.name, "warnings": warnings}
@@ -82,7 +82,8 @@ class Command(BaseCommand):
         owner, key = _owner(given["owner"]), given["once"]
         if len(key) > _LONGEST_KEY:
             raise CommandError(f"--once: a key has at most {_LONGEST_KEY} characters", returncode=_UNUSABLE)
-        with _opened(given["file"], owner) as (setup, uploaded):
+        path = given["file"]
+        with path.open("rb") as file, files.opened(file, path.parent, owner=owner) as (setup, uploaded):
             warnings = self._warned(apply.warnings(setup, owner))
             is_new = not (key and Campaign.objects.filter(owner=owner, creation_key=key).exists())
             campaign = apply.create(setup, owner, None if uploaded is None else File(uploaded), key=key)
@@ -180,14 +181,6 @@ class Command(BaseCommand):
     def _as_json(self, given: dict[str, Any], problems: list[dict[str, Any]]) -> None:
         if given["json"]:
             self.stdout.write(json.dumps({"ok": False, "problems": problems}))
-
-
-@contextmanager
-def _opened(
-    path: Path, owner: User | None, tell: Tell | None = None
-) -> Iterator[tuple[CampaignConfig, IO[bytes] | None]]:
-    with path.open("rb") as file, files.opened(file, path.parent, tell, owner) as found:
-        yield found
 
 
 def _wait_for_file(campaign: Campaign, until: float) -> None:

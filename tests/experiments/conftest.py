@@ -1,3 +1,0 @@
-from tests.support.models import declare
-
-__all__ = ["declare"]
