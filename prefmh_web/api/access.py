@@ -21,9 +21,9 @@ from pydantic import Field
 
 from prefmh_web.accounts import tokens
 from prefmh_web.accounts.models import ApiToken
-from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
+from prefmh_web.campaigns.models import NotPossible
 from prefmh_web.setup.fitting import SetupError
 from prefmh_web.transport import rate_limits
 

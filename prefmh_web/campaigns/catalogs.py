@@ -20,7 +20,7 @@ import secrets
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -59,32 +59,24 @@ _UPLOADS = "uploads"
 _named: set[str] = set()
 
 
-def upload(campaign: Campaign, file: File[Any], filename: str) -> Catalog:
+def upload(campaign: Campaign, file: File[Any], filename: str) -> None:
     """Take a file for a draft campaign, in place of an earlier one, and queue its reading."""
     # A name of ours: the sender's may be longer than a file system takes.
     file.name = f"{campaign.pk}{PurePath(filename).suffix if PurePath(filename).suffix in _ENDINGS else ''}"
-    catalog, is_new = Catalog.objects.get_or_create(
-        campaign=campaign, defaults={"file": file, "filename": PurePath(filename).name[:255]}
-    )
-    if is_new:
-        dispatch.read_catalog(catalog.pk, catalog.revision)
-        return catalog
+    catalog = Catalog.objects.filter(campaign=campaign).first() or Catalog(campaign=campaign, revision=0)
     replaced = catalog.file.name
-    catalog.file = file
-    catalog.filename = PurePath(filename).name[:255]
-    catalog.save(update_fields=("file", "filename"))
+    catalog.file, catalog.filename = file, PurePath(filename).name[:255]
+    read_again(catalog)
     _remove_on_commit(replaced)
-    return read_again(catalog)
 
 
-def read_again(catalog: Catalog) -> Catalog:
+def read_again(catalog: Catalog) -> None:
     """Queue a new reading, after a new file or a new number of neighbours."""
     catalog.status = Catalog.Status.READING
     catalog.revision += 1
     catalog.attempts, catalog.rows_read, catalog.rows_total, catalog.error, catalog.refusals = 0, 0, None, "", []
-    catalog.save(update_fields=("status", "revision", "attempts", "rows_read", "rows_total", "error", "refusals"))
+    catalog.save()
     dispatch.read_catalog(catalog.pk, catalog.revision)
-    return catalog
 
 
 def remove(campaign: Campaign) -> None:
@@ -147,8 +139,7 @@ def _objects(catalog: Catalog, pictures: BinaryIO) -> tuple[sampler.Reading, Gra
         raise sampler.CatalogError("this campaign no longer takes its objects from a file")
     kind = sampler.OBJECT_KINDS[space.objects]
     with catalog.file.open("rb") as file:
-        progress = _Progress(catalog)
-        reading = kind.read(file, progress, pictures)  # type: ignore[arg-type]  # Django's files do as a BinaryIO does
+        reading = kind.read(file, _progress_of(catalog), pictures)  # type: ignore[arg-type]  # Django's files do as a BinaryIO does
     _demand_columns(space, reading.extra_columns)
     neighbours = kind.neighbours(reading.items, space.neighbours) if space.neighbours else ((),) * len(reading.items)
     return reading, neighbours
@@ -210,66 +201,55 @@ def _finish(catalog: Catalog, status: Catalog.Status, **fields: object) -> bool:
     return bool(written)
 
 
-class _Progress:
-    """Writes how far the reading is, twice a second at most."""
+def _progress_of(catalog: Catalog) -> Callable[[int, int | None], None]:
+    """Return what writes how far the reading is, twice a second at most."""
+    due = time.monotonic() + _PROGRESS_EVERY_S
 
-    def __init__(self, catalog: Catalog) -> None:
-        self._catalog = catalog
-        self._next = time.monotonic() + _PROGRESS_EVERY_S
-
-    def __call__(self, done: int, total: int | None) -> None:
-        if time.monotonic() < self._next:
+    def tell(done: int, total: int | None) -> None:
+        nonlocal due
+        if time.monotonic() < due:
             return
-        self._next = time.monotonic() + _PROGRESS_EVERY_S
-        Catalog.objects.filter(pk=self._catalog.pk, revision=self._catalog.revision).update(
-            rows_read=done, rows_total=total
-        )
-        sockets.nudge(sockets.watchers(self._catalog.campaign_id))
+        due = time.monotonic() + _PROGRESS_EVERY_S
+        same = Catalog.objects.filter(pk=catalog.pk, revision=catalog.revision)
+        same.update(rows_read=done, rows_total=total)
+        sockets.nudge(sockets.watchers(catalog.campaign_id))
+
+    return tell
 
 
 @contextmanager
 def reading_alone(catalog_id: int) -> Iterator[bool]:
     """Yield True if nobody else is reading this catalog, and keep others from it meanwhile; else yield False."""
-    if connection.vendor == "postgresql":
-        yield from _in_postgres(catalog_id)
+    is_postgresql, key = connection.vendor == "postgresql", [_LOCK_CLASS, catalog_id]
+    if is_postgresql:
+        [[alone]] = _found("SELECT pg_try_advisory_lock(%s, %s)", key)
     else:
-        yield from _in_memory(catalog_id)
+        with _here_lock:
+            alone = catalog_id not in _here
+            _here.add(catalog_id)
+    try:
+        yield alone
+    finally:
+        if alone and is_postgresql:
+            _found("SELECT pg_advisory_unlock(%s, %s)", key)
+        elif alone:
+            _here.discard(catalog_id)
 
 
 def being_read() -> set[int]:
     """Return the catalogs that somebody is reading now."""
     if connection.vendor != "postgresql":
         return set(_here)
+    locks = "SELECT objid::int FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = %s"
+    of_this = " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+    return {catalog_id for (catalog_id,) in _found(locks + of_this, [_LOCK_CLASS])}
+
+
+def _found(statement: str, values: list[int]) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT objid::int FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = %s"
-            " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
-            [_LOCK_CLASS],
-        )
-        return {catalog_id for (catalog_id,) in cursor.fetchall()}
-
-
-def _in_postgres(catalog_id: int) -> Iterator[bool]:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", [_LOCK_CLASS, catalog_id])
-        (alone,) = cursor.fetchone()
-    try:
-        yield alone
-    finally:
-        if alone:
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [_LOCK_CLASS, catalog_id])
-
-
-def _in_memory(catalog_id: int) -> Iterator[bool]:
-    with _here_lock:
-        alone = catalog_id not in _here
-        _here.add(catalog_id)
-    try:
-        yield alone
-    finally:
-        if alone:
-            _here.discard(catalog_id)
+        cursor.execute(statement, values)
+        found: list[tuple[Any, ...]] = cursor.fetchall()
+        return found
 
 
 @dataclass(frozen=True)
@@ -351,7 +331,8 @@ def remove_leftovers() -> None:
     try:
         _remove_arrivals()
         _remove_uploads()
-        _remove_kept()
+        for name in filter(_is_old_upload, all_names()):
+            default_storage.delete(name)
     except OSError as error:
         logger.warning("forgotten uploads cannot be removed: %s", error.strerror or error)
 
@@ -368,9 +349,7 @@ def _remove_arrivals() -> None:
 
 
 def _remove_uploads() -> None:
-    if not default_storage.exists(_UPLOADS):
-        return
-    unknown = {f"{_UPLOADS}/{name}" for name in default_storage.listdir(_UPLOADS)[1]} - _named
+    unknown = set(_names_in(_UPLOADS)) - _named
     old = {name for name in unknown if _is_old_upload(name)}
     if not old:
         return
@@ -378,12 +357,6 @@ def _remove_uploads() -> None:
     _named.update(old.intersection(Catalog.objects.values_list("file", flat=True)))
     for name in old - _named:
         default_storage.delete(name)
-
-
-def _remove_kept() -> None:
-    for name in all_names():
-        if _is_old_upload(name):
-            default_storage.delete(name)
 
 
 def _is_old_upload(name: str) -> bool:

@@ -23,7 +23,7 @@ _QUEUES = {"served-texts": ENDPOINTS, "own-texts": GPU, "rendered-images": GPU}
 def step_opened(comparison: Comparison) -> None:
     """A comparison was opened."""
     _log("step opened", comparison)
-    _look_again(comparison.chain.campaign)
+    look_again(comparison.chain.campaign)
 
 
 def answers_wanted(comparison: Comparison) -> None:
@@ -32,7 +32,7 @@ def answers_wanted(comparison: Comparison) -> None:
     """
     judge(comparison)
     started = started_campaign(comparison.chain.campaign)
-    if started.awaits_scores:
+    if started.config.awaited_scorers:
         score(comparison.chain.campaign)
     if started.backend in _QUEUES:
         write(comparison.chain.campaign)
@@ -43,12 +43,7 @@ def vote_stored(comparison: Comparison, vote: Vote) -> None:
     _log("vote" if vote.counted else "late vote", comparison, number=vote.number)
     if vote.counted:
         # Waiting voters look again even without a verdict: this vote may have made room for another.
-        _look_again(comparison.chain.campaign)
-
-
-def ratings_stored(comparison: Comparison) -> None:
-    """Ratings of a comparison's objects were stored."""
-    sockets.nudge(sockets.watchers(comparison.chain.campaign_id))
+        look_again(comparison.chain.campaign)
 
 
 def step_decided(comparison: Comparison) -> None:
@@ -58,19 +53,9 @@ def step_decided(comparison: Comparison) -> None:
         _log("step decided", comparison, verdict=str(comparison.verdict), seconds=round(seconds, 3))
 
 
-def campaign_finished(campaign: Campaign) -> None:
-    """The last step of the last chain was decided, or a panel's campaign was ended."""
-    _look_again(campaign)
-
-
 def place_returned(campaign_id: int, *annotator_ids: int) -> None:
     """Somebody's place on a comparison has become free; they themselves are to look again if they are named."""
     sockets.nudge(*map(sockets.voter, annotator_ids), sockets.voters(campaign_id))
-
-
-def step_tried_again(comparison: Comparison) -> None:
-    """People may be asked about a suspended comparison again."""
-    _look_again(comparison.chain.campaign)
 
 
 def propose(chain: Chain) -> None:
@@ -78,40 +63,40 @@ def propose(chain: Chain) -> None:
     if started_campaign(chain.campaign).backend in _QUEUES:
         write(chain.campaign)
     else:
-        _hint("prefmh_web.campaigns.tasks.propose", chain.pk)
+        _hint("propose", chain.pk)
 
 
 def open_chains(campaign: Campaign) -> None:
     """Hint that chains are to be opened for people who wait."""
     queue = _QUEUES.get(started_campaign(campaign).backend)
-    _hint("prefmh_web.campaigns.tasks.open_chains", campaign.pk, queue=queue)
+    _hint("open_chains", campaign.pk, queue=queue)
 
 
 def choose_length(campaign: Campaign) -> None:
     """Hint that a chain has come to the end of the warm-up, perhaps the last one."""
     sockets.nudge(sockets.watchers(campaign.pk))
-    _hint("prefmh_web.campaigns.tasks.choose_length", campaign.pk)
+    _hint("choose_length", campaign.pk)
 
 
 def write(campaign: Campaign) -> None:
     """Hint that a model has proposals to make, now or ahead of time."""
-    _hint("prefmh_web.campaigns.tasks.write", campaign.pk, queue=_QUEUES[started_campaign(campaign).backend])
+    _hint("write", campaign.pk, queue=_QUEUES[started_campaign(campaign).backend])
 
 
 def start(campaign: Campaign) -> None:
     """Hint that a campaign is to be started where its models are run or asked."""
-    _hint("prefmh_web.campaigns.tasks.start", campaign.pk, queue=_QUEUES.get(campaign.backend, ENDPOINTS))
+    _hint("start", campaign.pk, queue=_QUEUES.get(campaign.backend, ENDPOINTS))
 
 
 def delete(campaign: Campaign) -> None:
     """Hint that the rows of a campaign are to be deleted."""
-    _hint("prefmh_web.campaigns.tasks.delete", campaign.pk)
+    _hint("delete", campaign.pk)
 
 
 def judge_trial(trial: JudgeTrial) -> None:
     """Hint that a trial of a judge has a pair to ask about, where the campaign's models are run or asked."""
     queue = ENDPOINTS if trial.campaign is None else _QUEUES.get(trial.campaign.backend, ENDPOINTS)
-    _hint("prefmh_web.campaigns.tasks.judge_trial", trial.pk, queue=queue)
+    _hint("judge_trial", trial.pk, queue=queue)
 
 
 def judge(comparison: Comparison) -> None:
@@ -123,42 +108,45 @@ def judge(comparison: Comparison) -> None:
 
 def turn(comparison_id: int, judge_id: int) -> None:
     """Hint that one model has votes to cast on a comparison."""
-    _hint("prefmh_web.campaigns.tasks.judge", comparison_id, judge_id)
+    _hint("judge", comparison_id, judge_id)
 
 
 def turns_wait() -> None:
     """Hint that there are turns that nobody takes: one message for all, since most are only next in line."""
-    _hint("prefmh_web.campaigns.tasks.judge_whatever_waits")
+    _hint("judge_whatever_waits")
 
 
 def pause_at_cap(campaign: Campaign) -> None:
     """Hint that a campaign has come to a cap on what models may take."""
     sockets.nudge(sockets.watchers(campaign.pk))
-    _hint("prefmh_web.campaigns.tasks.pause_at_cap", campaign.pk)
+    _hint("pause_at_cap", campaign.pk)
 
 
 def score(campaign: Campaign) -> None:
     """Hint that a campaign has objects without a score."""
-    _hint("prefmh_web.campaigns.tasks.score", campaign.pk, queue=SCORES)
+    _hint("score", campaign.pk, queue=SCORES)
 
 
 def measure(campaign: Campaign) -> None:
     """Hint that a campaign has objects that are to be measured, because somebody looks at them."""
-    _hint("prefmh_web.campaigns.tasks.measure", campaign.pk)
+    _hint("measure", campaign.pk)
 
 
 def read_catalog(catalog_id: int, revision: int) -> None:
     """Hint that a file waits to be read."""
-    _hint("prefmh_web.campaigns.tasks.read_catalog", catalog_id, revision)
+    _hint("read_catalog", catalog_id, revision)
 
 
-def _look_again(campaign: Campaign) -> None:
+def look_again(campaign: Campaign) -> None:
+    """Pages of voters and of researchers may have something else to show: a pair, or the campaign's end."""
     sockets.nudge(sockets.voters(campaign.pk), sockets.watchers(campaign.pk))
 
 
 def _hint(task: str, *arguments: int, queue: str | None = None) -> None:
     # robust: what is stored stays stored, whatever becomes of a hint. A lambda: Django cannot log a failed partial.
-    transaction.on_commit(lambda: publishing.publish(publishing.Hint(task, arguments, queue)), robust=True)
+    transaction.on_commit(
+        lambda: publishing.publish(publishing.Hint(f"prefmh_web.campaigns.tasks.{task}", arguments, queue)), robust=True
+    )
 
 
 def _log(message: str, comparison: Comparison, **fields: object) -> None:

@@ -189,29 +189,19 @@ def note(
     Raises:
         pydantic.ValidationError: the kind declares something else.
     """
-    found = _written(campaign_id, kind, by, said, [voter])
+    found = note_of_each(campaign_id, kind, by, said or {}, [voter])
     return found[0] if found else None
 
 
 def note_of_each(
-    campaign_id: int, kind: Kind, by: User | None, said: Mapping[str, object], voters: Collection[Annotator]
-) -> None:
-    """Write the same event of each of several people."""
-    _written(campaign_id, kind, by, said, voters)
-
-
-def _written(
-    campaign_id: int,
-    kind: Kind,
-    by: User | None,
-    said: Mapping[str, object] | None,
-    voters: Collection[Annotator | None],
+    campaign_id: int, kind: Kind, by: User | None, said: Mapping[str, object], voters: Collection[Annotator | None]
 ) -> list[Event]:
+    """Write the same event of each of several people."""
     campaign = Campaign.objects.filter(pk=campaign_id, started_at__isnull=False).first()
     if campaign is None:
         return []
     role = {} if by is None else {"by": _role(by, campaign)}
-    data = _SAYS.get(kind, Nothing).model_validate({**(said or {}), **role}).model_dump(mode="json")
+    data = _SAYS.get(kind, Nothing).model_validate({**said, **role}).model_dump(mode="json")
     if by is None:
         del data["by"]
     return Event.objects.bulk_create(

@@ -34,23 +34,6 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class StartedJudge:
-    """One judge as its campaign has started with it; `pk` is its row's."""
-
-    pk: int
-    place: int
-    question: str
-    votes: int
-    order: str
-    is_model: bool
-    is_asked_first: bool
-    panelist: int | None = None
-    """Of a panel: whose judge it is."""
-    all_at_once: bool = False
-    """Whether a model is asked for all its votes on a pair at once."""
-
-
-@dataclass(frozen=True)
 class Limits:
     """When what a person gives to a campaign is enough, and what comes between their votes. None stands for no limit.
 
@@ -91,12 +74,14 @@ class Limits:
 
 @dataclass(frozen=True)
 class StartedCampaign:
-    """What each vote needs to know of its campaign. Judges stand in the order of their places."""
+    """What each vote needs to know of its campaign. Judges are rows, in the order of their places: whatever of them may
+    change, as why one is asked no more, is read elsewhere.
+    """
 
     pk: int
     config: CampaignConfig
     seed: int
-    judges: tuple[StartedJudge, ...]
+    judges: tuple[Judge, ...]
 
     @cached_property
     def limits(self) -> Limits:
@@ -104,34 +89,15 @@ class StartedCampaign:
         return Limits.of(self.config.study)
 
     @cached_property
-    def shown_as(self) -> dict[str, Any]:
-        """How pages show a pair: see `CampaignConfig.shown_as`."""
-        return self.config.shown_as
-
-    @cached_property
-    def shows_columns(self) -> bool:
-        """True where something stands beside the objects of a pair: columns of their list, or an estimate."""
-        return bool(self.config.context)
-
-    @cached_property
-    def awaits_scores(self) -> bool:
-        """True where steps wait for numbers of scorers."""
-        return bool(self.config.awaited_scorers)
-
-    @cached_property
-    def is_elastic(self) -> bool:
-        """True where further chains may open while it runs."""
-        return self.config.is_elastic
-
-    @cached_property
-    def has_a_list(self) -> bool:
-        """True where the objects come from a file. Those that chains make are encoded and stored, by a task."""
-        return not self.config.generates
-
-    @cached_property
     def budgets(self) -> tuple[int, ...]:
         """N_i of each judge."""
-        return tuple(judge.votes for judge in self.judges)
+        return tuple(judge.max_votes for judge in self.judges)
+
+    @cached_property
+    def asked_at_once(self) -> tuple[int, ...]:
+        """The places of the models that are asked for all their votes on a pair at once."""
+        sources = (judge.source for judge in self.config.judges)
+        return tuple(place for place, source in enumerate(sources) if getattr(source, "all_at_once", False))
 
     @cached_property
     def uses_models(self) -> bool:
@@ -149,7 +115,7 @@ class StartedCampaign:
         return OBJECT_KINDS[self.config.space.objects]
 
     @cached_property
-    def people(self) -> tuple[StartedJudge, ...]:
+    def people(self) -> tuple[Judge, ...]:
         """The judges that people are."""
         return tuple(judge for judge in self.judges if not judge.is_model)
 
@@ -159,10 +125,10 @@ class StartedCampaign:
         return any(judge.panelist is not None for judge in self.judges)
 
     @cached_property
-    def _by_key(self) -> dict[int, StartedJudge]:
+    def _by_key(self) -> dict[int, Judge]:
         return {judge.pk: judge for judge in self.judges}
 
-    def judge(self, pk: int) -> StartedJudge:
+    def judge(self, pk: int) -> Judge:
         """Return the judge of a row.
 
         Raises:
@@ -185,27 +151,8 @@ def limits_of(campaign: Campaign) -> Limits:
 @lru_cache(maxsize=64)
 def _read(campaign_id: int, started_at: datetime, steps_added: int) -> StartedCampaign:
     found = Campaign.objects.get(pk=campaign_id)
-    config = found.config
-    rows = Judge.objects.filter(campaign=campaign_id).order_by("place")
-    judges = tuple(
-        StartedJudge(
-            pk=row.pk,
-            place=row.place,
-            question=row.question,
-            votes=row.max_votes,
-            order=row.order,
-            is_model=row.is_model,
-            is_asked_first=row.is_asked_first,
-            panelist=row.panelist,
-            all_at_once=_is_asked_at_once(config.judges[row.place].source),
-        )
-        for row in rows
-    )
-    return StartedCampaign(campaign_id, config, found.seed, judges)
-
-
-def _is_asked_at_once(source: object) -> bool:
-    return isinstance(source, sampler.ModelSource) and source.all_at_once
+    judges = tuple(Judge.objects.filter(campaign=campaign_id).order_by("place"))
+    return StartedCampaign(campaign_id, found.config, found.seed, judges)
 
 
 def plan_of(campaign: Campaign) -> sampler.Plan[Any]:
@@ -287,61 +234,48 @@ def decoder_of(campaign: Campaign) -> sampler.GeneratedImages:
     return space
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """The keys of a catalog's rows by their places, and the places by the keys."""
-
-    keys: tuple[int, ...]
-    places: Mapping[int, int]
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """A comparison, and the key of the row that it proposes."""
-
-    comparison: sampler.Comparison[Any]
-    proposal_id: int
-
-
 def prepare(campaign: Campaign) -> None:
     """Read what `next_one` needs, if this process has not done so yet."""
-    if started_campaign(campaign).has_a_list:
+    if not started_campaign(campaign).config.generates:
         plan_of(campaign)
         _rows_of(campaign)
 
 
 def start(campaign: Campaign, place: int) -> int | None:
     """Return the key of the row that the chain of this number starts at; None where it is a task's to draw."""
-    if not started_campaign(campaign).has_a_list:
+    if started_campaign(campaign).config.generates:
         return None
     first: sampler.Position[int] = sampler.begin(plan_of(campaign), place)
-    return _rows_of(campaign).keys[first.state]
+    return _rows_of(campaign)[0][first.state]
 
 
-def next_one(chain: Chain) -> Drawn | None:
-    """Return the next comparison of a chain; None if its kernel is dear, or fails. Then it is a task's to draw."""
-    if not started_campaign(chain.campaign).has_a_list:
+def next_one(chain: Chain) -> tuple[sampler.Comparison[Any], int] | None:
+    """Return the next comparison of a chain, and the key of the row that it proposes; None if its kernel is dear, or
+    fails. Then it is a task's to draw.
+    """
+    if started_campaign(chain.campaign).config.generates:
         return None
-    plan, rows = plan_of(chain.campaign), _rows_of(chain.campaign)
+    plan, (keys, places) = plan_of(chain.campaign), _rows_of(chain.campaign)
     if chain.waits_for_others or not plan.is_cheap_at(chain.step + 1):
         return None
     try:
-        drawn = sampler.ask(plan, sampler.Position(chain.place, chain.step, rows.places[chain.head_id]))
+        drawn = sampler.ask(plan, sampler.Position(chain.place, chain.step, places[chain.head_id]))
     except Exception:  # a defect of the kernel costs the chain its next pair, and nobody the vote that is being stored
         logger.exception("%s: no proposal", chain)
         return None
-    return Drawn(drawn, rows.keys[drawn.proposal])
+    return drawn, keys[drawn.proposal]
 
 
-def _rows_of(campaign: Campaign) -> _Rows:
+def _rows_of(campaign: Campaign) -> tuple[tuple[int, ...], Mapping[int, int]]:
+    """Return the keys of a catalog's rows by their places, and the places by the keys."""
     return _rows(campaign.pk, campaign.started_at)
 
 
 # Started again under the same number, as tests do, it is another one.
 @lru_cache(maxsize=64)
-def _rows(campaign_id: int, started_at: datetime) -> _Rows:
+def _rows(campaign_id: int, started_at: datetime) -> tuple[tuple[int, ...], Mapping[int, int]]:
     keys = tuple(State.objects.filter(campaign=campaign_id).order_by("place").values_list("pk", flat=True))
-    return _Rows(keys, {key: place for place, key in enumerate(keys)})
+    return keys, {key: place for place, key in enumerate(keys)}
 
 
 def asked_in(comparison: Comparison) -> sampler.Comparison[int]:

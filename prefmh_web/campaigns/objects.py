@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import logging
 import math
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -28,7 +26,7 @@ from django.utils.translation import gettext_lazy as _
 import sampler
 from prefmh_web.campaigns.frozen import decoder_of, space_of, started_campaign
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Lease, Score, Side, State
-from prefmh_web.config import OwnPair
+from prefmh_web.config import CampaignConfig, OwnPair
 from prefmh_web.config.misfits import questions_of
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.objects import ObjectKind, StoredObject, media
@@ -77,66 +75,49 @@ def _told(row: State) -> tuple[tuple[str, str], ...]:
     return (("prompt", config.space.source_of(row.place % config.chains_at_most)),)
 
 
-class _Rows:
-    """The rows of objects that models were asked about last: each mostly stands in a chain's next question, too."""
-
-    def __init__(self, most: int) -> None:
-        self._most, self._lock = most, threading.Lock()
-        self._rows: OrderedDict[tuple[int, Any, int], State] = OrderedDict()
-
-    def of(self, campaign: Campaign, keys: Collection[int]) -> dict[int, State]:
-        """Return rows of a started campaign by their keys; those that are not here are read together."""
-        with self._lock:
-            found = {key: row for key in keys if (row := self._rows.get((campaign.pk, campaign.started_at, key)))}
-        if missing := set(keys) - set(found):
-            found |= State.objects.in_bulk(missing)
-        for row in found.values():
-            row.campaign = campaign
-        with self._lock:
-            for key, row in found.items():
-                self._rows[campaign.pk, campaign.started_at, key] = row
-                self._rows.move_to_end((campaign.pk, campaign.started_at, key))
-            while len(self._rows) > self._most:
-                self._rows.popitem(last=False)
-        return found
+# Of objects that models were asked about last, by campaign and key: each mostly stands in a chain's next question, too.
+_rows: dict[tuple[int, Any, int], State] = {}
+_MOST_ROWS = 1_000
 
 
-rows_of = _Rows(1_000).of
-"""Return the rows of objects of a started campaign by their keys; what was asked for lately is remembered."""
+def rows_of(campaign: Campaign, keys: Collection[int]) -> dict[int, State]:
+    """Return the rows of objects of a started campaign by their keys; those not asked for lately are read together."""
+    begun = campaign.pk, campaign.started_at
+    found = {key: row for key in keys if (row := _rows.pop((*begun, key), None))}
+    found |= State.objects.in_bulk(set(keys) - set(found))
+    for key, row in found.items():
+        row.campaign = campaign
+        _rows[*begun, key] = row
+    for oldest in list(_rows)[:-_MOST_ROWS]:
+        _rows.pop(oldest, None)
+    return found
 
 
 def exhibit(
-    row: State, endpoint: Endpoint, prompt: AnyPrompt | None = None, vision: sampler.Vision | None = None
+    row: State,
+    endpoint: Endpoint,
+    prompt: AnyPrompt | None = None,
+    vision: sampler.Vision | None = None,
+    context: Context | None = None,
 ) -> Exhibit:
     """Return an object as the model behind an endpoint gets it, with the columns of its list that are shown.
 
     Args:
         prompt: what it is shown in, for what is measured of the object where that names it.
         vision: how the judge is shown pictures; as they are if None.
+        context: what is shown with it; None for what the campaign's setup says.
 
     Raises:
         OSError: the file of its picture cannot be read.
         ValueError: what is in the file is no picture.
     """
-    shown_with_it = context_of(row, _config_of(row.campaign))
-    return exhibit_of(_kind_of(row.campaign), row, endpoint, shown_with_it, prompt, vision)
-
-
-def exhibit_of(
-    kind: ObjectKind,
-    row: State,
-    endpoint: Endpoint,
-    context: Context,
-    prompt: AnyPrompt | None = None,
-    vision: sampler.Vision | None = None,
-) -> Exhibit:
-    """Do as `exhibit` does for another context than that of the campaign's setup."""
+    kind = _kind_of(row.campaign)
+    context = context_of(row, _config_of(row.campaign)) if context is None else context
     object_, labels = stored(row), {line.label for line in context}
     named = [name for name in (() if prompt is None else named_in(prompt)) if name not in labels]
     measured = kind.measures(object_) if named else {}
-    shown = kind.exhibit(object_, sees_pictures=bool(endpoint.can_images))
     return replace(
-        sampler.shown_as(shown, vision),
+        sampler.shown_as(kind.exhibit(object_, sees_pictures=bool(endpoint.can_images)), vision),
         context=context,
         measures=tuple(ContextLine(name, _written(measured[name])) for name in named if name in measured),
     )
@@ -154,7 +135,7 @@ def _kind_of(campaign: Campaign) -> ObjectKind:
     return started_campaign(campaign).object_kind if campaign.started_at else campaign.object_kind
 
 
-def _config_of(campaign: Campaign) -> sampler.ChainConfig:
+def _config_of(campaign: Campaign) -> CampaignConfig:
     return started_campaign(campaign).config if campaign.started_at else campaign.config
 
 
@@ -180,7 +161,7 @@ def made(campaign: Campaign, chain: int, step: int, code: str, content: str) -> 
     config = campaign.config
     picture = ""
     if isinstance(config.space, sampler.ServedImagesConfig):
-        # Rendered before the step is opened: see `proposals/pictures.py`.
+        # Rendered before the step is opened: see `proposals/drawing.py`.
         picture = media.rendered_name(campaign.pk, code)
     return State(
         campaign=campaign,
@@ -238,7 +219,7 @@ def leased_pair(lease: Lease, campaign: Campaign, question: str = "") -> Pair:
         question: what stands above it; empty for that of its judge.
     """
     started, rows = started_campaign(campaign), (lease.first, lease.second)
-    contexts = (context_of(row, started.config) for row in rows) if started.shows_columns else ()
+    contexts = (context_of(row, started.config) for row in rows) if started.config.context else ()
     return Pair(question or started.judge(lease.judge_id).question, *rows, *contexts)
 
 
@@ -312,7 +293,7 @@ def shown(pair: Pair, campaign: Campaign, address: Address) -> dict[str, Any]:
     around = shared_context(pair.of_first, pair.of_second) if pair.of_first or pair.of_second else NO_CONTEXT
     options = options_of(kind, pair.first.content, pair.second.content, address, around)
     of_pair = {"question": pair.question, "kind": kind, "options": options, "context": around.shared}
-    return of_pair | (started_campaign(campaign) if campaign.started_at else campaign.config).shown_as
+    return of_pair | _config_of(campaign).shown_as
 
 
 def _of_a_written_text(row: State, config: sampler.ChainConfig, space: sampler.ServedTextsConfig) -> dict[str, str]:

@@ -4,40 +4,33 @@ A message is only a hint that there is work. Each task reads from the database w
 does nothing more.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 from celery import shared_task
 
 from prefmh_web.campaigns import catalogs, dispatch, lifecycle
 from prefmh_web.campaigns.catalogs import being_read
 from prefmh_web.campaigns.engine import openings, transitions, usage
-from prefmh_web.campaigns.lifecycle import deletion, judge_trials, warm_up
+from prefmh_web.campaigns.lifecycle import changes, deletion, judge_trials
 from prefmh_web.campaigns.model_judges import asker, turns
-from prefmh_web.campaigns.models import Campaign, Catalog, JudgeTrial
+from prefmh_web.campaigns.models import Campaign, Catalog
 from prefmh_web.campaigns.proposals import drawing, scoring
 from prefmh_web.endpoints import probe
 
 
-@shared_task
-def read_catalog(catalog_id: int, revision: int) -> None:
-    """Read an uploaded file into states."""
-    catalogs.read(catalog_id, revision)
+def _task(name: str, work: Callable[..., None]) -> Any:
+    """Return a task of this module that does what another one offers."""
+    return shared_task(name=f"{__name__}.{name}")(work)
 
 
-@shared_task
-def propose(chain_id: int) -> None:
-    """Open a chain's next comparison."""
-    drawing.propose(chain_id)
-
-
-@shared_task
-def choose_length(campaign_id: int) -> None:
-    """Choose how far a campaign's steps walk once its warm-up is over."""
-    warm_up.choose_length(campaign_id)
-
-
-@shared_task
-def open_chains(campaign_id: int) -> None:
-    """Open the chains that people of a campaign wait for."""
-    drawing.open_wanted(campaign_id)
+read_catalog = _task("read_catalog", catalogs.read)
+propose = _task("propose", drawing.propose)
+choose_length = _task("choose_length", changes.choose_length)
+open_chains = _task("open_chains", drawing.open_wanted)
+delete = _task("delete", deletion.finish)
+score = _task("score", scoring.score)
+measure = _task("measure", scoring.measure)
 
 
 @shared_task
@@ -61,12 +54,6 @@ def start(campaign_id: int) -> None:
     except Exception:
         lifecycle.note_trouble(campaign, "It could not be started; the server's log says why.")
         raise
-
-
-@shared_task
-def delete(campaign_id: int) -> None:
-    """Delete the rows of a campaign that is being deleted."""
-    deletion.finish(campaign_id)
 
 
 @shared_task
@@ -100,18 +87,6 @@ def pause_at_cap(campaign_id: int) -> None:
 
 
 @shared_task
-def score(campaign_id: int) -> None:
-    """Ask the scorers of a campaign about objects that have no score yet."""
-    scoring.score(campaign_id)
-
-
-@shared_task
-def measure(campaign_id: int) -> None:
-    """Measure objects of a campaign that somebody looks at."""
-    scoring.measure(campaign_id)
-
-
-@shared_task
 def sweep() -> None:
     """Queue every chain that waits for a proposal or to be opened, every warm-up that is over, every model that waits
     for its turn, every object without a score, every trial of a judge, every test of an endpoint, every catalog that
@@ -125,13 +100,13 @@ def sweep() -> None:
     drawing.look_ahead()
     for campaign in Campaign.objects.filter(pk__in=openings.wanted().values("campaign")):
         dispatch.open_chains(campaign)
-    for campaign in warm_up.over():
+    for campaign in changes.warm_ups_over():
         dispatch.choose_length(campaign)
     if next(turns.waiting(), None):
         dispatch.turns_wait()
     for campaign in scoring.waiting():
         dispatch.score(campaign)
-    for trying in JudgeTrial.objects.filter(pk__in=judge_trials.waiting()).select_related("campaign"):
+    for trying in judge_trials.waiting().select_related("campaign"):
         dispatch.judge_trial(trying)
     probe.look_after()
     reading = being_read()

@@ -17,11 +17,10 @@ from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.frozen import limits_of
 from prefmh_web.campaigns.model_judges.frozen_judges import frozen_prompt
 from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Chain, Event, Judge, State, Vote
-from prefmh_web.campaigns.monitoring.judging import Judging, costs_of, judging_of, panel_price_of, scorers_of
+from prefmh_web.campaigns.monitoring.judging import costs_of, judging_of, panel_price_of, scorers_of
 from prefmh_web.campaigns.monitoring.progress import ChainProgress, Progress, progress_of, with_heads
-from prefmh_web.campaigns.monitoring.results import follow, is_cut_short, main_property
+from prefmh_web.campaigns.monitoring.results import Trajectories, follow, is_cut_short, main_property, trajectories_of
 from prefmh_web.campaigns.monitoring.steps import last_reasoned
-from prefmh_web.campaigns.monitoring.trajectories import Trajectories, trajectories_of
 from prefmh_web.campaigns.record.found import kept_verdict
 from prefmh_web.console.plots import Plot, traces
 from prefmh_web.console.previews import asks_models, estimates_of, versions_of
@@ -99,11 +98,11 @@ class Board:
         standing = self.progress.models if self.progress else None
         return [
             (judge, prompt_version(frozen_prompt(judge)) if judge.frozen else "")
-            for judge in (standing.judges if standing else ())
+            for judge in (standing["judges"] if standing else ())
         ]
 
     @property
-    def judging(self) -> list[Judging]:
+    def judging(self) -> list[dict[str, Any]]:
         """How models vote; empty before the start, and where ratings decide."""
         progress, evidence = self.progress, self.campaign.config.rule.evidence
         return judging_of(progress.judges) if progress and evidence == "votes" else []
@@ -144,7 +143,7 @@ class Board:
             ("Rule", in_words(config.rule)),
             ("Questions", "\n".join(questions)),
             ("Panel", f"{len(config.panelists)} people, one answer of each" if config.panelists else ""),
-            ("The chains sample", self.campaign.target_law.replace("; ", "\n")),
+            ("The chains sample", self.campaign.config.law.replace("; ", "\n")),
             ("Chains", f"{chains}, {config.steps} steps each"),
             ("Burn-in, in steps", str(config.burn_in or "")),
             ("Language of the voters' pages", str(dict(settings.LANGUAGES).get(config.language, config.language))),
@@ -173,7 +172,7 @@ class Board:
         found = [
             (len(progress.suspended), "Steps are suspended."),
             (len(progress.waits), "Chains wait for a model."),
-            (progress.models.suspended if progress.models else 0, "A model needs you."),
+            (progress.models["suspended"] if progress.models else 0, "A model needs you."),
             (len(progress.held_up), "A panelist holds up chains."),
             (1, _lack_of_places(self.campaign)),
             (progress.is_nobody_there, "Nobody is online."),

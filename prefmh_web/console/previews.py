@@ -74,7 +74,7 @@ def preview_of(described: Mapping[str, Any] | None, owner: User, campaign: Campa
         return {"problems": problems, "known": known}
     prompt = prompt_of(asked.judge, asked.rule, kind.name, has_context=bool(columns))
     rows = _rows_of(campaign, kind)
-    exhibits = [objects.exhibit_of(kind, row, endpoint, _context(row, columns), prompt) for row in rows]
+    exhibits = [objects.exhibit(row, endpoint, prompt, context=_context(row, columns)) for row in rows]
     exhibits = exhibits or _samples(kind, endpoint, columns, prompt)
     of = f"Two of your {kind.nouns}" if rows else f"Sample {kind.nouns}, until your own are there"
     try:

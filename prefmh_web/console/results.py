@@ -31,13 +31,12 @@ from prefmh_web.campaigns.monitoring.results import (
     AIM_ESS,
     AIM_R_HAT,
     MOST_DRAWS,
-    Figures,
     follow,
     main_property,
     samples_in,
     shown_samples,
+    trajectories_of,
 )
-from prefmh_web.campaigns.monitoring.trajectories import trajectories_of
 from prefmh_web.console.plots import MOST_POINTS, histogram, rank_bars, rank_overlay, traces
 from prefmh_web.console.unstored import Unstored
 from prefmh_web.console.words import in_words
@@ -118,10 +117,10 @@ def software() -> str:
     return f"The prefmh authors. prefmh, version {version()}. Software."
 
 
-def paragraph(campaign: Campaign, figures: Figures) -> str:
+def paragraph(campaign: Campaign, figures: dict[str, Any]) -> str:
     """Return the methods paragraph of a started campaign."""
     config = started_campaign(campaign).config
-    law, _, letters = campaign.target_law.partition("; ")
+    law, _, letters = campaign.config.law.partition("; ")
     context = {
         "campaign": campaign,
         "config": config,
@@ -179,14 +178,16 @@ def _who(source: Any, name: str) -> str:
     return "each member of a panel" if isinstance(source, sampler.PanelistSource) else "people"
 
 
-def _given(config: sampler.ChainConfig, figures: Figures) -> list[tuple[str, int]]:
+def _given(config: sampler.ChainConfig, figures: dict[str, Any]) -> list[tuple[str, int]]:
     """Return how many votes people and models gave that counted; nothing where no votes decide."""
     if config.rule.evidence != "votes" or not config.rule.asks_judges:
         return []
-    people = "1 person" if figures.people == 1 else f"{figures.people:,} people"
+    people = "1 person" if figures["people"] == 1 else f"{figures['people']:,} people"
     given: Counter[str] = Counter()
     for place, judge in enumerate(config.judges):
-        given["Models" if isinstance(judge.source, sampler.ModelSource) else people] += figures.votes_of.get(place, 0)
+        given["Models" if isinstance(judge.source, sampler.ModelSource) else people] += figures["votes_of"].get(
+            place, 0
+        )
     return list(given.items())
 
 

@@ -1,7 +1,7 @@
 from django.urls import include, path
 
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.lifecycle import warm_up
+from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.console.views import campaigns, endpoints, people, results, sandbox, setup
 
 app_name = "console"
@@ -18,7 +18,7 @@ _OF_CAMPAIGN = [
     path("pause/", campaigns.transition, {"change": lifecycle.pause}, name="pause"),
     path("resume/", campaigns.transition, {"change": lifecycle.resume}, name="resume"),
     path("finish/", campaigns.transition, {"change": lifecycle.finish_now}, name="finish"),
-    path("warm-up/end/", campaigns.transition, {"change": warm_up.end_warm_up}, name="end-warm-up"),
+    path("warm-up/end/", campaigns.transition, {"change": changes.end_warm_up}, name="end-warm-up"),
     path("panel/", people.panel, name="panel"),
     path("panel/<int:number>/remind/", people.remind, name="remind"),
     path("members/", people.add_member, name="add-member"),

@@ -24,12 +24,11 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 import sampler
-from prefmh_web.campaigns.engine import reading
+from prefmh_web.campaigns.engine import transactions
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side
+from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side, number_of
 from prefmh_web.campaigns.objects import Pair, leased_pair, own_pair
-from prefmh_web.campaigns.voters import number_of
 from prefmh_web.config import Outcome, OwnPair, Protocol
 from prefmh_web.config.misfits import questions_of
 from prefmh_web.participants import completion, limits
@@ -136,7 +135,7 @@ def answer(key: uuid.UUID, annotator: Annotator, choice: Side | None, elapsed_ms
             Participation.objects.filter(pk=part.pk).update(stage=Stage.END)
             completion.end_of(annotator, Outcome.CHECKS_FAILED)
             access.remove(annotator)
-    reading.refresh(annotator)
+    transactions.refresh(annotator)
 
 
 def counts_of(part: Participation) -> tuple[int, int]:

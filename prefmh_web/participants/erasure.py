@@ -29,11 +29,10 @@ from django.utils.module_loading import import_string
 
 from prefmh_web import hooks
 from prefmh_web.campaigns import events
-from prefmh_web.campaigns.engine import reading
+from prefmh_web.campaigns.engine import transactions
 from prefmh_web.campaigns.engine.transactions import lock_people, retried_after_conflicts
-from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.campaigns.models import Annotator, Campaign, Vote
+from prefmh_web.campaigns.models import Annotator, Campaign, NotPossible, Vote
 from prefmh_web.campaigns.monitoring import steps
 from prefmh_web.config import Outcome, Pay
 from prefmh_web.participants import completion, payments
@@ -137,7 +136,7 @@ def _ask(numbers: Collection[int]) -> None:
     _lock(numbers)
     Annotator.objects.filter(pk__in=numbers, erasure_requested_at=None).update(erasure_requested_at=timezone.now())
     for number in numbers:
-        person = reading.person(number)
+        person = transactions.person(number)
         part = Participation.objects.filter(annotator=number).first()
         if part is not None and part.outcome == "":
             # What the sweep would have settled in the next seconds.

@@ -30,9 +30,8 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns.engine.transactions import lock_people
-from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.frozen import limits_of, started_campaign
-from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Vote
+from prefmh_web.campaigns.models import Annotator, Campaign, Lease, NotPossible, Vote
 from prefmh_web.config import Outcome, Pay, Protocol, Study, misfits
 from prefmh_web.participants.models import Check, Participation
 from sampler.judges import trials_after

@@ -17,10 +17,8 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import events
-from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.models import Annotator, Campaign, Event, Lease, Vote
+from prefmh_web.campaigns.models import Annotator, Campaign, Event, Lease, NotPossible, Vote, number_of, numbers_in
 from prefmh_web.campaigns.record.rows import Happened, Row
-from prefmh_web.campaigns.voters import number_of, numbers_in
 from prefmh_web.config import Outcome, Pay, Study
 from prefmh_web.participants import attention, limits
 from prefmh_web.participants.models import Check, Participation

@@ -14,8 +14,7 @@ from django.db.models import Count, ExpressionWrapper, F, IntegerField, Max, Q, 
 from django.db.models.functions import Coalesce, Lag, RowNumber
 from django.utils import timezone
 
-from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Side, Vote
-from prefmh_web.campaigns.voters import numbers_in
+from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Side, Vote, numbers_in
 from prefmh_web.config import Outcome
 from prefmh_web.participants.models import Check, Participation, Stage
 

@@ -12,9 +12,8 @@ from django.db import transaction
 from django.db.models import Q
 
 import sampler
-from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import changes
-from prefmh_web.campaigns.models import Campaign
+from prefmh_web.campaigns.models import Campaign, NotPossible
 from prefmh_web.config import LONGEST_NAME, CampaignConfig
 from prefmh_web.endpoints.local import model_names
 from prefmh_web.endpoints.models import Endpoint

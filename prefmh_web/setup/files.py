@@ -21,8 +21,7 @@ from django.contrib.auth.models import User
 from pydantic import ValidationError
 
 import sampler
-from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.models import Campaign, Catalog
+from prefmh_web.campaigns.models import Campaign, Catalog, NotPossible
 from prefmh_web.config import HIDDEN, CampaignConfig, UploadedFile, json_schema, misfits
 from prefmh_web.setup import fitting, yaml_text
 from prefmh_web.setup.fitting import Problem, SetupError, refused

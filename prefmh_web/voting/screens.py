@@ -32,7 +32,7 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
 
-from prefmh_web.campaigns.engine import leases, reading, suspension
+from prefmh_web.campaigns.engine import leases, suspension, transactions
 from prefmh_web.campaigns.engine.transactions import together
 from prefmh_web.campaigns.frozen import limits_of, started_campaign
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, ReportReason, Side, Vote
@@ -156,7 +156,7 @@ def _address(key: uuid.UUID, side: Side) -> Any:
 
 def screen_for(annotator_id: int) -> Screen:
     """Return what to show, leasing a question to the annotator if there is one for them."""
-    return _look(reading.person(annotator_id))
+    return _look(transactions.person(annotator_id))
 
 
 def screen_after(response: Response, annotator: Annotator) -> Screen:
@@ -196,7 +196,7 @@ def _look(annotator: Annotator) -> Screen:
             limits.note_wait(annotator, is_waiting=not (lease or annotator.resting or annotator.removed_at))
     outcome = None if lease or check else completion.outcome_due(annotator)
     config = started.config
-    percent = _percent(campaign, None if started.is_elastic else config.chains * config.steps)
+    percent = _percent(campaign, None if started.config.is_elastic else config.chains * config.steps)
     how_far = Progress(annotator.votes_cast, percent, asked.votes_each, minutes, asked.active_minutes)
     return Screen(annotator, lease, check, outcome, how_far)
 
@@ -262,7 +262,7 @@ class Response:
         if self.lease is None:
             leases.wake(annotator)
             # The caller's annotator may be as old as its socket, and the person has perhaps voted on another page.
-            reading.refresh(annotator)
+            transactions.refresh(annotator)
         elif asked.has_checks and attention.has(self.lease, annotator):
             attention.answer(self.lease, annotator, self.choice, self.elapsed_ms)
         elif not self.is_as_sent:

@@ -23,7 +23,7 @@ from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, Membership
 from prefmh_web.campaigns.record import export
-from prefmh_web.campaigns.record.snapshot import Snapshot
+from prefmh_web.campaigns.record.rows import Snapshot
 from prefmh_web.client import RequestRefused, Site
 from prefmh_web.transport import rate_limits
 from sampler.cli import main
@@ -112,7 +112,7 @@ def finished(researcher):
 
 
 def table_in(campaign, name: str) -> list[dict[str, str]]:
-    text = "".join(export.csv_text(Snapshot.now(campaign), f"{name}.csv"))
+    text = "".join(export.as_csv(export.TABLES[f"{name}.csv"](Snapshot.now(campaign))))
     return list(csv.DictReader(io.StringIO(text)))
 
 

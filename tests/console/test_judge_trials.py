@@ -141,16 +141,16 @@ def test_the_live_page_says_how_the_model_votes_and_whether_people_agree(researc
     started_now(campaign)
     vote_on_all(campaign, idle_tasks)
     (row,) = browser_of(researcher).get(campaign.get_absolute_url()).context["board"].judging
-    votes = Vote.objects.filter(judge=row.judge, number__isnull=False)
-    assert row.first_shown == Share(votes.filter(chosen_side="first").count(), votes.count())
-    assert 0 < row.mean_p < 1
+    votes = Vote.objects.filter(judge=row["judge"], number__isnull=False)
+    assert row["first_shown"] == Share(votes.filter(chosen_side="first").count(), votes.count())
+    assert 0 < row["mean_p"] < 1
     agreed = compared = 0
     for vote in votes.filter(comparison__verdict__isnull=False):
         for other in vote.comparison.votes.filter(annotator__isnull=False, number__isnull=False):
             compared += 1
             agreed += other.for_proposal == vote.for_proposal
     assert compared
-    assert row.with_people == Share(agreed, compared)
+    assert row["with_people"] == Share(agreed, compared)
 
 
 def test_a_try_that_a_worker_left_is_taken_up_again(researcher, endpoint, script, idle_tasks):

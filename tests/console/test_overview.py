@@ -20,8 +20,7 @@ import sampler
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Measured, Vote
 from prefmh_web.campaigns.monitoring.progress import progress_of
-from prefmh_web.campaigns.monitoring.results import follow
-from prefmh_web.campaigns.monitoring.trajectories import trajectories_of
+from prefmh_web.campaigns.monitoring.results import follow, trajectories_of
 from prefmh_web.campaigns.proposals import scoring
 from prefmh_web.console.consumer import Group
 from prefmh_web.console.plots import MOST_POINTS, traces

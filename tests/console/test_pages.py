@@ -20,11 +20,21 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import access, changes
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Event, Lease, Membership, Side, Vote
+from prefmh_web.campaigns.models import (
+    Annotator,
+    Campaign,
+    Chain,
+    Comparison,
+    Event,
+    Lease,
+    Membership,
+    Side,
+    Vote,
+    number_of,
+)
 from prefmh_web.campaigns.monitoring.progress import progress_of
 from prefmh_web.campaigns.monitoring.steps import rows_of, steps_in
 from prefmh_web.campaigns.record.found import answer_now
-from prefmh_web.campaigns.voters import number_of
 from tests.campaigns.engine.test_suspension import campaign_of, skip
 from tests.security.world import browser_of
 from tests.support import campaigns
@@ -210,11 +220,11 @@ def test_skips_are_counted_by_judge_and_by_where_the_proposal_stood(researcher, 
     sides = [_skip(crowds_study) for _ in range(5)]
     found = progress_of(crowds_study).unanswered
     # The first judge's proposals come first, the second one's second.
-    assert [(each.first, each.second) for each in found["skips"]] == [
+    assert [(each["first"], each["second"]) for each in found["skips"]] == [
         (sides.count("first"), 0),
         (0, sides.count("second")),
     ]
-    assert not any(each.is_uneven for each in found["skips"])
+    assert not any(each["is_uneven"] for each in found["skips"])
     page = page_of(researcher, crowds_study)
     assert "Proposal first" in page
     assert "ran out of time" not in page

@@ -10,8 +10,7 @@ from django.utils import timezone
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Lease, Membership, Side
-from prefmh_web.campaigns.voters import number_of
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Lease, Membership, Side, number_of
 from tests.console.test_pages import form
 from tests.support.campaigns import (
     everything_in,

@@ -14,8 +14,7 @@ from django.utils import timezone
 
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.campaigns.models import Annotator, Campaign, Event, Membership, Vote
-from prefmh_web.campaigns.voters import number_of
+from prefmh_web.campaigns.models import Annotator, Campaign, Event, Membership, Vote, number_of
 from prefmh_web.config import Study
 from prefmh_web.participants.consent import version_of
 from prefmh_web.participants.models import Check, Participant, Participation

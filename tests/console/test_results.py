@@ -52,7 +52,7 @@ def test_each_number_of_the_methods_paragraph_is_one_of_the_record(finished, tmp
     """Computed anew from the exported files; a number too many or too few is found as well."""
     record = sampler.read_record(export_to(finished, tmp_path))
     steps, votes = record["steps"], record["votes"]
-    config = json.loads(export.config(finished))
+    config = json.loads(export.as_json(finished.public_config))
     counted = [vote for vote in votes if vote["number"]]
     moves = [step for step in steps if step["current_state"] != step["proposal_state"]]
     accepted = [step for step in moves if step["verdict"] == "accept"]
@@ -72,7 +72,7 @@ def test_each_number_of_the_methods_paragraph_is_one_of_the_record(finished, tmp
     assert f"prefmh {version()}" in written
     for judge in config["judges"]:
         assert f"“{judge['question']}”" in written
-    law = finished.target_law.partition("; ")[0]
+    law = finished.config.law.partition("; ")[0]
     assert f"proportional to {law}" in written
 
 

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import pytest
 from django.urls import reverse
 
-from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.model_judges.frozen_judges import UNTESTED, UNVERIFIED
-from prefmh_web.campaigns.models import Campaign, Vote
+from prefmh_web.campaigns.models import Campaign, NotPossible, Vote
 from prefmh_web.endpoints import truth
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect

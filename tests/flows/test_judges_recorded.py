@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 from django.urls import reverse
 
-from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.models import Campaign, Turn, Vote
+from prefmh_web.campaigns.models import Campaign, NotPossible, Turn, Vote
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect
 from prefmh_web.operations import doctor
@@ -248,7 +247,7 @@ def preview(desk, fields: dict, rows=(), campaign: Campaign | None = None) -> st
     """Return the body that the preview shows first; of a draft whose first two objects are these."""
     if campaign is None:
         answer = desk.post(reverse("console:preview-new"), fields | {"place": "judges.0", "space.catalog.file": ""})
-        return answer.context["preview"]["requests"][0].body
+        return answer.context["preview"]["requests"][0]["body"]
     # The same campaign as a draft again: the preview shows the first objects of its list.
     twin = draft(campaign.owner, by_model())
     twin.states.exclude(content__in=[row.content for row in rows]).delete()
@@ -257,7 +256,9 @@ def preview(desk, fields: dict, rows=(), campaign: Campaign | None = None) -> st
     )
     requests = answer.context["preview"]["requests"]
     assert len(requests) == 2
-    return next(each.body for each in requests if each.body.index(rows[0].content) < each.body.index(rows[1].content))
+    return next(
+        each["body"] for each in requests if each["body"].index(rows[0].content) < each["body"].index(rows[1].content)
+    )
 
 
 def test_the_preview_shows_both_orders_the_version_and_no_key(researcher, endpoint, script, monkeypatch):
@@ -267,7 +268,7 @@ def test_the_preview_shows_both_orders_the_version_and_no_key(researcher, endpoi
         reverse("console:preview-new"), fields_of() | {"place": "judges.0", "space.catalog.file": ""}
     )
     shown = answer.context["preview"]
-    one, other = (json.loads(each.body) for each in shown["requests"])
+    one, other = (json.loads(each["body"]) for each in shown["requests"])
     assert one["messages"][0] == {"role": "system", "content": f"You are a careful judge of “{QUESTION}”."}
     assert one["messages"][1]["content"] != other["messages"][1]["content"]
     page = answer.content.decode()

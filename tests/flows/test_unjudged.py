@@ -103,7 +103,7 @@ def test_quality_estimates_of_a_program_decide_and_the_replay_needs_no_program(f
     settings.SCORERS = {}
     assert "30 verdicts recomputed from" in assert_replay_passes(path)
     assert verdicts_of_moves(path)[1] == {"accept", "reject"}
-    assert made.target_law.startswith("p0(x) * exp(r(x)/0.5)")
+    assert made.config.law.startswith("p0(x) * exp(r(x)/0.5)")
 
 
 def test_a_scorer_that_fails_holds_up_the_steps_and_no_longer(researcher, idle_tasks, quality, tmp_path, client):

@@ -20,7 +20,7 @@ from prefmh_web.campaigns import lifecycle, objects, tasks
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.frozen import plan_of
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, PrefetchedProposal, State
-from prefmh_web.campaigns.proposals import drawing, pictures
+from prefmh_web.campaigns.proposals import drawing
 from prefmh_web.endpoints.errors import Unable
 from prefmh_web.endpoints.local import local_decoder
 from prefmh_web.endpoints.models import Endpoint
@@ -176,9 +176,9 @@ def test_the_same_latent_is_the_same_file_and_is_painted_once(researcher, idle_t
     assert picture(starts[0]) == picture(starts[1])
     offer("broken")
     space = plan_of(first).space
-    pictures.prepare(first, [space.decode(starts[0].code)])
+    drawing.prepare_pictures(first, [space.decode(starts[0].code)])
     with pytest.raises(Unable, match="not finite"):
-        pictures.prepare(first, [space.start(np.random.default_rng(1), 0)])
+        drawing.prepare_pictures(first, [space.start(np.random.default_rng(1), 0)])
 
 
 def test_a_picture_that_may_follow_either_way_is_painted_once(researcher, idle_tasks, offer):
@@ -209,7 +209,7 @@ def test_a_draft_that_stays_goes_without_its_states_picture(researcher, idle_tas
     head, comparison = campaign.chains.get(place=0).head, Comparison.objects.get(chain__place=0)
     PrefetchedProposal.objects.filter(chain=comparison.chain, state=head).delete()
     stays = PrefetchedProposal.objects.create(chain=comparison.chain, step=2, state=head, code=head.code, log_r0=0)
-    pictures.discard(campaign, PrefetchedProposal.objects.filter(pk=stays.pk))
+    drawing.discard_pictures(campaign, PrefetchedProposal.objects.filter(pk=stays.pk))
     assert head.picture.name in pictures_of(campaign)
 
 

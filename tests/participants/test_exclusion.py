@@ -13,9 +13,7 @@ from django.db import IntegrityError, connections, transaction
 from django.db.models import QuerySet
 from django.test import Client
 
-from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.models import Annotator, Campaign, EndReason, Event, Lease, Vote
-from prefmh_web.campaigns.voters import number_of
+from prefmh_web.campaigns.models import Annotator, Campaign, EndReason, Event, Lease, NotPossible, Vote, number_of
 from prefmh_web.participants import completion, consent, erasure, limits
 from prefmh_web.participants.models import Participant, Participation
 from prefmh_web.voting.tasks import settle_parts

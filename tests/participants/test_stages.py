@@ -7,8 +7,7 @@ import pytest
 from django.test import Client
 
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.models import Lease, Vote
+from prefmh_web.campaigns.models import Lease, NotPossible, Vote
 from prefmh_web.participants.models import Participation
 from prefmh_web.voting.tasks import settle_parts
 from tests.participants.test_consent import TEXT, answer, come

@@ -16,8 +16,7 @@ from django.utils import timezone
 from prefmh_web.accounts.roles import is_researcher, make_researcher, sign_in_path
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
-from prefmh_web.campaigns.models import Annotator, Invitation, Lease, Membership, Vote
-from prefmh_web.campaigns.voters import number_of
+from prefmh_web.campaigns.models import Annotator, Invitation, Lease, Membership, Vote, number_of
 from prefmh_web.participants import joining
 from prefmh_web.transport import sockets
 from prefmh_web.voting import admission, consumer

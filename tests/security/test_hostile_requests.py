@@ -8,8 +8,7 @@ from django.test import Client
 
 from prefmh_web.accounts import tokens
 from prefmh_web.accounts.models import ApiToken
-from prefmh_web.campaigns.models import Campaign
-from prefmh_web.campaigns.voters import number_of
+from prefmh_web.campaigns.models import Campaign, number_of
 from prefmh_web.transport import rate_limits
 from tests.console.test_pages import form
 from tests.security.addresses import METHODS, all_addresses

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from prefmh_web.campaigns.record import export, rows
-from prefmh_web.campaigns.record.snapshot import Snapshot
+from prefmh_web.campaigns.record.rows import Snapshot
 from tests.security.world import browser_of
 from tests.support import campaigns
 from tests.support.campaigns import make_campaign, make_config, wait_until_idle

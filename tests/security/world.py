@@ -21,8 +21,7 @@ from prefmh_web.accounts.models import ApiToken
 from prefmh_web.accounts.roles import make_researcher
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.campaigns.models import Campaign, JudgeTrial, Lease, Measured, Membership, Side
-from prefmh_web.campaigns.voters import number_of
+from prefmh_web.campaigns.models import Campaign, JudgeTrial, Lease, Measured, Membership, Side, number_of
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.voting import admission
 from tests.support.campaigns import make_campaign, make_config, make_draft, wait_until_idle

@@ -4,8 +4,7 @@ import pytest
 from django.urls import reverse
 
 import sampler
-from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.models import Campaign
+from prefmh_web.campaigns.models import Campaign, NotPossible
 from prefmh_web.setup import apply
 from prefmh_web.setup.apply import duplicate
 from prefmh_web.setup.files import config_of, file_of

@@ -55,11 +55,9 @@ import sampler
 from prefmh_web.accounts.roles import make_researcher
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases, transitions
-from prefmh_web.campaigns.engine.open_comparisons import Ballot
-from prefmh_web.campaigns.engine.reading import locked
+from prefmh_web.campaigns.engine.transactions import locked
 from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, EndReason, Invitation, Judge, Lease, Side, Vote
-from prefmh_web.campaigns.monitoring import trajectories
 from prefmh_web.campaigns.record import export
 from prefmh_web.campaigns.tasks import sweep
 from prefmh_web.celery import app as celery_app
@@ -416,7 +414,7 @@ def _forget() -> None:
             for each in vars(module).values():
                 if hasattr(each, "cache_clear") and each.__module__ == name:
                     each.cache_clear()
-    for remembered in (screens._progress, screens._held_up, trajectories._memory):
+    for remembered in (screens._progress, screens._held_up):
         remembered.clear()
 
 
@@ -650,7 +648,7 @@ def cast(
         now = timezone.now()
         given = {"comparison": comparison, "judge": judge, "annotator": annotator, "proposal_side": Side.FIRST}
         lease, _ = Lease.objects.get_or_create(key=key, defaults={**given, "issued_at": now, "expires_at": now})
-        ballot = Ballot(key, judge.pk, Side.FIRST, side, annotator_id=annotator.pk)
+        ballot = Vote(key=key, judge=judge, proposal_side=Side.FIRST, chosen_side=side, annotator=annotator)
         return transitions.cast_vote(comparison, ballot, lease)
 
 

@@ -169,8 +169,8 @@ def campaign(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
     figures = None if found.is_draft else figures_of(found)
     return told(found) | {
         "figures": figures
-        and {"accepted": figures.acceptance.accepted, "differed": figures.acceptance.differed}
-        | {name: getattr(figures, name) for name in ("samples", "votes", "late", "people")}
+        and {"accepted": figures["acceptance"].accepted, "differed": figures["acceptance"].differed}
+        | {name: figures[name] for name in ("samples", "votes", "late", "people")}
     }
 
 

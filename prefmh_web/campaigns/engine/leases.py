@@ -29,17 +29,17 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns import dispatch, frozen
 from prefmh_web.campaigns.engine import open_comparisons, openings, sql, suspension, transitions
-from prefmh_web.campaigns.engine.open_comparisons import Ballot, OpenComparison
-from prefmh_web.campaigns.engine.reading import locked
+from prefmh_web.campaigns.engine.open_comparisons import OpenComparison
 from prefmh_web.campaigns.engine.sql import Changes
 from prefmh_web.campaigns.engine.transactions import (
     ATTEMPTS,
     begin,
     is_joined,
+    locked,
     pass_over,
     retried_after_conflicts,
 )
-from prefmh_web.campaigns.frozen import StartedJudge, started_campaign
+from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Judge, Lease, Side, Vote
 from prefmh_web.transport import sockets
 
@@ -49,7 +49,7 @@ logger = logging.getLogger(__name__)
 ORPHAN_GRACE = timedelta(seconds=15)
 # And for one whose page has said that it goes, as it does when it is closed, left or loaded again: that takes less.
 FAREWELL_GRACE = timedelta(seconds=3)
-_Seen = list[tuple[OpenComparison, StartedJudge]]
+_Seen = list[tuple[OpenComparison, Judge]]
 
 
 @retried_after_conflicts
@@ -100,7 +100,7 @@ def answer(
     Args:
         keeps_late: says, under the locks, whether the vote of an expired lease is kept that comes too late to count;
             None if every one is.
-        page: how the pair stood, and whether the page was translated, as `Ballot` has it.
+        page: how the pair stood, and whether the page was translated, as `Vote` has it.
 
     Raises:
         Comparison.DoesNotExist: the annotator was never given this lease, or has lost access since.
@@ -112,21 +112,25 @@ def answer(
             raise Comparison.DoesNotExist
         if lease.ending in (Lease.Ending.SKIPPED, Lease.Ending.UNASKED):
             return None
-        proposal_side = Side(lease.proposal_side)
-        ballot = Ballot(key, lease.judge_id, proposal_side, chosen_side, elapsed_ms, hidden_ms, annotator.pk, **page)
-        is_kept = keeps_late is None or _counts_or(keeps_late, ballot, lease)
-        vote = transitions.cast_vote(lease.comparison, ballot, lease) if is_kept else None
+        given = Vote(
+            key=key,
+            judge_id=lease.judge_id,
+            annotator_id=annotator.pk,
+            proposal_side=lease.proposal_side,
+            chosen_side=chosen_side,
+            elapsed_ms=elapsed_ms,
+            hidden_ms=hidden_ms,
+            **page,
+        )
+        may_count = lease.ending != Lease.Ending.EXPIRED or transitions.would_count(lease.comparison, given, lease)
+        is_kept = may_count or keeps_late is None or keeps_late()
+        vote = transitions.cast_vote(lease.comparison, given, lease) if is_kept else None
         if vote is None or not vote.counted:
             # A counted vote nudges; this one has only given its place back.
             dispatch.place_returned(annotator.campaign_id)
     if annotator.resting:
         wake(annotator)
     return vote
-
-
-def _counts_or(keeps_late: Callable[[], bool], ballot: Ballot, lease: Lease) -> bool:
-    is_over = lease.ending == Lease.Ending.EXPIRED
-    return not is_over or transitions.would_count(lease.comparison, ballot, lease) or keeps_late()
 
 
 @retried_after_conflicts
@@ -269,7 +273,7 @@ def _lease_on_a_new_chain(annotator: Annotator, most_votes: int | None) -> tuple
 
 
 def _free_lease(
-    wanted: Iterable[tuple[OpenComparison, StartedJudge]], annotator: Annotator, most_votes: int | None
+    wanted: Iterable[tuple[OpenComparison, Judge]], annotator: Annotator, most_votes: int | None
 ) -> tuple[Lease | None, _Seen]:
     """Lease the first wanted comparison that nobody holds at this moment; return also those that somebody does."""
     busy: _Seen = []
@@ -280,7 +284,7 @@ def _free_lease(
 
 
 def _first_lease(
-    wanted: Iterable[tuple[OpenComparison, StartedJudge]], annotator: Annotator, most_votes: int | None = None
+    wanted: Iterable[tuple[OpenComparison, Judge]], annotator: Annotator, most_votes: int | None = None
 ) -> Lease | None:
     lease, busy = _free_lease(wanted, annotator, most_votes)
     if lease:
@@ -295,7 +299,7 @@ def _first_lease(
 
 def _lease(
     seen: OpenComparison,
-    judge: StartedJudge,
+    judge: Judge,
     annotator: Annotator,
     busy: _Seen | None,
     most_votes: int | None,
@@ -305,11 +309,14 @@ def _lease(
     Args:
         busy: where those are noted that somebody else holds at this moment; None to wait for them.
     """
-    with _locked_pair(seen.pk, patient=busy is None) as comparison:
-        if comparison is None:
+    with begin():
+        row = (sql.PAIR_ONCE_FREE if busy is None else sql.PAIR).row(seen.pk)
+        if row is None:
             if busy is not None:
                 busy.append((seen, judge))
             return None
+        comparison, current, proposal = sql.read_all((sql.OF_COMPARISON, sql.OF_CURRENT, sql.OF_PROPOSAL), row)
+        comparison.current, comparison.proposal = current, proposal
         if most_votes is not None and not _may_cast_another(annotator, most_votes):
             return None
         if comparison.suspended_at:
@@ -337,9 +344,7 @@ def _may_cast_another(annotator: Annotator, most_votes: int) -> bool:
     return found.get(pk=annotator.pk) < most_votes
 
 
-def _lease_as_seen(
-    seen: OpenComparison, comparison: Comparison, judge: StartedJudge, annotator: Annotator
-) -> Lease | None:
+def _lease_as_seen(seen: OpenComparison, comparison: Comparison, judge: Judge, annotator: Annotator) -> Lease | None:
     """Lease a comparison that is locked by now, if nothing has happened on it since it was seen to have room: mostly
     nothing has, and it need not be read again.
     """
@@ -356,7 +361,7 @@ def _lease_as_seen(
 
 
 def _given(
-    opened: OpenComparison, comparison: Comparison, judge: StartedJudge, annotator: Annotator, changes: Changes
+    opened: OpenComparison, comparison: Comparison, judge: Judge, annotator: Annotator, changes: Changes
 ) -> Lease:
     if opened.has_expired(annotator, judge):
         # The same pair again under the same key: a vote still on its way from before finds its place.
@@ -375,7 +380,7 @@ def _given(
     return lease
 
 
-def _new_lease(opened: OpenComparison, comparison: Comparison, judge: StartedJudge, annotator: Annotator) -> Lease:
+def _new_lease(opened: OpenComparison, comparison: Comparison, judge: Judge, annotator: Annotator) -> Lease:
     now = timezone.now()
     return Lease(
         comparison=comparison,
@@ -387,7 +392,7 @@ def _new_lease(opened: OpenComparison, comparison: Comparison, judge: StartedJud
     )
 
 
-def _draw_side(opened: OpenComparison, judge: StartedJudge) -> Side:
+def _draw_side(opened: OpenComparison, judge: Judge) -> Side:
     """Draw where the proposal stands, anew for every lease: each lean of a voter meets both orders alike.
 
     A judge with a fixed order has a twin with the other one; between the two, a constant lean cancels.
@@ -425,18 +430,3 @@ def _locked_lease(key: uuid.UUID, annotator: Annotator) -> Iterator[Lease]:
         # Once this one has ended, which every caller sees to.
         annotator.holds_a_lease = bool(holds_another)
         yield lease
-
-
-@contextmanager
-def _locked_pair(pk: int, *, patient: bool) -> Iterator[Comparison | None]:
-    """Lock a comparison and read its pair; None if somebody else holds it and the caller is not
-    patient.
-    """
-    with begin():
-        row = (sql.PAIR_ONCE_FREE if patient else sql.PAIR).row(pk)
-        if row is None:
-            yield None
-            return
-        comparison, current, proposal = sql.read_all((sql.OF_COMPARISON, sql.OF_CURRENT, sql.OF_PROPOSAL), row)
-        comparison.current, comparison.proposal = current, proposal
-        yield comparison

@@ -12,7 +12,6 @@ what a look costs would be making those.
 
 from __future__ import annotations
 
-import uuid
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,38 +24,13 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns.engine import sql
 from prefmh_web.campaigns.engine.sql import Condition
-from prefmh_web.campaigns.frozen import StartedCampaign, StartedJudge, started_campaign
-from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, ReplyIdentity, Side
+from prefmh_web.campaigns.frozen import StartedCampaign, started_campaign
+from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Judge, Vote
 
 # How long a skipped comparison is kept from the person who skipped it, so that others come first.
 SKIP_REST = timedelta(seconds=20)
 # Those at the front have room; of the rest, read when this person has answered all of these, few statements shall tell.
 _FIRST_LOOK, _LOOKS_GROW, _LONGEST_LOOK = 8, 8, 512
-
-
-@dataclass(frozen=True)
-class Ballot:
-    """What somebody answered: which side they chose, and where the proposal stood.
-
-    Of a person: the annotator, how long they had the pair, how long of that in a hidden tab, and how their page was.
-    Of a model: which of its N votes this is, the probability that it was drawn from, how many replies it took, and what
-    the reply said it is from and what it thought.
-    """
-
-    key: uuid.UUID
-    judge_id: int
-    proposal_side: Side
-    chosen_side: Side
-    elapsed_ms: int | None = None
-    hidden_ms: int | None = None
-    annotator_id: int | None = None
-    slot: int | None = None
-    preference: float | None = None
-    asks: int | None = None
-    identity: ReplyIdentity | None = None
-    layout: str = ""
-    is_translated: bool | None = None
-    reason: str = ""
 
 
 @dataclass
@@ -86,17 +60,14 @@ class OpenComparison:
         elif what == "turn":
             self._turns[judge_id] = votes
         elif what != "open":
-            self._note_lease(what, judge_id, annotator_id)
+            self.leases += 1
+            if what == "live":
+                self._live[judge_id] += 1
+            elif what == "resting":
+                self._resting.add((annotator_id, judge_id))
+            elif what == "expired":
+                self._expired.add((annotator_id, judge_id))
         self._forget()
-
-    def _note_lease(self, what: str, judge_id: int, annotator_id: int | None) -> None:
-        self.leases += 1
-        if what == "live":
-            self._live[judge_id] += 1
-        elif what == "resting":
-            self._resting.add((annotator_id, judge_id))
-        elif what == "expired":
-            self._expired.add((annotator_id, judge_id))
 
     def note_ended(self, judge_id: int) -> None:
         """Take in that a live lease has just ended."""
@@ -133,27 +104,27 @@ class OpenComparison:
             return None
         return sql.is_as_seen(self.pk, self.leases, self._live.total(), self.counted)
 
-    def asked(self, judge: StartedJudge) -> int:
+    def asked(self, judge: Judge) -> int:
         """Return how many votes a judge has counted or promised."""
         return self.tally.votes_cast[judge.place] + self._live[judge.pk]
 
-    def has_answered(self, annotator_id: int | None, judge: StartedJudge) -> bool:
+    def has_answered(self, annotator_id: int | None, judge: Judge) -> bool:
         """True when the annotator's vote for this judge counts."""
         return annotator_id is not None and (annotator_id, judge.pk) in self._answered
 
-    def can_count(self, ballot: Ballot) -> bool:
+    def can_count(self, vote: Vote) -> bool:
         """True when the judge has votes left and the person, if it is one, has cast none that counts."""
-        judge = self.campaign.judge(ballot.judge_id)
-        return self.tally.votes_cast[judge.place] < judge.votes and not self.has_answered(ballot.annotator_id, judge)
+        judge = self.campaign.judge(vote.judge_id)
+        return self.tally.votes_cast[judge.place] < judge.max_votes and not self.has_answered(vote.annotator_id, judge)
 
-    def is_barred(self, annotator_id: int, judge: StartedJudge) -> bool:
+    def is_barred(self, annotator_id: int, judge: Judge) -> bool:
         """True when the annotator's vote on this comparison counts, or they have just skipped it."""
         return self.has_answered(annotator_id, judge) or (annotator_id, judge.pk) in self._resting
 
-    def in_turn(self, panelist: int | None) -> list[StartedJudge]:
+    def in_turn(self, panelist: int | None) -> list[Judge]:
         """The judges that a person is, the one least asked first: a panelist is their own judges only."""
         theirs = [judge for judge in self.campaign.people if judge.panelist == panelist]
-        return sorted(theirs, key=lambda judge: (self.asked(judge) / judge.votes, judge.place))
+        return sorted(theirs, key=lambda judge: (self.asked(judge) / judge.max_votes, judge.place))
 
     def give_to(self, annotator_id: int, panelist: int | None = None) -> bool:
         """Count this person as asked, if there is a question for them; False if there is none."""
@@ -163,11 +134,11 @@ class OpenComparison:
                 return True
         return False
 
-    def has_expired(self, annotator: Annotator, judge: StartedJudge) -> bool:
+    def has_expired(self, annotator: Annotator, judge: Judge) -> bool:
         """True when the annotator had a lease on this comparison whose time ran out."""
         return (annotator.pk, judge.pk) in self._expired
 
-    def has_room(self, judge: StartedJudge) -> bool:
+    def has_room(self, judge: Judge) -> bool:
         """True when one more vote of a person for this judge cannot make any vote late.
 
         There is none for people while a model that is asked first has votes to cast.
@@ -185,7 +156,7 @@ class OpenComparison:
         while a person has the pair: theirs would be.
         """
         judge = self.campaign.judge(judge_id)
-        if judge.all_at_once and not self._live.total():
+        if judge.place in self.campaign.asked_at_once and not self._live.total():
             return most
         place = judge.place
         promised = list(self._promised)
@@ -257,7 +228,7 @@ def seen(comparisons: Collection[Comparison]) -> Seen:
     return Seen(opened, stored, slots)
 
 
-def wanted_by(annotator: Annotator) -> Iterator[tuple[OpenComparison, StartedJudge]]:
+def wanted_by(annotator: Annotator) -> Iterator[tuple[OpenComparison, Judge]]:
     """Yield what this annotator may be asked, best first: the chain furthest behind, then the judge least asked.
 
     Nothing here looks at what was answered, only at how often. It is seen without a lock; who leases a comparison
@@ -283,7 +254,9 @@ def takers(campaign: Campaign, waiting: Sequence[tuple[int, str]]) -> set[int]:
     found = {annotator_id for annotator_id, status in waiting if status != status_now}
     annotator_ids = [annotator_id for annotator_id, status in waiting if status == status_now]
     outdated, started = len(found), started_campaign(campaign)
-    panelists = _panelists_of(annotator_ids) if started.is_panel else {}
+    panelists: dict[int, int | None] = {}
+    if started.is_panel:
+        panelists = dict(Annotator.objects.filter(pk__in=annotator_ids).values_list("pk", "panelist"))
     for opened in _askable_in(started) if is_wanted else ():
         for annotator_id in annotator_ids:
             if annotator_id not in found and opened.give_to(annotator_id, panelists.get(annotator_id)):
@@ -295,16 +268,12 @@ def takers(campaign: Campaign, waiting: Sequence[tuple[int, str]]) -> set[int]:
     return found
 
 
-def waiting_for(campaign: Campaign) -> Iterator[tuple[OpenComparison, list[StartedJudge]]]:
+def waiting_for(campaign: Campaign) -> Iterator[tuple[OpenComparison, list[Judge]]]:
     """Yield the open comparisons about which somebody may be asked now, each with the judges that it waits for."""
     started = started_campaign(campaign)
     for opened in _askable_in(started):
         if judges := [judge for judge in started.people if opened.has_room(judge)]:
             yield opened, judges
-
-
-def _panelists_of(annotator_ids: Sequence[int]) -> dict[int, int | None]:
-    return dict(Annotator.objects.filter(pk__in=annotator_ids).values_list("pk", "panelist"))
 
 
 def _askable_in(campaign: StartedCampaign) -> Iterator[OpenComparison]:

@@ -28,7 +28,7 @@ from django.utils import timezone
 
 from prefmh_web.campaigns import dispatch, frozen, objects
 from prefmh_web.campaigns.engine import transitions
-from prefmh_web.campaigns.engine.claims import claim_end, held
+from prefmh_web.campaigns.engine.transactions import claim_end, held, unclaimed
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, ChainOpening, Comparison, Lease, State
 
@@ -142,9 +142,8 @@ def _claimed(campaign: Campaign, most: int, until: datetime) -> dict[int, ChainO
         Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)
         waiting = wanted().filter(campaign=campaign)
         following = campaign.chains.count() + waiting.filter(place__isnull=False).count()
-        is_free = Q(claimed_until=None) | Q(claimed_until__lte=timezone.now())
         # Numbers that were given out come first: no later chain opens before them.
-        first = waiting.filter(is_free, start_code="").order_by(F("place").asc(nulls_last=True), "pk")[:most]
+        first = waiting.filter(unclaimed(), start_code="").order_by(F("place").asc(nulls_last=True), "pk")[:most]
         found: dict[int, ChainOpening] = {}
         for opening in first:
             if opening.place is None:
@@ -157,7 +156,7 @@ def _claimed(campaign: Campaign, most: int, until: datetime) -> dict[int, ChainO
 
 def _room(campaign: Campaign) -> int:
     started = started_campaign(campaign)
-    if not started.is_elastic:
+    if not started.config.is_elastic:
         return 0
     still_wanted = ChainOpening.objects.filter(campaign=campaign, chain__isnull=True).count()
     return started.config.chains_at_most - campaign.chains.count() - still_wanted

@@ -18,12 +18,10 @@ from django.utils import timezone
 
 from prefmh_web.campaigns import dispatch, events
 from prefmh_web.campaigns.engine import open_comparisons, transitions
-from prefmh_web.campaigns.engine.reading import locked
 from prefmh_web.campaigns.engine.sql import Changes
-from prefmh_web.campaigns.engine.transactions import retried_after_conflicts
-from prefmh_web.campaigns.errors import NotPossible
+from prefmh_web.campaigns.engine.transactions import locked, retried_after_conflicts
 from prefmh_web.campaigns.frozen import started_campaign
-from prefmh_web.campaigns.models import Chain, Comparison, Event, Lease, ReportReason
+from prefmh_web.campaigns.models import Chain, Comparison, Event, Lease, NotPossible, ReportReason
 from prefmh_web.transport import sockets
 
 
@@ -75,7 +73,7 @@ def try_again(comparison_id: int) -> None:
             changes = Changes()
             transitions.note_room(comparison, opened, changes)
             changes.make()
-        dispatch.step_tried_again(comparison)
+        dispatch.look_again(comparison.chain.campaign)
 
 
 def end_chain(comparison_id: int, words: str) -> None:

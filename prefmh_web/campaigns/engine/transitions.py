@@ -13,6 +13,13 @@
 Who waits for whom: a writer locks the comparison or the chain, then leases, then the annotator, then, at a campaign's
 very end, the campaign, and holds no lock while a dear kernel or a network works. On SQLite every transaction here
 begins as a writer, so the locks are one.
+
+What settles a step, for each kind of evidence that rules use.
+
+votes      a tally of who preferred which object: `sampler.tell` over those that count
+ratings    whole numbers that models gave each object alone: the rule compares the means of the two
+scores     numbers that scorers gave each object: the rule compares those of the two
+none       nothing: every proposal is accepted
 """
 
 from __future__ import annotations
@@ -26,12 +33,14 @@ from django.db.models import F
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import decisions, dispatch, frozen
+from prefmh_web.campaigns import dispatch, frozen
 from prefmh_web.campaigns.engine import open_comparisons, sql
-from prefmh_web.campaigns.engine.open_comparisons import Ballot, OpenComparison, Seen
+from prefmh_web.campaigns.engine.open_comparisons import OpenComparison, Seen
 from prefmh_web.campaigns.engine.sql import Changes, Condition, adapted, current, insert
-from prefmh_web.campaigns.frozen import started_campaign
+from prefmh_web.campaigns.frozen import asked_in, started_campaign
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Lease, Rating, State, Vote
+from prefmh_web.campaigns.objects import scores_of
+from prefmh_web.transport import sockets
 
 # Identical proposals, and those that no vote can change, are decided as they are opened: after so many a task goes on.
 _MOST_AT_ONCE = 8
@@ -63,7 +72,7 @@ def begin_chain(chain: Chain) -> None:
     """Store a new chain of a locked campaign, and open its first comparison: at once if its kernel is cheap."""
     chain.save(force_insert=True)
     drawn = frozen.next_one(chain)
-    first = None if drawn is None else _new_comparison(chain, drawn.comparison, drawn.proposal_id)
+    first = None if drawn is None else _new_comparison(chain, *drawn)
     _go_on(chain, first, _MOST_AT_ONCE)
 
 
@@ -86,14 +95,14 @@ def _open(comparison: Comparison, most_at_once: int = _MOST_AT_ONCE) -> None:
     insert(comparison)
     dispatch.step_opened(comparison)
     changes = Changes()
-    _settle(comparison, decisions.verdict_at_opening(comparison), _NO_VOTES, changes)
+    _settle(comparison, verdict_at_opening(comparison), _NO_VOTES, changes)
     _make(comparison, changes, most_at_once)
     if comparison.verdict is None:
         dispatch.answers_wanted(comparison)
 
 
-def cast_vote(comparison: Comparison, ballot: Ballot, lease: Lease) -> Vote:
-    """Store a person's vote on a comparison that is `reading.locked`, end the lease that it answers, and
+def cast_vote(comparison: Comparison, vote: Vote, lease: Lease) -> Vote:
+    """Store a person's vote on a comparison that is `transactions.locked`, end the lease that it answers, and
     decide the step if that settles it.
 
     The same key again returns the vote stored first. A vote that comes after the verdict, after its judge's budget
@@ -102,13 +111,13 @@ def cast_vote(comparison: Comparison, ballot: Ballot, lease: Lease) -> Vote:
     """
     # A lease ends with its vote, so one that has not been voted on has none.
     if lease.ending == Lease.Ending.VOTED:
-        return Vote.objects.get(key=ballot.key)
+        return Vote.objects.get(key=vote.key)
     opened = _standing(comparison)
-    may_count = _may_count(opened, ballot, lease)
+    may_count = _may_count(opened, vote, lease)
     changes = Changes()
     changes.change(sql.COUNT_VOTE, lease.annotator_id)
     changes.change(sql.END_LEASE, timezone.now(), Lease.Ending.VOTED, lease.pk)
-    vote = _store(comparison, opened, ballot, may_count, changes)
+    _store(comparison, opened, vote, may_count, changes)
     if comparison.verdict is None and opened is not None:
         if lease.is_live:
             opened.note_ended(lease.judge_id)
@@ -120,17 +129,17 @@ def cast_vote(comparison: Comparison, ballot: Ballot, lease: Lease) -> Vote:
     return vote
 
 
-def would_count(comparison: Comparison, ballot: Ballot, lease: Lease) -> bool:
+def would_count(comparison: Comparison, vote: Vote, lease: Lease) -> bool:
     """Return whether `cast_vote` would count a vote on a locked comparison."""
     opened = _standing(comparison)
-    return opened is not None and _may_count(opened, ballot, lease) and opened.can_count(ballot)
+    return opened is not None and _may_count(opened, vote, lease) and opened.can_count(vote)
 
 
-def _may_count(opened: OpenComparison | None, ballot: Ballot, lease: Lease) -> bool:
-    return opened is not None and (lease.is_live or opened.has_room(opened.campaign.judge(ballot.judge_id)))
+def _may_count(opened: OpenComparison | None, vote: Vote, lease: Lease) -> bool:
+    return opened is not None and (lease.is_live or opened.has_room(opened.campaign.judge(vote.judge_id)))
 
 
-def cast_votes(comparison: Comparison, ballots: Sequence[Ballot], seen: Seen) -> None:
+def cast_votes(comparison: Comparison, votes: Sequence[Vote], seen: Seen) -> None:
     """Store a model's votes on a locked comparison, as `cast_vote` does; those that are stored already stay as they
     are.
 
@@ -140,9 +149,9 @@ def cast_votes(comparison: Comparison, ballots: Sequence[Ballot], seen: Seen) ->
     stored = seen.keys.get(comparison.pk, set())
     opened = seen.opened.get(comparison.pk) if comparison.takes_votes else None
     changes = Changes()
-    for ballot in ballots:
-        if adapted(ballot.key, current()) not in stored:
-            _store(comparison, opened, ballot, True, changes)
+    for vote in votes:
+        if adapted(vote.key, current()) not in stored:
+            _store(comparison, opened, vote, True, changes)
     _make(comparison, changes)
 
 
@@ -151,18 +160,17 @@ def _standing(comparison: Comparison) -> OpenComparison | None:
 
 
 def _store(
-    comparison: Comparison, opened: OpenComparison | None, ballot: Ballot, may_count: bool, changes: Changes
-) -> Vote:
+    comparison: Comparison, opened: OpenComparison | None, vote: Vote, may_count: bool, changes: Changes
+) -> None:
     counting = opened if comparison.verdict is None and may_count else None
-    if counting is not None and not counting.can_count(ballot):
+    if counting is not None and not counting.can_count(vote):
         counting = None
-    vote = Vote(comparison=comparison, number=None if counting is None else counting.counted + 1, **vars(ballot))
+    vote.comparison, vote.number = comparison, None if counting is None else counting.counted + 1
     changes.insert(vote)
     dispatch.vote_stored(comparison, vote)
     if counting is not None:
-        counting.note("for" if vote.for_proposal else "against", ballot.judge_id, ballot.annotator_id)
-        _settle(comparison, decisions.by_votes(comparison, counting.tally), counting.tally, changes)
-    return vote
+        counting.note("for" if vote.for_proposal else "against", vote.judge_id, vote.annotator_id)
+        _settle(comparison, sampler.tell(asked_in(comparison), counting.tally), counting.tally, changes)
 
 
 def end_lease(comparison: Comparison, key: uuid.UUID, ending: Lease.Ending, **only_if: object) -> bool:
@@ -212,16 +220,16 @@ def store_ratings(comparison: Comparison, given: Iterable[Rating]) -> None:
     Rating.objects.bulk_create(in_order, ignore_conflicts=True)
     if comparison.verdict is None:
         changes = Changes()
-        _settle(comparison, decisions.by_ratings(comparison), _NO_VOTES, changes)
+        _settle(comparison, by_ratings(comparison), _NO_VOTES, changes)
         _make(comparison, changes)
-    dispatch.ratings_stored(comparison)
+    sockets.nudge(sockets.watchers(comparison.chain.campaign_id))
 
 
 def decide_by_scores(comparison: Comparison) -> None:
     """Decide the step of a locked comparison if the scores of its objects settle it."""
     if comparison.verdict is None:
         changes = Changes()
-        _settle(comparison, decisions.by_scores(comparison), _NO_VOTES, changes)
+        _settle(comparison, by_scores(comparison), _NO_VOTES, changes)
         _make(comparison, changes)
 
 
@@ -248,8 +256,8 @@ def _make(comparison: Comparison, changes: Changes, most_at_once: int = _MOST_AT
         return
     chain = comparison.chain
     drawn = frozen.next_one(chain) if most_at_once and chain.step < chain.length else None
-    following = None if drawn is None else _new_comparison(chain, drawn.comparison, drawn.proposal_id)
-    if following is not None and decisions.verdict_at_opening(following) is sampler.Verdict.UNDECIDED:
+    following = None if drawn is None else _new_comparison(chain, *drawn)
+    if following is not None and verdict_at_opening(following) is sampler.Verdict.UNDECIDED:
         changes.insert_after(following, sql.DECIDE, sql.ADVANCE, found=Campaign.Status.RUNNING.value)
     changes.make()
     status = changes.found(sql.ADVANCE)
@@ -295,4 +303,55 @@ def finish_if_done(campaign: Campaign) -> None:
             return
         unfinished = Campaign.objects.filter(pk=campaign.pk).exclude(status=Campaign.Status.FINISHED)
         if unfinished.update(status=Campaign.Status.FINISHED, finished_at=timezone.now()):
-            dispatch.campaign_finished(campaign)
+            dispatch.look_again(campaign)
+
+
+def verdict_at_opening(comparison: Comparison) -> sampler.Verdict:
+    """Return what is known of a comparison that has just been opened: a verdict that no vote can change, one by ratings
+    or scores that both objects have from before, or that it is undecided.
+    """
+    evidence = started_campaign(comparison.chain.campaign).config.rule.evidence
+    if evidence == "votes":
+        asked = asked_in(comparison)
+        return sampler.tell(asked, sampler.Tally.empty(len(asked.budgets)))
+    if evidence == "ratings":
+        return by_ratings(comparison)
+    return by_scores(comparison) if evidence == "scores" else sampler.Verdict.ACCEPT
+
+
+def by_ratings(comparison: Comparison) -> sampler.Verdict:
+    """Return what the ratings stored so far say of a comparison."""
+    campaign = comparison.chain.campaign
+    ratings = [ratings_of(campaign, state) for state in (comparison.current, comparison.proposal)]
+    return sampler.tell_by_ratings(_pointwise_rule(campaign), asked_in(comparison), *ratings)
+
+
+def mean_ratings(campaign: Campaign, state: State) -> tuple[float, ...] | None:
+    """Return an object's mean rating by each judge; None while one of its ratings is missing."""
+    budgets = started_campaign(campaign).budgets
+    return sampler.mean_ratings(_pointwise_rule(campaign), budgets, ratings_of(campaign, state))
+
+
+def ratings_of(campaign: Campaign, state: State) -> list[list[int]]:
+    """Return an object's ratings so far, by judge and slot."""
+    stored = sorted(state.ratings.all(), key=lambda rating: rating.slot)
+    judges = started_campaign(campaign).judges
+    return [[rating.value for rating in stored if rating.judge_id == judge.pk] for judge in judges]
+
+
+def by_scores(comparison: Comparison) -> sampler.Verdict:
+    """Return what the scores stored so far say of a comparison."""
+    campaign, asked = comparison.chain.campaign, asked_in(comparison)
+    rule = started_campaign(campaign).config.rule
+    if not isinstance(rule, sampler.ScoredConfig):
+        raise TypeError(f"campaign {campaign.pk} is decided by {rule.evidence}, not by scores")
+    given = {} if asked.is_identity else scores_of(campaign, (comparison.current_id, comparison.proposal_id))
+    current, proposal = (given.get(key, {}) for key in (comparison.current_id, comparison.proposal_id))
+    return sampler.tell_by_scores(rule, asked, current, proposal)
+
+
+def _pointwise_rule(campaign: Campaign) -> sampler.PointwiseConfig:
+    rule = started_campaign(campaign).config.rule
+    if not isinstance(rule, sampler.PointwiseConfig):
+        raise TypeError(f"campaign {campaign.pk} is decided by {rule.evidence}, not by ratings")
+    return rule

@@ -33,7 +33,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from decimal import Decimal
+from typing import Any
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -62,6 +62,10 @@ class Need:
     requests: int
     cost: float | None
 
+    def __add__(self, other: Need) -> Need:
+        cost = None if self.cost is None or other.cost is None else self.cost + other.cost
+        return Need(self.requests + other.requests, cost)
+
 
 @dataclass(frozen=True)
 class Reserved:
@@ -84,8 +88,7 @@ class _Cap:
 
     def has_room(self, need: Need) -> bool:
         """Whether that fits beside what is under way."""
-        after = Need(self.under_way.requests + need.requests, _sum(self.under_way.cost, need.cost))
-        return not self.why_not(after)
+        return not self.why_not(self.under_way + need)
 
     def why_not(self, need: Need) -> str:
         """Return why that exceeds the cap, whatever is under way; empty if it does not."""
@@ -156,8 +159,7 @@ def texts_that_fit(campaign: Campaign, wanted: int, *, is_ahead: bool = False) -
         price = _dearest_request(campaign, ModelUsage.PROPOSALS, endpoint)
         # They are claimed, and so among what is under way.
         for count in range(wanted, 0, -1):
-            others = _need(REQUESTS_A_TEXT * (wanted - count), price)
-            if all(cap.has_room(Need(-others.requests, _minus(others.cost))) for cap in caps):
+            if all(cap.has_room(_need(REQUESTS_A_TEXT * (count - wanted), price)) for cap in caps):
                 return count
         if not is_ahead:
             _stop_at(campaign, caps, _need(REQUESTS_A_TEXT, price))
@@ -178,8 +180,7 @@ def reserve_for_trial(campaign: Campaign, place: int, endpoint: Endpoint, reques
     """
     need = _need(requests, _dearest_request(campaign, place, endpoint))
     for cap in _locked_caps(campaign) if has_site_cap() else ():
-        after = Need(cap.under_way.requests + requests, _sum(cap.under_way.cost, need.cost))
-        if cap.is_site and (reason := cap.why_not(after)):
+        if cap.is_site and (reason := cap.why_not(cap.under_way + need)):
             return need, reason
     return need, ""
 
@@ -221,38 +222,40 @@ def _caps(campaign: Campaign) -> list[_Cap]:
     cost, requests = Campaign.objects.values_list("cost_cap", "request_cap").get(pk=campaign.pk)
     if cost is not None or requests is not None:
         used, under_way = _used(campaign), _under_way(campaign)
-        found.append(_Cap(_float(cost), requests, used, under_way, is_site=False))
+        found.append(_Cap(None if cost is None else float(cost), requests, used, under_way, is_site=False))
     if has_site_cap():
         site = settings.MODEL_BUDGET_COST, settings.MODEL_BUDGET_REQUESTS
         found.append(_Cap(*site, _used(None), _under_way(None), is_site=True))
     return found
 
 
+def _total(rows: QuerySet[Any], prefix: str = "") -> Need:
+    """Return the sums of the columns `requests` and `cost`, whose names may begin with something."""
+    sums = {name: Sum(f"{prefix}{name}", default=none) for name, none in (("requests", 0), ("cost", 0.0))}
+    return Need(**rows.aggregate(**sums))
+
+
 def _used(campaign: Campaign | None) -> Need:
-    usage = ModelUsage.objects.all() if campaign is None else ModelUsage.objects.filter(campaign=campaign)
-    sums = usage.aggregate(requests=Sum("requests", default=0), cost=Sum("cost", default=0.0))
     if campaign is not None:
-        return Need(sums["requests"], sums["cost"])
+        return _total(ModelUsage.objects.filter(campaign=campaign))
     # Trials before the start are nobody's but the site's.
-    trials = JudgeTrial.objects.aggregate(requests=Sum("requests", default=0), cost=Sum("cost", default=0.0))
-    return Need(sums["requests"] + trials["requests"], sums["cost"] + trials["cost"])
+    return _total(ModelUsage.objects.all()) + _total(JudgeTrial.objects.all())
 
 
 def _under_way(campaign: Campaign | None) -> Need:
     """Return what has been set aside for turns and for texts, in one campaign or in all."""
     turns = Turn.objects.filter(asked__gt=0, until__gt=timezone.now())
-    trials = JudgeTrial.objects.filter(status=JudgeTrial.Status.ASKING)
-    if campaign is not None:
-        turns, trials = turns.filter(comparison__chain__campaign=campaign), trials.none()
-    sums = turns.aggregate(requests=Sum("reserved_requests", default=0), cost=Sum("reserved_cost", default=0.0))
-    trying = trials.aggregate(requests=Sum("reserved_requests", default=0), cost=Sum("reserved_cost", default=0.0))
-    total = Need(sums["requests"] + trying["requests"], sums["cost"] + trying["cost"])
+    if campaign is None:
+        trials = JudgeTrial.objects.filter(status=JudgeTrial.Status.ASKING)
+        total = _total(turns, "reserved_") + _total(trials, "reserved_")
+    else:
+        total = _total(turns.filter(comparison__chain__campaign=campaign), "reserved_")
     for writing, texts in _texts_under_way(campaign).items():
         endpoint = writer_of(writing)
         if endpoint is not None:
             need = _need(REQUESTS_A_TEXT * texts, _dearest_request(writing, ModelUsage.PROPOSALS, endpoint))
             # One without a price is refused itself; it keeps nobody else from asking.
-            total = Need(total.requests + need.requests, _sum(total.cost, need.cost or 0.0))
+            total += Need(need.requests, need.cost or 0.0)
     return total
 
 
@@ -314,18 +317,6 @@ def _asking_models() -> QuerySet[Campaign]:
 
 def _need(requests: int, price: float | None) -> Need:
     return Need(requests, None if price is None else requests * price)
-
-
-def _sum(one: float | None, other: float | None) -> float | None:
-    return None if one is None or other is None else one + other
-
-
-def _minus(cost: float | None) -> float | None:
-    return None if cost is None else -cost
-
-
-def _float(cost: Decimal | None) -> float | None:
-    return None if cost is None else float(cost)
 
 
 PROPOSALS = ModelUsage.PROPOSALS

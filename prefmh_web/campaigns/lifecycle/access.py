@@ -24,8 +24,7 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns import events
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.errors import Deleted, NotPossible
-from prefmh_web.campaigns.models import Annotator, Campaign, Invitation, Membership, columns_of
+from prefmh_web.campaigns.models import Annotator, Campaign, Deleted, Invitation, Membership, NotPossible, columns_of
 from prefmh_web.transport import sockets
 
 if TYPE_CHECKING:

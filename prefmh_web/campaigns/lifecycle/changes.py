@@ -3,28 +3,39 @@
 Of a draft everything can change, and the file that it speaks of is read. Of a started campaign nothing changes that
 fixes its chains or decides who votes, but that all chains can walk further; each change is an event with its path, the
 old value and the new one.
+
+How far a campaign walks between two pairs, chosen once at the end of its warm-up. The one door to that choice.
+
+    choose_length    once every chain of the start has decided its last step of the warm-up
+    end_warm_up      by the researcher, when a chain has waited for longer than the config's patience
+    warm_ups_over    campaigns whose warm-up is over
+
+Chains that open later run a warm-up, too, and wait at its end for the choice. They have no part in it.
+No chain opens a step after the warm-up before this is chosen (`Chain.waits_for_others`). The choice is a function of
+decided steps, which never change, so it does not matter who makes it, or how often; it is stored by a guarded update.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.files.base import File
 from django.db import transaction
-from django.db.models import F
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+from django.utils import timezone
 from pydantic import BaseModel
 
 import sampler
 from prefmh_web import hooks
 from prefmh_web.campaigns import catalogs, dispatch, events
 from prefmh_web.campaigns.engine.transactions import lock_people
-from prefmh_web.campaigns.errors import Deleted, NotPossible
 from prefmh_web.campaigns.lifecycle import status
-from prefmh_web.campaigns.models import Campaign, Chain, columns_of
+from prefmh_web.campaigns.models import OF_THE_START, Campaign, Chain, Comparison, Deleted, NotPossible, columns_of
+from prefmh_web.campaigns.monitoring.progress import late_chains
 from prefmh_web.campaigns.record.found import verdict_now
 from prefmh_web.config import CampaignConfig, UploadedFile
 from prefmh_web.transport import sockets
@@ -71,8 +82,19 @@ def apply(campaign: Campaign, config: CampaignConfig, by: User | None = None, fi
         if locked is None or locked.status == Campaign.Status.DELETING:
             raise Deleted
         changed = [*_changes_between(locked.typed_config, config)]
-        _demand_allowed(locked, changed)
-        _write(locked, config, changed, by)
+        for change in changed:
+            if reason := _why_not(locked, change):
+                raise NotPossible(f"{reason} Nothing was saved.")
+        columns = columns_of(config)
+        if any(change.path[0] == _CAPS for change in changed):
+            # Whether the new cap is reached as well, the next turn finds, or Resume.
+            columns["paused_because"] = ""
+        Campaign.objects.filter(pk=locked.pk).update(**columns)
+        locked.refresh_from_db()
+        for note in hooks.load(hooks.CHANGES):
+            note(locked)
+        for change in changed:
+            events.note(locked.pk, events.Kind.CONFIG_CHANGED, by, change.told())
     campaign.refresh_from_db()
     sockets.nudge(sockets.watchers(campaign.pk))
 
@@ -111,16 +133,25 @@ def extend(campaign: Campaign, steps: int, by: User | None = None, verdict: str 
         locked = Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)
         if locked.chains.count() > len(chains):
             raise NotPossible("A chain opened in this very moment. Try again.")
-        before = _demand_extensible(locked, chains)
+        _demand_extensible(locked, chains)
+        before = locked.config.steps
         locked.config_data = _longer(locked, before + steps)
         for demand in hooks.load(hooks.EXTENSION_DEMANDS):
             demand(locked)
-        _lengthen(locked, before, steps, by, verdict)
-        if locked.is_running:
-            _go_on(locked, chains, before)
+        locked.steps_added += steps
+        locked.save(update_fields=["config_data", "steps_added"])
+        locked.chains.filter(ended_at__isnull=True).update(length=F("length") + steps)
+        said = {"steps_before": before, "steps_after": before + steps, "verdict": verdict}
+        events.note(locked.pk, events.Kind.EXTENDED, by, said)
+        status.reopen(locked)
+        for chain in chains if locked.is_running else ():
+            # Those that had walked all their steps; the others go on by themselves.
+            if chain.step == before and not chain.ended_at:
+                chain.campaign = locked
+                dispatch.propose(chain)
     # What the caller holds may have been read before somebody else changed it.
     campaign.refresh_from_db()
-    sockets.nudge(sockets.voters(campaign.pk), sockets.watchers(campaign.pk))
+    dispatch.look_again(campaign)
 
 
 def _change_draft(campaign: Campaign, config: CampaignConfig, file: File[Any] | None) -> None:
@@ -194,17 +225,6 @@ def _short(value: Any) -> Any:
     return value
 
 
-def _demand_allowed(campaign: Campaign, changed: Iterable[_Change]) -> None:
-    """Demand that whatever is fixed once a campaign has started stays as it was.
-
-    Raises:
-        NotPossible: something does not; the message names it, and says why.
-    """
-    for change in changed:
-        if reason := _why_not(campaign, change):
-            raise NotPossible(f"{reason} Nothing was saved.")
-
-
 def _why_not(campaign: Campaign, change: _Change) -> str:
     """Return why a change of a started campaign is not possible; nothing where it is."""
     if change.path == _BUDGET:
@@ -243,21 +263,7 @@ def _why_not_raised(campaign: Campaign, change: _Change) -> str:
     return ""
 
 
-def _write(campaign: Campaign, config: CampaignConfig, changed: list[_Change], by: User | None) -> None:
-    columns = columns_of(config)
-    if any(each.path[0] == _CAPS for each in changed):
-        # Whether the new cap is reached as well, the next turn finds, or Resume.
-        columns["paused_because"] = ""
-    Campaign.objects.filter(pk=campaign.pk).update(**columns)
-    campaign.refresh_from_db()
-    for note in hooks.load(hooks.CHANGES):
-        note(campaign)
-    for each in changed:
-        events.note(campaign.pk, events.Kind.CONFIG_CHANGED, by, each.told())
-
-
-def _demand_extensible(campaign: Campaign, chains: list[Chain]) -> int:
-    """Return how many steps each chain walks now."""
+def _demand_extensible(campaign: Campaign, chains: list[Chain]) -> None:
     if campaign.is_draft:
         raise NotPossible("The campaign has not started. Change the steps in its setup.")
     if campaign.status == Campaign.Status.DELETING:
@@ -266,7 +272,6 @@ def _demand_extensible(campaign: Campaign, chains: list[Chain]) -> int:
         raise NotPossible("The campaign was ended before its last step, and stays so.")
     if all(chain.ended_at for chain in chains):
         raise NotPossible("All chains were ended, so none can go on.")
-    return campaign.config.steps
 
 
 def _longer(campaign: Campaign, steps: int) -> dict[str, Any]:
@@ -279,18 +284,61 @@ def _longer(campaign: Campaign, steps: int) -> dict[str, Any]:
     return {**campaign.config_data, "steps": steps}
 
 
-def _lengthen(campaign: Campaign, before: int, steps: int, by: User | None, verdict: str) -> None:
-    campaign.steps_added += steps
-    campaign.save(update_fields=["config_data", "steps_added"])
-    campaign.chains.filter(ended_at__isnull=True).update(length=F("length") + steps)
-    said = {"steps_before": before, "steps_after": before + steps, "verdict": verdict}
-    events.note(campaign.pk, events.Kind.EXTENDED, by, said)
-    status.reopen(campaign)
+def warm_ups_over() -> QuerySet[Campaign]:
+    """Running campaigns of which all chains of the start wait at the end of the warm-up."""
+    before_its_end = Chain.objects.filter(OF_THE_START, campaign=OuterRef("pk"), step__lt=OuterRef("warm_up"))
+    warming_up = Campaign.objects.filter(status=Campaign.Status.RUNNING, warm_up__gt=0, walk_length__isnull=True)
+    return warming_up.filter(~Exists(before_its_end))
 
 
-def _go_on(campaign: Campaign, chains: list[Chain], before: int) -> None:
-    """Let the chains that had walked all their steps go on; the others do so by themselves."""
-    for chain in chains:
-        if chain.step == before and not chain.ended_at:
-            chain.campaign = campaign
+def choose_length(campaign_id: int) -> None:
+    """Choose how far the steps after the warm-up walk; nothing happens before every chain of the start has decided its
+    last one.
+    """
+    campaign = warm_ups_over().filter(pk=campaign_id).first()
+    if campaign is not None:
+        _store(campaign, sampler.tuned(campaign.config, list(_warm_up_steps(campaign))))
+
+
+def end_warm_up(campaign: Campaign) -> None:
+    """Let the steps after the warm-up walk as far as the config says, whatever the warm-up has found so far.
+
+    Raises:
+        NotPossible: the length is chosen, or no chain has waited for long enough.
+    """
+    if not campaign.is_warming_up:
+        raise NotPossible("The warm-up is over.")
+    if not late_chains(campaign).exists():
+        raise NotPossible("The warm-up of a running campaign can be ended only when a chain has waited for too long.")
+    tuning = sampler.ended_early(campaign.config, sampler.moment(timezone.now()))
+    if not _store(campaign, tuning):
+        raise NotPossible("The warm-up is over.")
+
+
+def _store(campaign: Campaign, tuning: dict[str, Any]) -> bool:
+    """Store the choice and let the chains go on; False if one is stored already."""
+    with transaction.atomic():
+        open_campaign = Campaign.objects.filter(pk=campaign.pk, warm_up__gt=0, walk_length__isnull=True)
+        if not open_campaign.update(walk_length=tuning["length"], tuning=tuning):
+            return False
+        for chain in campaign.chains.filter(step__gte=campaign.warm_up, step__lt=F("length")):
             dispatch.propose(chain)
+        sockets.nudge(sockets.watchers(campaign.pk))
+    return True
+
+
+def _warm_up_steps(campaign: Campaign) -> Iterator[sampler.WarmUpStep]:
+    """Yield the steps of a warm-up in which every chain of the start has decided its last one."""
+    counted = Q(votes__number__isnull=False)
+    for_proposal = counted & Q(votes__chosen_side=F("votes__proposal_side"))
+    first = campaign.chains.filter(OF_THE_START)
+    found = Comparison.objects.filter(chain__in=first, step__lte=campaign.warm_up)
+    found = found.annotate(cast=Count("votes", filter=counted), won=Count("votes", filter=for_proposal))
+    columns = (
+        "chain__place", "step", "cast", "won", "verdict",
+        "current__content", "current__code", "proposal__content", "proposal__code",
+    )  # fmt: skip
+    for chain, step, cast, won, verdict, *objects in found.order_by("chain__place", "step").values_list(*columns):
+        before, proposal = (objects[0], objects[1]), (objects[2], objects[3])
+        accepted = verdict == Comparison.Verdict.ACCEPT
+        yield sampler.WarmUpStep(chain, step, cast, won, before, proposal, accepted)

@@ -20,7 +20,6 @@ from django.utils import timezone
 
 from prefmh_web import hooks
 from prefmh_web.campaigns import dispatch, events
-from prefmh_web.campaigns.errors import Deleted, NotPossible
 from prefmh_web.campaigns.lifecycle import status
 from prefmh_web.campaigns.models import (
     Annotator,
@@ -29,15 +28,16 @@ from prefmh_web.campaigns.models import (
     Chain,
     ChainOpening,
     Comparison,
+    Deleted,
     Event,
     Invitation,
     Lease,
+    NotPossible,
     Rating,
     State,
     Vote,
 )
 from prefmh_web.objects import media
-from prefmh_web.transport import sockets
 
 logger = logging.getLogger(__name__)
 _AT_ONCE = 2_000
@@ -61,7 +61,7 @@ def request(campaign: Campaign, typed_name: str) -> None:
         Invitation.objects.filter(campaign=campaign, revoked_at__isnull=True).update(revoked_at=now)
         Annotator.objects.filter(campaign=campaign, removed_at__isnull=True).update(removed_at=now)
         dispatch.delete(campaign)
-    sockets.nudge(sockets.voters(campaign.pk), sockets.watchers(campaign.pk))
+    dispatch.look_again(campaign)
 
 
 def _not_stopped(campaign: Campaign) -> NotPossible:
@@ -89,7 +89,10 @@ def finish(campaign_id: int) -> None:
         # What trials have taken stays; the objects that they showed do not.
         campaign.judge_trials.update(pairs=[])
         for rows in _rows(campaign_id):
-            delete_in_parts(rows)
+            # With all that hangs on them, a transaction for each so many.
+            while keys := list(rows.order_by().values_list("pk", flat=True)[:_AT_ONCE]):
+                with transaction.atomic():
+                    rows.model._default_manager.filter(pk__in=keys).delete()
         uploads = list(Catalog.objects.filter(campaign=campaign).values_list("file", flat=True))
         media.remove_pictures(campaign_id)
         for upload in uploads:
@@ -115,13 +118,6 @@ def _rows(campaign_id: int) -> list[QuerySet[models.Model]]:
         State.objects.filter(campaign=campaign_id),
         Annotator.objects.filter(campaign=campaign_id),
     ]
-
-
-def delete_in_parts(rows: QuerySet[models.Model]) -> None:
-    """Delete rows with all that hangs on them, a transaction for each so many."""
-    while keys := list(rows.order_by().values_list("pk", flat=True)[:_AT_ONCE]):
-        with transaction.atomic():
-            rows.model._default_manager.filter(pk__in=keys).delete()
 
 
 def archive(campaign: Campaign, is_archived: bool, by: User | None = None) -> None:

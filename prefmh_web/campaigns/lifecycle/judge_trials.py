@@ -7,31 +7,37 @@
     prefer     which object the researcher prefers
 
 A trial is of the judge as the setup had it then. It writes nothing but its own rows.
+
+A slot is one request: of a pair, which object stands first and which of the replies in this order it is; of a rating,
+which object is rated. A reply is asked for once: what cannot be read is shown, and not asked again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
 
 import numpy as np
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import dispatch, objects
 from prefmh_web.campaigns.engine import usage
-from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.frozen import plan_of
+from prefmh_web.campaigns.lifecycle.model_start import endpoint_of
 from prefmh_web.campaigns.lifecycle.status import lock_draft
-from prefmh_web.campaigns.model_judges import trials
-from prefmh_web.campaigns.model_judges.frozen_judges import model_source, prompt_as_of_now
-from prefmh_web.campaigns.models import Campaign, Catalog, JudgeTrial, State, TrialPair
-from prefmh_web.campaigns.proposals import pictures
+from prefmh_web.campaigns.model_judges.frozen_judges import model_source, prompt_as_of_now, question_of, tells_p
+from prefmh_web.campaigns.models import Campaign, Catalog, JudgeTrial, NotPossible, State, TrialPair
+from prefmh_web.campaigns.proposals import drawing
+from prefmh_web.endpoints.calls import Job, call, called
+from prefmh_web.endpoints.client import Client
 from prefmh_web.endpoints.errors import EndpointError
+from prefmh_web.endpoints.judge_calls import compared, confines
 from prefmh_web.endpoints.limits import Tally, tallied
 from prefmh_web.endpoints.models import Endpoint
 from sampler import judges as model_judges
@@ -59,7 +65,8 @@ def begin(campaign: Campaign, place: int, by: User, *, pairs: int, replies: int)
         draft = lock_draft(campaign.pk)
         endpoint = _endpoint_of(draft, place)
         _demand_no_other(draft)
-        if not draft.config.generates and not _has_objects(draft):
+        is_ready = Catalog.objects.filter(campaign=draft, status=Catalog.Status.READY).exists()
+        if not (draft.config.generates or (is_ready and draft.states.count() > 1)):
             raise NotPossible("The file has not been read yet, or gave no objects. Look at the campaign’s page.")
         trial = JudgeTrial(
             campaign=draft,
@@ -79,30 +86,27 @@ def begin(campaign: Campaign, place: int, by: User, *, pairs: int, replies: int)
 
 def step(trial_id: int) -> None:
     """Ask about the next pair of a trial, if nobody does; drawn before, if it is the first."""
-    now = timezone.now()
-    free = JudgeTrial.objects.filter(
-        Q(until__isnull=True) | Q(until__lte=now), pk=trial_id, status=JudgeTrial.Status.ASKING
-    )
+    free = waiting().filter(pk=trial_id)
     trial = free.select_related("campaign__catalog", "endpoint").first()
     if trial is None:
         return
     campaign, endpoint = trial.campaign, trial.endpoint
     if campaign is None or endpoint is None or not campaign.is_draft:
-        _end(trial, "The campaign has started, or is deleted, or its endpoint is: nothing more is asked.")
+        _end(trial.pk, "The campaign has started, or is deleted, or its endpoint is: nothing more is asked.")
         return
     # As long as the slowest pair may take, with room for waiting for the endpoint.
     longest = timedelta(seconds=60 + 2 * endpoint.timeout_s * (2 * MOST_REPLIES))
-    if not free.update(until=now + longest):
+    if not free.update(until=timezone.now() + longest):
         return
     with tallied() as tally:
         reason = _asked(trial, campaign, endpoint)
     _store(trial, tally, reason)
 
 
-def waiting() -> list[int]:
-    """Return the trials that nobody asks about: of a worker that died, or of a message that was lost."""
+def waiting() -> QuerySet[JudgeTrial]:
+    """Return the trials that nobody asks about: new ones, of a worker that died, or of a message that was lost."""
     free = Q(until__isnull=True) | Q(until__lte=timezone.now())
-    return list(JudgeTrial.objects.filter(free, status=JudgeTrial.Status.ASKING).values_list("pk", flat=True))
+    return JudgeTrial.objects.filter(free, status=JudgeTrial.Status.ASKING)
 
 
 def go_on(trial: JudgeTrial) -> None:
@@ -129,7 +133,7 @@ def go_on(trial: JudgeTrial) -> None:
 
 def stop(trial: JudgeTrial) -> None:
     """Ask no more; what is on its way is stored when it comes."""
-    _end(trial, "You stopped it.")
+    _end(trial.pk, "You stopped it.")
 
 
 def prefer(trial: JudgeTrial, index: int, preferred: int) -> None:
@@ -153,9 +157,7 @@ def rows_of(campaign: Campaign, pair: TrialPair) -> list[State]:
 
 def note_trouble(trial_id: int) -> None:
     """Say that a trial failed for a reason of ours."""
-    trial = JudgeTrial.objects.filter(pk=trial_id).first()
-    if trial is not None:
-        _end(trial, "It could not be asked; the server's log says why.")
+    _end(trial_id, "It could not be asked; the server's log says why.")
 
 
 def _demand_no_other(draft: Campaign) -> None:
@@ -171,21 +173,13 @@ def _endpoint_of(campaign: Campaign, place: int) -> Endpoint:
     source = config.judges[place].source if place < len(config.judges) else None
     if not isinstance(source, sampler.ModelSource):
         raise NotPossible("Only a question that a model answers can be tried.")
-    endpoint = Endpoint.objects.filter(owner=campaign.owner_id, name=source.endpoint).first()
-    if endpoint is None:
-        raise NotPossible(f"There is no endpoint “{source.endpoint}”. Register it, or choose another for the question.")
-    return endpoint
-
-
-def _has_objects(campaign: Campaign) -> bool:
-    is_ready = Catalog.objects.filter(campaign=campaign, status=Catalog.Status.READY).exists()
-    return is_ready and campaign.states.count() > 1
+    return endpoint_of(campaign, source.endpoint)
 
 
 def _set_aside(trial: JudgeTrial, campaign: Campaign, endpoint: Endpoint) -> None:
     """Set aside what the rest of a trial may come to, under the site's caps."""
     asked = sum(len(pair["replies"]) for pair in trial.pairs)
-    requests = trial.wanted * len(trials.slots_of(campaign.config, trial.place, trial.replies)) - asked
+    requests = trial.wanted * len(slots_of(campaign.config, trial.place, trial.replies)) - asked
     if campaign.backend == "served-texts" and not trial.pairs:
         requests += trial.wanted * _TEXTS_A_PAIR * usage.REQUESTS_A_TEXT
     reserved, reason = usage.reserve_for_trial(campaign, trial.place, endpoint, requests)
@@ -194,8 +188,10 @@ def _set_aside(trial: JudgeTrial, campaign: Campaign, endpoint: Endpoint) -> Non
     trial.reserved_requests, trial.reserved_cost = reserved.requests, reserved.cost or 0.0
 
 
-def _asked(trial: JudgeTrial, campaign: Campaign, endpoint: Endpoint) -> str:
-    """Ask about the next pair and store what came; return why the rest is missing, empty if it is not."""
+def _asked(trial: JudgeTrial, campaign: Campaign, endpoint: Endpoint) -> str | None:
+    """Ask about the next pair and store what came; return why the rest is missing, empty if nothing is, and None where
+    another step is to ask for it.
+    """
     try:
         _endpoint_of(campaign, trial.place)
         if campaign.config.judges[trial.place].model_dump(mode="json") != trial.judge:
@@ -209,7 +205,7 @@ def _asked(trial: JudgeTrial, campaign: Campaign, endpoint: Endpoint) -> str:
         vision = model_source(campaign.config, trial.place).vision
         exhibits = [objects.exhibit(row, endpoint, prompt, vision) for row in rows_of(campaign, pair)]
         missing = _missing(campaign, trial, pair)
-        came, failure = trials.ask(campaign.config, trial.place, endpoint, prompt, exhibits, missing)
+        came, failure = ask(campaign.config, trial.place, endpoint, prompt, exhibits, missing)
     except NotPossible as reason:
         return str(reason)
     except EndpointError as error:
@@ -217,16 +213,19 @@ def _asked(trial: JudgeTrial, campaign: Campaign, endpoint: Endpoint) -> str:
     except (OSError, ValueError) as error:
         return f"The objects of a pair cannot be shown to the model: {error}."
     # Nobody else asks about it meanwhile.
-    _change_pair(trial, index, "replies", pair["replies"] | came)
-    return "" if failure is None else f"{endpoint.name}: {failure.reason}"
+    pair["replies"] |= came
+    _change_pair(trial, index, "replies", pair["replies"])
+    if failure is not None:
+        return f"{endpoint.name}: {failure.reason}"
+    return None if any(_missing(campaign, trial, each) for each in trial.pairs) else ""
 
 
 def _missing(campaign: Campaign, trial: JudgeTrial, pair: TrialPair) -> list[str]:
-    slots = trials.slots_of(campaign.config, trial.place, trial.replies)
+    slots = slots_of(campaign.config, trial.place, trial.replies)
     return [slot for slot in slots if slot not in pair["replies"]]
 
 
-def _store(trial: JudgeTrial, tally: Tally, reason: str) -> None:
+def _store(trial: JudgeTrial, tally: Tally, reason: str | None) -> None:
     spent: dict[str, Any] = {name: F(name) + getattr(tally, name) for name in _SUMS}
     with transaction.atomic():
         JudgeTrial.objects.filter(pk=trial.pk).update(until=None, **spent)
@@ -237,24 +236,15 @@ def _store(trial: JudgeTrial, tally: Tally, reason: str) -> None:
         left = max(found.reserved_requests - tally.requests, 0)
         cost = found.reserved_cost * left / found.reserved_requests if found.reserved_requests else 0.0
         JudgeTrial.objects.filter(pk=trial.pk).update(reserved_requests=left, reserved_cost=cost)
-        if reason or not _is_something_missing(found):
-            _end(found, reason)
-        else:
+        if reason is None:
             dispatch.judge_trial(found)
+        else:
+            _end(trial.pk, reason)
 
 
-def _is_something_missing(trial: JudgeTrial) -> bool:
-    """Say whether a pair of a trial lacks replies; a setup that changed meanwhile is left to the next step to tell."""
-    tells_p = trial.judge["source"]["votes"] == "log-probabilities"
-    replies = 2 * trial.replies
-    if trial.campaign is not None and tells_p and trial.campaign.config.rule.evidence == "votes":
-        replies = 2
-    return any(len(pair["replies"]) < replies for pair in trial.pairs)
-
-
-def _end(trial: JudgeTrial, reason: str) -> None:
+def _end(trial_id: int, reason: str) -> None:
     status = JudgeTrial.Status.STOPPED if reason else JudgeTrial.Status.DONE
-    asking = JudgeTrial.objects.filter(pk=trial.pk, status=JudgeTrial.Status.ASKING)
+    asking = JudgeTrial.objects.filter(pk=trial_id, status=JudgeTrial.Status.ASKING)
     asking.update(status=status, reason=reason[:500], reserved_requests=0, reserved_cost=0)
 
 
@@ -290,8 +280,120 @@ def _pairs_of_starts(campaign: Campaign, wanted: int) -> list[Sequence[State]]:
     for pair, both in enumerate(states):
         if both[0] == both[1]:
             both[1] = sampler.ask(plan, starts[2 * pair]).proposal
-    pictures.prepare(campaign, [state for pair in states for state in pair])
+    drawing.prepare_pictures(campaign, [state for pair in states for state in pair])
     return [
         [objects.starting(campaign, 2 * number + which, state) for which, state in enumerate(pair)]
         for number, pair in enumerate(states)
     ]
+
+
+_LARGEST_SEED = 2**31
+_LONGEST_TEXT = 2_000
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What one request came to.
+
+    Args:
+        first: which of the two objects stood first, or was rated: 0 or 1.
+        preference: the probability of a vote for what stood first, where the server told it.
+        chosen: the object that the reply names.
+        rating: of the object.
+        problem: why it is no answer; empty if it is one.
+        text, reasoning: as the model wrote them. The reasoning is never read as the answer.
+    """
+
+    first: int
+    preference: float | None = None
+    chosen: int | None = None
+    rating: int | None = None
+    problem: str = ""
+    text: str = ""
+    reasoning: str = ""
+    seconds: float = 0.0
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+    @property
+    def for_first_object(self) -> float | None:
+        """How much it is for the first of the two objects, from 0 to 1; None where it is no answer."""
+        for_first = self.preference
+        if for_first is None and self.chosen is not None:
+            for_first = float(self.chosen == self.first)
+        if for_first is None:
+            return None
+        return for_first if self.first == 0 else 1.0 - for_first
+
+
+def slots_of(config: sampler.ChainConfig, place: int, replies: int) -> list[str]:
+    """Return the names of the slots of a pair: one an order where p is told."""
+    many = 1 if tells_p(model_source(config, place), config.rule) else replies
+    return [f"{first}/{number}" for first in (0, 1) for number in range(many)]
+
+
+def ask(
+    config: sampler.ChainConfig,
+    place: int,
+    endpoint: Endpoint,
+    prompt: model_judges.AnyPrompt,
+    exhibits: Sequence[model_judges.Exhibit],
+    slots: Sequence[str],
+) -> tuple[dict[str, dict[str, Any]], EndpointError | None]:
+    """Ask a judge of a config for some slots of a pair.
+
+    Returns:
+        The replies that came, as plain data by slot, and why others did not.
+    """
+    rng = np.random.default_rng()
+
+    def job(first: int) -> Job[Reply]:
+        shown, pair = [exhibits[first]], None
+        if config.rule.evidence != "ratings":
+            shown.append(exhibits[1 - first])
+            pair = compared(config.judges[place].question, *shown)
+        source, seed = model_source(config, place), int(rng.random() * _LARGEST_SEED)
+        question = question_of(source, config.rule, endpoint, prompt.messages(*shown), seed=seed, compared=pair)
+
+        async def hear(client: Client) -> Reply:
+            heard = vars(await client.ask(question)).copy()
+            del heard["identity"]
+            heard["text"] = (heard["text"] or "")[:_LONGEST_TEXT]
+            tokens, read_as, problem = heard.pop("tokens"), {}, ""
+            try:
+                read_as = _read(config.rule, source, heard["text"], tokens, first, confined=confines(endpoint))
+            except ValueError as error:
+                # A label that cannot be read, or p that is not told.
+                problem = client.without_key(str(error))
+            return Reply(first, problem=problem, **heard, **read_as)
+
+        return hear
+
+    found = called(call(endpoint, [job(int(slot[0])) for slot in slots]))
+    came = {
+        slot: asdict(outcome)
+        for slot, outcome in zip(slots, found.outcomes, strict=True)
+        if not isinstance(outcome, EndpointError)
+    }
+    return came, found.failure
+
+
+def read(stored: Mapping[str, Mapping[str, Any]]) -> list[Reply]:
+    """Return stored replies, in the order of their slots."""
+    return [Reply(**stored[slot]) for slot in sorted(stored)]
+
+
+def _read(
+    rule: sampler.RuleConfig,
+    source: sampler.ModelSource,
+    text: str,
+    tokens: Sequence[tuple[str, float]],
+    first: int,
+    *,
+    confined: bool,
+) -> dict[str, Any]:
+    if tells_p(source, rule):
+        return {"preference": model_judges.label_preference(tokens, source.temperature, confined=confined).first}
+    if isinstance(rule, sampler.PointwiseConfig):
+        return {"rating": model_judges.parse_rating(text, rule.scale)}
+    return {"chosen": first if model_judges.parse_label(text) == "A" else 1 - first}

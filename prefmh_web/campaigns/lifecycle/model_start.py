@@ -15,18 +15,17 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import dispatch, objects
 from prefmh_web.campaigns.engine import usage
-from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.model_judges import frozen_judges, kinds
-from prefmh_web.campaigns.models import Campaign, CampaignScorer, Judge, ModelUsage, State
+from prefmh_web.campaigns.models import Campaign, CampaignScorer, Judge, ModelUsage, NotPossible, State
 from prefmh_web.campaigns.objects import context_of
 from prefmh_web.endpoints import probe, truth
 from prefmh_web.endpoints.calls import asked
@@ -35,24 +34,18 @@ from prefmh_web.endpoints.errors import EndpointError
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.replies import Identity
 from prefmh_web.endpoints.servers import Dialect, Question
-from prefmh_web.endpoints.writer import ServedModel, is_run_here
+from prefmh_web.endpoints.writer import ServedModel
 from prefmh_web.scorers import Scorer, offered
 from prefmh_web.transport import sockets
 from sampler import judges as model_judges
 
-
-@dataclass(frozen=True)
-class Models:
-    """The endpoints of a campaign's judges, by name, and what the replies of each said they were from."""
-
-    endpoints: dict[str, Endpoint] = field(default_factory=dict)
-    identities: dict[str, tuple[Identity, ...]] = field(default_factory=dict)
+Models = dict[str, tuple[Endpoint, Collection[Identity]]]
+"""The endpoints of a campaign's judges, by name, each with what its replies said they were from."""
 
 
 def is_needed(campaign: Campaign) -> bool:
     """Say whether models have to be asked before a campaign can start, which may take minutes."""
-    sources = [judge.source for judge in campaign.config.judges]
-    return campaign.is_made_by_a_model or any(isinstance(source, sampler.ModelSource) for source in sources)
+    return campaign.is_made_by_a_model or bool(_asked(campaign))
 
 
 def begin(campaign: Campaign) -> None:
@@ -69,13 +62,18 @@ def examined(campaign: Campaign) -> Models:
     Raises:
         NotPossible: there is no such endpoint, it does not answer, or its votes could not have the law of a judge's.
     """
-    _check_writer(campaign)
-    models = Models()
+    # One that is not there is named where the plan is built.
+    if (writer := usage.writer_of(campaign)) is not None:
+        _tell(campaign, f"testing the endpoint “{writer.name}”")
+        if failure := probe.examine_writer(writer):
+            raise NotPossible(f"The model does not write: the endpoint “{writer.name}”: {failure.reason}.")
+    models: Models = {}
     for place, judge, source in _asked(campaign):
         name = source.endpoint
-        if name not in models.endpoints:
-            models.endpoints[name], models.identities[name] = _examined(campaign, name)
-        _check_judge(campaign, place, judge, source, models.endpoints[name])
+        if name not in models:
+            models[name] = _examined(campaign, name)
+        endpoint, _ = models[name]
+        _refuse(place, judge, endpoint, next(_refusals(campaign, source, endpoint), ""))
     return models
 
 
@@ -85,21 +83,20 @@ def check_prompts(campaign: Campaign, plan: sampler.Plan[Any]) -> None:
     Raises:
         NotPossible: they do not, or the server does not say.
     """
-    model = getattr(plan.space, "model", None)
-    if not isinstance(model, ServedModel):
+    model, writer = getattr(plan.space, "model", None), usage.writer_of(campaign)
+    if not isinstance(model, ServedModel) or writer is None:
         return
-    _tell(campaign, f"counting the tokens of the prompts for “{_writer(campaign)}”")
-    endpoint = _endpoint(campaign, _writer(campaign))
-    context = None if endpoint is None else endpoint.context_tokens
+    _tell(campaign, f"counting the tokens of the prompts for “{writer.name}”")
     try:
         with usage.counted(campaign.pk, usage.PROPOSALS):
             place, tokens = model.longest_prompt()
     except EndpointError as error:
         raise NotPossible(f"The model does not write: {error.reason}.") from error
+    context = writer.context_tokens
     if context is not None and tokens + model.limit > context:
         raise NotPossible(
             f"Prompt {place + 1} has {tokens} tokens and a text up to {model.limit}, together more than the {context} "
-            f"of the context of “{_writer(campaign)}”. Shorten the prompt, or lower “Most tokens of a text”."
+            f"of the context of “{writer.name}”. Shorten the prompt, or lower “Most tokens of a text”."
         )
 
 
@@ -109,25 +106,21 @@ def check_questions(campaign: Campaign, models: Models, starts: Sequence[sampler
     Raises:
         NotPossible: it does not, or the server does not take it.
     """
-    asked = _asked(campaign)
-    largest = _largest(campaign, starts) if asked else []
-    for place, judge, source in asked:
-        endpoint = models.endpoints[source.endpoint]
+    judges, space = _asked(campaign), campaign.config.space
+    largest = _largest(campaign, starts) if judges else []
+    kind, one = campaign.object_kind.nouns, len(largest) == 1
+    which = f"the longest of the {kind}" if one else f"the two longest {kind}"
+    for place, judge, source in judges:
+        endpoint, _ = models[source.endpoint]
         _tell(campaign, f"trying the longest prompt for “{endpoint.name}”")
         prompt = frozen_judges.prompt_as_of_now(campaign, place)
         shown = [objects.exhibit(state, endpoint, prompt, source.vision) for state in largest]
-        read = _read(campaign, place, endpoint, shown)
-        _check_fits(judge, endpoint, read, _which(campaign))
-        space = campaign.config.space
+        _check_fits(judge, endpoint, _read(campaign, place, endpoint, shown, which), which)
         if isinstance(space, sampler.ServedTextsConfig) and endpoint.context_tokens is not None:
             # Texts that are still to be written may be longer than those that are there.
-            words = _read(campaign, place, endpoint, [_of_one_letter(prompt, space)] * len(largest))
-            _check_fits(
-                judge,
-                endpoint,
-                words + len(largest) * space.limit,
-                f"{_number(len(largest))} of {space.limit} tokens each",
-            )
+            words = _read(campaign, place, endpoint, [_of_one_letter(prompt, space)] * len(largest), which)
+            longest = f"{'a text' if one else 'two texts'} of {space.limit} tokens each"
+            _check_fits(judge, endpoint, words + len(largest) * space.limit, longest)
 
 
 def check_laws(campaign: Campaign, models: Models, starts: Sequence[sampler.Position[Any]]) -> None:
@@ -139,7 +132,7 @@ def check_laws(campaign: Campaign, models: Models, starts: Sequence[sampler.Posi
         NotPossible: votes have another law than the server tells, or it is not known which.
     """
     for place, judge, source in _asked(campaign):
-        endpoint, no_room = models.endpoints[source.endpoint], ""
+        endpoint, no_room = models[source.endpoint][0], ""
         if wants_own_pairs(campaign, endpoint):
             no_room = usage.why_reached(campaign, place, endpoint, truth.MOST_TRUE)
             if not no_room:
@@ -162,12 +155,14 @@ def freeze(campaign: Campaign, models: Models) -> None:
     """Fix what the judges of a campaign are, in the transaction that starts it."""
     for judge in Judge.objects.filter(campaign=campaign, endpoint__isnull=False):
         name = frozen_judges.model_source(campaign.config, judge.place).endpoint
-        endpoint = models.endpoints[name]
+        endpoint, identities = models[name]
         if judge.endpoint_id != endpoint.pk or not _is_as_examined(endpoint):
             raise NotPossible(f"The endpoint “{name}” was changed in this very moment. Look at it again.")
         frozen = frozen_judges.frozen_as(campaign, judge.place, endpoint)
         Judge.objects.filter(pk=judge.pk).update(frozen=frozen)
-        frozen_judges.accept_at_start(judge, models.identities[name])
+        for identity in identities:
+            # What was seen in the test is the judge's own.
+            frozen_judges.store_identity(judge, identity, timezone.now())
 
 
 def chosen_scorers(campaign: Campaign) -> list[Scorer]:
@@ -219,45 +214,34 @@ def _asked(campaign: Campaign) -> list[tuple[int, sampler.JudgeConfig, sampler.M
     ]
 
 
-def _writer(campaign: Campaign) -> str:
-    """Return the name of the endpoint that writes a campaign's texts; empty if none does."""
-    space = campaign.config.space
-    return space.model if isinstance(space, sampler.ServedTextsConfig) and not is_run_here(space) else ""
-
-
 def _askers(campaign: Campaign) -> Iterator[tuple[int, Endpoint, int]]:
     """Yield who may be asked: the place, the endpoint, and how many requests the least takes at most."""
-    config = campaign.config
     if (writer := usage.writer_of(campaign)) is not None:
         yield ModelUsage.PROPOSALS, writer, usage.REQUESTS_A_TEXT
-    endpoints = dict(campaign.judges.filter(endpoint__isnull=False).values_list("place", "endpoint"))
-    for place, judge in enumerate(config.judges):
-        if not isinstance(judge.source, sampler.ModelSource):
-            continue
-        found = Endpoint.objects.filter(owner=campaign.owner_id, name=judge.source.endpoint)
-        if place in endpoints:
-            found = Endpoint.objects.filter(pk=endpoints[place])
-        if (endpoint := found.first()) is not None:
-            yield place, endpoint, kinds.most_requests(config, place, endpoint, 1)
+    endpoints = {judge.place: judge.endpoint for judge in campaign.judges.select_related("endpoint")}
+    for place, _, source in _asked(campaign):
+        found = endpoints.get(place) or _named(campaign, source.endpoint).first()
+        if found is not None:
+            yield place, found, kinds.most_requests(campaign.config, place, found, 1)
 
 
-def _check_writer(campaign: Campaign) -> None:
-    name = _writer(campaign)
-    # One that is not there is named where the plan is built.
-    if name and (endpoint := _endpoint(campaign, name)):
-        _tell(campaign, f"testing the endpoint “{name}”")
-        if failure := probe.examine_writer(endpoint):
-            raise NotPossible(f"The model does not write: the endpoint “{name}”: {failure.reason}.")
+def endpoint_of(campaign: Campaign, name: str) -> Endpoint:
+    """Return an endpoint that a setup names.
+
+    Raises:
+        NotPossible: its owner has none of this name.
+    """
+    if (found := _named(campaign, name).first()) is None:
+        raise NotPossible(f"There is no endpoint “{name}”. Register it, or choose another for the question.")
+    return found
 
 
-def _endpoint(campaign: Campaign, name: str) -> Endpoint | None:
-    return Endpoint.objects.filter(owner=campaign.owner_id, name=name).first()
+def _named(campaign: Campaign, name: str) -> QuerySet[Endpoint]:
+    return Endpoint.objects.filter(owner=campaign.owner_id, name=name)
 
 
 def _examined(campaign: Campaign, name: str) -> tuple[Endpoint, tuple[Identity, ...]]:
-    endpoint = _endpoint(campaign, name)
-    if endpoint is None:
-        raise NotPossible(f"There is no endpoint “{name}”. Register it, or choose another for the question.")
+    endpoint = endpoint_of(campaign, name)
     _tell(campaign, f"testing the endpoint “{name}”")
     identities, failure = probe.examine(endpoint)
     if failure is not None:
@@ -308,28 +292,41 @@ def _why_no_law(source: sampler.ModelSource, endpoint: Endpoint) -> str:
     return "" if is_plain or is_accepted else why
 
 
-def _check_judge(
-    campaign: Campaign, place: int, judge: sampler.JudgeConfig, source: sampler.ModelSource, endpoint: Endpoint
-) -> None:
-    refusal = ""
-    if source.votes == "log-probabilities":
-        if endpoint.can_log_probabilities is False:
-            refusal = "it returns no log-probabilities. Let its votes be sampled, or choose another endpoint"
-    elif source.temperature != 1 and not Dialect(endpoint.dialect).server.sets_temperature:
-        refusal = "its model thinks before it answers, and takes no temperature but 1. Set the temperature to 1"
-    elif source.temperature > Dialect(endpoint.dialect).server.hottest:
-        hottest = Dialect(endpoint.dialect).server.hottest
-        refusal = f"it takes no temperature above {hottest:g}. Lower the temperature to {hottest:g} or less"
-    elif endpoint.can_vary is False:
-        refusal = "it gives the same reply whatever the seed, so its votes would be copies of each other"
-    if not wants_own_pairs(campaign, endpoint):
-        refusal = refusal or _why_no_law(source, endpoint)
-    if source.all_at_once and campaign.config.rule.evidence == "ratings":
-        refusal = refusal or "ratings are always asked for together. Untick “Ask for all votes at once”"
+def _refusals(campaign: Campaign, source: sampler.ModelSource, endpoint: Endpoint) -> Iterator[str]:
+    """Yield why an endpoint cannot be asked as a judge's config says."""
+    dialect, most = Dialect(endpoint.dialect), endpoint.thinking_tokens
+    server, vision, temperature = dialect.server, source.vision, source.temperature
+    by_p, rates = source.votes == "log-probabilities", campaign.config.rule.evidence == "ratings"
+    if by_p and endpoint.can_log_probabilities is False:
+        yield "it returns no log-probabilities. Let its votes be sampled, or choose another endpoint"
+    if not by_p and temperature != 1 and not server.sets_temperature:
+        yield "its model thinks before it answers, and takes no temperature but 1. Set the temperature to 1"
+    if not by_p and temperature > server.hottest:
+        hottest = f"{server.hottest:g}"
+        yield f"it takes no temperature above {hottest}. Lower the temperature to {hottest} or less"
+    if not by_p and endpoint.can_vary is False:
+        yield "it gives the same reply whatever the seed, so its votes would be copies of each other"
+    if not wants_own_pairs(campaign, endpoint) and (why := _why_no_law(source, endpoint)):
+        yield why
+    if source.all_at_once and rates:
+        yield "ratings are always asked for together. Untick “Ask for all votes at once”"
     if campaign.object_kind.medium == "picture" and endpoint.can_images is False:
-        refusal = refusal or "it does not see pictures"
-    refusal = refusal or _why_not_shown(source.vision, endpoint) or _why_not_thinking(source, endpoint)
-    _refuse(place, judge, endpoint, refusal)
+        yield "it does not see pictures"
+    if vision is not None and vision.molecules in ("picture", "both") and not endpoint.can_images:
+        yield "its test saw no sign that it sees pictures. Show molecules as SMILES, or choose another endpoint"
+    if vision is not None and vision.detail is not None and not server.has_detail:
+        yield f"a server of the kind {dialect.label} has no field for the detail of pictures. Leave it out"
+    if most is None:
+        return
+    if not server.thinking:
+        yield f"a server of the kind {dialect.label} has no field for thinking. Empty “Thinking tokens at most”"
+    if most < server.least_thinking:
+        least = f"{server.least_thinking:,}"
+        yield f"its model thinks {least} tokens at the least. Raise “Thinking tokens at most” to {least}"
+    if by_p:
+        yield "its model thinks before it answers, so no log-probability is that of a label. Let its votes be sampled"
+    if temperature != 1 and not server.thinks_at_any_temperature:
+        yield "its model takes no temperature but 1 while it thinks. Set the temperature to 1"
 
 
 def _refuse(place: int, judge: sampler.JudgeConfig, endpoint: Endpoint, why: str) -> None:
@@ -340,78 +337,41 @@ def _refuse(place: int, judge: sampler.JudgeConfig, endpoint: Endpoint, why: str
         )
 
 
-def _why_not_thinking(source: sampler.ModelSource, endpoint: Endpoint) -> str:
-    """Return why a model cannot think before it answers as its endpoint says; empty if it can, or is not to."""
-    dialect, most = Dialect(endpoint.dialect), endpoint.thinking_tokens
-    if most is None:
-        return ""
-    if not dialect.server.thinking:
-        return f"a server of the kind {dialect.label} has no field for thinking. Empty “Thinking tokens at most”"
-    if most < dialect.server.least_thinking:
-        least = dialect.server.least_thinking
-        return f"its model thinks {least:,} tokens at the least. Raise “Thinking tokens at most” to {least:,}"
-    if source.votes == "log-probabilities":
-        return "its model thinks before it answers, so no log-probability is that of a label. Let its votes be sampled"
-    if source.temperature != 1 and not dialect.server.thinks_at_any_temperature:
-        return "its model takes no temperature but 1 while it thinks. Set the temperature to 1"
-    return ""
-
-
-def _why_not_shown(vision: sampler.Vision | None, endpoint: Endpoint) -> str:
-    """Return why a model cannot be shown pictures as its config says; empty if it can."""
-    if vision is None:
-        return ""
-    if vision.molecules in ("picture", "both") and not endpoint.can_images:
-        return "its test saw no sign that it sees pictures. Show molecules as SMILES, or choose another endpoint"
-    dialect = Dialect(endpoint.dialect)
-    if vision.detail is not None and not dialect.server.has_detail:
-        return f"a server of the kind {dialect.label} has no field for the detail of pictures. Leave it out"
-    return ""
-
-
 def _largest(campaign: Campaign, starts: Sequence[sampler.Position[Any]]) -> list[State]:
     """Return the objects that make the longest prompt, as far as there are any yet: one where each is rated alone."""
-    wanted = _objects_in_a_prompt(campaign)
-    if not campaign.config.generates:
-        shown = [each.column for each in campaign.config.context]
-        # Without columns to show, none are read.
-        found = campaign.states.values_list("pk", "content", *(["columns"] if shown else [])).iterator()
-        sizes = ((_size(content, *columns, shown=shown), pk) for pk, content, *columns in found)
-        largest = [pk for _, pk in heapq.nlargest(wanted, sizes)]
-        rows = list(campaign.states.filter(pk__in=largest).select_related("campaign"))
-    else:
+    config = campaign.config
+    # A rule that rates has models behind endpoints only, and of these at least one.
+    wanted = 1 if config.rule.evidence == "ratings" else 2
+
+    def size(row: State) -> int:
+        return sum(len(text.encode()) for text in (row.content, *(line.text for line in context_of(row, config))))
+
+    if config.generates:
         made = [objects.starting(campaign, position.chain, position.state) for position in starts]
-        config = campaign.config
-        rows = heapq.nlargest(wanted, made, key=lambda row: _size_with_context(row, config))
+        rows = heapq.nlargest(wanted, made, key=size)
+    else:
+        # Without columns to show, none are read.
+        found = campaign.states.only("content", *(["columns"] if config.context else [])).iterator()
+        largest = [row.pk for row in heapq.nlargest(wanted, found, key=size)]
+        rows = list(campaign.states.filter(pk__in=largest).select_related("campaign"))
     # A campaign may have one chain, or a catalog of one object.
     return (rows * wanted)[:wanted]
 
 
-def _size_with_context(row: State, config: sampler.ChainConfig) -> int:
-    return sum(len(text.encode()) for text in (row.content, *(line.text for line in context_of(row, config))))
-
-
-def _size(content: str, columns: Mapping[str, str] | None = None, *, shown: Sequence[str]) -> int:
-    """Return how many bytes of an object and its columns stand in a prompt."""
-    return sum(len(text.encode()) for text in (content, *((columns or {}).get(name, "") for name in shown)))
-
-
-def _objects_in_a_prompt(campaign: Campaign) -> int:
-    # A rule that rates has models behind endpoints only, and of these at least one.
-    return 1 if campaign.config.rule.evidence == "ratings" else 2
-
-
-def _read(campaign: Campaign, place: int, endpoint: Endpoint, exhibits: Sequence[model_judges.Exhibit]) -> int:
+def _read(
+    campaign: Campaign, place: int, endpoint: Endpoint, exhibits: Sequence[model_judges.Exhibit], which: str
+) -> int:
     """Return how many tokens a question with these objects has, as the server counts them."""
-    config = campaign.config
     messages = frozen_judges.prompt_as_of_now(campaign, place).messages(*exhibits)
     with usage.counted(campaign.pk, place):
         called = asked(
             endpoint, [Question(endpoint.model, messages, LABEL_TOKENS, 1.0, 1, thinking=endpoint.thinking_tokens)]
         )
     if called.failure is not None:
-        which = f"question {place + 1}, “{config.judges[place].question}”, with {_which(campaign)}"
-        raise NotPossible(f"The endpoint “{endpoint.name}” does not take {which}: {called.failure.reason}.")
+        question = f"question {place + 1}, “{campaign.config.judges[place].question}”"
+        raise NotPossible(
+            f"The endpoint “{endpoint.name}” does not take {question}, with {which}: {called.failure.reason}."
+        )
     return called.results[0].tokens_in
 
 
@@ -435,15 +395,6 @@ def _check_fits(judge: sampler.JudgeConfig, endpoint: Endpoint, tokens: int, whi
             f"together more than the {context} of the context of “{endpoint.name}”. Shorten the objects, or serve the "
             "model with a larger context."
         )
-
-
-def _which(campaign: Campaign) -> str:
-    kind = campaign.object_kind.nouns
-    return f"the longest of the {kind}" if _objects_in_a_prompt(campaign) == 1 else f"the two longest {kind}"
-
-
-def _number(objects: int) -> str:
-    return "a text" if objects == 1 else "two texts"
 
 
 def _tell(campaign: Campaign, progress: str) -> None:

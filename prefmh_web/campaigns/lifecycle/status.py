@@ -22,7 +22,6 @@ import sampler
 from prefmh_web import hooks
 from prefmh_web.campaigns import dispatch, events, objects
 from prefmh_web.campaigns.engine import usage
-from prefmh_web.campaigns.errors import Deleted, NotPossible
 from prefmh_web.campaigns.frozen import plan_of, started_campaign
 from prefmh_web.campaigns.lifecycle import model_start
 from prefmh_web.campaigns.model_judges import turns
@@ -31,15 +30,16 @@ from prefmh_web.campaigns.models import (
     Catalog,
     Chain,
     Comparison,
+    Deleted,
     Invitation,
     Judge,
+    NotPossible,
     Score,
     draw_seed,
 )
-from prefmh_web.campaigns.proposals import pictures
+from prefmh_web.campaigns.proposals import drawing
 from prefmh_web.campaigns.record.found import verdict_now
 from prefmh_web.endpoints.errors import EndpointError
-from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.objects import media
 from prefmh_web.transport import sockets
 
@@ -131,7 +131,7 @@ def _begin(
         model_start.freeze_scorers(campaign)
         for chain in _create_chains(campaign, starts):
             dispatch.propose(chain)
-        pictures.clean_up(campaign)
+        drawing.clean_up_pictures(campaign)
         _create_links(campaign)
         for note in hooks.load(hooks.STARTED):
             note(campaign)
@@ -187,7 +187,7 @@ def pause_at_cap(campaign: Campaign) -> None:
     if not marked.update(status=Campaign.Status.PAUSED):
         return
     logger.info("campaign %s is paused: %s", campaign.pk, campaign.paused_because)
-    sockets.nudge(sockets.voters(campaign.pk), sockets.watchers(campaign.pk))
+    dispatch.look_again(campaign)
 
 
 def resume(campaign: Campaign) -> None:
@@ -249,7 +249,7 @@ def finish_now(campaign: Campaign) -> None:
         if not found.update(status=Campaign.Status.FINISHED, finished_at=timezone.now()):
             raise NotPossible("Only a campaign that is running or paused can be finished.")
         events.note(campaign.pk, events.Kind.FINISHED_NOW, said={"verdict": verdict})
-        dispatch.campaign_finished(campaign)
+        dispatch.look_again(campaign)
     campaign.refresh_from_db(fields=["status", "finished_at"])
 
 
@@ -320,7 +320,7 @@ def _drawn_starts(campaign: Campaign, plan: sampler.Plan[Any]) -> list[sampler.P
     except EndpointError as error:
         raise NotPossible(f"The model does not write: {error.reason}.") from error
     try:
-        pictures.prepare(campaign, [position.state for position in starts])
+        drawing.prepare_pictures(campaign, [position.state for position in starts])
     except EndpointError as error:
         raise NotPossible(f"There are no pictures to start with: {error.reason}.") from error
     finally:
@@ -343,7 +343,7 @@ def _change(campaign: Campaign, before: Campaign.Status, after: Campaign.Status,
     _reload(campaign)
     if not changed:
         raise _not_from(campaign, before, after)
-    sockets.nudge(sockets.voters(campaign.pk), sockets.watchers(campaign.pk))
+    dispatch.look_again(campaign)
 
 
 def _not_from(campaign: Campaign, before: Campaign.Status, after: Campaign.Status) -> NotPossible:
@@ -353,35 +353,27 @@ def _not_from(campaign: Campaign, before: Campaign.Status, after: Campaign.Statu
 def _create_judges(campaign: Campaign) -> None:
     names = campaign.config.panelists
     for place, judge in enumerate(campaign.config.judges):
-        source = judge.source if isinstance(judge.source, sampler.ModelSource) else None
+        source = judge.source
+        asked = source if isinstance(source, sampler.ModelSource) else None
         Judge.objects.create(
             campaign=campaign,
             place=place,
             question=judge.question,
             max_votes=judge.votes,
             order=judge.order,
-            endpoint=None if source is None else _endpoint(campaign, source.endpoint),
-            is_asked_first=source is not None and source.first,
-            panelist=names.index(judge.source.name) + 1 if isinstance(judge.source, sampler.PanelistSource) else None,
+            endpoint=None if asked is None else model_start.endpoint_of(campaign, asked.endpoint),
+            is_asked_first=asked is not None and asked.first,
+            panelist=names.index(source.name) + 1 if isinstance(source, sampler.PanelistSource) else None,
         )
 
 
 def _create_links(campaign: Campaign) -> None:
     """Make the link for everybody; of a panel, one for each panelist. None where nobody is asked."""
     panelists = range(1, len(campaign.config.panelists) + 1)
-    if not campaign.config.rule.asks_judges:
-        return
-    if not panelists:
+    if panelists:
+        Invitation.objects.bulk_create(Invitation(campaign=campaign, panelist=number) for number in panelists)
+    elif campaign.config.rule.asks_judges:
         Invitation.objects.get_or_create(campaign=campaign)
-        return
-    Invitation.objects.bulk_create(Invitation(campaign=campaign, panelist=number) for number in panelists)
-
-
-def _endpoint(campaign: Campaign, name: str) -> Endpoint:
-    found = Endpoint.objects.filter(owner=campaign.owner_id, name=name).first()
-    if found is None:
-        raise NotPossible(f"There is no endpoint “{name}”. Register it, or choose another for the question.")
-    return found
 
 
 def _create_chains(campaign: Campaign, starts: list[sampler.Position[Any]]) -> list[Chain]:

@@ -6,12 +6,12 @@ drift                            why a judge cannot be asked as it was frozen an
 asked_endpoint                   the endpoint as it was then, whatever its row says now; keys, prices and limits are
                                  those of now
 row_of                           which model a reply said it is from, as a row that votes and ratings name
-stop, go_on                      ask a judge no more, until somebody has seen to it
+stop                             ask a judge no more, until somebody has seen to it
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import datetime
@@ -206,12 +206,6 @@ def accepted_rows(judge: Judge) -> dict[Identity, ReplyIdentity]:
     return {Identity(row.model, row.system_fingerprint): row for row in found}
 
 
-def accept_at_start(judge: Judge, seen: Collection[Identity]) -> None:
-    """Take the identities that were seen in the test at the start as the judge's own."""
-    for identity in seen:
-        _store(judge, identity, timezone.now())
-
-
 def row_of(judge: Judge, identity: Identity) -> ReplyIdentity:
     """Return the row of an identity, made if it is new; accepted if the judge has no other."""
     found = judge.identities.filter(**vars(identity)).first()
@@ -221,26 +215,12 @@ def row_of(judge: Judge, identity: Identity) -> ReplyIdentity:
         # Locked: of two first replies at once, one decides.
         Judge.objects.select_for_update(no_key=True).get(pk=judge.pk)
         is_first = not judge.identities.filter(accepted_at__isnull=False).exists()
-        return _store(judge, identity, timezone.now() if is_first else None)
+        return store_identity(judge, identity, timezone.now() if is_first else None)
 
 
 def stop(judge: Judge, reason: str) -> None:
     """Ask a judge no more, until somebody has seen to it; the page and `doctor` show the reason."""
     Judge.objects.filter(pk=judge.pk).update(stopped_because=f"{judge.answered_by}: {reason}"[:500])
-
-
-def go_on(campaign: Campaign, *, accepting: bool) -> int:
-    """Ask stopped judges again; return how many there were.
-
-    Args:
-        accepting: whether replies of the models seen since count from now on. The record says which votes they gave.
-    """
-    stopped = campaign.judges.exclude(stopped_because="")
-    with transaction.atomic():
-        if accepting:
-            new = ReplyIdentity.objects.filter(judge__in=stopped, accepted_at__isnull=True)
-            new.update(accepted_at=timezone.now())
-        return stopped.update(stopped_because="")
 
 
 def _frozen(judge: Judge) -> dict[str, Any]:
@@ -271,6 +251,7 @@ def _request(config: sampler.ChainConfig, place: int, endpoint: Endpoint) -> dic
     return found if "temperature" in request else found | {"temperature": source.temperature}
 
 
-def _store(judge: Judge, identity: Identity, accepted_at: datetime | None) -> ReplyIdentity:
+def store_identity(judge: Judge, identity: Identity, accepted_at: datetime | None) -> ReplyIdentity:
+    """Return the row of an identity, made if it is new: as accepted since this moment, or not."""
     row, _ = ReplyIdentity.objects.get_or_create(judge=judge, **vars(identity), defaults={"accepted_at": accepted_at})
     return row

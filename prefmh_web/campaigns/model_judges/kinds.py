@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -32,7 +32,7 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.engine import transitions
-from prefmh_web.campaigns.engine.open_comparisons import Ballot, Seen
+from prefmh_web.campaigns.engine.open_comparisons import Seen
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.model_judges import frozen_judges
 from prefmh_web.campaigns.models import Comparison, Judge, Rating, ReplyIdentity, Side, State, Turn, Vote
@@ -65,7 +65,7 @@ class Asking:
 
 @dataclass(frozen=True)
 class Answers:
-    """What came back: ballots or ratings, each after what its reply said it was from, None where p was known before;
+    """What came back: votes or ratings, each after what its reply said it was from, None where p was known before;
     why others are missing; of replies with log-probabilities, whether they were those of a distribution.
     """
 
@@ -114,14 +114,16 @@ def asks(asking: Asking, endpoint: Endpoint) -> Ask:
 
 def store(asking: Asking, comparison: Comparison, answers: Answers, rows: Rows, seen: Seen) -> None:
     """Store answers, on the locked comparison; those whose identity does not count are dropped."""
-    counting = [each for each in answers.given if each[0] is None or each[0] in rows]
+    counting = []
+    for identity, given in answers.given:
+        if identity is not None and identity in rows:
+            given.identity = rows[identity]
+        if identity is None or identity in rows:
+            counting.append(given)
     if asking.state is None:
-        ballots = [replace(ballot, identity=rows[identity]) if identity else ballot for identity, ballot in counting]
-        transitions.cast_votes(comparison, ballots, seen)
+        transitions.cast_votes(comparison, counting, seen)
         return
-    for identity, rating in counting:
-        rating.identity = identity and rows[identity]
-    transitions.store_ratings(comparison, [rating for _, rating in counting])
+    transitions.store_ratings(comparison, counting)
     if answers.failure is None:
         # The other open comparisons of the object wait for its ratings, too.
         at_it = Comparison.objects.filter(Q(current=asking.state) | Q(proposal=asking.state), verdict__isnull=True)
@@ -139,7 +141,9 @@ def _asks_for_votes(asking: Asking, endpoint: Endpoint) -> Ask:
     drawn = sampler.presentations_of(*step, config.judges[place].order)
     order = [drawn[slot] for slot in asking.slots]
     known_from: dict[bool, ReplyIdentity | None] = {}
-    voting, requests = partial(judge_calls.votes_by_sampling, endpoint, pair, order, _rng()), len(order)
+    # For the seeds of requests, which only keep replies apart: nobody can ask a server for the same reply again.
+    rng, requests = np.random.default_rng(), len(order)
+    voting = partial(judge_calls.votes_by_sampling, endpoint, pair, order, rng)
     if frozen_judges.tells_p(source, config.rule):
         numbers = sampler.draws_of(*step)
         told, sampled = _told_before(asking)
@@ -148,12 +152,12 @@ def _asks_for_votes(asking: Asking, endpoint: Endpoint) -> Ask:
         uniforms = [numbers[slot] for slot in asking.slots]
         requests = len(set(order) - set(known))
         voting = partial(
-            judge_calls.votes_by_either, endpoint, pair, order, uniforms, _rng(), known=known, sampled=sampled
+            judge_calls.votes_by_either, endpoint, pair, order, uniforms, rng, known=known, sampled=sampled
         )
 
     async def ask(admitted: Admitted) -> Answers:
         votes = await voting(admitted=admitted)
-        given = [(vote.identity, _ballot(asking, vote, known_from.get(vote.proposal_first))) for vote in votes.cast]
+        given = [(vote.identity, _vote(asking, vote, known_from.get(vote.proposal_first))) for vote in votes.cast]
         return Answers(given, votes.failure, votes.sound)
 
     return Ask(ask, requests)
@@ -166,13 +170,6 @@ def _told_before(asking: Asking) -> tuple[dict[bool, Vote], set[bool]]:
     mine = asking.comparison.votes.filter(judge=asking.judge).select_related("identity")
     told = {vote.proposal_side == Side.FIRST: vote for vote in mine if vote.preference is not None}
     return told, {vote.proposal_side == Side.FIRST for vote in mine if vote.preference is None}
-
-
-def _rng() -> np.random.Generator:
-    """Return a generator for the seeds of requests. Nobody can ask a server for the same reply again, so these seeds
-    only keep replies apart.
-    """
-    return np.random.default_rng()
 
 
 def _pair(asking: Asking, endpoint: Endpoint, source: sampler.ModelSource) -> judge_calls.Pair:
@@ -191,14 +188,14 @@ def _pair(asking: Asking, endpoint: Endpoint, source: sampler.ModelSource) -> ju
     )
 
 
-def _ballot(asking: Asking, vote: judge_calls.ModelVote, known_from: ReplyIdentity | None) -> Ballot:
-    """Return a vote as it is stored.
+def _vote(asking: Asking, vote: judge_calls.ModelVote, known_from: ReplyIdentity | None) -> Vote:
+    """Return a vote as it is to be stored.
 
     Args:
         known_from: the identity of the earlier reply that p is known from, if it is.
     """
     slot, first = asking.slots[vote.place], Side.FIRST
-    return Ballot(
+    return Vote(
         key=uuid.uuid5(_KEYS, f"{asking.comparison.pk}/{asking.judge.pk}/{slot}"),
         judge_id=asking.judge.pk,
         proposal_side=first if vote.proposal_first else first.other,
@@ -260,7 +257,7 @@ def _asks_for_ratings(asking: Asking, state: State, endpoint: Endpoint) -> Ask:
     )
 
     async def ask(admitted: Admitted) -> Answers:
-        asked = await judge_calls.ratings(endpoint, rated, len(asking.slots), _rng(), admitted)
+        asked = await judge_calls.ratings(endpoint, rated, len(asking.slots), np.random.default_rng(), admitted)
         answers = zip(asking.slots, asked.given, asked.asks, asked.identities, strict=False)
         given = [
             (identity, Rating(state=state, judge=judge, slot=slot, value=value, asks=asks))

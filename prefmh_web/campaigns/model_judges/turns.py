@@ -28,20 +28,17 @@ from django.db.models import Count, Exists, OuterRef, Q, Sum
 from django.utils import timezone
 
 from prefmh_web.campaigns import dispatch, frozen, objects
-from prefmh_web.campaigns.engine import open_comparisons, reading, sql, transactions, usage
+from prefmh_web.campaigns.engine import open_comparisons, sql, transactions, usage
+from prefmh_web.campaigns.engine.transactions import claim_end
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.model_judges import frozen_judges, kinds
 from prefmh_web.campaigns.model_judges.kinds import Answers, Ask, Asking, Rows
-from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Turn
+from prefmh_web.campaigns.models import Campaign, Comparison, Judge, ReplyIdentity, Turn
 from prefmh_web.endpoints.errors import EndpointError, TryLater
 from prefmh_web.endpoints.limits import Tally
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.replies import Admitted
 from prefmh_web.transport import sockets
-
-CLAIM_S = 60.0
-"""How long a turn is kept from others once its owner is silent; clocks must agree to within this time."""
-RENEW_EVERY_S = CLAIM_S / 3
 
 # So many replies with log-probabilities are looked back at, and of these so large a share may be no distribution.
 _LOOKED_AT, _MOST_UNSOUND = 200, 0.01
@@ -113,7 +110,7 @@ def work(answered: Sequence[Answered], wanted: Collection[Wanted], owner: uuid.U
 
 def keep(turns: Sequence[int], owner: uuid.UUID) -> None:
     """Keep claimed turns for another while."""
-    sql.KEEP.change(_claim_end(), list(turns), owner)
+    sql.KEEP.change(claim_end(), list(turns), owner)
 
 
 def reserved() -> list[tuple[Endpoint, int]]:
@@ -149,7 +146,12 @@ def try_again(campaign: Campaign, *, accepting: bool = False) -> int:
     turns = list(suspended.select_related("comparison__chain__campaign"))
     with transaction.atomic():
         suspended.delete()
-        going_on = frozen_judges.go_on(campaign, accepting=accepting)
+        stopped = campaign.judges.exclude(stopped_because="")
+        if accepting:
+            # Replies of the models seen count from now on. The record says which votes they gave.
+            new = ReplyIdentity.objects.filter(judge__in=stopped, accepted_at__isnull=True)
+            new.update(accepted_at=timezone.now())
+        going_on = stopped.update(stopped_because="")
         comparisons = {turn.comparison for turn in turns}
         if going_on:
             comparisons.update(Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True))
@@ -159,17 +161,13 @@ def try_again(campaign: Campaign, *, accepting: bool = False) -> int:
     return len(turns) + going_on
 
 
-def _claim_end() -> datetime:
-    return timezone.now() + timedelta(seconds=CLAIM_S)
-
-
 class _Batch:
     """One transaction: its comparisons are locked in the order of their keys, and read together."""
 
     def __init__(self, answered: Sequence[Answered], wanted: Collection[Wanted], owner: uuid.UUID) -> None:
         self._answered, self._owner = answered, owner
         self._wanted, keys = sorted(wanted), {each.taken.wanted[0] for each in answered} | {key for key, _ in wanted}
-        self._comparisons = reading.locked_all(keys)
+        self._comparisons = transactions.locked_all(keys)
         self._seen = open_comparisons.seen(list(self._comparisons.values()))
         self._judges: dict[int, tuple[Judge, Endpoint, bool, Rows] | None] = {}
 
@@ -202,7 +200,7 @@ class _Batch:
         if comparison.verdict is None and failure is None:
             # People's votes may have come between; and a vote on its way keeps others from being asked.
             dispatch.judge(comparison)
-        sockets.nudge(sockets.voters(campaign.pk), sockets.watchers(campaign.pk))
+        dispatch.look_again(campaign)
         stops = ""
         if (change := each.admitted.change) is not None:
             frozen_judges.row_of(judge, change.now)
@@ -288,7 +286,7 @@ class _Batch:
 def _row(claim: Taken, owner: uuid.UUID) -> tuple[object, ...]:
     """Return what stands in the row of a turn that is claimed, as `sql.take` wants it."""
     reserved, state, now = claim.reserved, claim.asking.state, timezone.now()
-    claimed = reserved.count, None if state is None else state.pk, _claim_end(), "", now
+    claimed = reserved.count, None if state is None else state.pk, claim_end(), "", now
     return *claim.wanted, *claimed, reserved.requests, reserved.cost, owner
 
 

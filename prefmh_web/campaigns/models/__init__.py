@@ -9,8 +9,10 @@ What must never happen stands as a constraint here.
 from prefmh_web.campaigns.models.campaign import (
     Campaign,
     Catalog,
+    Deleted,
     Judge,
     Measured,
+    NotPossible,
     ReplyIdentity,
     State,
     backend_of_space,
@@ -18,7 +20,16 @@ from prefmh_web.campaigns.models.campaign import (
     draw_seed,
 )
 from prefmh_web.campaigns.models.log import EndReason, Event, JudgeTrial, ModelUsage, ReportReason, TrialPair
-from prefmh_web.campaigns.models.people import Annotator, Invitation, Membership, new_invitation_token
+from prefmh_web.campaigns.models.people import (
+    Annotator,
+    Invitation,
+    Membership,
+    key_of,
+    new_invitation_token,
+    number_of,
+    numbers_in,
+    with_numbers,
+)
 from prefmh_web.campaigns.models.steps import (
     OF_THE_START,
     CampaignScorer,
@@ -33,37 +44,3 @@ from prefmh_web.campaigns.models.steps import (
     Turn,
     Vote,
 )
-
-__all__ = [
-    "OF_THE_START",
-    "Annotator",
-    "Campaign",
-    "CampaignScorer",
-    "Catalog",
-    "Chain",
-    "ChainOpening",
-    "Comparison",
-    "EndReason",
-    "Event",
-    "Invitation",
-    "Judge",
-    "JudgeTrial",
-    "Lease",
-    "Measured",
-    "Membership",
-    "ModelUsage",
-    "PrefetchedProposal",
-    "Rating",
-    "ReplyIdentity",
-    "ReportReason",
-    "Score",
-    "Side",
-    "State",
-    "TrialPair",
-    "Turn",
-    "Vote",
-    "backend_of_space",
-    "columns_of",
-    "draw_seed",
-    "new_invitation_token",
-]

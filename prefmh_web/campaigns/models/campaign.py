@@ -21,6 +21,17 @@ from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.objects import OBJECT_KINDS, ObjectKind
 
 
+class NotPossible(Exception):  # noqa: N818 - reads as the sentence it starts
+    """The change is not possible now; the message says why and what would make it so."""
+
+
+class Deleted(NotPossible):
+    """Somebody deleted the campaign, perhaps in this very moment: there is nothing left to change."""
+
+    def __init__(self) -> None:
+        super().__init__("The campaign was deleted, perhaps in another window.")
+
+
 @lru_cache(maxsize=64)
 def _parsed(stored: str) -> configs.CampaignConfig:
     return configs.CampaignConfig.model_validate_json(stored)
@@ -86,7 +97,7 @@ class Campaign(models.Model):
     # How many steps extensions have added (`lifecycle/changes.py`): configs in memory go by it.
     steps_added = models.PositiveIntegerField(default=0)
     # The steps of each chain's warm-up, 0 for none; how far the steps after it walk, null until that is chosen; and by
-    # what it was chosen. See `lifecycle/warm_up.py`.
+    # what it was chosen. See `lifecycle/changes.py`.
     warm_up = models.PositiveIntegerField(default=0)
     walk_length = models.PositiveIntegerField(null=True)
     tuning = models.JSONField(null=True)
@@ -176,11 +187,6 @@ class Campaign(models.Model):
     def typed_config(self) -> configs.CampaignConfig:
         """The configuration as its owner has it: with a seed only where one was typed."""
         return self.config.model_copy(update={"seed": self.config_data.get("seed")})
-
-    @property
-    def target_law(self) -> str:
-        """The law that the chains sample, in plain text."""
-        return self.config.law
 
     @property
     def backend(self) -> str:
@@ -332,9 +338,6 @@ class State(models.Model):
             models.CheckConstraint(name="state_weight_positive", condition=Q(weight__gt=0)),
         )
 
-    def __str__(self) -> str:
-        return self.content[:80]
-
 
 class Measured(models.Model):
     """The numbers that were measured of one object, by name; none where it could not be measured. Written by
@@ -343,6 +346,3 @@ class Measured(models.Model):
 
     state = models.OneToOneField(State, models.CASCADE, primary_key=True, related_name="measured")
     numbers = models.JSONField()
-
-    def __str__(self) -> str:
-        return f"measures of state {self.state_id}"

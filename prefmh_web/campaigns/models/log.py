@@ -91,14 +91,11 @@ class Event(models.Model):
             ),
         )
 
-    def __str__(self) -> str:
-        return f"{self.kind} in {self.campaign_id}"
-
 
 class TrialPair(TypedDict):
     """Two objects as they were when they were shown, what the model replied, and which one the researcher prefers.
 
-    `replies` are by the name of their slot (`model_judges/trials.py`); `preferred` is 0, 1 or None.
+    `replies` are by the name of their slot (`lifecycle/judge_trials.py`); `preferred` is 0, 1 or None.
     """
 
     objects_shown: list[dict[str, Any]]
@@ -148,9 +145,6 @@ class JudgeTrial(models.Model):
     class Meta:
         ordering = ("pk",)
 
-    def __str__(self) -> str:
-        return f"trial of judge {self.place} in {self.campaign_id}"
-
     @property
     def is_asking(self) -> bool:
         return self.status == self.Status.ASKING
@@ -187,9 +181,6 @@ class ModelUsage(models.Model):
     class Meta:
         ordering = ("place",)
         constraints = (models.UniqueConstraint(fields=("campaign", "place"), name="model_usage_once_per_judge"),)
-
-    def __str__(self) -> str:
-        return f"{self.requests} requests of judge {self.place} in {self.campaign_id}"
 
     @property
     def answered(self) -> int:

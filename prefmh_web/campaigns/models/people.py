@@ -1,11 +1,20 @@
-"""Who takes part: researchers beside the owner, links, and the people who vote."""
+"""Who takes part: researchers beside the owner, links, and the people who vote.
+
+Voters' numbers: each campaign's own, from 1, in the order in which people joined it.
+
+They are what pages, the API and the record call people, and what the moments of attention checks are drawn by. Nobody
+is ever removed from the table, and whoever a platform sends joins while the campaign's row is locked, so a number stays
+what it is.
+"""
 
 from __future__ import annotations
 
 import secrets
+from typing import Any, TypeVar
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Count, Model, OuterRef, QuerySet, Subquery
 from django.urls import reverse
 
 from prefmh_web.campaigns.models.campaign import Campaign
@@ -25,9 +34,6 @@ class Membership(models.Model):
     class Meta:
         constraints = (models.UniqueConstraint(fields=("campaign", "user"), name="member_once_per_campaign"),)
 
-    def __str__(self) -> str:
-        return f"{self.user} in {self.campaign_id}"
-
 
 def new_invitation_token() -> str:
     return secrets.token_urlsafe(16)
@@ -46,9 +52,6 @@ class Invitation(models.Model):
     is_simulated = models.BooleanField(default=False)
     # Of a panel: whoever opens it is this panelist, by their number, in every browser.
     panelist = models.PositiveSmallIntegerField(null=True)
-
-    def __str__(self) -> str:
-        return f"invitation to {self.campaign_id}"
 
     def get_absolute_url(self) -> str:
         return reverse("voting:welcome", args=[self.token])
@@ -101,5 +104,37 @@ class Annotator(models.Model):
             ),
         )
 
-    def __str__(self) -> str:
-        return f"annotator {self.pk}"
+
+# Beyond it, databases refuse to count; nobody is there.
+_MOST = 2**31
+Numbered = TypeVar("Numbered", bound=Model)
+
+
+def number_of(annotator: Annotator) -> int:
+    """Return somebody's number."""
+    return Annotator.objects.filter(campaign=annotator.campaign_id, pk__lte=annotator.pk).count()
+
+
+def numbers_in(campaign: Campaign) -> dict[int, int]:
+    """Return everybody's number by their primary key."""
+    return {pk: number for number, pk in enumerate(_everybody(campaign), start=1)}
+
+
+def key_of(campaign: Campaign, number: int) -> int | None:
+    """Return the primary key of the person of a number; None if there is nobody."""
+    if not 0 < number < _MOST:
+        return None
+    return next(iter(_everybody(campaign)[number - 1 : number]), None)
+
+
+def with_numbers(found: QuerySet[Numbered], path: str) -> QuerySet[Numbered, Any]:
+    """Return rows with the number of whom each refers to by this path, as `voter_number`; None for nobody."""
+    earlier = Annotator.objects.filter(campaign=OuterRef(f"{path}__campaign"), pk__lte=OuterRef(path)).order_by()
+    numbered: QuerySet[Any, Any] = found.annotate(
+        voter_number=Subquery(earlier.values("campaign").annotate(all=Count("pk")).values("all"))
+    )
+    return numbered
+
+
+def _everybody(campaign: Campaign) -> QuerySet[Annotator, int]:
+    return Annotator.objects.filter(campaign=campaign).order_by("pk").values_list("pk", flat=True)

@@ -141,9 +141,6 @@ class Comparison(models.Model):
             ),
         )
 
-    def __str__(self) -> str:
-        return f"step {self.step} of {self.chain}"
-
     @property
     def is_identity(self) -> bool:
         return self.current_id == self.proposal_id
@@ -222,9 +219,6 @@ class Vote(models.Model):
             models.Index(fields=("number",), condition=Q(number__isnull=True), name="vote_too_late"),
         )
 
-    def __str__(self) -> str:
-        return f"vote {self.number} on {self.comparison_id}"
-
     @property
     def for_proposal(self) -> bool:
         return self.chosen_side == self.proposal_side
@@ -266,9 +260,6 @@ class Rating(models.Model):
     class Meta:
         constraints = (models.UniqueConstraint(fields=("state", "judge", "slot"), name="rating_once_per_slot"),)
         indexes = (models.Index(fields=("rated_at",)),)
-
-    def __str__(self) -> str:
-        return f"{self.value} for state {self.state_id} by judge {self.judge_id}"
 
 
 class CampaignScorer(models.Model):
@@ -312,9 +303,6 @@ class Score(models.Model):
             ),
         )
 
-    def __str__(self) -> str:
-        return f"{self.value} for state {self.state_id} by scorer {self.scorer_id}"
-
 
 class Lease(models.Model):
     """A vote promised to one annotator until a deadline, with the sides drawn for it.
@@ -346,11 +334,7 @@ class Lease(models.Model):
             models.UniqueConstraint(
                 fields=("annotator",), condition=Q(ended_at__isnull=True), name="lease_one_live_per_annotator"
             ),
-            models.CheckConstraint(
-                name="lease_ending_whole",
-                condition=Q(ended_at__isnull=True, ending__isnull=True)
-                | Q(ended_at__isnull=False, ending__isnull=False),
-            ),
+            models.CheckConstraint(name="lease_ending_whole", condition=_both_or_neither("ended_at", "ending")),
         )
         indexes = (
             models.Index(fields=("expires_at",), condition=Q(ended_at__isnull=True), name="lease_live"),
@@ -361,9 +345,6 @@ class Lease(models.Model):
                 name="lease_unanswered",
             ),
         )
-
-    def __str__(self) -> str:
-        return f"lease of {self.annotator_id} on {self.comparison_id}"
 
     @property
     def is_live(self) -> bool:
@@ -408,15 +389,8 @@ class ChainOpening(models.Model):
             models.UniqueConstraint(
                 fields=("campaign", "place"), condition=Q(chain__isnull=True), name="opening_one_start_per_number"
             ),
-            models.CheckConstraint(
-                name="opening_whole",
-                condition=Q(chain__isnull=True, opened_at__isnull=True)
-                | Q(chain__isnull=False, opened_at__isnull=False),
-            ),
+            models.CheckConstraint(name="opening_whole", condition=_both_or_neither("chain", "opened_at")),
         )
-
-    def __str__(self) -> str:
-        return f"{self.chain or 'a chain'} for annotator {self.annotator_id}"
 
 
 class Turn(models.Model):
@@ -447,9 +421,6 @@ class Turn(models.Model):
             ),
         )
 
-    def __str__(self) -> str:
-        return f"turn of judge {self.judge_id} on {self.comparison_id}"
-
     @property
     def is_suspended(self) -> bool:
         return self.asked == 0 and self.until is None
@@ -467,6 +438,3 @@ class PrefetchedProposal(models.Model):
 
     class Meta:
         constraints = (models.UniqueConstraint(fields=("chain", "step", "state"), name="prefetched_once_per_state"),)
-
-    def __str__(self) -> str:
-        return f"prefetched proposal of step {self.step} of {self.chain}"

@@ -14,9 +14,8 @@ Of a panel: who has joined, who holds up which chains; before the start, what it
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -56,7 +55,7 @@ def costs_of(campaign: Campaign) -> dict[str, Any] | None:
     # Read anew: the caps of a running campaign change.
     cost_cap, request_cap = Campaign.objects.values_list("cost_cap", "request_cap").get(pk=campaign.pk)
     questions = {place: judge.question for place, judge in enumerate(campaign.config.judges)}
-    wasted = _wasted(campaign, [judge.place for judge in started_campaign(campaign).judges if judge.all_at_once])
+    wasted = _wasted(campaign, started_campaign(campaign).asked_at_once)
     return {
         "requests": sum(each.requests for each in usage),
         "request_cap": request_cap,
@@ -84,7 +83,7 @@ def _share_percent(usage: ModelUsage, cost_cap: Decimal | None, request_cap: int
     return round(100 * usage.requests / request_cap) if request_cap else None
 
 
-def _wasted(campaign: Campaign, places: list[int]) -> dict[int, Share]:
+def _wasted(campaign: Campaign, places: Collection[int]) -> dict[int, Share]:
     """Return of some judges the votes that came after the outcome of their step was settled, of all their votes. Only
     these judges' votes are counted: others have next to none.
     """
@@ -109,8 +108,6 @@ def money(cost: float) -> str:
 
 # Of more pairs, the last ones are enough to see whether people agree.
 MOST_PAIRS = 2_000
-# Of the standard normal distribution: 95 % lie between minus and plus this.
-_Z = 1.959963984540054
 
 
 @dataclass(frozen=True)
@@ -126,50 +123,44 @@ class Share:
 
     @property
     def interval_percent(self) -> tuple[float, float]:
-        share, n = self.count / self.of, self.of
-        middle = share + _Z**2 / (2 * n)
-        half = _Z * math.sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2))
-        low, high = (middle - half) / (1 + _Z**2 / n), (middle + half) / (1 + _Z**2 / n)
-        return 100 * max(low, 0.0), 100 * min(high, 1.0)
+        # Imported here: it takes long, and most pages tell no share.
+        from scipy.stats import binomtest
+
+        found = binomtest(self.count, self.of).proportion_ci(0.95, method="wilson")
+        return 100 * found.low, 100 * found.high
 
     def __str__(self) -> str:
         low, high = self.interval_percent
         return f"{self.count} of {self.of} ({self.percent:.0f} %, 95 % interval {low:.0f} to {high:.0f} %)"
 
 
-@dataclass(frozen=True)
-class Judging:
-    """One judge that is a model.
+def judging_of(judges: Sequence[Judge]) -> list[dict[str, Any]]:
+    """Return how the models among a campaign's judges vote; empty where none has voted.
 
-    Args:
-        mean_p: of a vote for the proposal, over the votes that were drawn from p; None where none was.
-        drawn: how many these are.
-        first_shown: votes for the object that stood first.
-        with_people: pairs on which the majority of its votes is that of people's; None where there are no such pairs.
+    Each has the ``mean_p`` of a vote for the proposal, over the ``drawn`` votes that were drawn from p; the share that
+    went to the object ``first_shown``; and the share of pairs on which the majority of its votes is that
+    ``with_people``, None where there are no such pairs.
     """
-
-    judge: Judge
-    mean_p: float | None
-    drawn: int
-    first_shown: Share
-    with_people: Share | None
-
-
-def judging_of(judges: Sequence[Judge]) -> list[Judging]:
-    """Return how the models among a campaign's judges vote; empty where none has voted."""
     models = [judge for judge in judges if judge.is_model]
-    counted = Vote.objects.filter(judge__in=models, number__isnull=False).order_by().values("judge")
-    sums = counted.annotate(
-        n=Count("pk"),
-        first=Count("pk", filter=Q(chosen_side=Side.FIRST)),
-        p=Avg("preference"),
-        drawn=Count("preference"),
+    counted = Vote.objects.filter(judge__in=models, number__isnull=False)
+    first = Count("pk", filter=Q(chosen_side=Side.FIRST))
+    sums = (
+        counted.order_by()
+        .values_list("judge")
+        .annotate(votes=Count("pk"), first=first, mean_p=Avg("preference"), drawn=Count("preference"))
     )
-    found = {row["judge"]: row for row in sums}
+    found = {judge: row for judge, *row in sums}
     return [
-        Judging(judge, row["p"], row["drawn"], Share(row["first"], row["n"]), _with_people(judge, judges))
+        {
+            "judge": judge,
+            "mean_p": mean_p,
+            "drawn": drawn,
+            "first_shown": Share(first_shown, votes),
+            "with_people": _with_people(judge, judges),
+        }
         for judge in models
-        if (row := found.get(judge.pk))
+        if judge.pk in found
+        for votes, first_shown, mean_p, drawn in [found[judge.pk]]
     ]
 
 
@@ -230,21 +221,6 @@ _FEWEST_LEASES = 50
 _CLEARLY = 3
 
 
-@dataclass(frozen=True)
-class SkipsOfJudge:
-    """How often one judge's question was skipped, by where the proposal stood."""
-
-    judge: Judge
-    first: int
-    second: int
-
-    @property
-    def is_uneven(self) -> bool:
-        """True where the sides are drawn at random and differ by more than luck explains."""
-        is_random = self.judge.order == Judge.Order.RANDOM
-        return is_random and abs(self.first - self.second) > _CLEARLY * sqrt(self.first + self.second)
-
-
 def unanswered_in(judges: Sequence[Judge], chains: Sequence[ChainProgress], voted: int) -> dict[str, Any] | None:
     """Return what came back without a vote that counts; None where no people judge, or nothing did.
 
@@ -262,7 +238,9 @@ def unanswered_in(judges: Sequence[Judge], chains: Sequence[ChainProgress], vote
     counts = _ended_without_a_vote(people)
     expired = sum(count for (_, ending, _), count in counts.items() if ending == Lease.Ending.EXPIRED)
     skipped = sum(counts.values()) - expired
-    late_for, late_against = _late(people)
+    late = Vote.objects.filter(judge__in=people, annotator__isnull=False, number__isnull=True)
+    is_for = Q(chosen_side=F("proposal_side"))
+    late_for, late_against = late.aggregate(one=Count("pk", filter=is_for), other=Count("pk", filter=~is_for)).values()
     votes, leases = sum(each.votes for each in chains), skipped + expired + voted
     if not (skipped or expired or late_for or late_against):
         return None
@@ -289,16 +267,13 @@ def _ended_without_a_vote(people: Sequence[Judge]) -> Counter[tuple[int, str, st
     return Counter({(judge, ending, side): count for judge, ending, side, count in rows})
 
 
-def _skips(counts: Counter[tuple[int, str, str]], judge: Judge) -> SkipsOfJudge:
+def _skips(counts: Counter[tuple[int, str, str]], judge: Judge) -> dict[str, Any]:
+    """Return how often one judge's question was skipped, by where the proposal stood; it is uneven where the sides are
+    drawn at random and differ by more than luck explains.
+    """
     first, second = (counts[judge.pk, Lease.Ending.SKIPPED, side] for side in (Side.FIRST, Side.SECOND))
-    return SkipsOfJudge(judge, first, second)
-
-
-def _late(people: Sequence[Judge]) -> tuple[int, int]:
-    is_for = Q(chosen_side=F("proposal_side"))
-    late = Vote.objects.filter(judge__in=people, annotator__isnull=False, number__isnull=True)
-    found = late.aggregate(for_proposal=Count("pk", filter=is_for), against=Count("pk", filter=~is_for))
-    return found["for_proposal"], found["against"]
+    is_uneven = judge.order == Judge.Order.RANDOM and abs(first - second) > _CLEARLY * sqrt(first + second)
+    return {"judge": judge, "first": first, "second": second, "is_uneven": is_uneven}
 
 
 @dataclass(frozen=True)

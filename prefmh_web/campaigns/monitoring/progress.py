@@ -1,17 +1,18 @@
-"""What a researcher watches: chains, rates, people, recent steps. Reads only."""
+"""What a researcher watches: chains, rates, people, recent steps, walks and their warm-up. Reads only."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, F, Q, Sum
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.model_judges.frozen_judges import model_source, tells_p
 from prefmh_web.campaigns.models import (
+    OF_THE_START,
     Campaign,
     Chain,
     Comparison,
@@ -23,9 +24,8 @@ from prefmh_web.campaigns.models import (
     Turn,
     Vote,
 )
-from prefmh_web.campaigns.monitoring.judging import Wait, unanswered_in, waits_in
+from prefmh_web.campaigns.monitoring.judging import Share, Wait, unanswered_in, waits_in
 from prefmh_web.campaigns.monitoring.steps import StepRow, recent_steps, suspended_in
-from prefmh_web.campaigns.monitoring.trajectories import walks_of
 
 Acceptance = sampler.diagnostics.Acceptance
 RECENT_STEPS = 10
@@ -69,34 +69,6 @@ class ChainProgress:
 
 
 @dataclass(frozen=True)
-class ModelStanding:
-    """How the models of a campaign are getting on."""
-
-    judges: list[Judge]
-    waiting: list[Turn]
-    """Turns with a reason to wait, those that wait for somebody first."""
-    asked_again: int
-    """Votes or ratings that took more than one reply, or may have."""
-    settled_alone: int
-    """Pairs that were settled before any person was asked, though people judge as well."""
-    sampled_instead: int
-    """Votes of judges by log-probabilities that were sampled, because the server did not tell p."""
-    new_models: list[ReplyIdentity]
-    """What the servers of stopped judges answer as now."""
-    votes_a_pair: float | None
-    """People's votes on a pair that they were asked about, on average."""
-
-    @property
-    def suspended(self) -> int:
-        return sum(turn.is_suspended for turn in self.waiting)
-
-    @property
-    def votes_saved(self) -> int | None:
-        """People's votes that models have made needless, as far as the other pairs tell."""
-        return None if self.votes_a_pair is None else round(self.settled_alone * self.votes_a_pair)
-
-
-@dataclass(frozen=True)
 class Progress:
     """Everything the live page shows."""
 
@@ -112,7 +84,7 @@ class Progress:
     minutes: float
     people_online: int
     people_joined: int
-    models: ModelStanding | None
+    models: dict[str, Any] | None
     walks: dict[str, Any] | None
     suspended: list[tuple[Comparison, int]]
     """Steps that wait for the researcher."""
@@ -192,12 +164,13 @@ class Progress:
 
 def progress_of(campaign: Campaign) -> Progress:
     """Return what to show of a started campaign."""
-    now = timezone.now()
+    now, config = timezone.now(), campaign.config
     judges = list(campaign.judges.select_related("endpoint"))
     since = max(now - RATE_WINDOW, campaign.started_at or now)
     minutes = max((now - since).total_seconds() / 60, 0.25)
     chains = chains_of(campaign)
     answers, lately = _answers(campaign, chains, since)
+    patience = timedelta(seconds=config.answering.seconds)
     people = campaign.annotators.aggregate(
         online=Count("pk", filter=Q(online_until__gt=now)), joined=Count("pk"), voted=Sum("votes_cast", default=0)
     )
@@ -215,7 +188,7 @@ def progress_of(campaign: Campaign) -> Progress:
         walks=walks_of(campaign, chains),
         suspended=suspended_in(campaign),
         unanswered=unanswered_in(judges, chains, people["voted"]),
-        held_up=_held_up(campaign),
+        held_up=waits_in(campaign, longer_than=patience) if config.panelists else {},
     )
 
 
@@ -235,37 +208,40 @@ def _answers(campaign: Campaign, chains: Sequence[ChainProgress], since: datetim
     return cast, votes.filter(cast_at__gte=since).count()
 
 
-def _held_up(campaign: Campaign) -> dict[int, list[Wait]]:
-    if not campaign.config.panelists:
-        return {}
-    return waits_in(campaign, longer_than=timedelta(seconds=campaign.config.answering.seconds))
+def _models(campaign: Campaign, judges: list[Judge]) -> dict[str, Any] | None:
+    """Return how the models of a campaign are getting on; None where people judge alone.
 
-
-def _models(campaign: Campaign, judges: list[Judge]) -> ModelStanding | None:
+    ``waiting`` are turns with a reason to wait, those that wait for somebody first, and ``suspended`` is how many do;
+    ``asked_again`` counts votes or ratings that took more than one reply, or may have; ``settled_alone`` pairs that
+    were settled before any person was asked, though people judge as well, and ``votes_saved`` people's votes that this
+    has made needless, as far as the other pairs tell; ``sampled_instead`` votes of judges by log-probabilities that
+    were sampled, because the server did not tell p. The servers of stopped judges answer as ``new_models`` now.
+    """
     models = [judge for judge in judges if judge.is_model]
     if not models:
         return None
-    waiting = Turn.objects.filter(comparison__chain__campaign=campaign, asked=0)
-    waiting = waiting.select_related("comparison__chain", "judge").order_by(F("until").asc(nulls_first=True), "pk")
+    turns = Turn.objects.filter(comparison__chain__campaign=campaign, asked=0)
+    turns = turns.select_related("comparison__chain", "judge").order_by(F("until").asc(nulls_first=True), "pk")
+    waiting = list(turns[:WAITING_SHOWN])
     cast = Vote.objects.filter(judge__campaign=campaign, number__isnull=False)
-    rated_again = Rating.objects.filter(judge__campaign=campaign).filter(Q(asks__gt=1) | Q(asks__isnull=True))
+    again: QuerySet[Any] = cast.filter(asks__gt=1)
+    if _rates(campaign):
+        again = Rating.objects.filter(judge__campaign=campaign).filter(Q(asks__gt=1) | Q(asks__isnull=True))
     by_people = cast.filter(annotator__isnull=False)
-    pairs_of_people = by_people.values("comparison").distinct().count()
+    pairs = by_people.values("comparison").distinct().count()
     judged = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=False, votes__number__isnull=False)
     alone = judged.exclude(votes__annotator__isnull=False).distinct().count() if len(models) < len(judges) else 0
-    return ModelStanding(
-        judges=models,
-        waiting=list(waiting[:WAITING_SHOWN]),
-        asked_again=(rated_again if _rates(campaign) else cast.filter(asks__gt=1)).count(),
-        settled_alone=alone,
-        sampled_instead=_sampled_instead(campaign, models),
-        new_models=list(ReplyIdentity.objects.filter(judge__in=_stopped(models), accepted_at__isnull=True)),
-        votes_a_pair=by_people.count() / pairs_of_people if pairs_of_people else None,
-    )
-
-
-def _stopped(models: list[Judge]) -> list[Judge]:
-    return [judge for judge in models if judge.stopped_because]
+    stopped = [judge for judge in models if judge.stopped_because]
+    return {
+        "judges": models,
+        "waiting": waiting,
+        "suspended": sum(turn.is_suspended for turn in waiting),
+        "asked_again": again.count(),
+        "settled_alone": alone,
+        "votes_saved": round(alone * by_people.count() / pairs) if pairs else None,
+        "sampled_instead": _sampled_instead(campaign, models),
+        "new_models": list(ReplyIdentity.objects.filter(judge__in=stopped, accepted_at__isnull=True)),
+    }
 
 
 def _sampled_instead(campaign: Campaign, models: list[Judge]) -> int:
@@ -284,23 +260,23 @@ def chains_of(campaign: Campaign) -> list[ChainProgress]:
     counted = Q(votes__number__isnull=False)
     is_for = counted & Q(votes__chosen_side=F("votes__proposal_side"))
     counts = open_ones.annotate(cast=Count("votes", filter=counted), in_favour=Count("votes", filter=is_for))
-    found = list(counts.values_list("chain_id", "cast", "in_favour", "suspended_at"))
-    open_votes = {chain: (cast, in_favour) for chain, cast, in_favour, _ in found}
-    suspended = {chain for chain, *_, since in found if since}
-    opened_at: dict[int | None, datetime | None] = {}
-    if campaign.config.is_elastic:
-        opened_at = dict(campaign.openings.values_list("chain_id", "opened_at"))
-    return [
-        ChainProgress(
-            chain=chain,
-            votes_on_open=open_votes.get(chain.pk, (0, 0))[0],
-            votes_for_on_open=open_votes.get(chain.pk, (0, 0))[1],
-            is_open=chain.pk in open_votes,
-            opened_at=opened_at.get(chain.pk),
-            is_suspended=chain.pk in suspended,
+    found = counts.values_list("chain_id", "cast", "in_favour", "suspended_at")
+    standing: dict[int, list[Any]] = {chain: of_chain for chain, *of_chain in found}
+    opened_at = dict(campaign.openings.values_list("chain_id", "opened_at")) if campaign.config.is_elastic else {}
+    chains = []
+    for chain in campaign.chains.all():
+        cast, in_favour, suspended_at = standing.get(chain.pk, [0, 0, None])
+        chains.append(
+            ChainProgress(
+                chain=chain,
+                votes_on_open=cast,
+                votes_for_on_open=in_favour,
+                is_open=chain.pk in standing,
+                opened_at=opened_at.get(chain.pk),
+                is_suspended=suspended_at is not None,
+            )
         )
-        for chain in campaign.chains.all()
-    ]
+    return chains
 
 
 def with_heads(campaign: Campaign, chains: Sequence[ChainProgress]) -> Sequence[ChainProgress]:
@@ -316,3 +292,87 @@ def with_heads(campaign: Campaign, chains: Sequence[ChainProgress]) -> Sequence[
     for each in chains:
         each.chain.head = found[each.chain.head_id]
     return chains
+
+
+# Of fewer votes, the share that is won says little.
+_FEWEST_VOTES = 50
+_LEAST_PERCENT_WON = 10
+
+
+def walks_of(campaign: Campaign, there: Sequence[ChainProgress]) -> dict[str, Any] | None:
+    """Return how a started campaign's walks are getting on; None where it makes one move between two pairs.
+
+    ``length`` is how far steps walk after the warm-up: None while that is not chosen, or where there are several
+    lengths; ``own_length`` if the warm-up is ended. ``waited_for`` are the chains that have not come to its end, by
+    place, with at most ``steps_left``; ``late`` those without a decision for longer than the config's patience.
+    ``tried`` is what each length of the grid did, and ``rule`` how one was chosen from these. ``won`` are the counted
+    votes for the proposal since the warm-up, of the chains of the start; None of too few.
+    """
+    config = campaign.config
+    kernel: Any = config.kernel
+    if kernel.kind != "walk":
+        return None
+    # Chains that open later have no part in what the warm-up finds.
+    of_start = [each for each in there if each.chain.place < config.chains]
+    behind = [each.chain for each in of_start if each.chain.step < campaign.warm_up]
+    own = kernel.length[0].length
+    length = campaign.walk_length if campaign.warm_up else (own if len(kernel.length) == 1 else None)
+    found: dict[str, Any] = campaign.tuning or {}
+    trials: list[dict[str, Any]] = found.get("trials", [])
+    won = _won(campaign, of_start, trials)
+    return {
+        "is_warming_up": campaign.is_warming_up,
+        "warm_up": campaign.warm_up,
+        "length": length,
+        "waited_for": [chain.place for chain in behind] if campaign.is_warming_up else [],
+        "steps_left": max((campaign.warm_up - chain.step for chain in behind), default=0),
+        "late": [chain.place for chain in late_chains(campaign)],
+        "own_length": own,
+        "patience_minutes": config.warm_up.patience_minutes if config.warm_up else 0,
+        "was_ended": "ended_at" in found,
+        "is_the_middle": found.get("because") == sampler.MIDDLE,
+        "tried": trials,
+        "furthest": max((trial["jump_per_vote"] for trial in trials), default=0),
+        "rule": found.get("rule", ""),
+        "won": won,
+        # So few votes for the proposal that careless ones count for much.
+        "wins_too_little": won is not None and won.percent < _LEAST_PERCENT_WON,
+        "shorter": _shorter(trials, length),
+    }
+
+
+def late_chains(campaign: Campaign) -> QuerySet[Chain]:
+    """Chains that have not decided a step for longer than the config's patience while a running campaign warms up."""
+    warm_up = campaign.config.warm_up
+    if warm_up is None or not (campaign.is_warming_up and campaign.is_running) or campaign.started_at is None:
+        return Chain.objects.none()
+    since = timezone.now() - timedelta(minutes=warm_up.patience_minutes)
+    return _still_since(campaign, since) if campaign.started_at < since else Chain.objects.none()
+
+
+def _still_since(campaign: Campaign, since: datetime) -> QuerySet[Chain]:
+    decided = Comparison.objects.filter(chain=OuterRef("pk"), step=OuterRef("step"), decided_at__gte=since)
+    first = campaign.chains.filter(OF_THE_START)
+    behind = first.filter(step__lt=campaign.warm_up)
+    # Should the choice itself fail, all of them are late.
+    return (behind if behind.exists() else first).filter(~Exists(decided)).order_by("place")
+
+
+def _won(campaign: Campaign, chains: Sequence[ChainProgress], trials: Sequence[dict[str, Any]]) -> Share | None:
+    if campaign.is_warming_up or (campaign.warm_up and not trials):
+        return None
+    votes = sum(each.votes for each in chains) - sum(int(trial["votes"]) for trial in trials)
+    votes_for = sum(each.votes_for for each in chains) - sum(int(trial["votes_for"]) for trial in trials)
+    return Share(votes_for, votes) if votes >= _FEWEST_VOTES else None
+
+
+def _shorter(trials: Sequence[dict[str, Any]], length: int | None) -> dict[str, Any] | None:
+    """Return the next shorter length of the grid, and how many times as many votes it costs for the same distance as
+    the chosen one, by what the warm-up has found.
+    """
+    chosen = next((trial for trial in trials if trial["length"] == length), None)
+    shorter = [trial for trial in trials if length is not None and trial["length"] < length]
+    if chosen is None or not shorter:
+        return None
+    jump = shorter[-1]["jump_per_vote"]
+    return {"length": shorter[-1]["length"], "cost": chosen["jump_per_vote"] / jump if jump else None}

@@ -2,15 +2,23 @@
 where they began: a property along them, with R-hat and effective sample sizes. Reads only.
 
 The statistics are those of `sampler.diagnostics.convergence`. What is left out of them is told with them.
+
+Where the chains of a campaign have been, and the numbers of these objects, are kept in memory.
+
+What is decided never changes, so a process that has read a campaign once reads only what has come since. A few
+campaigns are kept; of each, the steps at which its chains moved, and the numbers of the objects that they moved to.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
-from operator import itemgetter
+from functools import cached_property, lru_cache, reduce
+from operator import itemgetter, or_
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,73 +27,40 @@ from django.db.models import Count, F, Max, Min, Q, QuerySet, Sum
 import sampler
 from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.frozen import started_campaign
-from prefmh_web.campaigns.models import Campaign, Comparison, Event, State, Vote
-from prefmh_web.campaigns.monitoring.trajectories import Trajectories
+from prefmh_web.campaigns.models import Campaign, CampaignScorer, Chain, Comparison, Event, Measured, Score, State, Vote
 
 
-@dataclass(frozen=True)
-class Figures:
-    """A campaign in numbers, as the record has them.
+def figures_of(campaign: Campaign) -> dict[str, Any]:
+    """Return a started campaign in numbers, as of now and as the record has them.
 
-    Args:
-        chains: those that have opened; `ended` of them were ended at a suspended step.
-        is_cut_short: true where it was ended before the last step of the others.
-        shortest, longest: steps that a chain has decided.
-        acceptance: of the decided steps of all phases.
-        samples: states after the decided steps of the sampling phase.
-        people: how many gave a vote that counted.
-        late: votes that came when their step was decided, and count for nothing.
-        votes_of: votes that counted, by the place of the judge.
-        length_changes: how often the length was changed after the start, by an extension or *Finish now*.
-        extended_to: how many steps there are for each chain, if they were more than at the start.
+    Of ``chains``, those that have opened, ``ended`` were ended at a suspended step; it ``is_cut_short`` if it was ended
+    before the last step of the others. The ``shortest`` and the ``longest`` have decided so many steps, all together
+    ``steps``; ``acceptance`` is that of all phases. ``samples`` are states after the decided steps of the sampling
+    phase. So many ``people`` gave a vote that counted; so many came ``late``, when their step was decided, and count
+    for nothing. ``votes`` counted, ``votes_of`` each judge by its place. The length was changed ``length_changes``
+    times after the start, by an extension or *Finish now*; ``extended_to`` so many steps, if these were more.
     """
-
-    chains: int
-    ended: int
-    is_cut_short: bool
-    shortest: int
-    longest: int
-    steps: int
-    acceptance: sampler.diagnostics.Acceptance
-    samples: int
-    people: int
-    late: int
-    votes_of: dict[int, int]
-    extended_to: int | None
-    length_changes: int
-    started_at: datetime | None
-    finished_at: datetime | None
-
-    @property
-    def votes(self) -> int:
-        """Votes that counted, of all judges."""
-        return sum(self.votes_of.values())
-
-
-def figures_of(campaign: Campaign) -> Figures:
-    """Return a started campaign in numbers, as of now."""
     found = campaign.chains.aggregate(
         chains=Count("pk"), ended=Count("pk", filter=Q(ended_at__isnull=False)), steps=Sum("step", default=0),
         shortest=Min("step", default=0), longest=Max("step", default=0),
         moves=Sum("moves", default=0), accepted=Sum("accepted", default=0),
     )  # fmt: skip
-    acceptance = sampler.diagnostics.Acceptance(found.pop("accepted"), found.pop("moves"))
     votes = Vote.objects.filter(judge__campaign=campaign)
-    counted = votes.filter(number__isnull=False)
-    by_judge = counted.order_by().values_list("judge__place").annotate(n=Count("pk"))
-    return Figures(
-        **found,
-        acceptance=acceptance,
-        is_cut_short=is_cut_short(campaign),
-        samples=samples_in(campaign).count(),
-        people=counted.filter(annotator__isnull=False).order_by().values("annotator").distinct().count(),
-        late=votes.filter(number__isnull=True).count(),
-        votes_of=dict(by_judge),
-        extended_to=started_campaign(campaign).config.steps if campaign.steps_added else None,
-        length_changes=campaign.events.filter(kind__in=(Event.Kind.EXTENDED, Event.Kind.FINISHED_NOW)).count(),
-        started_at=campaign.started_at,
-        finished_at=campaign.finished_at,
-    )
+    counted = votes.filter(number__isnull=False).order_by()
+    votes_of = dict(counted.values_list("judge__place").annotate(n=Count("pk")))
+    return found | {
+        "acceptance": sampler.diagnostics.Acceptance(found["accepted"], found["moves"]),
+        "is_cut_short": is_cut_short(campaign),
+        "samples": samples_in(campaign).count(),
+        "people": counted.filter(annotator__isnull=False).values("annotator").distinct().count(),
+        "late": votes.filter(number__isnull=True).count(),
+        "votes": sum(votes_of.values()),
+        "votes_of": votes_of,
+        "extended_to": started_campaign(campaign).config.steps if campaign.steps_added else None,
+        "length_changes": campaign.events.filter(kind__in=(Event.Kind.EXTENDED, Event.Kind.FINISHED_NOW)).count(),
+        "started_at": campaign.started_at,
+        "finished_at": campaign.finished_at,
+    }
 
 
 def is_cut_short(campaign: Campaign) -> bool:
@@ -260,3 +235,171 @@ def _spread(group: npt.NDArray[np.int64], first: npt.NDArray[np.int64], size: np
     number, own = np.unique(group, return_counts=True)
     within = np.arange(len(group)) - np.repeat(np.cumsum(own) - own, own)
     return np.repeat(first[number], own) + (within + 0.5) / np.repeat(own, own) * np.repeat(size[number], own) - 0.5
+
+
+_KEPT = 8
+# Of more objects than this the numbers are read with those of the whole campaign.
+_ONE_BY_ONE = 500
+# In so many groups chains are read at most.
+_GROUPS = 20
+
+
+@dataclass
+class _Path:
+    """The steps at which one chain moved, 0 for its start; the objects that it moved to; its last decided step."""
+
+    steps: list[int]
+    states: list[int]
+    last: int = 0
+
+    def follow(self, numbers: dict[int, float]) -> FloatArray:
+        """Return the number of the object after each step, from 0; NaN where it has none."""
+        found = np.array([numbers.get(state, np.nan) for state in self.states])
+        return np.repeat(found, np.diff([*self.steps, self.last + 1]))
+
+    def stops(self, most: int) -> list[tuple[int, int]]:
+        """Return some steps and the objects there, evenly over the moves."""
+        chosen = np.unique(np.linspace(0, len(self.steps) - 1, most).round().astype(int)).tolist()
+        return [(self.steps[each], self.states[each]) for each in chosen]
+
+
+@dataclass
+class Trajectories:
+    """The chains of one campaign; `read` brings them up to now."""
+
+    campaign_id: int
+    scorers: dict[str, int]
+    """The keys of its scorers, by name."""
+    measures: tuple[str, ...]
+    _paths: dict[int, _Path] = field(default_factory=dict)
+    _visited: set[int] = field(default_factory=set)
+    _numbers: dict[str, dict[int, float]] = field(default_factory=dict)
+    _measured: set[int] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What can be followed: what is measured of every object, and the scorers' numbers."""
+        return (*self.measures, *(name for name in self.scorers if name not in self.measures))
+
+    def read(self) -> None:
+        """Read the steps that were decided since, and what was measured of the objects."""
+        with self._lock:
+            self._read_steps()
+            self._read_measures()
+            for name in self.scorers:
+                self._read_scores(name)
+
+    @property
+    def unmeasured(self) -> int:
+        """How many objects that a chain has been at are not measured yet."""
+        return len(self._visited - self._measured)
+
+    @property
+    def visited(self) -> int:
+        """At how many objects a chain has been."""
+        return len(self._visited)
+
+    @property
+    def until(self) -> datetime | None:
+        """Until when the steps were decided that can be drawn: the first object that is not measured ends the lines."""
+        steps = Comparison.objects.filter(chain__campaign=self.campaign_id)
+        waiting = steps.filter(verdict=Comparison.Verdict.ACCEPT, proposal__measured=None)
+        first: datetime | None = waiting.aggregate(at=Min("decided_at"))["at"] if self.unmeasured else None
+        last: datetime | None = steps.filter(step=F("chain__step")).aggregate(at=Max("decided_at"))["at"]
+        return first or last
+
+    def along(self, name: str) -> dict[int, FloatArray]:
+        """Return a number along each chain by its place: of the object after each step, the start's first.
+
+        Where an object has no number it is NaN.
+
+        Raises:
+            KeyError: nothing of this name is followed.
+        """
+        if name not in self.names:
+            raise KeyError(name)
+        with self._lock:
+            numbers = self._numbers.get(name, {})
+            return {place: path.follow(numbers) for place, path in sorted(self._paths.items())}
+
+    def stops(self, most: int) -> dict[int, list[tuple[int, int]]]:
+        """Return by each chain's index some of its steps, evenly over its moves, and the keys of the objects there: its
+        start first, and last where it is now.
+        """
+        with self._lock:
+            return {index: path.stops(most) for index, path in sorted(self._paths.items())}
+
+    def _read_steps(self) -> None:
+        chains = Chain.objects.filter(campaign=self.campaign_id).values_list("pk", "place", "start", "step")
+        behind: dict[int, tuple[_Path, int]] = {}
+        for key, place, start, step in chains:
+            path = self._paths.setdefault(place, _Path([0], [start]))
+            self._visited.add(start)
+            if path.last < step:
+                behind[key] = path, step
+        if not behind:
+            return
+        accepted = accepted_since({key: path.last for key, (path, _) in behind.items()})
+        for key, step, state in accepted.values_list("chain", "step", "proposal"):
+            path, last = behind[key]
+            # Those that were decided after the chains were read come next time.
+            if path.last < step <= last and state != path.states[-1]:
+                path.steps.append(step)
+                path.states.append(state)
+                self._visited.add(state)
+        for path, last in behind.values():
+            path.last = last
+
+    def _read_measures(self) -> None:
+        found = self._of_new(Measured.objects.filter(state__campaign=self.campaign_id), self._measured)
+        for state, numbers in found.values_list("state", "numbers"):
+            self._measured.add(state)
+            for name, number in numbers.items():
+                self._numbers.setdefault(name, {})[state] = number
+
+    def _read_scores(self, name: str) -> None:
+        if name in self.measures:
+            # A scorer of a measured number's name gives that number.
+            return
+        scored = self._numbers.setdefault(name, {})
+        # One that has no number may be asked for again.
+        found = self._of_new(Score.objects.filter(scorer=self.scorers[name], value__isnull=False), scored.keys())
+        scored.update(found.values_list("state", "value"))
+
+    def _of_new(self, rows: QuerySet[Any], known: AbstractSet[int]) -> QuerySet[Any]:
+        """Return the rows of objects that a chain has been at and that are not known, and perhaps of others."""
+        unknown = self._visited - known
+        if not unknown:
+            return rows.none()
+        return rows.filter(state__in=unknown) if len(unknown) <= _ONE_BY_ONE else rows
+
+
+def accepted_since(last: dict[int, int]) -> QuerySet[Comparison]:
+    """Return the accepted steps of some chains that follow the last ones known, in their order, and few others.
+
+    Chains that are about as far are asked for together: one that has opened late does not let all steps of the others
+    be read again.
+
+    Args:
+        last: the last step known of each chain, by its key; of one chain or more.
+    """
+    ordered = sorted(last, key=lambda key: last[key])
+    size = -(-len(ordered) // _GROUPS)
+    groups = [ordered[begun : begun + size] for begun in range(0, len(ordered), size)]
+    since = reduce(or_, (Q(chain__in=group, step__gt=last[group[0]]) for group in groups))
+    return Comparison.objects.filter(since, verdict=Comparison.Verdict.ACCEPT).order_by("chain", "step")
+
+
+def trajectories_of(campaign: Campaign) -> Trajectories:
+    """Return where the chains of a started campaign have been until now."""
+    found = _trajectories(campaign.pk, campaign.started_at, campaign.object_kind.name)
+    found.read()
+    return found
+
+
+# Started again under the same number, as tests do, it is another one.
+@lru_cache(maxsize=_KEPT)
+def _trajectories(campaign_id: int, started_at: datetime, kind: str) -> Trajectories:
+    scorers = CampaignScorer.objects.filter(campaign=campaign_id).values_list("name", "pk")
+    return Trajectories(campaign_id, dict(scorers), sampler.properties_of_kind(kind))

@@ -8,21 +8,31 @@ Problems that people report with a pair that they skip. No verdict depends on th
 from __future__ import annotations
 
 import uuid
-from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Avg, DurationField, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet
+from django.db.models import Avg, Count, DurationField, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce, Now
 
 from prefmh_web.campaigns import events
 from prefmh_web.campaigns.frozen import started_campaign
-from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Event, Judge, Lease, Rating, ReportReason, Vote
+from prefmh_web.campaigns.models import (
+    Annotator,
+    Campaign,
+    Comparison,
+    Event,
+    Judge,
+    Lease,
+    Rating,
+    ReportReason,
+    Vote,
+    key_of,
+    with_numbers,
+)
 from prefmh_web.campaigns.objects import scores_of
-from prefmh_web.campaigns.voters import key_of, with_numbers
 
 
 @dataclass(frozen=True)
@@ -131,20 +141,14 @@ def last_reasoned(campaign: Campaign, most: int = 10) -> list[Vote]:
 
 
 def _tallied(steps: Sequence[Comparison], judges: Sequence[Judge]) -> list[StepRow]:
-    cast: defaultdict[int, Counter[int]] = defaultdict(Counter)
-    votes_for: defaultdict[int, Counter[int]] = defaultdict(Counter)
-    for vote in Vote.objects.filter(comparison__in=steps, number__isnull=False):
-        cast[vote.comparison_id][vote.judge_id] += 1
-        votes_for[vote.comparison_id][vote.judge_id] += vote.for_proposal
+    votes = Vote.objects.filter(comparison__in=steps, number__isnull=False).order_by()
+    for_proposal = Count("pk", filter=Q(chosen_side=F("proposal_side")))
+    counts = votes.values_list("comparison", "judge").annotate(cast=Count("pk"), in_favour=for_proposal)
+    found = {(step, judge): (cast, in_favour) for step, judge, cast, in_favour in counts}
 
     def tallied(step: Comparison, judge: Judge) -> dict[str, Any]:
-        all_of_them, in_favour = cast[step.pk][judge.pk], votes_for[step.pk][judge.pk]
-        return {
-            "judge": judge,
-            "votes_cast": all_of_them,
-            "votes_for": in_favour,
-            "votes_against": all_of_them - in_favour,
-        }
+        cast, in_favour = found.get((step.pk, judge.pk), (0, 0))
+        return {"judge": judge, "votes_cast": cast, "votes_for": in_favour, "votes_against": cast - in_favour}
 
     return [StepRow(step, [tallied(step, judge) for judge in judges]) for step in steps]
 

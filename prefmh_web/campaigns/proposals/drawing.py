@@ -8,28 +8,36 @@
 Kernels run outside any transaction, and new objects are encoded there. A chain that a model is at work for is claimed
 (`claimed`), and nobody else has anything drawn for it meanwhile; one that the model failed is marked with the reason,
 and tried again later.
+
+`prepare_pictures` has one of the site's image models make the pictures of what the sampler draws, before anybody is
+asked about them. Where a campaign's objects are no such pictures, nothing happens. `sampler` draws latents without the
+model. Only the worker of the queue “gpu” makes pictures; every other process finds them among the files, under a name
+that follows from the state's code. So a state that is there already needs no second picture, and one that two workers
+make at once is one file. A row that names a picture, of a state or of a prefetched proposal, is written after the file:
+where there is a row, there is a file.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import dispatch, objects
 from prefmh_web.campaigns.engine import openings, transitions, usage
-from prefmh_web.campaigns.engine.claims import claim_end, held
+from prefmh_web.campaigns.engine.transactions import claim_end, held, unclaimed
 from prefmh_web.campaigns.frozen import plan_of, position_of, space_of, state_of
 from prefmh_web.campaigns.models import Campaign, Chain, ChainOpening, Comparison, PrefetchedProposal, State
-from prefmh_web.campaigns.proposals import pictures
-from prefmh_web.endpoints.errors import EndpointError, TryLater
+from prefmh_web.endpoints.errors import EndpointError, TryLater, Unable
+from prefmh_web.endpoints.local import local_decoder
+from prefmh_web.objects import media
 from prefmh_web.transport import sockets
 
 logger = logging.getLogger(__name__)
@@ -70,7 +78,7 @@ def prefetch(campaign_id: int) -> None:
     if not campaign.is_running or _waiting_in(campaign).exists():
         return
     most = _at_once(campaign)
-    missing = _not_prefetched(campaign.chains.filter(are_free()))
+    missing = _not_prefetched(campaign.chains.filter(unclaimed()))
     with claimed({comparison.chain for comparison, _ in missing[:most]}, texts=2) as mine:
         is_drawn = _draw_ahead(campaign, _not_prefetched(Chain.objects.filter(pk__in=mine))[:most])
     # Steps may have been decided meanwhile, and their chains have waited for what is there now.
@@ -110,7 +118,7 @@ def unopened_chains() -> QuerySet[Chain]:
 
 def waiting_chains() -> QuerySet[Chain]:
     """Those of them that nobody is seeing to."""
-    return unopened_chains().filter(are_free())
+    return unopened_chains().filter(unclaimed())
 
 
 def is_overdue(campaign: Campaign) -> bool:
@@ -139,11 +147,6 @@ def chains_to_hint() -> Iterator[Chain]:
         yield chain
 
 
-def are_free() -> Q:
-    """What holds for chains that nobody is at work for, and that do not rest."""
-    return Q(claimed_until__isnull=True) | Q(claimed_until__lte=timezone.now())
-
-
 def are_claimed() -> Q:
     """What holds for chains that somebody is at work for."""
     return Q(claimed_until__gt=timezone.now(), texts_claimed__gt=0)
@@ -162,7 +165,7 @@ def claimed(chains: Iterable[Chain], texts: int) -> Iterator[list[int]]:
     mine = []
     for chain in chains:
         # A guarded update: of two processes that see the same chain free, one gets it.
-        free = Chain.objects.filter(are_free(), pk=chain.pk, step=chain.step, claimed_until=chain.claimed_until)
+        free = Chain.objects.filter(unclaimed(), pk=chain.pk, step=chain.step, claimed_until=chain.claimed_until)
         with transaction.atomic():
             if free.update(claimed_until=until, texts_claimed=texts, waits_because=""):
                 mine.append(chain.pk)
@@ -209,7 +212,7 @@ def _open_next(campaign: Campaign, keys: Collection[int]) -> bool:
     except EndpointError as failure:
         seconds = failure.retry_after if isinstance(failure, TryLater) else _ATTENTION_PAUSE_S
         # Those that are next in turn would fare no better.
-        _rest(campaign, Q(pk__in=keys) | are_free(), seconds, failure.reason)
+        _rest(campaign, Q(pk__in=keys) | unclaimed(), seconds, failure.reason)
         return False
     except Exception:
         _rest(campaign, Q(pk__in=keys), _ATTENTION_PAUSE_S, "the proposal came to nothing; the server's log says why")
@@ -235,7 +238,7 @@ def _drawn(campaign: Campaign, positions: Sequence[sampler.Position[Any]]) -> Se
         return ()
     with usage.counted(campaign.pk, usage.PROPOSALS):
         drawn = sampler.ask_many(plan_of(campaign), positions)
-        pictures.prepare(campaign, [asked.proposal for asked in drawn])
+        prepare_pictures(campaign, [asked.proposal for asked in drawn])
     return drawn
 
 
@@ -268,7 +271,7 @@ def _open(chain: Chain, drawn: sampler.Comparison[Any], is_in_time: bool = False
 def _discard(campaign: Campaign, stale: QuerySet[PrefetchedProposal]) -> None:
     # By their keys: what has become stale since keeps its picture until it is discarded itself.
     some = PrefetchedProposal.objects.filter(pk__in=list(stale.values_list("pk", flat=True)))
-    pictures.discard(campaign, some)
+    discard_pictures(campaign, some)
     some.delete()
 
 
@@ -329,7 +332,7 @@ def _starts_are_drawn(campaign: Campaign, wanted: Mapping[int, ChainOpening]) ->
     try:
         with usage.counted(campaign.pk, usage.PROPOSALS):
             drawn = sampler.begin_many(plan_of(campaign), places)
-            pictures.prepare(campaign, [position.state for position in drawn])
+            prepare_pictures(campaign, [position.state for position in drawn])
         for position in drawn:
             row = objects.starting(campaign, position.chain, position.state)
             openings.store_start(wanted[position.chain], row)
@@ -338,3 +341,60 @@ def _starts_are_drawn(campaign: Campaign, wanted: Mapping[int, ChainOpening]) ->
         logger.warning("campaign %s opens no chain now, the model makes no start: %s", campaign.pk, failure)
         return False
     return True
+
+
+def prepare_pictures(campaign: Campaign, states: Iterable[Hashable]) -> None:
+    """Store the pictures of states that have none yet, so that people can be asked about them.
+
+    Raises:
+        Unable: the model cannot be run here, or gave no picture, or there is no room for it. What was made before that
+            is stored.
+    """
+    described = campaign.config.space
+    if not isinstance(described, sampler.ServedImagesConfig):
+        return
+    space = space_of(campaign)
+    for state in states:
+        code = space.encode(state)
+        name = media.rendered_name(campaign.pk, code)
+        # By content as well: a row's code stands before its picture, and SQLite would read all of these.
+        is_there = campaign.states.filter(content=space.content(state), picture=name).exists()
+        # What a kernel draws afresh, both prefetched proposals of a step propose.
+        if is_there or PrefetchedProposal.objects.filter(chain__campaign=campaign, code=code).exists():
+            continue
+        picture = _rendered(described, state)
+        try:
+            media.store(name, picture)
+        except OSError as error:
+            raise Unable(f"the picture cannot be stored: {error.strerror or error}") from error
+
+
+def discard_pictures(campaign: Campaign, stale: QuerySet[PrefetchedProposal]) -> None:
+    """Remove the pictures of prefetched proposals, but those of what their steps did propose, and of the states that
+    they move from: one may have become its step's proposal, and one that stays where it is has its state's picture.
+    """
+    if not isinstance(campaign.config.space, sampler.ServedImagesConfig):
+        return
+    opened = Comparison.objects.filter(chain=OuterRef("chain"), step=OuterRef("step")).values("proposal")
+    found = list(stale.values_list("code", "state", Subquery(opened)))
+    kept = campaign.states.filter(pk__in={key for _, *keys in found for key in keys})
+    names = {media.rendered_name(campaign.pk, code) for code, *_ in found}
+    media.remove_rendered(names - set(kept.values_list("picture", flat=True)))
+
+
+def clean_up_pictures(campaign: Campaign) -> None:
+    """Remove pictures that no state of a campaign has, which a start that failed may have left."""
+    if isinstance(campaign.config.space, sampler.ServedImagesConfig):
+        media.remove_rendered_but(campaign.pk, keep=set(campaign.states.values_list("picture", flat=True)))
+
+
+def _rendered(space: sampler.ServedImagesConfig, state: Any) -> bytes:
+    """Return the PNG of a latent."""
+    try:
+        decoder = local_decoder(space.model, space.prompt, space.steps)
+        if decoder.dimension != space.dimension:
+            raise ValueError(f"its latents have {decoder.dimension} numbers; the setup says {space.dimension}")
+        return sampler.png(decoder.pixels(state.vector))
+    # PyTorch says by a RuntimeError that the accelerator's memory is full, or that there is no accelerator.
+    except (ImportError, OSError, ValueError, ArithmeticError, MemoryError, RuntimeError) as error:
+        raise Unable(f"{space.model} makes no pictures here: {error}") from error

@@ -21,13 +21,12 @@ import logging
 import random
 from collections.abc import Iterator
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.utils import timezone
+from django.db.models import Exists, OuterRef, QuerySet
 
 import sampler
 from prefmh_web.campaigns import dispatch, frozen, objects
-from prefmh_web.campaigns.engine import reading, transitions
-from prefmh_web.campaigns.engine.claims import claim_end, held
+from prefmh_web.campaigns.engine import transactions, transitions
+from prefmh_web.campaigns.engine.transactions import claim_end, held, unclaimed
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Campaign, CampaignScorer, Chain, Comparison, Measured, Score, State
 from prefmh_web.campaigns.objects import scores_of
@@ -67,9 +66,15 @@ def waiting() -> list[Campaign]:
     found: set[Campaign] = set()
     for scorer in CampaignScorer.objects.filter(is_complete=False).select_related("campaign"):
         campaign = scorer.campaign
-        if campaign not in found and (
-            (scorer.pk in free and _has_work(campaign, scorer)) or _are_steps_ready(campaign)
-        ):
+        if campaign in found:
+            continue
+        # The end of a finished one is noted in its turn, so that nobody looks again.
+        is_to_ask = scorer.pk in free and (
+            campaign.status == Campaign.Status.FINISHED or _unscored(campaign, scorer).exists()
+        )
+        # Of steps to be judged, the sweep finds the turns.
+        decides = bool(started_campaign(campaign).config.rule.scorers)
+        if is_to_ask or (decides and next(_steps_ready(campaign), None) is not None):
             found.add(campaign)
     return list(found)
 
@@ -85,7 +90,11 @@ def measure(campaign_id: int) -> None:
         # Another process may be at the same work: in an order of its own, it seldom is at the same objects.
         random.shuffle(keys)
         for first in range(0, len(keys), _MEASURED_AT_ONCE):
-            _measure_batch(campaign, keys[first : first + _MEASURED_AT_ONCE])
+            # Asked again: what another one has stored since is not measured twice.
+            states = _unmeasured(campaign).filter(pk__in=keys[first : first + _MEASURED_AT_ONCE])
+            rows = [Measured(state=state, numbers=objects.numbers_of(campaign, state)) for state in states]
+            Measured.objects.bulk_create(rows, ignore_conflicts=True)
+            sockets.nudge(sockets.watchers(campaign.pk))
     finally:
         _measuring.discard(campaign_id)
     if len(keys) == _MEASURED_A_TASK:
@@ -93,13 +102,7 @@ def measure(campaign_id: int) -> None:
 
 
 def _to_ask() -> QuerySet[CampaignScorer]:
-    is_free = Q(claimed_until__isnull=True) | Q(claimed_until__lte=timezone.now())
-    return CampaignScorer.objects.filter(is_free, stopped_because="", is_complete=False)
-
-
-def _has_work(campaign: Campaign, scorer: CampaignScorer) -> bool:
-    # The end of a finished one is noted in its turn, so that nobody looks again.
-    return campaign.status == Campaign.Status.FINISHED or _unscored(campaign, scorer).exists()
+    return CampaignScorer.objects.filter(unclaimed(), stopped_because="", is_complete=False)
 
 
 def _unscored(campaign: Campaign, scorer: CampaignScorer) -> QuerySet[State]:
@@ -174,7 +177,7 @@ def _go_on(campaign: Campaign) -> None:
     if keys:
         frozen.prepare(campaign)
     for key in keys:
-        with reading.locked(key) as comparison:
+        with transactions.locked(key) as comparison:
             transitions.decide_by_scores(comparison)
 
 
@@ -189,16 +192,3 @@ def _steps_ready(campaign: Campaign) -> Iterator[int]:
     for key, *pair in pairs:
         if all(len(given[state]) == len(scorers) for state in pair):
             yield key
-
-
-def _are_steps_ready(campaign: Campaign) -> bool:
-    """Return whether a campaign has steps to decide. Of those to be judged, the sweep finds the turns."""
-    return bool(started_campaign(campaign).config.rule.scorers) and next(_steps_ready(campaign), None) is not None
-
-
-def _measure_batch(campaign: Campaign, keys: list[int]) -> None:
-    # Asked again: what another one has stored since is not measured twice.
-    states = _unmeasured(campaign).filter(pk__in=keys)
-    rows = [Measured(state=state, numbers=objects.numbers_of(campaign, state)) for state in states]
-    Measured.objects.bulk_create(rows, ignore_conflicts=True)
-    sockets.nudge(sockets.watchers(campaign.pk))

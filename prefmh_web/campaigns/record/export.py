@@ -34,8 +34,7 @@ from prefmh_web import hooks
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Judge
 from prefmh_web.campaigns.record import rows
 from prefmh_web.campaigns.record.found import answer_of, is_small_enough
-from prefmh_web.campaigns.record.rows import Row, votes_of
-from prefmh_web.campaigns.record.snapshot import Snapshot
+from prefmh_web.campaigns.record.rows import Row, Snapshot, votes_of
 from prefmh_web.objects import media
 from prefmh_web.settings.languages import SOURCE
 from sampler import tables
@@ -54,11 +53,6 @@ TABLES: dict[str, Callable[[Snapshot], Iterator[Row]]] = {
 """By the file's name, in the order of the ZIP."""
 
 
-def config(campaign: Campaign) -> str:
-    """Return the config as JSON; while a campaign runs, with the hash of its seed in the seed's place."""
-    return as_json(campaign.public_config)
-
-
 def as_json(held: object) -> str:
     """Return what a JSON file holds."""
     return json.dumps(held, indent=2, ensure_ascii=False) + "\n"
@@ -70,7 +64,7 @@ def documents(campaign: Campaign, tuning: dict[str, Any] | None) -> dict[str, st
     Args:
         tuning: what the warm-up has chosen.
     """
-    found = {tables.CONFIG: config(campaign), tables.JUDGES: as_json(_judges(campaign))}
+    found = {tables.CONFIG: as_json(campaign.public_config), tables.JUDGES: as_json(_judges(campaign))}
     if tuning is not None:
         found[tables.TUNING] = as_json(tuning)
     if campaign.config.all_scorers:
@@ -110,20 +104,21 @@ def _judge(judge: Judge, numbers: dict[int, int]) -> dict[str, object]:
     return about | {"stopped_because": judge.stopped_because, **(judge.frozen or {}), "identities": identities}
 
 
-def csv_text(snapshot: Snapshot, name: str) -> Iterator[str]:
-    """Yield one of `TABLES` as CSV text, a piece at a time."""
-    return as_csv(TABLES[name](snapshot))
-
-
 def as_csv(found: Iterator[Row]) -> Iterator[str]:
     """Yield rows as CSV text, in pieces of some hundred rows, or of fewer where they are long."""
     buffer = io.StringIO()
-    write = csv.writer(buffer).writerow
-    for row in found:
-        write(row)
+    return _in_pieces(found, csv.writer(buffer).writerow, buffer)
+
+
+def _in_pieces(found: Iterator[Any], write: Callable[[Any], object], buffer: io.StringIO) -> Iterator[str]:
+    """Yield what `write` writes into a buffer, in pieces."""
+    for each in found:
+        write(each)
         if buffer.tell() > _CHARACTERS_PER_CHUNK:
-            yield _drain(buffer)
-    yield _drain(buffer)
+            yield buffer.getvalue()
+            buffer.seek(0)
+            buffer.truncate()
+    yield buffer.getvalue()
 
 
 def results(snapshot: Snapshot) -> Iterator[str]:
@@ -139,11 +134,7 @@ def results(snapshot: Snapshot) -> Iterator[str]:
 def in_pieces(lines: Iterator[str]) -> Iterator[str]:
     """Yield lines of text together, as large pieces as those of a CSV file."""
     buffer = io.StringIO()
-    for line in lines:
-        buffer.write(line)
-        if buffer.tell() > _CHARACTERS_PER_CHUNK:
-            yield _drain(buffer)
-    yield _drain(buffer)
+    return _in_pieces(lines, buffer.write, buffer)
 
 
 def archive(campaign: Campaign, tell: Callable[[float], None] = lambda share: None) -> Iterator[bytes]:
@@ -172,7 +163,8 @@ def archive(campaign: Campaign, tell: Callable[[float], None] = lambda share: No
         add_text(text, name)
     for name, rows_of in TABLES.items():
         add_pieces(as_csv(following(rows_of(snapshot))), name)
-    if has_preferences(campaign):
+    # No other rule asks anybody which of two objects they prefer.
+    if campaign.config.rule.evidence == "votes":
         add_pieces(in_pieces(following(preferences(snapshot))), tables.PREFERENCES.file)
     if is_small_enough(snapshot):
         add_pieces(results(snapshot), tables.RESULTS.file)
@@ -181,9 +173,9 @@ def archive(campaign: Campaign, tell: Callable[[float], None] = lambda share: No
         for table, found in of_people(campaign):
             add_pieces(as_csv(chain([table.header], found)), table.file)
     if has_files(snapshot):
-        files[folder_of_files(snapshot)] = None
+        files[f"{_FOLDERS[snapshot.config.space.objects]}/"] = None
     files |= {tables.CODEBOOK.file: tables.CODEBOOK, tables.MANIFEST: None}
-    add_text("".join(as_csv(tables.codebook(files, campaign.target_law))), tables.CODEBOOK.file)
+    add_text("".join(as_csv(tables.codebook(files, campaign.config.law))), tables.CODEBOOK.file)
     # Most of what is compressed comes out in large blocks, with nothing between them.
     yield from filter(None, _to_its_end(stream, snapshot, manifest))
     tell(1.0)
@@ -223,13 +215,6 @@ def _to_its_end(stream: ZipStream, snapshot: Snapshot, manifest: sampler.Manifes
     yield from stream.footer()
 
 
-def _drain(buffer: io.StringIO) -> str:
-    text = buffer.getvalue()
-    buffer.seek(0)
-    buffer.truncate()
-    return text
-
-
 _FOLDERS = {"images": "pictures", "audio": "recordings"}
 _FILES_AT_ONCE = 500
 logger = logging.getLogger(__name__)
@@ -239,11 +224,6 @@ def has_files(snapshot: Snapshot) -> bool:
     """True where the objects are stored files."""
     space = snapshot.config.space
     return space.objects in _FOLDERS and not isinstance(space, sampler.ImagesConfig)
-
-
-def folder_of_files(snapshot: Snapshot) -> str:
-    """Return the folder of the archive in which the files are, where there are any."""
-    return f"{_FOLDERS[snapshot.config.space.objects]}/"
 
 
 def name_of_file(space: sampler.SpaceConfig, state: int, media_type: str) -> str:
@@ -292,11 +272,6 @@ _COLUMNS = (
     "comparison__proposal__place", "comparison__proposal__content", "comparison__proposal__media_type",
 )  # fmt: skip
 _CONTEXTS = ("comparison__current__columns", "comparison__proposal__columns")
-
-
-def has_preferences(campaign: Campaign) -> bool:
-    """True where votes decide: no other rule asks anybody which of two objects they prefer."""
-    return campaign.config.rule.evidence == "votes"
 
 
 def preferences(snapshot: Snapshot) -> Iterator[str]:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import sampler
 from prefmh_web.campaigns import objects
-from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.models import Campaign, Measured
+from prefmh_web.campaigns.models import Campaign, Measured, NotPossible
 from prefmh_web.campaigns.record import rows
-from prefmh_web.campaigns.record.rows import Row
-from prefmh_web.campaigns.record.snapshot import Snapshot
+from prefmh_web.campaigns.record.rows import Row, Snapshot
 from sampler import tables
 
 _KEPT = 8
@@ -43,18 +38,8 @@ def answer_of(snapshot: Snapshot) -> sampler.Answer:
     return sampler.answer(record)
 
 
-@dataclass(frozen=True)
-class _Kept:
-    """An answer, and what it was computed from: nothing else that it depends on changes."""
-
-    steps: dict[int, int]
-    votes: dict[tuple[int, int], int]
-    status: str
-    answer: sampler.Answer
-
-
-_memory: OrderedDict[int, _Kept] = OrderedDict()
-_memory_lock = threading.Lock()
+# Of each campaign its last answer, after what it was computed from: nothing else that it depends on changes.
+_memory: dict[int, tuple[tuple[dict[int, int], dict[tuple[int, int], int], str], sampler.Answer]] = {}
 
 
 def answer_now(campaign: Campaign) -> sampler.Answer:
@@ -64,16 +49,13 @@ def answer_now(campaign: Campaign) -> sampler.Answer:
         NotPossible: as `answer_of` does.
     """
     snapshot = Snapshot.now(campaign)
-    with _memory_lock:
-        kept = _memory.get(campaign.pk)
-    if kept and (kept.steps, kept.votes, kept.status) == (snapshot.steps, snapshot.open_votes, campaign.status):
-        return kept.answer
-    found = answer_of(snapshot)
-    with _memory_lock:
-        _memory[campaign.pk] = _Kept(snapshot.steps, snapshot.open_votes, campaign.status, found)
-        _memory.move_to_end(campaign.pk)
-        while len(_memory) > _KEPT:
-            _memory.popitem(last=False)
+    now = snapshot.steps, snapshot.open_votes, campaign.status
+    kept = _memory.pop(campaign.pk, None)
+    found = kept[1] if kept and kept[0] == now else answer_of(snapshot)
+    _memory[campaign.pk] = now, found
+    while len(_memory) > _KEPT:
+        oldest, *_ = _memory
+        _memory.pop(oldest, None)
     return found
 
 
@@ -89,11 +71,9 @@ def verdict_now(campaign: Campaign) -> str:
 
 def kept_verdict(campaign: Campaign, steps: int) -> str:
     """Return the verdict on a finished campaign of so many decided steps, if it is in memory; else the empty text."""
-    with _memory_lock:
-        kept = _memory.get(campaign.pk)
-    if kept is None or kept.status != Campaign.Status.FINISHED or campaign.status != kept.status:
-        return ""
-    return kept.answer.verdict.is_that if sum(kept.steps.values()) == steps else ""
+    (decided, _, status), answer = _memory.get(campaign.pk, (({}, {}, ""), None))
+    is_of_now = status == campaign.status == Campaign.Status.FINISHED and sum(decided.values()) == steps
+    return answer.verdict.is_that if answer and is_of_now else ""
 
 
 def is_small_enough(snapshot: Snapshot) -> bool:

@@ -17,12 +17,11 @@ from django.template.defaultfilters import pluralize
 import sampler
 from prefmh_web.accounts.roles import SignedInRequest, is_researcher
 from prefmh_web.campaigns import lifecycle, objects
-from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.frozen import limits_of
 from prefmh_web.campaigns.lifecycle import access, changes, deletion, status
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.model_judges import turns
-from prefmh_web.campaigns.models import Campaign, State
+from prefmh_web.campaigns.models import Campaign, NotPossible, State
 from prefmh_web.campaigns.monitoring.steps import problems_in
 from prefmh_web.console.board import Board, cards_of
 from prefmh_web.console.forms.pages import CapFields, ExtensionFields, NameForm, PilotForm

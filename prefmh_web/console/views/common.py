@@ -16,10 +16,9 @@ from django.utils.text import slugify
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from prefmh_web.accounts.roles import SignedInRequest, is_researcher
-from prefmh_web.campaigns.errors import Deleted, NotPossible
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
-from prefmh_web.campaigns.models import Campaign
+from prefmh_web.campaigns.models import Campaign, Deleted, NotPossible
 from prefmh_web.transport import rate_limits
 
 View = Callable[..., Any]

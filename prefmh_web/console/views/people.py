@@ -18,13 +18,11 @@ from django.template.defaultfilters import pluralize
 from django.utils import timezone
 
 from prefmh_web.accounts.roles import SignedInRequest
-from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import access, changes
 from prefmh_web.campaigns.lifecycle.access import Right
-from prefmh_web.campaigns.models import Annotator, Campaign, EndReason, Invitation, Membership
+from prefmh_web.campaigns.models import Annotator, Campaign, EndReason, Invitation, Membership, NotPossible, key_of
 from prefmh_web.campaigns.monitoring.judging import panelists_of
 from prefmh_web.campaigns.record import export
-from prefmh_web.campaigns.voters import key_of
 from prefmh_web.config import Outcome
 from prefmh_web.console.forms.pages import BonusForm, ErasureForm, ExclusionForm, ForceForm, PeopleForm
 from prefmh_web.console.forms.study_forms import ParticipantsForm, ProtocolForm

@@ -20,12 +20,11 @@ import sampler
 from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.engine import suspension
-from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.events import of_step
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
-from prefmh_web.campaigns.models import Campaign, Comparison
+from prefmh_web.campaigns.models import Campaign, Comparison, NotPossible
 from prefmh_web.campaigns.monitoring.judging import costs_of
 from prefmh_web.campaigns.monitoring.progress import chains_of, with_heads
 from prefmh_web.campaigns.monitoring.results import figures_of, samples_in, shown_samples
@@ -40,7 +39,7 @@ from prefmh_web.campaigns.monitoring.steps import (
 )
 from prefmh_web.campaigns.record import export, rows
 from prefmh_web.campaigns.record.found import answer_now
-from prefmh_web.campaigns.record.snapshot import Snapshot
+from prefmh_web.campaigns.record.rows import Snapshot
 from prefmh_web.console.forms.pages import EndForm, StepsForm
 from prefmh_web.console.results import PAPER, convergence_for, found_page, paragraph, software, spreads_of
 from prefmh_web.console.views import common
@@ -128,9 +127,11 @@ def download(
         raise Http404("A draft has no record yet.")
     response: HttpResponse | StreamingHttpResponse
     if filename == tables.CONFIG:
-        response = HttpResponse(export.config(campaign), content_type="application/json")
+        response = HttpResponse(export.as_json(campaign.public_config), content_type="application/json")
     elif filename in export.TABLES:
-        response = stream(lambda: export.csv_text(Snapshot.now(campaign), filename), "text/csv; charset=utf-8")
+        response = stream(
+            lambda: export.as_csv(export.TABLES[filename](Snapshot.now(campaign))), "text/csv; charset=utf-8"
+        )
     elif filename == tables.RESULTS.file:
         response = stream(lambda: export.results(Snapshot.now(campaign)), "text/csv; charset=utf-8")
     elif filename == tables.PROPERTIES.file:

@@ -12,10 +12,9 @@ from django.urls import reverse
 
 from prefmh_web.accounts.roles import SignedInRequest, is_researcher
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import access, changes
 from prefmh_web.campaigns.lifecycle.access import Right
-from prefmh_web.campaigns.models import Campaign, Catalog, Membership
+from prefmh_web.campaigns.models import Campaign, Catalog, Membership, NotPossible
 from prefmh_web.console import lists, unstored
 from prefmh_web.console.board import Board
 from prefmh_web.console.forms.fields import KeptFiles

@@ -192,7 +192,7 @@ def assert_all_is_well(campaign: Campaign, errors: list[Exception], voted: set, 
     started = started_campaign(campaign)
     for comparison in Comparison.objects.filter(verdict__isnull=True, chain__campaign=campaign):
         opened = open_comparisons.on(comparison.pk, campaign)
-        assert all(opened.asked(judge) <= judge.votes for judge in started.judges)
+        assert all(opened.asked(judge) <= judge.max_votes for judge in started.judges)
         # Where models judge too, room comes and goes with their turns, and is not noted.
         assert comparison.is_askable == (started.uses_models or opened.has_room_for_somebody())
 

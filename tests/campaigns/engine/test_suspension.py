@@ -8,9 +8,19 @@ from django.db import connection
 
 import sampler
 from prefmh_web.campaigns.engine import leases, suspension
-from prefmh_web.campaigns.errors import NotPossible
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Event, Lease, ReportReason, Side, Vote
-from prefmh_web.campaigns.record.snapshot import Snapshot
+from prefmh_web.campaigns.models import (
+    Annotator,
+    Campaign,
+    Chain,
+    Comparison,
+    Event,
+    Lease,
+    NotPossible,
+    ReportReason,
+    Side,
+    Vote,
+)
+from prefmh_web.campaigns.record.rows import Snapshot
 from prefmh_web.voting import screens
 from sampler.record.record import step_key
 from tests.support.campaigns import (

@@ -10,9 +10,8 @@ import pytest
 import sampler
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.errors import NotPossible
 from prefmh_web.campaigns.lifecycle import changes
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Side
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain, NotPossible, Side
 from prefmh_web.recruiters import ANYBODY
 from sampler import Record, read_record
 from sampler.diagnostics.findings import findings

@@ -12,9 +12,19 @@ from django.urls import reverse
 import sampler
 from prefmh_web.campaigns import catalogs, lifecycle, tasks
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.errors import Deleted, NotPossible
 from prefmh_web.campaigns.lifecycle import changes, deletion
-from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Comparison, Lease, Side, State, Vote
+from prefmh_web.campaigns.models import (
+    Annotator,
+    Campaign,
+    Catalog,
+    Comparison,
+    Deleted,
+    Lease,
+    NotPossible,
+    Side,
+    State,
+    Vote,
+)
 from prefmh_web.participants.models import Participant, Participation
 from tests.support.campaigns import (
     CODES_OF_ALL,

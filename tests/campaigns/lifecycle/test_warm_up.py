@@ -9,9 +9,9 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns import dispatch, lifecycle, tasks
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.lifecycle import warm_up
+from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Side
-from prefmh_web.campaigns.monitoring.trajectories import late_chains
+from prefmh_web.campaigns.monitoring.progress import late_chains
 from prefmh_web.campaigns.proposals import drawing
 from tests.support.campaigns import (
     WARM_UP,
@@ -110,7 +110,7 @@ def test_the_choice_is_made_once(researcher, idle_tasks):
     Campaign.objects.filter(pk=campaign.pk).update(walk_length=1)
     tasks.choose_length(campaign.pk)
     with pytest.raises(lifecycle.NotPossible, match="over"):
-        warm_up.end_warm_up(chosen)
+        changes.end_warm_up(chosen)
     assert reread(campaign).walk_length == 1
     assert reread(campaign).tuning == chosen.tuning
 
@@ -154,10 +154,10 @@ def test_a_warm_up_that_nobody_finishes_can_be_ended(researcher, idle_tasks, tmp
     campaign = warming_campaign(researcher)
     decide(campaign, only=0)
     with pytest.raises(lifecycle.NotPossible, match="for too long"):
-        warm_up.end_warm_up(campaign)
+        changes.end_warm_up(campaign)
     late(campaign)
     assert [chain.place for chain in late_chains(campaign)] == [1, 2]
-    warm_up.end_warm_up(campaign)
+    changes.end_warm_up(campaign)
     idle_tasks()
     campaign = reread(campaign)
     assert campaign.walk_length == 5

@@ -35,8 +35,7 @@ from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import access, changes
 from prefmh_web.campaigns.models import Annotator, Comparison, Event, Lease, Membership, Score, Side, Vote
 from prefmh_web.campaigns.record import export
-from prefmh_web.campaigns.record.rows import Moment
-from prefmh_web.campaigns.record.snapshot import Snapshot
+from prefmh_web.campaigns.record.rows import Moment, Snapshot
 from prefmh_web.objects import media
 from sampler import tables
 from sampler.diagnostics.findings import findings
@@ -153,11 +152,11 @@ def test_a_snapshot_gives_the_same_files_however_much_is_voted_afterwards(resear
     snapshot = Snapshot.now(campaign)
     # Of events, those are in it that have happened by the moment of writing and fit the other tables.
     names = [name for name in export.TABLES if name != "events.csv"]
-    before = {name: "".join(export.csv_text(snapshot, name)) for name in names}
+    before = {name: "".join(export.as_csv(export.TABLES[name](snapshot))) for name in names}
     assert {row["verdict"] for row in csv.DictReader(before["steps.csv"].splitlines())} >= {""}
     vote_until_finished(campaign, people, dict.fromkeys((0, 1), float), np.random.default_rng(4))
-    assert {name: "".join(export.csv_text(snapshot, name)) for name in names} == before
-    assert "".join(export.csv_text(Snapshot.now(campaign), "votes.csv")) != before["votes.csv"]
+    assert {name: "".join(export.as_csv(export.TABLES[name](snapshot))) for name in names} == before
+    assert "".join(export.as_csv(export.TABLES["votes.csv"](Snapshot.now(campaign)))) != before["votes.csv"]
 
 
 def test_a_vote_that_came_too_late_has_no_number_and_its_voter_one_of_the_campaign(voted, tmp_path):
