@@ -4,6 +4,7 @@ from collections import Counter
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from prefmh_web.campaigns import lifecycle
@@ -90,6 +91,27 @@ def test_an_expired_question_goes_to_somebody_else_and_its_person_rests(campaign
     assert (other.comparison_id, other.judge_id) == (lease.comparison_id, lease.judge_id)
     leases.wake(person)
     assert leases.take(person) is not None
+
+
+def test_a_page_that_comes_back_while_overdue_pairs_are_swept_keeps_its_pair(person):
+    lease = leases.take(person)
+    make_overdue(lease)
+    seen = []
+
+    def come_back(execute, sql, *rest):
+        # Between the look for what is overdue and the lock of the first of these.
+        if seen == ["overdue"]:
+            seen.append("back")
+            Lease.objects.filter(pk=lease.pk).update(expires_at=timezone.now() + timedelta(minutes=2))
+        found = execute(sql, *rest)
+        if not seen and sql.startswith("SELECT") and '"expires_at" <=' in sql:
+            seen.append("overdue")
+        return found
+
+    with connection.execute_wrapper(come_back):
+        leases.expire()
+    lease.refresh_from_db()
+    assert (seen, lease.ended_at) == (["overdue", "back"], None)
 
 
 def test_a_vote_after_the_expiry_counts_while_there_is_room(campaign, person):
