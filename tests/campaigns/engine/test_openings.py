@@ -136,6 +136,15 @@ def test_where_a_task_draws_the_start_the_page_has_its_pair_once_it_is_drawn(res
     assert places(campaign) == [0, 1]
 
 
+def test_chains_that_are_being_opened_are_among_those_that_there_may_be(researcher, idle_tasks):
+    campaign = elastic_texts(researcher, max_chains=2)
+    for person in people_of(campaign, 3):
+        leases.take(person)
+    assert campaign.openings.count() == 1
+    idle_tasks()
+    assert places(campaign) == [0, 1]
+
+
 def test_a_chain_whose_task_was_lost_is_opened_by_the_sweep_once(researcher, idle_tasks):
     campaign = elastic_texts(researcher)
     first, second, third = people_of(campaign, 3)
