@@ -123,6 +123,15 @@ def test_tries_count_against_the_sites_cap_and_are_refused_at_it(researcher, end
     assert (trial.requests, trial.pairs) == (16, [])
 
 
+@pytest.mark.parametrize("fields", [{"pairs": 21}, {"replies": 6}])
+def test_a_try_is_bounded(researcher, endpoint, script, idle_tasks, fields):
+    page = browser_of(researcher).post(
+        reverse("console:try", args=[draft(researcher, by_model()).pk, 0]), {"pairs": 3, "replies": 1} | fields
+    )
+    assert "errorlist" in page.content.decode()
+    assert not JudgeTrial.objects.exists()
+
+
 def test_a_started_campaign_is_tried_no_more(researcher, endpoint, script, idle_tasks):
     campaign = draft(researcher, by_model())
     url = reverse("console:try", args=[campaign.pk, 0])

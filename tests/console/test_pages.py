@@ -363,3 +363,7 @@ def test_more_rows_take_no_more_queries(request, idle_tasks, kind):
         taken.append(len(queries))
     assert len(rows) == 20 + 4 * (kind == "finished")
     assert taken == [1, 1]
+
+
+def test_a_change_of_state_needs_a_post(signed_in, campaign):
+    assert signed_in.get(reverse("console:pause", args=[campaign.pk])).status_code == 405

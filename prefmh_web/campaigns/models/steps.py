@@ -263,7 +263,7 @@ class Rating(models.Model):
 
 
 class CampaignScorer(models.Model):
-    """A scorer that a campaign has started with. Written by `proposals/scoring.py` and `lifecycle/scorers.py`."""
+    """A scorer that a campaign has started with. Written by `proposals/scoring.py` and `lifecycle/model_start.py`."""
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="scorers")
     place = models.PositiveSmallIntegerField()

@@ -140,6 +140,18 @@ def test_pairs_alone_would_mislead_where_the_order_is_fixed():
         source_lean([choices])
 
 
+def test_one_lean_is_fitted_over_several_questions():
+    rng = np.random.default_rng(11)
+    scores = np.array([1.0, 0.0, -1.0])
+    groups = [simulated(rng, scores, 0.7, 1_500), simulated(rng, -2 * scores, 0.7, 1_500)]
+    both = source_lean(groups)
+    alone = [source_lean([group]) for group in groups]
+    assert both.votes == 3_000
+    assert both.low <= 0.7 <= both.high
+    # Twice the votes: narrower by the square root of two.
+    assert both.high - both.low < 0.9 * min(each.high - each.low for each in alone)
+
+
 def test_a_lean_is_no_cycle():
     rng = np.random.default_rng(13)
     # Of each pair one order only, round the ring: a lean alone makes each beat the next.
@@ -222,6 +234,13 @@ def from_wins(wins, names=None):
             for _ in range(n)]  # fmt: skip
 
 
+def simulated_wins(rng, scores, votes):
+    """Return `votes` votes between each pair of items with these scores."""
+    gap = scores[:, None] - scores[None, :]
+    wins = np.triu(rng.binomial(votes, 1 / (1 + np.exp(-gap))), 1)
+    return from_wins(wins + np.triu(votes - wins, 1).T)
+
+
 def on_both_sides(votes):
     """Return each vote (winner, loser) twice, its winner once on either side, and each in a cluster of its own."""
     rows = list(votes)
@@ -252,6 +271,22 @@ def test_scores_that_lie_far_apart_are_fitted_all_the_same():
     np.testing.assert_allclose(gaps, math.log(50), atol=1e-5)
     halted = evalica.bradley_terry(*zip(*votes, strict=True), [evalica.Winner.X] * len(votes)).scores
     assert math.log(halted[0] / halted[39]) < 0.9 * sum(gaps)
+
+
+def test_intervals_are_as_wide_as_the_information_says():
+    scores = np.array([1.0, 0.3, -0.2, -1.1])
+    votes = on_both_sides(simulated_wins(np.random.default_rng(1), scores, 200))
+    found = bradley_terry_intervals(votes)
+    # On both sides alike, votes say nothing of a lean.
+    assert found.lean.log_odds == pytest.approx(0, abs=1e-9)
+    ordered = found.estimate[np.argsort(found.items)]
+    chance = 1 / (1 + np.exp(ordered[None, :] - ordered[:, None]))
+    information = -400 * chance * (1 - chance)
+    np.fill_diagonal(information, 0)
+    np.fill_diagonal(information, -information.sum(axis=1))
+    error = np.sqrt(np.diag(np.linalg.pinv(information)))[np.array(found.items)]
+    # Each vote is a cluster: a variance from 2,400 squares has a standard error of some 3 %, a width of half that.
+    np.testing.assert_allclose((found.high - found.low) / 2, 1.96 * error, rtol=0.15)
 
 
 def test_a_fit_that_did_not_converge_is_refused(monkeypatch):
@@ -304,6 +339,18 @@ def test_rock_paper_scissors_is_found():
     # All scores are equal, so each pair leaves 8 of 20 votes over: X^2 = 3 * 8^2 / 5.
     assert found.statistic == pytest.approx(38.4, rel=1e-6)
     assert (found.cycles, found.p_value) == (1, pytest.approx(1e-4, abs=3e-4))
+
+
+@pytest.mark.parametrize("votes", [3, 12])
+def test_right_votes_are_called_cyclic_as_often_as_the_level_says(votes):
+    rng = np.random.default_rng(5)
+    found = []
+    while len(found) < 300:
+        choices = on_sides_in_turn(simulated_wins(rng, np.linspace(-1, 1, 5), votes))
+        if not (choices.score_refusal() or choices.lean_refusal()):
+            found.append(cycle_test(choices, rng, simulations=199).p_value)
+    # Binomial(300, 0.05) exceeds 32 once in ten thousand seeds.
+    assert sum(p <= 0.05 for p in found) <= 32
 
 
 def test_a_tree_of_comparisons_has_no_cycle_to_test():

@@ -108,6 +108,28 @@ def test_r0_of_one_breaks_it(name):
 
 
 @with_ways
+def test_multiplying_the_forward_by_the_backward_probability_breaks_it(name):
+    """The optional correction of the released program."""
+    _, log_p0, q = solved(name)
+    with np.errstate(divide="ignore"):
+        wrong = log_p0[None, :] - log_p0[:, None] + np.log(q) + np.log(q.T)
+    law, chain = chain_of(name, wrong)
+    assert imbalance(law, chain) > LEAST_IMBALANCE
+
+
+@with_ways
+def test_an_editor_updated_between_forward_and_backward_breaks_it(name):
+    space = SMALL_SPACES[name]
+    states, log_p0, q = solved(name)
+    updated = q_matrix(learned(space, FixedEditor(len(Vocabulary(space.arms)), seed=1)), states)
+    wrong = log_base_ratio(log_p0, q)
+    moves = q > 0
+    wrong[moves] += np.log(updated.T[moves]) - np.log(q.T[moves])
+    law, chain = chain_of(name, wrong)
+    assert imbalance(law, chain) > LEAST_IMBALANCE
+
+
+@with_ways
 def test_a_ratio_of_single_paths_breaks_it(name):
     states, log_p0, _ = solved(name)
     chain = single_path_chain(learned(SMALL_SPACES[name]), states, log_p0)

@@ -19,7 +19,7 @@ from sampler import (
     target,
     transition_matrix,
 )
-from sampler.exact import imbalance, log_base_ratio, preferences, stationary, transitions_of
+from sampler.exact import imbalance, log_base_ratio, preferences, stationary, transitions_of, visit_covariance
 from sampler.rules.n_vote import average_over_votes
 from sampler.rules.scored import QuestConfig, accept_by_power
 from tests.support import sampling
@@ -296,6 +296,26 @@ def test_no_exact_rule_moves_more_between_any_two_states(law, competitor):
     gap = off_diagonal(ours(law) - other)
     assert gap.min() > -ROUNDING
     assert gap.max() > 1e-3
+
+
+@every_law
+@every_competitor
+def test_so_no_exact_rule_has_a_smaller_asymptotic_variance_for_any_function(law, competitor):
+    """Tierney (1998): the difference of the limiting covariances is positive semidefinite."""
+    gap = visit_covariance(chain(competitor, law), PI) - visit_covariance(ours(law), PI)
+    assert np.linalg.eigvalsh(gap).min() > -1e-10
+    assert np.trace(gap) > 1e-3
+
+
+@every_law
+def test_the_oracle_moves_more_than_any_number_of_votes(law):
+    known = transition_matrix(LOPSIDED.log_p0, law(LOPSIDED), SCORES, Oracle())
+    before = ours(law)
+    for budgets in [(8, 4), (16, 16)]:
+        after = transition_matrix(LOPSIDED.log_p0, law(LOPSIDED), SCORES, NVote(budgets))
+        assert off_diagonal(after - before).min() > -ROUNDING
+        assert off_diagonal(known - after).min() > -ROUNDING
+        before = after
 
 
 def test_a_rule_that_is_not_exact_is_not_bounded_so():
