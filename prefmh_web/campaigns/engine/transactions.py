@@ -13,7 +13,7 @@ locked_all       several of them, in the transaction that the caller has begun
 person, refresh  an annotator with their campaign; the same, into one that was read before
 
 `held` keeps a claim in the database while one works: it ends by itself soon after its holder's process does.
-As with `endpoints.slots`, clocks must agree to within `CLAIM_S`, and no holder may be stopped for longer than it.
+Clocks must agree to within `CLAIM_S`, and no holder may be stopped for longer than it.
 """
 
 from __future__ import annotations

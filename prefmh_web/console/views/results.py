@@ -139,8 +139,9 @@ def download(
     elif filename in (documents := export.documents(campaign, campaign.tuning)):
         response = HttpResponse(documents[filename], content_type="application/json")
     elif filename == "export.zip":
-        tell = sockets.tell_share(request.GET.get("progress", ""))
-        response = stream(lambda: export.archive(campaign, tell), "application/zip")
+        token = request.GET.get("progress")
+        told = (sockets.tell_share(token),) if token else ()
+        response = stream(lambda: export.archive(campaign, *told), "application/zip")
     else:
         raise Http404("There is no such file.")
     return common.attachment(request, response, f"{common.prefix_of(campaign)}-{filename}")
