@@ -26,8 +26,6 @@ _NICENESS = 10
 app = Celery("prefmh", task_cls="prefmh_web.embedded.tasks:InProcessTask" if EMBEDDED else "celery.app.task:Task")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
-# Its receivers of signals: which task a message of the log belongs to, and that a worker is alive.
-app.conf.imports = ("prefmh_web.operations.task_log",)
 
 
 @signals.setup_logging.connect

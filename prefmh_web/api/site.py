@@ -2,8 +2,8 @@
 
 from ninja import NinjaAPI, Swagger
 
+from prefmh_web.api import campaigns, records
 from prefmh_web.api.access import Bearer, for_whoever_may_ask, tell_on
-from prefmh_web.api.routes import campaigns, records
 
 api = NinjaAPI(
     title="prefmh",

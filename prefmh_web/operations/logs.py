@@ -8,6 +8,9 @@ somebody else's gets by:
 
     SafeRecord   every log record of this process: message, arguments, traceback and stack (`install`)
     redacted     once more over each finished line, by both formatters: extra fields, whatever else
+
+That a worker or beat is alive is told by a file, `HEARTBEAT_FILE`, that a worker touches with each heartbeat to the
+broker and beat with each task it sends. A container's health check looks at the age of it, which costs no Python start.
 """
 
 from __future__ import annotations
@@ -15,10 +18,12 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
 
+from celery import signals
+from django.conf import settings
 from pythonjsonlogger.json import JsonFormatter as _JsonFormatter
 
 from prefmh_web.transport import refusals
@@ -137,3 +142,30 @@ def install() -> None:
 
 def _safe(value: object) -> object:
     return redacted(value) if isinstance(value, str) else value
+
+
+_open: dict[str, ExitStack] = {}
+
+
+@signals.task_prerun.connect
+def enter_task(task_id: str, task, args, **_) -> None:
+    """Let every message of a task carry its name, and the chain that it works on."""
+    fields = {"task": task.name.rpartition(".")[2]}
+    if task.name == "prefmh_web.campaigns.tasks.propose" and args:
+        fields["chain_id"] = args[0]
+    stack = _open[task_id] = ExitStack()
+    stack.enter_context(context(**fields))
+
+
+@signals.task_postrun.connect
+def leave_task(task_id: str, **_) -> None:
+    if stack := _open.pop(task_id, None):
+        stack.close()
+
+
+@signals.heartbeat_sent.connect
+@signals.before_task_publish.connect
+def beat(**_) -> None:
+    """Touch the heartbeat's file, where there is one."""
+    if settings.HEARTBEAT_FILE:
+        settings.HEARTBEAT_FILE.touch()

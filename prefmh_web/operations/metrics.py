@@ -5,12 +5,26 @@ How long people wait is each process's own, measured where bytes enter and leave
 
 from __future__ import annotations
 
+import ipaddress
+import secrets
 import time
 from collections.abc import Iterator
 
+from django.conf import settings
 from django.db.models import Count, OuterRef, Subquery, Sum
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
-from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    REGISTRY,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    generate_latest,
+)
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Chain, Comparison, Lease, Vote
@@ -27,9 +41,33 @@ class RecordCollector:
         yield from _queues()
 
 
+@require_safe
+@never_cache
+def metrics_page(request: HttpRequest) -> HttpResponse:
+    """Prometheus's page, for addresses in METRICS_ALLOW and bearers of METRICS_TOKEN; nobody when neither is set."""
+    if not (_comes_from_inside(request) or _bears_token(request)):
+        return HttpResponse("Set METRICS_ALLOW or METRICS_TOKEN.\n", status=403, content_type="text/plain")
+    return HttpResponse(page(), content_type=CONTENT_TYPE_LATEST)
+
+
 def page() -> bytes:
     """Return everything in Prometheus's text format."""
     return generate_latest(REGISTRY) + generate_latest(_record)
+
+
+def _comes_from_inside(request: HttpRequest) -> bool:
+    try:
+        address = ipaddress.ip_address(request.META.get("REMOTE_ADDR") or "")
+    except ValueError:
+        # A server listening on a file socket has no address to tell.
+        return False
+    return any(address in network for network in settings.METRICS_ALLOW)
+
+
+def _bears_token(request: HttpRequest) -> bool:
+    expected = f"Bearer {settings.METRICS_TOKEN}".encode()
+    given = request.headers.get("Authorization", "").encode()
+    return settings.METRICS_TOKEN is not None and secrets.compare_digest(given, expected)
 
 
 def _votes() -> Iterator[Metric]:

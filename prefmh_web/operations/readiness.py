@@ -1,4 +1,7 @@
-"""Can this process do its work? Asked by whoever sends people to it, every few seconds."""
+"""Can this process do its work? Asked by whoever restarts processes or sends people to them, every few seconds.
+
+Neither page needs a session, a cookie or TLS.
+"""
 
 import shutil
 import tempfile
@@ -9,6 +12,9 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, InterfaceError, connection
 from django.db.migrations.executor import MigrationExecutor
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
 
 from prefmh_web.operations import queues
 
@@ -97,3 +103,18 @@ _CHECKS = {
     "broker": _broker_answers,
     "disk": _disk_has_room,
 }
+
+
+@require_safe
+@never_cache
+def healthz(request: HttpRequest) -> HttpResponse:
+    """This process is alive. Whoever restarts processes asks here: a restart mends no database."""
+    return HttpResponse("alive\n", content_type="text/plain")
+
+
+@require_safe
+@never_cache
+def readyz(request: HttpRequest) -> HttpResponse:
+    """This process can serve people: 200, or 503 with the reasons. Whoever sends people asks here."""
+    found = reasons()
+    return JsonResponse(found, status=200 if set(found.values()) == {"ok"} else 503)

@@ -50,13 +50,9 @@ SECURE_HSTS_SECONDS = _site.hsts
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
 INSTALLED_APPS = [
-    "prefmh_web.demo",
+    "prefmh_web",
     "prefmh_web.experiments",
-    "prefmh_web.embedded",
-    "prefmh_web.operations",
     "prefmh_web.voting",
-    "prefmh_web.console",
-    "prefmh_web.setup",
     "prefmh_web.participants",
     "prefmh_web.campaigns",
     "prefmh_web.endpoints",

@@ -25,7 +25,7 @@ def test_no_function_has_the_name_of_a_module():
 def test_commands_start_without_the_large_libraries():
     """Importing them takes longer than Django does, and `doctor` has two seconds."""
     told = python(
-        "import sys, django; django.setup(); import prefmh_web.operations.management.commands.doctor;"
+        "import sys, django; django.setup(); import prefmh_web.management.commands.doctor;"
         "print({'rdkit', 'scipy', 'sklearn', 'matplotlib', 'torch'} & set(sys.modules))"
     )
     assert told == "set()"

@@ -41,7 +41,7 @@ AREAS: dict[str, tuple[str, ...]] = {
     "sampler/config/": ("tests/sampler/test_config.py", "tests/sampler/record", "tests/campaigns/lifecycle"),
 }
 """Files or folders, and the tests that answer for them."""
-_ENGINE, _API = "prefmh_web/campaigns/engine", "prefmh_web/api/routes"
+_ENGINE, _API = "prefmh_web/campaigns/engine", "prefmh_web/api"
 NAMED = (
     # A viewer extends a campaign, or lists its people.
     (f"{_API}/campaigns.py", "Right.OWN if needs_owner else Right.RUN", "Right.WATCH"),

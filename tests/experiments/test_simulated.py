@@ -8,8 +8,8 @@ import pytest
 from scipy.special import expit
 
 import sampler
-from prefmh_web.experiments.management.commands.experiment import _roles
 from prefmh_web.experiments.simulated import GAIN, Judge, names
+from prefmh_web.management.commands.experiment import _roles
 from sampler import judges
 from tests.support.installations import Site
 
