@@ -32,6 +32,7 @@ AREAS: dict[str, tuple[str, ...]] = {
         "tests/sampler/record",
         "tests/campaigns/record",
         "tests/flows/test_context.py",
+        "tests/flows/test_unjudged.py",
         "tests/participants",
     ),
     "prefmh_web/campaigns/record/": ("tests/campaigns/record", "tests/sampler/record", "tests/console/test_results.py"),
@@ -181,6 +182,9 @@ def _said(node: ast.AST) -> Iterator[ast.AST]:
             yield from ast.walk(part) if part else ()
     if isinstance(node, ast.AnnAssign):
         yield from ast.walk(node.annotation)
+    # That two sequences are of one length is only checked by it.
+    if isinstance(node, ast.keyword) and node.arg == "strict":
+        yield from ast.walk(node.value)
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and "logger" in ast.unparse(node.value.func):
         yield from ast.walk(node)
 

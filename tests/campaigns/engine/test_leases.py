@@ -124,6 +124,20 @@ def test_a_vote_after_the_expiry_counts_while_there_is_room(campaign, person):
     assert not person.resting
 
 
+def test_an_expired_pair_that_comes_back_to_its_person_is_out_again(person):
+    lease = leases.take(person)
+    make_overdue(lease)
+    leases.expire()
+    leases.wake(person)
+    again = leases.take(person)
+    assert again.key == lease.key
+    lease.refresh_from_db()
+    assert (lease.ended_at, lease.ending) == (None, None)
+    assert lease.expires_at > timezone.now()
+    # It is this person's until they answer, and nobody is given a second one.
+    assert leases.take(person).key == again.key
+
+
 def test_a_late_vote_that_did_not_count_bars_nobody_from_the_question(researcher, idle_tasks):
     campaign = make_campaign(researcher, config=make_config(chains=1, judges=[{"question": "Which?", "votes": 1}]))
     late, quick = people(campaign, 2)

@@ -247,6 +247,17 @@ def test_replay_tells_where_scores_are_wrong(scored):
         assert told in refused_by_replay(rewrite(scored, "scores.csv", change), "1 difference")
 
 
+def test_of_what_nothing_measures_a_number_is_told_and_no_number_is_right(scored):
+    record = sampler.read_record(scored)
+    scorers = [{**each, "kind": "measured"} for each in record.documents["scorers.json"]]
+    record = sampler.Record(record.documents | {"scorers.json": scorers}, record.tables)
+    found = sampler.replay(record).differences
+    numbers = [row for row in record["scores"] if row["scorer"] == "length" and row["score"]]
+    assert any(row["scorer"] == "length" and not row["score"] for row in record["scores"])
+    assert len(found) == len(numbers)
+    assert all(str(each).endswith("expected none") for each in found)
+
+
 def test_a_measure_within_the_tolerance_is_the_same(scored):
     assert_replay_passes(rewrite(scored, "scores.csv", lambda rows: words_of(rows).update(score="5.000001")))
 
