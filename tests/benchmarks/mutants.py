@@ -36,7 +36,7 @@ AREAS: dict[str, tuple[str, ...]] = {
         "tests/participants",
     ),
     "prefmh_web/campaigns/record/": ("tests/campaigns/record", "tests/sampler/record", "tests/console/test_results.py"),
-    "prefmh_web/campaigns/engine/": ("tests/campaigns", "tests/participants"),
+    "prefmh_web/campaigns/engine/": ("tests/campaigns", "tests/participants", "tests/operations/test_metrics.py"),
     "prefmh_web/campaigns/lifecycle/access.py": ("tests/security/test_access.py", "tests/console", "tests/campaigns"),
     "prefmh_web/api/": ("tests/security/test_access.py", "tests/api"),
     "sampler/config/": ("tests/sampler/test_config.py", "tests/sampler/record", "tests/campaigns/lifecycle"),
