@@ -23,6 +23,7 @@ What makes the chain exact is spread over these three in one place each:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -49,8 +50,8 @@ class Proposal(Generic[State]):
 class Kernel(Protocol[State]):
     """A proposal law q(x'|x) that knows its own base ratio against p0.
 
-    A kernel may have a method `propose_batch`, which draws for many chains at once, and a property `is_cheap`: see
-    `Plan.is_cheap_at`.
+    A kernel may have a method `propose_batch`, which draws for many chains at once; a method `walk`, which takes many
+    steps at once (`after_steps`); and a property `is_cheap` (`Plan.is_cheap_at`).
     """
 
     def propose(self, rng: np.random.Generator, state: State) -> Proposal[State]:
@@ -194,8 +195,9 @@ def ask_many(plan: Plan[State], positions: Sequence[Position[State]]) -> list[Co
     kernels = {id(kernel): kernel for kernel in map(partial(_kernel_after, plan), positions)}
     for kernel in kernels.values():
         mine = [place for place, each in enumerate(positions) if _kernel_after(plan, each) is kernel]
-        drawn = _proposals(kernel, plan.seed, [positions[place] for place in mine])
-        proposals |= dict(zip(mine, drawn, strict=True))
+        asked = [positions[place] for place in mine]
+        rngs = [stream(plan.seed, each.chain, each.step + 1, Purpose.PROPOSAL) for each in asked]
+        proposals |= dict(zip(mine, propose_many(kernel, rngs, [each.state for each in asked]), strict=True))
     return [_compare(plan, position, proposals[place]) for place, position in enumerate(positions)]
 
 
@@ -203,12 +205,30 @@ def _kernel_after(plan: Plan[State], position: Position[State]) -> Kernel[State]
     return plan.kernel_at(position.step + 1)
 
 
-def _proposals(kernel: Kernel[State], seed: int, positions: Sequence[Position[State]]) -> Sequence[Proposal[State]]:
-    rngs = [stream(seed, position.chain, position.step + 1, Purpose.PROPOSAL) for position in positions]
+def propose_many(
+    kernel: Kernel[State], rngs: Sequence[np.random.Generator], states: Sequence[State]
+) -> Sequence[Proposal[State]]:
+    """Return a draw for each state, by one call of a kernel that can draw for many at once."""
     batch: Callable[..., Sequence[Proposal[State]]] | None = getattr(kernel, "propose_batch", None)
-    if batch is not None and positions:
-        return batch(rngs, [position.state for position in positions])
-    return [kernel.propose(rng, position.state) for rng, position in zip(rngs, positions, strict=True)]
+    if batch is not None and states:
+        return batch(rngs, states)
+    return [kernel.propose(rng, state) for rng, state in zip(rngs, states, strict=True)]
+
+
+def after_steps(kernel: Kernel[State], rng: np.random.Generator, state: State, steps: int) -> State:
+    """Return the state after `steps` steps of the kernel's chain without judges, which is reversible for p0.
+
+    It accepts with min(1, r0). A kernel's own `walk(rng, state, steps)` does the same in one go: its law must be that
+    of the steps taken one by one; the random numbers may differ.
+    """
+    at_once: Callable[[np.random.Generator, State, int], State] | None = getattr(kernel, "walk", None)
+    if at_once is not None:
+        return at_once(rng, state, steps)
+    for _ in range(steps):
+        proposal = kernel.propose(rng, state)
+        if proposal.log_r0 >= 0 or rng.random() < math.exp(proposal.log_r0):
+            state = proposal.state
+    return state
 
 
 def tell(comparison: Comparison[State], tally: Tally) -> Verdict:

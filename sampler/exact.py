@@ -51,20 +51,6 @@ def transitions_of(q: npt.ArrayLike, acceptance: npt.ArrayLike) -> Matrix:
     return matrix
 
 
-def base_chain(log_p0: npt.ArrayLike, q: npt.ArrayLike) -> Matrix:
-    """Return the chain without judges: q accepted with min(1, r0), which is reversible for p0; shape (n, n)."""
-    return transitions_of(q, np.exp(np.minimum(0.0, log_base_ratio(log_p0, q))))
-
-
-def walk_law(log_p0: npt.ArrayLike, q: npt.ArrayLike, length: int) -> Matrix:
-    """Return what a walk of q proposes (`sampler.kernels.walk`): `base_chain` taken `length` times, shape (n, n).
-
-    Its base ratio is 1: give the functions below zeros as `log_r0`, for what they would work out from tiny
-    probabilities is full of rounding.
-    """
-    return np.linalg.matrix_power(base_chain(log_p0, q), length)
-
-
 def transition_matrix(
     log_p0: npt.ArrayLike,
     q: npt.ArrayLike,
@@ -91,12 +77,6 @@ def stationary(transitions: Matrix) -> Matrix:
     system = np.vstack([transitions.T - np.eye(states), np.ones(states)])
     law: Matrix = np.linalg.lstsq(system, np.eye(states + 1)[states], rcond=None)[0]
     return law
-
-
-def imbalance(law: Matrix, transitions: Matrix) -> float:
-    """Return max |pi(x) P(x, x') - pi(x') P(x', x)|; 0 is detailed balance."""
-    flow = law[:, None] * transitions
-    return float(np.abs(flow - flow.T).max())
 
 
 def spectral_gap(transitions: Matrix) -> float:

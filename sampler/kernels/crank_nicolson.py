@@ -74,7 +74,7 @@ class CrankNicolson:
         return Proposal(Latent.of(moved, state.grid), 0.0)
 
     def walk(self, rng: np.random.Generator, state: Latent, steps: int) -> Latent:
-        """Return the state after so many steps, which is one step with β_L; see `beta_of_steps` and `inner_chain`."""
+        """Return the state after so many steps, which is one step with β_L; see `beta_of_steps`, `after_steps`."""
         return CrankNicolson(beta_of_steps(self._beta, steps)).propose(rng, state).state
 
 

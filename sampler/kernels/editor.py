@@ -363,17 +363,6 @@ class TorchEditor:
             self._fingerprint = ""
         return Update(len(losses), float(np.mean(losses)) if losses else None)
 
-    def log_likelihood(self, edits: Sequence[ImprovingEdit]) -> float:
-        """Return the mean log-chance of these edits, given that it is an addition or a deletion; learns nothing.
-
-        Raises:
-            ValueError: there is none.
-        """
-        if not edits:
-            raise ValueError("edits must hold at least one")
-        with self._computing(), self._torch.no_grad():
-            return float(self._log_chances(edits).mean())
-
     def _log_chances(self, edits: Sequence[ImprovingEdit]) -> Any:
         """Return log q(action | state, addition or deletion) of each edit, additions first."""
         added = [(each.state, each.edit) for each in edits if isinstance(each.edit, Addition)]

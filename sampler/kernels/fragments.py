@@ -119,54 +119,6 @@ class FragmentMoves:
         product, log_p0, log_q_ratio = found
         return Proposal(product, log_p0 - self._log_p0(graph) + log_q_ratio if self._is_exact else 0.0)
 
-    def log_r0(self, state: str, proposal: str) -> float:
-        """Return the log base ratio of a move, worked out from the two molecules; -inf if it cannot be proposed.
-
-        Raises:
-            ValueError: either is no molecule, or outside the support of p0.
-        """
-        one, other = self._inside(state), self._inside(proposal)
-        if state == proposal:
-            return 0.0
-        (low, kept), (high, _) = sorted(((one, state), (other, proposal)), key=_size)
-        for cut in high.cuts:
-            if cut.size != high.size - low.size:
-                continue
-            pieces = high.pieces(cut)
-            if pieces.kept == kept and pieces.arm in self._vocabulary and high.undoes(cut):
-                add, delete = self._log_q(low, high, cut, pieces)
-                gain = delete - add if one is low else add - delete
-                return self._log_p0(other) - self._log_p0(one) + gain
-        return -math.inf
-
-    def forget(self) -> None:
-        """Drop the molecules kept to save reading them again. Proposals do not depend on them."""
-        self._graph.cache_clear()
-
-    def law(self, state: str) -> dict[str, float]:
-        """Return q(.|state) by trying every action, with none of the short cuts that `propose` takes.
-
-        Slow: one product for each atom and arm. Raises ValueError as `propose` does.
-        """
-        graph = self._inside(state)
-        shares: dict[str, list[float]] = {state: []}
-        if not graph.rooms:
-            shares[state].append(self._add)
-        for arm in self._vocabulary:
-            share = self._add * self._vocabulary.weights[arm.smiles] / max(len(graph.rooms), 1)
-            for atom in graph.rooms:
-                product = attach(graph, atom, arm)
-                reached = self._is_allowed(product)
-                shares.setdefault(product.smiles if product and reached else state, []).append(share)
-        if not graph.cuts:
-            shares[state].append(1 - self._add)
-        for cut in graph.cuts:
-            pieces = graph.pieces(cut)
-            can_go_back = pieces.arm in self._vocabulary and graph.undoes(cut)
-            reached = can_go_back and self._is_allowed(self._kept(pieces))
-            shares.setdefault(pieces.kept if reached else state, []).append((1 - self._add) / len(graph.cuts))
-        return {reached: math.fsum(parts) for reached, parts in shares.items()}
-
     def _grow(self, rng: np.random.Generator, graph: MoleculeGraph, state: str) -> tuple[str, float, float] | None:
         arm = self._vocabulary.draw(rng)
         place = rng.random()
@@ -232,7 +184,7 @@ class FragmentMoves:
 
     def _inside(self, state: str) -> MoleculeGraph:
         graph = self._graph(state)
-        if not self._is_allowed(graph):
+        if self._log_p0(graph) == -math.inf:
             raise ValueError(f"state must lie inside the law's support, and {state} does not")
         return graph
 
@@ -247,9 +199,6 @@ class FragmentMoves:
             graph.sanitise()
         return self._law.log_p0(graph.molecule)
 
-    def _is_allowed(self, graph: MoleculeGraph | None) -> bool:
-        return graph is not None and self._log_p0(graph) > -math.inf
-
 
 @lru_cache(maxsize=_REMEMBERED_KERNELS)
 def _build(config: FragmentsConfig, space: GeneratedMolecules) -> FragmentMoves:
@@ -258,7 +207,3 @@ def _build(config: FragmentsConfig, space: GeneratedMolecules) -> FragmentMoves:
 
 def _pick(things: Sequence[Thing], place: float) -> Thing:
     return things[min(int(place * len(things)), len(things) - 1)]
-
-
-def _size(one: tuple[MoleculeGraph, str]) -> int:
-    return one[0].size

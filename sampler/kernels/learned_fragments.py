@@ -25,7 +25,7 @@ chains, and only once learning has stopped is the chain a Markov chain with the 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -151,50 +151,6 @@ class LearnedFragments:
         self._check_unchanged(before)
         return proposals
 
-    def log_q(self, state: str, proposal: str) -> float:
-        """Return log q(proposal|state), all ways summed; minus infinity for a move that is impossible.
-
-        Raises:
-            ValueError: as `propose_batch`, or the two are the same state (`law` gives that).
-        """
-        if state == proposal:
-            raise ValueError("proposal must be another state; law(state) gives the chance to stay")
-        return self._log_q(self._read([state])[0], state, proposal)
-
-    def log_r0(self, state: str, proposal: str) -> float:
-        """Return the exact log base ratio of a move; minus infinity if it cannot be proposed.
-
-        Raises:
-            ValueError: as `log_q`.
-            EditorChangedError: as `propose_batch`.
-        """
-        if state == proposal:
-            return 0.0
-        before = self._editor.fingerprint
-        forward, backward = self.log_q(state, proposal), self.log_q(proposal, state)
-        self._check_unchanged(before)
-        return -math.inf if forward == -math.inf else base_ratio(self.edits, state, proposal, forward, backward)
-
-    def actions(self, state: str) -> Iterator[tuple[Edit | None, float, str]]:
-        """Yield every action with its chance and the state that it proposes; chances sum to 1.
-
-        None stands for an addition or a deletion where there is no atom or no cut to draw. Slow: one product for each.
-        """
-        chances = self._read([state])[0]
-        yield None, chances.nothing(self._add), state
-        for edit in self.edits.every(chances.graph):
-            yield edit, math.exp(chances.log_chance(edit, self._add)), self.edits.made(chances.graph, edit) or state
-
-    def law(self, state: str) -> dict[str, float]:
-        """Return q(.|state) by trying every action, with none of the short cuts that `propose` takes.
-
-        Raises ValueError as `propose` does.
-        """
-        shares: dict[str, list[float]] = {}
-        for _, chance, reached in self.actions(state):
-            shares.setdefault(reached, []).append(chance)
-        return {reached: math.fsum(parts) for reached, parts in shares.items()}
-
     def _check_unchanged(self, fingerprint: str) -> None:
         if self._editor.fingerprint != fingerprint:
             raise EditorChangedError("the editor must stay as it is between a proposal's forward and backward chances")
@@ -263,10 +219,6 @@ class _Chances:
             chance = self._log_rooms[self._place[edit.atom]] + self._arms(edit.atom)[edit.arm]
             return math.log(add) + float(chance)
         return math.log(1 - add) + float(self._log_cuts[edit.cut])
-
-    def nothing(self, add: float) -> float:
-        """Return the chance to be told to add where no atom has a hydrogen, or to delete where nothing can be cut."""
-        return (0.0 if len(self._rooms) else add) + (0.0 if len(self._log_cuts) else 1 - add)
 
     def _arms(self, atom: int) -> Numbers:
         if atom not in self._log_arms:

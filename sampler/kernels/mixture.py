@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate, groupby
 from typing import Annotated, Any, Generic, Literal
 
 import numpy as np
 from pydantic import ConfigDict, Field, field_validator
 
-from sampler.chain import Kernel, Proposal, State
+from sampler.chain import Kernel, Proposal, State, after_steps, propose_many
 from sampler.declared import Declared, ui
 from sampler.kernels.crank_nicolson import CrankNicolsonConfig
+from sampler.kernels.discrete import IndependentConfig, NeighboursConfig
 from sampler.kernels.fragments import FragmentsConfig
-from sampler.kernels.independent import IndependentConfig
-from sampler.kernels.inner_chain import after_steps
-from sampler.kernels.neighbours import NeighboursConfig
 from sampler.kernels.suffix import SuffixConfig
 
 ComponentConfig = IndependentConfig | NeighboursConfig | FragmentsConfig | SuffixConfig | CrankNicolsonConfig
@@ -97,7 +95,7 @@ class Mixture(Generic[State]):
         return self.choose(rng).propose(rng, state)
 
     def walk(self, rng: np.random.Generator, state: State, steps: int) -> State:
-        """Return the state after so many steps without judges, each by a component of its own; see `inner_chain`."""
+        """Return the state after so many steps without judges, each by a component of its own; see `after_steps`."""
         chosen = map(self._shares.place, rng.random(steps).tolist())
         for place, run in groupby(chosen):
             state = after_steps(self._components[place], rng, state, sum(1 for _ in run))
@@ -109,9 +107,8 @@ class Mixture(Generic[State]):
         proposals: dict[int, Proposal[State]] = {}
         for component in self._components:
             rows = [row for row, each in enumerate(chosen) if each is component and row not in proposals]
-            proposals |= dict(
-                zip(rows, _batch(component, [rngs[r] for r in rows], [states[r] for r in rows]), strict=True)
-            )
+            drawn = propose_many(component, [rngs[row] for row in rows], [states[row] for row in rows])
+            proposals |= dict(zip(rows, drawn, strict=True))
         return [proposals[row] for row in range(len(states))]
 
     def choose(self, rng: np.random.Generator) -> Kernel[State]:
@@ -124,12 +121,3 @@ def check_weights(weights: Sequence[float], of: str) -> None:
     total = math.fsum(weights)
     if abs(total - 1) > 1e-9:
         raise ValueError(f"the {of}' weights must sum to 1, not {total:g}")
-
-
-def _batch(
-    kernel: Kernel[State], rngs: Sequence[np.random.Generator], states: Sequence[State]
-) -> Sequence[Proposal[State]]:
-    batch: Callable[..., Sequence[Proposal[State]]] | None = getattr(kernel, "propose_batch", None)
-    if batch is not None:
-        return batch(rngs, states)
-    return [kernel.propose(rng, state) for rng, state in zip(rngs, states, strict=True)]

@@ -40,7 +40,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from sampler.chain import Proposal
 from sampler.declared import Declared, ui
-from sampler.kernels.independent import IndependentConfig
+from sampler.kernels.discrete import IndependentConfig
 from sampler.spaces.texts import Writing, WrittenTexts
 
 CutLaw = Literal["limit", "length"]

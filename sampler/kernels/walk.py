@@ -30,10 +30,9 @@ from pydantic import (
     model_validator,
 )
 
-from sampler.chain import FirstSteps, Kernel, Proposal, State
+from sampler.chain import FirstSteps, Kernel, Proposal, State, after_steps
 from sampler.declared import Declared, Sparse, ui
-from sampler.kernels.independent import IndependentConfig
-from sampler.kernels.inner_chain import after_steps
+from sampler.kernels.discrete import IndependentConfig
 from sampler.kernels.mixture import ComponentConfig, Mixture, MixtureConfig, Shares, check_weights
 from sampler.kernels.suffix import least_cut
 from sampler.kernels.warm_up import LONGEST_WALK, NotChosen, WarmUp

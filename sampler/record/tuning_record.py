@@ -12,17 +12,17 @@ from typing import Any
 
 from sampler.acceptance import Verdict
 from sampler.config import ChainConfig
-from sampler.kernels.tuning import (
+from sampler.kernels.warm_up import (
     CLOSE,
     FAR_AT_ONCE,
     FEWEST_VOTES,
     LEAST_SHARE_WON,
     MOST_OF_THE_WAY,
+    WarmUp,
     chosen_length,
     says_too_little,
     trials,
 )
-from sampler.kernels.warm_up import WarmUp
 from sampler.objects.properties import measure_of
 from sampler.record import tables
 from sampler.record.record import Difference, Row, StepKey, of_file, reading, step_key

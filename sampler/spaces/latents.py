@@ -119,10 +119,6 @@ class LatentSpace:
         """Draw z' ~ N(0, I) whatever the state is."""
         return Latent.of(standard_normals(rng, self.dimension), self._grid)
 
-    def log_p0(self, state: Latent) -> float:
-        """Return log N(z; 0, I) up to a constant: -|z|²/2."""
-        return -0.5 * float(np.sum(state.vector * state.vector))
-
     def encode(self, state: Latent) -> str:
         """Return the state's numbers as base64 of their bytes; `decode` gives back every bit."""
         return base64.b64encode(state.data).decode("ascii")

@@ -132,28 +132,6 @@ class Grammar:
             raise ValueError(f"tokens must be a whole derivation; after these {len(tokens)} a choice is still open")
         return "".join(derivation.written)
 
-    def score(self, prompt: str, tokens: Tokens) -> float:
-        """Return log p0 of a whole derivation. Raises ValueError if it is none."""
-        derivation = self._derive(prompt, tokens)
-        if derivation.choice is not None:
-            raise ValueError(f"tokens must be a whole derivation; after these {len(tokens)} a choice is still open")
-        return math.fsum(derivation.log_p)
-
-    def derivations(self, prompt: str) -> Iterator[Tokens]:
-        """Yield every whole derivation under a prompt, in the order of its tokens. For small grammars.
-
-        Raises:
-            ValueError: the prompt is unknown.
-        """
-        begun: list[Tokens] = [()]
-        while begun:
-            tokens = begun.pop()
-            choice = self._derive(prompt, tokens).choice
-            if choice is None:
-                yield tokens
-            else:
-                begun.extend((*tokens, token) for token in reversed(range(len(choice.alternatives))))
-
     def _continue(self, rng: np.random.Generator, prompt: str, prefix: Tokens) -> Tokens:
         derivation, tokens = self._derive(prompt, prefix), list(prefix)
         while (choice := derivation.choice) is not None:

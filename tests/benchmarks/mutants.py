@@ -39,7 +39,7 @@ AREAS: dict[str, tuple[str, ...]] = {
     "prefmh_web/campaigns/engine/": ("tests/campaigns", "tests/participants", "tests/operations/test_metrics.py"),
     "prefmh_web/campaigns/lifecycle/access.py": ("tests/security/test_access.py", "tests/console", "tests/campaigns"),
     "prefmh_web/api/": ("tests/security/test_access.py", "tests/api"),
-    "sampler/config/": ("tests/sampler/test_config.py", "tests/sampler/record", "tests/campaigns/lifecycle"),
+    "sampler/config.py": ("tests/sampler/test_config.py", "tests/sampler/record", "tests/campaigns/lifecycle"),
 }
 """Files or folders, and the tests that answer for them."""
 _ENGINE, _API = "prefmh_web/campaigns/engine", "prefmh_web/api"
@@ -55,7 +55,7 @@ NAMED = (
     # Chains that are being opened are not counted.
     (f"{_ENGINE}/openings.py", "campaign.chains.count() - still_wanted", "campaign.chains.count()"),
     # The burn-in is counted among the samples.
-    ("sampler/config/config.py", 'return "burn-in"\n', 'return "sampling"\n'),
+    ("sampler/config.py", 'return "burn-in"\n', 'return "sampling"\n'),
 )
 """A file, a piece of it, and what takes its place."""
 EQUIVALENT: dict[str, str] = {}

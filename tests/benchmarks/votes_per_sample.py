@@ -8,7 +8,7 @@ it is exact, from transition matrices; only the tuned walk has an interval, from
 
     plain         each question is about one move of the kernel
     walk L        each question is about the end of a walk of L moves (of latents: of one step of size β)
-    tuned, V      the length that `sampler.kernels.tuning` chooses from a warm-up of 8 chains that ends with some V
+    tuned, V      the length that `sampler.kernels.warm_up` chooses from a warm-up of 8 chains that ends with some V
                   votes: mean, 5 % and 95 % of 200 warm-ups; without the warm-up's own votes
     all asked     plain, with all N votes of each comparison always asked, the best N of 1, 2, 4, 8
 
@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sampler import NVote, exact
-from sampler.kernels.tuning import chosen_length, trials
+from sampler.kernels.warm_up import chosen_length, trials
 from tests.benchmarks.votes_spaces import SEED, FiniteSpace, spaces
 
 Matrix = npt.NDArray[np.float64]

@@ -8,10 +8,9 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from sampler.exact import walk_law
 from sampler.experiments import synthetic as published
 from sampler.kernels.crank_nicolson import PAPER_MIXTURE
-from sampler.spaces.story_grammar import Grammar
+from tests.support.enumerated import Grammar, walk_law
 from tests.support.sampling import SmallSpace, plain, q_matrix, size_log_p0
 
 Matrix = npt.NDArray[np.float64]

@@ -20,6 +20,7 @@ from tests.support.campaigns import (
     invitation_path,
     warming_campaign,
 )
+from tests.support.enumerated import walk_law
 from tests.support.sampling import neighbours_law
 
 CHAINS, W, BURN_IN, AFTER = 6, 80, 10, 160
@@ -87,7 +88,7 @@ def test_it_samples_the_target_in_the_warm_up_and_after_it(researcher, live_site
 
 def chain_of(catalog: sampler.Catalog, length: int) -> np.ndarray:
     """Return the chain of walks of one length, with the votes averaged out."""
-    walked = exact.walk_law(catalog.log_p0, neighbours_law(catalog), length)
+    walked = walk_law(catalog.log_p0, neighbours_law(catalog), length)
     return exact.transition_matrix(catalog.log_p0, walked, SCORES[None], sampler.NVote((1,)), np.zeros((12, 12)))
 
 

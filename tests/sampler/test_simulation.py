@@ -20,7 +20,8 @@ from sampler import (
     marginal_acceptance,
     simulate,
 )
-from sampler.exact import imbalance, stationary, target
+from sampler.exact import stationary, target
+from tests.support.enumerated import imbalance
 from tests.support.sampling import (
     LOPSIDED,
     SMALL_CATALOGS,

@@ -48,8 +48,7 @@ from sampler import (
 from sampler.chain import Proposal
 from sampler.exact import log_base_ratio, preferences, transitions_of, visit_covariance
 from sampler.kernels.editor import ImprovingEdit, Update
-from sampler.kernels.fragments import FragmentMoves
-from sampler.kernels.learned_fragments import EditLogits, LearnedFragments
+from sampler.kernels.learned_fragments import EditLogits
 from sampler.kernels.suffix import Suffix
 from sampler.record.columns import FLAG, NUMBER, WHOLE, WHOLES, Kind
 from sampler.record.columns import MOMENT as MOMENTS
@@ -60,6 +59,7 @@ from sampler.spaces.molecules.space import MoleculeLaw
 from sampler.spaces.molecules.vocabulary import Vocabulary
 from sampler.spaces.space import Tokens
 from sampler.spaces.texts import Writing, WrittenTexts
+from tests.support.enumerated import FragmentMoves, LearnedFragments
 
 # The wrong rules, rules averaged apart from the package, and a test on visit counts. Shapes: n states, m judges. A
 # transition matrix has one row per state and each row sums to 1.

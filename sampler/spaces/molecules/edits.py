@@ -9,7 +9,6 @@ are always read from their SMILES, so a number means the same in both directions
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -76,14 +75,6 @@ class Edits:
         if not self.law.is_by_size:
             graph.sanitise()
         return self.law.log_p0(graph.molecule)
-
-    def every(self, graph: MoleculeGraph) -> Iterator[Edit]:
-        """Yield every edit that can be drawn, possible or not."""
-        for atom in graph.rooms:
-            for arm in range(len(self._arms)):
-                yield Addition(atom, arm)
-        for cut in range(len(graph.directed)):
-            yield Deletion(cut)
 
     def made(self, graph: MoleculeGraph, edit: Edit) -> str | None:
         """Return the state that an edit makes; None where it is impossible."""

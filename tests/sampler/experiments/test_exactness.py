@@ -21,7 +21,7 @@ from scipy.special import expit
 
 from sampler import marginal_acceptance
 from sampler.acceptance import acceptance_probability
-from sampler.exact import imbalance, preferences, stationary, target, total_variation, transitions_of, visit_covariance
+from sampler.exact import preferences, stationary, target, total_variation, transitions_of, visit_covariance
 from sampler.experiments import synthetic
 from sampler.experiments.synthetic import METHODS, ORACLE, PLUG_IN, PREF_MH, STATES, STEPS
 from sampler.kernels.crank_nicolson import PAPER_MIXTURE
@@ -31,6 +31,7 @@ from sampler.spaces.texts import Writing, WrittenTexts
 from tests.sampler.kernels.test_suffix import FreeOfLength, tables
 from tests.sampler.kernels.test_suffix import solved as solved_texts
 from tests.sampler.kernels.test_suffix import space as texts_of
+from tests.support.enumerated import imbalance
 from tests.support.sampling import (
     END,
     LOG_P0,

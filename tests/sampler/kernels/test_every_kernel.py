@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 from sampler import Catalog, Independent, Mixture, Neighbours, Proposal, Purpose, stream
-from sampler.exact import log_base_ratio, walk_law
+from sampler.exact import log_base_ratio
 from sampler.kernels import MOVES_IN
 from sampler.kernels.suffix import Suffix
 from sampler.kernels.walk import WalkKernel
@@ -22,6 +22,7 @@ from tests.sampler.kernels import test_crank_nicolson as latents
 from tests.sampler.kernels import test_fragments as molecules
 from tests.sampler.kernels import test_suffix as texts
 from tests.sampler.kernels.test_walk import WithoutRatio
+from tests.support.enumerated import walk_law
 from tests.support.sampling import (
     LOPSIDED,
     SMALL_CATALOGS,

@@ -12,13 +12,13 @@ from scipy.sparse.csgraph import connected_components
 import sampler
 from sampler import Proposal, Purpose, stream
 from sampler.config import ConfigError
-from sampler.exact import imbalance, target, transitions_of
+from sampler.exact import target, transitions_of
 from sampler.exact import transitions_of as transitions
-from sampler.kernels.fragments import FragmentMoves
 from sampler.spaces.molecules.graph import canonical_state, heavy_atoms, read_molecule
 from sampler.spaces.molecules.space import MoleculeLaw, core_problem, default_size_log_weights
 from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary
 from tests.support.campaigns import make_config
+from tests.support.enumerated import FragmentMoves, imbalance
 from tests.support.sampling import (
     FLAT,
     SMALL_SPACES,

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from sampler import NVote, Purpose, stream
-from sampler.exact import imbalance, log_base_ratio, preferences, stationary, target, total_variation, transitions_of
+from sampler.exact import log_base_ratio, preferences, stationary, target, total_variation, transitions_of
 from sampler.kernels.learned_fragments import EditorChangedError
 from sampler.rules.scored import accept_by_power
 from sampler.spaces.molecules.vocabulary import Vocabulary
+from tests.support.enumerated import imbalance
 from tests.support.sampling import (
     SMALL_SPACES,
     TOLERANCE,

@@ -5,9 +5,10 @@ import pytest
 from scipy import stats
 
 import sampler
-from sampler import ConfigError, Neighbours, exact, parse_config
-from sampler.kernels.tuning import FEWEST_VOTES, chosen_length, trials
+from sampler import ConfigError, Neighbours, parse_config
+from sampler.kernels.warm_up import FEWEST_VOTES, chosen_length, trials
 from tests.sampler.kernels.test_walk import NEIGHBOURS, SQUARE, TRIANGLE, space_of, walk_config
+from tests.support.enumerated import walk_law
 from tests.support.sampling import LOPSIDED, problems_of
 
 GRID = (1, 16, 256)
@@ -130,7 +131,7 @@ def test_the_warm_up_is_a_mixture_of_its_lengths():
         [sampler.ask(plan, sampler.Position(chain, step, 0)).proposal for chain in range(1000) for step in range(3)],
         minlength=len(LOPSIDED),
     )
-    lengths = [exact.walk_law(LOPSIDED.log_p0, law, length) for length in WARM_UP["grid"]]
+    lengths = [walk_law(LOPSIDED.log_p0, law, length) for length in WARM_UP["grid"]]
     assert stats.chisquare(drawn, 3000 * np.mean(lengths, axis=0)[0]).pvalue > 1e-3
     # As if every step walked the longest of them.
     assert stats.chisquare(drawn, 3000 * lengths[-1][0]).pvalue < 1e-6

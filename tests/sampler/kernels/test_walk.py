@@ -12,14 +12,15 @@ import numpy as np
 import pytest
 
 from sampler import ConfigError, Independent, Mixture, Neighbours, NVote, Proposal, exact, parse_config
+from sampler.chain import after_steps
 from sampler.kernels.crank_nicolson import CrankNicolson, beta_of_steps
-from sampler.kernels.inner_chain import after_steps
 from sampler.kernels.suffix import LeastCut, Suffix
 from sampler.kernels.walk import LONGEST_WALK, WalkKernel
 from sampler.spaces.catalog import Catalog
 from sampler.spaces.latents import LatentSpace
 from tests.sampler.kernels import test_suffix as texts
 from tests.support.campaigns import law_of, make_config
+from tests.support.enumerated import imbalance, walk_law
 from tests.support.sampling import LOPSIDED, STAR, SmallSpace, plain, problems_of, size_log_p0
 
 EXACT, WRONG = 1e-12, 1e-6
@@ -49,7 +50,7 @@ class Space:
         q = self.law(kernel)
         assert np.abs(q.sum(axis=1) - 1).max() < EXACT
         chain = exact.transition_matrix(self.log_p0, q, self.scores, NVote((1, 2)), np.zeros_like(q))
-        return exact.imbalance(exact.target(self.log_p0, self.scores), chain)
+        return imbalance(exact.target(self.log_p0, self.scores), chain)
 
 
 def line(states: int) -> Catalog:
@@ -164,7 +165,7 @@ def test_a_walk_follows_the_chain_without_judges(name):
     small = space(name)
     for length in LENGTHS:
         law = small.law(WalkKernel(small.first, length))
-        np.testing.assert_allclose(law, exact.walk_law(small.log_p0, small.law(small.first), length), atol=EXACT)
+        np.testing.assert_allclose(law, walk_law(small.log_p0, small.law(small.first), length), atol=EXACT)
 
 
 @pytest.mark.parametrize("length", LENGTHS)
@@ -175,7 +176,7 @@ def test_one_move_at_the_least_cut_is_so_many_moves(name, fresh, length):
     small = Space(states, log_p0, Suffix(made, "limit"), Independent(made))
     one_by_one = Mixture((1 - fresh, fresh), (small.first, small.second)) if fresh else small.first
     together = small.law(LeastCut(made, length, fresh))
-    np.testing.assert_allclose(together, exact.walk_law(small.log_p0, small.law(one_by_one), length), atol=EXACT)
+    np.testing.assert_allclose(together, walk_law(small.log_p0, small.law(one_by_one), length), atol=EXACT)
 
 
 @pytest.mark.parametrize(("length", "fresh"), [(1, 0.0), (3, 0.0), (64, 0.0), (3, 0.1), (64, 0.01)])
@@ -191,7 +192,7 @@ def test_the_least_cut_has_its_law(length, fresh):
 def test_moves_at_cuts_over_the_length_are_not_one_move_at_the_least():
     made, (states, log_p0) = texts.space("ragged"), texts.solved("ragged")
     small = Space(states, log_p0, Suffix(made, "length"), Suffix(made, "limit"))
-    two = exact.walk_law(small.log_p0, small.law(small.first), 2)
+    two = walk_law(small.log_p0, small.law(small.first), 2)
     assert np.abs(small.law(LeastCut(made, 2)) - two).max() > 1e-3
 
 
@@ -258,7 +259,7 @@ def test_a_walk_that_would_never_leave_half_of_a_catalog_is_refused():
     with pytest.raises(ConfigError, match="odd lengths"):
         parse_config(walk_config(NEIGHBOURS, 4)).build(SQUARE)
     # The law of the walk says why: from one corner two are out of reach.
-    assert exact.walk_law(SQUARE.log_p0, space_of(SQUARE).law(Neighbours(SQUARE)), 4)[0, 1] == 0
+    assert walk_law(SQUARE.log_p0, space_of(SQUARE).law(Neighbours(SQUARE)), 4)[0, 1] == 0
 
 
 @pytest.mark.parametrize(

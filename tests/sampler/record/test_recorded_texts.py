@@ -7,7 +7,7 @@ import pytest
 
 from sampler import Record, parse_config, replay, tables
 from sampler.record.record import step_key
-from sampler.spaces.story_grammar import Grammar
+from tests.support.enumerated import Grammar
 from tests.support.sampling import Voters, mixture, row_of, run_campaign
 
 MODEL = Grammar({"story": ["[a|b][c|d][e|f][g|h]", "[i|j][k|l]", "m"]})

@@ -8,7 +8,7 @@ import pytest
 
 import sampler
 from sampler import Record, RecordError, Verdict, WarmUpStep, ended_early, parse_config, tuned
-from sampler.kernels.tuning import says_too_little, trials
+from sampler.kernels.warm_up import says_too_little, trials
 from sampler.record.record import step_key
 from tests.support.sampling import CONFIG, changes_not_found, make_record
 

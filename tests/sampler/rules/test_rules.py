@@ -19,10 +19,11 @@ from sampler import (
     target,
     transition_matrix,
 )
-from sampler.exact import imbalance, log_base_ratio, preferences, stationary, transitions_of, visit_covariance
+from sampler.exact import log_base_ratio, preferences, stationary, transitions_of, visit_covariance
 from sampler.rules.n_vote import average_over_votes
 from sampler.rules.scored import QuestConfig, accept_by_power
 from tests.support import sampling
+from tests.support.enumerated import imbalance
 from tests.support.sampling import (
     LOPSIDED,
     SMALL_CATALOGS,

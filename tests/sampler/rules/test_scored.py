@@ -9,7 +9,7 @@ import pytest
 from sampler import Comparison, ConfigError, QuestConfig, ScoreConfig, Verdict, numbers_of, parse_config, tell_by_scores
 from sampler.chain import Plan, Position, advance, ask
 from sampler.exact import log_base_ratio, target, transitions_of
-from sampler.kernels import Independent, Neighbours
+from sampler.kernels.discrete import Independent, Neighbours
 from sampler.kernels.suffix import Suffix
 from sampler.spaces.texts import Writing, WrittenTexts
 from tests.support.sampling import (

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from sampler import parse_config
-from sampler.exact import imbalance, log_base_ratio, preferences, target, transitions_of
+from sampler.exact import log_base_ratio, preferences, target, transitions_of
 from sampler.rules.n_vote import NVote
 from tests.sampler.rules.test_rules import leaning
 from tests.support.campaigns import make_config
+from tests.support.enumerated import imbalance
 from tests.support.sampling import LOPSIDED, neighbours_law, two_scores
 
 PEOPLE = {"question": "Which is darker?", "votes": 2}

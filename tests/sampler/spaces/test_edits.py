@@ -9,6 +9,7 @@ from sampler.kernels.fragments import FragmentMoves
 from sampler.spaces.molecules.edits import Addition, Deletion, Edits
 from sampler.spaces.molecules.space import MoleculeLaw
 from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary
+from tests.support.enumerated import every_edit
 
 # More in a release: EDIT_MOVES=5000 python -m pytest tests/sampler/spaces/test_edits.py
 FUZZ_MOVES = int(os.environ.get("EDIT_MOVES", "60"))
@@ -21,10 +22,12 @@ def tried(edits: Edits, low: str, high: str):
     sizes = [arm.size for arm in edits.vocabulary]
     additions = [
         edit
-        for edit in edits.every(small)
+        for edit in every_edit(edits, small)
         if isinstance(edit, Addition) and sizes[edit.arm] == large.size - small.size and edits.made(small, edit) == high
     ]
-    deletions = [edit for edit in edits.every(large) if isinstance(edit, Deletion) and edits.made(large, edit) == low]
+    deletions = [
+        edit for edit in every_edit(edits, large) if isinstance(edit, Deletion) and edits.made(large, edit) == low
+    ]
     return tuple(sorted(additions)), tuple(sorted(deletions))
 
 

@@ -125,12 +125,6 @@ def test_starts_and_refreshes_are_draws_from_the_prior():
     assert stats.kstest(1.1 * np.concatenate(drawn), "norm").pvalue < 1e-4
 
 
-def test_log_p0_is_that_of_the_standard_normal():
-    gained = PATTERNS.log_p0(latent(0)) - PATTERNS.log_p0(latent(1))
-    exact = [float(stats.norm.logpdf(latent(chain).vector).sum()) for chain in (0, 1)]
-    assert gained == pytest.approx(exact[0] - exact[1], rel=1e-12)
-
-
 def test_the_original_is_lossless(pictures):
     with Image.open(io.BytesIO(png(pictures[0]))) as image:
         assert image.format == "PNG"

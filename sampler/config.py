@@ -1,24 +1,27 @@
-"""The config itself: its parts, what follows from them together, and the plan that they make."""
+"""The config: everything that fixes a campaign, checked before anything runs.
+
+A config is plain JSON. `parse_config` refuses a bad one with every field's path and what would be accepted;
+`ChainConfig.build` returns the plan the chain follows, joined with the catalog if the config speaks of one.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, cast
 
-from pydantic import Field
+from pydantic import Field, ValidationError
+from pydantic_core import ErrorDetails
 
 from sampler.chain import Plan
-from sampler.config.problems import ConfigError, ConfigProblem
 from sampler.declared import JUDGED_BY, TARGET, Sparse, ui
-from sampler.judges.config import JudgeConfig, ModelSource, panelists_of, unnamed
-from sampler.judges.templates import Fitting
-from sampler.kernels import (
-    ComponentConfig,
-    KernelConfig,
-    Neighbours,
-    WalkConfig,
-    WarmUp,
-    components_of,
-)
+from sampler.judges.config import JudgeConfig, ModelSource, hearing_misfits, panelists_of, unnamed, vision_misfits
+from sampler.judges.templates import Fitting, template_misfits, template_of
+from sampler.kernels import MOVES_IN, KernelConfig
+from sampler.kernels.discrete import Neighbours
+from sampler.kernels.mixture import ComponentConfig, MixtureConfig
+from sampler.kernels.walk import WalkConfig
+from sampler.kernels.warm_up import WarmUp
 from sampler.objects.properties import property_names
 from sampler.rules import RuleConfig, target_law
 from sampler.rules.n_vote import NVoteConfig
@@ -35,6 +38,27 @@ MOST_CHAINS: Final = 5_000
 LONGEST_CHAIN: Final = 1_000_000
 # Of all chains together: the numbers of their objects, which steps give, fit into 32 bits (`state_number`).
 MOST_STEPS: Final = 2_000_000_000
+# Nobody reads more of them, and a file can be made of mistakes.
+_MOST_PROBLEMS = 100
+
+
+@dataclass(frozen=True)
+class ConfigProblem:
+    """One thing wrong with a config: where in its JSON (a path such as judges.0.votes) and what would be accepted."""
+
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+
+class ConfigError(ValueError):
+    """A config that cannot be run; `problems` lists every reason."""
+
+    def __init__(self, problems: list[ConfigProblem]) -> None:
+        super().__init__("; ".join(map(str, problems)))
+        self.problems = problems
 
 
 class ChainConfig(Sparse):
@@ -139,7 +163,7 @@ class ChainConfig(Sparse):
     @property
     def components(self) -> tuple[ComponentConfig, ...]:
         """The parts of a mixture or of a walk, or the kernel alone."""
-        return components_of(self.kernel)
+        return self.kernel.components if isinstance(self.kernel, MixtureConfig | WalkConfig) else (self.kernel,)
 
     @property
     def warm_up(self) -> WarmUp | None:
@@ -159,11 +183,6 @@ class ChainConfig(Sparse):
         if not isinstance(self.kernel, WalkConfig) or not self.kernel.has_parts:
             return None
         return self.kernel.part(stream(self.seed, chain, step, Purpose.PROPOSAL), step)
-
-    @property
-    def has_phases(self) -> bool:
-        """True where not every sample is one to analyse: see `phase_of`."""
-        return self.burn_in > 0 or self.warm_up is not None
 
     def phase_of(self, step: int) -> str:
         """Return what the state after a step is to an analysis.
@@ -274,3 +293,142 @@ class ChainConfig(Sparse):
 
     def _alternates(self, catalog: Catalog) -> bool:
         return self.moves == {"neighbours"} and Neighbours(catalog).alternates()
+
+
+def parse_config(data: Mapping[str, Any]) -> ChainConfig:
+    """Return the config that `data` (parsed JSON) describes.
+
+    Raises:
+        ConfigError: with every problem found.
+    """
+    try:
+        config = ChainConfig.model_validate(data)
+    except ValidationError as error:
+        raise ConfigError(problems_in(error, data)) from error
+    demand_sound(config)
+    return config
+
+
+def demand_sound(config: ChainConfig) -> None:
+    """Demand that the parts of a config fit together.
+
+    Raises:
+        ConfigError: with every problem found.
+    """
+    if problems := [ConfigProblem(*each) for each in _misfits(config)]:
+        raise ConfigError(problems)
+
+
+def _misfits(config: ChainConfig) -> Iterator[tuple[str, str]]:
+    """Yield the path and the reason where parts of a config do not fit together, though each is what it should be."""
+    space, rule, objects = config.space.kind, config.rule, config.space.objects
+    for move in sorted(config.moves):
+        if space not in MOVES_IN[move]:
+            fitting = " or ".join(f"'{kind}'" for kind, spaces in MOVES_IN.items() if space in spaces)
+            yield "kernel", f"'{move}' does not move in a space of kind '{space}'; use {fitting}, or a mixture"
+    if "neighbours" in config.moves and isinstance(config.space, CatalogConfig) and not config.space.neighbours:
+        yield "space.neighbours", "must be 1 or more for a kernel that moves to neighbours"
+    if isinstance(config.kernel, WalkConfig):
+        yield from config.kernel.misfits(space)
+    if config.warm_up is not None:
+        yield from _warm_up_misfits(config, config.warm_up)
+    if config.max_chains is not None:
+        yield from (("max_chains", message) for message in _elastic_misfits(config, config.max_chains))
+    if config.chains_at_most * config.steps > MOST_STEPS:
+        chains, steps = f"{config.chains_at_most:,} chains", f"{config.steps:,} steps"
+        message = f"must be fewer: {chains} of {steps} are too many; all chains together have at most {MOST_STEPS:,}"
+        yield "steps", message
+    if config.burn_in >= config.steps:
+        yield "burn_in", f"must be less than the {config.steps} steps"
+    yield from rule.misfits(config.judges)
+    yield from rule.kernel_misfits(config.kernel)
+    if rule.asks_judges and not config.judges:
+        yield "judges", f"there must be 1 to 8 under rule '{rule.kind}': who answers what?"
+    sources = [judge.source for judge in config.judges]
+    if config.estimate and not (sources and all(isinstance(source, ModelSource) for source in sources)):
+        yield "space.estimate", "is shown to models behind endpoints only, which can wait for it; leave it out"
+    yield from hearing_misfits(config.judges, objects)
+    yield from vision_misfits(config.judges, objects)
+    if any(map(template_of, sources)):
+        yield from template_misfits(sources, config.fitting)
+    yield from rule.unbalanced(config.judges)
+    if config.target not in (None, config.law):
+        yield "target", f"judges and rule sample another distribution: write “{config.law}”, or leave it out"
+
+
+def _elastic_misfits(config: ChainConfig, most: int) -> Iterator[str]:
+    if most <= config.chains:
+        yield f"must be more than the {config.chains} chains of the start; leave it out for a fixed number of chains"
+    if not config.rule.asks_judges:
+        yield "does not go with a rule that asks nobody: chains open when a person would wait; leave it out"
+    elif config.panelists:
+        yield "does not go with a panel: each further chain waits for all panelists; leave it out"
+    elif any(judge.source.kind != "people" for judge in config.judges):
+        yield "does not go with models that judge: chains open when a person would wait; leave it out"
+
+
+def _warm_up_misfits(config: ChainConfig, warm_up: WarmUp) -> Iterator[tuple[str, str]]:
+    path = "kernel.warm_up"
+    if warm_up.steps >= config.steps:
+        yield f"{path}.steps", f"must be less than the {config.steps} steps of a chain"
+    elif warm_up.steps + warm_up.burn_in >= config.steps:
+        message = f"leaves no step to sample: {warm_up.steps} + {warm_up.burn_in} steps of {config.steps}"
+        yield f"{path}.burn_in", message
+    names = property_names(config.space.model_dump(mode="json"))
+    if unknown := [name for name in warm_up.properties if name not in names]:
+        known = ", ".join(names) or "none, because the record does not hold the files; write the length yourself"
+        yield f"{path}.properties", f"there is no property '{unknown[0]}' of these objects; there are {known}"
+    if config.panelists:
+        yield (
+            path,
+            "weighs votes as if all were alike, and the panelists of a panel differ; choose a fixed number of moves",
+        )
+    if config.rule.evidence != "votes":
+        yield path, "counts votes, and this rule takes none; write the length yourself"
+
+
+def problems_in(error: ValidationError, data: object) -> list[ConfigProblem]:
+    """Return what pydantic has found wrong with `data`, by the paths of its JSON; the first 100, and how many more."""
+    found = error.errors(include_url=False, include_input=False)
+    details = found[:_MOST_PROBLEMS]
+    problems = [_problem(each, data) for each in details if not _is_only_echo(each, details)]
+    if len(found) > _MOST_PROBLEMS:
+        problems.append(ConfigProblem("", f"{len(found) - _MOST_PROBLEMS:,} more problems follow; mend these first"))
+    return problems
+
+
+def _problem(found: ErrorDetails, data: object) -> ConfigProblem:
+    path, message = _path(found["loc"], data), found["msg"].removeprefix("Value error, ")
+    if found["type"] == "union_tag_invalid":
+        path, message = [*path, "kind"], f"Input should be one of {found['ctx']['expected_tags']}"
+    elif found["type"] == "union_tag_not_found":
+        path, message = [*path, "kind"], "Field required"
+    # The path ends with the field, which the message need not name again.
+    return ConfigProblem(".".join(path), message.removeprefix(f"{path[-1]}: ") if path else message)
+
+
+def _path(loc: tuple[int | str, ...], data: object) -> list[str]:
+    """Return pydantic's `loc` without the kinds that it names wherever a kind decides what may follow."""
+    path: list[str] = []
+    named: object = None
+    for place, part in enumerate(loc):
+        if isinstance(data, Mapping):
+            # A field may be called like its parent's kind, which is named once, before it: `pairs`, or one not allowed.
+            is_field = data is named or (part in data and place == len(loc) - 1)
+            if part == data.get("kind") and not is_field:
+                named = data
+                continue
+            data = data.get(part)
+        elif isinstance(data, Sequence) and isinstance(part, int):
+            # Of a list of fixed length, what is missing has a place, too.
+            data = data[part] if part < len(data) else None
+        path.append(str(part))
+    return path
+
+
+def _is_only_echo(found: ErrorDetails, details: list[ErrorDetails]) -> bool:
+    """True when a list is called too short only because what stands in it is refused already."""
+    depth = len(found["loc"])
+    return found["type"] == "too_short" and any(
+        len(other["loc"]) > depth and other["loc"][:depth] == found["loc"] for other in details
+    )
