@@ -5,7 +5,7 @@ its people: which are shown and in what order; how a part is ended, a bonus, and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from itertools import chain
+from itertools import count
 from typing import Annotated, Any
 
 from django import forms
@@ -144,13 +144,15 @@ def estimate_shown(values: Mapping[str, Any]) -> dict[str, Any] | None:
     Args:
         values: the fields of a setup, by the names that they have there.
     """
-    budgets: list[Any] = []
-    while typed := values.get(f"judges.{(number := len(budgets))}.votes"):
+    votes: list[Any] = []
+    for number in count():
+        if (typed := values.get(f"judges.{number}.votes")) is None:
+            break
         # In both orders a question stands for two judges.
-        budgets.append([typed] * (1 + (values.get(f"judges.{number}.order") == "both")))
+        votes += [typed] * (1 + (values.get(f"judges.{number}.order") == "both"))
     given = {name: values[name] for name in _SIZE if values.get(name) not in (None, "")}
     try:
-        size = _Size.model_validate(given | {"votes": [*chain(*budgets)]})
+        size = _Size.model_validate(given | {"votes": votes})
     except ValidationError:
         return None
     if values.get("rule.kind") in _UNJUDGED or not size.votes:
