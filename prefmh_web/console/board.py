@@ -85,7 +85,7 @@ class Board:
     @cached_property
     def estimates(self) -> list[dict[str, Any]]:
         """What the models will take; empty where none is asked."""
-        return estimates_of(self.campaign)
+        return list(estimates_of(self.campaign))
 
     @property
     def costs(self) -> dict[str, Any] | None:

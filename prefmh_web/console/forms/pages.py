@@ -268,11 +268,6 @@ class ExclusionForm(forms.Form):
         # Who came without a platform has no code of their own; who came with one comes back as the same person.
         del self.fields["with_link" if person.part else "is_paid"]
 
-    @property
-    def pays(self) -> bool:
-        """Whether they are paid."""
-        return self.cleaned_data.get("is_paid") == "yes"
-
 
 class BonusForm(forms.Form):
     """What somebody is paid beside the pay."""
@@ -326,8 +321,3 @@ class ErasureForm(ForceForm):
         if not has_id:
             del self.fields["scope"]
             del self.fields["is_forced"]
-
-    @property
-    def scope_chosen(self) -> Scope:
-        """Of what."""
-        return Scope(self.cleaned_data.get("scope") or Scope.PARTICIPATION)

@@ -10,7 +10,6 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
 from django.utils.text import slugify
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -65,8 +64,7 @@ def campaign_for(request: HttpRequest, campaign_id: int, right: Right = Right.WA
 
 def _to(campaign: Campaign, page: str, further: Mapping[str, Any]) -> HttpResponse:
     page = page or ("campaign" if campaign.is_draft else "edit")
-    at = {"campaign_id": campaign.pk} | {name: further[name] for name in ("voter",) if name in further}
-    return redirect(reverse(f"console:{page}", kwargs=at))
+    return redirect(f"console:{page}", campaign.pk, *([further["voter"]] if "voter" in further else []))
 
 
 def campaign_page(

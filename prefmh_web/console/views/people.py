@@ -71,7 +71,7 @@ def end(request: SignedInRequest, campaign: access.SeenCampaign, voter: int) -> 
         # First: nobody comes back in between.
         access.revoke(annotator.invitation)
     reason, text = EndReason(form.cleaned_data["reason"]), form.cleaned_data["text"]
-    completion.exclude(annotator, request.user, reason, text, is_paid=form.pays)
+    completion.exclude(annotator, request.user, reason, text, is_paid=form.cleaned_data.get("is_paid") == "yes")
     return _ended(request, person_of(annotator))
 
 
@@ -202,7 +202,8 @@ def erase(request: SignedInRequest, campaign: access.SeenCampaign, voter: int) -
     form = ErasureForm(request.POST, has_id=person_of(annotator).has_id)
     if not form.is_valid():
         return _shown(request, campaign, annotator, erase=form)
-    if erasure.erase(annotator, form.scope_chosen, is_forced=form.cleaned_data.get("is_forced", False)):
+    scope = erasure.Scope(form.cleaned_data.get("scope") or erasure.Scope.PARTICIPATION)
+    if erasure.erase(annotator, scope, is_forced=form.cleaned_data.get("is_forced", False)):
         return f"Nothing says any more who person {voter} is. Their votes are kept."
     return f"The part of person {voter} is over. Their data are deleted as soon as you say that they are paid."
 

@@ -25,18 +25,10 @@ from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, Comparison, NotPossible
+from prefmh_web.campaigns.monitoring import steps as steps_of
 from prefmh_web.campaigns.monitoring.judging import costs_of
 from prefmh_web.campaigns.monitoring.progress import chains_of, with_heads
 from prefmh_web.campaigns.monitoring.results import figures_of, samples_in, shown_samples
-from prefmh_web.campaigns.monitoring.steps import (
-    problems_in,
-    rows_of,
-    step_at,
-    steps_in,
-    suspended_in,
-    votes_on,
-    with_pairs,
-)
 from prefmh_web.campaigns.record import export, rows
 from prefmh_web.campaigns.record.found import answer_now
 from prefmh_web.campaigns.record.rows import Snapshot
@@ -150,8 +142,8 @@ def download(
 @common.campaign_page()
 def problems(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """List the problems that people have reported, the latest first."""
-    page = Paginator(problems_in(campaign), _PROBLEMS_A_PAGE).get_page(request.GET.get("page"))
-    return common.page(request, campaign, "console/problems.html", page=page, problems=with_pairs(list(page)))
+    page = Paginator(steps_of.problems_in(campaign), _PROBLEMS_A_PAGE).get_page(request.GET.get("page"))
+    return common.page(request, campaign, "console/problems.html", page=page, problems=steps_of.with_pairs(list(page)))
 
 
 _STEPS_A_PAGE, _CHAINS_A_PAGE = 50, 24
@@ -165,7 +157,7 @@ def steps(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRespon
     """List the steps that the address asks for, the newest first."""
     form = StepsForm(request.GET, started=started_campaign(campaign))
     is_valid = form.is_valid()
-    found = steps_in(campaign, form.cleaned_data) if is_valid else Comparison.objects.none()
+    found = steps_of.steps_in(campaign, form.cleaned_data) if is_valid else Comparison.objects.none()
     page = Paginator(found, _STEPS_A_PAGE).get_page(request.GET.get("page"))
     table = table_of(campaign, page.object_list)
     is_limited = is_valid and any(each not in (None, "") for each in form.cleaned_data.values())
@@ -183,7 +175,7 @@ def step(request: SignedInRequest, campaign: access.SeenCampaign, chain: int, st
         "within": reverse("console:steps", args=[campaign.pk]),
         "step": context["steps"][0],
         "sides": _sides(campaign, comparison),
-        "votes": votes_on(comparison),
+        "votes": steps_of.votes_on(comparison),
         "took": comparison.decided_at and duration((comparison.decided_at - comparison.opened_at).total_seconds()),
         "r0": _ratio(comparison.log_r0),
         # While votes are out, nobody may know how many of them the proposal needs.
@@ -210,7 +202,7 @@ def picture(request: SignedInRequest, campaign: access.SeenCampaign, chain: int,
 def table_of(campaign: Campaign, steps: Iterable[Comparison]) -> dict[str, Any]:
     """Return what `console/_steps.html` shows of some steps."""
     rule, judges = started_campaign(campaign).config.rule, list(campaign.judges.all())
-    rows = rows_of(campaign, judges, steps)
+    rows = steps_of.rows_of(campaign, judges, steps)
     return {
         "steps": rows,
         "judges": judges,
@@ -221,7 +213,7 @@ def table_of(campaign: Campaign, steps: Iterable[Comparison]) -> dict[str, Any]:
 
 
 def _found(campaign: Campaign, chain: int, step: int) -> Comparison:
-    found = None if campaign.is_draft else step_at(campaign, chain, step)
+    found = None if campaign.is_draft else steps_of.step_at(campaign, chain, step)
     if found is None:
         raise Http404("There is no such step yet.")
     return found
@@ -309,7 +301,7 @@ def _suspended_shown(
     request: SignedInRequest, campaign: access.SeenCampaign, wrong: dict[int, EndForm] | None = None
 ) -> HttpResponse:
     """Show the suspended steps; `wrong` are forms that could not be read, by the keys of their steps."""
-    found = suspended_in(campaign)
+    found = steps_of.suspended_in(campaign)
     forms = {each.pk: EndForm(auto_id=f"end_{each.pk}_%s") for each, _ in found} | (wrong or {})
     shown = [(each, count, forms[each.pk]) for each, count in found]
     is_finished = campaign.status == Campaign.Status.FINISHED
