@@ -24,7 +24,7 @@ from prefmh_web.campaigns.monitoring.steps import last_reasoned
 from prefmh_web.campaigns.record.found import kept_verdict
 from prefmh_web.console.plots import Plot, traces
 from prefmh_web.console.previews import asks_models, estimates_of, versions_of
-from prefmh_web.console.unstored import ShownPair, first_pair_of
+from prefmh_web.console.unstored import first_pair_of
 from prefmh_web.console.words import ANSWERS, AnswerWords, duration, in_words, value_in_words
 from prefmh_web.participants.limits import supply_of
 from sampler.judges import prompt_version
@@ -67,7 +67,7 @@ class Board:
         return None if self.campaign.config.generates else self.campaign.catalog
 
     @property
-    def first_pair(self) -> ShownPair | None:
+    def first_pair(self) -> dict[str, Any] | None:
         """Of a draft: the first pair as voters will see it; None before its list is read, and where none is asked."""
         is_shown = self.campaign.is_draft and self.is_ready
         return first_pair_of(self.campaign) if is_shown else None
@@ -85,7 +85,7 @@ class Board:
     @cached_property
     def estimates(self) -> list[dict[str, Any]]:
         """What the models will take; empty where none is asked."""
-        return estimates_of(self.campaign)
+        return list(estimates_of(self.campaign))
 
     @property
     def costs(self) -> dict[str, Any] | None:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import PurePath
 from tempfile import TemporaryFile
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
@@ -24,8 +23,8 @@ import sampler
 from prefmh_web.campaigns.models import Side
 from prefmh_web.campaigns.objects import options_of
 from prefmh_web.console.forms.fields import KeptFiles, kept_note
-from prefmh_web.console.unstored import ShownPair, Unstored
-from prefmh_web.objects import OBJECT_KINDS
+from prefmh_web.console.unstored import Unstored
+from prefmh_web.objects import OBJECT_KINDS, ObjectKind
 
 if TYPE_CHECKING:
     from prefmh_web.console.forms.setup_form import SetupForm
@@ -171,23 +170,24 @@ def context_of(form: SetupForm) -> dict[str, Any]:
     reading = taken.reading
     found["refusals"] = reading.refusals[:_MOST_REFUSALS]
     found["more"] = max(0, len(reading.refusals) + reading.more_refusals - _MOST_REFUSALS)
-    found["shown"] = _pair(config, kind, reading) if kind.medium != "sound" else None
-    found["config"] = SimpleNamespace(
-        language=config.get("language") or "en",
-        instructions=config.get("instructions", ""),
-        shown_as={"is_stacked": config.get("layout") == "stacked", "objects_lang": ""},
-    )
+    if kind.medium != "sound":
+        found |= {
+            "shown": _pair(config, kind, reading),
+            "config": config | {"language": config.get("language") or "en"},
+        }
     return found
 
 
-def _pair(config: dict[str, Any], kind: Any, reading: sampler.Reading) -> ShownPair:
+def _pair(config: dict[str, Any], kind: ObjectKind, reading: sampler.Reading) -> dict[str, Any]:
     """Return the first two objects of a list as voters will see them."""
     first, second = reading.items[:2]
     sides = {Side.FIRST: (first, second), Side.SECOND: (second, first)}
-    question = next((str(judge["question"]) for judge in config.get("judges", ()) if judge.get("question")), "")
-    options = options_of(kind, first.content, second.content, lambda side: _address(kind.name, *sides[side]))
-    note = "The first two objects of your list. Which ones are compared, the campaign draws."
-    return ShownPair(question, options, (), note)
+    return {
+        "question": next((str(judge["question"]) for judge in config.get("judges", ()) if judge.get("question")), ""),
+        "options": options_of(kind, first.content, second.content, lambda side: _address(kind.name, *sides[side])),
+        "is_stacked": config.get("layout") == "stacked",
+        "note": "The first two objects of your list. Which ones are compared, the campaign draws.",
+    }
 
 
 def _address(kind: str, item: sampler.Item, beside: sampler.Item) -> str:

@@ -27,7 +27,7 @@ from prefmh_web.endpoints.errors import EndpointError
 from prefmh_web.endpoints.judge_calls import compared
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.probe import Most
-from prefmh_web.endpoints.servers import Dialect, Question
+from prefmh_web.endpoints.servers import Dialect
 from prefmh_web.objects import OBJECT_KINDS, ObjectKind
 from sampler import judges as model_judges
 from sampler.declared import Declared
@@ -96,35 +96,26 @@ def _context(row: State, columns: Sequence[tuple[str, str]]) -> model_judges.Con
 
 def _requests(
     asked: _Asked, endpoint: Endpoint, prompt: model_judges.AnyPrompt, exhibits: Sequence[model_judges.Exhibit]
-) -> list[dict[str, Any]]:
-    first, second = exhibits
-    rates = asked.rule.evidence == "ratings"
-    orders: dict[str, tuple[model_judges.Exhibit, ...]] = {"One object": (first,)}
-    if not rates:
-        orders = {"One object first": (first, second), "The other first": (second, first)}
-    source = asked.judge.source
+) -> Iterator[dict[str, Any]]:
+    """Yield each request: in which order the objects stand, what the model reads, and the body, its pictures cut."""
+    source, rates = asked.judge.source, asked.rule.evidence == "ratings"
     assert isinstance(source, sampler.ModelSource)
-    found = []
-    for order, shown in orders.items():
+    first, second = exhibits
+    orders = {"One object first": (first, second), "The other first": (second, first)}
+    for order, shown in {"One object": (first,)}.items() if rates else orders.items():
         pair = None if rates else compared(asked.judge.question, *shown)
         messages = prompt.messages(*shown)
         question = question_of(source, asked.rule, endpoint, messages, seed=SAMPLE_SEED, compared=pair)
-        found.append(_shown(order, question, endpoint))
-    return found
-
-
-def _shown(order: str, question: Question, endpoint: Endpoint) -> dict[str, Any]:
-    """Return one request: in which order the objects stand, what the model reads, and the body, its pictures cut."""
-    path, body = exact_request(endpoint, question)
-    cut = _PICTURE.sub(r"\1\2…", body)
-    return {
-        "order": order,
-        "messages": [_read(each) for each in question.messages],
-        "path": path,
-        "body": cut,
-        "size": len(body.encode()),
-        "has_cut_picture": cut != body,
-    }
+        path, body = exact_request(endpoint, question)
+        cut = _PICTURE.sub(r"\1\2…", body)
+        yield {
+            "order": order,
+            "messages": [_read(each) for each in question.messages],
+            "path": path,
+            "body": cut,
+            "size": len(body.encode()),
+            "has_cut_picture": cut != body,
+        }
 
 
 def _read(message: dict[str, Any]) -> tuple[str, str]:
@@ -188,9 +179,9 @@ class Tokens:
         return f"{self.read:.0f} in, {self.written:.0f} out ({self.seen})"
 
 
-def estimates_of(campaign: Campaign) -> list[dict[str, Any]]:
-    """Return what each model of a campaign will take, a judge each or the writing of texts, for the template
-    `console/_model_estimate.html`; empty where none is asked.
+def estimates_of(campaign: Campaign) -> Iterator[dict[str, Any]]:
+    """Yield what each model of a campaign will take, a judge each or the writing of texts, for the template
+    `console/_model_estimate.html`; nothing where none is asked.
 
     ``most`` are the requests if no step is decided early and every reply can be read, ``expected`` their mean where it
     is known, over all preferences from 0 to 1 alike, for base ratio 1. Where all votes are asked for at once,
@@ -198,17 +189,6 @@ def estimates_of(campaign: Campaign) -> list[dict[str, Any]]:
     own pairs, where it makes one. ``picture_tokens`` are those of one picture of a prompt at most, as the documentation
     of the server's kind says; 0 where there is none, or it does not say.
     """
-    return [] if not asks_models(campaign) else list(_estimates(campaign))
-
-
-def asks_models(campaign: Campaign) -> bool:
-    """Say whether a campaign asks models of endpoints, or has them write."""
-    return campaign.backend == "served-texts" or any(
-        isinstance(judge.source, sampler.ModelSource) for judge in campaign.config.judges
-    )
-
-
-def _estimates(campaign: Campaign) -> Iterator[dict[str, Any]]:
     config = campaign.config
     endpoints = {endpoint.name: endpoint for endpoint in Endpoint.objects.filter(owner=campaign.owner_id)}
     if isinstance(config.space, sampler.ServedTextsConfig) and config.space.model in endpoints:
@@ -229,6 +209,13 @@ def _estimates(campaign: Campaign) -> Iterator[dict[str, Any]]:
                 "wasted": None if needed is None else round(most - needed),
                 "test": _test(campaign, endpoint),
             }
+
+
+def asks_models(campaign: Campaign) -> bool:
+    """Say whether a campaign asks models of endpoints, or has them write."""
+    return campaign.backend == "served-texts" or any(
+        isinstance(judge.source, sampler.ModelSource) for judge in campaign.config.judges
+    )
 
 
 def _estimate(campaign: Campaign, place: int, endpoint: Endpoint, most: int, expected: float | None) -> dict[str, Any]:

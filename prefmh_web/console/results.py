@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from django import forms
 from django.conf import settings
-from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
+from django.core.validators import MaxLengthValidator
 from django.http import QueryDict
 from django.template.loader import render_to_string
 
@@ -317,6 +317,9 @@ class ConvergenceForm(forms.Form):
         label="Properties",
         widget=forms.CheckboxSelectMultiple,
         help_text=f"At most {MOST_AT_ONCE} at once.",
+        validators=[
+            MaxLengthValidator(MOST_AT_ONCE, "Choose at most %(limit_value)d properties; these are %(show_value)d.")
+        ],
     )
     all_steps = forms.BooleanField(required=False, label="Include the first steps in the statistics")
 
@@ -336,14 +339,3 @@ class ConvergenceForm(forms.Form):
         self.fields["properties"].choices = choices  # type: ignore[attr-defined]  # of fields with choices
         if not left_out:
             del self.fields["all_steps"]
-
-    def clean_properties(self) -> list[str]:
-        """Refuse more than a page can show.
-
-        Raises:
-            ValidationError: there are more.
-        """
-        chosen: list[str] = self.cleaned_data["properties"]
-        if len(chosen) > MOST_AT_ONCE:
-            raise ValidationError(f"Choose at most {MOST_AT_ONCE} properties; these are {len(chosen)}.")
-        return chosen

@@ -21,10 +21,9 @@ import sampler
 from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.frozen import plan_of
 from prefmh_web.campaigns.models import Campaign, Side, State
-from prefmh_web.campaigns.objects import Option, options_of
-from prefmh_web.objects import OBJECT_KINDS, ObjectKind, StoredObject
+from prefmh_web.campaigns.objects import Pair
+from prefmh_web.objects import OBJECT_KINDS, StoredObject
 from prefmh_web.objects.kind import Pixels
-from sampler.judges import Context, shared_context
 
 _SALT = "prefmh_web.console.unstored"
 # In the place of a code: what a diffusion model begins with, and which of a kind's samples it is.
@@ -115,69 +114,56 @@ class NotComputable(Exception):  # noqa: N818 - no error, but what a page tells
     """There is no pair to show before the start; the message says why."""
 
 
-@dataclass(frozen=True)
-class ShownPair:
-    """A pair as the voting page has it.
-
-    Args:
-        context: what is shown with both objects.
-        note: why these are samples; empty where they are the campaign's own.
-    """
-
-    question: str
-    options: tuple[Option, Option]
-    context: Context = ()
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """An object as a page shows it."""
-
-    content: str
-    address: str
-    context: Context = ()
-
-
 def asks_people(campaign: Campaign) -> bool:
     """Whether people answer some of the questions of a campaign."""
     config = campaign.config
     return config.rule.asks_judges and any(judge.source.kind in _OF_PEOPLE for judge in config.judges)
 
 
-def first_pair_of(campaign: Campaign) -> ShownPair | None:
+def first_pair_of(campaign: Campaign) -> dict[str, Any] | None:
     """Return the first pair of a draft as voters will see it; None where no people are asked."""
     return pair_of(campaign, 0) if asks_people(campaign) else None
 
 
-def pair_of(campaign: Campaign, number: int, question: str = "") -> ShownPair:
-    """Return a pair of a readable draft that asks people: the first one of the chain of this number.
+def pair_of(campaign: Campaign, number: int, question: str = "") -> dict[str, Any]:
+    """Return what templates show of a pair of a readable draft that asks people, the first one of the chain of this
+    number; with a `note` why these are samples, empty where they are the campaign's own.
 
     Args:
         number: of the chain; there may be more than the campaign has. Its questions come in turn.
         question: another one than that.
     """
     questions = [judge.question for judge in campaign.config.judges if judge.source.kind in _OF_PEOPLE]
-    kind, note = campaign.object_kind, ""
+    question, note = question or questions[number % len(questions)], ""
     try:
-        seen = _first_pair(campaign, number)
+        pair = _first_pair(campaign, number, question)
     except NotComputable as reason:
-        note, seen = str(reason), _samples(campaign.config.space)
+        note, pair = str(reason), Pair(question, *_samples(campaign.config.space))
     if np.random.default_rng([campaign.seed, number]).integers(2):
-        seen = seen[1], seen[0]
-    around = shared_context(seen[0].context, seen[1].context)
-    addresses = dict(zip(Side, (each.address for each in seen), strict=True))
-    options = options_of(kind, seen[0].content, seen[1].content, lambda side: addresses[side], around)
-    return ShownPair(question or questions[number % len(questions)], options, tuple(around.shared), note)
+        pair = pair.swapped()
+    return {"note": note} | shown_of(pair, campaign)
 
 
-def _samples(space: sampler.SpaceConfig) -> tuple[_Seen, _Seen]:
+def shown_of(pair: Pair, campaign: Campaign) -> dict[str, Any]:
+    """Return what templates show of a pair of a draft, whose objects are in its list or nowhere."""
+    kind = campaign.object_kind
+
+    def address(side: Side) -> str:
+        row, beside = (pair.first, pair.second) if side == Side.FIRST else (pair.second, pair.first)
+        if isinstance(row, State) and row.pk and kind.medium != "words":
+            return reverse("console:picture", args=[row.pk])
+        return Unstored(kind.name, row.content, getattr(row, "code", ""), beside.content).address
+
+    return objects.shown(pair, campaign, address)
+
+
+def _samples(space: sampler.SpaceConfig) -> list[State]:
     of_noise = space.kind == "model-images"
-    first, second = (OF_NOISE if of_noise else sample(space.objects, number) for number in (0, 1))
-    return _Seen(first.content, first.address), _Seen(second.content, second.address)
+    samples = (OF_NOISE if of_noise else sample(space.objects, number) for number in (0, 1))
+    return [State(content=each.content, code=each.code) for each in samples]
 
 
-def _first_pair(campaign: Campaign, chain: int) -> tuple[_Seen, _Seen]:
+def _first_pair(campaign: Campaign, chain: int, question: str) -> Pair:
     """Return the two objects of the first step of a chain that needs a vote.
 
     Raises:
@@ -194,8 +180,8 @@ def _first_pair(campaign: Campaign, chain: int) -> tuple[_Seen, _Seen]:
     except sampler.ConfigError as error:
         raise NotComputable(f"The first pair cannot be drawn yet: {error}.") from error
     drawn = _first_asked(plan, chain)
-    current, proposal = (_row(campaign, plan, state) for state in (drawn.current, drawn.proposal))
-    return _seen(campaign, current, proposal), _seen(campaign, proposal, current)
+    rows = [_row(campaign, plan, state) for state in (drawn.current, drawn.proposal)]
+    return Pair(question, *rows, *(objects.context_of(row, config) for row in rows))
 
 
 def _first_asked(plan: sampler.Plan[Any], chain: int) -> sampler.Comparison[Any]:
@@ -216,15 +202,3 @@ def _row(campaign: Campaign, plan: sampler.Plan[Any], state: Any) -> State:
         return State.objects.get(campaign=campaign, place=state)
     space: Any = plan.space
     return State(content=space.content(state), code=space.encode(state))
-
-
-def _seen(campaign: Campaign, row: State, beside: State) -> _Seen:
-    kind: ObjectKind = campaign.object_kind
-    address = ""
-    if row.pk and kind.medium != "words":
-        address = reverse("console:picture", args=[row.pk])
-    elif kind.name == "images":
-        address = Unstored(kind.name, row.content, row.code).address
-    elif kind.name == "molecules":
-        address = Unstored(kind.name, row.content, "", beside.content).address
-    return _Seen(row.content, address, objects.context_of(row, campaign.config))

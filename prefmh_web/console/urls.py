@@ -1,7 +1,7 @@
 from django.urls import include, path
 
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.lifecycle import changes
+from prefmh_web.campaigns.lifecycle import changes, judge_trials
 from prefmh_web.console.views import campaigns, endpoints, people, results, sandbox, setup
 
 app_name = "console"
@@ -56,8 +56,8 @@ _OF_CAMPAIGN = [
     path("judges/accept/", campaigns.accept, name="accept-model"),
     path("try/<int:place>/", endpoints.try_judge, name="try"),
     path("try/<int:place>/progress/", endpoints.trial_progress, name="try-progress"),
-    path("tries/<int:trial_id>/stop/", endpoints.stop_trial, name="stop-try"),
-    path("tries/<int:trial_id>/go-on/", endpoints.go_on_with_trial, name="go-on-try"),
+    path("tries/<int:trial_id>/stop/", endpoints.change_trial, {"change": judge_trials.stop}, name="stop-try"),
+    path("tries/<int:trial_id>/go-on/", endpoints.change_trial, {"change": judge_trials.go_on}, name="go-on-try"),
     path("tries/<int:trial_id>/pairs/<int:index>/", endpoints.prefer, name="prefer"),
     path("tries/<int:trial_id>/pairs/<int:index>/<int:which>/", endpoints.tried_picture, name="tried-picture"),
     path("rename/", campaigns.rename, name="rename"),

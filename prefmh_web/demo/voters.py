@@ -7,15 +7,15 @@ nats apart, so that a chain visibly goes somewhere within a few dozen votes.
 from __future__ import annotations
 
 import asyncio
+import html
 import json
 import logging
 import math
 import re
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from html.parser import HTMLParser
 from http.cookiejar import CookieJar
 
 import numpy as np
@@ -120,40 +120,27 @@ class Voter:
         return {"lease": lease, "choice": choice, "elapsed_ms": str(round(1000 * seconds))}
 
 
-class _Fields(HTMLParser):
-    """What a voter reads on the page: the question, the two objects, and the form's hidden fields."""
+_HIDDEN = re.compile(r'<input type="hidden" name="([^"]+)" value="([^"]*)"')
+# Such as “Object 1: ...”.
+_OPTION = re.compile(r'class="option"[^>]* aria-label="[^":]*: ([^"]*)"')
+_QUESTION = re.compile(r'id="question"[^>]*>([^<]*)<')
+_STANDING = re.compile(r'id="panel" class="[^"]*?(\S+)"')
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.values: dict[str, str] = {}
-        self.objects: list[str] = []
-        self.question = ""
-        self.standing = ""
-        self._in_question = False
+
+@dataclass(frozen=True)
+class _Fields:
+    """What a voter reads on the page: the hidden fields, the two objects, the question; empty where it has none."""
+
+    values: Mapping[str, str]
+    objects: Sequence[str]
+    question: str
+    standing: str
 
     @classmethod
-    def of(cls, html: str) -> _Fields:
-        fields = cls()
-        fields.feed(html)
-        return fields
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        found = dict(attrs)
-        if tag == "input" and found.get("type") == "hidden":
-            self.values[found["name"] or ""] = found.get("value") or ""
-        if found.get("id") == "panel":
-            self.standing = (found["class"] or "").split()[-1]
-        if found.get("class") == "option":
-            # "Object 1: ..."
-            self.objects.append((found["aria-label"] or "").partition(": ")[2])
-        self._in_question = self._in_question or found.get("id") == "question"
-
-    def handle_data(self, data):
-        if self._in_question:
-            self.question += data
-
-    def handle_endtag(self, tag):
-        self._in_question = False
+    def of(cls, page: str) -> _Fields:
+        question, standing = ("".join(each.findall(page)[:1]) for each in (_QUESTION, _STANDING))
+        objects = [html.unescape(each) for each in _OPTION.findall(page)]
+        return cls(dict(_HIDDEN.findall(page)), objects, html.unescape(question), standing)
 
 
 # Stems of words; 2 for the furniture of a gothic tale, 1 for what often stands beside it.

@@ -12,8 +12,8 @@ from prefmh_web.settings import environment
 from prefmh_web.settings.languages import SOURCE, languages_in
 
 BASE_DIR = Path(__file__).resolve().parents[2]
-_process = environment.read(environment.Process)
-DATA_DIR = _process.prefmh_data or BASE_DIR / "var"
+_given = environment.read()
+DATA_DIR = _given.prefmh_data or BASE_DIR / "var"
 DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
@@ -30,22 +30,20 @@ def _kept_secret_key() -> str:
     return path.read_text()
 
 
-_engines = environment.read(environment.Engines)
 # One process with everything in it; otherwise several, with PostgreSQL and Redis between them.
-EMBEDDED = _engines.is_embedded
-DEBUG = _process.is_debug
+EMBEDDED = _given.is_embedded
+DEBUG = _given.debug == "1"
 
-_site = environment.read(environment.Site)
-SECRET_KEY = _site.secret_key or _kept_secret_key()
-SITE_URL = _site.site_url
-ALLOWED_HOSTS = _site.hosts
+SECRET_KEY = _given.secret_key or _kept_secret_key()
+SITE_URL = _given.site_url
+ALLOWED_HOSTS = _given.hosts
 CSRF_TRUSTED_ORIGINS: list[str] = [SITE_URL] if SITE_URL else []
-if _site.trusted_proxy_tls_header:
-    SECURE_PROXY_SSL_HEADER = (f"HTTP_{_site.trusted_proxy_tls_header.upper().replace('-', '_')}", "https")
-SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _site.is_https
+if _given.trusted_proxy_tls_header:
+    SECURE_PROXY_SSL_HEADER = (f"HTTP_{_given.trusted_proxy_tls_header.upper().replace('-', '_')}", "https")
+SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _given.is_https
 # Probes and scrapes come from inside, past the proxy that ends TLS.
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
-SECURE_HSTS_SECONDS = _site.hsts
+SECURE_HSTS_SECONDS = _given.hsts
 # Other names below ours, and browsers' preload lists, are not this application's to promise https for.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
@@ -127,12 +125,12 @@ def _make_private(path: Path) -> None:
 
 if EMBEDDED:
     _make_private(_SQLITE["NAME"])
-DATABASES = {"default": _engines.database or _SQLITE}
+DATABASES = {"default": _given.database or _SQLITE}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-REDIS_URL = _engines.redis_url
-REDIS_TIMEOUT_SECONDS = _engines.redis_timeout_seconds
-BROKER_TIMEOUT_SECONDS = _engines.broker_timeout_seconds
+REDIS_URL = _given.redis_url
+REDIS_TIMEOUT_SECONDS = _given.redis_timeout_seconds
+BROKER_TIMEOUT_SECONDS = _given.broker_timeout_seconds
 _REDIS_LAYER = {
     "BACKEND": "prefmh_web.transport.redis_layer.RedisLayer",
     # Publishing knows no database numbers: two installations on one Redis would nudge each other.
@@ -152,8 +150,8 @@ CELERY_TASK_ROUTES = {
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_IGNORE_RESULT = True
 # Server mode alone has a broker.
-if _engines.broker_url is not None:
-    CELERY_BROKER_URL = _engines.broker_url
+if _given.broker_url is not None:
+    CELERY_BROKER_URL = _given.broker_url
     # A message is gone once its task is done, not before, where the broker can do that: a task may run twice.
     CELERY_TASK_ACKS_LATE = CELERY_TASK_REJECT_ON_WORKER_LOST = True
     CELERY_WORKER_PREFETCH_MULTIPLIER = 1
@@ -231,14 +229,14 @@ DOCS_DIR = BASE_DIR / "docs"
 
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-if _process.static_root:
+if _given.static_root:
     # Collected under names that carry a hash of the content, so that browsers and proxies may keep them for ever.
-    STATIC_ROOT = _process.static_root
+    STATIC_ROOT = _given.static_root
     STORAGES = {
         "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
         "staticfiles": {"BACKEND": "servestatic.storage.CompressedManifestStaticFilesStorage"},
     }
-SERVESTATIC_USE_FINDERS = not _process.static_root
+SERVESTATIC_USE_FINDERS = not _given.static_root
 SERVESTATIC_AUTOREFRESH = DEBUG
 MEDIA_ROOT = DATA_DIR / "media"
 # A catalog upload is bounded by the form; it streams to disk above this size.
@@ -250,25 +248,23 @@ FILE_UPLOAD_PERMISSIONS, FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o600, 0o700
 FILE_UPLOAD_TEMP_DIR = DATA_DIR / "incoming"
 FILE_UPLOAD_TEMP_DIR.mkdir(mode=0o700, exist_ok=True)
 
-_models = environment.read(environment.Models)
-ENDPOINT_ALLOWED_HOSTS = _models.endpoint_allowed_hosts
-ENDPOINT_ALLOW_PRIVATE = _models.endpoint_allow_private
-ENDPOINT_KEYS = _models.endpoint_keys
-LOCAL_MODELS = _models.local_models
-LOCAL_IMAGE_MODELS = _models.local_image_models
-LOCAL_DEVICE = _models.local_device
-MODEL_BUDGET_COST = _models.model_budget_cost
-MODEL_BUDGET_REQUESTS = _models.model_budget_requests
-_scoring = environment.read(environment.Scoring)
-SCORERS = _scoring.scorers
-SCORER_TIMEOUT_SECONDS = _scoring.scorer_timeout_seconds
+ENDPOINT_ALLOWED_HOSTS = _given.endpoint_allowed_hosts
+ENDPOINT_ALLOW_PRIVATE = _given.endpoint_allow_private
+ENDPOINT_KEYS = _given.endpoint_keys
+LOCAL_MODELS = _given.local_models
+LOCAL_IMAGE_MODELS = _given.local_image_models
+LOCAL_DEVICE = _given.local_device
+MODEL_BUDGET_COST = _given.model_budget_cost
+MODEL_BUDGET_REQUESTS = _given.model_budget_requests
+SCORERS = _given.scorers
+SCORER_TIMEOUT_SECONDS = _given.scorer_timeout_seconds
 
-TRUSTED_PROXIES = _site.trusted_proxies
-RATE_LIMITS = _site.rate_limits
+TRUSTED_PROXIES = _given.trusted_proxies
+RATE_LIMITS = _given.rate_limits
 
-METRICS_ALLOW = _process.metrics_allow
-METRICS_TOKEN = _process.metrics_token
-HEARTBEAT_FILE = _process.heartbeat_file
+METRICS_ALLOW = _given.metrics_allow
+METRICS_TOKEN = _given.metrics_token
+HEARTBEAT_FILE = _given.heartbeat_file
 
 LOGGING = {
     "version": 1,
@@ -281,14 +277,14 @@ LOGGING = {
     "handlers": {
         "console": {
             "class": "logging.StreamHandler",
-            "formatter": _process.format_of_logs,
+            "formatter": _given.log_format or ("line" if EMBEDDED else "json"),
             "filters": ["context"],
             "stream": sys.stderr,
         }
     },
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {
-        "prefmh_web": {"level": _process.level_of_logs},
+        "prefmh_web": {"level": _given.log_level or ("WARNING" if EMBEDDED else "INFO")},
         # Uvicorn sets up loggers of its own before it imports us, and Django has some: one stream of one form, without
         # secrets, is what collectors read. Each address that uvicorn would note holds an invitation: no access log.
         **{

@@ -1,4 +1,4 @@
-"""What the environment says, in groups. Every variable is read here; a bad one is refused by name.
+"""What the environment says. Every variable is read here; a bad one is refused by name.
 
 Two modes, told apart by `DATABASE_URL`:
 
@@ -43,59 +43,201 @@ Two modes, told apart by `DATABASE_URL`:
     HEARTBEAT_FILE  a file that workers and beat touch while they are alive
 """
 
+import ipaddress
+import math
+import re
+import shlex
 import socket
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
-from pydantic import AfterValidator, ValidationError, model_validator
+from limits import parse
+from pydantic import AfterValidator, BeforeValidator, ValidationError, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from prefmh_web.settings.values import (
-    Amount,
-    Commands,
-    Count,
-    Folders,
-    Names,
-    Networks,
-    Pairs,
-    Rates,
-    Seconds,
-    address_of_a_site,
-    demand_scheme,
-)
+from prefmh_web.settings.rates import RATES
 
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _SHORTEST_KEY = 50
 _POSTGRESQL = "prefmh_web.transport.postgresql"
 _MONTH_S = 30 * 24 * 60 * 60
 _REDIS, _BROKERS = ("redis", "rediss"), ("redis", "rediss", "amqp", "amqps")
+# Commas within quotation marks belong to a command, those between commands stand outside them.
+_COMMANDS = re.compile(r"""(?:[^,"']|"(?:\\.|[^"\\])*"|'[^']*')+""")
+_SCORER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
 
 
-class _Group(BaseSettings):
-    """Variables that belong together; one that is absent, empty or blank has its default."""
+def _demand_scheme(schemes: tuple[str, ...]) -> AfterValidator:
+    """Return a check that an address starts with one of these schemes."""
 
-    model_config = SettingsConfigDict(frozen=True, extra="ignore", str_strip_whitespace=True, hide_input_in_errors=True)
+    def check(url: str) -> str:
+        if urlsplit(url).scheme not in schemes:
+            # The address itself may hold a password and stays out of the message.
+            raise ValueError(f"must start with one of {', '.join(f'{each}://' for each in schemes)}")
+        return url
+
+    return AfterValidator(check)
+
+
+def _address_of_a_site(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or parts.query:
+        raise ValueError(f"must be an address such as https://prefmh.example, not {url!r}")
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _number(read: Callable[[str], float], is_possible: Callable[[float], bool], wanted: str) -> BeforeValidator:
+    """Return what reads a number."""
+
+    def check(given: str) -> float:
+        try:
+            number = read(given)
+        except ValueError:
+            number = math.nan
+        if not is_possible(number):
+            raise ValueError(f"must be {wanted}, not {given!r}")
+        return number
+
+    return BeforeValidator(check)
+
+
+def _names(given: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in given.split(",") if part.strip())
+
+
+def _networks(given: str) -> tuple[Any, ...]:
+    try:
+        return tuple(ipaddress.ip_network(part, strict=False) for part in _names(given))
+    except ValueError as error:
+        raise ValueError(f"must hold addresses or networks such as 10.0.0.0/8: {error}") from None
+
+
+def _by_name(parts: Iterable[str], form: str, *, is_secret: bool = False) -> dict[str, str]:
+    """Return what stands behind each name. What is secret stays out of the messages."""
+    found: dict[str, str] = {}
+    for part in parts:
+        name, _, value = (piece.strip() for piece in part.partition("="))
+        if not (name and value):
+            raise ValueError(f"must look like {form}" + ("" if is_secret else f"; “{part}” does not"))
+        if name in found:
+            raise ValueError(f"must not name {name!r} twice")
+        found[name] = value
+    return found
+
+
+def _keys(given: str) -> dict[str, list[str]]:
+    return {name: hosts.split() for name, hosts in _by_name(_names(given), "NAME=host host, NAME=host").items()}
+
+
+def _rates(given: str) -> dict[str, str]:
+    found = _by_name(_names(given), "join=5000/minute, forms=20/10 second")
+    for rate, limit in found.items():
+        if rate not in RATES:
+            raise ValueError(f"has no rate “{rate}”; there are {', '.join(RATES)}")
+        if not _is_rate(limit):
+            raise ValueError(f"must hold rates such as join=5000/minute, not “{limit}”")
+    return found
+
+
+def _is_rate(given: str) -> bool:
+    try:
+        return ";" not in given and parse(given).amount > 0
+    except ValueError:
+        return False
+
+
+def _folders(given: str) -> dict[str, Path]:
+    return {name: Path(folder) for name, folder in _by_name(_names(given), "name=folder,name2=folder2").items()}
+
+
+def _commands(given: str) -> dict[str, tuple[str, ...]]:
+    parts = _COMMANDS.findall(given)
+    if given.count(",") != sum(part.count(",") for part in parts) + max(0, len(parts) - 1):
+        raise ValueError("has a comma that separates nothing, or a quotation mark that is not closed")
+    found = _by_name(parts, "name=command,name2=command2", is_secret=True)
+    for name in found:
+        if not _SCORER_NAME.fullmatch(name):
+            raise ValueError("must name each program by a letter, and at most 39 more letters, digits, - and _")
+    try:
+        return {name: tuple(shlex.split(command)) for name, command in found.items()}
+    except ValueError:
+        raise ValueError("has a quotation mark that is not closed") from None
+
+
+Count = Annotated[int, _number(int, lambda count: count >= 0, "a whole number")]
+Seconds = Annotated[float, _number(float, lambda seconds: 0 < seconds < math.inf, "a number of seconds above 0")]
+Amount = Annotated[
+    float,
+    _number(float, lambda amount: 0 <= amount < math.inf, "an amount of money such as 50 or 12.50, without a currency"),
+]
+Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_names)]
+"""Texts with commas between them."""
+Networks = Annotated[tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...], NoDecode, BeforeValidator(_networks)]
+"""Addresses and networks with commas between them."""
+Keys = Annotated[Mapping[str, list[str]], NoDecode, BeforeValidator(_keys)]
+"""The hosts of each key: NAME=host host, NAME=host."""
+Rates = Annotated[Mapping[str, str], NoDecode, BeforeValidator(_rates)]
+"""Rates by name, such as join=5000/minute."""
+Folders = Annotated[Mapping[str, Path], NoDecode, BeforeValidator(_folders)]
+"""Folders by name: name=folder,name2=folder2."""
+Commands = Annotated[Mapping[str, tuple[str, ...]], NoDecode, BeforeValidator(_commands)]
+"""Programs by name, each with its arguments: name=command,name2=command2. No shell reads them."""
+
+
+class Environment(BaseSettings):
+    """The variables; one that is absent, empty or blank has its default."""
+
+    model_config = SettingsConfigDict(
+        frozen=True, extra="ignore", str_strip_whitespace=True, hide_input_in_errors=True, validate_default=False
+    )
+
+    # The servers beside ours. None of them set means embedded.
+    database_url: Annotated[str, _demand_scheme(("postgresql", "postgres"))] | None = None
+    database_pool_size: Count = 0
+    redis_url: Annotated[str, _demand_scheme(_REDIS)] | None = None
+    redis_timeout_seconds: Seconds = 0.5
+    celery_broker_url: Annotated[str, _demand_scheme(_BROKERS)] | None = None
+    # Together with the start of Python, `doctor` tells of a broker that is out in less than two seconds.
+    broker_timeout_seconds: Seconds = 0.7
+    # Where people find the site, and what that asks of cookies and redirects.
+    site_url: Annotated[str, AfterValidator(_address_of_a_site)] | None = None
+    allowed_hosts: Names = ()
+    trusted_proxy_tls_header: str | None = None
+    trusted_proxies: Networks = ()
+    hsts_seconds: Count = _MONTH_S
+    secret_key: str | None = None
+    rate_limits: Rates = {}
+    # Where this process keeps its files and what it tells of itself.
+    prefmh_data: Path | None = None
+    debug: str | None = None
+    static_root: str | None = None
+    log_format: Literal["json", "line"] | None = None
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] | None = None
+    metrics_allow: Networks = ()
+    metrics_token: str | None = None
+    heartbeat_file: Path | None = None
+    # Which models may be used: those of servers, and those that the site runs itself.
+    endpoint_allowed_hosts: Names = ()
+    endpoint_allow_private: Networks = ()
+    endpoint_keys: Keys = {}
+    local_models: Folders = {}
+    local_image_models: Folders = {}
+    local_device: str | None = None
+    model_budget_cost: Amount | None = None
+    model_budget_requests: Count | None = None
+    # Programs that give objects a number.
+    scorers: Commands = {}
+    scorer_timeout_seconds: Seconds = 60
 
     @model_validator(mode="before")
     @classmethod
     def _without_blanks(cls, given: Any) -> Any:
         # A compose file passes what is not set as an empty text.
         return {name: value for name, value in given.items() if not (isinstance(value, str) and not value.strip())}
-
-
-class Engines(_Group):
-    """The servers beside ours. None of them set means embedded."""
-
-    database_url: Annotated[str, demand_scheme(("postgresql", "postgres"))] | None = None
-    database_pool_size: Count = 0
-    redis_url: Annotated[str, demand_scheme(_REDIS)] | None = None
-    redis_timeout_seconds: Seconds = 0.5
-    celery_broker_url: Annotated[str, demand_scheme(_BROKERS)] | None = None
-    # Together with the start of Python, `doctor` tells of a broker that is out in less than two seconds.
-    broker_timeout_seconds: Seconds = 0.7
 
     @property
     def is_embedded(self) -> bool:
@@ -105,23 +247,6 @@ class Engines(_Group):
     def broker_url(self) -> str | None:
         return self.celery_broker_url or self.redis_url
 
-    @model_validator(mode="after")
-    def _all_or_none(self) -> Self:
-        if self.database_url is None:
-            for name in ("redis_url", "celery_broker_url"):
-                if getattr(self, name):
-                    raise ValueError(
-                        f"{name.upper()} is set but DATABASE_URL is not: several processes cannot share the embedded "
-                        "database. Set DATABASE_URL=postgresql://user:password@host:5432/name, or remove "
-                        f"{name.upper()}"
-                    )
-        elif self.redis_url is None:
-            raise ValueError(
-                "DATABASE_URL is set but REDIS_URL is not: several processes need Redis to update open pages. "
-                "Set REDIS_URL=redis://host:6379/0, or remove DATABASE_URL to run embedded"
-            )
-        return self
-
     @property
     def database(self) -> dict[str, Any] | None:
         """Django's dictionary of the PostgreSQL database; None when embedded.
@@ -130,19 +255,6 @@ class Engines(_Group):
             ImproperlyConfigured: the address names no database.
         """
         return None if self.database_url is None else _postgres(self.database_url, self.database_pool_size)
-
-
-class Site(_Group):
-    """Where people find the site, and what that asks of cookies and redirects."""
-
-    database_url: str | None = None
-    site_url: Annotated[str, AfterValidator(address_of_a_site)] | None = None
-    allowed_hosts: Annotated[Names, NoDecode] = ()
-    trusted_proxy_tls_header: str | None = None
-    trusted_proxies: Annotated[Networks, NoDecode] = ()
-    hsts_seconds: Count = _MONTH_S
-    secret_key: str | None = None
-    rate_limits: Annotated[Rates, NoDecode] = {}
 
     @property
     def is_https(self) -> bool:
@@ -162,80 +274,47 @@ class Site(_Group):
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
+        for problem in self._missing():
+            raise ValueError(problem)
+        return self
+
+    def _missing(self) -> Iterator[str]:
+        """Yield each variable that another one asks for, or forbids, with the mend."""
+        if self.is_embedded:
+            for name in ("redis_url", "celery_broker_url"):
+                if getattr(self, name):
+                    yield (
+                        f"{name.upper()} is set but DATABASE_URL is not: several processes cannot share the embedded "
+                        "database. Set DATABASE_URL=postgresql://user:password@host:5432/name, or remove "
+                        f"{name.upper()}"
+                    )
+        elif self.redis_url is None:
+            yield (
+                "DATABASE_URL is set but REDIS_URL is not: several processes need Redis to update open pages. "
+                "Set REDIS_URL=redis://host:6379/0, or remove DATABASE_URL to run embedded"
+            )
         if self.is_https and self.trusted_proxy_tls_header is None:
-            raise ValueError(
+            yield (
                 "SITE_URL is https, so a proxy must end TLS. Set TRUSTED_PROXY_TLS_HEADER to the header in which it "
                 "says so, usually X-Forwarded-Proto. The proxy must set this header itself, never pass on a visitor's"
             )
-        if self.database_url is None:
-            return self
-        if self.site_url is None:
-            raise ValueError("SITE_URL must be the address that people use, such as https://prefmh.example")
-        if self.secret_key is None or len(self.secret_key) < _SHORTEST_KEY:
-            raise ValueError(
+        if not self.is_embedded and self.site_url is None:
+            yield "SITE_URL must be the address that people use, such as https://prefmh.example"
+        if not self.is_embedded and len(self.secret_key or "") < _SHORTEST_KEY:
+            yield (
                 f"SECRET_KEY must be set to at least {_SHORTEST_KEY} random characters, the same for every process. "
                 'Make one: python -c "import secrets; print(secrets.token_urlsafe(50))"'
             )
-        return self
 
 
-class Process(_Group):
-    """Where this process keeps its files and what it tells of itself."""
-
-    database_url: str | None = None
-    prefmh_data: Path | None = None
-    debug: str | None = None
-    static_root: str | None = None
-    log_format: Literal["json", "line"] | None = None
-    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] | None = None
-    metrics_allow: Annotated[Networks, NoDecode] = ()
-    metrics_token: str | None = None
-    heartbeat_file: Path | None = None
-
-    @property
-    def is_debug(self) -> bool:
-        return self.debug == "1"
-
-    @property
-    def format_of_logs(self) -> str:
-        return self.log_format or ("line" if self.database_url is None else "json")
-
-    @property
-    def level_of_logs(self) -> str:
-        return self.log_level or ("WARNING" if self.database_url is None else "INFO")
-
-
-class Models(_Group):
-    """Which models may be used: those of servers, and those that the site runs itself."""
-
-    endpoint_allowed_hosts: Annotated[Names, NoDecode] = ()
-    endpoint_allow_private: Annotated[Networks, NoDecode] = ()
-    endpoint_keys: Annotated[Pairs, NoDecode] = {}
-    local_models: Annotated[Folders, NoDecode] = {}
-    local_image_models: Annotated[Folders, NoDecode] = {}
-    local_device: str | None = None
-    model_budget_cost: Amount | None = None
-    model_budget_requests: Count | None = None
-
-
-class Scoring(_Group):
-    """Programs that give objects a number."""
-
-    scorers: Annotated[Commands, NoDecode] = {}
-    scorer_timeout_seconds: Seconds = 60
-
-
-GroupOfVariables = TypeVar("GroupOfVariables", bound=_Group)
-
-
-def read(group: type[GroupOfVariables]) -> GroupOfVariables:
-    """Return a group of variables as the environment has it now.
+def read() -> Environment:
+    """Return the variables as the environment has them now.
 
     Raises:
         ImproperlyConfigured: a variable is missing or wrong; the message names it and the mend, never a secret.
     """
     try:
-        return group()
+        return Environment()
     except ValidationError as error:
         raise ImproperlyConfigured(" ".join(_sentence(each) for each in error.errors(include_input=False))) from None
 

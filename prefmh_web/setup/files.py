@@ -207,7 +207,8 @@ def _keep_neighbour(config: CampaignConfig, kept: IO[bytes], beside: PurePath | 
 
 def _unpacked(file: BinaryIO, kept: IO[bytes], read: _Read) -> CampaignConfig:
     try:
-        with _archive_in(file) as archive:
+        # Its members are only listed: the size that it states of one may be a lie.
+        with sampler.archive_in(file, _MOST_MEMBERS, _MAX_DIRECTORY_BYTES) as archive:
             if NAME not in archive.namelist():
                 raise refused(f"The ZIP has no {NAME}. Put it at the top, not in a folder.")
             with archive.open(NAME) as member:
@@ -218,6 +219,11 @@ def _unpacked(file: BinaryIO, kept: IO[bytes], read: _Read) -> CampaignConfig:
             return setup
     except SetupError:
         raise
+    except sampler.TooLargeError as error:
+        message = f"The ZIP has more than {_MOST_MEMBERS} files, or very long names. It holds {NAME} and one more."
+        raise refused(message) from error
+    except sampler.ArchiveError as error:
+        raise refused(str(error)) from error
     except sampler.BROKEN_ARCHIVE as error:
         if isinstance(error, OSError) and is_no_room(error):
             raise
@@ -252,23 +258,6 @@ def _limited(file: IO[bytes] | BinaryIO, limit: int, name: str) -> bytes:
     if len(content) > limit:
         raise refused(f"{name} is larger than {limit // 2**20} MiB. Was another file meant?")
     return content
-
-
-def _archive_in(file: BinaryIO) -> zipfile.ZipFile:
-    """Return the archive that a file is. Its members are only listed: the size that it states of one may be a lie.
-
-    Raises:
-        SetupError: it has too many members, or one that a setup has no use for.
-        BROKEN_ARCHIVE: it is no archive.
-    """
-    try:
-        return sampler.archive_in(file, _MOST_MEMBERS, _MAX_DIRECTORY_BYTES)
-    except sampler.TooLargeError as error:
-        raise refused(
-            f"The ZIP has more than {_MOST_MEMBERS} files, or very long names. It holds campaign.yaml and one more."
-        ) from error
-    except sampler.ArchiveError as error:
-        raise refused(str(error)) from error
 
 
 def config_of(campaign: Campaign) -> CampaignConfig:

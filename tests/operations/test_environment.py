@@ -24,65 +24,64 @@ SERVER = {
 
 @pytest.fixture
 def read(monkeypatch):
-    """Return a call that reads a group of variables from an environment that has only these of ours."""
+    """Return a call that reads the variables of an environment that has only these of ours."""
     for name in set(os.environ) - set(without_ours(os.environ)):
         monkeypatch.delenv(name)
 
-    def read_from(group, variables):
+    def read_from(variables):
         with monkeypatch.context() as patch:
             for name, value in variables.items():
                 patch.setenv(name, value)
-            return environment.read(group)
+            return environment.read()
 
     return read_from
 
 
 def test_a_full_set_is_the_server_mode(read):
-    engines, site = read(environment.Engines, SERVER), read(environment.Site, SERVER)
-    assert (engines.database["HOST"], engines.database["PORT"], engines.database["NAME"]) == (
+    found = read(SERVER)
+    assert (found.database["HOST"], found.database["PORT"], found.database["NAME"]) == (
         "db.example", 5433, "prefmh",
     )  # fmt: skip
-    assert engines.broker_url == engines.redis_url == "redis://redis.example:6379/2"
-    assert site.hosts[-1] == "prefmh.example"
-    assert site.hsts > 0
+    assert found.broker_url == found.redis_url == "redis://redis.example:6379/2"
+    assert found.hosts[-1] == "prefmh.example"
+    assert found.hsts > 0
 
 
 @pytest.mark.parametrize(
-    ("group", "changes", "message"),
+    ("changes", "message"),
     [
-        (environment.Engines, {"REDIS_URL": ""}, "REDIS_URL is not.*Set REDIS_URL="),
-        (environment.Engines, {"DATABASE_URL": ""}, "DATABASE_URL is not.*Set DATABASE_URL="),
-        (environment.Engines, {"DATABASE_URL": "sqlite:///db"}, "DATABASE_URL must start with.*postgresql://"),
-        (environment.Engines, {"DATABASE_URL": "postgresql://db.example"}, "DATABASE_URL must name a database"),
-        (environment.Engines, {"REDIS_URL": "localhost:6379"}, "REDIS_URL must start with.*redis://"),
-        (environment.Engines, {"CELERY_BROKER_URL": "sqs://"}, "CELERY_BROKER_URL must start with"),
-        (environment.Engines, {"DATABASE_POOL_SIZE": "many"}, "DATABASE_POOL_SIZE must be a whole number"),
+        ({"REDIS_URL": ""}, "REDIS_URL is not.*Set REDIS_URL="),
+        ({"DATABASE_URL": ""}, "DATABASE_URL is not.*Set DATABASE_URL="),
+        ({"DATABASE_URL": "sqlite:///db"}, "DATABASE_URL must start with.*postgresql://"),
+        ({"DATABASE_URL": "postgresql://db.example"}, "DATABASE_URL must name a database"),
+        ({"REDIS_URL": "localhost:6379"}, "REDIS_URL must start with.*redis://"),
+        ({"CELERY_BROKER_URL": "sqs://"}, "CELERY_BROKER_URL must start with"),
+        ({"DATABASE_POOL_SIZE": "many"}, "DATABASE_POOL_SIZE must be a whole number"),
         (
-            environment.Engines,
             {"REDIS_TIMEOUT_SECONDS": "0"},
             "REDIS_TIMEOUT_SECONDS must be a number of seconds above 0",
         ),
-        (environment.Engines, {"BROKER_TIMEOUT_SECONDS": "long"}, "BROKER_TIMEOUT_SECONDS must be a number of seconds"),
-        (environment.Site, {"SECRET_KEY": ""}, "SECRET_KEY must be set.*token_urlsafe"),
-        (environment.Site, {"SECRET_KEY": "short"}, "SECRET_KEY must be set to at least 50"),
-        (environment.Site, {"SITE_URL": ""}, "SITE_URL must be the address"),
-        (environment.Site, {"SITE_URL": "prefmh.example"}, "SITE_URL must be an address"),
-        (environment.Site, {"SITE_URL": "https://x.example/path"}, "SITE_URL must be an address"),
-        (environment.Site, {"TRUSTED_PROXY_TLS_HEADER": ""}, "Set TRUSTED_PROXY_TLS_HEADER"),
-        (environment.Site, {"RATE_LIMITS": "joins=5/minute"}, "has no rate “joins”; there are sign-in-name-here, "),
-        (environment.Site, {"RATE_LIMITS": "join"}, "must look like"),
-        (environment.Site, {"RATE_LIMITS": "join=many"}, "RATE_LIMITS must hold rates such as join=5000/minute, not"),
-        (environment.Site, {"RATE_LIMITS": "join=0/minute"}, "not “0/minute”"),
-        (environment.Site, {"RATE_LIMITS": "join=1/minute;2/hour"}, "not “1/minute;2/hour”"),
-        (environment.Site, {"RATE_LIMITS": "join=-5/minute"}, "not “-5/minute”"),
-        (environment.Process, {"LOG_LEVEL": "loud"}, "LOG_LEVEL must be one of"),
-        (environment.Process, {"METRICS_ALLOW": "10.0.0.0/8, everybody"}, "METRICS_ALLOW must hold"),
-        (environment.Models, {"ENDPOINT_ALLOW_PRIVATE": "True"}, "ENDPOINT_ALLOW_PRIVATE must hold"),
+        ({"BROKER_TIMEOUT_SECONDS": "long"}, "BROKER_TIMEOUT_SECONDS must be a number of seconds"),
+        ({"SECRET_KEY": ""}, "SECRET_KEY must be set.*token_urlsafe"),
+        ({"SECRET_KEY": "short"}, "SECRET_KEY must be set to at least 50"),
+        ({"SITE_URL": ""}, "SITE_URL must be the address"),
+        ({"SITE_URL": "prefmh.example"}, "SITE_URL must be an address"),
+        ({"SITE_URL": "https://x.example/path"}, "SITE_URL must be an address"),
+        ({"TRUSTED_PROXY_TLS_HEADER": ""}, "Set TRUSTED_PROXY_TLS_HEADER"),
+        ({"RATE_LIMITS": "joins=5/minute"}, "has no rate “joins”; there are sign-in-name-here, "),
+        ({"RATE_LIMITS": "join"}, "must look like"),
+        ({"RATE_LIMITS": "join=many"}, "RATE_LIMITS must hold rates such as join=5000/minute, not"),
+        ({"RATE_LIMITS": "join=0/minute"}, "not “0/minute”"),
+        ({"RATE_LIMITS": "join=1/minute;2/hour"}, "not “1/minute;2/hour”"),
+        ({"RATE_LIMITS": "join=-5/minute"}, "not “-5/minute”"),
+        ({"LOG_LEVEL": "loud"}, "LOG_LEVEL must be one of"),
+        ({"METRICS_ALLOW": "10.0.0.0/8, everybody"}, "METRICS_ALLOW must hold"),
+        ({"ENDPOINT_ALLOW_PRIVATE": "True"}, "ENDPOINT_ALLOW_PRIVATE must hold"),
     ],
 )
-def test_half_a_configuration_and_other_values_are_refused_by_name_with_the_mend(read, group, changes, message):
+def test_half_a_configuration_and_other_values_are_refused_by_name_with_the_mend(read, changes, message):
     with pytest.raises(ImproperlyConfigured, match=message) as refusal:
-        _ = getattr(read(group, SERVER | changes), "database", None)
+        _ = read(SERVER | changes).database
     assert "secret-word" not in str(refusal.value)
     assert KEY not in str(refusal.value)
 
@@ -111,10 +110,10 @@ def test_the_embedded_server_does_not_serve_a_shared_database(tmp_path):
 
 def test_programs_that_score_are_read_with_their_arguments(read):
     given = {"SCORERS": ' comet=/opt/python score.py --names "a,b" , beauty = run ', "SCORER_TIMEOUT_SECONDS": "2.5"}
-    found = read(environment.Scoring, given)
+    found = read(given)
     assert found.scorers == {"comet": ("/opt/python", "score.py", "--names", "a,b"), "beauty": ("run",)}
     assert found.scorer_timeout_seconds == 2.5
-    assert read(environment.Scoring, {}).scorers == {}
+    assert read({}).scorers == {}
 
 
 @pytest.mark.parametrize(
@@ -122,5 +121,5 @@ def test_programs_that_score_are_read_with_their_arguments(read):
 )
 def test_programs_that_cannot_be_read_are_refused_by_name_and_not_shown(read, given):
     with pytest.raises(ImproperlyConfigured, match=r"SCORERS (must|has)") as refused:
-        read(environment.Scoring, {"SCORERS": given.replace("x", "secret-key")})
+        read({"SCORERS": given.replace("x", "secret-key")})
     assert "secret-key" not in str(refused.value)

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from prefmh_web.objects import OBJECT_KINDS, StoredObject
 from prefmh_web.scorers import NoScore, ScorerError, ScorerInterrupted, clashing_names, commands, found_again, offered
-from prefmh_web.settings.values import Commands
+from prefmh_web.settings.environment import Commands
 from tests.support.models import is_gone
 
 TEXTS = OBJECT_KINDS["texts"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -28,7 +29,8 @@ MISSING: Any = object()
 """In the place of a value that is not there."""
 Choices = Sequence[tuple[Any, str]]
 _HUNDRED = Decimal(100)
-_ROWS = {"text": 4, "template": 8, "object": 3}
+_ROWS = {"text": 4, "template": 8, "object": 3, "list": 6}
+_NUMBERS = {int: forms.IntegerField, float: forms.FloatField, Decimal: forms.DecimalField}
 
 
 def title_of(info: FieldInfo, name: str) -> str:
@@ -103,13 +105,7 @@ def _each_of(noted: Sequence[Any]) -> Iterator[Any]:
 def field_of(name: str, info: FieldInfo) -> forms.Field:
     """Return the field of a value, with the title, help and bounds of its declaration."""
     annotation, is_optional, _ = bare(info.annotation)
-    shown, bounds = ui_of(info), bounds_of(info)
-    common: dict[str, Any] = {
-        # The declaration says what is: a field of a variant that is not chosen is not.
-        "required": False,
-        "label": title_of(info, name),
-        "help_text": info.description or "",
-    }
+    shown, bounds, common = ui_of(info), bounds_of(info), _common(name, info)
     inner = row_of(annotation)
     if get_origin(annotation) is Literal or _is_names(annotation):
         values = get_args(annotation) or tuple(each.value for each in annotation)
@@ -117,10 +113,10 @@ def field_of(name: str, info: FieldInfo) -> forms.Field:
     if get_origin(inner) is Literal:
         return Several([(each, _label(shown, inner, each)) for each in get_args(inner)], **common)
     if inner is not None:
-        return (Words if shown.widget == "words" else Lines)(of=inner, **common)
+        return Lines(of=inner, are_words=shown.widget == "words", **common)
     if annotation is bool:
         return forms.BooleanField(**common)
-    if annotation in (int, float, Decimal):
+    if annotation in _NUMBERS:
         return _number(annotation, shown, bounds, common)
     if get_args(annotation) and get_args(annotation)[0] is str:
         return Counts(**common)
@@ -132,6 +128,21 @@ def field_of(name: str, info: FieldInfo) -> forms.Field:
         widget=forms.Textarea(attrs=look) if rows else forms.TextInput(),
         **common,
     )
+
+
+def chosen_of(name: str, info: FieldInfo, choices: Choices, was: Any) -> forms.Field:
+    """Return the field of a value that is one, or some, of choices that are known only at run time."""
+    annotation, is_optional, _ = bare(info.annotation)
+    if row_of(annotation) is not None:
+        return Several(choices, was if isinstance(was, list) else (), **_common(name, info))
+    if was not in [value for value, _ in choices] and was not in (MISSING, None, ""):
+        choices = [*choices, (was, f"{was} (not here any more)")]
+    return one_of(choices, ui_of(info), is_optional or info.default == "", **_common(name, info))
+
+
+def _common(name: str, info: FieldInfo) -> dict[str, Any]:
+    # The declaration says what is required: a field of a variant that is not chosen is not.
+    return {"required": False, "label": title_of(info, name), "help_text": info.description or ""}
 
 
 def one_of(choices: Choices, shown: ui, is_optional: bool, **common: Any) -> forms.Field:
@@ -160,12 +171,7 @@ def _number(kind: Any, shown: ui, bounds: Mapping[type, Any], common: dict[str, 
     ends: dict[str, Any] = {"min_value": least and least.ge, "max_value": most and most.le}
     if shown.unit == "percent":
         return Percent(**{name: end and end * 100 for name, end in ends.items()} | common)
-    made: dict[Any, type[forms.IntegerField]] = {
-        int: forms.IntegerField,
-        float: forms.FloatField,
-        Decimal: forms.DecimalField,
-    }
-    field = made[kind](**ends | common)
+    field = _NUMBERS[kind](**ends | common)
     # A browser would count the steps from the least number on.
     field.widget.attrs["step"] = 1 if kind is int else "any"
     return field
@@ -182,24 +188,20 @@ class Text(forms.CharField):
 
 
 class Lines(Text):
-    """A list, an item in each line."""
+    """A list, an item in each line; of short words or numbers, with spaces between them."""
 
-    widget: forms.Widget = forms.Textarea(attrs={"rows": 3})
-    between = "\n"
-
-    def __init__(self, *, of: type, **kwargs: Any):
-        super().__init__(**kwargs)
-        self.of = of
+    def __init__(self, *, of: type, are_words: bool = False, **kwargs: Any):
+        widget = forms.TextInput() if are_words else forms.Textarea(attrs={"rows": 3})
+        super().__init__(widget=widget, **kwargs)
+        self.of, self.are_words = of, are_words
 
     def prepare_value(self, value: Any) -> Any:
-        return self.between.join(map(str, value)) if isinstance(value, list | tuple) else value
+        return (" " if self.are_words else "\n").join(map(str, value)) if isinstance(value, list | tuple) else value
 
     def clean(self, value: Any) -> Any:
         text = super().clean(value)
-        return [self._read(each) for each in self._split(text)] or None
-
-    def _split(self, text: str) -> list[str]:
-        return [line.strip() for line in text.splitlines() if line.strip()]
+        items = text.replace(",", " ").split() if self.are_words else map(str.strip, text.splitlines())
+        return [self._read(each) for each in items if each] or None
 
     def _read(self, text: str) -> Any:
         if self.of is not int:
@@ -208,16 +210,6 @@ class Lines(Text):
             return int(text)
         except ValueError as error:
             raise ValidationError(f"“{text}” is no whole number.") from error
-
-
-class Words(Lines):
-    """A list of short words or of numbers, with spaces between them."""
-
-    widget = forms.TextInput()
-    between = " "
-
-    def _split(self, text: str) -> list[str]:
-        return text.replace(",", " ").split()
 
 
 class Counts(Text):
@@ -358,19 +350,12 @@ class KeptFiles:
         self.files = files
         for field, ticket in posted.items():
             name = field.removeprefix(_PREFIX)
-            if field.startswith(_PREFIX) and name not in self.files:
-                self._open(name, ticket)
-
-    def _open(self, name: str, ticket: str) -> None:
-        found = catalogs.by_ticket(self._researcher_id, ticket)
-        if found is None:
-            return
-        try:
-            self.files[name] = found.open()
-        except FileNotFoundError:
-            # Swept in this very moment: the form asks for the file, as if there had been none.
-            return
-        self._kept[name] = found
+            is_kept = field.startswith(_PREFIX) and name not in self.files
+            if is_kept and (found := catalogs.by_ticket(researcher_id, ticket)):
+                # Swept in this very moment: the form asks for the file, as if there had been none.
+                with suppress(FileNotFoundError):
+                    self.files[name] = found.open()
+                    self._kept[name] = found
 
     def forget(self, name: str) -> None:
         """Remove what is kept for a field, if that is what the field has: something else was sent."""

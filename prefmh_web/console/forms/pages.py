@@ -4,12 +4,12 @@ its people: which are shown and in what order; how a part is ended, a bonus, and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import count
-from typing import Any
+from typing import Annotated, Any
 
 from django import forms
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError, create_model
 
 import sampler
 from prefmh_web.campaigns.frozen import StartedCampaign
@@ -132,50 +132,36 @@ class StepsForm(forms.Form):
 _UNJUDGED = ("base", "score", "quest")
 
 
-class _SizeForm(forms.Form):
-    """The fields of a setup that decide it, by the names that they have there."""
-
-    chains = _field(CampaignConfig, "chains", required=True)
-    max_chains = _field(CampaignConfig, "max_chains")
-    steps = _field(CampaignConfig, "steps", required=True)
-    burn_in = _field(CampaignConfig, "burn_in")
-
-    def budgets(self) -> Iterator[int]:
-        """Yield N of each judge.
-
-        Raises:
-            ValidationError: one is wrong.
-        """
-        budget = _field(sampler.JudgeConfig, "votes", required=True)
-        for index in count():
-            if (typed := self.data.get(f"judges.{index}.votes")) is None:
-                return
-            # In both orders it stands for two judges.
-            yield from (budget.clean(typed),) * (1 + (self.data.get(f"judges.{index}.order") == "both"))
+_SIZE = ("chains", "max_chains", "steps", "burn_in")
+_VOTES = sampler.JudgeConfig.model_fields["votes"]
+_of_size: Any = {name: (info.annotation, info) for name in _SIZE for info in [CampaignConfig.model_fields[name]]}
+_Size: Any = create_model("_Size", votes=(tuple[Annotated[int, _VOTES], ...], ...), **_of_size)
 
 
 def estimate_shown(values: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return what one chain, those of the start and all that may open take; None if nobody votes or a field is wrong.
 
     Args:
-        values: the fields of a setup.
+        values: the fields of a setup, by the names that they have there.
     """
-    form = _SizeForm(values)
-    if values.get("rule.kind") in _UNJUDGED or not form.is_valid():
-        return None
+    votes: list[Any] = []
+    for number in count():
+        if (typed := values.get(f"judges.{number}.votes")) is None:
+            break
+        # In both orders a question stands for two judges.
+        votes += [typed] * (1 + (values.get(f"judges.{number}.order") == "both"))
+    given = {name: values[name] for name in _SIZE if values.get(name) not in (None, "")}
     try:
-        budgets = tuple(form.budgets())
-    except forms.ValidationError:
+        size = _Size.model_validate(given | {"votes": votes})
+    except ValidationError:
         return None
-    if not budgets:
+    if values.get("rule.kind") in _UNJUDGED or not size.votes:
         return None
-    data = form.cleaned_data
-    most = max(data["max_chains"] or 0, data["chains"])
+    most = max(size.max_chains or 0, size.chains)
     one, start, all_of_them = (
-        sampler.estimate(chains, data["steps"], budgets, burn_in=data["burn_in"] or 0)
-        for chains in (1, data["chains"], most)
+        sampler.estimate(chains, size.steps, size.votes, burn_in=size.burn_in) for chains in (1, size.chains, most)
     )
-    return {"chains": data["chains"], "most": most, "one": one, "start": start, "all": all_of_them}
+    return {"chains": size.chains, "most": most, "one": one, "start": start, "all": all_of_them}
 
 
 GOING_ON = "going-on"
@@ -282,11 +268,6 @@ class ExclusionForm(forms.Form):
         # Who came without a platform has no code of their own; who came with one comes back as the same person.
         del self.fields["with_link" if person.part else "is_paid"]
 
-    @property
-    def pays(self) -> bool:
-        """Whether they are paid."""
-        return self.cleaned_data.get("is_paid") == "yes"
-
 
 class BonusForm(forms.Form):
     """What somebody is paid beside the pay."""
@@ -340,8 +321,3 @@ class ErasureForm(ForceForm):
         if not has_id:
             del self.fields["scope"]
             del self.fields["is_forced"]
-
-    @property
-    def scope_chosen(self) -> Scope:
-        """Of what."""
-        return Scope(self.cleaned_data.get("scope") or Scope.PARTICIPATION)

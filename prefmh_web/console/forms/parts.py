@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Union
+from typing import TYPE_CHECKING, Any, ClassVar, Union, get_args
 
 from annotated_types import MaxLen
 from django import forms
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from prefmh_web.console.forms.fields import MISSING, as_sent, bare, bounds_of, field_of, plain, title_of
+from prefmh_web.console.forms.fields import MISSING, as_sent, bare, bounds_of, field_of, plain, row_of, title_of
 from sampler.declared import ui, ui_of
 
 if TYPE_CHECKING:
@@ -48,9 +48,8 @@ class Option:
         return " ".join(getattr(self.group.model, "moves_in", ())) if self.group else ""
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where a part of a form stands, and what it is made of.
+class Part:
+    """What a page shows of a form: a field, or several of them.
 
     Args:
         form: the whole.
@@ -61,27 +60,17 @@ class Place:
         why_fixed: why it cannot change any more; empty where it can.
     """
 
-    form: SchemaForm
-    name: str
-    path: str
-    info: FieldInfo
-    was: Any = MISSING
-    why_fixed: str = ""
-
-
-class Part:
-    """What a page shows of a form: a field, or several of them."""
-
     template: ClassVar[str]
 
-    def __init__(self, at: Place):
-        self.form, self.name, self.path, self.info, self.was = at.form, at.name, at.path, at.info, at.was
-        self.shown = ui_of(at.info)
+    def __init__(self, form: SchemaForm, name: str, path: str, info: FieldInfo, was: Any, why_fixed: str):
+        self.form, self.name, self.path, self.info, self.was = form, name, path, info, was
+        self.annotation, self.is_optional, _ = bare(info.annotation)
+        self.shown = ui_of(info)
         # Templates would call what can be called.
         self.is_carded, self.button, self.widget = self.shown.cards, self.shown.rows, self.shown.widget
         own = self.shown.fixed if self.form.is_fixed else ""
-        self.why_fixed = own or at.why_fixed
-        self.title, self.help = title_of(at.info, at.name), at.info.description or ""
+        self.why_fixed = own or why_fixed
+        self.title, self.help = title_of(info, name), info.description or ""
         self.fixed_here = f"“{self.title}” cannot change after the start: {own}." if own else ""
         self.errors: list[str] = []
         self.form.parts[self.path] = self
@@ -131,8 +120,8 @@ class Leaf(Part):
 
     template = "console/form/leaf.html"
 
-    def __init__(self, at: Place, field: forms.Field):
-        super().__init__(at)
+    def __init__(self, *at: Any, field: forms.Field):
+        super().__init__(*at)
         default = _default_of(self.info)
         start = self.shown.start if self.shown.start is not None else default
         self.usual = None if start is MISSING else start
@@ -172,7 +161,7 @@ class Leaf(Part):
             return self.was
         found = self.form.cleaned_data.get(self.name, MISSING)
         is_blank = found is None or (found == "" and self.info.is_required())
-        return MISSING if is_blank and not bare(self.info.annotation)[1] else found
+        return MISSING if is_blank and not self.is_optional else found
 
     def in_use(self) -> Iterator[Leaf]:
         yield self
@@ -213,16 +202,14 @@ class Group(Part):
 
     template = "console/form/group.html"
 
-    def __init__(self, at: Place, model: type[BaseModel]):
-        super().__init__(at)
-        self.model = model
-        self.is_optional = bare(self.info.annotation)[1]
+    def __init__(self, *at: Any):
+        super().__init__(*at)
+        self.model: type[BaseModel] = self.annotation
         self.inner: dict[str, Part] = {}
         for each, declared in self.form.fields_of(self):
             name, path = (f"{start}.{each}" if start else each for start in (self.name, self.path))
             known = self.was.get(each, _default_of(declared)) if _is_plain(self.was) else MISSING
-            part = self.form.part_of(Place(self.form, name, path, declared, known, self.why_fixed))
-            if part is not None:
+            if part := self.form.part_of(name, path, declared, known, self.why_fixed):
                 self.inner[each] = part
 
     @property
@@ -258,8 +245,8 @@ class Choice(Part):
 
     template = "console/form/choice.html"
 
-    def __init__(self, at: Place, variants: Mapping[str, Any]):
-        super().__init__(at)
+    def __init__(self, *at: Any, variants: Mapping[str, Any]):
+        super().__init__(*at)
         form, name, path = self.form, self.name, self.path
         before = self.was if _is_plain(self.was) else {}
         default = _default_of(self.info)
@@ -268,15 +255,14 @@ class Choice(Part):
         radio = FieldInfo(annotation=str, default=begin["kind"], title=self.title, description=self.info.description)
         field = forms.ChoiceField(choices=kinds, label=self.title, help_text=self.help, widget=forms.RadioSelect)
         was = before.get("kind", MISSING)
-        self.radio = Leaf(Place(form, f"{name}.kind", f"{path}.kind", radio, was, self.why_fixed), field)
+        self.radio = Leaf(form, f"{name}.kind", f"{path}.kind", radio, was, self.why_fixed, field=field)
         self.chosen = str(self.radio.bound.value() or field.initial)
         self.variants: dict[str, Group] = {}
         # The one that is chosen last: of several parts of one path, it is the one that problems are shown at.
         for kind in sorted(variants, key=lambda each: each == self.chosen):
             inner = FieldInfo(annotation=variants[kind], title=variants[kind].model_config.get("title"))
             known = before if before.get("kind") == kind else MISSING
-            place = Place(form, f"{name}.{kind}", path, inner, known, self.why_fixed)
-            self.variants[kind] = Group(place, variants[kind])
+            self.variants[kind] = Group(form, f"{name}.{kind}", path, inner, known, self.why_fixed)
         form.parts[path] = self
 
     @property
@@ -307,8 +293,8 @@ class Rows(Part):
 
     template = "console/form/rows.html"
 
-    def __init__(self, at: Place, model: type[BaseModel]):
-        super().__init__(at)
+    def __init__(self, *at: Any):
+        super().__init__(*at)
         form, name = self.form, self.name
         length = bounds_of(self.info).get(MaxLen)
         self.most = length.max_length if length else _MOST_ROWS
@@ -322,9 +308,8 @@ class Rows(Part):
         for each in range(count + self.adds):
             form.is_filling = self.adds and each == count
             was = known[each] if each < len(known) else MISSING
-            info = FieldInfo(annotation=model)
-            place = Place(form, f"{name}.{each}", f"{self.path}.{each}", info, was, self.why_fixed)
-            self.rows.append(Group(place, model))
+            info = FieldInfo(annotation=row_of(self.annotation))
+            self.rows.append(Group(form, f"{name}.{each}", f"{self.path}.{each}", info, was, self.why_fixed))
         form.is_filling = False
         if self.adds:
             first = next(part for part in self.rows[-1].inside if isinstance(part, Leaf))
@@ -371,8 +356,9 @@ class Table(Part):
 
     template = "console/form/table.html"
 
-    def __init__(self, at: Place, keys: Any, value_type: Any):
-        super().__init__(at)
+    def __init__(self, *at: Any):
+        super().__init__(*at)
+        keys, value_type = get_args(self.annotation)
         before = self.was if _is_plain(self.was) else {}
         shown = ui(labels={"": self.shown.labels.get("", "")})
         either = Union[value_type, None]  # noqa: UP007 - made at run time
@@ -381,8 +367,8 @@ class Table(Part):
             label = str(self.shown.labels.get(key, key.label))
             one = FieldInfo(annotation=either, default=None, title=label, json_schema_extra=shown)
             name, path = f"{self.name}.{key.value}", f"{self.path}.{key.value}"
-            place = Place(self.form, name, path, one, before.get(key.value), self.why_fixed)
-            self.leaves[key.value] = Leaf(place, field_of(label, one))
+            was, field = before.get(key.value), field_of(label, one)
+            self.leaves[key.value] = Leaf(self.form, name, path, one, was, self.why_fixed, field=field)
 
     @property
     def inside(self) -> Iterable[Part]:

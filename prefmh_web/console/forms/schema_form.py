@@ -21,18 +21,9 @@ from django.http import QueryDict
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from prefmh_web.console.forms.fields import (
-    MISSING,
-    Choices,
-    Several,
-    bare,
-    field_of,
-    one_of,
-    row_of,
-    title_of,
-    variants_of,
-)
-from prefmh_web.console.forms.parts import Choice, Fold, Group, Leaf, Part, Place, Rows, Table
+from prefmh_web.console.forms import fields
+from prefmh_web.console.forms.fields import MISSING, Choices
+from prefmh_web.console.forms.parts import Choice, Fold, Group, Leaf, Part, Rows, Table
 from sampler import ConfigProblem
 from sampler.declared import ui_of
 
@@ -76,8 +67,7 @@ class SchemaForm(forms.Form):
         self.parts: dict[str, Part] = {}
         self.leaves: dict[str, Leaf] = {}
         self.moved: dict[str, str] = {}
-        at = Place(self, "", "", FieldInfo(annotation=self.model), MISSING if was is None else was)
-        self.root = Group(at, self.model)
+        self.root = Group(self, "", "", FieldInfo(annotation=self.model), MISSING if was is None else was, "")
 
     def _with_what_is_fixed(self, sent: QueryDict) -> QueryDict:
         whole = sent.copy()
@@ -145,12 +135,8 @@ class SchemaForm(forms.Form):
         """Return what a page takes for the declaration at a path; None where it shows nothing there."""
         return info
 
-    def extra_fields(self, group: Group) -> Iterator[tuple[str, FieldInfo]]:
-        """Yield fields that stand in a group and are no part of its value."""
-        yield from ()
-
     def fields_of(self, group: Group) -> Iterator[tuple[str, FieldInfo]]:
-        """Yield the fields of a group that are shown."""
+        """Yield the fields of a group that are shown; some may be no part of its value."""
         for name, info in group.model.model_fields.items():
             if name == "kind" and _is_tag(info):
                 continue
@@ -158,38 +144,26 @@ class SchemaForm(forms.Form):
             found = self.declared_at(_numberless(path), info)
             if found is not None and ui_of(found).widget != "none":
                 yield name, found
-        yield from self.extra_fields(group)
 
-    def part_of(self, at: Place) -> Part | None:
+    def part_of(self, name: str, path: str, info: FieldInfo, was: Any, why_fixed: str) -> Part | None:
         """Return the part of a field, and add its fields to the form; None where there is nothing to choose."""
-        annotation, is_optional, _ = bare(at.info.annotation)
-        path = _numberless(at.path)
-        if (hand := self.by_hand(path, at.info, at.was)) is not None:
-            return Leaf(at, hand)
-        if named := ui_of(at.info).choices:
-            return Leaf(at, self._chosen(at, is_optional, self.choices_of(named)))
-        if len(variants := variants_of(annotation)) > 1:
-            offered = self.variants_at(path, variants, at.was)
-            return Choice(at, offered) if len(offered) > 1 else None
+        annotation, _, _ = fields.bare(info.annotation)
+        at = (self, name, path, info, was, why_fixed)
+        if (hand := self.by_hand(_numberless(path), info, was)) is not None:
+            return Leaf(*at, field=hand)
+        if named := ui_of(info).choices:
+            return Leaf(*at, field=fields.chosen_of(name, info, self.choices_of(named), was))
+        if len(variants := fields.variants_of(annotation)) > 1:
+            offered = self.variants_at(_numberless(path), variants, was)
+            return Choice(*at, variants=offered) if len(offered) > 1 else None
         if _is_model(annotation):
-            return Group(at, annotation)
-        if _is_model(row := row_of(annotation)):
-            return Rows(at, row)
+            return Group(*at)
+        if _is_model(fields.row_of(annotation)):
+            return Rows(*at)
         args = get_args(annotation)
         if len(args) == 2 and hasattr(args[0], "choices"):
-            return Table(at, *args)
-        return Leaf(at, field_of(at.name, at.info))
-
-    @staticmethod
-    def _chosen(at: Place, is_optional: bool, choices: Choices) -> forms.Field:
-        info, was = at.info, at.was
-        common = {"required": False, "label": title_of(info, at.name), "help_text": info.description or ""}
-        if row_of(bare(info.annotation)[0]) is not None:
-            return Several(choices, was if isinstance(was, list) else (), **common)
-        known = [value for value, _ in choices]
-        if was is not MISSING and was not in known and was not in (None, ""):
-            choices = [*choices, (was, f"{was} (not here any more)")]
-        return one_of(choices, ui_of(info), is_optional or "" in (info.default,), **common)
+            return Table(*at)
+        return Leaf(*at, field=fields.field_of(name, info))
 
     def show(self, problems: Collection[ConfigProblem]) -> None:
         """Show each problem at the field that its path names; what has no field here, above all."""

@@ -20,13 +20,13 @@ from django.db.models import Q
 from django.http import QueryDict
 from django.urls import reverse
 from django.utils.html import format_html
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from pydantic import ValidationError as Refused
 from pydantic.fields import FieldInfo
 
 import sampler
 from prefmh_web.config import CampaignConfig, misfits
-from prefmh_web.console.forms.fields import MISSING, Choices, KeptFileInput, KeptFiles, ListInput, Text
+from prefmh_web.console.forms.fields import MISSING, Choices, KeptFileInput, KeptFiles, ListInput
 from prefmh_web.console.forms.moves import UsualMoves, usual_kernel, usual_of
 from prefmh_web.console.forms.parts import Fold, Group, Part, Rows
 from prefmh_web.console.forms.schema_form import SchemaForm
@@ -38,7 +38,7 @@ from prefmh_web.endpoints.servers import Dialect
 from prefmh_web.objects import OBJECT_KINDS
 from prefmh_web.scorers import offered
 from prefmh_web.setup.fitting import of_owner
-from sampler.declared import JUDGED_BY, ui, ui_of
+from sampler.declared import JUDGED_BY, Declared, ui, ui_of
 from sampler.judges import PRESETS
 
 MAX_UPLOAD_BYTES = 512 * 2**20
@@ -57,34 +57,47 @@ _ORDER_HELP = (
     "asked in another way. Each order has as many votes as stand here. That holds, and the position bias cancels, only "
     "if the same people, or the same model, answer both halves."
 )
-_PANEL_HELP = (
-    "Leave it empty for a crowd: whoever opens the link. Each person of a panel has a say of their own: one "
-    "answer on each pair. A step is accepted only if everyone says yes to every question: at best 25 % of the "
-    "steps for two answers, 12.5 % for three, 3.1 % for five, 0.4 % for eight, if nobody cares. The chains sample "
-    "p0·exp(the sum of all scores). After the start nobody is replaced. Voters and the record see a number for each; "
-    "the names are for you and the admins of this site."
-)
-_PANEL = FieldInfo(
-    annotation=tuple[str, ...],
-    default=(),
-    title="People of the panel, one name per line",
-    description=_PANEL_HELP,
-    json_schema_extra=ui(
-        fold="A panel of people whom you name, instead of a crowd", fixed=JUDGED_BY, when={"rule": ("n-vote",)}
-    ),
-)
-_PASTE_HELP = (
-    "One object in each line: a text, or the SMILES of a molecule. Cells copied from a spreadsheet work too, with a "
-    "first row that names the columns. Pictures and recordings come as files."
-)
-_SEVERAL_LINES = "Texts have several lines: blank lines stand between them"
-_FILE_HELP = (
-    "Drop it here. Words: .txt, .csv or .xlsx; molecules: also .smi or .sdf; pictures and recordings: up to "
-    f"{MOST_FILES} files at once, or one ZIP. A column “weight” (for pictures and recordings: a weights.csv among them "
-    "with the columns file and weight) says how likely each object is before anybody votes (p0). "
-    f"At most {sampler.MAX_CATALOG_ITEMS:,} objects, with {sampler.MAX_CATALOG_CHARACTERS // 10**6} million characters "
-    f"in all, in a file of at most {MAX_UPLOAD_BYTES // 2**20} MiB."
-)
+
+
+class _Panel(Declared):
+    """The names of a panel, which the configuration has as judges of one person each."""
+
+    panel: tuple[str, ...] = Field(
+        default=(),
+        title="People of the panel, one name per line",
+        description="Leave it empty for a crowd: whoever opens the link. Each person of a panel has a say of their "
+        "own: one answer on each pair. A step is accepted only if everyone says yes to every question: at best 25 % of "
+        "the steps for two answers, 12.5 % for three, 3.1 % for five, 0.4 % for eight, if nobody cares. The chains "
+        "sample p0·exp(the sum of all scores). After the start nobody is replaced. Voters and the record see a number "
+        "for each; the names are for you and the admins of this site.",
+        json_schema_extra=ui(
+            fold="A panel of people whom you name, instead of a crowd", fixed=JUDGED_BY, when={"rule": ("n-vote",)}
+        ),
+    )
+
+
+class _List(Declared):
+    """A list of the researcher's own, pasted or in a file."""
+
+    paste: str = Field(
+        default="",
+        title="Your list",
+        description="One object in each line: a text, or the SMILES of a molecule. Cells copied from a spreadsheet "
+        "work too, with a first row that names the columns. Pictures and recordings come as files.",
+        json_schema_extra=ui(widget="list"),
+    )
+    several_lines: bool = Field(default=False, title="Texts have several lines: blank lines stand between them")
+    file: str = Field(
+        default="",
+        title="Or a file",
+        description="Drop it here. Words: .txt, .csv or .xlsx; molecules: also .smi or .sdf; pictures and recordings: "
+        f"up to {MOST_FILES} files at once, or one ZIP. A column “weight” (for pictures and recordings: a weights.csv "
+        "among them with the columns file and weight) says how likely each object is before anybody votes (p0). "
+        f"At most {sampler.MAX_CATALOG_ITEMS:,} objects, with {sampler.MAX_CATALOG_CHARACTERS // 10**6} million "
+        f"characters in all, in a file of at most {MAX_UPLOAD_BYTES // 2**20} MiB.",
+    )
+
+
 SAMPLES: dict[str, tuple[Unstored, ...]] = {
     "catalog": tuple(sample(each) for each in OBJECT_KINDS),
     "texts": (sample("texts"),),
@@ -224,13 +237,12 @@ class SetupForm(SchemaForm):
                 return [("", "none"), *_scorers()]
         return _scorers()
 
-    def extra_fields(self, group: Group) -> Iterator[tuple[str, FieldInfo]]:
+    def fields_of(self, group: Group) -> Iterator[tuple[str, FieldInfo]]:
+        yield from super().fields_of(group)
         if group.path == "":
-            yield "panel", _PANEL
+            yield from _Panel.model_fields.items()
         elif group.name == "space.catalog":
-            yield "paste", FieldInfo(annotation=str, default="", title="Your list", description=_PASTE_HELP)
-            yield "several_lines", FieldInfo(annotation=bool, default=False, title=_SEVERAL_LINES)
-            yield "file", FieldInfo(annotation=str, default="", title="Or a file", description=_FILE_HELP)
+            yield from _List.model_fields.items()
 
     def by_hand(self, path: str, info: FieldInfo, was: Any) -> forms.Field | None:
         label, help_text = info.title or "", info.description or ""
@@ -242,8 +254,6 @@ class SetupForm(SchemaForm):
                 widget=ListInput([OBJECTS, PASTE, SEVERAL_LINES]),
                 help_text=f"Leave empty to keep {kept}. {help_text}" if kept else help_text,
             )
-        if path == "space.paste":
-            return Text(label=label, required=False, widget=forms.Textarea(attrs={"rows": 6}), help_text=help_text)
         if path in _LISTS:
             own = was not in (MISSING, None, "default")
             kept = "Leave empty to keep those of the draft." if own else help_text
@@ -411,10 +421,9 @@ def _judges_of(row: Plain, panel: list[str]) -> list[Plain]:
 def _folded(config: CampaignConfig) -> tuple[Plain, bool]:
     """Return a configuration as the form shows it, and whether its judges could be folded to questions."""
     described = config.model_dump(mode="json")
-    # Of one length a file has a number alone.
-    for kernel in (described["kernel"],):
-        if isinstance(kernel.get("length"), int):
-            kernel["length"] = [{"weight": 1.0, "length": kernel["length"]}]
+    if isinstance(length := described["kernel"].get("length"), int):
+        # Of one length a file has a number alone.
+        described["kernel"]["length"] = [{"weight": 1.0, "length": length}]
     if (moves := usual_of(config)) is not None:
         described["kernel"] = moves.model_dump(mode="json")
     judges, panel = described["judges"], list(config.panelists)

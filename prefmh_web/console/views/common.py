@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
@@ -11,7 +10,6 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
 from django.utils.text import slugify
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -66,8 +64,7 @@ def campaign_for(request: HttpRequest, campaign_id: int, right: Right = Right.WA
 
 def _to(campaign: Campaign, page: str, further: Mapping[str, Any]) -> HttpResponse:
     page = page or ("campaign" if campaign.is_draft else "edit")
-    at = {"campaign_id": campaign.pk} | {name: further[name] for name in ("voter",) if name in further}
-    return redirect(reverse(f"console:{page}", kwargs=at))
+    return redirect(f"console:{page}", campaign.pk, *([further["voter"]] if "voter" in further else []))
 
 
 def campaign_page(
@@ -117,24 +114,16 @@ def campaign_action(right: Right, back: str = "") -> Callable[[View], View]:
     return campaign_page(right, method=post_action, back=back)
 
 
-@dataclass(frozen=True)
-class Tab:
-    """One page of a started campaign: its label, the name of its address, and the right that it takes."""
-
-    label: str
-    address: str
-    right: Right = Right.WATCH
-
-
-TABS = (
-    Tab("Overview", "console:campaign"),
-    Tab("Steps", "console:steps"),
-    Tab("People", "console:people", Right.RUN),
-    Tab("Convergence", "console:convergence"),
-    Tab("Results", "console:results"),
-    Tab("Setup", "console:edit"),
-    Tab("Record", "console:record"),
-)
+TABS = {
+    "Overview": ("console:campaign", Right.WATCH),
+    "Steps": ("console:steps", Right.WATCH),
+    "People": ("console:people", Right.RUN),
+    "Convergence": ("console:convergence", Right.WATCH),
+    "Results": ("console:results", Right.WATCH),
+    "Setup": ("console:edit", Right.WATCH),
+    "Record": ("console:record", Right.WATCH),
+}
+"""The pages of a started campaign: the label of each, the name of its address, and the right that it takes."""
 
 
 def frame(request: SignedInRequest, campaign: access.SeenCampaign) -> dict[str, Any]:
@@ -143,12 +132,20 @@ def frame(request: SignedInRequest, campaign: access.SeenCampaign) -> dict[str, 
     A draft has no tabs.
     """
     right = access.right_in(campaign, request.user)
+    seen = {label: address for label, (address, needed) in TABS.items() if needed <= right}
     return {
         "campaign": campaign,
         "may_run": right >= Right.RUN,
         "may_own": right >= Right.OWN,
-        "tabs": [] if campaign.is_draft else [tab for tab in TABS if tab.right <= right],
+        "tabs": {} if campaign.is_draft else seen,
     }
+
+
+def page(
+    request: SignedInRequest, campaign: access.SeenCampaign, template: str, status: int = 200, **shown: Any
+) -> HttpResponse:
+    """Return a page of a campaign, or a part of one, that shows what `frame` returns and more."""
+    return render(request, template, frame(request, campaign) | shown, status=status)
 
 
 def invited(request: HttpRequest, campaign: Campaign) -> dict[str, object]:

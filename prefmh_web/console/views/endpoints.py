@@ -5,6 +5,7 @@ trying a model of a draft before it starts.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from statistics import mean
 from typing import Any, ClassVar
 
@@ -366,38 +367,31 @@ def try_judge(request: SignedInRequest, campaign: access.SeenCampaign, place: in
             messages.error(request, str(reason))
         return redirect("console:try", campaign.pk, place)
     trial = _last(campaign, place)
-    shown = {"place": place, "judge": judge, "form": form}
-    shown["is_current"] = trial is not None and trial.judge == judge.model_dump(mode="json")
-    return render(request, "console/try.html", shown | _results(campaign, trial))
+    is_current = trial is not None and trial.judge == judge.model_dump(mode="json")
+    return _shown(request, campaign, trial, "console/try.html", judge=judge, form=form, is_current=is_current)
 
 
 @common.campaign_page(Right.OWN)
 def trial_progress(request: SignedInRequest, campaign: access.SeenCampaign, place: int) -> HttpResponse:
     """Show how far the last trial is."""
-    return _fragment(request, campaign, _last(campaign, place))
+    return _shown(request, campaign, _last(campaign, place))
 
 
 @common.campaign_action(Right.OWN)
-def stop_trial(request: HttpRequest, campaign: Campaign, trial_id: int) -> HttpResponse:
-    """Ask no more."""
-    trial = _trial(campaign, trial_id)
-    judge_trials.stop(trial)
-    return redirect("console:try", campaign.pk, trial.place)
-
-
-@common.campaign_action(Right.OWN)
-def go_on_with_trial(request: HttpRequest, campaign: Campaign, trial_id: int) -> HttpResponse:
-    """Ask for what is missing."""
+def change_trial(
+    request: HttpRequest, campaign: Campaign, trial_id: int, change: Callable[[JudgeTrial], None]
+) -> HttpResponse:
+    """Ask no more in a trial, or for what is missing."""
     trial = _trial(campaign, trial_id)
     try:
-        judge_trials.go_on(trial)
+        change(trial)
     except NotPossible as reason:
         messages.error(request, str(reason))
     return redirect("console:try", campaign.pk, trial.place)
 
 
 @common.campaign_action(Right.OWN)
-def prefer(request: HttpRequest, campaign: Campaign, trial_id: int, index: int) -> HttpResponse:
+def prefer(request: SignedInRequest, campaign: access.SeenCampaign, trial_id: int, index: int) -> HttpResponse:
     """Keep which object of a pair the researcher prefers."""
     trial = _trial(campaign, trial_id, index)
     if (preferred := request.POST.get("preferred", "")) not in ("0", "1"):
@@ -405,7 +399,7 @@ def prefer(request: HttpRequest, campaign: Campaign, trial_id: int, index: int) 
     judge_trials.prefer(trial, index, int(preferred))
     if request.headers.get("HX-Request"):
         trial.refresh_from_db()
-        return _fragment(request, campaign, trial)
+        return _shown(request, campaign, trial)
     return redirect("console:try", campaign.pk, trial.place)
 
 
@@ -439,9 +433,12 @@ def _last(campaign: Campaign, place: int) -> JudgeTrial | None:
     return campaign.judge_trials.filter(place=place).last()
 
 
-def _results(campaign: Campaign, trial: JudgeTrial | None) -> dict[str, object]:
-    return {"tried": trial and _tried(campaign, trial), "kind": campaign.object_kind, "campaign": campaign}
-
-
-def _fragment(request: HttpRequest, campaign: Campaign, trial: JudgeTrial | None) -> HttpResponse:
-    return render(request, "console/_tried.html", _results(campaign, trial))
+def _shown(
+    request: SignedInRequest,
+    campaign: access.SeenCampaign,
+    trial: JudgeTrial | None,
+    template: str = "console/_tried.html",
+    **further: object,
+) -> HttpResponse:
+    tried = trial and _tried(campaign, trial)
+    return common.page(request, campaign, template, tried=tried, kind=campaign.object_kind, **further)

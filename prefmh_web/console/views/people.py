@@ -13,7 +13,7 @@ from django import forms
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.template.defaultfilters import pluralize
 from django.utils import timezone
 
@@ -41,16 +41,17 @@ def people(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRespo
     """Show who takes part, in the order and with the limits of the address."""
     form, everybody = PeopleForm(request.GET), people_of(campaign)
     pages = Paginator(form.shown(everybody), _A_PAGE)
-    context = common.frame(request, campaign) | {
+    gold = attention.answers_in(campaign)
+    shown = {
         "form": form,
         "panel": campaign.has_panel,
         "all": len(everybody),
         "page": pages.get_page(request.GET.get("page")),
-        "gold": (gold := attention.answers_in(campaign)),
+        "gold": gold,
         "gold_alike": attention.share_alike(gold),
         "most_a_minute": campaign.config.study.most_a_minute,
     }
-    return render(request, "console/people.html", context, status=200 if form.is_valid() else 400)
+    return common.page(request, campaign, "console/people.html", 200 if form.is_valid() else 400, **shown)
 
 
 @common.campaign_page(Right.RUN)
@@ -70,7 +71,7 @@ def end(request: SignedInRequest, campaign: access.SeenCampaign, voter: int) -> 
         # First: nobody comes back in between.
         access.revoke(annotator.invitation)
     reason, text = EndReason(form.cleaned_data["reason"]), form.cleaned_data["text"]
-    completion.exclude(annotator, request.user, reason, text, is_paid=form.pays)
+    completion.exclude(annotator, request.user, reason, text, is_paid=form.cleaned_data.get("is_paid") == "yes")
     return _ended(request, person_of(annotator))
 
 
@@ -94,23 +95,24 @@ def _shown(
     """Show one person; `wrong` are forms that could not be read, by their names."""
     found = person_of(annotator)
     part, study = found.part, campaign.config.study
-    context = {
-        "campaign": campaign,
-        "person": found,
-        "pay": study.paid_to(part, found.votes) if part and part.outcome else None,
-        "exclusion": (exclusion := completion.exclusion_of(annotator)),
-        "exclusion_reason": exclusion and EndReason(exclusion.data["reason"]).label,
-        "is_owed": bool(payments.owed(campaign, [annotator.pk])),
-        "has_code": bool(study.codes.get(Outcome.ENDED)),
-        "may_own": access.right_in(campaign, request.user) >= Right.OWN,
-        "forms": {
-            "end": ExclusionForm(person=found),
-            "bonus": BonusForm(initial={"bonus": part and part.bonus}),
-            "erase": ErasureForm(has_id=found.has_id),
-        }
-        | wrong,
+    exclusion = completion.exclusion_of(annotator)
+    blank = {
+        "end": ExclusionForm(person=found),
+        "bonus": BonusForm(initial={"bonus": part and part.bonus}),
+        "erase": ErasureForm(has_id=found.has_id),
     }
-    return render(request, "console/person.html", context)
+    return common.page(
+        request,
+        campaign,
+        "console/person.html",
+        person=found,
+        pay=study.paid_to(part, found.votes) if part and part.outcome else None,
+        exclusion=exclusion,
+        exclusion_reason=exclusion and EndReason(exclusion.data["reason"]).label,
+        is_owed=bool(payments.owed(campaign, [annotator.pk])),
+        has_code=bool(study.codes.get(Outcome.ENDED)),
+        forms=blank | wrong,
+    )
 
 
 def _ended(request: HttpRequest, ended: Person) -> str:
@@ -136,8 +138,7 @@ def participants(request: SignedInRequest, campaign: access.SeenCampaign) -> Htt
     if (done := _saved(request, campaign, form, {"protocol": "protocol"}, "participants")) is not None:
         return done
     parts = Participation.objects.filter(campaign=campaign)
-    context = common.invited(request, campaign) | {
-        "campaign": campaign,
+    shown = common.invited(request, campaign) | {
         "form": form,
         "recruiters": [each for each in RECRUITERS.values() if each.help],
         "joined": parts.count(),
@@ -150,7 +151,7 @@ def participants(request: SignedInRequest, campaign: access.SeenCampaign) -> Htt
         "waiting": erasure.waiting_in(campaign),
         "force": ForceForm(),
     }
-    return render(request, "console/participants.html", context)
+    return common.page(request, campaign, "console/participants.html", **shown)
 
 
 @common.campaign_page(Right.OWN, method=common.form_page, back="campaign")
@@ -159,9 +160,8 @@ def protocol(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRes
     form, protocol = ProtocolForm(campaign, _sent(request)), campaign.config.study.protocol
     if (done := _saved(request, campaign, form, {"start": "campaign"}, "protocol")) is not None:
         return done
-    taught = attention.states_among(protocol, campaign)
-    context = {"campaign": campaign, "form": form, "taught": taught, "has_pairs": bool(protocol.own_pairs)}
-    return render(request, "console/protocol.html", context)
+    taught, has_pairs = attention.states_among(protocol, campaign), bool(protocol.own_pairs)
+    return common.page(request, campaign, "console/protocol.html", form=form, taught=taught, has_pairs=has_pairs)
 
 
 def _sent(request: HttpRequest) -> QueryDict | None:
@@ -202,7 +202,8 @@ def erase(request: SignedInRequest, campaign: access.SeenCampaign, voter: int) -
     form = ErasureForm(request.POST, has_id=person_of(annotator).has_id)
     if not form.is_valid():
         return _shown(request, campaign, annotator, erase=form)
-    if erasure.erase(annotator, form.scope_chosen, is_forced=form.cleaned_data.get("is_forced", False)):
+    scope = erasure.Scope(form.cleaned_data.get("scope") or erasure.Scope.PARTICIPATION)
+    if erasure.erase(annotator, scope, is_forced=form.cleaned_data.get("is_forced", False)):
         return f"Nothing says any more who person {voter} is. Their votes are kept."
     return f"The part of person {voter} is over. Their data are deleted as soon as you say that they are paid."
 
@@ -281,14 +282,8 @@ def panel(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRespon
     """Show the panelists of a started campaign. Only the owner sees the names."""
     if campaign.is_draft or not campaign.config.panelists:
         raise Http404("This campaign has no panel, or has not started.")
-    context = {
-        "campaign": campaign,
-        "panelists": panelists_of(campaign),
-        "now": timezone.now(),
-        "site": request.build_absolute_uri("/").removesuffix("/"),
-        "may_own": access.right_in(campaign, request.user) >= Right.OWN,
-    }
-    return render(request, "console/panel.html", context)
+    site, panelists = request.build_absolute_uri("/").removesuffix("/"), panelists_of(campaign)
+    return common.page(request, campaign, "console/panel.html", panelists=panelists, now=timezone.now(), site=site)
 
 
 @common.campaign_action(Right.RUN, "panel")

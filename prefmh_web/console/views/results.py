@@ -13,7 +13,7 @@ from typing import Any
 
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404
 from django.urls import reverse
 
 import sampler
@@ -25,18 +25,10 @@ from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, Comparison, NotPossible
+from prefmh_web.campaigns.monitoring import steps as steps_of
 from prefmh_web.campaigns.monitoring.judging import costs_of
 from prefmh_web.campaigns.monitoring.progress import chains_of, with_heads
 from prefmh_web.campaigns.monitoring.results import figures_of, samples_in, shown_samples
-from prefmh_web.campaigns.monitoring.steps import (
-    problems_in,
-    rows_of,
-    step_at,
-    steps_in,
-    suspended_in,
-    votes_on,
-    with_pairs,
-)
 from prefmh_web.campaigns.record import export, rows
 from prefmh_web.campaigns.record.found import answer_now
 from prefmh_web.campaigns.record.rows import Snapshot
@@ -58,54 +50,59 @@ def results(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResp
     page = Paginator(samples_in(campaign), _SAMPLES_A_PAGE).get_page(request.GET.get("page"))
     figures = figures_of(campaign)
     is_finished = campaign.status == Campaign.Status.FINISHED
-    context = common.frame(request, campaign) | {
-        "figures": figures,
-        "page": page,
-        "samples": shown_samples(campaign, [step.pk for step in page.object_list]),
-        "as_table": request.GET.get("view") == "table",
-        "kind": campaign.object_kind,
-        "costs": costs_of(campaign),
-        "is_finished": is_finished,
-        "methods": paragraph(campaign, figures) if is_finished else "",
-        "citations": (PAPER, software()),
-    }
-    return render(request, "console/results.html", context)
+    return common.page(
+        request,
+        campaign,
+        "console/results.html",
+        figures=figures,
+        page=page,
+        samples=shown_samples(campaign, [step.pk for step in page.object_list]),
+        as_table=request.GET.get("view") == "table",
+        kind=campaign.object_kind,
+        costs=costs_of(campaign),
+        is_finished=is_finished,
+        methods=paragraph(campaign, figures) if is_finished else "",
+        citations=(PAPER, software()),
+    )
 
 
 @common.campaign_page(is_started=True)
 def found(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show what was found: a part of the page that loads after itself."""
-    try:
-        context: dict[str, object] = {"found": found_page(campaign, answer_now(campaign))}
-    except NotPossible as reason:
-        context = {"reason": str(reason)}
-    return render(request, "console/_found.html", context | {"campaign": campaign, "kind": campaign.object_kind})
+    answer, reason = _answer(campaign)
+    found = answer and found_page(campaign, answer)
+    return common.page(request, campaign, "console/_found.html", found=found, reason=reason, kind=campaign.object_kind)
 
 
 @common.campaign_page(is_started=True)
 def verdict(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show whether the chains look converged: a part of the overview that loads after itself."""
+    answer, reason = _answer(campaign)
+    shown = {"verdict": answer and answer.verdict, "reason": reason, "no_sign": sampler.NO_SIGN}
+    shown["is_finished"] = campaign.status == Campaign.Status.FINISHED
+    return common.page(request, campaign, "console/_convergence_verdict.html", **shown)
+
+
+def _answer(campaign: Campaign) -> tuple[sampler.Answer | None, str]:
+    """Return what a campaign has found so far, or why nothing is known yet."""
     try:
-        context: dict[str, object] = {"verdict": answer_now(campaign).verdict}
+        return answer_now(campaign), ""
     except NotPossible as reason:
-        context = {"reason": str(reason)}
-    is_finished = campaign.status == Campaign.Status.FINISHED
-    context |= {"campaign": campaign, "is_finished": is_finished, "no_sign": sampler.NO_SIGN}
-    return render(request, "console/_convergence_verdict.html", context)
+        return None, str(reason)
 
 
 @common.campaign_page(is_started=True)
 def properties(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show how the properties of the samples are spread: a part of the page that it loads after itself."""
-    return render(request, "console/_spreads.html", {"spreads": spreads_of(campaign)})
+    return common.page(request, campaign, "console/_spreads.html", spreads=spreads_of(campaign))
 
 
 @common.campaign_page(is_started=True)
 def convergence(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show R-hat, effective sample sizes, traces and ranks of the properties that the address names."""
     found = convergence_for(campaign, request.GET)
-    context = common.frame(request, campaign) | {"convergence": found, "asked": request.GET.urlencode()}
-    return render(request, "console/convergence.html", context, status=200 if found["form"].is_valid() else 400)
+    status, asked = 200 if found["form"].is_valid() else 400, request.GET.urlencode()
+    return common.page(request, campaign, "console/convergence.html", status, convergence=found, asked=asked)
 
 
 @common.campaign_page(is_started=True)
@@ -114,8 +111,7 @@ def record(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRespo
     files = [*export.documents(campaign, campaign.tuning), *export.TABLES]
     # What the docs mark as code, pages do not.
     about = [(name, kind, meaning.replace("`", "")) for name in files for kind, meaning in [tables.ABOUT[name]]]
-    context = {"files": about, "prefix": common.prefix_of(campaign)}
-    return render(request, "console/record.html", common.frame(request, campaign) | context)
+    return common.page(request, campaign, "console/record.html", files=about, prefix=common.prefix_of(campaign))
 
 
 @common.campaign_page()
@@ -128,14 +124,10 @@ def download(
     response: HttpResponse | StreamingHttpResponse
     if filename == tables.CONFIG:
         response = HttpResponse(export.as_json(campaign.public_config), content_type="application/json")
-    elif filename in export.TABLES:
-        response = stream(
-            lambda: export.as_csv(export.TABLES[filename](Snapshot.now(campaign))), "text/csv; charset=utf-8"
-        )
+    elif table := (export.TABLES | {tables.PROPERTIES.file: rows.properties}).get(filename):
+        response = stream(lambda: export.as_csv(table(Snapshot.now(campaign))), "text/csv; charset=utf-8")
     elif filename == tables.RESULTS.file:
         response = stream(lambda: export.results(Snapshot.now(campaign)), "text/csv; charset=utf-8")
-    elif filename == tables.PROPERTIES.file:
-        response = stream(lambda: export.as_csv(rows.properties(Snapshot.now(campaign))), "text/csv; charset=utf-8")
     elif filename in (documents := export.documents(campaign, campaign.tuning)):
         response = HttpResponse(documents[filename], content_type="application/json")
     elif filename == "export.zip":
@@ -150,9 +142,8 @@ def download(
 @common.campaign_page()
 def problems(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """List the problems that people have reported, the latest first."""
-    page = Paginator(problems_in(campaign), _PROBLEMS_A_PAGE).get_page(request.GET.get("page"))
-    found = with_pairs(list(page))
-    return render(request, "console/problems.html", {"campaign": campaign, "page": page, "problems": found})
+    page = Paginator(steps_of.problems_in(campaign), _PROBLEMS_A_PAGE).get_page(request.GET.get("page"))
+    return common.page(request, campaign, "console/problems.html", page=page, problems=steps_of.with_pairs(list(page)))
 
 
 _STEPS_A_PAGE, _CHAINS_A_PAGE = 50, 24
@@ -166,27 +157,25 @@ def steps(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRespon
     """List the steps that the address asks for, the newest first."""
     form = StepsForm(request.GET, started=started_campaign(campaign))
     is_valid = form.is_valid()
-    found = steps_in(campaign, form.cleaned_data) if is_valid else Comparison.objects.none()
+    found = steps_of.steps_in(campaign, form.cleaned_data) if is_valid else Comparison.objects.none()
     page = Paginator(found, _STEPS_A_PAGE).get_page(request.GET.get("page"))
-    context = common.frame(request, campaign) | table_of(campaign, page.object_list)
-    context |= {
-        "form": form,
-        "page": page,
-        "is_limited": is_valid and any(each not in (None, "") for each in form.cleaned_data.values()),
-    }
-    return render(request, "console/steps.html", context, status=200 if is_valid else 400)
+    table = table_of(campaign, page.object_list)
+    is_limited = is_valid and any(each not in (None, "") for each in form.cleaned_data.values())
+    status = 200 if is_valid else 400
+    shown = {"form": form, "page": page, "is_limited": is_limited}
+    return common.page(request, campaign, "console/steps.html", status, **table, **shown)
 
 
 @common.campaign_page()
 def step(request: SignedInRequest, campaign: access.SeenCampaign, chain: int, step: int) -> HttpResponse:
     """Show one step whole."""
     comparison = _found(campaign, chain, step)
-    context = common.frame(request, campaign) | table_of(campaign, [comparison])
+    context = table_of(campaign, [comparison])
     context |= {
         "within": reverse("console:steps", args=[campaign.pk]),
         "step": context["steps"][0],
         "sides": _sides(campaign, comparison),
-        "votes": votes_on(comparison),
+        "votes": steps_of.votes_on(comparison),
         "took": comparison.decided_at and duration((comparison.decided_at - comparison.opened_at).total_seconds()),
         "r0": _ratio(comparison.log_r0),
         # While votes are out, nobody may know how many of them the proposal needs.
@@ -195,7 +184,7 @@ def step(request: SignedInRequest, campaign: access.SeenCampaign, chain: int, st
         "previous": _opened(comparison, step - 1),
         "next": _opened(comparison, step + 1),
     }
-    return render(request, "console/step.html", context)
+    return common.page(request, campaign, "console/step.html", **context)
 
 
 @common.campaign_page()
@@ -213,7 +202,7 @@ def picture(request: SignedInRequest, campaign: access.SeenCampaign, chain: int,
 def table_of(campaign: Campaign, steps: Iterable[Comparison]) -> dict[str, Any]:
     """Return what `console/_steps.html` shows of some steps."""
     rule, judges = started_campaign(campaign).config.rule, list(campaign.judges.all())
-    rows = rows_of(campaign, judges, steps)
+    rows = steps_of.rows_of(campaign, judges, steps)
     return {
         "steps": rows,
         "judges": judges,
@@ -224,7 +213,7 @@ def table_of(campaign: Campaign, steps: Iterable[Comparison]) -> dict[str, Any]:
 
 
 def _found(campaign: Campaign, chain: int, step: int) -> Comparison:
-    found = None if campaign.is_draft else step_at(campaign, chain, step)
+    found = None if campaign.is_draft else steps_of.step_at(campaign, chain, step)
     if found is None:
         raise Http404("There is no such step yet.")
     return found
@@ -266,14 +255,16 @@ def _opened(comparison: Comparison, number: int) -> int | None:
 def chains(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show where the chains are."""
     page = Paginator(chains_of(campaign), _CHAINS_A_PAGE).get_page(request.GET.get("page"))
-    context = common.frame(request, campaign) | {
-        "within": campaign.get_absolute_url(),
-        "page": page,
-        "heads": with_heads(campaign, list(page)),
-        "kind": campaign.object_kind,
-        "answers": ANSWERS[started_campaign(campaign).config.rule.evidence],
-    }
-    return render(request, "console/chains.html", context)
+    return common.page(
+        request,
+        campaign,
+        "console/chains.html",
+        within=campaign.get_absolute_url(),
+        page=page,
+        heads=with_heads(campaign, list(page)),
+        kind=campaign.object_kind,
+        answers=ANSWERS[started_campaign(campaign).config.rule.evidence],
+    )
 
 
 @common.campaign_page()
@@ -310,12 +301,8 @@ def _suspended_shown(
     request: SignedInRequest, campaign: access.SeenCampaign, wrong: dict[int, EndForm] | None = None
 ) -> HttpResponse:
     """Show the suspended steps; `wrong` are forms that could not be read, by the keys of their steps."""
-    found = suspended_in(campaign)
+    found = steps_of.suspended_in(campaign)
     forms = {each.pk: EndForm(auto_id=f"end_{each.pk}_%s") for each, _ in found} | (wrong or {})
-    context = {
-        "campaign": campaign,
-        "suspended": [(each, count, forms[each.pk]) for each, count in found],
-        "may_run": access.right_in(campaign, request.user) >= Right.RUN,
-        "is_finished": campaign.status == Campaign.Status.FINISHED,
-    }
-    return render(request, "console/suspended.html", context)
+    shown = [(each, count, forms[each.pk]) for each, count in found]
+    is_finished = campaign.status == Campaign.Status.FINISHED
+    return common.page(request, campaign, "console/suspended.html", suspended=shown, is_finished=is_finished)

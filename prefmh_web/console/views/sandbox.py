@@ -18,11 +18,11 @@ from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, Side
-from prefmh_web.campaigns.objects import own_pair, shown
+from prefmh_web.campaigns.objects import own_pair
 from prefmh_web.config import Outcome, Protocol
 from prefmh_web.config.misfits import questions_of
 from prefmh_web.console.board import Board
-from prefmh_web.console.unstored import Unstored, asks_people, pair_of
+from prefmh_web.console.unstored import asks_people, pair_of, shown_of
 from prefmh_web.console.views.common import campaign_page, form_page
 from prefmh_web.objects.markdown import rendered
 from prefmh_web.participants import attention, completion
@@ -68,17 +68,28 @@ class _Sandbox:
         """True where an attention check comes next."""
         return self.asked == _CHECK_AFTER and bool(self.protocol.check_share)
 
-    def go_on(self) -> None:
-        """Leave a stage for the next one."""
-        self.part.stage = next_stage(self.stage, self.protocol)
+    def take(self, posted: Mapping[str, str]) -> Page | None:
+        """Take what was answered; return the page again where something is refused."""
+        page = page_of(self.stage)
+        if self.stage == Stage.ARRIVAL:
+            self._go_on(Outcome.NO_CONSENT if posted.get("consent") == "refuse" else None)
+        elif self.stage == Stage.VOTES:
+            self._vote(posted.get("choice", ""))
+        elif page and posted.get("stage") == page.name:
+            result = answered(self.part, self.protocol, page, posted)
+            if isinstance(result, Page):
+                return result
+            if result.outcome or not result.stays:
+                self._go_on(result.outcome)
+        return None
+
+    def _go_on(self, outcome: Outcome | None = None) -> None:
+        """Leave a stage for the next one, or with an outcome for the end."""
+        self.part.stage = Stage.END if outcome else next_stage(self.stage, self.protocol)
         if self.stage == Stage.END:
-            self.part.outcome = Outcome.COMPLETED
+            self.part.outcome = outcome or Outcome.COMPLETED
 
-    def end(self, outcome: Outcome) -> None:
-        """End the part."""
-        self.part.stage, self.part.outcome = Stage.END, outcome
-
-    def vote(self, choice: str) -> None:
+    def _vote(self, choice: str) -> None:
         """Take a vote, or a skip, and go on to the next pair or past the last one."""
         is_check = self.is_check
         if choice not in Side.values and (choice != "skip" or is_check):
@@ -88,21 +99,7 @@ class _Sandbox:
             return
         self.votes += 1
         if self.votes >= min(_PAIRS, self.study.votes_each or _PAIRS):
-            self.go_on()
-
-    def answer(self, posted: Any) -> Page | None:
-        """Take what was answered on the page of a stage; return the page again where something is refused."""
-        stage = page_of(self.stage)
-        if stage is None or posted.get("stage") != stage.name:
-            return None
-        result = answered(self.part, self.protocol, stage, posted)
-        if isinstance(result, Page):
-            return result
-        if result.outcome:
-            self.end(result.outcome)
-        elif not result.stays:
-            self.go_on()
-        return None
+            self._go_on()
 
 
 @campaign_page(Right.OWN, method=form_page)
@@ -119,7 +116,7 @@ def sandbox(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResp
         if "again" in request.POST:
             walked = _Sandbox(campaign, None)
         else:
-            refused = _answer(walked, request.POST)
+            refused = walked.take(request.POST)
         request.session[key] = walked.kept
         return _shown(request, walked, refused) if refused else redirect("console:sandbox", campaign.pk)
 
@@ -133,39 +130,26 @@ def _closed(campaign: Campaign) -> str:
     return "" if Board(campaign).is_ready else "The file has not been read, so there are no pairs yet."
 
 
-def _answer(walked: _Sandbox, posted: Any) -> Page | None:
-    """Take what was answered; return the page again where something is refused."""
-    match walked.stage:
-        case Stage.ARRIVAL if posted.get("consent") == "refuse":
-            walked.end(Outcome.NO_CONSENT)
-        case Stage.ARRIVAL:
-            walked.go_on()
-        case Stage.VOTES:
-            walked.vote(posted.get("choice", ""))
-        case Stage.END:
-            pass
-        case _:
-            return walked.answer(posted)
-    return None
-
-
 def _shown(request: SignedInRequest, walked: _Sandbox, refused: Page | None = None) -> HttpResponse:
-    context = {"campaign": walked.campaign, "pairs": _PAIRS, "kind": walked.campaign.object_kind}
-    context |= walked.campaign.config.shown_as
+    context = {"campaign": walked.campaign, "pairs": _PAIRS, "kind": walked.campaign.object_kind, "votes": walked.votes}
     match walked.stage:
         case Stage.ARRIVAL:
             context |= _welcome(walked)
         case Stage.VOTES:
-            context |= _pair(walked)
+            told = (Side.FIRST, Side.SECOND)[walked.asked % 2]
+            context |= pair_of(walked.campaign, walked.asked, str(attention.TOLD[told]) if walked.is_check else "")
+            context |= {"shows": "console/_sandbox_pair.html", "is_screen": True, "is_check": walked.is_check}
         case Stage.END:
-            context |= _end(walked)
+            context |= {"shows": "console/_sandbox_end.html", "end": _end(walked)}
         case at:
             stage = page_of(at)
-            if stage is not None:
-                page = refused or Page(stage, stage.form(walked.protocol, walked.part), walked.protocol)
-                context |= {"shows": "voting/_stage.html", "page": page}
-                if isinstance(page.form, PracticeForm):
-                    context |= _practice(walked, page.form)
+            assert stage is not None
+            page = refused or Page(stage, stage.form(walked.protocol, walked.part), walked.protocol)
+            context |= {"shows": "voting/_stage.html", "page": page}
+            if isinstance(page.form, PracticeForm):
+                exercise = page.form.exercise
+                context |= shown_of(own_pair(exercise.pair, walked.campaign), walked.campaign)
+                context |= {"shows": "voting/_practice.html", "is_screen": True, "exercise": exercise}
     return render(request, "console/sandbox.html", context)
 
 
@@ -181,33 +165,8 @@ def _welcome(walked: _Sandbox) -> dict[str, object]:
     }
 
 
-def _practice(walked: _Sandbox, form: PracticeForm) -> dict[str, object]:
-    pair, kind = form.exercise.pair, walked.campaign.object_kind.name
-    sides = {
-        Side.FIRST: Unstored(kind, pair.first, "", pair.second),
-        Side.SECOND: Unstored(kind, pair.second, "", pair.first),
-    }
-    of_pair = shown(own_pair(pair, walked.campaign), walked.campaign, lambda side: sides[side].address)
-    return {"shows": "voting/_practice.html", "is_screen": True, "exercise": form.exercise, **of_pair}
-
-
-def _pair(walked: _Sandbox) -> dict[str, object]:
-    told = (Side.FIRST, Side.SECOND)[walked.asked % 2]
-    pair = pair_of(walked.campaign, walked.asked, str(attention.TOLD[told]) if walked.is_check else "")
-    return {
-        "shows": "console/_sandbox_pair.html",
-        "is_screen": True,
-        "pair": pair,
-        "is_check": walked.is_check,
-        "options": pair.options,
-        "context": pair.context,
-        "votes": walked.votes,
-    }
-
-
-def _end(walked: _Sandbox) -> dict[str, object]:
+def _end(walked: _Sandbox) -> completion.End:
     outcome, study = Outcome(walked.part.outcome), walked.study
     debriefing = walked.protocol.debriefing if outcome in completion.TOOK_PART else ""
     code = study.codes.get(outcome, "")
-    end = completion.End(outcome, code, "", study.platform.called, debriefing=rendered(debriefing))
-    return {"shows": "console/_sandbox_end.html", "end": end, "votes": walked.votes}
+    return completion.End(outcome, code, "", study.platform.called, debriefing=rendered(debriefing))

@@ -17,15 +17,8 @@ from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, Catalog, Membership, NotPossible
 from prefmh_web.console import lists, unstored
 from prefmh_web.console.board import Board
+from prefmh_web.console.forms import pages
 from prefmh_web.console.forms.fields import KeptFiles
-from prefmh_web.console.forms.pages import (
-    CapFields,
-    ExtensionFields,
-    NameForm,
-    PilotForm,
-    SetupFileForm,
-    estimate_shown,
-)
 from prefmh_web.console.forms.setup_form import SetupForm
 from prefmh_web.console.previews import asks_models, presets_as_json, preview_of
 from prefmh_web.console.views import common
@@ -85,7 +78,7 @@ def look_at_list(request: SignedInRequest) -> HttpResponse:
 @common.get_page
 def estimate(request: HttpRequest) -> HttpResponse:
     """Show what the votes come to of the setup that is being typed."""
-    return render(request, "console/_votes_estimate.html", {"estimate": estimate_shown(request.GET)})
+    return render(request, "console/_votes_estimate.html", {"estimate": pages.estimate_shown(request.GET)})
 
 
 @common.campaign_page(method=common.form_page, back="campaign")
@@ -114,9 +107,9 @@ def _fixed(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRespo
         context |= {
             "members": campaign.memberships.select_related("user").order_by("user__username"),
             "roles": Membership.Role.choices,
-            "rename": NameForm(initial={"name": campaign.name}, auto_id="rename_%s"),
-            "extension": ExtensionFields(auto_id="extension_%s"),
-            "caps": CapFields.of(campaign) if campaign.is_under_way and asks_models(campaign) else None,
+            "rename": pages.NameForm(initial={"name": campaign.name}, auto_id="rename_%s"),
+            "extension": pages.ExtensionFields(auto_id="extension_%s"),
+            "caps": pages.CapFields.of(campaign) if campaign.is_under_way and asks_models(campaign) else None,
         }
     return render(request, "console/setup_fixed.html", context)
 
@@ -141,7 +134,7 @@ def _shown(form: SetupForm, campaign: Campaign | None = None) -> dict[str, objec
         "campaign": campaign,
         "preview_url": at,
         "presets": presets_as_json(),
-        "estimate": estimate_shown(values),
+        "estimate": pages.estimate_shown(values),
     }
 
 
@@ -158,7 +151,7 @@ def download(request: HttpRequest, campaign: access.SeenCampaign) -> HttpRespons
 def import_setup(request: SignedInRequest) -> HttpResponse:
     """Make a draft from a setup's file; of one that makes none, show every reason."""
     posted = request.method == "POST"
-    form = SetupFileForm(*((request.POST, request.FILES) if posted else ()))
+    form = pages.SetupFileForm(*((request.POST, request.FILES) if posted else ()))
     problems: list[Problem] = []
     if posted and form.is_valid():
         try:
@@ -170,7 +163,7 @@ def import_setup(request: SignedInRequest) -> HttpResponse:
     return render(request, "console/import.html", {"form": form, "problems": problems})
 
 
-def _imported(request: SignedInRequest, form: SetupFileForm) -> Campaign:
+def _imported(request: SignedInRequest, form: pages.SetupFileForm) -> Campaign:
     with files.opened(form.cleaned_data["file"].file, owner=request.user) as (setup, uploaded):
         # The draft's page tells of another campaign under its seed, as long as there is one.
         twin = apply.warning_of_seed(setup.seed, request.user)
@@ -205,7 +198,7 @@ def start_afresh(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
 @common.for_researchers
 def run_pilot(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
     """Make a pilot."""
-    form = PilotForm(request.POST)
+    form = pages.PilotForm(request.POST)
     if not form.is_valid():
         raise NotPossible(f"{form.errors.as_text()} No pilot was made.")
     made = apply.pilot(campaign, request.user, **form.cleaned_data)
