@@ -4,9 +4,12 @@
 
 in float64, and the token is the first k whose p(0) + .. + p(k) exceeds u = rng.random(). Nothing else has a say: no
 truncation, no penalty, and the sampler of `transformers`, its `generation_config` and its global random state are not
-called, so that `score` and the suffix kernel speak of the same law. One u for each token, drawn only by rows that are
-under way, so that a generator gives the same tokens in any batch, but for rounding. Tokens are ids and stay ids: a
-prompt is tokenised once, and what follows it never is.
+called, so that `score` and the suffix kernel speak of the same law. One u for each token and none for a row that is
+done, so that a generator gives the same tokens in any batch, but for rounding. Tokens are ids and stay ids: a prompt is
+tokenised once, and what follows it never is.
+
+The numbers are looked at ahead, in a copy of the generator, so that a step needs nothing of the host: tokens are drawn
+where the model is, and on a GPU they are read only after every 16. A row that has ended goes on till then in vain.
 
 Rows of a batch are padded on the left and have a cache of keys and values:
 
@@ -25,6 +28,7 @@ Another token is drawn more often, since all sums up to it move too: in float32 
 
 from __future__ import annotations
 
+import copy
 import inspect
 import math
 import threading
@@ -49,8 +53,10 @@ else:
 # Of one batch: rows at most, and rows times their longest length, the prompt included. The latter bounds the memory of
 # the cache: layers × key-value heads × head size × 2 numbers for each token.
 MAX_ROWS, MAX_TOKENS = 256, 131_072
-# Dropping rows copies the cache, and so does each step: it pays as soon as some rows are done, not for every one.
+# Dropping rows copies the cache: it pays as soon as some rows are done, not for every one.
 _LEAST_SHARE = 0.75
+# Tokens of a row between two looks at them, by the kind of device. A GPU stands still while the host looks.
+STEPS_A_READ = {"cpu": 1, "cuda": 16}
 _NO_LAW = -1
 # Total variation between a row's law alone and beside a longer row. Half precision rounds logits to 2 or 3 digits.
 _PADDING_TOLERANCE = {"float64": 1e-6, "float32": 1e-3}
@@ -85,17 +91,30 @@ class Weights:
         # One batch at a time, whatever asks: two would need the memory of two.
         self.lock = threading.Lock()
 
+    def cache(self, columns: int) -> Any:
+        """Return an empty cache that is written into in place; None where the model must make one of its own kind."""
+        if getattr(self._model, "_can_compile_fullgraph", False):
+            kinds = needs("transformers.cache_utils")
+            made = kinds.StaticCache(config=self._model.config, max_cache_len=columns)
+            # Others are read by rules of their own, such as a window.
+            if all(type(layer) is kinds.StaticLayer for layer in made.layers):
+                return made
+        return None
+
     def forward(self, ids: torch.Tensor, mask: torch.Tensor, cache: Any, last: int) -> tuple[torch.Tensor, Any]:
         """Return the logits of the last few columns, shape (rows, last, vocabulary), and the cache after them.
 
         Args:
             ids: the columns that the cache does not hold yet, shape (rows, new).
-            mask: 1 for tokens and 0 for padding, shape (rows, all columns so far).
-            cache: what the call before returned; None at first.
+            mask: 1 for tokens and 0 for padding, shape (rows, all columns so far). Where there is one new column, 0 for
+                all that the cache has room for may follow.
+            cache: what `cache` made, or what the call before returned; None at first.
         """
         more: dict[str, object] = {self._cache_name: cache}
         if "position_ids" in self._takes:
-            more["position_ids"] = (mask.cumsum(-1) - 1).clamp(min=0)[:, -ids.shape[1] :]
+            # A row that has ended may go on beyond the context.
+            most = None if self.context is None else self.context - 1
+            more["position_ids"] = (mask.cumsum(-1) - 1).clamp(0, most)[:, -ids.shape[1] :]
         if "logits_to_keep" in self._takes:
             # Of a long prompt all logits at once would take more memory than the weights.
             more["logits_to_keep"] = last
@@ -176,14 +195,16 @@ class TransformersModel:
         """Return one whole sequence for each row, beginning with the row's prefix, the rest drawn from p0 given both.
 
         Raises:
-            ValueError: the lengths differ, a prompt is unknown or too long, or a prefix is not the beginning of any
-                text.
+            ValueError: the lengths differ, a generator is there twice, a prompt is unknown or too long, or a prefix is
+                not the beginning of any text.
             ArithmeticError: the model gave logits that are not finite; none is returned then.
         """
         if not len(rngs) == len(prompts) == len(prefixes):
             raise ValueError(
                 f"{len(rngs)} generators, {len(prompts)} prompts and {len(prefixes)} prefixes do not match"
             )
+        if len({id(rng) for rng in rngs}) < len(rngs):
+            raise ValueError("rngs must be a generator for each row; there are fewer")
         rows = [self._row(*given) for given in zip(rngs, prompts, prefixes, strict=True)]
         with self._weights.lock, torch.inference_mode():
             for batch in _batches(rows):
@@ -269,6 +290,27 @@ class _Row:
     left: int
     drawn: list[int] = field(default_factory=list)
 
+    def numbers(self, count: int) -> list[float]:
+        """Return the random numbers of tokens that may follow; the generator stays where it is."""
+        ahead = copy.deepcopy(self.rng)
+        return [ahead.random() for _ in range(count)]
+
+    def take(self, tokens: Sequence[int], ends: frozenset[int]) -> None:
+        """Append tokens up to the text's end, each with its random number; those behind it are nobody's.
+
+        Raises:
+            ArithmeticError: one of them was drawn from no law.
+        """
+        for token in tokens[: self.left]:
+            if token == _NO_LAW:
+                raise ArithmeticError("the model gave logits that are not finite; nothing can be drawn from them")
+            self.rng.random()
+            self.drawn.append(token)
+            self.left -= 1
+            if token in ends:
+                self.left = 0
+                return
+
 
 def _batches(rows: Sequence[_Row]) -> Iterator[list[_Row]]:
     """Split rows into batches of at most `MAX_ROWS`, and of at most `MAX_TOKENS` cells of the cache, or of one row.
@@ -293,25 +335,20 @@ def _draw(weights: Weights, rows: Sequence[_Row], temperature: float) -> None:
     Raises:
         ArithmeticError: the model gave logits that are no law (NaN).
     """
-    batch = _Batch(weights, [row.context for row in rows], room=max(row.left for row in rows))
-    live = list(rows)
+    room = max(row.left for row in rows)
+    numbers = torch.tensor([row.numbers(room) for row in rows], dtype=torch.float64)
+    batch = _Batch(weights, [row.context for row in rows], numbers)
+    live, at_once = list(rows), STEPS_A_READ.get(weights.device.type, 1)
     while True:
-        # A row that is done, but not dropped yet, must not touch its generator.
-        uniforms = [row.rng.random() if row.left else 0.0 for row in live]
-        tokens = choose(batch.logits(), temperature, torch.tensor(uniforms, dtype=torch.float64))
-        for row, token in zip(live, tokens.tolist(), strict=True):
-            if row.left:
-                if token == _NO_LAW:
-                    raise ArithmeticError("the model gave logits that are not finite; nothing can be drawn from them")
-                row.drawn.append(token)
-                row.left = 0 if token in weights.ends else row.left - 1
+        drawn = batch.draw(min(at_once, max(row.left for row in live)), temperature)
+        for row, tokens in zip(live, drawn, strict=True):
+            row.take(tokens, weights.ends)
         going = [place for place, row in enumerate(live) if row.left]
         if not going:
             return
         if len(going) <= _LEAST_SHARE * len(live):
             batch.keep(going)
-            live, tokens = [live[place] for place in going], tokens[torch.tensor(going, device=tokens.device)]
-        batch.append(tokens.clamp(min=0))
+            live = [live[place] for place in going]
 
 
 def choose(logits: torch.Tensor, temperature: float, uniforms: torch.Tensor) -> torch.Tensor:
@@ -321,52 +358,77 @@ def choose(logits: torch.Tensor, temperature: float, uniforms: torch.Tensor) -> 
         logits: shape (rows, vocabulary).
         uniforms: float64 in [0, 1), shape (rows,).
     """
-    below = torch.softmax(logits.double() / temperature, dim=-1).cumsum(dim=-1)
+    most = logits.amax(-1, keepdim=True).double()
+    # The one array in float64 that has a number for each token: (logit - most) / temperature, and what becomes of it.
+    below = (-most / temperature).add(logits, alpha=1 / temperature).exp_().cumsum_(-1)
     total = below[:, -1:]
-    # Sums may end a little beside 1. A place below the total falls on a token, and on none of probability 0.
+    # A place below the total falls on a token, and on none of probability 0.
     places = torch.minimum(uniforms.to(below.device)[:, None] * total, torch.nextafter(total, torch.zeros_like(total)))
     tokens = torch.searchsorted(below, places, right=True)
     return torch.where(torch.isfinite(total), tokens, _NO_LAW)[:, 0]
 
 
 class _Batch:
-    """Rows that grow by a token at a time.
+    """Rows that grow by a token at a time. What changes with a step does so on the device, at the place where it is.
 
     Args:
         weights: what gives their logits.
         contexts: the tokens of each row so far, at least one.
-        room: how many tokens will be appended at most.
+        numbers: what tokens are drawn by, float64, shape (rows, n); at most n are appended.
     """
 
-    def __init__(self, weights: Weights, contexts: Sequence[Tokens], room: int) -> None:
+    def __init__(self, weights: Weights, contexts: Sequence[Tokens], numbers: torch.Tensor) -> None:
         self._weights = weights
-        # A `Cache` of `transformers`, or what a model of another library has; None at first.
-        self._cache: Any = None
-        self._width = max(len(context) for context in contexts)
+        self._first = self._width = max(len(context) for context in contexts)
         pads = [self._width - len(context) for context in contexts]
         # Any id will do for padding, since nothing attends to it.
         ids = [[0] * pad + list(context) for pad, context in zip(pads, contexts, strict=True)]
-        mask = torch.ones((len(contexts), self._width + room), dtype=torch.long)
+        mask = torch.zeros((len(contexts), self._width + numbers.shape[1]), dtype=torch.long)
         for row, pad in enumerate(pads):
-            mask[row, :pad] = 0
-        self._new, self._mask = torch.tensor(ids).to(weights.device), mask.to(weights.device)
+            mask[row, pad : self._width] = 1
+        self._new, self._mask, self._numbers = (each.to(weights.device) for each in (torch.tensor(ids), mask, numbers))
+        self._drawn = torch.zeros_like(self._mask[:, self._width :])
+        self._place = torch.zeros(1, dtype=torch.long, device=weights.device)
+        # Without one of ours a `Cache` of `transformers`, or what a model of another library has; None at first.
+        self._cache: Any = weights.cache(mask.shape[1])
+        self._layers = [] if self._cache is None else self._cache.layers
+
+    def draw(self, steps: int, temperature: float) -> list[list[int]]:
+        """Draw so many tokens for each row, and return them once all are drawn; -1 where there is no law."""
+        for _ in range(steps):
+            self._draw_one(temperature)
+        end = self._width - self._first
+        return self._drawn[:, end - steps : end].tolist()
+
+    def _draw_one(self, temperature: float) -> None:
+        tokens = choose(self.logits(), temperature, self._numbers.index_select(1, self._place)[:, 0])
+        self._drawn.index_copy_(1, self._place, tokens[:, None])
+        self.append(tokens.clamp(min=0))
 
     def logits(self) -> torch.Tensor:
         """Return the logits of each row's next token, shape (rows, vocabulary). Once for each column."""
-        seen = self._mask[:, : self._width]
+        is_ours = self._layers and self._width > self._first
+        seen = self._mask if is_ours else self._mask[:, : self._width]
         logits, self._cache = self._weights.forward(self._new, seen, self._cache, last=1)
         return logits[:, -1]
 
     def append(self, tokens: torch.Tensor) -> None:
         """Append one token to each row, after `logits`; shape (rows,)."""
-        self._new = tokens[:, None]
+        self._new = self._new[:, -1:]
+        self._new.copy_(tokens[:, None])
+        self._mask.index_fill_(1, self._first + self._place, 1)
+        self._place += 1
         self._width += 1
 
     def keep(self, rows: Sequence[int]) -> None:
-        """Go on with these rows only, in this order; after `logits` and before `append`."""
+        """Go on with these rows only, in this order; after `logits`."""
         chosen = torch.tensor(rows, device=self._mask.device)
-        self._mask = self._mask[chosen]
-        self._cache.batch_select_indices(chosen)
+        for name in ("_new", "_mask", "_numbers", "_drawn"):
+            setattr(self, name, getattr(self, name)[chosen])
+        for layer in self._layers:
+            layer.keys, layer.values = layer.keys[chosen], layer.values[chosen]
+        if not self._layers:
+            self._cache.batch_select_indices(chosen)
 
 
 def check_padding(weights: Weights) -> None:
@@ -380,7 +442,7 @@ def check_padding(weights: Weights) -> None:
     long = tuple(token % weights.vocabulary for token in range(longest))
     short = long[-max(1, longest // 4) :]
     with torch.inference_mode():
-        alone, beside = _Batch(weights, [short], 1), _Batch(weights, [long, short], 1)
+        alone, beside = _Batch(weights, [short], torch.zeros(1, 1)), _Batch(weights, [long, short], torch.zeros(2, 1))
         first = _distance(alone.logits()[0], beside.logits()[1])
         beside.keep([1])
         for batch in (alone, beside):
