@@ -358,6 +358,8 @@ class Table(Part):
 
     def __init__(self, *at: Any):
         super().__init__(*at)
+        keys: Any
+        value_type: Any
         keys, value_type = get_args(self.annotation)
         before = self.was if _is_plain(self.was) else {}
         shown = ui(labels={"": self.shown.labels.get("", "")})
