@@ -35,16 +35,18 @@ def public(config: CampaignConfig, *, is_over: bool) -> dict[str, Any]:
 
 def _hide(value: Any, data: Any, is_over: bool) -> Iterator[str]:
     """Take what is hidden out of the plain data of a value, and yield the path of each."""
-    if isinstance(value, tuple):
-        for index, each in enumerate(value):
-            yield from (f"{index}.{path}" for path in _hide(each, data[index], is_over))
-    for name, info in type(value).model_fields.items() if isinstance(value, BaseModel) else ():
-        found, until = getattr(value, name), ui_of(info).hidden
-        if not until or (is_over and until != "always"):
-            yield from (f"{name}.{path}" for path in _hide(found, data.get(name), is_over))
-        elif isinstance(found, Mapping):
-            data[name] = {}
-            yield from (f"{name}.{key}" for key, each in found.items() if each)
-        elif found not in (None, "", ()):
-            del data[name]
-            yield name
+    match value, data:
+        case tuple(), list():
+            for index, each in enumerate(value):
+                yield from (f"{index}.{path}" for path in _hide(each, data[index], is_over))
+        case BaseModel(), dict():
+            for name, info in type(value).model_fields.items():
+                found, until = getattr(value, name), ui_of(info).hidden
+                if not until or (is_over and until != "always"):
+                    yield from (f"{name}.{path}" for path in _hide(found, data.get(name), is_over))
+                elif isinstance(found, Mapping):
+                    data[name] = {}
+                    yield from (f"{name}.{key}" for key, each in found.items() if each)
+                elif found not in (None, "", ()):
+                    del data[name]
+                    yield name
