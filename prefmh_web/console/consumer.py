@@ -51,9 +51,6 @@ class _Watching(LiveConsumer):
         await self.join(sockets.watchers(self.campaign_id), sockets.session(self._session_key))
         self.in_background(self._follow())
 
-    async def disconnect(self, code):
-        await self.leave()
-
     async def look_again(self, event):
         """Answer a nudge; many at once lead to one answer."""
         self._changed.set()
@@ -133,9 +130,6 @@ class DownloadConsumer(LiveConsumer):
             await self.close(NOT_ALLOWED)
             return
         await self.join(sockets.download(self.scope["url_route"]["kwargs"]["token"]))
-
-    async def disconnect(self, code):
-        await self.leave()
 
     async def download_share(self, event):
         """Pass on the share, from 0 to 1."""
