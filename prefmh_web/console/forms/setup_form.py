@@ -38,11 +38,11 @@ from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect
 from prefmh_web.objects import OBJECT_KINDS
 from prefmh_web.scorers import offered
+from prefmh_web.setup.files import MAX_FILE_BYTES
 from prefmh_web.setup.fitting import of_owner
 from sampler.declared import JUDGED_BY, Declared, ui, ui_of
 from sampler.judges import PRESETS
 
-MAX_UPLOAD_BYTES = 512 * 2**20
 MAX_LIST_BYTES = 2**20
 SECTIONS = {
     "1. What is compared": ("name", "space", "kernel"),
@@ -95,7 +95,7 @@ class _List(Declared):
         f"up to {MOST_FILES} files at once, or one ZIP. A column “weight” (for pictures and recordings: a weights.csv "
         "among them with the columns file and weight) says how likely each object is before anybody votes (p0). "
         f"At most {sampler.MAX_CATALOG_ITEMS:,} objects, with {sampler.MAX_CATALOG_CHARACTERS // 10**6} million "
-        f"characters in all, in a file of at most {MAX_UPLOAD_BYTES // 2**20} MiB.",
+        f"characters in all, in a file of at most {MAX_FILE_BYTES // 2**20} MiB.",
     )
 
 
@@ -337,8 +337,8 @@ class SetupForm(SchemaForm):
         if not isinstance(space, sampler.CatalogConfig):
             return
         file = self.upload
-        if file and file.size > MAX_UPLOAD_BYTES:
-            message = f"The file is larger than {MAX_UPLOAD_BYTES // 2**20} MiB. Split it."
+        if file and file.size > MAX_FILE_BYTES:
+            message = f"The file is larger than {MAX_FILE_BYTES // 2**20} MiB. Split it."
             yield sampler.ConfigProblem("space.file", message)
             return
         columns = _columns_of(file, sampler.OBJECT_COLUMNS.get(space.objects)) if file else self._columns_read()

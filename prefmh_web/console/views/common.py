@@ -136,6 +136,7 @@ def frame(request: SignedInRequest, campaign: access.SeenCampaign) -> dict[str, 
     return {
         "campaign": campaign,
         "kind": campaign.object_kind,
+        "site": request.build_absolute_uri("/").removesuffix("/"),
         "may_run": right >= Right.RUN,
         "may_own": right >= Right.OWN,
         "tabs": {} if campaign.is_draft else seen,

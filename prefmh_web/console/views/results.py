@@ -50,18 +50,16 @@ def results(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResp
     page = Paginator(samples_in(campaign), _SAMPLES_A_PAGE).get_page(request.GET.get("page"))
     figures = figures_of(campaign)
     is_finished = campaign.status == Campaign.Status.FINISHED
-    return common.page(
-        request,
-        campaign,
-        "console/results.html",
-        figures=figures,
-        page=page,
-        samples=shown_samples(campaign, [step.pk for step in page.object_list]),
-        as_table=request.GET.get("view") == "table",
-        costs=costs_of(campaign),
-        methods=paragraph(campaign, figures) if is_finished else "",
-        citations=(PAPER, software()),
-    )
+    shown: dict[str, Any] = {
+        "figures": figures,
+        "page": page,
+        "samples": shown_samples(campaign, [step.pk for step in page.object_list]),
+        "as_table": request.GET.get("view") == "table",
+        "costs": costs_of(campaign),
+        "methods": paragraph(campaign, figures) if is_finished else "",
+        "citations": (PAPER, software()),
+    }
+    return common.page(request, campaign, "console/results.html", **shown)
 
 
 @common.campaign_page(is_started=True)
@@ -251,15 +249,13 @@ def _opened(comparison: Comparison, number: int) -> int | None:
 def chains(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show where the chains are."""
     page = Paginator(chains_of(campaign), _CHAINS_A_PAGE).get_page(request.GET.get("page"))
-    return common.page(
-        request,
-        campaign,
-        "console/chains.html",
-        within=campaign.get_absolute_url(),
-        page=page,
-        heads=with_heads(campaign, list(page)),
-        answers=ANSWERS[started_campaign(campaign).config.rule.evidence],
-    )
+    shown: dict[str, Any] = {
+        "within": campaign.get_absolute_url(),
+        "page": page,
+        "heads": with_heads(campaign, list(page)),
+        "answers": ANSWERS[started_campaign(campaign).config.rule.evidence],
+    }
+    return common.page(request, campaign, "console/chains.html", **shown)
 
 
 @common.campaign_page()

@@ -93,7 +93,6 @@ def _fixed(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRespo
     if context["may_run"]:
         links = campaign.invitations.filter(panelist__isnull=True).annotate(joined=Count("annotators"))
         context["links"] = links.order_by("pk")
-        context["site"] = request.build_absolute_uri("/").removesuffix("/")
     if context["may_own"]:
         context |= {
             "members": campaign.memberships.select_related("user").order_by("user__username"),
