@@ -28,6 +28,8 @@ from sampler.declared import ui, ui_of
 MISSING: Any = object()
 """In the place of a value that is not there."""
 Choices = Sequence[tuple[Any, str]]
+Variants = Mapping[str, type[BaseModel]]
+"""The models of a union, by their kinds."""
 _HUNDRED = Decimal(100)
 _ROWS = {"text": 4, "template": 8, "object": 3, "list": 6}
 _NUMBERS = {int: forms.IntegerField, float: forms.FloatField, Decimal: forms.DecimalField}
@@ -54,7 +56,7 @@ def bare(annotation: Any) -> tuple[Any, bool, list[Any]]:
             return annotation, is_optional, noted
 
 
-def variants_of(annotation: Any) -> dict[str, type[BaseModel]]:
+def variants_of(annotation: Any) -> Variants:
     """Return the models of a union by their kinds; nothing for what is no such union."""
     inner, _, _ = bare(annotation)
     if get_origin(inner) in (Union, types.UnionType):
@@ -76,14 +78,14 @@ def plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def as_sent(field: forms.Field, value: Any) -> Any:
-    """Return a value as a browser sends it, so that it can be compared with what was sent."""
+def as_sent(field: forms.Field, value: Any) -> list[str]:
+    """Return the texts that a browser sends for a value, which can be compared with those that it has sent."""
     if isinstance(field, forms.BooleanField):
-        return bool(value)
+        return ["on"] * bool(value)
     prepared = field.prepare_value(value)
     if isinstance(field, forms.MultipleChoiceField):
         return sorted(map(str, prepared or ()))
-    return "" if prepared is None else str(prepared).replace("\r\n", "\n")
+    return ["" if prepared is None else str(prepared).replace("\r\n", "\n")]
 
 
 def bounds_of(info: FieldInfo) -> dict[type, Any]:

@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from prefmh_web.console.forms import fields
-from prefmh_web.console.forms.fields import MISSING, Choices
+from prefmh_web.console.forms.fields import MISSING, Choices, Variants
 from prefmh_web.console.forms.parts import Choice, Fold, Group, Leaf, Part, Rows, Table
 from sampler import ConfigProblem
 from sampler.declared import ui_of
@@ -121,9 +121,7 @@ class SchemaForm(forms.Form):
         """Return a field that no declaration can make; None for all others."""
         return None
 
-    def variants_at(
-        self, path: str, variants: Mapping[str, type[BaseModel]], was: Any
-    ) -> Mapping[str, type[BaseModel]]:
+    def variants_at(self, path: str, variants: Variants, was: Any) -> Variants:
         """Return those of the variants at a path that are offered."""
         return variants
 

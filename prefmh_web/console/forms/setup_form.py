@@ -20,14 +20,14 @@ from django.db.models import Q
 from django.http import QueryDict
 from django.urls import reverse
 from django.utils.html import format_html
-from pydantic import BaseModel, Field
+from pydantic import Field
 from pydantic import ValidationError as Refused
 from pydantic.fields import FieldInfo
 
 import sampler
 from prefmh_web.campaigns.models import Campaign, Catalog
 from prefmh_web.config import CampaignConfig, misfits
-from prefmh_web.console.forms.fields import MISSING, Choices, KeptFileInput, KeptFiles, ListInput
+from prefmh_web.console.forms.fields import MISSING, Choices, KeptFileInput, KeptFiles, ListInput, Variants
 from prefmh_web.console.forms.moves import UsualMoves, usual_kernel, usual_of
 from prefmh_web.console.forms.parts import Fold, Group, Part, Rows
 from prefmh_web.console.forms.schema_form import SchemaForm
@@ -266,9 +266,7 @@ class SetupForm(SchemaForm):
             return _other(info, annotation=order, description=_ORDER_HELP, shown={"labels": labels})
         return info
 
-    def variants_at(
-        self, path: str, variants: Mapping[str, type[BaseModel]], was: Any
-    ) -> Mapping[str, type[BaseModel]]:
+    def variants_at(self, path: str, variants: Variants, was: Any) -> Variants:
         hidden = set()
         if path == "space":
             hidden = {"model-texts"} if not self.choices_of("writers") else set()

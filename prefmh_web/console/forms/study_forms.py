@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 
 import sampler
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.config import CampaignConfig, Protocol, Study
+from prefmh_web.config import CampaignConfig, Study
 from prefmh_web.config.misfits import questions_of
 from prefmh_web.console.forms.fields import Choices, Several
 from prefmh_web.console.forms.schema_form import SchemaForm
@@ -52,7 +52,8 @@ class _StudyForm(SchemaForm):
         except Refused as error:
             yield from sampler.problems_in(error, value)
             return
-        config = self._whole(part)
+        study = part if isinstance(part, Study) else self.typed.study.model_copy(update={"protocol": part})
+        config = self.typed.model_copy(update={"study": study})
         told = problems_on_page(self.typed, config, self.campaign.owner, self.is_here)
         told += [sampler.ConfigProblem(*each) for each in self.further(part)]
         if not told:
@@ -68,9 +69,6 @@ class _StudyForm(SchemaForm):
         """Yield what only this form refuses."""
         yield from ()
 
-    def _whole(self, part: Any) -> CampaignConfig:
-        raise NotImplementedError
-
 
 class ParticipantsForm(_StudyForm):
     """How people come to a campaign, how much each gives, and what they get."""
@@ -85,9 +83,6 @@ class ParticipantsForm(_StudyForm):
             sent = sent.copy()
             sent["consent"] = consent_template()
         super().__init__(campaign, campaign.typed_config.study, sent)
-
-    def _whole(self, part: Study) -> CampaignConfig:
-        return self.typed.model_copy(update={"study": part})
 
     def is_here(self, path: str) -> bool:
         return super().is_here(path) and not path.startswith("study.protocol.")
@@ -125,10 +120,6 @@ class ProtocolForm(_StudyForm):
                     with contextlib.suppress(ValueError):
                         pair[side] = kind.written(typed)
         yield from super().problems_of(value)
-
-    def _whole(self, part: Protocol) -> CampaignConfig:
-        study = self.typed.study.model_copy(update={"protocol": part})
-        return self.typed.model_copy(update={"study": study})
 
     def choices_of(self, name: str) -> Choices:
         return [*enumerate(questions_of(self.typed), start=1)]
