@@ -133,12 +133,15 @@ def field_of(name: str, info: FieldInfo) -> forms.Field:
 
 
 def chosen_of(name: str, info: FieldInfo, choices: Choices, was: Any) -> forms.Field:
-    """Return the field of a value that is one, or some, of choices that are known only at run time."""
+    """Return the field of a value that is one, or some, of choices that are known only at run time. What is not offered
+    any more stays as long as it is chosen.
+    """
     annotation, is_optional, _ = bare(info.annotation)
+    before = was if isinstance(was, list) else [] if was in (MISSING, None, "") else [was]
+    known = [value for value, _ in choices]
+    choices = [*choices, *((each, f"{each} (not here any more)") for each in before if each not in known)]
     if row_of(annotation) is not None:
-        return Several(choices, was if isinstance(was, list) else (), **_common(name, info))
-    if was not in [value for value, _ in choices] and was not in (MISSING, None, ""):
-        choices = [*choices, (was, f"{was} (not here any more)")]
+        return Several(choices, before, **_common(name, info))
     return one_of(choices, ui_of(info), is_optional or info.default == "", **_common(name, info))
 
 
@@ -248,7 +251,7 @@ class Percent(forms.DecimalField):
 
 
 class Several(forms.MultipleChoiceField):
-    """Some of several values, in the order that they had; what is not offered any more stays as long as it is ticked.
+    """Some of several values, in the order that they had.
 
     Args:
         choices: the values and what they are called.
@@ -259,9 +262,8 @@ class Several(forms.MultipleChoiceField):
 
     def __init__(self, choices: Choices, was: Sequence[Any] = (), **kwargs: Any):
         self._was = list(was)
-        gone = [(each, f"{each} (not here any more)") for each in was if each not in [value for value, _ in choices]]
-        self._values = {self._key(each): each for each, _ in (*choices, *gone)}
-        super().__init__(choices=[(self._key(each), label) for each, label in (*choices, *gone)], **kwargs)
+        self._values = {self._key(each): each for each, _ in choices}
+        super().__init__(choices=[(self._key(each), label) for each, label in choices], **kwargs)
         if len(self._values) > 12:
             self.widget.attrs["class"] = "many"
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, ClassVar
 
-from django import forms
 from django.http import QueryDict
 from django.template.loader import render_to_string
 from pydantic import BaseModel
@@ -19,7 +18,7 @@ import sampler
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.config import CampaignConfig, Study
 from prefmh_web.config.misfits import questions_of
-from prefmh_web.console.forms.fields import Choices, Several
+from prefmh_web.console.forms.fields import Choices
 from prefmh_web.console.forms.schema_form import SchemaForm
 from prefmh_web.console.forms.setup_form import problems_on_page
 from prefmh_web.recruiters import RECRUITERS
@@ -92,13 +91,10 @@ class ParticipantsForm(_StudyForm):
             yield "consent", f"Fill in what stands in brackets, or take it out: {', '.join(left_open)}"
 
     def choices_of(self, name: str) -> Choices:
-        return [(each.name, each.title) for each in RECRUITERS.values()]
+        return self._others if name == "own campaigns" else [(each.name, each.title) for each in RECRUITERS.values()]
 
     def declared_at(self, path: str, info: FieldInfo) -> FieldInfo | None:
         return None if path == "refused" and not (self._others or self.typed.study.refused) else info
-
-    def by_hand(self, path: str, info: FieldInfo, was: Any) -> forms.Field | None:
-        return Several(self._others, was, label=info.title, required=False) if path == "refused" else None
 
 
 class ProtocolForm(_StudyForm):
