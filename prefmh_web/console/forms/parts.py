@@ -7,7 +7,7 @@ for what.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Union, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from annotated_types import MaxLen
 from django import forms
@@ -39,6 +39,7 @@ class Part:
 
     def __init__(self, form: SchemaForm, name: str, path: str, info: FieldInfo, was: Any, why_fixed: str):
         self.form, self.name, self.path, self.info, self.was = form, name, path, info, was
+        self.before: Mapping[str, Any] = was if isinstance(was, Mapping) else {}
         self.annotation, self.is_optional, _ = bare(info.annotation)
         self.shown = ui_of(info)
         # Templates would call what can be called.
@@ -181,7 +182,7 @@ class Group(Part):
         self.inner: dict[str, Part] = {}
         for each, declared in self.form.fields_of(self):
             name, path = (f"{start}.{each}" if start else each for start in (self.name, self.path))
-            known = self.was.get(each, _default_of(declared)) if _is_plain(self.was) else MISSING
+            known = self.was.get(each, _default_of(declared)) if isinstance(self.was, Mapping) else MISSING
             if part := self.form.part_of(name, path, declared, known, self.why_fixed):
                 self.inner[each] = part
 
@@ -209,7 +210,7 @@ class Group(Part):
         sent = {name: part.value() for name, part in self.inner.items() if name in self.model.model_fields}
         if self.is_optional and not any(part.needs_a_look() for part in self.inner.values()):
             return None
-        kept = {name: each for name, each in self.was.items() if name not in sent} if _is_plain(self.was) else {}
+        kept = {name: each for name, each in self.before.items() if name not in sent}
         return kept | {name: each for name, each in sent.items() if each is not MISSING}
 
 
@@ -221,20 +222,19 @@ class Choice(Part):
     def __init__(self, *at: Any, variants: Mapping[str, Any]):
         super().__init__(*at)
         form, name, path = self.form, self.name, self.path
-        before = self.was if _is_plain(self.was) else {}
         default = _default_of(self.info)
-        begin = self.shown.start or (default if _is_plain(default) else {"kind": next(iter(variants))})
+        begin = self.shown.start or (default if isinstance(default, Mapping) else {"kind": next(iter(variants))})
         kinds = [(kind, model.model_config.get("title") or kind) for kind, model in variants.items()]
         radio = FieldInfo(annotation=str, default=begin["kind"], title=self.title, description=self.info.description)
         field = forms.ChoiceField(choices=kinds, label=self.title, help_text=self.help, widget=forms.RadioSelect)
-        was = before.get("kind", MISSING)
+        was = self.before.get("kind", MISSING)
         self.radio = Leaf(form, f"{name}.kind", f"{path}.kind", radio, was, self.why_fixed, field=field)
         self.chosen = str(self.radio.bound.value() or field.initial)
         self.variants: dict[str, Group] = {}
         # The one that is chosen last: of several parts of one path, it is the one that problems are shown at.
         for kind in sorted(variants, key=lambda each: each == self.chosen):
             inner = FieldInfo(annotation=variants[kind], title=variants[kind].model_config.get("title"))
-            known = before if before.get("kind") == kind else MISSING
+            known = self.before if self.before.get("kind") == kind else MISSING
             self.variants[kind] = Group(form, f"{name}.{kind}", path, inner, known, self.why_fixed)
         form.parts[path] = self
 
@@ -254,7 +254,8 @@ class Choice(Part):
         for radio in self.radio.bound:
             group = self.variants[str(radio.data["value"])]
             samples = self.form.samples_of(self.path, str(radio.data["value"])) if self.shown.cards else ()
-            about, spaces = _ui_of_model(group.model).help, " ".join(getattr(group.model, "moves_in", ()))
+            about = getattr(group.model.model_config.get("json_schema_extra"), "help", "")
+            spaces = " ".join(getattr(group.model, "moves_in", ()))
             yield {"radio": radio, "group": group, "about": about, "samples": samples, "spaces": spaces}
 
     def value(self) -> Any:
@@ -330,18 +331,14 @@ class Table(Part):
 
     def __init__(self, *at: Any):
         super().__init__(*at)
-        keys: Any
-        value_type: Any
         keys, value_type = get_args(self.annotation)
-        before = self.was if _is_plain(self.was) else {}
         shown = ui(labels={"": self.shown.labels.get("", "")})
-        either = Union[value_type, None]  # noqa: UP007 - made at run time
         self.leaves: dict[str, Leaf] = {}
         for key in keys:
             label = str(self.shown.labels.get(key, key.label))
-            one = FieldInfo(annotation=either, default=None, title=label, json_schema_extra=shown)
+            one = FieldInfo(annotation=value_type | None, default=None, title=label, json_schema_extra=shown)
             name, path = f"{self.name}.{key.value}", f"{self.path}.{key.value}"
-            was, field = before.get(key.value), field_of(label, one)
+            was, field = self.before.get(key.value), field_of(label, one)
             self.leaves[key.value] = Leaf(self.form, name, path, one, was, self.why_fixed, field=field)
 
     @property
@@ -355,12 +352,3 @@ class Table(Part):
 
 def _default_of(info: FieldInfo) -> Any:
     return MISSING if info.is_required() else plain(info.get_default(call_default_factory=True))
-
-
-def _is_plain(value: Any) -> bool:
-    return isinstance(value, Mapping)
-
-
-def _ui_of_model(model: type[BaseModel]) -> ui:
-    found = model.model_config.get("json_schema_extra")
-    return found if isinstance(found, ui) else ui()
