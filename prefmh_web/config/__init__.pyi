@@ -9,8 +9,6 @@ from .campaign import json_schema as json_schema
 from .misfits import misfits as misfits
 from .protocol import GREATEST_NUMBER as GREATEST_NUMBER
 from .protocol import LONGEST_ANSWER as LONGEST_ANSWER
-from .protocol import LONGEST_CONTENT as LONGEST_CONTENT
-from .protocol import USUAL_WAIT_MINUTES as USUAL_WAIT_MINUTES
 from .protocol import Check as Check
 from .protocol import OwnPair as OwnPair
 from .protocol import PracticePair as PracticePair
@@ -20,9 +18,6 @@ from .public import HIDDEN as HIDDEN
 from .public import public as public
 from .settings_page import settings_page as settings_page
 from .study import LONGEST_NAME as LONGEST_NAME
-from .study import MINUTES_TO_RETURN as MINUTES_TO_RETURN
-from .study import USUAL_PAY as USUAL_PAY
-from .study import EarlierCampaign as EarlierCampaign
 from .study import Outcome as Outcome
 from .study import Pay as Pay
 from .study import Study as Study

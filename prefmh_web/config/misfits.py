@@ -16,7 +16,7 @@ import sampler
 from prefmh_web.config.campaign import CampaignConfig
 from prefmh_web.config.protocol import OwnPair
 from prefmh_web.config.study import Outcome, Study
-from prefmh_web.recruiters import LINK, OPEN, RECRUITERS
+from prefmh_web.recruiters import LINK, OPEN
 
 PERSONAL_LIMITS = ("places", "most_minutes", "most_active_minutes", "absent_minutes")
 """Limits that are noted with a person's id."""
@@ -70,9 +70,6 @@ def _of_pair(pair: OwnPair, config: CampaignConfig) -> Iterator[Misfit]:
 
 def _of_study(study: Study) -> Iterator[Misfit]:
     """Yield what does not fit in how people come; of what builds on each other, only the first."""
-    if study.recruiter not in RECRUITERS:
-        yield "recruiter", f"must be one of {', '.join(RECRUITERS)}"
-        return
     if study.recruiter == LINK.name and not _PARAMETER.fullmatch(study.parameter):
         yield "parameter", "Enter a name of letters, digits, “-”, “_” and “.”, such as participant."
         return

@@ -130,8 +130,6 @@ class Question(Declared):
         """True if somebody with this answer can take part."""
         if self.eligible and answer not in self.eligible:
             return False
-        if (self.eligible_from, self.eligible_to) == (None, None):
-            return True
         low, high = self.eligible_from, self.eligible_to
         return (low is None or int(answer) >= low) and (high is None or int(answer) <= high)
 

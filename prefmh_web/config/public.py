@@ -28,39 +28,25 @@ def public(config: CampaignConfig, *, is_over: bool) -> dict[str, Any]:
     """
     nameless = config.model_copy(update={"judges": sampler.unnamed(config.judges)})
     told: dict[str, Any] = nameless.model_dump(mode="json", exclude_none=True)
-    left_out = [path for path in hidden_paths(nameless, is_over=is_over) if path != ("seed",)]
-    for path in left_out:
-        _remove(told, path)
-    return told | ({HIDDEN: [".".join(map(str, path)) for path in left_out]} if left_out else {})
+    # Whether a seed is told is settled by whoever made the configuration.
+    left_out = [*_hide(nameless.model_copy(update={"seed": None}), told, is_over)]
+    return told | ({HIDDEN: left_out} if left_out else {})
 
 
-def hidden_paths(value: BaseModel, *, is_over: bool) -> Iterator[tuple[str | int, ...]]:
-    """Yield the path of each value that is set and hidden."""
-    for name, info in type(value).model_fields.items():
-        found, until = getattr(value, name), ui_of(info).hidden
-        if until == "always" or (until and not is_over):
-            yield from ((name, *inner) for inner in _set(found))
-        else:
-            yield from ((name, *inner) for inner in _hidden_in(found, is_over))
-
-
-def _set(value: Any) -> Iterator[tuple[str | int, ...]]:
-    if isinstance(value, Mapping):
-        yield from ((str(key),) for key, each in value.items() if each)
-    elif value not in (None, "", ()):
-        yield ()
-
-
-def _hidden_in(value: Any, is_over: bool) -> Iterator[tuple[str | int, ...]]:
-    if isinstance(value, BaseModel):
-        yield from hidden_paths(value, is_over=is_over)
-    elif isinstance(value, tuple):
-        for index, each in enumerate(value):
-            yield from ((index, *inner) for inner in _hidden_in(each, is_over))
-
-
-def _remove(data: Any, path: tuple[str | int, ...]) -> None:
-    *parts, last = path
-    for part in parts:
-        data = data[part]
-    del data[last]
+def _hide(value: Any, data: Any, is_over: bool) -> Iterator[str]:
+    """Take what is hidden out of the plain data of a value, and yield the path of each."""
+    match value, data:
+        case tuple(), list():
+            for index, each in enumerate(value):
+                yield from (f"{index}.{path}" for path in _hide(each, data[index], is_over))
+        case BaseModel(), dict():
+            for name, info in type(value).model_fields.items():
+                found, until = getattr(value, name), ui_of(info).hidden
+                if not until or (is_over and until != "always"):
+                    yield from (f"{name}.{path}" for path in _hide(found, data.get(name), is_over))
+                elif isinstance(found, Mapping):
+                    data[name] = {}
+                    yield from (f"{name}.{key}" for key, each in found.items() if each)
+                elif found not in (None, "", ()):
+                    del data[name]
+                    yield name

@@ -8,6 +8,7 @@ bucket, which it may overdraw; so in any minute a group takes at most its capaci
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -50,9 +51,6 @@ class _Watching(LiveConsumer):
         self._changed.set()
         await self.join(sockets.watchers(self.campaign_id), sockets.session(self._session_key))
         self.in_background(self._follow())
-
-    async def disconnect(self, code):
-        await self.leave()
 
     async def look_again(self, event):
         """Answer a nudge; many at once lead to one answer."""
@@ -134,9 +132,6 @@ class DownloadConsumer(LiveConsumer):
             return
         await self.join(sockets.download(self.scope["url_route"]["kwargs"]["token"]))
 
-    async def disconnect(self, code):
-        await self.leave()
-
     async def download_share(self, event):
         """Pass on the share, from 0 to 1."""
         await self.send(str(event["share"]))
@@ -154,13 +149,10 @@ class Group:
     capacity: float
     a_minute: float
     names: Sequence[str]
-    _left: float = field(init=False)
-    _at: float | None = None
+    _left: float = math.inf
+    _at: float = 0.0
     _sent: dict[str, str] = field(default_factory=dict)
     _turns: dict[str, float] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._left = self.capacity
 
     def due(self, part: Callable[[str], str], now: float) -> list[str]:
         """Return what is to be sent now, in order.
@@ -169,8 +161,7 @@ class Group:
             part: renders one of them, and is asked for no other.
             now: in seconds of a clock that never goes back.
         """
-        if self._at is not None:
-            self._left = min(self.capacity, self._left + (now - self._at) * self.a_minute / 60)
+        self._left = min(self.capacity, self._left + (now - self._at) * self.a_minute / 60)
         self._at = now
         found = []
         for name in sorted(self.names, key=lambda name: self._turns.get(name, float("-inf"))):

@@ -45,11 +45,6 @@ class Axis:
         numbers = (self.low + k * step for k in range(self.intervals + 1))
         return [f"{each:.3g}" if digits is None else f"{each:,.{digits}f}" for each in numbers]
 
-    @property
-    def places(self) -> list[int]:
-        """Where the ticks lie, in units of the drawing."""
-        return [round(EXTENT * k / self.intervals) for k in range(self.intervals + 1)]
-
     def units(self, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Return where numbers lie, in units of the drawing from the low end, rounded."""
         scaled = (np.asarray(values, dtype=np.float64) - self.low) / (self.high - self.low) * EXTENT
@@ -122,7 +117,8 @@ class Plot:
     @property
     def grid(self) -> str:
         """The path of the lines at the ticks of the upright axis."""
-        return "".join(f"M0 {EXTENT - place}h{EXTENT}" for place in self.y.places)
+        heights = np.linspace(EXTENT, 0, self.y.intervals + 1).round().astype(int)
+        return "".join(f"M0 {height}h{EXTENT}" for height in heights.tolist())
 
 
 def in_few_paths(marks: Sequence[Mark]) -> tuple[Mark, ...]:

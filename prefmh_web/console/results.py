@@ -27,16 +27,7 @@ import sampler
 from prefmh_web.campaigns import dispatch, objects
 from prefmh_web.campaigns.frozen import plan_of, started_campaign
 from prefmh_web.campaigns.models import Campaign, Chain, State
-from prefmh_web.campaigns.monitoring.results import (
-    AIM_ESS,
-    AIM_R_HAT,
-    MOST_DRAWS,
-    follow,
-    main_property,
-    samples_in,
-    shown_samples,
-    trajectories_of,
-)
+from prefmh_web.campaigns.monitoring import results as monitored
 from prefmh_web.console.plots import MOST_POINTS, histogram, rank_bars, rank_overlay, traces
 from prefmh_web.console.unstored import Unstored
 from prefmh_web.console.words import in_words
@@ -52,7 +43,7 @@ def found_page(campaign: Campaign, answer: sampler.Answer) -> dict[str, Any]:
     shown = answer.targets[:_MOST_TARGETS]
     places = {each.object for target in shown for each in answer.of_target(target)[:_MOST_OBJECTS] if each.steps}
     states = {state.place: state for state in _with(campaign, place__in=places)}
-    stops = dict(list(trajectories_of(campaign).stops(_MOST_STOPS).items())[:_MOST_CHAINS])
+    stops = dict(list(monitored.trajectories_of(campaign).stops(_MOST_STOPS).items())[:_MOST_CHAINS])
     on_the_way = {
         state.pk: state for state in _with(campaign, pk__in={key for each in stops.values() for _, key in each})
     }
@@ -230,9 +221,9 @@ def _spreads(campaign_id: int, decided: int) -> dict[str, Any]:
 
 def _evenly(campaign: Campaign, most: int) -> list[StoredObject]:
     # There may be millions, so nothing but their keys is read of those that are not chosen.
-    keys = np.fromiter(samples_in(campaign).values_list("pk", flat=True).iterator(), dtype=np.int64)
+    keys = np.fromiter(monitored.samples_in(campaign).values_list("pk", flat=True).iterator(), dtype=np.int64)
     chosen = keys[np.unique(np.linspace(0, len(keys) - 1, most).astype(int))].tolist() if len(keys) else []
-    return [objects.stored(sample.state) for sample in shown_samples(campaign, chosen)]
+    return [objects.stored(sample.state) for sample in monitored.shown_samples(campaign, chosen)]
 
 
 def _drawn(campaign: Campaign, most: int) -> list[StoredObject]:
@@ -272,14 +263,14 @@ def convergence_for(campaign: Campaign, asked: QueryDict) -> dict[str, Any]:
     Args:
         asked: what the page's address asks for.
     """
-    trajectories, left_out = trajectories_of(campaign), campaign.config.left_out
+    trajectories, left_out = monitored.trajectories_of(campaign), campaign.config.left_out
     if trajectories.unmeasured:
         dispatch.measure(campaign)
-    form = ConvergenceForm(asked, trajectories.names, main_property(campaign), left_out)
+    form = ConvergenceForm(asked, trajectories.names, monitored.main_property(campaign), left_out)
     chosen = form.cleaned_data if form.is_valid() else {}
     first = 1 if chosen.get("all_steps") else left_out + 1
     names = chosen.get("properties", [])
-    followed = [follow(trajectories, name, first, campaign.config.target_of) for name in names]
+    followed = [monitored.follow(trajectories, name, first, campaign.config.target_of) for name in names]
     # All plots share the points that may be drawn.
     points = MOST_POINTS // max(1, len(followed))
     marks = {place: rank_bars(place, ranks) for each in followed[:1] for place, ranks in each.ranks}
@@ -297,9 +288,9 @@ def convergence_for(campaign: Campaign, asked: QueryDict) -> dict[str, Any]:
         "chains": chains,
         # Each with the ranks of the first chosen property.
         "rows": [(chain, marks.get(chain.place)) for chain in chains],
-        "aim_r_hat": AIM_R_HAT,
-        "aim_ess": AIM_ESS,
-        "most_draws": MOST_DRAWS,
+        "aim_r_hat": monitored.AIM_R_HAT,
+        "aim_ess": monitored.AIM_ESS,
+        "most_draws": monitored.MOST_DRAWS,
         # Of prompts, those that look worst; for the filter `slice`.
         "most_targets": ":10",
     }

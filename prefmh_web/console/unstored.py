@@ -157,10 +157,11 @@ def shown_of(pair: Pair, campaign: Campaign) -> dict[str, Any]:
     return objects.shown(pair, campaign, address)
 
 
-def _samples(space: sampler.SpaceConfig) -> list[State]:
+def _samples(space: sampler.SpaceConfig) -> tuple[State, State]:
     of_noise = space.kind == "model-images"
     samples = (OF_NOISE if of_noise else sample(space.objects, number) for number in (0, 1))
-    return [State(content=each.content, code=each.code) for each in samples]
+    first, second = (State(content=each.content, code=each.code) for each in samples)
+    return first, second
 
 
 def _first_pair(campaign: Campaign, chain: int, question: str) -> Pair:
@@ -180,7 +181,7 @@ def _first_pair(campaign: Campaign, chain: int, question: str) -> Pair:
     except sampler.ConfigError as error:
         raise NotComputable(f"The first pair cannot be drawn yet: {error}.") from error
     drawn = _first_asked(plan, chain)
-    rows = [_row(campaign, plan, state) for state in (drawn.current, drawn.proposal)]
+    rows = _row(campaign, plan, drawn.current), _row(campaign, plan, drawn.proposal)
     return Pair(question, *rows, *(objects.context_of(row, config) for row in rows))
 
 

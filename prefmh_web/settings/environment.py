@@ -138,16 +138,13 @@ def _rates(given: str) -> dict[str, str]:
     for rate, limit in found.items():
         if rate not in RATES:
             raise ValueError(f"has no rate “{rate}”; there are {', '.join(RATES)}")
-        if not _is_rate(limit):
+        try:
+            is_rate = ";" not in limit and parse(limit).amount > 0
+        except ValueError:
+            is_rate = False
+        if not is_rate:
             raise ValueError(f"must hold rates such as join=5000/minute, not “{limit}”")
     return found
-
-
-def _is_rate(given: str) -> bool:
-    try:
-        return ";" not in given and parse(given).amount > 0
-    except ValueError:
-        return False
 
 
 def _folders(given: str) -> dict[str, Path]:

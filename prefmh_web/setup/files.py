@@ -182,7 +182,7 @@ def opened(
         if begin == _MAGIC:
             config = _unpacked(file, copy, read)
         else:
-            config = read(_limited(file, MAX_YAML_BYTES, NAME))
+            config = read(_limited(file))
             if config.file is not None and config.file == kept:
                 yield config, None
                 return
@@ -195,14 +195,13 @@ def _keep_neighbour(config: CampaignConfig, kept: IO[bytes], beside: PurePath | 
     if config.file is None:
         return
     if beside is None:
-        message = f"is not here: send a ZIP with {NAME} and “{config.file.name}”"
-        raise SetupError([Problem(message, "file")])
+        raise refused(f"is not here: send a ZIP with {NAME} and “{config.file.name}”", "file")
     try:
         with open(beside / config.file.name, "rb") as source:
             _keep(source, kept, config.file)
     except OSError as error:
         message = f"“{config.file.name}” cannot be read beside {NAME} ({error.strerror}); put it there, or use a ZIP"
-        raise SetupError([Problem(message, "file.name")]) from error
+        raise refused(message, "file.name") from error
 
 
 def _unpacked(file: BinaryIO, kept: IO[bytes], read: _Read) -> CampaignConfig:
@@ -212,7 +211,7 @@ def _unpacked(file: BinaryIO, kept: IO[bytes], read: _Read) -> CampaignConfig:
             if NAME not in archive.namelist():
                 raise refused(f"The ZIP has no {NAME}. Put it at the top, not in a folder.")
             with archive.open(NAME) as member:
-                setup = read(_limited(member, MAX_YAML_BYTES, NAME))
+                setup = read(_limited(member))
             if setup.file is not None:
                 with archive.open(_member_of(archive, setup.file)) as member:
                     _keep(member, kept, setup.file)
@@ -236,7 +235,7 @@ def _member_of(archive: zipfile.ZipFile, uploaded: UploadedFile) -> str:
         if name in archive.namelist():
             return name
     message = f"is not in the ZIP; put it in as {' or '.join(f'“{name}”' for name in (*wanted, uploaded.name))}"
-    raise SetupError([Problem(message, "file")])
+    raise refused(message, "file")
 
 
 def _keep(source: IO[bytes], kept: IO[bytes], uploaded: UploadedFile) -> None:
@@ -245,18 +244,18 @@ def _keep(source: IO[bytes], kept: IO[bytes], uploaded: UploadedFile) -> None:
     while piece := source.read(_PIECE):
         size += len(piece)
         if size > MAX_FILE_BYTES:
-            raise SetupError([Problem(f"must be at most {MAX_FILE_BYTES // 2**20} MiB large; split it", "file")])
+            raise refused(f"must be at most {MAX_FILE_BYTES // 2**20} MiB large; split it", "file")
         digest.update(piece)
         kept.write(piece)
     if uploaded.sha256 not in (None, digest.hexdigest()):
         message = f"is of another file: “{uploaded.name}” has {digest.hexdigest()}; correct it, or leave it out"
-        raise SetupError([Problem(message, "file.sha256")])
+        raise refused(message, "file.sha256")
 
 
-def _limited(file: IO[bytes] | BinaryIO, limit: int, name: str) -> bytes:
-    content = file.read(limit + 1)
-    if len(content) > limit:
-        raise refused(f"{name} is larger than {limit // 2**20} MiB. Was another file meant?")
+def _limited(file: IO[bytes] | BinaryIO) -> bytes:
+    content = file.read(MAX_YAML_BYTES + 1)
+    if len(content) > MAX_YAML_BYTES:
+        raise refused(f"{NAME} is larger than {MAX_YAML_BYTES // 2**20} MiB. Was another file meant?")
     return content
 
 

@@ -44,9 +44,9 @@ class SetupError(ValueError):
         super().__init__("; ".join(map(str, self.problems)))
 
 
-def refused(message: str) -> SetupError:
-    """Return the error of a file that is wrong as a whole."""
-    return SetupError([Problem(message)])
+def refused(message: str, path: str = "", line: int | None = None, column: int | None = None) -> SetupError:
+    """Return the error of a file in which one thing is wrong."""
+    return SetupError([Problem(message, path, line, column)])
 
 
 def of_scorers(config: CampaignConfig) -> Iterator[Misfit]:

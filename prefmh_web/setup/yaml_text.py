@@ -13,9 +13,8 @@ from typing import Any, Final
 
 import yaml
 
-from prefmh_web.setup.fitting import Problem, SetupError
+from prefmh_web.setup.fitting import Problem, SetupError, refused
 
-MAX_CHARACTERS: Final = 8_000_000
 _DEEPEST: Final = 30
 # Served texts may have 2,000 prompts; nothing else has as many parts. Each costs some microseconds and its place.
 _MOST_VALUES: Final = 20_000
@@ -61,16 +60,14 @@ def read(text: str) -> Document:
     Raises:
         SetupError: it is no YAML, has a key twice, or holds what a setup has no use for.
     """
-    if len(text) > MAX_CHARACTERS:
-        raise SetupError([Problem(f"The setup has {len(text):,} characters; {MAX_CHARACTERS:,} are possible at most.")])
     try:
         return _Reader(text).document
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        raise SetupError([Problem(f"This is no YAML: {error.problem or error.context}.", "", line, column)]) from error
+        raise refused(f"This is no YAML: {error.problem or error.context}.", "", line, column) from error
     except yaml.YAMLError as error:
-        raise SetupError([Problem(f"This is no YAML: {str(error).splitlines()[0]}.")]) from error
+        raise refused(f"This is no YAML: {str(error).splitlines()[0]}.") from error
 
 
 def write(data: Any) -> str:
@@ -91,7 +88,7 @@ class _Reader:
         next(self._events)
         begun = next(self._events)
         if isinstance(begun, yaml.StreamEndEvent):
-            raise SetupError([Problem("The setup is empty.", "", 1, 1)])
+            raise refused("The setup is empty.", "", 1, 1)
         self.document.data = self._value(next(self._events), (), 0)
         next(self._events)
         if not isinstance(after := next(self._events), yaml.StreamEndEvent):
@@ -136,7 +133,7 @@ class _Reader:
 
 
 def _at(event: Event, message: str) -> SetupError:
-    return SetupError([Problem(f"{message}.", "", event.start_mark.line + 1, event.start_mark.column + 1)])
+    return refused(f"{message}.", "", event.start_mark.line + 1, event.start_mark.column + 1)
 
 
 def _scalar(event: Event) -> Any:

@@ -112,8 +112,8 @@ def posted_of(form: SchemaForm) -> QueryDict:
 @pytest.mark.parametrize("setup", SETUPS)
 def test_what_nobody_has_changed_comes_back_as_it_was(setup, researcher):
     config = configured(SETUPS[setup])
-    shown = SetupForm(config, owner=researcher)
-    form = SetupForm(config, posted_of(shown), {}, owner=researcher)
+    campaign = Campaign(owner=researcher, **columns_of(config))
+    form = SetupForm(campaign, researcher, posted_of(SetupForm(campaign, researcher)))
     assert form.is_valid(), form.error_list
     assert form.config == config
 
@@ -121,10 +121,10 @@ def test_what_nobody_has_changed_comes_back_as_it_was(setup, researcher):
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(config=configs())
 def test_whatever_the_declaration_allows_comes_back_as_it_was(config, researcher):
-    form = SetupForm(config, posted_of(SetupForm(config, owner=researcher)), {}, owner=researcher)
+    campaign = Campaign(owner=researcher, **columns_of(config))
+    form = SetupForm(campaign, researcher, posted_of(SetupForm(campaign, researcher)))
     assert form.is_valid(), form.error_list
     assert form.config == config
-    campaign = Campaign(owner=researcher, **columns_of(config))
     for kind in (ParticipantsForm, ProtocolForm):
         form = kind(campaign, posted_of(kind(campaign)))
         assert form.is_valid(), form.error_list
@@ -146,8 +146,8 @@ def bounded(form: SchemaForm):
 
 @pytest.mark.parametrize("setup", ["texts", "molecules", "images", "list", "orders", "score"])
 def test_each_bound_broken_by_one_is_refused_beside_its_field(setup, researcher):
-    config = configured(SETUPS[setup])
-    shown = SetupForm(config, owner=researcher)
+    campaign = Campaign(owner=researcher, **columns_of(configured(SETUPS[setup])))
+    shown = SetupForm(campaign, researcher)
     used = {leaf.name for leaf in shown.root.in_use()}
     tried = 0
     for name, wrong in bounded(shown):
@@ -155,7 +155,7 @@ def test_each_bound_broken_by_one_is_refused_beside_its_field(setup, researcher)
             continue
         sent = posted_of(shown)
         sent[name] = str(wrong)
-        form = SetupForm(config, sent, {}, owner=researcher)
+        form = SetupForm(campaign, researcher, sent)
         assert not form.is_valid()
         assert form[name].errors, (name, wrong, form.error_list)
         tried += 1

@@ -28,6 +28,8 @@ from sampler.declared import ui, ui_of
 MISSING: Any = object()
 """In the place of a value that is not there."""
 Choices = Sequence[tuple[Any, str]]
+Variants = Mapping[str, type[BaseModel]]
+"""The models of a union, by their kinds."""
 _HUNDRED = Decimal(100)
 _ROWS = {"text": 4, "template": 8, "object": 3, "list": 6}
 _NUMBERS = {int: forms.IntegerField, float: forms.FloatField, Decimal: forms.DecimalField}
@@ -54,7 +56,7 @@ def bare(annotation: Any) -> tuple[Any, bool, list[Any]]:
             return annotation, is_optional, noted
 
 
-def variants_of(annotation: Any) -> dict[str, type[BaseModel]]:
+def variants_of(annotation: Any) -> Variants:
     """Return the models of a union by their kinds; nothing for what is no such union."""
     inner, _, _ = bare(annotation)
     if get_origin(inner) in (Union, types.UnionType):
@@ -76,14 +78,14 @@ def plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def as_sent(field: forms.Field, value: Any) -> Any:
-    """Return a value as a browser sends it, so that it can be compared with what was sent."""
+def as_sent(field: forms.Field, value: Any) -> list[str]:
+    """Return the texts that a browser sends for a value, which can be compared with those that it has sent."""
     if isinstance(field, forms.BooleanField):
-        return bool(value)
+        return ["on"] * bool(value)
     prepared = field.prepare_value(value)
     if isinstance(field, forms.MultipleChoiceField):
         return sorted(map(str, prepared or ()))
-    return "" if prepared is None else str(prepared).replace("\r\n", "\n")
+    return ["" if prepared is None else str(prepared).replace("\r\n", "\n")]
 
 
 def bounds_of(info: FieldInfo) -> dict[type, Any]:
@@ -131,12 +133,15 @@ def field_of(name: str, info: FieldInfo) -> forms.Field:
 
 
 def chosen_of(name: str, info: FieldInfo, choices: Choices, was: Any) -> forms.Field:
-    """Return the field of a value that is one, or some, of choices that are known only at run time."""
+    """Return the field of a value that is one, or some, of choices that are known only at run time. What is not offered
+    any more stays as long as it is chosen.
+    """
     annotation, is_optional, _ = bare(info.annotation)
+    before = was if isinstance(was, list) else [] if was in (MISSING, None, "") else [was]
+    known = [value for value, _ in choices]
+    choices = [*choices, *((each, f"{each} (not here any more)") for each in before if each not in known)]
     if row_of(annotation) is not None:
-        return Several(choices, was if isinstance(was, list) else (), **_common(name, info))
-    if was not in [value for value, _ in choices] and was not in (MISSING, None, ""):
-        choices = [*choices, (was, f"{was} (not here any more)")]
+        return Several(choices, before, **_common(name, info))
     return one_of(choices, ui_of(info), is_optional or info.default == "", **_common(name, info))
 
 
@@ -246,7 +251,7 @@ class Percent(forms.DecimalField):
 
 
 class Several(forms.MultipleChoiceField):
-    """Some of several values, in the order that they had; what is not offered any more stays as long as it is ticked.
+    """Some of several values, in the order that they had.
 
     Args:
         choices: the values and what they are called.
@@ -257,9 +262,8 @@ class Several(forms.MultipleChoiceField):
 
     def __init__(self, choices: Choices, was: Sequence[Any] = (), **kwargs: Any):
         self._was = list(was)
-        gone = [(each, f"{each} (not here any more)") for each in was if each not in [value for value, _ in choices]]
-        self._values = {self._key(each): each for each, _ in (*choices, *gone)}
-        super().__init__(choices=[(self._key(each), label) for each, label in (*choices, *gone)], **kwargs)
+        self._values = {self._key(each): each for each, _ in choices}
+        super().__init__(choices=[(self._key(each), label) for each, label in choices], **kwargs)
         if len(self._values) > 12:
             self.widget.attrs["class"] = "many"
 

@@ -6,9 +6,8 @@ for what.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Union, get_args
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from annotated_types import MaxLen
 from django import forms
@@ -22,30 +21,6 @@ if TYPE_CHECKING:
     from prefmh_web.console.forms.schema_form import SchemaForm
 
 _MOST_ROWS = 40
-
-
-@dataclass(frozen=True)
-class Option:
-    """A button of a choice.
-
-    Args:
-        radio: the button.
-        title: what it is called.
-        about: one sentence or two below that.
-        samples: the picture of its card; empty where it is no card.
-        group: the fields of the variant, if it is one.
-    """
-
-    radio: Any
-    title: str
-    about: str
-    samples: Sequence[Any] = ()
-    group: Group | None = None
-
-    @property
-    def spaces(self) -> str:
-        """The kinds of space in which it means something; empty for all."""
-        return " ".join(getattr(self.group.model, "moves_in", ())) if self.group else ""
 
 
 class Part:
@@ -64,6 +39,7 @@ class Part:
 
     def __init__(self, form: SchemaForm, name: str, path: str, info: FieldInfo, was: Any, why_fixed: str):
         self.form, self.name, self.path, self.info, self.was = form, name, path, info, was
+        self.before: Mapping[str, Any] = was if isinstance(was, Mapping) else {}
         self.annotation, self.is_optional, _ = bare(info.annotation)
         self.shown = ui_of(info)
         # Templates would call what can be called.
@@ -130,10 +106,10 @@ class Leaf(Part):
             field.help_text = self.fixed_here
         if self.why_fixed:
             field.widget.attrs["disabled"] = True
-        form = self.form
+        form, self.field = self.form, field
         form.fields[self.name], form.leaves[self.name] = field, self
         if form.is_filling and form.sent is not None:
-            form.sent.setlist(self.name, posted(as_sent(field, field.initial)))
+            form.sent.setlist(self.name, as_sent(field, field.initial))
 
     @property
     def bound(self) -> Any:
@@ -141,23 +117,21 @@ class Leaf(Part):
         return self.form[self.name]
 
     @property
-    def cards(self) -> list[Option]:
-        """Its choices as cards: each is named by what it is, and says more after a colon."""
-        found = []
+    def cards(self) -> Iterator[dict[str, Any]]:
+        """Its choices as cards, with the objects in the picture: each is named by what it is, and says more after a
+        colon.
+        """
         for radio in self.bound:
             title, _, about = str(radio.data["label"]).partition(": ")
             samples = self.form.samples_of(self.path, str(radio.data["value"]))
-            found.append(Option(radio, title, f"{about[:1].upper()}{about[1:]}", samples))
-        return found
+            yield {"radio": radio, "title": title, "about": f"{about[:1].upper()}{about[1:]}", "samples": samples}
 
     def needs_a_look(self) -> bool:
-        field = self.form.fields[self.name]
-        return bool(self.bound.errors) or as_sent(field, self.bound.value()) != as_sent(field, self.usual)
+        return bool(self.bound.errors) or as_sent(self.field, self.bound.value()) != as_sent(self.field, self.usual)
 
     def value(self) -> Any:
-        field = self.form.fields[self.name]
-        sent = field.widget.value_from_datadict(self.form.data, self.form.files, self.name)
-        if self.was is not MISSING and as_sent(field, sent) == as_sent(field, self.was):
+        sent = self.field.widget.value_from_datadict(self.form.data, self.form.files, self.name)
+        if self.was is not MISSING and as_sent(self.field, sent) == as_sent(self.field, self.was):
             return self.was
         found = self.form.cleaned_data.get(self.name, MISSING)
         is_blank = found is None or (found == "" and self.info.is_required())
@@ -168,7 +142,7 @@ class Leaf(Part):
 
     def as_posted(self) -> list[str]:
         """Return what a browser sends of it as it stands."""
-        return posted(as_sent(self.form.fields[self.name], self.bound.value()))
+        return as_sent(self.field, self.bound.value())
 
     @property
     def target(self) -> str:
@@ -208,7 +182,7 @@ class Group(Part):
         self.inner: dict[str, Part] = {}
         for each, declared in self.form.fields_of(self):
             name, path = (f"{start}.{each}" if start else each for start in (self.name, self.path))
-            known = self.was.get(each, _default_of(declared)) if _is_plain(self.was) else MISSING
+            known = self.was.get(each, _default_of(declared)) if isinstance(self.was, Mapping) else MISSING
             if part := self.form.part_of(name, path, declared, known, self.why_fixed):
                 self.inner[each] = part
 
@@ -236,7 +210,7 @@ class Group(Part):
         sent = {name: part.value() for name, part in self.inner.items() if name in self.model.model_fields}
         if self.is_optional and not any(part.needs_a_look() for part in self.inner.values()):
             return None
-        kept = {name: each for name, each in self.was.items() if name not in sent} if _is_plain(self.was) else {}
+        kept = {name: each for name, each in self.before.items() if name not in sent}
         return kept | {name: each for name, each in sent.items() if each is not MISSING}
 
 
@@ -248,20 +222,19 @@ class Choice(Part):
     def __init__(self, *at: Any, variants: Mapping[str, Any]):
         super().__init__(*at)
         form, name, path = self.form, self.name, self.path
-        before = self.was if _is_plain(self.was) else {}
         default = _default_of(self.info)
-        begin = self.shown.start or (default if _is_plain(default) else {"kind": next(iter(variants))})
+        begin = self.shown.start or (default if isinstance(default, Mapping) else {"kind": next(iter(variants))})
         kinds = [(kind, model.model_config.get("title") or kind) for kind, model in variants.items()]
         radio = FieldInfo(annotation=str, default=begin["kind"], title=self.title, description=self.info.description)
         field = forms.ChoiceField(choices=kinds, label=self.title, help_text=self.help, widget=forms.RadioSelect)
-        was = before.get("kind", MISSING)
+        was = self.before.get("kind", MISSING)
         self.radio = Leaf(form, f"{name}.kind", f"{path}.kind", radio, was, self.why_fixed, field=field)
         self.chosen = str(self.radio.bound.value() or field.initial)
         self.variants: dict[str, Group] = {}
         # The one that is chosen last: of several parts of one path, it is the one that problems are shown at.
         for kind in sorted(variants, key=lambda each: each == self.chosen):
             inner = FieldInfo(annotation=variants[kind], title=variants[kind].model_config.get("title"))
-            known = before if before.get("kind") == kind else MISSING
+            known = self.before if self.before.get("kind") == kind else MISSING
             self.variants[kind] = Group(form, f"{name}.{kind}", path, inner, known, self.why_fixed)
         form.parts[path] = self
 
@@ -274,14 +247,16 @@ class Choice(Part):
         return f"{self.radio.bound.auto_id}_0"
 
     @property
-    def options(self) -> list[Option]:
-        """Each variant with its fields."""
-        found = []
+    def options(self) -> Iterator[dict[str, Any]]:
+        """Each variant with its fields; on a card with the objects in its picture; and the kinds of space in which it
+        means something, or none for all.
+        """
         for radio in self.radio.bound:
             group = self.variants[str(radio.data["value"])]
             samples = self.form.samples_of(self.path, str(radio.data["value"])) if self.shown.cards else ()
-            found.append(Option(radio, group.title, _ui_of_model(group.model).help, samples, group))
-        return found
+            about = getattr(group.model.model_config.get("json_schema_extra"), "help", "")
+            spaces = " ".join(getattr(group.model, "moves_in", ()))
+            yield {"radio": radio, "group": group, "about": about, "samples": samples, "spaces": spaces}
 
     def value(self) -> Any:
         group = self.variants.get(self.chosen)
@@ -298,10 +273,8 @@ class Rows(Part):
         form, name = self.form, self.name
         length = bounds_of(self.info).get(MaxLen)
         self.most = length.max_length if length else _MOST_ROWS
-        if isinstance(self.was, list | tuple):
-            known = list(self.was)
-        else:
-            known = [MISSING] * bool(self.info.is_required() or self.shown.start)
+        begins_with_one = bool(self.info.is_required() or self.shown.start)
+        known = list(self.was) if isinstance(self.was, list | tuple) else [MISSING] * begins_with_one
         count = self._sent() if form.is_bound else len(known)
         self.adds = form.is_bound and form.data.get("add") == name and count < self.most
         self.rows: list[Group] = []
@@ -359,15 +332,13 @@ class Table(Part):
     def __init__(self, *at: Any):
         super().__init__(*at)
         keys, value_type = get_args(self.annotation)
-        before = self.was if _is_plain(self.was) else {}
         shown = ui(labels={"": self.shown.labels.get("", "")})
-        either = Union[value_type, None]  # noqa: UP007 - made at run time
         self.leaves: dict[str, Leaf] = {}
         for key in keys:
             label = str(self.shown.labels.get(key, key.label))
-            one = FieldInfo(annotation=either, default=None, title=label, json_schema_extra=shown)
+            one = FieldInfo(annotation=value_type | None, default=None, title=label, json_schema_extra=shown)
             name, path = f"{self.name}.{key.value}", f"{self.path}.{key.value}"
-            was, field = before.get(key.value), field_of(label, one)
+            was, field = self.before.get(key.value), field_of(label, one)
             self.leaves[key.value] = Leaf(self.form, name, path, one, was, self.why_fixed, field=field)
 
     @property
@@ -381,17 +352,3 @@ class Table(Part):
 
 def _default_of(info: FieldInfo) -> Any:
     return MISSING if info.is_required() else plain(info.get_default(call_default_factory=True))
-
-
-def posted(sent: Any) -> list[str]:
-    """Return the texts that a browser sends for a value, as `as_sent` has it."""
-    return sent if isinstance(sent, list) else ["on"] * sent if isinstance(sent, bool) else [sent]
-
-
-def _is_plain(value: Any) -> bool:
-    return isinstance(value, Mapping)
-
-
-def _ui_of_model(model: type[BaseModel]) -> ui:
-    found = model.model_config.get("json_schema_extra")
-    return found if isinstance(found, ui) else ui()

@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from prefmh_web.console.forms import fields
-from prefmh_web.console.forms.fields import MISSING, Choices
+from prefmh_web.console.forms.fields import MISSING, Choices, Variants
 from prefmh_web.console.forms.parts import Choice, Fold, Group, Leaf, Part, Rows, Table
 from sampler import ConfigProblem
 from sampler.declared import ui_of
@@ -121,9 +121,7 @@ class SchemaForm(forms.Form):
         """Return a field that no declaration can make; None for all others."""
         return None
 
-    def variants_at(
-        self, path: str, variants: Mapping[str, type[BaseModel]], was: Any
-    ) -> Mapping[str, type[BaseModel]]:
+    def variants_at(self, path: str, variants: Variants, was: Any) -> Variants:
         """Return those of the variants at a path that are offered."""
         return variants
 
@@ -138,7 +136,8 @@ class SchemaForm(forms.Form):
     def fields_of(self, group: Group) -> Iterator[tuple[str, FieldInfo]]:
         """Yield the fields of a group that are shown; some may be no part of its value."""
         for name, info in group.model.model_fields.items():
-            if name == "kind" and _is_tag(info):
+            if name == "kind" and get_origin(info.annotation) is Literal and len(get_args(info.annotation)) == 1:
+                # It says which variant this is.
                 continue
             path = f"{group.path}.{name}" if group.path else name
             found = self.declared_at(_numberless(path), info)
@@ -193,10 +192,6 @@ class SchemaForm(forms.Form):
 
 def _is_model(annotation: Any) -> bool:
     return isinstance(annotation, type) and issubclass(annotation, BaseModel)
-
-
-def _is_tag(info: FieldInfo) -> bool:
-    return get_origin(info.annotation) is Literal and len(get_args(info.annotation)) == 1
 
 
 def _numberless(path: str) -> str:

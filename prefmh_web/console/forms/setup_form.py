@@ -20,13 +20,14 @@ from django.db.models import Q
 from django.http import QueryDict
 from django.urls import reverse
 from django.utils.html import format_html
-from pydantic import BaseModel, Field
+from pydantic import Field
 from pydantic import ValidationError as Refused
 from pydantic.fields import FieldInfo
 
 import sampler
+from prefmh_web.campaigns.models import Campaign, Catalog
 from prefmh_web.config import CampaignConfig, misfits
-from prefmh_web.console.forms.fields import MISSING, Choices, KeptFileInput, KeptFiles, ListInput
+from prefmh_web.console.forms.fields import MISSING, Choices, KeptFileInput, KeptFiles, ListInput, Variants
 from prefmh_web.console.forms.moves import UsualMoves, usual_kernel, usual_of
 from prefmh_web.console.forms.parts import Fold, Group, Part, Rows
 from prefmh_web.console.forms.schema_form import SchemaForm
@@ -37,11 +38,11 @@ from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect
 from prefmh_web.objects import OBJECT_KINDS
 from prefmh_web.scorers import offered
+from prefmh_web.setup.files import MAX_FILE_BYTES
 from prefmh_web.setup.fitting import of_owner
 from sampler.declared import JUDGED_BY, Declared, ui, ui_of
 from sampler.judges import PRESETS
 
-MAX_UPLOAD_BYTES = 512 * 2**20
 MAX_LIST_BYTES = 2**20
 SECTIONS = {
     "1. What is compared": ("name", "space", "kernel"),
@@ -94,7 +95,7 @@ class _List(Declared):
         f"up to {MOST_FILES} files at once, or one ZIP. A column “weight” (for pictures and recordings: a weights.csv "
         "among them with the columns file and weight) says how likely each object is before anybody votes (p0). "
         f"At most {sampler.MAX_CATALOG_ITEMS:,} objects, with {sampler.MAX_CATALOG_CHARACTERS // 10**6} million "
-        f"characters in all, in a file of at most {MAX_UPLOAD_BYTES // 2**20} MiB.",
+        f"characters in all, in a file of at most {MAX_FILE_BYTES // 2**20} MiB.",
     )
 
 
@@ -147,9 +148,8 @@ class SetupForm(SchemaForm):
     """The setup.
 
     Args:
-        config: as the owner has typed it; nothing for a new campaign.
-        owner: whose campaign it is or will be.
-        columns: of the list that a draft has, the further ones that are known; nothing where it has none.
+        campaign: nothing for a new one.
+        owner: whose it will be.
     """
 
     config: CampaignConfig | None = None
@@ -158,21 +158,12 @@ class SetupForm(SchemaForm):
     taken: Taken | None = None
     """The list that was sent with it."""
 
-    def __init__(
-        self,
-        config: CampaignConfig | None,
-        sent: QueryDict | None = None,
-        files: Any = None,
-        *,
-        owner: User,
-        columns: Any = None,
-        is_fixed: bool = False,
-    ):
-        self.owner, self._columns = owner, columns
-        self._endpoints = dict(Endpoint.objects.filter(owner=owner).values_list("name", "name"))
-        self.before = config
-        was, self.is_folded = (None, True) if config is None else _folded(config)
-        super().__init__(CampaignConfig, was, sent, files, is_fixed=is_fixed)
+    def __init__(self, campaign: Campaign | None, owner: User, sent: QueryDict | None = None, files: Any = None):
+        self.campaign, self.owner = campaign, campaign.owner if campaign else owner
+        self._endpoints = dict(Endpoint.objects.filter(owner=self.owner).values_list("name", "name"))
+        self.before = campaign.typed_config if campaign else None
+        was, self.is_folded = _folded(self.before) if self.before else (None, True)
+        super().__init__(CampaignConfig, was, sent, files, is_fixed=bool(campaign and not campaign.is_draft))
 
     @property
     def sections(self) -> list[tuple[str, list[Part | Fold]]]:
@@ -275,9 +266,7 @@ class SetupForm(SchemaForm):
             return _other(info, annotation=order, description=_ORDER_HELP, shown={"labels": labels})
         return info
 
-    def variants_at(
-        self, path: str, variants: Mapping[str, type[BaseModel]], was: Any
-    ) -> Mapping[str, type[BaseModel]]:
+    def variants_at(self, path: str, variants: Variants, was: Any) -> Variants:
         hidden = set()
         if path == "space":
             hidden = {"model-texts"} if not self.choices_of("writers") else set()
@@ -346,16 +335,23 @@ class SetupForm(SchemaForm):
         if not isinstance(space, sampler.CatalogConfig):
             return
         file = self.upload
-        if file and file.size > MAX_UPLOAD_BYTES:
-            message = f"The file is larger than {MAX_UPLOAD_BYTES // 2**20} MiB. Split it."
+        if file and file.size > MAX_FILE_BYTES:
+            message = f"The file is larger than {MAX_FILE_BYTES // 2**20} MiB. Split it."
             yield sampler.ConfigProblem("space.file", message)
             return
-        columns = _columns_of(file, sampler.OBJECT_COLUMNS.get(space.objects)) if file else self._columns
+        columns = _columns_of(file, sampler.OBJECT_COLUMNS.get(space.objects)) if file else self._columns_read()
         for number, shown in enumerate(space.context):
             if columns is not None and shown.column not in columns:
                 found = ", ".join(f"“{name}”" for name in columns) or "no further columns"
                 message = f"The file has no “{shown.column}”. It has {found}."
                 yield sampler.ConfigProblem(f"space.context.{number}.column", message)
+
+    def _columns_read(self) -> Any:
+        """Return the further columns of the list that a draft has; None where it has none that has been read."""
+        if self.campaign is None or self.campaign.config.generates:
+            return None
+        read = Catalog.objects.filter(campaign_id=self.campaign.pk, status=Catalog.Status.READY).first()
+        return read and read.columns
 
 
 def problems_on_page(

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, ClassVar
 
-from django import forms
 from django.http import QueryDict
 from django.template.loader import render_to_string
 from pydantic import BaseModel
@@ -17,9 +16,9 @@ from pydantic.fields import FieldInfo
 
 import sampler
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.config import CampaignConfig, Protocol, Study
+from prefmh_web.config import CampaignConfig, Study
 from prefmh_web.config.misfits import questions_of
-from prefmh_web.console.forms.fields import Choices, Several
+from prefmh_web.console.forms.fields import Choices
 from prefmh_web.console.forms.schema_form import SchemaForm
 from prefmh_web.console.forms.setup_form import problems_on_page
 from prefmh_web.recruiters import RECRUITERS
@@ -52,7 +51,8 @@ class _StudyForm(SchemaForm):
         except Refused as error:
             yield from sampler.problems_in(error, value)
             return
-        config = self._whole(part)
+        study = part if isinstance(part, Study) else self.typed.study.model_copy(update={"protocol": part})
+        config = self.typed.model_copy(update={"study": study})
         told = problems_on_page(self.typed, config, self.campaign.owner, self.is_here)
         told += [sampler.ConfigProblem(*each) for each in self.further(part)]
         if not told:
@@ -67,9 +67,6 @@ class _StudyForm(SchemaForm):
     def further(self, part: Any) -> Iterator[tuple[str, str]]:
         """Yield what only this form refuses."""
         yield from ()
-
-    def _whole(self, part: Any) -> CampaignConfig:
-        raise NotImplementedError
 
 
 class ParticipantsForm(_StudyForm):
@@ -86,9 +83,6 @@ class ParticipantsForm(_StudyForm):
             sent["consent"] = consent_template()
         super().__init__(campaign, campaign.typed_config.study, sent)
 
-    def _whole(self, part: Study) -> CampaignConfig:
-        return self.typed.model_copy(update={"study": part})
-
     def is_here(self, path: str) -> bool:
         return super().is_here(path) and not path.startswith("study.protocol.")
 
@@ -97,13 +91,10 @@ class ParticipantsForm(_StudyForm):
             yield "consent", f"Fill in what stands in brackets, or take it out: {', '.join(left_open)}"
 
     def choices_of(self, name: str) -> Choices:
-        return [(each.name, each.title) for each in RECRUITERS.values()]
+        return self._others if name == "own campaigns" else [(each.name, each.title) for each in RECRUITERS.values()]
 
     def declared_at(self, path: str, info: FieldInfo) -> FieldInfo | None:
         return None if path == "refused" and not (self._others or self.typed.study.refused) else info
-
-    def by_hand(self, path: str, info: FieldInfo, was: Any) -> forms.Field | None:
-        return Several(self._others, was, label=info.title, required=False) if path == "refused" else None
 
 
 class ProtocolForm(_StudyForm):
@@ -125,10 +116,6 @@ class ProtocolForm(_StudyForm):
                     with contextlib.suppress(ValueError):
                         pair[side] = kind.written(typed)
         yield from super().problems_of(value)
-
-    def _whole(self, part: Protocol) -> CampaignConfig:
-        study = self.typed.study.model_copy(update={"protocol": part})
-        return self.typed.model_copy(update={"study": study})
 
     def choices_of(self, name: str) -> Choices:
         return [*enumerate(questions_of(self.typed), start=1)]

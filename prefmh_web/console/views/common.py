@@ -127,7 +127,7 @@ TABS = {
 
 
 def frame(request: SignedInRequest, campaign: access.SeenCampaign) -> dict[str, Any]:
-    """Return what `console/campaign_base.html` needs: the campaign, the reader's rights and the tabs that they may see.
+    """Return what all pages need: the campaign, its kind of objects, the reader's rights and the tabs that they see.
 
     A draft has no tabs.
     """
@@ -135,6 +135,8 @@ def frame(request: SignedInRequest, campaign: access.SeenCampaign) -> dict[str, 
     seen = {label: address for label, (address, needed) in TABS.items() if needed <= right}
     return {
         "campaign": campaign,
+        "kind": campaign.object_kind,
+        "site": request.build_absolute_uri("/").removesuffix("/"),
         "may_run": right >= Right.RUN,
         "may_own": right >= Right.OWN,
         "tabs": {} if campaign.is_draft else seen,
@@ -148,7 +150,7 @@ def page(
     return render(request, template, frame(request, campaign) | shown, status=status)
 
 
-def invited(request: HttpRequest, campaign: Campaign) -> dict[str, object]:
+def invited(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
     """Return the link to send to voters, if one is open, and where it is pasted."""
     found = campaign.invitations.filter(
         panelist__isnull=True, is_single_use=False, is_simulated=False, revoked_at__isnull=True

@@ -438,7 +438,7 @@ def _shown(
     campaign: access.SeenCampaign,
     trial: JudgeTrial | None,
     template: str = "console/_tried.html",
-    **further: object,
+    **further: Any,
 ) -> HttpResponse:
     tried = trial and _tried(campaign, trial)
-    return common.page(request, campaign, template, tried=tried, kind=campaign.object_kind, **further)
+    return common.page(request, campaign, template, tried=tried, **further)

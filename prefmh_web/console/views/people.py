@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import chain
+from typing import Any
 
 from django import forms
 from django.contrib import messages
@@ -15,7 +16,6 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.defaultfilters import pluralize
-from django.utils import timezone
 
 from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.lifecycle import access, changes
@@ -42,7 +42,7 @@ def people(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRespo
     form, everybody = PeopleForm(request.GET), people_of(campaign)
     pages = Paginator(form.shown(everybody), _A_PAGE)
     gold = attention.answers_in(campaign)
-    shown = {
+    shown: dict[str, Any] = {
         "form": form,
         "panel": campaign.has_panel,
         "all": len(everybody),
@@ -101,18 +101,16 @@ def _shown(
         "bonus": BonusForm(initial={"bonus": part and part.bonus}),
         "erase": ErasureForm(has_id=found.has_id),
     }
-    return common.page(
-        request,
-        campaign,
-        "console/person.html",
-        person=found,
-        pay=study.paid_to(part, found.votes) if part and part.outcome else None,
-        exclusion=exclusion,
-        exclusion_reason=exclusion and EndReason(exclusion.data["reason"]).label,
-        is_owed=bool(payments.owed(campaign, [annotator.pk])),
-        has_code=bool(study.codes.get(Outcome.ENDED)),
-        forms=blank | wrong,
-    )
+    shown: dict[str, Any] = {
+        "person": found,
+        "pay": study.paid_to(part, found.votes) if part and part.outcome else None,
+        "exclusion": exclusion,
+        "exclusion_reason": exclusion and EndReason(exclusion.data["reason"]).label,
+        "is_owed": bool(payments.owed(campaign, [annotator.pk])),
+        "has_code": bool(study.codes.get(Outcome.ENDED)),
+        "forms": blank | wrong,
+    }
+    return common.page(request, campaign, "console/person.html", **shown)
 
 
 def _ended(request: HttpRequest, ended: Person) -> str:
@@ -282,8 +280,7 @@ def panel(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRespon
     """Show the panelists of a started campaign. Only the owner sees the names."""
     if campaign.is_draft or not campaign.config.panelists:
         raise Http404("This campaign has no panel, or has not started.")
-    site, panelists = request.build_absolute_uri("/").removesuffix("/"), panelists_of(campaign)
-    return common.page(request, campaign, "console/panel.html", panelists=panelists, now=timezone.now(), site=site)
+    return common.page(request, campaign, "console/panel.html", panelists=panelists_of(campaign))
 
 
 @common.campaign_action(Right.RUN, "panel")

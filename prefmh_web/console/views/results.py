@@ -50,20 +50,16 @@ def results(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResp
     page = Paginator(samples_in(campaign), _SAMPLES_A_PAGE).get_page(request.GET.get("page"))
     figures = figures_of(campaign)
     is_finished = campaign.status == Campaign.Status.FINISHED
-    return common.page(
-        request,
-        campaign,
-        "console/results.html",
-        figures=figures,
-        page=page,
-        samples=shown_samples(campaign, [step.pk for step in page.object_list]),
-        as_table=request.GET.get("view") == "table",
-        kind=campaign.object_kind,
-        costs=costs_of(campaign),
-        is_finished=is_finished,
-        methods=paragraph(campaign, figures) if is_finished else "",
-        citations=(PAPER, software()),
-    )
+    shown: dict[str, Any] = {
+        "figures": figures,
+        "page": page,
+        "samples": shown_samples(campaign, [step.pk for step in page.object_list]),
+        "as_table": request.GET.get("view") == "table",
+        "costs": costs_of(campaign),
+        "methods": paragraph(campaign, figures) if is_finished else "",
+        "citations": (PAPER, software()),
+    }
+    return common.page(request, campaign, "console/results.html", **shown)
 
 
 @common.campaign_page(is_started=True)
@@ -71,16 +67,15 @@ def found(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRespon
     """Show what was found: a part of the page that loads after itself."""
     answer, reason = _answer(campaign)
     found = answer and found_page(campaign, answer)
-    return common.page(request, campaign, "console/_found.html", found=found, reason=reason, kind=campaign.object_kind)
+    return common.page(request, campaign, "console/_found.html", found=found, reason=reason)
 
 
 @common.campaign_page(is_started=True)
 def verdict(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show whether the chains look converged: a part of the overview that loads after itself."""
     answer, reason = _answer(campaign)
-    shown = {"verdict": answer and answer.verdict, "reason": reason, "no_sign": sampler.NO_SIGN}
-    shown["is_finished"] = campaign.status == Campaign.Status.FINISHED
-    return common.page(request, campaign, "console/_convergence_verdict.html", **shown)
+    verdict, template = answer and answer.verdict, "console/_convergence_verdict.html"
+    return common.page(request, campaign, template, verdict=verdict, reason=reason, no_sign=sampler.NO_SIGN)
 
 
 def _answer(campaign: Campaign) -> tuple[sampler.Answer | None, str]:
@@ -208,7 +203,6 @@ def table_of(campaign: Campaign, steps: Iterable[Comparison]) -> dict[str, Any]:
         "judges": judges,
         "deciding": rule.scorers,
         "answers": ANSWERS[rule.evidence],
-        "kind": campaign.object_kind,
     }
 
 
@@ -255,16 +249,13 @@ def _opened(comparison: Comparison, number: int) -> int | None:
 def chains(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show where the chains are."""
     page = Paginator(chains_of(campaign), _CHAINS_A_PAGE).get_page(request.GET.get("page"))
-    return common.page(
-        request,
-        campaign,
-        "console/chains.html",
-        within=campaign.get_absolute_url(),
-        page=page,
-        heads=with_heads(campaign, list(page)),
-        kind=campaign.object_kind,
-        answers=ANSWERS[started_campaign(campaign).config.rule.evidence],
-    )
+    shown: dict[str, Any] = {
+        "within": campaign.get_absolute_url(),
+        "page": page,
+        "heads": with_heads(campaign, list(page)),
+        "answers": ANSWERS[started_campaign(campaign).config.rule.evidence],
+    }
+    return common.page(request, campaign, "console/chains.html", **shown)
 
 
 @common.campaign_page()
@@ -304,5 +295,4 @@ def _suspended_shown(
     found = steps_of.suspended_in(campaign)
     forms = {each.pk: EndForm(auto_id=f"end_{each.pk}_%s") for each, _ in found} | (wrong or {})
     shown = [(each, count, forms[each.pk]) for each, count in found]
-    is_finished = campaign.status == Campaign.Status.FINISHED
-    return common.page(request, campaign, "console/suspended.html", suspended=shown, is_finished=is_finished)
+    return common.page(request, campaign, "console/suspended.html", suspended=shown)

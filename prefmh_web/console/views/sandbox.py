@@ -11,7 +11,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.utils import translation
 
 from prefmh_web.accounts.roles import SignedInRequest
@@ -23,7 +23,7 @@ from prefmh_web.config import Outcome, Protocol
 from prefmh_web.config.misfits import questions_of
 from prefmh_web.console.board import Board
 from prefmh_web.console.unstored import asks_people, pair_of, shown_of
-from prefmh_web.console.views.common import campaign_page, form_page
+from prefmh_web.console.views import common
 from prefmh_web.objects.markdown import rendered
 from prefmh_web.participants import attention, completion
 from prefmh_web.participants.models import Participation, Stage
@@ -43,7 +43,7 @@ class _Sandbox:
         kept: what `kept` returned; None at the begin.
     """
 
-    def __init__(self, campaign: Campaign, kept: Mapping[str, Any] | None):
+    def __init__(self, campaign: access.SeenCampaign, kept: Mapping[str, Any] | None):
         self.campaign, self.study = campaign, campaign.config.study
         knows_people = self.study.platform.knows_people
         self.protocol = self.study.protocol if knows_people else Protocol()
@@ -102,7 +102,7 @@ class _Sandbox:
             self._go_on()
 
 
-@campaign_page(Right.OWN, method=form_page)
+@common.campaign_page(Right.OWN, method=common.form_page)
 def sandbox(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show the stage at which the researcher stands, and take the answer. Nothing is written but to the session."""
     if reason := _closed(campaign):
@@ -131,7 +131,7 @@ def _closed(campaign: Campaign) -> str:
 
 
 def _shown(request: SignedInRequest, walked: _Sandbox, refused: Page | None = None) -> HttpResponse:
-    context = {"campaign": walked.campaign, "pairs": _PAIRS, "kind": walked.campaign.object_kind, "votes": walked.votes}
+    context: dict[str, Any] = {"pairs": _PAIRS, "votes": walked.votes}
     match walked.stage:
         case Stage.ARRIVAL:
             context |= _welcome(walked)
@@ -150,7 +150,7 @@ def _shown(request: SignedInRequest, walked: _Sandbox, refused: Page | None = No
                 exercise = page.form.exercise
                 context |= shown_of(own_pair(exercise.pair, walked.campaign), walked.campaign)
                 context |= {"shows": "voting/_practice.html", "is_screen": True, "exercise": exercise}
-    return render(request, "console/sandbox.html", context)
+    return common.page(request, walked.campaign, "console/sandbox.html", **context)
 
 
 def _welcome(walked: _Sandbox) -> dict[str, object]:

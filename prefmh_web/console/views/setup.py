@@ -14,7 +14,7 @@ from prefmh_web.accounts.roles import SignedInRequest, is_researcher
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import access, changes
 from prefmh_web.campaigns.lifecycle.access import Right
-from prefmh_web.campaigns.models import Campaign, Catalog, Membership, NotPossible
+from prefmh_web.campaigns.models import Campaign, Membership, NotPossible
 from prefmh_web.console import lists, unstored
 from prefmh_web.console.board import Board
 from prefmh_web.console.forms import pages
@@ -50,16 +50,7 @@ def form_of(request: SignedInRequest, campaign: Campaign | None = None, *, takes
     sent = request.POST.copy() if request.method == "POST" else None
     kept = KeptFiles(request.user.pk, sent or {}, request.FILES)
     taken = lists.take(sent, kept) if takes_list and sent is not None else None
-    files = None if sent is None else kept.files
-    catalog = campaign.catalog if campaign and not campaign.config.generates else None
-    form = SetupForm(
-        campaign.typed_config if campaign else None,
-        sent,
-        files,
-        owner=campaign.owner if campaign else request.user,
-        columns=catalog.columns if catalog and catalog.status == Catalog.Status.READY else None,
-        is_fixed=campaign is not None and not campaign.is_draft,
-    )
+    form = SetupForm(campaign, request.user, sent, None if sent is None else kept.files)
     form.kept, form.taken = kept, taken
     return form
 
@@ -102,7 +93,6 @@ def _fixed(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRespo
     if context["may_run"]:
         links = campaign.invitations.filter(panelist__isnull=True).annotate(joined=Count("annotators"))
         context["links"] = links.order_by("pk")
-        context["site"] = request.build_absolute_uri("/").removesuffix("/")
     if context["may_own"]:
         context |= {
             "members": campaign.memberships.select_related("user").order_by("user__username"),
