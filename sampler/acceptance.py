@@ -12,20 +12,6 @@ leaves the range of doubles. Then it is kept as a double with an exponent of its
 one multiply in the order of the judges and round each time to 53 bits; so they are equal bit for bit wherever the plain
 one neither overflows nor underflows, and both are monotone in every K_i.
 
-Early verdicts for small budgets, from a table and without arrays. The product does not depend on r0, and budgets never
-change within a campaign. So the products of one campaign are one table, and each bound of a verdict is one number from
-it times r0. Divisions, products and the exponential are those of `accepted`, in the same order, so that all bits are
-the same. The minimum with 1 is left out: it changes no comparison with U < 1. There is no table where `accepted` takes
-logarithms, or where budgets have more than `MOST_TALLIES`.
-
-The law of K votes out of N, each for the proposal with probability p. C(N, K) p^K (1 - p)^(N - K) as it is written
-overflows from N = 1,030 on. Loader's form does not, and loses no digits in the difference of large logarithms: C.
-Loader, "Fast and accurate computation of binomial probabilities" (2000),
-
-    log P(K) = d(N) - d(K) - d(N - K) - D(K, N p) - D(N - K, N (1 - p)) + log(N / (2 pi K (N - K))) / 2
-
-with d(n) = log n! minus Stirling's formula and D(x, m) = x log(x / m) + m - x.
-
 The acceptance averaged over K_i ~ Binomial(N_i, p_i). A few small judges: one term for each of the prod_i (N_i + 1)
 tallies. Otherwise judge after judge, smallest budget first: all tallies whose factors have the same product, a rational
 number, are one outcome, whose chance is the sum of theirs. 150 judges with N = 1 have two outcomes, not 2^150. The last
@@ -42,17 +28,18 @@ from __future__ import annotations
 import enum
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from functools import lru_cache
-from operator import mul
-from typing import Final, NamedTuple, TypeGuard
+from operator import add, le, sub
+from typing import Any, Final, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+Counts = Sequence[int]
+"""One whole number a judge."""
 
 # Beyond this the whole numbers of the arithmetic would overflow.
 _LARGEST_BUDGET = 2**62
@@ -86,7 +73,7 @@ def acceptance_probability(
     ratio = _log_ratio(log_r0)
     limits = _budgets(budgets)
     votes = _counts("votes_for", votes_for, limits, "budgets")
-    return _acceptance(ratio, votes, limits)
+    return accepted(ratio, votes, limits)[()]
 
 
 def marginal_acceptance(
@@ -108,12 +95,7 @@ def marginal_acceptance(
     """
     ratio = _log_ratio(log_r0)
     limits = _vector("budgets", _budgets(budgets))
-    chances = np.atleast_1d(np.asarray(preference, dtype=np.float64))
-    if chances.shape[-1] != limits.shape[-1]:
-        raise ValueError(f"preference has {chances.shape[-1]} judges, budgets has {limits.shape[-1]}")
-    if not np.all((chances >= 0) & (chances <= 1)):
-        raise ValueError("preference must lie in [0, 1]")
-    return mean_acceptance(ratio, chances, limits)[()]
+    return mean_acceptance(ratio, judges_last(preference, limits.tolist()), limits)[()]
 
 
 def verdict(
@@ -138,17 +120,11 @@ def verdict(
     Raises:
         ValueError: an argument is not what it says above; the message names it.
     """
-    small = bounds(log_r0, uniform, votes_for, votes_cast, budgets)
-    if small is not None:
-        if small.accepts(small.lowest):
-            return Verdict.ACCEPT
-        return Verdict.UNDECIDED if small.accepts(small.highest) else Verdict.REJECT
-    ratio = _scalar_log_ratio(log_r0)
-    threshold = _uniform(uniform)
-    limits = _vector("budgets", _budgets(budgets))
-    cast = _vector("votes_cast", _counts("votes_cast", votes_cast, limits, "budgets"))
-    votes = _vector("votes_for", _counts("votes_for", votes_for, cast, "votes_cast"))
-    return _verdict(ratio, threshold, votes, cast, limits)
+    votes, missing, limits = _tally(votes_for, votes_cast, budgets)
+    accepts = _accepting(log_r0, uniform, limits)
+    if accepts(votes):
+        return Verdict.ACCEPT
+    return Verdict.UNDECIDED if accepts(map(add, votes, missing)) else Verdict.REJECT
 
 
 def askable(
@@ -173,48 +149,59 @@ def askable(
     Raises:
         ValueError: as `verdict`; also when votes_cast + promised exceeds budgets.
     """
-    small = bounds(log_r0, uniform, votes_for, votes_cast, budgets)
-    found = None if small is None else small.askable(promised)
-    if found is not None:
-        return found
-    ratio = _scalar_log_ratio(log_r0)
-    threshold = _uniform(uniform)
-    limits = _vector("budgets", _budgets(budgets))
-    cast = _vector("votes_cast", _counts("votes_cast", votes_cast, limits, "budgets"))
-    votes = _vector("votes_for", _counts("votes_for", votes_for, cast, "votes_cast"))
-    out = _vector("promised", _counts("promised", promised, limits - cast, "the votes still to cast"))
-    if _verdict(ratio, threshold, votes, cast, limits) is not Verdict.UNDECIDED:
-        return (False,) * len(limits)
+    votes, missing, limits = _tally(votes_for, votes_cast, budgets)
+    out = _whole("promised", promised, missing, "the votes still to cast")
+    accepts, best = _accepting(log_r0, uniform, limits), list(map(add, votes, missing))
 
-    unit = np.eye(len(limits), dtype=np.int64)
-    within = cast + out < limits
+    def is_open_after(asked: int, last: int) -> bool:
+        """True when all that is promised and one vote of `asked` but the last of them leave the verdict open."""
+        others = [count + (judge == asked) - (judge == last) for judge, count in enumerate(out)]
+        return not accepts(map(add, votes, others)) and accepts(map(sub, best, others))
+
+    may_be_last = [judge for judge, count in enumerate(out) if count]
     return tuple(
-        bool(within[i]) and _is_open_for_the_last(ratio, threshold, votes, cast, limits, out + unit[i])
-        for i in range(len(limits))
+        out[judge] < missing[judge] and all(is_open_after(judge, last) for last in (judge, *may_be_last))
+        for judge in range(len(limits))
     )
 
 
-def _is_open_for_the_last(
-    ratio: FloatArray, uniform: float, votes: IntArray, cast: IntArray, limits: IntArray, asked: IntArray
-) -> bool:
-    """True when whichever asked vote is the last finds the verdict open, the others being all for x' or all against."""
-    others = asked - np.eye(len(limits), dtype=np.int64)[asked > 0]
-    votes_then, cast_then = np.concatenate([votes + others, others * 0 + votes]), np.tile(cast + others, (2, 1))
-    worst = _acceptance(ratio, votes_then, limits)
-    best = _acceptance(ratio, votes_then + limits - cast_then, limits)
-    return bool(np.all((uniform >= worst) & (uniform < best)))
+def _tally(votes_for: object, votes_cast: object, budgets: object) -> tuple[Counts, Counts, Counts]:
+    """Return K_i, N_i - n_i and N_i, once they are what they should be."""
+    limits = budgets if _are_whole(budgets) and min(budgets) >= 1 else _vector("budgets", _budgets(budgets)).tolist()
+    cast = _whole("votes_cast", votes_cast, limits, "budgets")
+    return _whole("votes_for", votes_for, cast, "votes_cast"), list(map(sub, limits, cast)), limits
 
 
-def _acceptance(ratio: FloatArray, votes: IntArray, limits: IntArray) -> FloatArray | np.float64:
-    return accepted(ratio, votes, limits)[()]
+def _whole(name: str, values: object, at_most: Counts, bound: str) -> Counts:
+    """Return counts, one for each judge, once they are from 0 to what they may be at most."""
+    if _are_whole(values) and len(values) == len(at_most) and min(values) >= 0 and all(map(le, values, at_most)):
+        return values
+    counts: list[int] = _vector(name, _counts(name, values, np.array(at_most), bound)).tolist()
+    return counts
 
 
-def _verdict(ratio: FloatArray, uniform: float, votes: IntArray, cast: IntArray, limits: IntArray) -> Verdict:
-    if uniform < _acceptance(ratio, votes, limits):
-        return Verdict.ACCEPT
-    if uniform >= _acceptance(ratio, votes + limits - cast, limits):
-        return Verdict.REJECT
-    return Verdict.UNDECIDED
+def _are_whole(values: object) -> TypeGuard[Counts]:
+    """True for Python's whole numbers, as campaigns have them: there is nothing to convert."""
+    return isinstance(values, tuple | list) and set(map(type, values)) == {int} and max(values) <= _LARGEST_BUDGET
+
+
+def _accepting(log_r0: float, uniform: float, limits: Counts) -> Callable[[Iterable[int]], bool]:
+    """Return what says of a full tally whether U < A.
+
+    The operations are those of `accepted`, in their order, so that all bits are the same. For few votes they take no
+    arrays, whose making would cost more. The minimum with 1 is left out: it changes no comparison with U < 1.
+    """
+    if not (isinstance(log_r0, float) and log_r0 < math.inf) and _log_ratio(log_r0).ndim:
+        raise ValueError(f"log_r0 must be a single number, not of shape {np.shape(log_r0)}")
+    ratio, threshold = float(log_r0), float(uniform)
+    if not 0.0 <= threshold < 1.0:
+        raise ValueError(f"uniform must lie in [0, 1), not {threshold}")
+    if abs(ratio) > EXP_IS_SAFE or not _is_plain(len(limits), max(limits)):
+        most = np.array(limits)
+        return lambda votes: bool(threshold < accepted(np.array(ratio), np.array(list(votes)), most))
+    # NumPy's exponential: the last bit of Python's may differ.
+    r0 = float(np.exp(ratio))
+    return lambda votes: threshold < r0 * math.prod(k / (n - k + 1) for k, n in zip(votes, limits, strict=True))
 
 
 def _log_ratio(log_r0: npt.ArrayLike) -> FloatArray:
@@ -225,21 +212,7 @@ def _log_ratio(log_r0: npt.ArrayLike) -> FloatArray:
     return ratio
 
 
-def _scalar_log_ratio(log_r0: float) -> FloatArray:
-    ratio = _log_ratio(log_r0)
-    if ratio.ndim:
-        raise ValueError(f"log_r0 must be a single number, not of shape {ratio.shape}")
-    return ratio
-
-
-def _uniform(uniform: float) -> float:
-    threshold = float(uniform)
-    if not 0.0 <= threshold < 1.0:
-        raise ValueError(f"uniform must lie in [0, 1), not {threshold}")
-    return threshold
-
-
-def _integers(name: str, values: npt.ArrayLike) -> IntArray:
+def _integers(name: str, values: Any) -> IntArray:
     array = np.atleast_1d(np.asarray(values))
     is_whole = array.dtype.kind in "iu" or (
         array.dtype.kind == "f" and np.all(np.isfinite(array)) and np.all(array == np.floor(array))
@@ -249,7 +222,7 @@ def _integers(name: str, values: npt.ArrayLike) -> IntArray:
     return array.astype(np.int64)
 
 
-def _budgets(budgets: npt.ArrayLike) -> IntArray:
+def _budgets(budgets: Any) -> IntArray:
     limits = _integers("budgets", budgets)
     if limits.shape[-1] < 1:
         raise ValueError("budgets must name at least one judge")
@@ -264,7 +237,7 @@ def _vector(name: str, values: IntArray) -> IntArray:
     return values
 
 
-def _counts(name: str, values: npt.ArrayLike, at_most: IntArray, bound: str) -> IntArray:
+def _counts(name: str, values: Any, at_most: IntArray, bound: str) -> IntArray:
     counts = _integers(name, values)
     if counts.shape[-1] != at_most.shape[-1]:
         raise ValueError(f"{name} has {counts.shape[-1]} judges, {bound} has {at_most.shape[-1]}")
@@ -295,14 +268,13 @@ def accepted(ratio: FloatArray, votes: IntArray, limits: IntArray) -> FloatArray
         votes, limits: K_i and N_i, shape (..., m).
     """
     # One path for all tallies of the same budgets: the rule must be monotone from one tally to the next.
-    if limits.shape[-1] * int(limits.max(initial=1)).bit_length() <= _PLAIN_BITS:
-        return _accepted_plainly(ratio, product_of_factors(votes, limits))
+    if _is_plain(limits.shape[-1], int(limits.max(initial=1))):
+        return _accepted_plainly(ratio, np.asarray(np.prod(votes / (limits - votes + 1), axis=-1)))
     return _accepted_scaled(ratio, *_scaled_product(votes / (limits - votes + 1)))
 
 
-def product_of_factors(votes: IntArray, limits: IntArray) -> FloatArray:
-    """Return prod_i K_i / (N_i - K_i + 1) as a double, shape (...); K_i and N_i of shape (..., m)."""
-    return np.asarray(np.prod(votes / (limits - votes + 1), axis=-1))
+def _is_plain(judges: int, most: int) -> bool:
+    return judges * most.bit_length() <= _PLAIN_BITS
 
 
 def _scaled_product(factors: FloatArray) -> tuple[FloatArray, IntArray]:
@@ -344,107 +316,8 @@ def _accepted_by_logarithms(ratio: FloatArray, mantissa: FloatArray, exponent: I
         return np.asarray(np.exp(np.minimum(0.0, log)))
 
 
-# Of (n, K), votes cast and votes for the proposal. A table then has at most 162 numbers, one for each K of all N votes.
-MOST_TALLIES: Final = 4_096
-_MOST_TABLES: Final = 256
-
-
-class Table(NamedTuple):
-    """The product at every K. One more vote of a judge stands that judge's stride further on."""
-
-    products: tuple[float, ...]
-    strides: tuple[int, ...]
-
-    def place(self, counts: Sequence[int]) -> int:
-        """Return where the product at K = `counts` stands; length m, 0 to N."""
-        return sum(map(mul, counts, self.strides))
-
-
-class Bounds(NamedTuple):
-    """The lowest and the highest acceptance probability that missing votes leave: two places of the table, times r0."""
-
-    table: Table
-    r0: float
-    uniform: float
-    budgets: Sequence[int]
-    cast: Sequence[int]
-    lowest: int
-    """The place of K: every missing vote goes against x'."""
-    highest: int
-    """The place of K + N - n: every missing vote goes for x'."""
-
-    def accepts(self, place: int) -> bool:
-        """True when U < A at this place."""
-        return self.uniform < self.r0 * self.table.products[place]
-
-    def askable(self, promised: object) -> tuple[bool, ...] | None:
-        """Return what `askable` returns; None if `promised` may be wrong.
-
-        A settled verdict needs no look of its own: by monotonicity no vote can find it open.
-        """
-        if not _are_counts(promised, len(self.budgets)):
-            return None
-        left = [budget - cast - out for budget, cast, out in zip(self.budgets, self.cast, promised, strict=True)]
-        if min(promised) < 0 or min(left) < 0:
-            return None
-        strides, out = self.table.strides, self.table.place(promised)
-        may_be_last = [stride for stride, votes in zip(strides, promised, strict=True) if votes]
-        return tuple(
-            votes > 0 and all(self._is_open_after(out + stride - last) for last in (stride, *may_be_last))
-            for votes, stride in zip(left, strides, strict=True)
-        )
-
-    def _is_open_after(self, others: int) -> bool:
-        """True when votes that stand so far apart in the table, all for x' or all against, leave the verdict open."""
-        return not self.accepts(self.lowest + others) and self.accepts(self.highest - others)
-
-
-def bounds(log_r0: object, uniform: object, votes_for: object, votes_cast: object, budgets: object) -> Bounds | None:
-    """Return the bounds of `verdict`; None if there is no table, or an argument may be wrong."""
-    if not (isinstance(log_r0, float) and isinstance(uniform, float) and isinstance(budgets, tuple)):
-        return None
-    judges = len(budgets)
-    if not (-EXP_IS_SAFE <= log_r0 <= EXP_IS_SAFE and 0 <= uniform < 1 and _are_counts(budgets, judges)):
-        return None
-    table = table_for(budgets)
-    if table is None or not (_are_counts(votes_cast, judges) and _are_counts(votes_for, judges)):
-        return None
-    for votes, cast, budget in zip(votes_for, votes_cast, budgets, strict=True):
-        if not 0 <= votes <= cast <= budget:
-            return None
-    lowest = table.place(votes_for)
-    highest = lowest + table.place(budgets) - table.place(votes_cast)
-    # NumPy's exponential, as in `accepted`: the last bit of Python's may differ.
-    return Bounds(table, float(np.exp(log_r0)), float(uniform), budgets, votes_cast, lowest, highest)
-
-
-@lru_cache(maxsize=_MOST_TABLES)
-def table_for(budgets: tuple[int, ...]) -> Table | None:
-    """Return the table for budgets N_i, length m; None if one is below 1, or they have too many tallies."""
-    if min(budgets) < 1 or math.prod((budget + 1) * (budget + 2) // 2 for budget in budgets) > MOST_TALLIES:
-        return None
-    sizes = [budget + 1 for budget in budgets]
-    every = np.array(list(itertools.product(*map(range, sizes))))
-    strides = tuple(math.prod(sizes[judge + 1 :]) for judge in range(len(sizes)))
-    return Table(tuple(product_of_factors(every, np.array(budgets)).tolist()), strides)
-
-
-def _are_counts(values: object, judges: int) -> TypeGuard[Sequence[int]]:
-    """True for Python's whole numbers, one for each judge, in a tuple or a list."""
-    return isinstance(values, (tuple, list)) and len(values) == judges and set(map(type, values)) == {int}
-
-
 # With so many votes in all, no term of the law as it is written overflows or loses digits that matter.
 PLAIN_VOTES: Final = 500
-_EXACT_FACTORIALS: Final = 16
-_HALF_LOG_2PI: Final = 0.5 * math.log(2 * math.pi)
-_ERRORS: Final = np.array(
-    [0.0]
-    + [math.log(math.factorial(n)) - (n + 0.5) * math.log(n) + n - _HALF_LOG_2PI for n in range(1, _EXACT_FACTORIALS)]
-)
-# Of Stirling's series, in powers of 1/n^2.
-_SERIES: Final = (1 / 1188, 1 / 1680, 1 / 1260, 1 / 360, 1 / 12)
-_TERMS: Final = 12
 
 
 def law_of_tallies(chance: FloatArray, budgets: Sequence[int]) -> Callable[[Sequence[int]], FloatArray]:
@@ -468,45 +341,43 @@ def law_of_tallies(chance: FloatArray, budgets: Sequence[int]) -> Callable[[Sequ
 
 
 def binomial_law(votes: npt.ArrayLike, budget: int, chance: npt.ArrayLike) -> FloatArray:
-    """Return P(K) for one judge, to about 1e-13 relative; `votes` (0 to N) and `chance` broadcast."""
-    k, p = np.broadcast_arrays(np.asarray(votes, dtype=np.float64), np.asarray(chance, dtype=np.float64))
-    n = float(budget)
-    law = np.zeros(k.shape)
-    inside = (p > 0) & (p < 1)
-    law[(p == 0) & (k == 0)] = 1.0
-    law[(p == 1) & (k == n)] = 1.0
-    none, all_of_them, some = (inside & each for each in (k == 0, k == n, (k > 0) & (k < n)))
-    law[none] = np.exp(n * np.log1p(-p[none]))
-    law[all_of_them] = np.exp(n * np.log(p[all_of_them]))
-    law[some] = np.exp(_log_law(k[some], n, p[some]))
-    return law
+    """Return P(K) for one judge; `votes` (0 to N) and `chance` broadcast."""
+    # Not with the module: it takes a second, and few come here.
+    from scipy.stats import binom
+
+    return np.asarray(binom.pmf(votes, budget, chance))
 
 
-def _log_law(k: FloatArray, n: float, p: FloatArray) -> FloatArray:
-    against = n - k
-    errors = _stirling_error(np.full(k.shape, n)) - _stirling_error(k) - _stirling_error(against)
-    deviance = _deviance(k, n * p) + _deviance(against, n * (1 - p))
-    return np.asarray(errors - deviance + 0.5 * (np.log(n / k) - np.log(against)) - _HALF_LOG_2PI)
+def judges_last(preference: npt.ArrayLike, budgets: Sequence[int]) -> FloatArray:
+    """Return `preference` as an array whose last axis has one entry for each budget.
+
+    Raises:
+        ValueError: it has another length, or an entry outside [0, 1].
+    """
+    chance = np.atleast_1d(np.asarray(preference, dtype=np.float64))
+    if chance.shape[-1] != len(budgets):
+        raise ValueError(f"preference has {chance.shape[-1]} judges, budgets has {len(budgets)}")
+    if not np.all((chance >= 0) & (chance <= 1)):
+        raise ValueError("preference must lie in [0, 1]")
+    return chance
 
 
-def _stirling_error(n: FloatArray) -> FloatArray:
-    """Return log n! - ((n + 1/2) log n - n + log(2 pi) / 2)."""
-    series: FloatArray = np.zeros(n.shape)
-    for coefficient in _SERIES:
-        series = coefficient - series / (n * n)
-    return np.where(n < _EXACT_FACTORIALS, _ERRORS[np.minimum(n, _EXACT_FACTORIALS - 1).astype(np.int64)], series / n)
+def average_over_votes(
+    acceptance: Callable[[IntArray], FloatArray | np.float64], preference: npt.ArrayLike, budgets: tuple[int, ...]
+) -> FloatArray:
+    """Return the sum over all tallies K of prod_i C(N_i, K_i) p_i^K_i (1 - p_i)^(N_i - K_i) times acceptance(K).
 
-
-def _deviance(x: FloatArray, mean: FloatArray) -> FloatArray:
-    """Return x log(x / m) + m - x; by a series where the two terms nearly cancel."""
-    far = np.asarray(x * (np.log(x) - np.log(mean)) + mean - x)
-    share = (x - mean) / (x + mean)
-    near = (x - mean) * share
-    power = 2 * x * share
-    for term in range(1, _TERMS):
-        power = power * share * share
-        near = near + power / (2 * term + 1)
-    return np.where(np.abs(share) < 0.1, near, far)
+    Args:
+        acceptance: takes one tally, shape (m,); returns shape (...).
+        preference: p_i, shape (..., m).
+        budgets: N_i, length m.
+    """
+    chance = judges_last(preference, budgets)
+    law = law_of_tallies(chance, budgets)
+    mean: FloatArray = np.zeros(chance.shape[:-1])
+    for tally in itertools.product(*(range(budget + 1) for budget in budgets)):
+        mean = mean + law(tally) * acceptance(np.array(tally, dtype=np.int64))
+    return mean
 
 
 _MOST_TERMS: Final = 10_000
@@ -527,7 +398,7 @@ def mean_acceptance(ratio: FloatArray, chances: FloatArray, limits: IntArray) ->
     """
     budgets = tuple(int(limit) for limit in limits)
     if sum(budgets) <= PLAIN_VOTES and math.prod(budget + 1 for budget in budgets) <= _MOST_TERMS:
-        return _term_by_term(ratio, chances, limits)
+        return average_over_votes(lambda votes: accepted(ratio, votes, limits), chances, budgets)
     order = sorted(range(len(budgets)), key=budgets.__getitem__)
     outcomes = {Fraction(1): np.ones(chances.shape[:-1])}
     for judge in order[:-1]:
@@ -536,15 +407,6 @@ def mean_acceptance(ratio: FloatArray, chances: FloatArray, limits: IntArray) ->
     for value, chance in outcomes.items():
         scale = ratio + (math.log(value.numerator) - math.log(value.denominator))
         mean = mean + chance * _of_one_judge(scale, chances[..., order[-1]], budgets[order[-1]])
-    return mean
-
-
-def _term_by_term(ratio: FloatArray, chances: FloatArray, limits: IntArray) -> FloatArray:
-    law = law_of_tallies(chances, limits.tolist())
-    mean: FloatArray = np.zeros(np.broadcast_shapes(ratio.shape, chances.shape[:-1]))
-    for tally in itertools.product(*(range(int(limit) + 1) for limit in limits)):
-        votes = np.array(tally, dtype=np.int64)
-        mean = mean + law(tally) * accepted(ratio, votes, limits)
     return mean
 
 

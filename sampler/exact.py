@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from sampler.acceptance import IntArray, acceptance_probability
+from sampler.acceptance import IntArray, acceptance_probability, average_over_votes, judges_last
 from sampler.rules.base import JudgeRule
-from sampler.rules.n_vote import NVote, average_over_votes, checked_budgets, judges_last
+from sampler.rules.n_vote import NVote, checked_budgets
 
 Matrix = npt.NDArray[np.float64]
 

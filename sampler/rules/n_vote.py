@@ -15,9 +15,8 @@ with 1, 2 and 4 votes. It is kept as the negative control that every test of exa
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -25,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import ConfigDict
 
-from sampler.acceptance import FloatArray, IntArray, acceptance_probability, law_of_tallies, marginal_acceptance
+from sampler.acceptance import FloatArray, IntArray, acceptance_probability, average_over_votes, marginal_acceptance
 from sampler.judges.config import JudgeConfig, panel_misfits, without_twins
 from sampler.rules.base import RuleDeclared, log_odds
 
@@ -135,39 +134,6 @@ class InvalidPlugIn(Budgeted):
     def mean_acceptance(self, log_r0: npt.ArrayLike, preference: npt.ArrayLike) -> FloatArray:
         """Return the average over K_i ~ Binomial(N_i, p_i); p_i of shape (..., m)."""
         return average_over_votes(lambda votes: self.acceptance(log_r0, votes), preference, self.budgets)
-
-
-def average_over_votes(
-    acceptance: Callable[[IntArray], FloatArray | np.float64], preference: npt.ArrayLike, budgets: tuple[int, ...]
-) -> FloatArray:
-    """Return the sum over all tallies K of prod_i C(N_i, K_i) p_i^K_i (1 - p_i)^(N_i - K_i) times acceptance(K).
-
-    Args:
-        acceptance: takes one tally, shape (m,); returns shape (...).
-        preference: p_i, shape (..., m).
-        budgets: N_i, length m.
-    """
-    chance = judges_last(preference, budgets)
-    law = law_of_tallies(chance, budgets)
-    mean: FloatArray = np.zeros(chance.shape[:-1])
-    for tally in itertools.product(*(range(budget + 1) for budget in budgets)):
-        votes = np.array(tally, dtype=np.int64)
-        mean = mean + law(tally) * acceptance(votes)
-    return mean
-
-
-def judges_last(preference: npt.ArrayLike, budgets: tuple[int, ...]) -> FloatArray:
-    """Return `preference` as an array whose last axis has one entry for each budget.
-
-    Raises:
-        ValueError: it has another length, or an entry outside [0, 1].
-    """
-    chance = np.atleast_1d(np.asarray(preference, dtype=np.float64))
-    if chance.shape[-1] != len(budgets):
-        raise ValueError(f"preference has {chance.shape[-1]} judges, budgets has {len(budgets)}")
-    if not np.all((chance >= 0) & (chance <= 1)):
-        raise ValueError("preference must lie in [0, 1]")
-    return chance
 
 
 def checked_budgets(budgets: tuple[int, ...]) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Early verdicts: who may still be asked, against every order of answers; the table of products, against the arrays."""
+"""Early verdicts: who may still be asked, against every order of answers; verdicts of few votes, against arrays."""
 
 import functools
 import itertools
@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from sampler import Tally, Verdict, acceptance_probability, askable, tell, verdict
-from sampler.acceptance import Bounds, bounds, table_for
 from sampler.chain import Comparison
 
 # `askable` against every order and every answer that outstanding votes can have.
@@ -74,11 +73,11 @@ def test_an_open_comparison_with_nothing_promised_can_always_ask_somebody(budget
             assert any(askable(log_r0, uniform, votes, cast, [0] * len(budgets), budgets)) == is_open
 
 
-# Verdicts from a table of products: those of the arrays, bit for bit, at every U beside a bound too.
+# Verdicts without arrays: those of the arrays, bit for bit, at every U beside a bound too.
 
 
-TABLED = [(1,), (2,), (3,), (5,), (8,), (89,), (1, 1), (2, 1), (1, 3), (8, 8), (2, 3, 2), (1,) * 5, (1, 2, 2, 2, 2)]
-# With a table, at its ends too; and without: beyond what exp takes.
+FEW = [(1,), (2,), (3,), (5,), (8,), (89,), (1, 1), (2, 1), (1, 3), (8, 8), (2, 3, 2), (1,) * 5, (1, 2, 2, 2, 2)]
+# What exp takes, its ends too, and what lies beyond.
 INSIDE = [0.0, -0.0, 5e-324, -1e-300, 1e-16, math.log(2), -math.log(8), 40.0, -40.0, 700.0, -700.0]
 OUTSIDE = [-math.inf, -1e308, -745.2, math.nextafter(-700, -701), math.nextafter(700, 701), 709.9, 1e308]
 
@@ -101,7 +100,7 @@ def questions(seed: int, count: int):
     """Yield (log_r0, uniform, votes for, votes cast, promised, budgets)."""
     rng = np.random.default_rng(seed)
     for _ in range(count):
-        budgets = TABLED[rng.integers(len(TABLED))]
+        budgets = FEW[rng.integers(len(FEW))]
         cast = rng.integers(0, np.array(budgets) + 1)
         votes = rng.binomial(cast, rng.choice([0.2, 0.5, 0.9, 1.0]))
         promised = rng.binomial(budgets - cast, rng.choice([0.0, 0.3, 1.0]))
@@ -112,47 +111,35 @@ def questions(seed: int, count: int):
         yield log_r0, uniform, *(tuple(map(int, each)) for each in (votes, cast, promised)), budgets
 
 
-def by_arrays(call, log_r0: float, uniform: float, *counts: tuple[int, ...]):
-    """Return what `call` gives for counts that are arrays, for which there is no table."""
-    return call(log_r0, uniform, *map(np.array, counts))
+def by_arrays(log_r0: float, uniform: float, votes: Counts, cast: Counts, budgets: Counts, wrong=lambda bounds: bounds):
+    """Return the verdict by the acceptance probability of arrays, at the worst and the best that may still come.
 
-
-def from_table(found: Bounds) -> Verdict:
-    """Return the verdict of two bounds."""
-    if found.accepts(found.lowest):
-        return Verdict.ACCEPT
-    return Verdict.UNDECIDED if found.accepts(found.highest) else Verdict.REJECT
-
-
-def differences(change, count: int = 1000) -> int:
-    """Return how many verdicts from the table, its bounds changed, are not those of the arrays."""
-    differ = 0
-    for log_r0, uniform, votes, cast, _, budgets in questions(3, count):
-        found = bounds(log_r0, uniform, votes, cast, budgets)
-        if found is not None:
-            differ += from_table(change(found)) is not by_arrays(verdict, log_r0, uniform, votes, cast, budgets)
-    return differ
+    Args:
+        wrong: changes U and the two bounds: a negative control.
+    """
+    given, left = np.array(votes), np.array(budgets) - np.array(cast)
+    worst, best = (float(acceptance_probability(log_r0, each, np.array(budgets))) for each in (given, given + left))
+    u, worst, best = wrong((uniform, worst, best))
+    return Verdict.ACCEPT if u < worst else Verdict.REJECT if u >= best else Verdict.UNDECIDED
 
 
 def test_verdicts_are_those_of_the_arrays():
-    tabled, settled = 0, set()
+    settled = set()
     for log_r0, uniform, votes, cast, _, budgets in questions(1, 3000):
         question = (log_r0, uniform, votes, cast, budgets)
-        tabled += bounds(*question) is not None
-        assert bounds(log_r0, uniform, *map(np.array, (votes, cast, budgets))) is None
         settled.add(verdict(*question))
-        assert verdict(*question) is by_arrays(verdict, *question)
+        assert verdict(*question) is by_arrays(*question)
+        assert verdict(log_r0, uniform, *map(np.array, (votes, cast, budgets))) is verdict(*question)
         comparison = Comparison(0, 1, "x", "y", log_r0, uniform, budgets)
         assert tell(comparison, Tally(votes, cast)) is verdict(*question)
-    assert tabled > 2500
     assert settled == set(Verdict)
 
 
 def test_who_may_be_asked_is_as_with_arrays():
     answers = set()
-    for question in questions(2, 1500):
-        may_ask = askable(*question)
-        assert may_ask == by_arrays(askable, *question)
+    for log_r0, uniform, *counts in questions(2, 1500):
+        may_ask = askable(log_r0, uniform, *counts)
+        assert may_ask == askable(log_r0, uniform, *map(np.array, counts))
         assert {type(each) for each in may_ask} == {bool}
         answers |= set(may_ask)
     assert answers == {True, False}
@@ -161,25 +148,25 @@ def test_who_may_be_asked_is_as_with_arrays():
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda found: found._replace(uniform=math.nextafter(found.uniform, -1)),  # accepts at U = A too
-        lambda found: found._replace(r0=math.nextafter(found.r0, math.inf)),  # one bit of exp(log r0)
-        lambda found: found._replace(r0=math.nextafter(found.r0, 0)),
-        lambda found: found._replace(highest=max(found.highest - 1, found.lowest)),  # one vote fewer
-        lambda found: found._replace(lowest=min(found.lowest + 1, found.highest)),
+        lambda found: (math.nextafter(found[0], -1), *found[1:]),  # accepts at U = A too
+        lambda found: (found[0], *(math.nextafter(bound, math.inf) for bound in found[1:])),  # one bit of A
+        lambda found: (found[0], *(math.nextafter(bound, 0) for bound in found[1:])),
+        lambda found: (found[0], found[1], found[1]),  # the best as if nothing were missing
+        lambda found: (found[0], found[2], found[2]),
     ],
-    ids=["U <= A", "r0 a bit above", "r0 a bit below", "best a vote less", "worst a vote more"],
+    ids=["U <= A", "a bit above", "a bit below", "best as the worst", "worst as the best"],
 )
 def test_a_wrong_comparison_or_bound_is_noticed(wrong):
-    assert differences(wrong) > 5
+    asked = [(log_r0, uniform, votes, cast, budgets) for log_r0, uniform, votes, cast, _, budgets in questions(3, 1000)]
+    assert sum(verdict(*question) is not by_arrays(*question, wrong) for question in asked) > 5
 
 
-@pytest.mark.parametrize("budgets", [*TABLED, (1, 1, 2, 2, 2), (9, 10), (1,) * 7])
-def test_every_bound_has_the_bits_of_the_acceptance_probability(budgets):
-    table = table_for(budgets)
-    full = list(itertools.product(*(range(budget + 1) for budget in budgets)))
-    assert sorted(map(table.place, full)) == list(range(len(table.products)))
-    for log_r0 in [*INSIDE, *np.random.default_rng(5).normal(0, 3, 20).tolist()]:
-        found = bounds(log_r0, 0.5, (0,) * len(budgets), (0,) * len(budgets), budgets)
-        for votes in full:
-            bound = min(1.0, found.r0 * table.products[table.place(votes)])
-            assert bound == acceptance_probability(log_r0, votes, budgets)
+@pytest.mark.parametrize("budgets", [*FEW, (1, 1, 2, 2, 2), (9, 10), (1,) * 7])
+def test_every_verdict_of_all_votes_is_settled_at_the_very_bits_of_the_acceptance_probability(budgets):
+    for log_r0 in [*INSIDE, *OUTSIDE, *np.random.default_rng(5).normal(0, 3, 20).tolist()]:
+        for votes in itertools.product(*(range(budget + 1) for budget in budgets)):
+            bound = float(acceptance_probability(log_r0, votes, budgets))
+            if bound < 1:
+                assert verdict(log_r0, bound, votes, budgets, budgets) is Verdict.REJECT
+            if bound > 0:
+                assert verdict(log_r0, math.nextafter(bound, 0), votes, budgets, budgets) is Verdict.ACCEPT

@@ -19,8 +19,8 @@ from sampler import (
     target,
     transition_matrix,
 )
+from sampler.acceptance import average_over_votes
 from sampler.exact import log_base_ratio, preferences, stationary, transitions_of, visit_covariance
-from sampler.rules.n_vote import average_over_votes
 from sampler.rules.scored import QuestConfig, accept_by_power
 from tests.support import sampling
 from tests.support.enumerated import imbalance
