@@ -66,13 +66,13 @@ from .experiments.options import tournament_schedule as tournament_schedule
 from .experiments.outputs import ExperimentInput as ExperimentInput
 from .experiments.outputs import changed_settings as changed_settings
 from .experiments.outputs import options_of as options_of
+from .experiments.outputs import own_sentences as own_sentences
+from .experiments.outputs import read_sentences as read_sentences
 from .experiments.outputs import settings_document as settings_document
 from .experiments.outputs import settings_hash as settings_hash
 from .experiments.outputs import settings_text as settings_text
 from .experiments.report import check_report as check_report
 from .experiments.report import write_report as write_report
-from .experiments.sentences import own_sentences as own_sentences
-from .experiments.sentences import read_sentences as read_sentences
 from .experiments.settings import EXPERIMENTS as EXPERIMENTS
 from .experiments.settings import Asked as Asked
 from .experiments.settings import Experiment as Experiment
@@ -86,7 +86,7 @@ from .judges.config import unnamed as unnamed
 from .judges.presentation import draws_of as draws_of
 from .judges.presentation import presentations_of as presentations_of
 from .judges.presentation import shows_proposal_first as shows_proposal_first
-from .judges.vision import Vision as Vision
+from .judges.prompts import Vision as Vision
 from .kernels import KernelConfig as KernelConfig
 from .kernels.crank_nicolson import PAPER_MIXTURE as PAPER_MIXTURE
 from .kernels.crank_nicolson import CrankNicolson as CrankNicolson
@@ -104,7 +104,6 @@ from .objects.images import describe_image as describe_image
 from .objects.images import png as png
 from .objects.images import preview as preview
 from .objects.images import shown_as as shown_as
-from .objects.images import size_of as size_of
 from .objects.items import MAX_CATALOG_CHARACTERS as MAX_CATALOG_CHARACTERS
 from .objects.items import MAX_CATALOG_ITEMS as MAX_CATALOG_ITEMS
 from .objects.items import Item as Item

@@ -7,20 +7,12 @@ Every function takes one entry per judge, m in all, as its last axis. A judge's 
 one division and the factors with one product, so the rule is monotone in every K_i in floating point too: a verdict
 reached early is, bit for bit, the verdict all N votes would give. Any number of judges and any N up to 2^62 will do.
 
-The product of the factors, prod_i K_i / (N_i - K_i + 1). A factor lies between 1 / N and N, so that the product of many
-leaves the range of doubles. Then it is kept as a double with an exponent of its own. Both the plain product and this
-one multiply in the order of the judges and round each time to 53 bits; so they are equal bit for bit wherever the plain
-one neither overflows nor underflows, and both are monotone in every K_i.
+A factor lies between 1 / N and N, so that the product of many leaves the range of doubles. Where it may, logarithms are
+added instead, and their sum is rounded once: that is monotone in every K_i too.
 
 The acceptance averaged over K_i ~ Binomial(N_i, p_i). A few small judges: one term for each of the prod_i (N_i + 1)
 tallies. Otherwise judge after judge, smallest budget first: all tallies whose factors have the same product, a rational
-number, are one outcome, whose chance is the sum of theirs. 150 judges with N = 1 have two outcomes, not 2^150. The last
-judge needs no sum, since
-
-    K / (N - K + 1) P(K) = p / (1 - p) P(K - 1)    for K ~ Binomial(N, p),
-
-so that the mean of min(1, c K / (N - K + 1)) is two tails of the law: c p / (1 - p) P(K < k) + P(K > k) with k the
-largest K for which c K / (N - K + 1) is at most 1.
+number, are one outcome, whose chance is the sum of theirs. 150 judges with N = 1 have two outcomes, not 2^150.
 """
 
 from __future__ import annotations
@@ -252,12 +244,6 @@ def _counts(name: str, values: Any, at_most: IntArray, bound: str) -> IntArray:
 EXP_IS_SAFE: Final = 700.0
 # Products of factors are plain doubles as long as they surely lie between 2^-1000 and 2^1000.
 _PLAIN_BITS: Final = 1000
-# Of doubles that keep all their digits, with a mantissa in [1/2, 1).
-_LEAST_EXPONENT: Final = -1021
-_LARGEST_EXPONENT: Final = 1024
-# log 2 in two parts: the first has so few bits that its product with any exponent is exact.
-_LOG_2_HIGH: Final = 0.693147180369123816490
-_LOG_2_LOW: Final = 1.90821492927058770002e-10
 
 
 def accepted(ratio: FloatArray, votes: IntArray, limits: IntArray) -> FloatArray:
@@ -270,21 +256,15 @@ def accepted(ratio: FloatArray, votes: IntArray, limits: IntArray) -> FloatArray
     # One path for all tallies of the same budgets: the rule must be monotone from one tally to the next.
     if _is_plain(limits.shape[-1], int(limits.max(initial=1))):
         return _accepted_plainly(ratio, np.asarray(np.prod(votes / (limits - votes + 1), axis=-1)))
-    return _accepted_scaled(ratio, *_scaled_product(votes / (limits - votes + 1)))
+    with np.errstate(divide="ignore", under="ignore"):
+        factors = np.log(votes) - np.log(limits - votes + 1)
+        # Rounded once, so that it is monotone in every K_i and keeps its digits where logarithms cancel.
+        log = np.apply_along_axis(math.fsum, -1, factors)
+        return np.asarray(np.exp(np.minimum(0.0, ratio + log)))
 
 
 def _is_plain(judges: int, most: int) -> bool:
     return judges * most.bit_length() <= _PLAIN_BITS
-
-
-def _scaled_product(factors: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Return the product over the last axis: a mantissa in [1/2, 1), or 0, and an exponent of 2."""
-    mantissa: FloatArray = np.ones(factors.shape[:-1])
-    exponent: IntArray = np.zeros(factors.shape[:-1], dtype=np.int64)
-    for judge in range(factors.shape[-1]):
-        mantissa, shift = np.frexp(mantissa * factors[..., judge])
-        exponent = exponent + shift
-    return mantissa, exponent
 
 
 def _accepted_plainly(ratio: FloatArray, factor: FloatArray) -> FloatArray:
@@ -293,27 +273,6 @@ def _accepted_plainly(ratio: FloatArray, factor: FloatArray) -> FloatArray:
         plain = np.exp(np.clip(ratio, -EXP_IS_SAFE, EXP_IS_SAFE)) * factor
         logarithmic = np.exp(np.minimum(0.0, ratio + np.log(factor)))
     return np.where(np.abs(ratio) <= EXP_IS_SAFE, np.minimum(1.0, plain), logarithmic)
-
-
-def _accepted_scaled(ratio: FloatArray, mantissa: FloatArray, exponent: IntArray) -> FloatArray:
-    base, shift = np.frexp(np.exp(np.clip(ratio, -EXP_IS_SAFE, EXP_IS_SAFE)))
-    product, carry = np.frexp(base * mantissa)
-    # Beyond these exponents the answer is 1, or 0, whatever the mantissa.
-    power = np.clip(exponent + shift + carry, -2000, 2)
-    with np.errstate(under="ignore"):
-        plain = np.minimum(1.0, np.ldexp(product, power.astype(np.int32)))
-    return np.where(np.abs(ratio) <= EXP_IS_SAFE, plain, _accepted_by_logarithms(ratio, mantissa, exponent))
-
-
-def _accepted_by_logarithms(ratio: FloatArray, mantissa: FloatArray, exponent: IntArray) -> FloatArray:
-    with np.errstate(divide="ignore", under="ignore"):
-        is_double = (mantissa == 0) | ((exponent >= _LEAST_EXPONENT) & (exponent <= _LARGEST_EXPONENT))
-        double = np.ldexp(mantissa, np.where(is_double, exponent, 0).astype(np.int32))
-        log = np.where(is_double, ratio + np.log(double), 0.0)
-        # The large parts first: they may cancel, and what is left keeps its digits.
-        rest = exponent * _LOG_2_LOW + np.log(mantissa)
-        log = np.where(is_double, log, (ratio + exponent * _LOG_2_HIGH) + rest)
-        return np.asarray(np.exp(np.minimum(0.0, log)))
 
 
 # With so many votes in all, no term of the law as it is written overflows or loses digits that matter.
@@ -399,14 +358,13 @@ def mean_acceptance(ratio: FloatArray, chances: FloatArray, limits: IntArray) ->
     budgets = tuple(int(limit) for limit in limits)
     if sum(budgets) <= PLAIN_VOTES and math.prod(budget + 1 for budget in budgets) <= _MOST_TERMS:
         return average_over_votes(lambda votes: accepted(ratio, votes, limits), chances, budgets)
-    order = sorted(range(len(budgets)), key=budgets.__getitem__)
     outcomes = {Fraction(1): np.ones(chances.shape[:-1])}
-    for judge in order[:-1]:
+    for judge in sorted(range(len(budgets)), key=budgets.__getitem__):
         outcomes = _joined(outcomes, budgets[judge], chances[..., judge])
     mean: FloatArray = np.zeros(np.broadcast_shapes(ratio.shape, chances.shape[:-1]))
     for value, chance in outcomes.items():
         scale = ratio + (math.log(value.numerator) - math.log(value.denominator))
-        mean = mean + chance * _of_one_judge(scale, chances[..., order[-1]], budgets[order[-1]])
+        mean = mean + chance * np.exp(np.minimum(0.0, scale))
     return mean
 
 
@@ -420,21 +378,3 @@ def _joined(outcomes: dict[Fraction, FloatArray], budget: int, chance: FloatArra
         if len(found) * max(1, chance.size) > _MOST_OUTCOMES:
             raise ValueError("budgets leave too many different outcomes to average over")
     return found
-
-
-def _of_one_judge(log_scale: FloatArray, chance: FloatArray, budget: int) -> FloatArray:
-    """Return the mean of min(1, c K / (N - K + 1)) over K ~ Binomial(N, p), log c = `log_scale`."""
-    # Not with the module: SciPy takes a quarter of a second, and most commands never come here.
-    from scipy import special
-
-    scale, chances = np.broadcast_arrays(log_scale, chance)
-    c = np.exp(np.clip(scale, -EXP_IS_SAFE, EXP_IS_SAFE))
-    most = np.floor(np.clip((budget + 1) / (1 + c), 0, budget))
-    # P(K < k) and P(K > k) as incomplete beta functions; the clips are where there is no such K.
-    below = np.where(most > 0, special.betainc(budget - most + 1, np.maximum(most, 1), 1 - chances), 0.0)
-    above = np.where(most < budget, special.betainc(most + 1, np.maximum(budget - most, 1), chances), 0.0)
-    with np.errstate(divide="ignore", under="ignore"):
-        log_odds = np.log(chances) - np.log1p(-np.where(chances < 1, chances, 0.0))
-        tilted = np.exp(np.where(most > 0, np.minimum(scale + log_odds, EXP_IS_SAFE), -np.inf))
-        always = np.exp(np.minimum(0.0, scale + math.log(budget)))
-    return np.where(chances < 1, tilted * below + above, always)

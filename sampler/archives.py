@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final, cast
 
 
-class BoundedFile(io.BufferedIOBase):
+class BoundedFile:
     """A file for zipfile, which reads the whole list of members at once, as long as the archive claims it to be.
 
     Args:
@@ -30,17 +30,8 @@ class BoundedFile(io.BufferedIOBase):
             raise self._refusal()
         return self._file.read(min(self._most, self._left()) if size is None or size < 0 else size)
 
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        return self._file.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self._file.tell()
-
-    def seekable(self) -> bool:
-        return True
-
-    def readable(self) -> bool:
-        return True
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
 
     def _left(self) -> int:
         # Python makes room for all that is asked for, however little there is.
@@ -90,7 +81,7 @@ def archive_in(file: BinaryIO, most_members: int, most_listing: int) -> zipfile.
             way that cannot be unpacked piece by piece.
         BROKEN_ARCHIVE: it is no archive.
     """
-    archive = zipfile.ZipFile(BoundedFile(file, most_listing, _too_long))
+    archive = zipfile.ZipFile(cast(BinaryIO, BoundedFile(file, most_listing, _too_long)))
     members = archive.infolist()
     if len(members) > most_members:
         raise TooLargeError(f"The ZIP has more than {most_members} files.")

@@ -284,15 +284,13 @@ class ChainConfig(Sparse):
                 "independent draws, or more neighbours per item"
             )
             raise ConfigError([ConfigProblem("kernel", message)])
-        if isinstance(self.kernel, WalkConfig) and self.kernel.may_be_always_even and self._alternates(catalog):
+        may_be_even = isinstance(self.kernel, WalkConfig) and self.kernel.may_be_always_even
+        if may_be_even and self.moves == {"neighbours"} and Neighbours(catalog).alternates():
             message = (
                 "on this catalog every move changes between two halves, so a walk of an even length never leaves its "
                 "half; use odd lengths, such as a fixed number, or a mixture with independent draws"
             )
             raise ConfigError([ConfigProblem("kernel.length", message)])
-
-    def _alternates(self, catalog: Catalog) -> bool:
-        return self.moves == {"neighbours"} and Neighbours(catalog).alternates()
 
 
 def parse_config(data: Mapping[str, Any]) -> ChainConfig:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+from pydantic import AfterValidator, BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 from pydantic.fields import FieldInfo
 
 JUDGED_BY = "it is part of what people judge by, so the votes before and after would answer two questions"
@@ -40,6 +40,16 @@ class Sparse(Declared):
     def _without_what_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         fields: dict[str, Any] = handler(self)
         return {name: value for name, value in fields.items() if value or name not in self.unwritten}
+
+
+def _each_once(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    if len(set(values)) < len(values):
+        raise ValueError("must name each once")
+    return values
+
+
+EACH_ONCE = AfterValidator(_each_once)
+"""Of a tuple in which nothing may stand twice."""
 
 
 @dataclass(frozen=True, kw_only=True)

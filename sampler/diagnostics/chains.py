@@ -11,7 +11,7 @@ their codes. Other pictures are measured by the application, which has them: its
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -245,15 +245,14 @@ def followed(record: Record, name: str | None = None) -> Followed:
         ValueError: an object cannot be measured.
     """
     samples = [row for row in record["samples"] if row["step"] != "0"]
-    visited = list(dict.fromkeys(row["state_index"] for row in samples))
-    tables, missing = _tables(record, visited, samples)
+    tables, missing = _tables(record, samples)
     if name is None:
-        found = (_column(each, cells, samples) for each, cells in tables.items() if _is_numeric(cells))
+        found = (_column(each, cells, samples) for each, cells in tables.items() if cells.is_numeric)
         return Followed(tuple(found), missing)
     if name in _IDS:
         raise RecordError(f"{name} cannot be followed: it holds {_IDS[name]}. Follow a property of the objects")
     if name not in tables:
-        names = ", ".join(each for each, cells in tables.items() if _is_numeric(cells)) or "none"
+        names = ", ".join(each for each, cells in tables.items() if cells.is_numeric) or "none"
         reason = f" {missing[0].upper()}{missing[1:]}" if missing else ""
         raise RecordError(f"there is no column of numbers {name!r}; there are {names}.{reason}")
     column = _column(name, tables[name], samples)
@@ -264,63 +263,66 @@ def followed(record: Record, name: str | None = None) -> Followed:
 
 @dataclass(frozen=True)
 class _Cells:
-    """A column's cells, by state, or one for each row of samples.csv after the start."""
+    """A column's cells, one for each row of samples.csv after the start."""
 
-    cells: Mapping[str, str] | Sequence[str]
-    whole: Sequence[str]
+    drawn: Sequence[str]
+    whole: Sequence[str] = ()
     """The column as it stands in its table; empty for what was measured."""
 
+    @property
+    def is_numeric(self) -> bool:
+        """Whether there are numbers to follow, be it only in some of the cells."""
+        return any(_number(cell) is not None for cell in self.drawn)
 
-def _tables(record: Record, visited: list[str], samples: list[Row]) -> tuple[dict[str, _Cells], str]:
+
+def _tables(record: Record, samples: list[Row]) -> tuple[dict[str, _Cells], str]:
     if not samples:
-        why = (
-            "no sample is to be analysed yet"
-            if any(row["verdict"] for row in record["steps"])
-            else "no step is decided yet"
-        )
+        is_decided = any(row["verdict"] for row in record["steps"])
+        why = "no sample is to be analysed yet" if is_decided else "no step is decided yet"
         return {}, f"{why}, so there is nothing to follow"
+    drawn = [row["state_index"] for row in samples]
+    visited = list(dict.fromkeys(drawn))
     measure = measure_of(record.config["space"])
     rows = {row["state_index"]: row for row in record["states"]}
     tables: dict[str, _Cells] = {}
     if measure is not None:
         measured = {state: measure(rows[state]["content"], rows[state].get("code", "")) for state in visited}
-        for name in measured[visited[0]]:
-            tables[name] = _Cells({state: repr(measured[state][name]) for state in visited}, ())
-    for name, cells in _scores(record, visited).items():
-        # What is measured anyway is the same.
-        tables.setdefault(name, cells)
-    for name, cells in _of_states(record["properties"], visited, "properties.csv", record["states"]):
-        tables[name] = cells
-    for name, cells in _of_states(record["states"], visited, "states.csv"):
-        tables["p0_weight" if name == "weight" and name in tables else name] = cells
+        tables |= {name: _Cells([repr(measured[state][name]) for state in drawn]) for name in measured[visited[0]]}
+    # What is measured anyway is the same.
+    for name, cells in _scores(record):
+        tables.setdefault(name, _Cells([cells.get(state, "") for state in drawn]))
+    _demand_the_same(record["properties"], record["states"])
+    tables |= _of_states(record["properties"], drawn, "properties.csv")
+    for name, of_states in _of_states(record["states"], drawn, "states.csv").items():
+        tables["p0_weight" if name == "weight" and name in tables else name] = of_states
     for name in _own(record["samples"]):
         column = [row[name] for row in samples]
         tables[name] = _Cells(column, column)
     return tables, "" if measure or record["properties"] or record["scores"] else NO_PIXELS
 
 
-def _scores(record: Record, visited: list[str]) -> dict[str, _Cells]:
-    """Return the scores of the states that were visited, by scorer; an empty cell where there is none."""
+def _scores(record: Record) -> Iterable[tuple[str, dict[str, str]]]:
+    """Return the scores of states, by scorer."""
     found: dict[str, dict[str, str]] = {scorer["name"]: {} for scorer in record.documents.get(SCORERS, ())}
     for row in record["scores"]:
         found.setdefault(row["scorer"], {})[row["state_index"]] = row["score"]
-    return {name: _Cells({state: cells.get(state, "") for state in visited}, ()) for name, cells in found.items()}
+    return found.items()
 
 
-def _of_states(table: list[Row], visited: list[str], file: str, states: Sequence[Row] = ()) -> list[tuple[str, _Cells]]:
-    rows = {row["state_index"]: row for row in table}
-    for state in states:
-        row = rows.get(state["state_index"])
-        if row is not None and "content" in row and row["content"] != state["content"]:
+def _demand_the_same(properties: list[Row], states: Sequence[Row]) -> None:
+    content = {row["state_index"]: row["content"] for row in states}
+    for row in properties:
+        if "content" in row and row["content"] != content.get(row["state_index"], row["content"]):
             raise RecordError(
-                f"{file} is of another campaign: of state {state['state_index']} it says {row['content'][:60]!r}"
+                f"properties.csv is of another campaign: of state {row['state_index']} it says {row['content'][:60]!r}"
             )
-    if table and (lost := [state for state in visited if state not in rows]):
+
+
+def _of_states(table: list[Row], drawn: Sequence[str], file: str) -> dict[str, _Cells]:
+    rows = {row["state_index"]: row for row in table}
+    if table and (lost := [state for state in drawn if state not in rows]):
         raise RecordError(f"{file} has no row for state {lost[0]}; download it again, after the export")
-    return [
-        (name, _Cells({state: rows[state][name] for state in visited}, [row[name] for row in table]))
-        for name in _own(table)
-    ]
+    return {name: _Cells([rows[state][name] for state in drawn], [row[name] for row in table]) for name in _own(table)}
 
 
 def _own(table: Sequence[Row]) -> list[str]:
@@ -328,17 +330,16 @@ def _own(table: Sequence[Row]) -> list[str]:
 
 
 def _column(name: str, found: _Cells, samples: list[Row]) -> Column:
-    if problem := _ids(name, found):
+    if problem := _ids(name, found, samples):
         return Column(name, {}, problem)
-    cells = found.cells
-    drawn = cells if isinstance(cells, Sequence) else [cells[row["state_index"]] for row in samples]
-    numbers = [_number(cell) for cell in drawn]
+    numbers = [_number(cell) for cell in found.drawn]
     if wrong := [place for place, number in enumerate(numbers) if number is None]:
         first = ", ".join(
-            f"{drawn[place][:60]!r} (chain {samples[place]['chain_index']}, step {samples[place]['step']})"
+            f"{found.drawn[place][:60]!r} (chain {samples[place]['chain_index']}, step {samples[place]['step']})"
             for place in wrong[:_SHOWN_DRAWS]
         )
-        return Column(name, {}, f"{len(wrong):,} of {len(drawn):,} draws have no number there, the first ones {first}")
+        what = f"{len(wrong):,} of {len(numbers):,} draws have no number there, the first ones {first}"
+        return Column(name, {}, what)
     if len(set(numbers)) == 1:
         return Column(name, {}, f"it has one value; every draw is {numbers[0]:g}")
     draws: Draws = {}
@@ -347,23 +348,16 @@ def _column(name: str, found: _Cells, samples: list[Row]) -> Column:
     return Column(name, draws)
 
 
-def _ids(name: str, found: _Cells) -> str:
+def _ids(name: str, found: _Cells, samples: list[Row]) -> str:
     """Return why a column is one of ids: by its name, or as every row has its own whole number and all are a run."""
-    whole, cells = found.whole, found.cells
-    copied = isinstance(cells, Mapping) and len(cells) > 1 and all(cell == state for state, cell in cells.items())
-    if whole and (copied or name.lower() == "id" or name.lower().endswith("_id")):
+    states = [row["state_index"] for row in samples]
+    is_copied = len(set(states)) > 1 and list(found.drawn) == states
+    if found.whole and (is_copied or name.lower() == "id" or name.lower().endswith("_id")):
         return "it holds ids, which are arbitrary"
-    numbers = [_number(cell) for cell in whole]
-    known = sorted({number for number in numbers if number is not None})
-    if len(known) < max(_FEWEST_IDS, len(whole)) or known[-1] - known[0] != len(known) - 1:
+    known = sorted({number for number in map(_number, found.whole) if number is not None})
+    if len(known) < max(_FEWEST_IDS, len(found.whole)) or known[-1] - known[0] != len(known) - 1:
         return ""
     return f"it numbers the rows, {known[0]:g} to {known[-1]:g}, so it holds ids" if known[0].is_integer() else ""
-
-
-def _is_numeric(found: _Cells) -> bool:
-    """Tell whether a column has numbers to follow, be it only in some of its cells."""
-    cells = found.cells if isinstance(found.cells, Sequence) else found.cells.values()
-    return any(_number(cell) is not None for cell in cells)
 
 
 def _number(cell: str) -> float | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -22,14 +22,14 @@ import numpy as np
 
 from sampler.diagnostics import found as results
 from sampler.diagnostics.chains import Followed, followed
-from sampler.diagnostics.choices import Choices
-from sampler.diagnostics.scores import NoFit, Scores, SourceLean, bradley_terry_intervals
+from sampler.diagnostics.scores import Choices, NoFit, Scores, SourceLean, bradley_terry_intervals
 from sampler.diagnostics.votes import cohen_kappa, fleiss_kappa, fleiss_kappa_interval, source_lean
 from sampler.record import tables
 from sampler.record.commitment import read_config
 from sampler.record.record import Record, RecordError, step_key
-from sampler.record.tables import FIRST, SIDES
+from sampler.record.tables import FIRST, SIDES, Row
 
+_COLUMNS = {"chain": "chain_index", "voter": "voter"}
 CLUSTERS = ("prompt", "chain", "step", "voter")
 # A judge in one of these orders draws the sides of its votes by chance.
 _BY_CHANCE = ("random", "balanced")
@@ -75,56 +75,45 @@ class Objects:
         return len(set(self.prompts.values())) > 1
 
 
-@dataclass(frozen=True)
-class Answer:
-    """One vote: what stood where, and who chose what. Objects are numbers of `Objects`."""
-
-    judge: int
-    first: int
-    second: int
-    chose_first: bool
-    cluster: Hashable
-    voter: str
-    """Empty for a model."""
-
-    @property
-    def pair(self) -> tuple[int, int]:
-        """The two objects, the one that the chains came to first in front."""
-        return min(self.first, self.second), max(self.first, self.second)
-
-    @property
-    def chose_former(self) -> bool:
-        """True for a vote for the first of the pair."""
-        return self.chose_first == (self.first <= self.second)
-
-
 @dataclass
 class Population:
     """One source's answers to one question, twin judges of opposite orders together: one set of scores."""
 
     source: str
     question: str
-    names: Mapping[int, str]
-    """What to call each object."""
+    objects: Objects
     judges: dict[int, str] = field(default_factory=dict)
     """The order of each judge by its number."""
-    answers: list[Answer] = field(default_factory=list)
+    votes: list[Row] = field(default_factory=list)
+    """Those that counted, in the order in which they were given."""
 
-    def choices(self) -> Choices:
-        """Return the votes."""
-        return self._choices(self.answers)
+    def pair(self, vote: Row) -> tuple[int, int]:
+        """Return the numbers of the two objects of a vote, in the order in which they stood."""
+        first, second = (
+            self.objects.place(vote["chain_index"], vote[side]) for side in ("first_state", "second_state")
+        )
+        return first, second
 
-    def choices_apart(self) -> Choices:
-        """Return the votes between two different objects."""
-        return self._choices([each for each in self.answers if each.first != each.second])
+    def choices(self, cluster: str, *, apart: bool = False, by_chance: bool = False) -> Choices:
+        """Return the votes.
 
-    def choices_by_chance(self) -> Choices:
-        """Return the votes to those judges whose sides are drawn by chance."""
-        return self._choices([each for each in self.answers if self.judges[each.judge] in _BY_CHANCE])
+        Args:
+            cluster: one of `CLUSTERS`.
+            apart: those alone between two different objects.
+            by_chance: those alone to judges whose sides are drawn by chance.
+        """
+        names, found = self.objects.names, []
+        for vote in self.votes:
+            first, second = self.pair(vote)
+            if (first == second and apart) or (by_chance and self.judges[int(vote["judge_index"])] not in _BY_CHANCE):
+                continue
+            found.append((names[first], names[second], vote["chosen_side"] == FIRST, self._cluster(vote, cluster)))
+        return Choices.of(found)
 
-    def _choices(self, answers: list[Answer]) -> Choices:
-        names = self.names
-        return Choices.of((names[each.first], names[each.second], each.chose_first, each.cluster) for each in answers)
+    def _cluster(self, vote: Row, cluster: str) -> Hashable:
+        if cluster == "step":
+            return step_key(vote)
+        return self.objects.prompts[vote["chain_index"]] if cluster == "prompt" else vote[_COLUMNS[cluster]]
 
 
 def cluster_of(objects: Objects, cluster: str | None) -> str:
@@ -140,46 +129,32 @@ def cluster_of(objects: Objects, cluster: str | None) -> str:
     return cluster or ("prompt" if objects.has_prompts else "chain")
 
 
-def populations(record: Record, objects: Objects, cluster: str) -> list[Population]:
+def populations(record: Record, objects: Objects) -> list[Population]:
     """Return the record's counted votes by source and question; in the order of their judges.
-
-    Args:
-        cluster: one of `CLUSTERS`.
 
     Raises:
         ValueError: a cell is not what its column holds.
         KeyError: there is no such column or step.
     """
     judges: list[dict[str, Any]] = record.config["judges"]
-    sources = [results.source_of(judge, judges) for judge in judges]
     found: dict[tuple[str, str], Population] = {}
-    for number, (judge, source) in enumerate(zip(judges, sources, strict=True)):
-        key = source, judge["question"].strip()
-        found.setdefault(key, Population(*key, objects.names)).judges[number] = judge.get("order", "random")
+    for number, judge in enumerate(judges):
+        key = results.source_of(judge, judges), judge["question"].strip()
+        found.setdefault(key, Population(*key, objects)).judges[number] = judge.get("order", "random")
     of_judge = {number: each for each in found.values() for number in each.judges}
-    for answer in _answers(record, objects, cluster):
-        if answer.judge not in of_judge:
-            raise ValueError(f"judge must be 0 to {len(judges) - 1}, not {answer.judge}")
-        of_judge[answer.judge].answers.append(answer)
-    return [each for each in found.values() if each.answers]
-
-
-def _answers(record: Record, objects: Objects, cluster: str) -> Iterator[Answer]:
-    """Yield the votes in the order in which they were given."""
     steps = {step_key(row) for row in record["steps"]}
     # One format and one time zone, so that times sort as text; votes without a time stay as they stand.
-    counted = [row for row in record["votes"] if row["number"]]
-    for row in sorted(counted, key=lambda row: row.get("cast_at", "")):
-        chain, step = row["chain_index"], step_key(row)
-        if step not in steps:
-            raise KeyError(step)
-        belongs = {"prompt": objects.prompts[chain], "chain": chain, "step": step, "voter": row["voter"]}
-        first, second = (objects.place(chain, row[side]) for side in ("first_state", "second_state"))
+    for row in sorted(record["votes"], key=lambda row: row.get("cast_at", "")):
+        if not row["number"]:
+            continue
+        if step_key(row) not in steps:
+            raise KeyError(step_key(row))
         if row["chosen_side"] not in SIDES:
             raise ValueError(f"chosen_side must be first or second, not {row['chosen_side']!r}")
-        yield Answer(
-            int(row["judge_index"]), first, second, row["chosen_side"] == FIRST, belongs[cluster], row["voter"]
-        )
+        if int(row["judge_index"]) not in of_judge:
+            raise ValueError(f"judge must be 0 to {len(judges) - 1}, not {row['judge_index']}")
+        of_judge[int(row["judge_index"])].votes.append(row)
+    return [each for each in found.values() if each.votes]
 
 
 def _distinct(names: list[str]) -> dict[int, str]:
@@ -245,7 +220,7 @@ class Voters:
     def __init__(self, found: list[Population], clusters: str, rng: np.random.Generator) -> None:
         self.populations, self.clusters = found, clusters
         self.scores = [self._fit(each) for each in found]
-        self.agreement = [_agreement(each.answers, rng) for each in found]
+        self.agreement = [_agreement(each, rng) for each in found]
 
     @cached_property
     def leans(self) -> list[Lean]:
@@ -255,13 +230,13 @@ class Voters:
 
     def lean(self, asked: list[Population]) -> Lean:
         """Return the lean of the source of these populations over their questions."""
-        answers = [answer for each in asked for answer in each.answers]
+        firsts = [vote["chosen_side"] == FIRST for each in asked for vote in each.votes]
         found: SourceLean | NoFit
         try:
             found = self._lean_of(asked)
         except NoFit as reason:
             found = reason
-        return Lean(asked[0].source, found, sum(each.chose_first for each in answers), len(answers))
+        return Lean(asked[0].source, found, sum(firsts), len(firsts))
 
     def scores_of(self, population: Population) -> Scores | NoFit:
         """Return the scores of a population, or why they cannot be fitted."""
@@ -269,7 +244,7 @@ class Voters:
 
     def _fit(self, population: Population) -> Scores | NoFit:
         try:
-            return bradley_terry_intervals(population.choices_apart())
+            return bradley_terry_intervals(population.choices(self.clusters, apart=True))
         except NoFit as reason:
             return reason
 
@@ -278,8 +253,8 @@ class Voters:
             fit = self.scores_of(asked[0])
             if isinstance(fit, Scores) and fit.lean is not None:
                 return fit.lean
-        by_chance = [choices for each in asked if (choices := each.choices_by_chance()).votes]
-        return source_lean([each.choices() for each in asked], random_sides=by_chance)
+        by_chance = [found for each in asked if (found := each.choices(self.clusters, by_chance=True)).votes]
+        return source_lean([each.choices(self.clusters) for each in asked], random_sides=by_chance)
 
 
 @dataclass(frozen=True)
@@ -332,7 +307,7 @@ def findings(
             samples,
             followed(analysed, column),
             {row["chain_index"]: objects.prompts[row["chain_index"]] for row in analysed["samples"]},
-            Voters(populations(analysed, objects, clusters), clusters, rng),
+            Voters(populations(analysed, objects), clusters, rng),
             results.answer(record),
         )
     except KeyError as error:
@@ -355,15 +330,19 @@ def _analysed(record: Record, all_samples: bool) -> tuple[Record, str]:
     return record.but(samples=kept), f"{told}; left out are {left_out}" if left_out else told
 
 
-def _agreement(answers: Iterable[Answer], rng: np.random.Generator) -> Agreement:
+def _agreement(population: Population, rng: np.random.Generator) -> Agreement:
     first: dict[Asked, dict[str, bool]] = defaultdict(dict)
     repeated: list[tuple[bool, bool]] = []
-    for each in answers:
-        if each.voter and each.first != each.second:
-            given = first[each.judge, each.pair]
-            if each.voter in given:
-                repeated.append((given[each.voter], each.chose_former))
-            given.setdefault(each.voter, each.chose_former)
+    for vote in population.votes:
+        pair, voter = population.pair(vote), vote["voter"]
+        if voter and pair[0] != pair[1]:
+            # The first of the two is the one that the chains came to first.
+            one, other = sorted(pair)
+            chose_former = (vote["chosen_side"] == FIRST) == (pair == (one, other))
+            given = first[int(vote["judge_index"]), (one, other)]
+            if voter in given:
+                repeated.append((given[voter], chose_former))
+            given.setdefault(voter, chose_former)
     shared = {asked: given for asked, given in first.items() if len(given) > 1}
     if not shared:
         return Agreement(shared, repeated, math.nan, math.nan, math.nan)

@@ -16,9 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sampler.diagnostics.chains import Followed, followed
-from sampler.diagnostics.choices import Choices, Vote
-from sampler.diagnostics.intervals import FEWEST_CLUSTERS
-from sampler.diagnostics.scores import NoFit, bradley_terry_intervals
+from sampler.diagnostics.scores import FEWEST_CLUSTERS, Choices, NoFit, Vote, bradley_terry_intervals
 from sampler.diagnostics.verdict import LEVEL, Share, Verdict, Walked, indicators, shares, verdict_on
 from sampler.record.commitment import read_config
 from sampler.record.documents import EXTENDED, FINISHED_NOW, events_of

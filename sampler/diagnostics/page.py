@@ -17,8 +17,7 @@ import numpy as np
 from sampler.diagnostics.chains import Column, by_target
 from sampler.diagnostics.findings import Findings
 from sampler.diagnostics.found import Question
-from sampler.diagnostics.intervals import FEWEST_CLUSTERS
-from sampler.diagnostics.scores import NoFit
+from sampler.diagnostics.scores import FEWEST_CLUSTERS, NoFit
 from sampler.diagnostics.verdict import LEVEL, MOST_R_HAT, Share
 from sampler.objects.molecules import draw_molecule
 from sampler.record.record import RecordError

@@ -13,10 +13,8 @@ from itertools import combinations, product
 import numpy as np
 
 from sampler.diagnostics.chains import Acceptance, Column, by_target
-from sampler.diagnostics.choices import Choices
 from sampler.diagnostics.findings import Agreement, Asked, Findings, Lean, Population
-from sampler.diagnostics.intervals import FEWEST_CLUSTERS
-from sampler.diagnostics.scores import NoFit, Scores, SourceLean
+from sampler.diagnostics.scores import FEWEST_CLUSTERS, Choices, NoFit, Scores, SourceLean
 from sampler.diagnostics.verdict import Verdict
 from sampler.diagnostics.votes import cohen_kappa, cycle_test
 from sampler.record.documents import EXTENDED, FINISHED_NOW, events_of
@@ -28,8 +26,6 @@ _SHOWN_PAIRS = 5
 _SHOWN_CHARACTERS = 60
 # With fewer questions in common, two people's kappa says nothing.
 _FEWEST_SHARED = 10
-
-Chain = list[Row]
 
 
 def diagnose(findings: Findings, rng: np.random.Generator) -> Iterator[str]:
@@ -79,16 +75,20 @@ def _extensions(record: Record) -> Iterator[str]:
 def _chains(record: Record) -> Iterator[str]:
     steps, votes = record["steps"], record["votes"]
     decided, counted = [row for row in steps if row["verdict"]], sum(bool(row["number"]) for row in votes)
+    chains = {row["chain_index"] for row in record["samples"]}
     yield (
-        f"{_many(len(_by_chain(record['samples'])), 'chain')}, {_many(len(decided), 'decided step')}, "
+        f"{_many(len(chains), 'chain')}, {_many(len(decided), 'decided step')}, "
         f"{len(steps) - len(decided)} open; {_many(counted, 'counted vote')}, {len(votes) - counted} late"
     )
     if not decided:
         return
-    chains = [found for rows in _by_chain(decided).values() if (found := _acceptance(rows)).differed]
-    shares = sorted(chains, key=lambda each: each.share or 0.0)
-    by_chain = f"; by chain {shares[0].percent} to {shares[-1].percent}" if len(shares) > 1 else ""
-    yield f"Accepted among the proposals that differed: {_acceptance(decided)}{by_chain}"
+    by_chain: dict[str, list[Row]] = defaultdict(list)
+    for row in decided:
+        by_chain[row["chain_index"]].append(row)
+    moving = [found for rows in by_chain.values() if (found := _acceptance(rows)).differed]
+    shares = sorted(moving, key=lambda each: each.share or 0.0)
+    told = f"; by chain {shares[0].percent} to {shares[-1].percent}" if len(shares) > 1 else ""
+    yield f"Accepted among the proposals that differed: {_acceptance(decided)}{told}"
 
 
 def _acceptance(decided: Sequence[Row]) -> Acceptance:
@@ -138,7 +138,7 @@ def _of(population: Population, findings: Findings, rng: np.random.Generator) ->
     voters, clusters = findings.voters, f"{findings.voters.clusters}s"
     if sum(each.source == population.source for each in voters.populations) > 1:
         yield f"Lean to the first object on this question: {_lean(voters.lean([population]), clusters)}"
-    choices, scores = population.choices_apart(), voters.scores_of(population)
+    choices, scores = population.choices(voters.clusters, apart=True), voters.scores_of(population)
     if isinstance(scores, NoFit):
         yield f"Bradley-Terry scores cannot be fitted: {scores}"
     else:
@@ -229,13 +229,6 @@ def _pairs_of_people(shared: dict[Asked, dict[str, bool]]) -> Iterator[str]:
         yield f"  Cohen's kappa of voters {one} and {other}: {_kappa(kappa)} on {len(chosen)} questions"
     if len(enough) > _SHOWN_PAIRS:
         yield f"  … {len(enough) - _SHOWN_PAIRS} more pairs of voters"
-
-
-def _by_chain(rows: Sequence[Row]) -> dict[str, Chain]:
-    chains: dict[str, Chain] = defaultdict(list)
-    for row in rows:
-        chains[row["chain_index"]].append(row)
-    return chains
 
 
 def _many(count: int, noun: str) -> str:

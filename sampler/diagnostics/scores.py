@@ -3,12 +3,25 @@
 The first item is chosen with probability sigma(s_first - s_second + b). When voting stopped does not matter: that
 depends on earlier votes only, so the likelihood is the same. It is concave, and SciPy's trust-region Newton method
 finds its maximum.
+
+A Bradley-Terry model has a finite fit exactly when the win graph, an arrow from each winner to each loser, is strongly
+connected (Ford, "Solution of a ranking problem from binary comparisons", American Mathematical Monthly 64, 1957).
+Otherwise some group was never compared with the rest, or never lost to it, and its scores could be moved up for ever.
+
+With a lean b, a vote for w over l says s_w - s_l + b or s_w - s_l - b is large, as w stood first or second. The
+likelihood has no maximum exactly when some direction (u, beta) makes no vote less likely and is no mere shift of the
+scores (Albert and Anderson, Biometrika 71, 1984). With beta = 0 these are the votes that are not strongly connected.
+With beta = 1 it needs u_l <= u_w + 1 for each vote won standing first and u_l <= u_w - 1 for each won standing second:
+difference constraints, which can be met exactly when no cycle of wins has a negative sum, that is when no cycle has
+more wins in the second place than in the first. With beta = -1 the places change.
+
+Intervals are of what depends on clusters of votes, or of a paired difference over items, by resampling.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -17,10 +30,243 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, log_expit
 
-from sampler.diagnostics.choices import Choices, IntArray
-from sampler.diagnostics.intervals import cluster_reach
-
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+Vote = tuple[Hashable, Hashable, bool, Hashable]
+"""The first item, the second item, whether the first one was chosen, and the cluster."""
+_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The votes of one population of voters on one question; nothing here depends on how items are called.
+
+    Args:
+        items: n of them, in order of their first appearance.
+        first: places in `items`, shape (v,), one for each vote.
+        second: places in `items`, shape (v,). Two items that look the same may meet: such a vote says only how its
+            voter leans.
+        chose_first: shape (v,).
+        clusters: c of them, in order of their first appearance. Votes of one cluster may depend on each other.
+        cluster: places in `clusters`, shape (v,).
+    """
+
+    items: tuple[Hashable, ...]
+    first: IntArray
+    second: IntArray
+    chose_first: BoolArray
+    clusters: tuple[Hashable, ...]
+    cluster: IntArray
+
+    @classmethod
+    def of(cls, votes: Iterable[Vote]) -> Choices:
+        """Return these votes, each (first item, second item, whether first was chosen, cluster)."""
+        item_at: dict[Hashable, int] = {}
+        cluster_at: dict[Hashable, int] = {}
+        rows = [
+            (
+                item_at.setdefault(first, len(item_at)),
+                item_at.setdefault(second, len(item_at)),
+                bool(chose_first),
+                cluster_at.setdefault(cluster, len(cluster_at)),
+            )
+            for first, second, chose_first, cluster in votes
+        ]
+        table = np.array(rows, dtype=np.int64).reshape(-1, 4)
+        return cls(tuple(item_at), table[:, 0], table[:, 1], table[:, 2] == 1, tuple(cluster_at), table[:, 3])
+
+    @property
+    def votes(self) -> int:
+        """Votes in all."""
+        return len(self.first)
+
+    @property
+    def winners(self) -> IntArray:
+        """The item that each vote chose, shape (v,)."""
+        return np.where(self.chose_first, self.first, self.second)
+
+    @property
+    def losers(self) -> IntArray:
+        """The item that each vote did not choose, shape (v,)."""
+        return np.where(self.chose_first, self.second, self.first)
+
+    def parts(self) -> IntArray:
+        """Label the items by the part within which their scores have a finite fit, shape (n,)."""
+        return self._components("strong")
+
+    def within(self, parts: IntArray) -> Choices:
+        """Return only the votes between items of one part; `parts` labels the items, shape (n,)."""
+        rows = parts[self.first] == parts[self.second]
+        columns = (self.first[rows], self.second[rows], self.chose_first[rows], self.cluster[rows])
+        return Choices.of(
+            (self.items[first], self.items[second], bool(chose_first), self.clusters[cluster])
+            for first, second, chose_first, cluster in zip(*(column.tolist() for column in columns), strict=True)
+        )
+
+    def score_refusal(self) -> str | None:
+        """Return why Bradley-Terry scores cannot be fitted, in one sentence; None when they can."""
+        if not np.any(self.first != self.second):
+            return "there is no vote"
+        sizes = np.sort(np.bincount(self._components("weak")))[::-1]
+        if len(sizes) > 1:
+            shown = ", ".join(map(str, sizes[:_NAMED])) + (", …" if len(sizes) > _NAMED else "")
+            return f"{len(sizes)} groups, of {shown} items, were never compared with each other"
+        labels = self.parts()
+        return self._one_sided(labels) if labels.any() else None
+
+    def lean_refusal(self) -> str | None:
+        """Return why a lean cannot be fitted beside the scores, in one sentence; None when it can.
+
+        Says nothing about the scores: see `score_refusal`.
+        """
+        to_first, to_second = (not self._has_cycle_against(towards_first=side) for side in (True, False))
+        if to_first and to_second:
+            return "the votes fit any position bias: what stood where and what was preferred cannot be told apart"
+        if to_first or to_second:
+            place = "first" if to_first else "second"
+            return (
+                f"the votes fit a bias to the {place} object without bound: no cycle of preferences speaks against it"
+            )
+        return None
+
+    def _one_sided(self, labels: IntArray) -> str:
+        crossing = labels[self.winners] != labels[self.losers]
+        beaten, beating = set(labels[self.losers[crossing]]), set(labels[self.winners[crossing]])
+        parts = range(int(labels.max()) + 1)
+        perfect = [i for i, label in enumerate(labels) if label not in beaten]
+        hopeless = [i for i, label in enumerate(labels) if label not in beating]
+        tops, bottoms = sum(part not in beaten for part in parts), sum(part not in beating for part in parts)
+        # One group on top or at the bottom has a name; several are counted.
+        top = "" if tops == 1 else f"{tops} groups of items, "
+        bottom = "" if bottoms == 1 else f"{bottoms} groups of items, "
+        return (
+            f"{top}{self._names(perfect)}, never lost to any other; {bottom}{self._names(hopeless)}, never won over any"
+        )
+
+    def _names(self, places: list[int]) -> str:
+        shown = ", ".join(str(self.items[i])[:60] for i in places[:_NAMED])
+        more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
+        return ("item " if len(places) == 1 else f"{len(places)} items (") + shown + more + ")" * (len(places) > 1)
+
+    def _components(self, connection: str) -> IntArray:
+        from scipy.sparse.csgraph import connected_components
+
+        graph = _graph(self.winners, self.losers, np.ones(self.votes), len(self.items))
+        labels: IntArray = connected_components(graph, directed=True, connection=connection)[1].astype(np.int64)
+        return labels
+
+    def _has_cycle_against(self, *, towards_first: bool) -> bool:
+        """Tell whether some cycle of wins has more wins on the other side than on the one that the lean is to."""
+        from scipy.sparse.csgraph import NegativeCycleError, bellman_ford
+
+        size = len(self.items)
+        length = np.where(self.chose_first == towards_first, 1, -1)
+        # Of the votes for one item over another, one against the lean is all that matters.
+        edges, at = np.unique(self.winners * (size + 1) + self.losers, return_inverse=True)
+        shortest = np.full(len(edges), 1)
+        np.minimum.at(shortest, at.reshape(-1), length)
+        # The search begins at a place of its own, from which all items are reached.
+        begins = np.full(size, size)
+        winners, losers = np.append(edges // (size + 1), begins), np.append(edges % (size + 1), np.arange(size))
+        graph = _graph(winners, losers, np.append(shortest, np.ones(size)), size + 1)
+        try:
+            bellman_ford(graph, indices=size)
+        except NegativeCycleError:
+            return True
+        return False
+
+
+def _graph(begins: IntArray, ends: IntArray, lengths: npt.NDArray[Any], size: int) -> Any:
+    from scipy.sparse import coo_array
+
+    return coo_array((lengths.astype(np.float64), (begins, ends)), shape=(size, size)).tocsr()
+
+
+RESAMPLES = 10_000
+FEWEST_CLUSTERS = 15
+"""With fewer, an interval is not to be trusted, and none is given."""
+CELLS = 4_000_000
+"""Numbers held in memory at once."""
+
+
+@dataclass(frozen=True)
+class PairedDifference:
+    """Mean of first - second over items, its percentile interval, and a two-sided p-value for a mean of 0."""
+
+    mean: float
+    low: float
+    high: float
+    p_value: float
+    items: int
+    level: float
+
+
+def paired_bootstrap(
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    rng: np.random.Generator,
+    resamples: int = RESAMPLES,
+    level: float = 0.95,
+) -> PairedDifference:
+    """Resample items with replacement, keeping each item's two values together.
+
+    The p-value is twice the smaller share of resampled means on either side of 0, 0 itself on both, with one added
+    to numerator and denominator so that it is never 0.
+
+    Args:
+        first: one value for each item, shape (n,).
+        second: the other method's values for the same items in the same order, shape (n,).
+
+    Raises:
+        ValueError: the two differ in length, have fewer than two items, or hold a value that is not finite.
+    """
+    one, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if one.ndim != 1 or one.shape != other.shape:
+        raise ValueError(f"first and second must be vectors of one length, not of shapes {one.shape} and {other.shape}")
+    if len(one) < 2:
+        raise ValueError("first and second must have at least two items")
+    gap = one - other
+    if not np.all(np.isfinite(gap)):
+        raise ValueError("first and second must hold finite numbers")
+    means = np.concatenate([drawn @ gap for drawn in item_multiplicities(len(gap), rng, resamples)]) / len(gap)
+    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+    tail = min((means <= 0).sum(), (means >= 0).sum())
+    p_value = min(1.0, 2 * (tail + 1) / (resamples + 1))
+    return PairedDifference(float(gap.mean()), float(low), float(high), float(p_value), len(gap), level)
+
+
+def item_multiplicities(items: int, rng: np.random.Generator, resamples: int) -> Iterator[FloatArray]:
+    """Yield how often each item is drawn in each resample, shape (block, items), `resamples` rows in all."""
+    block = max(1, CELLS // items)
+    for done in range(0, resamples, block):
+        yield rng.multinomial(items, np.full(items, 1 / items), size=min(block, resamples - done)).astype(np.float64)
+
+
+def cluster_reach(moved: FloatArray, level: float) -> FloatArray:
+    """Return how far the intervals of estimates go to either side, shape (...,); NaN of fewer than 15 clusters.
+
+    Votes about one prompt, or along one chain, share what is peculiar to it: as if each stood alone, they give
+    intervals that are far too narrow. The variance of an estimate is the sum over clusters of the square of what each
+    moves it by (Liang and Zeger, Biometrika 73, 1986), times c / (c - 1), and t is Student's of c - 1 degrees.
+
+    Args:
+        moved: the derivative of each estimate by each cluster's weight, shape (..., c).
+
+    Raises:
+        ValueError: `level` is not between 0 and 1.
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, not {level}")
+    from scipy.special import stdtrit
+
+    clusters = moved.shape[-1]
+    if clusters < FEWEST_CLUSTERS:
+        return np.full(moved.shape[:-1], np.nan)
+    variance = (moved**2).sum(axis=-1) * clusters / (clusters - 1)
+    return np.asarray(stdtrit(clusters - 1, (1 + level) / 2) * np.sqrt(variance))
+
 
 FEWEST_VOTES_PER_SCORE = 10
 """With fewer, the joint fit's lean is too far from 0, whatever the number of votes (Neyman and Scott, Econometrica 16,

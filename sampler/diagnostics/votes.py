@@ -15,6 +15,7 @@ pairs - items + 1; p_ab is the mean over the sides shown, with the lean in it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,12 +23,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sampler.diagnostics.choices import Choices, IntArray
-from sampler.diagnostics.intervals import CELLS, RESAMPLES, cluster_reach, item_multiplicities
-from sampler.diagnostics.scores import FEWEST_VOTES_PER_SCORE, FloatArray, JointFit, NoFit, SourceLean, fittable
-
-# Of a cluster's weight, for derivatives.
-_STEP = 1e-4
+from sampler.diagnostics.scores import (
+    CELLS,
+    FEWEST_VOTES_PER_SCORE,
+    RESAMPLES,
+    Choices,
+    FloatArray,
+    IntArray,
+    JointFit,
+    NoFit,
+    SourceLean,
+    cluster_reach,
+    fittable,
+    item_multiplicities,
+)
 
 
 def source_lean(groups: Sequence[Choices], level: float = 0.95, random_sides: Sequence[Choices] = ()) -> SourceLean:
@@ -83,68 +92,33 @@ def _from_pairs(votes: Choices, level: float) -> SourceLean:
     So its strength of preference drops out, and so do the rules by which voting stopped, for these look at votes and
     not at sides.
     """
-    pairs = _PairCounts.of(votes)
-    everybody = pairs.log_odds(np.ones((1, pairs.clusters)))
-    if not np.isfinite(everybody[0]):
+    lower = np.minimum(votes.first, votes.second)
+    _, pair = np.unique(lower * len(votes.items) + np.maximum(votes.first, votes.second), return_inverse=True)
+    pair, stood_first = pair.reshape(-1), votes.first == lower
+    # By where the pair's first item stood and whether it was chosen: 0 second and not, 1 second and chosen, 2 first and
+    # not, 3 first and chosen.
+    kind = 2 * stood_first + (stood_first == votes.chose_first)
+    counts = np.bincount(4 * pair + kind, minlength=4 * (pair.max(initial=-1) + 1)).reshape(-1, 4)
+    # Neither an item that met itself nor one that always stood on one side tells anything here.
+    telling = ((counts[:, 3] * counts[:, 0] + counts[:, 2] * counts[:, 1]) > 0)[pair]
+    kind, of_pair = kind[telling], counts[pair[telling]].astype(float)
+    total = of_pair.sum(axis=1)
+
+    def products(one: int, other: int) -> tuple[float, FloatArray]:
+        """Return the sum over pairs of the product of two counts by the pair's votes, and its derivative by each
+        vote's weight, shape (v,).
+        """
+        product = of_pair[:, one] * of_pair[:, other] / total**2
+        moved = ((kind == one) * of_pair[:, other] + (kind == other) * of_pair[:, one]) / total
+        return float(product.sum()), moved - product
+
+    (towards, up), (against, down) = products(3, 0), products(2, 1)
+    if not towards or not against:
         raise NoFit("no pair of objects was asked about often enough, in both orders and with both answers, to tell it")
-    step = _STEP * np.eye(pairs.clusters)
-    moved = (pairs.log_odds(1 + step) - pairs.log_odds(1 - step)) / (2 * _STEP)
-    middle, reach = float(everybody[0]), float(cluster_reach(moved, level))
-    return SourceLean(middle, middle - reach, middle + reach, level, pairs.votes, pairs.clusters, "pairs")
-
-
-@dataclass(frozen=True)
-class _PairCounts:
-    """Votes on the pairs that say something of the lean, in four tables by pair and cluster, sparse, shape (q, c).
-
-    They differ by where the pair's first item stood and whether it was chosen: second and not, second and chosen,
-    first and not, first and chosen.
-    """
-
-    tables: tuple[Any, Any, Any, Any]
-
-    @classmethod
-    def of(cls, votes: Choices) -> _PairCounts:
-        from scipy.sparse import coo_array
-
-        lower = np.minimum(votes.first, votes.second)
-        _, pair = np.unique(lower * len(votes.items) + np.maximum(votes.first, votes.second), return_inverse=True)
-        pair = pair.reshape(-1)
-        stood_first = votes.first == lower
-        kind = 2 * stood_first + (stood_first == votes.chose_first)
-        counts = np.bincount(4 * pair + kind, minlength=4 * (pair.max(initial=-1) + 1)).reshape(-1, 4)
-        # Neither an item that met itself nor one that always stood on one side tells anything here.
-        telling = ((counts[:, 3] * counts[:, 0] + counts[:, 2] * counts[:, 1]) > 0)[pair]
-        pair, cluster = (np.unique(each[telling], return_inverse=True)[1].reshape(-1) for each in (pair, votes.cluster))
-        shape = pair.max(initial=-1) + 1, cluster.max(initial=-1) + 1
-        each_kind = (kind[telling] == number for number in range(4))
-        tables = [coo_array((these.astype(float), (pair, cluster)), shape=shape).tocsr() for these in each_kind]
-        return cls((tables[0], tables[1], tables[2], tables[3]))
-
-    @property
-    def clusters(self) -> int:
-        return int(self.tables[0].shape[1])
-
-    @property
-    def votes(self) -> int:
-        return int(sum(table.sum() for table in self.tables))
-
-    def log_odds(self, weights: FloatArray) -> FloatArray:
-        """Return half the log of the common odds ratio under weights of clusters, shape (w, c); shape (w,)."""
-        found = np.empty(len(weights))
-        block = max(1, CELLS // max(1, self.tables[0].shape[0]))
-        for at in range(0, len(weights), block):
-            second_lost, second_won, first_lost, first_won = (
-                table @ weights[at : at + block].T for table in self.tables
-            )
-            total = second_lost + second_won + first_lost + first_won
-            towards, against = (
-                (first_won * second_lost / total).sum(axis=0),
-                (first_lost * second_won / total).sum(axis=0),
-            )
-            with np.errstate(divide="ignore", invalid="ignore"):
-                found[at : at + block] = (np.log(towards) - np.log(against)) / 2
-        return found
+    _, cluster = np.unique(votes.cluster[telling], return_inverse=True)
+    moved = np.bincount(cluster.reshape(-1), (up / towards - down / against) / 2).astype(np.float64)
+    middle, reach = (math.log(towards) - math.log(against)) / 2, float(cluster_reach(moved, level))
+    return SourceLean(middle, middle - reach, middle + reach, level, len(kind), len(moved), "pairs")
 
 
 @dataclass(frozen=True)

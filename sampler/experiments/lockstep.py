@@ -39,7 +39,7 @@ from sampler.record import replay as exports
 from sampler.record import tables
 from sampler.record.columns import Cell
 from sampler.record.draws import state_number
-from sampler.record.record import Difference, RecordError
+from sampler.record.record import Difference, RecordError, read_record
 from sampler.record.replay import Replay
 from sampler.spaces.molecules.edits import Edits
 
@@ -177,7 +177,7 @@ def replay_file(path: Path) -> Replay:
             is_lockstep = SETTINGS in archive.namelist()
             files = {name: archive.read(name).decode() for name in names} if is_lockstep else {}
         if not is_lockstep:
-            return exports.replay_file(path)
+            return exports.replay(read_record(path))
         settings = replay_lockstep(files).settings
     except (OSError, KeyError, zipfile.BadZipFile, zlib.error, UnicodeDecodeError, csv.Error) as error:
         raise RecordError(f"{path} cannot be read: {error}") from error

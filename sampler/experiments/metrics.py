@@ -15,10 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from sampler.diagnostics.choices import Choices, Vote
 from sampler.diagnostics.extras import analysis_library
-from sampler.diagnostics.intervals import FEWEST_CLUSTERS, RESAMPLES, cluster_reach, paired_bootstrap
-from sampler.diagnostics.scores import NoFit, bradley_terry_intervals
+from sampler.diagnostics.scores import (
+    FEWEST_CLUSTERS,
+    RESAMPLES,
+    Choices,
+    NoFit,
+    Vote,
+    bradley_terry_intervals,
+    cluster_reach,
+    paired_bootstrap,
+)
 from sampler.experiments import outputs
 from sampler.experiments.options import ExperimentOptions, OptionError, Place, TournamentMatch, tournament_matches
 from sampler.experiments.outputs import Document, OutputError, options_of, read_table, record_name

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from sampler.diagnostics.extras import analysis_library
-from sampler.diagnostics.intervals import FEWEST_CLUSTERS
+from sampler.diagnostics.scores import FEWEST_CLUSTERS
 from sampler.experiments import outputs
 from sampler.experiments.figures import COLOURS, Rows, write_csv, write_figure
 from sampler.experiments.metrics import (

@@ -3,9 +3,8 @@
 Everything here is a function of its arguments. The call itself, and so the network, is the caller's.
 
     config          what a config says of judges: the question, the votes, who answers; panels
-    prompts         chat messages as plain data, for one pair or one object; prompts to begin with
+    prompts         chat messages as plain data, for one pair or one object; pictures in them; prompts to begin with
     templates       prompts of the researcher's own: their places, and what does not fit
-    vision          how pictures are shown
     replies         a reply to a label or a rating, or why it is neither; log-probabilities of the labels to p
     presentation    which side shows what, and which trials people are given between their pairs
     truth           seeing from replies whether a server samples from the law that it tells

@@ -40,13 +40,17 @@ are asked greedily, at temperature 0: their answer is a measurement, not a draw.
 from __future__ import annotations
 
 import base64
+import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
-from typing import Any, Final
+from typing import Any, ClassVar, Final, Literal, Self
 
+from pydantic import Field, TypeAdapter, ValidationError, model_validator
+
+from sampler.declared import Sparse, ui
 from sampler.judges.replies import RatingScale
 from sampler.judges.templates import Place, PromptTemplate, pieces, words_version
 
@@ -177,31 +181,10 @@ class Prompt:
     closing: str
     context: str = ""
 
-    @classmethod
-    def of(cls, stored: Mapping[str, Any]) -> Prompt:
-        """Return the prompt that `stored` returned.
-
-        Raises:
-            ValueError: a field is missing or is no text.
-        """
-        texts = [stored.get(name) for name in ("system", "opening", "closing")] + [stored.get("context", "")]
-        headings = stored.get("headings")
-        if not isinstance(headings, list | tuple) or not headings:
-            raise ValueError("headings must be a list of texts")
-        if not all(isinstance(text, str) for text in (*texts, *headings)):
-            raise ValueError("system, opening, headings, closing and context of a prompt must be texts")
-        system, opening, closing, context = map(str, texts)
-        return cls(system, opening, tuple(headings), closing, context)
-
     def stored(self) -> dict[str, Any]:
         """Return the prompt as plain data."""
-        return {
-            "system": self.system,
-            "opening": self.opening,
-            "headings": list(self.headings),
-            "closing": self.closing,
-            **({"context": self.context} if self.context else {}),
-        }
+        plain: dict[str, Any] = _PROMPT.dump_python(self, mode="json", exclude_defaults=True)
+        return plain
 
     def messages(self, *exhibits: Exhibit) -> Messages:
         """Return the messages that show these objects, one under each heading.
@@ -352,6 +335,70 @@ def _chat(system: str, parts: Sequence[dict[str, Any]], between: str = "") -> Me
     return [*([{"role": "system", "content": system}] if system else []), {"role": "user", "content": content}]
 
 
+_MOLECULES = {
+    "": "SMILES, with a drawing if the model sees pictures",
+    "smiles": "SMILES only",
+    "picture": "Drawing only",
+    "both": "SMILES and drawing",
+}
+_DRAWN_NOTE = " Molecules are drawn."
+
+
+class Vision(Sparse):
+    """How a model judge is shown pictures.
+
+    Args:
+        edge: the longer side in pixels; larger pictures are made smaller, smaller ones stay.
+        format: png (without loss) or jpeg.
+        quality: of a jpeg, 1 to 100; 90 if it is not given.
+        detail: how closely the model looks, where its server has such a field.
+        molecules: shown as their SMILES, as a drawing, or as both.
+    """
+
+    unwritten: ClassVar[tuple[str, ...]] = ("edge", "format", "quality", "detail", "molecules")
+    edge: int | None = Field(
+        default=None,
+        ge=32,
+        le=4096,
+        title="Longest side of a picture",
+        description="In pixels. Larger pictures are made smaller. Empty for pictures as they are.",
+    )
+    format: Literal["png", "jpeg"] | None = Field(
+        default=None,
+        title="Format of pictures",
+        json_schema_extra=ui(labels={"": "As they are", "png": "PNG", "jpeg": "JPEG"}),
+    )
+    quality: int | None = Field(default=None, ge=1, le=100, title="JPEG quality", description="1 to 100; empty for 90.")
+    detail: Literal["low", "high", "auto"] | None = Field(
+        default=None,
+        title="Detail",
+        description="Only OpenAI's and Azure's servers have this field. The draft's page estimates the tokens.",
+        json_schema_extra=ui(labels={"": "The server's own", "low": "Low", "high": "High", "auto": "Auto"}),
+    )
+    molecules: Literal["smiles", "picture", "both"] | None = Field(
+        default=None, title="How molecules are shown", json_schema_extra=ui(labels=_MOLECULES)
+    )
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if not self.model_dump():
+            raise ValueError("must say something: leave it out where pictures are shown as they are")
+        if self.quality is not None and self.format != "jpeg":
+            raise ValueError("quality is that of a jpeg: set format to 'jpeg', or leave quality out")
+        return self
+
+    @property
+    def changes_files(self) -> bool:
+        """Whether pictures are encoded anew."""
+        return self.edge is not None or self.format is not None
+
+    def worded(self, prompt: Prompt) -> Prompt:
+        """Return a prompt that does not speak of SMILES where there are none."""
+        if self.molecules != "picture":
+            return prompt
+        return replace(prompt, system=prompt.system.replace(SMILES_NOTE, _DRAWN_NOTE))
+
+
 _NAMES: Final = {1: ("object",), 2: ("first", "second")}
 _CALLED: Final = {1: ("",), 2: ("A", "B")}
 
@@ -369,34 +416,13 @@ class OwnPrompt:
 
     template: PromptTemplate
     question: str
-    objects: int = 2
+    objects: Literal[1, 2] = 2
     scale: tuple[int, int] | None = None
-
-    @classmethod
-    def of(cls, stored: Mapping[str, Any]) -> OwnPrompt:
-        """Return the prompt that `stored` returned.
-
-        Raises:
-            ValueError: a field is missing or is not what it should be.
-        """
-        question, objects, scale = stored.get("question"), stored.get("objects"), stored.get("scale")
-        if not isinstance(question, str) or objects not in (1, 2):
-            raise ValueError("a prompt with a template must have a question and 1 or 2 objects")
-        ends = None
-        if scale is not None:
-            if not isinstance(scale, list | tuple) or len(scale) != 2 or not all(type(end) is int for end in scale):
-                raise ValueError("scale of a prompt must be two whole numbers")
-            ends = scale[0], scale[1]
-        return cls(PromptTemplate.model_validate(stored.get("template")), question, objects, ends)
 
     def stored(self) -> dict[str, Any]:
         """Return the prompt as plain data."""
-        return {
-            "question": self.question,
-            "objects": self.objects,
-            **({"scale": list(self.scale)} if self.scale else {}),
-            "template": self.template.model_dump(mode="json"),
-        }
+        plain: dict[str, Any] = _OWN_PROMPT.dump_python(self, mode="json", exclude_none=True)
+        return plain
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -448,6 +474,7 @@ class OwnPrompt:
 
 
 AnyPrompt = Prompt | OwnPrompt
+_PROMPT, _OWN_PROMPT = TypeAdapter(Prompt), TypeAdapter(OwnPrompt)
 
 
 def stored_prompt(stored: Mapping[str, Any]) -> AnyPrompt:
@@ -456,7 +483,13 @@ def stored_prompt(stored: Mapping[str, Any]) -> AnyPrompt:
     Raises:
         ValueError: a field is missing or is not what it should be.
     """
-    return OwnPrompt.of(stored) if "template" in stored else Prompt.of(stored)
+    adapter: TypeAdapter[Any] = _OWN_PROMPT if "template" in stored else _PROMPT
+    try:
+        prompt: AnyPrompt = adapter.validate_json(json.dumps(stored), strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ValueError(f"“{'.'.join(map(str, first['loc']))}” of a prompt: {first['msg']}") from error
+    return prompt
 
 
 def prompt_version(prompt: AnyPrompt) -> str:

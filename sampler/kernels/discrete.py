@@ -95,7 +95,7 @@ class Neighbours:
     def __init__(self, catalog: Catalog) -> None:
         if not catalog.neighbours or not all(catalog.neighbours):
             raise ValueError("neighbours must give every item of the catalog at least one neighbour")
-        self._neighbours = catalog.neighbours
+        self._catalog, self._neighbours = catalog, catalog.neighbours
         self._log_target: list[float] = (catalog.log_p0 - np.log([len(row) for row in catalog.neighbours])).tolist()
 
     def propose(self, rng: np.random.Generator, state: int) -> Proposal[int]:
@@ -110,7 +110,7 @@ class Neighbours:
         None is rejected where p0(x)/deg(x) is the same for all x.
         """
         is_level = max(self._log_target) - min(self._log_target) < _LEVEL
-        return is_level and _is_bipartite(self._neighbours)
+        return is_level and self._catalog.is_bipartite()
 
     def walk(self, rng: np.random.Generator, state: int, steps: int) -> int:
         """Return the state after so many steps without judges; see `chain.after_steps`."""
@@ -124,20 +124,3 @@ class Neighbours:
             if log_r0 >= 0 or threshold < math.exp(log_r0):
                 state = proposal
         return state
-
-
-def _is_bipartite(neighbours: Sequence[Sequence[int]]) -> bool:
-    """True when the items fall into two halves with no edge inside either."""
-    half: dict[int, bool] = {}
-    for first in range(len(neighbours)):
-        frontier = [] if first in half else [first]
-        half.setdefault(first, False)
-        while frontier:
-            item = frontier.pop()
-            for other in neighbours[item]:
-                if other not in half:
-                    half[other] = not half[item]
-                    frontier.append(other)
-                elif half[other] == half[item]:
-                    return False
-    return True

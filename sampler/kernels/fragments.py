@@ -31,7 +31,8 @@ from pydantic import ConfigDict, Field
 
 from sampler.chain import Proposal
 from sampler.declared import Declared, ui
-from sampler.spaces.molecules.graph import Cut, MoleculeGraph, Pieces, attach, read_state, seam
+from sampler.spaces.molecules.edits import Edits
+from sampler.spaces.molecules.graph import Cut, MoleculeGraph, Pieces, attach, seam
 from sampler.spaces.molecules.space import GeneratedMolecules, MoleculeLaw
 from sampler.spaces.molecules.vocabulary import Vocabulary
 
@@ -41,7 +42,6 @@ _CONVENTIONS = {
     "exact": "exact",
     "paper": "1, as in the published experiment: not exact, samples from another distribution",
 }
-_REMEMBERED_STATES = 512
 _REMEMBERED_KERNELS = 16
 Thing = TypeVar("Thing")
 
@@ -101,10 +101,8 @@ class FragmentMoves:
             raise ValueError(f"add must be a probability above 0 and below 1, not {add}")
         if convention not in ("exact", "paper"):
             raise ValueError(f"convention must be 'exact' or 'paper', not {convention!r}")
-        self._vocabulary, self._law, self._add = vocabulary, law, add
-        self._has_filters = not law.is_by_size
-        self._is_exact = convention == "exact"
-        self._graph = lru_cache(maxsize=_REMEMBERED_STATES)(read_state)
+        self._vocabulary, self._edits = vocabulary, Edits(vocabulary, law)
+        self._add, self._is_exact = add, convention == "exact"
 
     def propose(self, rng: np.random.Generator, state: str) -> Proposal[str]:
         """Draw x' ~ q(.|state).
@@ -112,21 +110,21 @@ class FragmentMoves:
         Raises:
             ValueError: the state is no molecule, or outside the support of p0.
         """
-        graph = self._inside(state)
+        graph = self._edits.read(state)
         found = self._grow(rng, graph, state) if rng.random() < self._add else self._shrink(rng, graph)
         if found is None:
             return Proposal(state, 0.0)
         product, log_p0, log_q_ratio = found
-        return Proposal(product, log_p0 - self._log_p0(graph) + log_q_ratio if self._is_exact else 0.0)
+        return Proposal(product, log_p0 - self._edits.log_p0(graph) + log_q_ratio if self._is_exact else 0.0)
 
     def _grow(self, rng: np.random.Generator, graph: MoleculeGraph, state: str) -> tuple[str, float, float] | None:
         arm = self._vocabulary.draw(rng)
         place = rng.random()
-        if not graph.rooms or graph.size + arm.size > self._law.largest:
+        if not graph.rooms or graph.size + arm.size > self._edits.law.largest:
             return None
         atom = _pick(graph.rooms, place)
         product = attach(graph, atom, arm)
-        if product is None or (log_p0 := self._log_p0(product)) == -math.inf:
+        if product is None or (log_p0 := self._edits.log_p0(product)) == -math.inf:
             return None
         if (undo := seam(product, atom, graph.size)) is None:
             return None
@@ -141,27 +139,11 @@ class FragmentMoves:
         cut = graph.cut(*_pick(graph.directed, place))
         if cut.size > self._vocabulary.largest:
             return None
-        if (
-            graph.arm(cut) not in self._vocabulary
-            or not graph.undoes(cut)
-            or (parted := self._part(graph, cut)) is None
-        ):
-            return None
-        kept, pieces = parted
-        log_p0 = self._log_p0(kept)
-        if log_p0 == -math.inf:
+        kept, pieces = self._edits.left(graph, cut), graph.pieces(cut)
+        if kept is None or (log_p0 := self._edits.log_p0(kept)) == -math.inf:
             return None
         add, delete = self._log_q(kept, graph, cut, pieces)
         return pieces.kept, log_p0, add - delete
-
-    def _part(self, graph: MoleculeGraph, cut: Cut) -> tuple[MoleculeGraph, Pieces] | None:
-        """Return what a cut keeps and its pieces; `Pieces.atom` names the atom as `_log_q` wants it."""
-        if graph.is_plain and len(graph.alike(cut)) == 1:
-            kept, atom = graph.kept(cut)
-            return kept, Pieces(kept.smiles, graph.arm(cut), atom)
-        pieces = graph.pieces(cut)
-        low = self._kept(pieces)
-        return None if low is None else (low, pieces)
 
     def _log_q(self, low: MoleculeGraph, high: MoleculeGraph, made: Cut, pieces: Pieces) -> tuple[float, float]:
         """Return log q(high|low) and log q(low|high), given one cut of `high` that keeps `low` and what it makes.
@@ -181,23 +163,6 @@ class FragmentMoves:
         )
         add = math.log(self._add) - math.log(len(low.rooms)) + math.log(ways)
         return add, math.log(1 - self._add) + math.log(directed) - math.log(2 * len(high.bonds))
-
-    def _inside(self, state: str) -> MoleculeGraph:
-        graph = self._graph(state)
-        if self._log_p0(graph) == -math.inf:
-            raise ValueError(f"state must lie inside the law's support, and {state} does not")
-        return graph
-
-    def _kept(self, pieces: Pieces) -> MoleculeGraph | None:
-        try:
-            return self._graph(pieces.kept)
-        except ValueError:
-            return None
-
-    def _log_p0(self, graph: MoleculeGraph) -> float:
-        if self._has_filters:
-            graph.sanitise()
-        return self._law.log_p0(graph.molecule)
 
 
 @lru_cache(maxsize=_REMEMBERED_KERNELS)

@@ -135,18 +135,12 @@ class LearnedFragments:
         before = self._editor.fingerprint
         chances = self._read(states)
         drawn = [each.draw(rng, self._add) for rng, each in zip(rngs, chances, strict=True)]
-        products = [
-            None if edit is None else self.edits.made(each.graph, edit)
-            for edit, each in zip(drawn, chances, strict=True)
-        ]
-        moves = [
-            (place, product)
-            for place, (state, product) in enumerate(zip(states, products, strict=True))
-            if product is not None and product != state
-        ]
+        made = [edit and self.edits.made(each.graph, edit) for edit, each in zip(drawn, chances, strict=True)]
+        moves = [place for place, product in enumerate(made) if product not in (None, states[place])]
         proposals = [EditProposal(state, 0.0, edit, None, None) for state, edit in zip(states, drawn, strict=True)]
-        backward = self._read([product for _, product in moves]) if self._is_exact else [None] * len(moves)
-        for (place, product), back in zip(moves, backward, strict=True):
+        products = [product for place in moves if (product := made[place])]
+        backward = self._read(products) if self._is_exact else [None] * len(moves)
+        for place, product, back in zip(moves, products, backward, strict=True):
             proposals[place] = self._priced(chances[place], states[place], product, back, drawn[place])
         self._check_unchanged(before)
         return proposals

@@ -13,7 +13,7 @@ from itertools import accumulate, groupby
 from typing import Annotated, Any, Generic, Literal
 
 import numpy as np
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import AfterValidator, ConfigDict, Field
 
 from sampler.chain import Kernel, Proposal, State, after_steps, propose_many
 from sampler.declared import Declared, ui
@@ -23,6 +23,17 @@ from sampler.kernels.fragments import FragmentsConfig
 from sampler.kernels.suffix import SuffixConfig
 
 ComponentConfig = IndependentConfig | NeighboursConfig | FragmentsConfig | SuffixConfig | CrankNicolsonConfig
+
+
+def _weighed(things: tuple[Any, ...]) -> tuple[Any, ...]:
+    total = math.fsum(thing.weight for thing in things)
+    if abs(total - 1) > 1e-9:
+        raise ValueError(f"the weights must sum to 1, not {total:g}")
+    return things
+
+
+SUM_TO_ONE = AfterValidator(_weighed)
+"""Of a tuple of things that each have a weight."""
 
 
 class MixturePart(Declared):
@@ -38,15 +49,9 @@ class MixtureConfig(Declared):
     model_config = ConfigDict(title="One of several moves, drawn by lot")
 
     kind: Literal["mixture"] = "mixture"
-    parts: tuple[MixturePart, ...] = Field(
+    parts: Annotated[tuple[MixturePart, ...], SUM_TO_ONE] = Field(
         min_length=1, max_length=8, title="Moves", json_schema_extra=ui(rows="Add a move")
     )
-
-    @field_validator("parts")
-    @classmethod
-    def _weights_sum_to_one(cls, parts: tuple[MixturePart, ...]) -> tuple[MixturePart, ...]:
-        check_weights([part.weight for part in parts], "parts")
-        return parts
 
     @property
     def components(self) -> tuple[ComponentConfig, ...]:
@@ -114,10 +119,3 @@ class Mixture(Generic[State]):
     def choose(self, rng: np.random.Generator) -> Kernel[State]:
         """Draw the component that proposes: the first number of a proposal."""
         return self._components[self._shares.place(rng.random())]
-
-
-def check_weights(weights: Sequence[float], of: str) -> None:
-    """Raise ValueError unless the weights of these things sum to 1."""
-    total = math.fsum(weights)
-    if abs(total - 1) > 1e-9:
-        raise ValueError(f"the {of}' weights must sum to 1, not {total:g}")

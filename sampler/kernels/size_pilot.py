@@ -12,7 +12,7 @@ pilot costs drug-likeness, never exactness.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -83,17 +83,6 @@ def pilot(
     return np.asarray(found - found.max())
 
 
-def first_guess(largest: int = MAX_HEAVY_ATOMS) -> tuple[float, ...]:
-    """Return log-weights that fall by a constant for each atom."""
-    return tuple(-_LOG_GROWTH_PER_ATOM * n for n in range(largest))
-
-
-def format_size_log_weights(weights: Sequence[float], header: str) -> str:
-    """Return the file that `molecule_law.parse_size_log_weights` reads."""
-    lines = [f"# {line}" for line in header.splitlines()]
-    return "\n".join([*lines, *(f"{n}\t{weight:.3f}" for n, weight in enumerate(weights, start=1)), ""])
-
-
 def write_pilot(
     arms: Path | None, out: Path, steps: int, seed: int, progress: Callable[[int], object] = lambda steps: None
 ) -> None:
@@ -107,13 +96,13 @@ def write_pilot(
     # Nobody wants to hear only after minutes that the file cannot be written.
     with out.open("a", encoding="utf-8"):
         pass
-    weights = pilot(
-        vocabulary, MoleculeLaw(first_guess()), stream(seed, 0, 0, Purpose.PROPOSAL), steps, START, progress
-    )
+    guess = tuple(-_LOG_GROWTH_PER_ATOM * n for n in range(MAX_HEAVY_ATOMS))
+    weights = pilot(vocabulary, MoleculeLaw(guess), stream(seed, 0, 0, Purpose.PROPOSAL), steps, START, progress)
     frozen = MoleculeLaw(tuple(round(float(weight), 3) for weight in weights))
     header = (
-        f"log-weights of p0 per number of heavy atoms, found by `python -m sampler pilot --steps {steps} "
-        f"--seed {seed}`\non {arms.name if arms else 'the default vocabulary'} ({len(vocabulary)} arms)\n"
-        "heavy atoms, tab, log-weight"
+        f"# log-weights of p0 per number of heavy atoms, found by `python -m sampler pilot --steps {steps} "
+        f"--seed {seed}`\n# on {arms.name if arms else 'the default vocabulary'} ({len(vocabulary)} arms)\n"
+        "# heavy atoms, tab, log-weight"
     )
-    out.write_text(format_size_log_weights(frozen.size_log_weights, header), encoding="utf-8")
+    lines = (f"{n}\t{weight:.3f}" for n, weight in enumerate(frozen.size_log_weights, start=1))
+    out.write_text("\n".join([header, *lines, ""]), encoding="utf-8")

@@ -22,18 +22,12 @@ from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Generic, Literal
 
 import numpy as np
-from pydantic import (
-    ConfigDict,
-    Field,
-    field_serializer,
-    field_validator,
-    model_validator,
-)
+from pydantic import ConfigDict, Field, field_serializer, field_validator, model_validator
 
 from sampler.chain import FirstSteps, Kernel, Proposal, State, after_steps
 from sampler.declared import Declared, Sparse, ui
 from sampler.kernels.discrete import IndependentConfig
-from sampler.kernels.mixture import ComponentConfig, Mixture, MixtureConfig, Shares, check_weights
+from sampler.kernels.mixture import SUM_TO_ONE, ComponentConfig, Mixture, MixtureConfig, Shares
 from sampler.kernels.suffix import least_cut
 from sampler.kernels.warm_up import LONGEST_WALK, NotChosen, WarmUp
 
@@ -63,7 +57,7 @@ class WalkConfig(Sparse):
 
     kind: Literal["walk"] = "walk"
     kernel: Annotated[ComponentConfig | MixtureConfig, Field(discriminator="kind", title="Move")]
-    length: tuple[WalkLength, ...] = Field(
+    length: Annotated[tuple[WalkLength, ...], SUM_TO_ONE] = Field(
         min_length=1, max_length=8, title="Moves between two pairs", json_schema_extra=ui(rows="Add a length")
     )
     warm_up: WarmUp | None = Field(
@@ -86,12 +80,6 @@ class WalkConfig(Sparse):
         if type(length) is not int or not 1 <= length <= LONGEST_WALK:
             raise ValueError(f"must be a whole number from 1 to {LONGEST_WALK}, or a list of weights and lengths")
         return ({"weight": 1, "length": length},)
-
-    @field_validator("length")
-    @classmethod
-    def _weights_sum_to_one(cls, length: tuple[WalkLength, ...]) -> tuple[WalkLength, ...]:
-        check_weights([each.weight for each in length], "lengths")
-        return length
 
     @field_serializer("length")
     def _written(self, length: tuple[WalkLength, ...]) -> int | list[dict[str, Any]]:

@@ -32,14 +32,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field, field_validator
 
 from sampler.chain import Proposal
-from sampler.declared import Declared, ui
+from sampler.declared import EACH_ONCE, Declared, ui
 from sampler.kernels.mixture import Shares
 
 LONGEST_WALK = 4096
@@ -73,7 +73,7 @@ class WarmUp(Declared):
         description="Shortest first, with spaces between them.",
         json_schema_extra=ui(widget="words"),
     )
-    properties: tuple[str, ...] = Field(
+    properties: Annotated[tuple[str, ...], EACH_ONCE] = Field(
         min_length=1,
         max_length=8,
         title="Properties whose jumps are compared",
@@ -100,13 +100,6 @@ class WarmUp(Declared):
         if not grows or grid[0] < 1 or grid[-1] > LONGEST_WALK:
             raise ValueError(f"must be whole numbers from 1 to {LONGEST_WALK}, each larger than the one before")
         return grid
-
-    @field_validator("properties")
-    @classmethod
-    def _are_different(cls, properties: tuple[str, ...]) -> tuple[str, ...]:
-        if len(set(properties)) < len(properties):
-            raise ValueError("must name each property once")
-        return properties
 
     @property
     def shares(self) -> tuple[float, ...]:

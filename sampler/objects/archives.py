@@ -14,7 +14,7 @@ import struct
 import unicodedata
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, cast
 
 from sampler.archives import BROKEN_ARCHIVE, PACKINGS, Allowance, BoundedFile, TooLargeError, pieces_of
 from sampler.objects.items import MAX_CATALOG_ITEMS, Collector, Item, Progress, Reading, parse_weight
@@ -39,7 +39,7 @@ def archive_of(file: BinaryIO) -> zipfile.ZipFile:
         CatalogError: the file is none, or its list of files is longer than anybody needs.
     """
     try:
-        return zipfile.ZipFile(BoundedFile(file, MAX_DIRECTORY_BYTES, _too_long))
+        return zipfile.ZipFile(cast(BinaryIO, BoundedFile(file, MAX_DIRECTORY_BYTES, _too_long)))
     except CatalogError:
         raise
     except UnicodeDecodeError as error:
@@ -87,15 +87,31 @@ Encode = Callable[[bytes], Encoded]
 """Turns a stranger's file into one of our own making, or raises ValueError with the reason."""
 
 
-def read_folder(file: BinaryIO, noun: str, encode: Encode, progress: Progress, collector: Collector) -> Reading:
-    """Read every file of a ZIP archive as an object, which is named by its name in the archive.
+class FileKind:
+    """A kind of object of which each is a file, in a ZIP."""
 
-    Args:
-        noun: what one of the files is called in messages.
+    noun: str
+    """What one of the files is called in messages."""
+    encode: Encode
 
-    Raises:
-        CatalogError: the archive gives no catalog.
-    """
+    def read(self, file: BinaryIO, progress: Progress, pictures: BinaryIO | None = None) -> Reading:
+        """Read every file of a ZIP archive as an object, which is named by its name in the archive.
+
+        Raises:
+            CatalogError: the archive gives no catalog.
+        """
+        return _read_folder(file, self.noun, self.encode, progress, Collector(pictures))
+
+    def written(self, text: str) -> str:
+        """Refuse: it is pixels or samples.
+
+        Raises:
+            ValueError: always.
+        """
+        raise ValueError(f"a {self.noun} cannot be written down")
+
+
+def _read_folder(file: BinaryIO, noun: str, encode: Encode, progress: Progress, collector: Collector) -> Reading:
     archive = archive_of(file)
     entries = [entry for entry in archive.infolist() if not _is_clutter(entry)]
     tables = [entry for entry in entries if entry.filename.lower().endswith(_TABLE)]

@@ -11,13 +11,13 @@ import hashlib
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from sampler.objects.archives import Encoded, read_folder
-from sampler.objects.items import Collector, Item, Progress, Reading, nearest_by_distance
+from sampler.objects.archives import Encoded, FileKind
+from sampler.objects.items import Item, nearest_by_distance
 
 Samples: TypeAlias = npt.NDArray[np.float32] | npt.NDArray[np.int32]
 
@@ -61,16 +61,6 @@ def encoded(data: bytes) -> Encoded:
                 scale = 2.0**-8 if piece.dtype == np.int32 else 2.0**23
                 heard.update(np.clip(np.rint(piece * scale), -(2**23), 2**23 - 1).astype("<i4").tobytes())
     return Encoded(file.getvalue(), "audio/mpeg" if is_mp3 else "audio/flac", heard.hexdigest())
-
-
-def mono_pieces(data: bytes) -> tuple[Iterator[npt.NDArray[np.float32]], int]:
-    """Return a recording's samples, the mean of its channels, in pieces of shape (at most 65,536,), and its rate.
-
-    Raises:
-        ValueError: as `encoded`, the file's end only once the pieces are taken.
-    """
-    original = _opened(data)
-    return (piece.mean(axis=1, dtype=np.float32) for piece in _pieces(original, "float32")), original.samplerate
 
 
 def _opened(data: bytes) -> Any:
@@ -214,9 +204,9 @@ def _windows(data: bytes) -> tuple[Iterator[_Values], float, int]:
 
     The last window is filled up with silence, so that a short recording has one.
     """
-    pieces, rate = mono_pieces(data)
-    samples = np.concatenate(list(pieces))
-    length = _length(rate)
+    original = _opened(data)
+    samples = np.concatenate([piece.mean(axis=1, dtype=np.float32) for piece in _pieces(original, "float32")])
+    rate, length = original.samplerate, _length(original.samplerate)
     padded = np.pad(samples, (0, -len(samples) % length)).reshape(-1, length)
     # Whole minutes of spectra at once would take gigabytes.
     blocks = (padded[first : first + 200].astype(np.float64) for first in range(0, len(padded), 200))
@@ -233,22 +223,11 @@ def _spectra(block: _Values) -> _Values:
     return np.asarray(np.abs(np.fft.rfft(block * shape, axis=1)) ** 2 / np.sum(shape**2), dtype=np.float64)
 
 
-class Audio:
-    """Recordings: speech, music, noises."""
+class Audio(FileKind):
+    """Recordings: speech, music, noises, of at most five minutes; tags and pictures in them are dropped."""
 
-    name = "audio"
-
-    def read(self, file: BinaryIO, progress: Progress, pictures: BinaryIO | None = None) -> Reading:
-        """Read a ZIP of recordings of at most five minutes; tags and pictures in them are dropped."""
-        return read_folder(file, "recording", encoded, progress, Collector(pictures))
-
-    def written(self, text: str) -> str:
-        """Refuse: a recording is samples.
-
-        Raises:
-            ValueError: always.
-        """
-        raise ValueError("a recording cannot be written down")
+    name, noun = "audio", "recording"
+    encode = staticmethod(encoded)
 
     def neighbours(self, items: Sequence[Item], count: int) -> tuple[tuple[int, ...], ...]:
         """Link each recording to its nearest by timbre: see `timbre`."""

@@ -15,16 +15,14 @@ import re
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 from PIL import ExifTags, Image, ImageCms, UnidentifiedImageError
 
-from sampler.judges.prompts import Exhibit, Picture
-from sampler.judges.vision import Vision
-from sampler.objects.archives import Encoded, read_folder
-from sampler.objects.items import Collector, Item, Progress, Reading, nearest_by_distance
+from sampler.judges.prompts import Exhibit, Picture, Vision
+from sampler.objects.archives import Encoded, FileKind
+from sampler.objects.items import Item, nearest_by_distance
 
 _PREVIEW_QUALITY = 85
 
@@ -195,31 +193,6 @@ _TURN_UPRIGHT = {
 }
 
 
-class Images:
-    """Pictures."""
-
-    name = "images"
-
-    def read(self, file: BinaryIO, progress: Progress, pictures: BinaryIO | None = None) -> Reading:
-        """Read a ZIP of pictures. Larger sides than 1024 pixels are scaled down; metadata is dropped; what is clear
-        becomes white.
-        """
-        return read_folder(file, "picture", _encode, progress, Collector(pictures))
-
-    def written(self, text: str) -> str:
-        """Refuse: an image is pixels.
-
-        Raises:
-            ValueError: always.
-        """
-        raise ValueError("an image cannot be written down")
-
-    def neighbours(self, items: Sequence[Item], count: int) -> tuple[tuple[int, ...], ...]:
-        """Link each picture to its nearest by distance between 12 by 12 thumbnails in opponent colours."""
-        vectors = np.stack([_thumbnail(item.picture) for item in items])
-        return nearest_by_distance(vectors, count, "euclidean")
-
-
 def _encode(data: bytes) -> Encoded:
     """Decode a picture and encode its pixels again as PNG, or as WebP where the original was lossy already."""
     pixels, found, is_animated = _decoded(data)
@@ -285,6 +258,18 @@ def _in_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:
     return image.convert("RGB")
 
 
+class Images(FileKind):
+    """Pictures. Larger sides than 1024 pixels are scaled down; metadata is dropped; what is clear becomes white."""
+
+    name, noun = "images", "picture"
+    encode = staticmethod(_encode)
+
+    def neighbours(self, items: Sequence[Item], count: int) -> tuple[tuple[int, ...], ...]:
+        """Link each picture to its nearest by distance between 12 by 12 thumbnails in opponent colours."""
+        vectors = np.stack([_thumbnail(item.picture) for item in items])
+        return nearest_by_distance(vectors, count, "euclidean")
+
+
 def _thumbnail(picture: bytes) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     with Image.open(io.BytesIO(picture)) as image:
         small = image.convert("RGB").resize(_THUMBNAIL, Image.Resampling.BOX)
@@ -313,15 +298,6 @@ def shown_as(exhibit: Exhibit, vision: Vision | None) -> Exhibit:
         return replace(exhibit, picture=None)
     picture = replace(_encoded(exhibit.picture, vision), detail=vision.detail or "")
     return replace(exhibit, text="" if vision.molecules == "picture" else exhibit.text, picture=picture)
-
-
-def size_of(picture: Picture) -> tuple[int, int]:
-    """Return width and height in pixels.
-
-    Raises:
-        ValueError: it cannot be read.
-    """
-    return _opened(picture).size
 
 
 def _encoded(picture: Picture, vision: Vision) -> Picture:

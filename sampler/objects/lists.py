@@ -175,12 +175,12 @@ def _fill(written: _Written, file: BinaryIO, ending: str, kind: str, *, has_bloc
     elif ending in _OF_MOLECULES and kind != "molecules":
         raise CatalogError(f"A file that ends in {ending} has molecules. Choose Molecules, or another file.")
     elif ending in (".sdf", ".mol"):
-        written.objects(_of_records(file), may_have_header=False)
+        written.table(_of_records(file), may_have_header=False)
     elif ending == ".csv" or (not has_blocks and _begins_a_table(file)):
         with raw_rows(file) as (delimiter, rows):
             written.table(rows, delimiter)
     else:
-        written.objects(_of_lines(file, kind, has_blocks=has_blocks))
+        written.table(_of_blocks(file) if has_blocks else _of_lines(file, kind))
 
 
 class _Written:
@@ -201,30 +201,19 @@ class _Written:
             return self.chosen.has_header
         return not _HEADER.isdisjoint(cell.strip().lower() for cell in cells)
 
-    def objects(self, rows: Iterable[tuple[int, str]], *, may_have_header: bool = True) -> None:
-        """Write rows that are an object each; a first one that is a header goes."""
-        self._csv.writerow([self._column])
-        moved, is_first = 1, may_have_header
-        for number, cell in rows:
-            is_header, is_first = is_first and self._is_header([cell]), False
-            if is_header:
-                self._header, self._named, moved = (cell,), cell, 0
-                continue
-            self._write(number + moved, [self._as_kept(cell)])
-
-    def table(self, rows: Rows, delimiter: str = "") -> None:
-        """Write rows of cells, the object first."""
+    def table(self, rows: Rows, delimiter: str = "", *, may_have_header: bool = True) -> None:
+        """Write rows of cells: below one that names the columns, or an object each."""
         filled = (each for each in rows if any(cell.strip() for cell in each[1]))
         begin = list(itertools.islice(filled, 1))
         first = begin[0][1] if begin else []
         names = [cell.strip().lower() for cell in first]
         while names and not names[-1]:
             names.pop()
-        if not names or not self._is_header(names):
-            self.objects(self._single(itertools.chain(begin, filled)), may_have_header=False)
-            return
-        self._header = tuple(cell.strip() for cell in first[: len(names)])
-        self._columns(names, filled, delimiter)
+        if names and may_have_header and self._is_header(names):
+            self._header = tuple(cell.strip() for cell in first[: len(names)])
+            self._columns(names, filled, delimiter)
+        else:
+            self._single(itertools.chain(begin, filled))
 
     def _columns(self, names: Sequence[str], rows: Rows, delimiter: str) -> None:
         """Write rows below a header: the object, its weight if there is one, and the other cells in their order."""
@@ -263,7 +252,9 @@ class _Written:
             f"The first row must say which column has the objects: call it “{self._column}”. It has {found}."
         )
 
-    def _single(self, rows: Rows) -> Iterator[tuple[int, str]]:
+    def _single(self, rows: Rows) -> None:
+        """Write rows of one cell each, below a header of our own."""
+        self._csv.writerow([self._column])
         guessed: list[int] = []
         for number, cells in rows:
             if any(cell.strip() for cell in cells[1:]):
@@ -274,7 +265,7 @@ class _Written:
                 )
             if isinstance(cells[0], _Guessed):
                 guessed.append(number)
-            yield number, cells[0]
+            self._write(number + 1, [self._as_kept(cells[0])])
         _demand_texts(guessed)
 
     def _as_kept(self, cell: str) -> str:
@@ -341,15 +332,12 @@ def _begins_a_table(file: BinaryIO) -> bool:
     return len(cells) > 1 and any(cell.strip().strip('"').lower() in _HEADER for cell in cells)
 
 
-def _of_lines(file: BinaryIO, kind: str, *, has_blocks: bool) -> Iterator[tuple[int, str]]:
-    if has_blocks:
-        yield from _of_blocks(file)
-        return
+def _of_lines(file: BinaryIO, kind: str) -> Rows:
     with lines_of(file) as lines:
         for number, line in enumerate(lines, start=1):
             lines.begin_row(number + 1)
             if line.strip():
-                yield number, _smiles_in(line) if kind == "molecules" else line.strip()
+                yield number, [_smiles_in(line) if kind == "molecules" else line.strip()]
 
 
 def _smiles_in(line: str) -> str:
@@ -358,17 +346,17 @@ def _smiles_in(line: str) -> str:
     return line.strip() if others and others[0].startswith("|") else smiles
 
 
-def _of_blocks(file: BinaryIO) -> Iterator[tuple[int, str]]:
+def _of_blocks(file: BinaryIO) -> Rows:
     number = 0
     with lines_of(file) as lines:
         for is_blank, block in itertools.groupby(lines, key=lambda line: not line.strip()):
             if not is_blank:
                 number += 1
-                yield number, "".join(block).strip()
+                yield number, ["".join(block).strip()]
                 lines.begin_row(number + 1)
 
 
-def _of_records(file: BinaryIO) -> Iterator[tuple[int, str]]:
+def _of_records(file: BinaryIO) -> Rows:
     """Yield the SMILES of each record of an SDF; of one that RDKit cannot read, what names it and is no SMILES."""
     file.seek(0)
     # What is beside the structure may be in any encoding, and is not kept.
@@ -380,7 +368,7 @@ def _of_records(file: BinaryIO) -> Iterator[tuple[int, str]]:
             with rdBase.BlockLogs():
                 molecule = Chem.MolFromMolBlock(block)
             title = block.partition("\n")[0].strip()[:60]
-            yield number, Chem.MolToSmiles(molecule) if molecule else f"record {number} ({title or 'without a name'})"
+            yield number, [Chem.MolToSmiles(molecule) if molecule else f"record {number} ({title or 'without a name'})"]
     finally:
         text.detach()
 

@@ -111,7 +111,7 @@ def draw_pair(
     Raises:
         ValueError: either is not a molecule.
     """
-    small, large = sorted((one, other), key=_by_size)
+    small, large = sorted((one, other), key=lambda smiles: (_read(smiles).GetNumAtoms(), smiles))
     drawn = {
         smiles: _draw(molecule, changed if marked else _UNCHANGED, width, height, dark)
         for smiles, (molecule, changed) in zip((large, small), _laid_out(small, large), strict=True)
@@ -157,10 +157,6 @@ def _parsed(smiles: str) -> Chem.Mol:
     if molecule is None:
         raise ValueError(f"“{smiles[:60]}” is not a molecule")
     return molecule
-
-
-def _by_size(smiles: str) -> tuple[int, str]:
-    return _read(smiles).GetNumAtoms(), smiles
 
 
 def _common_part(small: Chem.Mol, large: Chem.Mol) -> dict[int, int]:
@@ -298,7 +294,7 @@ def describe_molecule(smiles: str) -> MoleculeDescription:
         rotatable_bonds=int(rdMolDescriptors.CalcNumRotatableBonds(molecule)),
         rings=int(rdMolDescriptors.CalcNumRings(molecule)),
         heavy_atoms=int(molecule.GetNumHeavyAtoms()),
-        alerts=_alerts(molecule),
+        alerts=tuple(sorted({entry.GetDescription() for entry in _catalog().GetMatches(molecule)})),
     )
 
 
@@ -328,10 +324,6 @@ def _average_weight(molecule: Chem.Mol) -> float:
     table = Chem.GetPeriodicTable()
     hydrogen = table.GetAtomicWeight(1)
     return float(sum(atom.GetMass() + atom.GetTotalNumHs() * hydrogen for atom in molecule.GetAtoms()))
-
-
-def _alerts(molecule: Chem.Mol) -> tuple[str, ...]:
-    return tuple(sorted({entry.GetDescription() for entry in _catalog().GetMatches(molecule)}))
 
 
 @cache

@@ -5,6 +5,7 @@ words, and where two of them part, for a page that shows them side by side.
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from collections import Counter
@@ -232,14 +233,11 @@ def _matched(left: list[str], right: list[str]) -> list[tuple[int, int]]:
 
 
 def _pieces(words: Sequence[str], shared: int, same: set[int]) -> tuple[Piece, ...]:
-    pieces: list[Piece] = []
-    for place, word in enumerate(words):
-        kind: PieceKind = "common" if place < shared else "same" if place - shared in same else "changed"
-        if pieces and pieces[-1].kind == kind:
-            pieces[-1] = Piece(pieces[-1].text + word, kind)
-        else:
-            pieces.append(Piece(word, kind))
-    return tuple(pieces)
+    def kind_of(place: int) -> PieceKind:
+        return "common" if place < shared else "same" if place - shared in same else "changed"
+
+    runs = itertools.groupby(range(len(words)), kind_of)
+    return tuple(Piece("".join(words[place] for place in places), kind) for kind, places in runs)
 
 
 class Writing:

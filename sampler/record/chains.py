@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -20,12 +20,8 @@ from sampler.chain import Comparison, Tally, advance, tell
 from sampler.record import tables
 from sampler.record.draws import Draws, Parsed, States, opened
 from sampler.record.record import Difference, Row, StepKey, of_step, quoted, reading, step_key
-from sampler.rules.pointwise import PointwiseConfig, Ratings, mean_ratings, tell_by_ratings
+from sampler.rules.pointwise import PointwiseConfig, mean_ratings, tell_by_ratings
 from sampler.rules.scored import ScoredConfig, numbers_of, tell_by_scores
-
-Numbers = Mapping[tuple[str, str], tuple[float, float]]
-"""Of a step, the numbers of the current object and of the proposal, by the judge's index and the scorer's name; one of
-the two is empty."""
 
 
 class Evidence(ABC):
@@ -234,25 +230,25 @@ def _compare_voters(key: StepKey, cast: list[Row]) -> Iterator[Difference]:
         answered.add(answer)
 
 
-class _NumberEvidence(Evidence):
-    """Evidence in numbers: evidence.csv repeats those by which each step was decided."""
+@dataclass(frozen=True)
+class NumberEvidence(Evidence):
+    """Numbers that objects were given alone; evidence.csv repeats those by which each step was decided.
 
-    def __init__(self, parsed: Parsed) -> None:
-        self._rows: dict[StepKey, list[Row]] = defaultdict(list)
-        for row in parsed.record["evidence"]:
-            self._rows[step_key(row)].append(row)
+    Args:
+        rows: of evidence.csv, by step; those of the steps that there are are taken out.
+        given: what each state was given, by its number.
+        names: the judge's index and the scorer's name of each number; one of the two is empty.
+        numbers: of what a state was given, in the order of `names`; None where one is missing.
+        tell: gives the verdict for what two states were given.
+        incomplete: yields where a step's state has more or less than it should.
+    """
 
-    @abstractmethod
-    def incomplete(self, key: StepKey, numbers: tuple[int, int]) -> Iterator[Difference]:
-        """Yield which of two states lack numbers."""
-
-    @abstractmethod
-    def numbers(self, numbers: tuple[int, int]) -> Numbers:
-        """Return the numbers of two states; none where one lacks some."""
-
-    @abstractmethod
-    def verdict(self, comparison: Comparison[Any], numbers: tuple[int, int]) -> Verdict:
-        """Return the verdict that the numbers of two states give."""
+    rows: dict[StepKey, list[Row]]
+    given: Mapping[int, Any]
+    names: Sequence[tuple[str, str]]
+    numbers: Callable[[Any], tuple[float, ...] | None]
+    tell: Callable[[Comparison[Any], Any, Any], Verdict]
+    incomplete: Callable[[StepKey, int], Iterator[Difference]] = lambda key, number: iter(())
 
     def settle(
         self, comparison: Comparison[Any], numbers: tuple[int, int], is_decided: bool
@@ -263,14 +259,16 @@ class _NumberEvidence(Evidence):
             yield from self._compare(key, {})
             # Another chain at the same object may have brought the last number while the record was written.
             return Verdict.ACCEPT if comparison.is_identity else Verdict.UNDECIDED
-        yield from self.incomplete(key, numbers)
-        yield from self._compare(key, self.numbers(numbers))
-        return self.verdict(comparison, numbers)
+        current, proposal = (self.given[number] for number in numbers)
+        yield from (each for number in numbers for each in self.incomplete(key, number))
+        told = [self.numbers(given) or () for given in (current, proposal)]
+        pairs = zip(*told, strict=True) if all(told) else ()
+        yield from self._compare(key, dict(zip(self.names, pairs, strict=False)))
+        return self.tell(comparison, current, proposal)
 
-    def _compare(self, key: StepKey, expected: Numbers) -> Iterator[Difference]:
+    def _compare(self, key: StepKey, left: dict[tuple[str, str], tuple[float, float]]) -> Iterator[Difference]:
         """Yield where evidence.csv has other rows of a step than these."""
-        left = dict(expected)
-        for row in self._rows.pop(key, ()):
+        for row in self.rows.pop(key, ()):
             numbers = left.pop((row["judge_index"], row["scorer"]), None)
             recorded = float(row["current_number"]), float(row["proposal_number"])
             if recorded != numbers:
@@ -282,99 +280,78 @@ class _NumberEvidence(Evidence):
 
     def unused(self) -> Iterator[Difference]:
         """Yield rows of steps that there are not."""
-        for key, rows in self._rows.items():
+        for key, rows in self.rows.items():
             yield of_step(key, "the numbers", "a row", "none: there is no such step", tables.EVIDENCE.file, rows[0])
 
 
-class RatingEvidence(_NumberEvidence):
-    """The ratings by which steps were decided.
+def _recorded_numbers(parsed: Parsed) -> dict[StepKey, list[Row]]:
+    rows: dict[StepKey, list[Row]] = defaultdict(list)
+    for row in parsed.record["evidence"]:
+        rows[step_key(row)].append(row)
+    return rows
+
+
+def _rating_evidence(parsed: Parsed) -> NumberEvidence:
+    """Return the ratings by which steps were decided.
 
     Raises:
         RecordError: a rating is of no state, judge or slot, off the scale, or there twice.
     """
+    # Rules of this evidence are of this kind.
+    rule, budgets = cast(PointwiseConfig, parsed.config.rule), parsed.config.budgets
+    states = {int(row["state_index"]) for row in parsed.states}
+    by_slot: dict[int, dict[tuple[int, int], int]] = defaultdict(dict)
+    for row in parsed.record["ratings"]:
+        with reading(tables.RATINGS.file, row):
+            state, judge, slot = int(row["state_index"]), int(row["judge_index"]), int(row["slot"])
+            name = f"the rating of state {state} by judge {judge} in slot {slot}"
+            if state not in states or not 0 <= judge < len(budgets) or not 0 <= slot < budgets[judge]:
+                raise ValueError(f"{name} is not possible: there is no such judge, slot or state")
+            if (judge, slot) in by_slot[state]:
+                raise ValueError(f"{name} occurs twice")
+            if row["rating"] not in rule.scale.answers:
+                raise ValueError(f"{name} must be {rule.lowest} to {rule.highest}, not “{row['rating']}”")
+            by_slot[state][judge, slot] = int(row["rating"])
+    given: dict[int, list[list[int]]] = defaultdict(lambda: [[] for _ in budgets])
+    for state, ratings in by_slot.items():
+        for (judge, _), rating in sorted(ratings.items()):
+            given[state][judge].append(rating)
 
-    def __init__(self, parsed: Parsed) -> None:
-        super().__init__(parsed)
-        # Rules of this evidence are of this kind.
-        self._rule = cast(PointwiseConfig, parsed.config.rule)
-        self._budgets = parsed.config.budgets
-        states = {int(row["state_index"]) for row in parsed.states}
-        self._given: dict[int, dict[tuple[int, int], int]] = defaultdict(dict)
-        for row in parsed.record["ratings"]:
-            with reading(tables.RATINGS.file, row):
-                self._note(row, states)
+    def incomplete(key: StepKey, number: int) -> Iterator[Difference]:
+        counts = list(map(len, given[number]))
+        if counts != list(budgets):
+            what = f"the numbers of ratings of state {number}"
+            yield of_step(key, what, counts, list(budgets), tables.RATINGS.file)
 
-    def _note(self, row: Row, states: set[int]) -> None:
-        state, judge, slot = int(row["state_index"]), int(row["judge_index"]), int(row["slot"])
-        name, budgets = f"the rating of state {state} by judge {judge} in slot {slot}", self._budgets
-        if state not in states or not 0 <= judge < len(budgets) or not 0 <= slot < budgets[judge]:
-            raise ValueError(f"{name} is not possible: there is no such judge, slot or state")
-        if (judge, slot) in self._given[state]:
-            raise ValueError(f"{name} occurs twice")
-        if row["rating"] not in self._rule.scale.answers:
-            raise ValueError(f"{name} must be {self._rule.lowest} to {self._rule.highest}, not “{row['rating']}”")
-        self._given[state][judge, slot] = int(row["rating"])
-
-    def incomplete(self, key: StepKey, numbers: tuple[int, int]) -> Iterator[Difference]:
-        """Yield which of two states have more or fewer ratings than each judge should give."""
-        for number in numbers:
-            counts = [len(each) for each in self._ratings(number)]
-            if counts != list(self._budgets):
-                what = f"the numbers of ratings of state {number}"
-                yield of_step(key, what, counts, list(self._budgets), tables.RATINGS.file)
-
-    def numbers(self, numbers: tuple[int, int]) -> Numbers:
-        """Return the mean ratings of two states by judge."""
-        means = [mean_ratings(self._rule, self._budgets, self._ratings(number)) or () for number in numbers]
-        pairs = enumerate(zip(*means, strict=True)) if all(means) else ()
-        return {(str(judge), ""): pair for judge, pair in pairs}
-
-    def verdict(self, comparison: Comparison[Any], numbers: tuple[int, int]) -> Verdict:
-        """Return the verdict that the ratings of two states give."""
-        return tell_by_ratings(self._rule, comparison, *map(self._ratings, numbers))
-
-    def _ratings(self, number: int) -> Ratings:
-        given = sorted(self._given[number].items())
-        return [[rating for (by, _), rating in given if by == judge] for judge in range(len(self._budgets))]
+    names = [(str(judge), "") for judge in range(len(budgets))]
+    means = partial(mean_ratings, rule, budgets)
+    return NumberEvidence(_recorded_numbers(parsed), given, names, means, partial(tell_by_ratings, rule), incomplete)
 
 
-class ScoreEvidence(_NumberEvidence):
-    """The numbers of scorers by which steps were decided.
+def _score_evidence(parsed: Parsed) -> NumberEvidence:
+    """Return the numbers of scorers by which steps were decided.
 
     Raises:
         RecordError: a score of the rule's scorers is there twice or no number that the rule can use, or there are
             votes or ratings.
     """
-
-    def __init__(self, parsed: Parsed) -> None:
-        super().__init__(parsed)
-        _refuse(parsed, "votes", "ratings")
-        # Rules of this evidence are of this kind.
-        self._rule = rule = cast(ScoredConfig, parsed.config.rule)
-        self._given: dict[int, dict[str, float]] = defaultdict(dict)
-        for row in parsed.record["scores"]:
-            state, scorer = int(row["state_index"]), row["scorer"]
-            if scorer not in rule.scorers or not row["score"]:
-                continue
-            with reading(tables.SCORES.file, row):
-                if scorer in self._given[state]:
-                    raise ValueError(f"the score of state {state} by {scorer} occurs twice")
-                self._given[state][scorer] = float(row["score"])
-                numbers_of(rule, self._given[state])
-
-    def incomplete(self, key: StepKey, numbers: tuple[int, int]) -> Iterator[Difference]:
-        """Yield nothing: without all scores there is no verdict."""
-        yield from ()
-
-    def numbers(self, numbers: tuple[int, int]) -> Numbers:
-        """Return the scores of two states by scorer."""
-        told = [numbers_of(self._rule, self._given[number]) or () for number in numbers]
-        pairs = zip(self._rule.scorers, zip(*told, strict=True), strict=True) if all(told) else ()
-        return {("", scorer): pair for scorer, pair in pairs}
-
-    def verdict(self, comparison: Comparison[Any], numbers: tuple[int, int]) -> Verdict:
-        """Return the verdict that the scores of two states give."""
-        return tell_by_scores(self._rule, comparison, *(self._given[number] for number in numbers))
+    _refuse(parsed, "votes", "ratings")
+    # Rules of this evidence are of this kind.
+    rule = cast(ScoredConfig, parsed.config.rule)
+    given: dict[int, dict[str, float]] = defaultdict(dict)
+    for row in parsed.record["scores"]:
+        state, scorer = int(row["state_index"]), row["scorer"]
+        if scorer not in rule.scorers or not row["score"]:
+            continue
+        with reading(tables.SCORES.file, row):
+            if scorer in given[state]:
+                raise ValueError(f"the score of state {state} by {scorer} occurs twice")
+            given[state][scorer] = float(row["score"])
+            numbers_of(rule, given[state])
+    names = [("", scorer) for scorer in rule.scorers]
+    return NumberEvidence(
+        _recorded_numbers(parsed), given, names, partial(numbers_of, rule), partial(tell_by_scores, rule)
+    )
 
 
 class NoEvidence(Evidence):
@@ -397,8 +374,8 @@ class NoEvidence(Evidence):
 
 _EVIDENCE: dict[str, Callable[[Parsed], Evidence]] = {
     "votes": VoteEvidence,
-    "ratings": RatingEvidence,
-    "scores": ScoreEvidence,
+    "ratings": _rating_evidence,
+    "scores": _score_evidence,
     "none": NoEvidence,
 }
 """By what decides a step: `evidence` of the rule."""

@@ -17,7 +17,6 @@ the record; in its place stands one under which the votes leave the step open, i
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,7 +35,7 @@ from sampler.record.record import Difference, Record, Row, StepKey, quoted, read
 from sampler.record.tuning_record import chosen_in
 from sampler.spaces.catalog import Catalog
 from sampler.spaces.space import Space
-from sampler.spaces.texts import RecordedTexts, Writing
+from sampler.spaces.texts import Writing
 from sampler.streams import Purpose, stream
 
 
@@ -94,9 +93,7 @@ class Parsed:
     def tuned(self) -> tuple[int | None, list[Difference]]:
         """How far the steps after a warm-up walk, and where tuning.json differs."""
         with reading(tables.TUNING):
-            return chosen_in(
-                self.config, self.record.documents.get(tables.TUNING), self.states, self.steps, self.counted_votes
-            )
+            return chosen_in(self)
 
     @cached_property
     def chains(self) -> int:
@@ -127,7 +124,7 @@ class States:
         RecordError: a row lacks a column, a number is none, or stands twice.
     """
 
-    def __init__(self, rows: Sequence[Row], most: int, space: Space[Any] | RecordedTexts | None = None) -> None:
+    def __init__(self, rows: Sequence[Row], most: int, space: Space[Any] | None = None) -> None:
         self._space, self._most = space, most
         self._rows: dict[int, Row] = {}
         for row in rows:
@@ -181,18 +178,20 @@ class States:
             yield quoted(row["content"]), quoted(content)
 
 
-class Draws(ABC):
-    """The draws of a campaign's chains."""
+class Draws:
+    """The draws of a campaign's chains, from the seed alone: what is drawn again is compared as a whole."""
 
-    @abstractmethod
+    def __init__(self, plan: Plan[Any]) -> None:
+        self._plan = plan
+
     def begin(self, chain: int) -> Position[Any]:
         """Return where a chain starts.
 
         Raises:
             ValueError: nothing says where.
         """
+        return begin(self._plan, chain)
 
-    @abstractmethod
     def ask(self, position: Position[Any], row: Row) -> Comparison[Any]:
         """Return a position's next comparison; `row` is what steps.csv says of it.
 
@@ -200,25 +199,11 @@ class Draws(ABC):
             KeyError: the row lacks a column.
             ValueError: it names a state that cannot be read.
         """
+        return ask(self._plan, position)
 
     def impossible(self, comparison: Comparison[Any]) -> Iterator[tuple[str, str]]:
         """Yield what a recorded proposal is and what it should be, where the step cannot have proposed it."""
         yield from ()
-
-
-class Redrawn(Draws):
-    """Draws from the seed alone: what is drawn again is compared as a whole."""
-
-    def __init__(self, plan: Plan[Any]) -> None:
-        self._plan = plan
-
-    def begin(self, chain: int) -> Position[Any]:
-        """Return where a chain starts."""
-        return begin(self._plan, chain)
-
-    def ask(self, position: Position[Any], row: Row) -> Comparison[Any]:
-        """Return the comparison that the plan draws, whatever the row says."""
-        return ask(self._plan, position)
 
 
 class Recorded(Draws):
@@ -231,7 +216,8 @@ class Recorded(Draws):
     """
 
     def __init__(self, plan: Plan[Any], index: States, most: int) -> None:
-        self._plan, self._index, self._most = plan, index, most
+        super().__init__(plan)
+        self._index, self._most = index, most
 
     def begin(self, chain: int) -> Position[Any]:
         """Return the start that is recorded."""
@@ -315,13 +301,13 @@ def _drawn_again(parsed: Parsed) -> tuple[Draws, States]:
     if not config.generates:
         with reading(tables.STATES.file):
             catalog = _catalog(states)
-        return Redrawn(config.build(catalog, walk_length=walk_length)), States(states, most)
+        return Draws(config.build(catalog, walk_length=walk_length)), States(states, most)
     if config.space.kind == "model-texts":
-        texts = RecordedTexts(config.space)
+        texts = config.space.build(None)
         index = States(states, most, texts)
         return Recorded(config.plan_on(texts, walk_length), index, most), index
     plan: Plan[Any] = config.build(walk_length=walk_length)
-    return Redrawn(plan), States(states, most, cast(Space[Any], plan.space))
+    return Draws(plan), States(states, most, cast(Space[Any], plan.space))
 
 
 def _catalog(states: Sequence[Row]) -> Catalog:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from sampler.archives import Allowance, TooLargeError, pieces_of
 from sampler.record import tables
@@ -183,7 +183,7 @@ def read_record(path: Path) -> Record:
     Raises:
         RecordError: the file is not there, is no ZIP, lacks a table, or a table is malformed.
     """
-    with _opened(path) as archive, _named(path):
+    with _opened(path) as archive:
         return record_in(archive)
 
 
@@ -193,7 +193,7 @@ def read_samples(path: Path) -> list[Row]:
     Raises:
         RecordError: the file is not there, is no ZIP, or has no such table.
     """
-    with _opened(path) as archive, _named(path):
+    with _opened(path) as archive:
         return _table(archive, tables.SAMPLES, Allowance(math.inf))
 
 
@@ -220,17 +220,11 @@ def record_in(archive: zipfile.ZipFile, allowance: Allowance | None = None) -> R
     return Record(documents, {table.name: _table(archive, table, allowance) for table in read})
 
 
-def _opened(path: Path) -> zipfile.ZipFile:
-    try:
-        return zipfile.ZipFile(path)
-    except (OSError, zipfile.BadZipFile) as error:
-        raise RecordError(f"{path} cannot be read: {error}") from error
-
-
 @contextmanager
-def _named(path: Path) -> Iterator[None]:
+def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
     try:
-        yield
+        with zipfile.ZipFile(path) as archive:
+            yield archive
     except RecordError as error:
         raise RecordError(f"{path} {error}", error.file) from error
     except (OSError, zipfile.BadZipFile, zlib.error) as error:
@@ -251,14 +245,10 @@ def _reading(name: str) -> Iterator[None]:
 
 
 def _table(archive: zipfile.ZipFile, table: Table, allowance: Allowance) -> list[Row]:
-    with _reading(table.file), archive.open(table.file) as entry:
-        return _rows(entry, table, table.file, allowance)
-
-
-def _rows(file: IO[bytes], table: Table, name: str, allowance: Allowance) -> list[Row]:
-    # A spreadsheet that saves a CSV again puts a byte order mark in front.
+    name = table.file
     rows: list[Row] = []
-    with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
+    # A spreadsheet that saves a CSV again puts a byte order mark in front.
+    with _reading(name), io.TextIOWrapper(archive.open(name), encoding="utf-8-sig", newline="") as text:
         for number, row in enumerate(csv.DictReader(text), start=2):
             if None in row or None in row.values():
                 raise ValueError(f"row {number} of {name} does not have as many cells as the header")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from sampler.config import ConfigError
@@ -32,7 +31,6 @@ from sampler.record.record import (
     of_file,
     of_step,
     quoted,
-    read_record,
     reading,
     step_key,
     vote_name,
@@ -324,13 +322,3 @@ def recomputed(record: Record) -> Replay:
     is_written = config.generates and config.space.kind == "model-texts"
     is_extended = any(row["kind"] == EXTENDED for row in record["events"])
     return Replay(decided, cast, differences, len(record["ratings"]), deciding, commitment, is_written, is_extended)
-
-
-def replay_file(path: Path) -> Replay:
-    """Recompute every verdict of an exported campaign from its ZIP alone.
-
-    Raises:
-        RecordError: the file is not there, is no export, or a table is malformed.
-        ConfigError: its config cannot be read.
-    """
-    return replay(read_record(path))

@@ -6,9 +6,9 @@ The application writes with `tuned` and `ended_early` what a replay compares by 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sampler.acceptance import Verdict
 from sampler.config import ChainConfig
@@ -25,7 +25,10 @@ from sampler.kernels.warm_up import (
 )
 from sampler.objects.properties import measure_of
 from sampler.record import tables
-from sampler.record.record import Difference, Row, StepKey, of_file, reading, step_key
+from sampler.record.record import Difference, of_file, reading, step_key
+
+if TYPE_CHECKING:
+    from sampler.record.draws import Parsed
 
 RULE_VERSION = 1
 RULE = (
@@ -120,24 +123,16 @@ def _described(warm_up: WarmUp, length: int, because: str) -> dict[str, Any]:
     return about | {"rule_version": RULE_VERSION, "rule": RULE, "length": length, "because": because}
 
 
-def chosen_in(
-    config: ChainConfig,
-    tuning: Mapping[str, Any] | None,
-    states: Iterable[Row],
-    steps: Sequence[Row],
-    votes: Mapping[StepKey, Sequence[Row]],
-) -> tuple[int | None, list[Difference]]:
+def chosen_in(parsed: Parsed) -> tuple[int | None, list[Difference]]:
     """Return how far the steps after the warm-up should walk, and where tuning.json differs.
 
     None where nothing is chosen yet, or where there is no warm-up.
-
-    Args:
-        votes: those that counted, by step.
 
     Raises:
         KeyError: a row or a file lacks something.
         ValueError: a cell or a value is not what it should be.
     """
+    config, tuning = parsed.config, parsed.record.documents.get(tables.TUNING)
     if config.warm_up is None:
         expected = "none: the config has no warm-up"
         return None, [] if tuning is None else [of_file(tables.TUNING, "the file", "one", expected)]
@@ -151,7 +146,7 @@ def chosen_in(
         if not isinstance(tuning["ended_at"], str) or not tuning["ended_at"]:
             raise ValueError(f"ended_at in {tables.TUNING} must be a time")
         return _compared(tuning, ended_early(config, tuning["ended_at"]))
-    warm = _warm_up_steps(config, config.warm_up, states, steps, votes)
+    warm = list(_warm_up_steps(parsed, config.warm_up.steps))
     if missing := config.chains * config.warm_up.steps - len(warm):
         expected = f"none: {missing} steps are not decided"
         return None, [of_file(tables.TUNING, "the choice", str(tuning["length"]), expected)]
@@ -163,25 +158,16 @@ def _compared(tuning: Mapping[str, Any], expected: Mapping[str, Any]) -> tuple[i
     return int(expected["length"]), list(_compare(tuning, expected, ""))
 
 
-def _warm_up_steps(
-    config: ChainConfig,
-    warm_up: WarmUp,
-    states: Iterable[Row],
-    steps: Iterable[Row],
-    votes: Mapping[StepKey, Sequence[Row]],
-) -> list[WarmUpStep]:
-    held = {row["state_index"]: (row["content"], row["code"]) for row in states}
-    found: dict[StepKey, WarmUpStep] = {}
-    for row in steps:
+def _warm_up_steps(parsed: Parsed, last: int) -> Iterator[WarmUpStep]:
+    held = {row["state_index"]: (row["content"], row["code"]) for row in parsed.states}
+    for row in parsed.steps:
         chain, step = key = step_key(row)
-        if not row["verdict"] or step > warm_up.steps or chain >= config.chains:
-            continue
-        accepted, cast = row["verdict"] == Verdict.ACCEPT.value, votes.get(key, ())
-        votes_for = sum(vote["for_proposal"] == "1" for vote in cast)
-        with reading(tables.STEPS.file, row):
-            objects = held[row["current_state"]], held[row["proposal_state"]]
-        found[key] = WarmUpStep(chain, step, len(cast), votes_for, *objects, accepted)
-    return list(found.values())
+        if row["verdict"] and step <= last and chain < parsed.config.chains:
+            cast = parsed.counted_votes.get(key, ())
+            votes_for = sum(vote["for_proposal"] == "1" for vote in cast)
+            with reading(tables.STEPS.file, row):
+                objects = held[row["current_state"]], held[row["proposal_state"]]
+            yield WarmUpStep(chain, step, len(cast), votes_for, *objects, row["verdict"] == Verdict.ACCEPT.value)
 
 
 def _compare(recorded: Any, expected: Any, what: str) -> Iterator[Difference]:

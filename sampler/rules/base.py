@@ -6,7 +6,7 @@ min(1, r0 w(x') / w(x)), in logs, for weights that may be 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -30,14 +30,6 @@ class JudgeRule(Protocol):
 
     def mean_acceptance(self, log_r0: npt.ArrayLike, preference: npt.ArrayLike) -> FloatArray:
         """Return the acceptance probability averaged over the votes, shape (...)."""
-        ...
-
-
-class NumbersRule(Protocol):
-    """A rule on numbers that each state was given alone."""
-
-    def acceptance(self, log_r0: float, current: Sequence[float], proposal: Sequence[float]) -> float:
-        """Return the acceptance probability for the numbers of x and of x'."""
         ...
 
 
@@ -67,17 +59,23 @@ class RuleDeclared(Declared):
 
 
 def verdict_by_numbers(
-    rule: NumbersRule, comparison: Comparison[State], current: Sequence[float] | None, proposal: Sequence[float] | None
+    acceptance: Callable[[float, Sequence[float], Sequence[float]], float],
+    comparison: Comparison[State],
+    current: Sequence[float] | None,
+    proposal: Sequence[float] | None,
 ) -> Verdict:
     """Return ACCEPT iff U is below the rule's acceptance; UNDECIDED while numbers are missing (None).
 
     A proposal to stay needs none.
+
+    Args:
+        acceptance: of log r0 and the numbers that x and x' were given, each alone.
     """
     if comparison.is_identity:
         return Verdict.ACCEPT
     if current is None or proposal is None:
         return Verdict.UNDECIDED
-    accepted = comparison.uniform < rule.acceptance(comparison.log_r0, current, proposal)
+    accepted = comparison.uniform < acceptance(comparison.log_r0, current, proposal)
     return Verdict.ACCEPT if accepted else Verdict.REJECT
 
 

@@ -159,7 +159,7 @@ def tell_by_ratings(
         ValueError: as `mean_ratings`.
     """
     before, after = (mean_ratings(rule, comparison.budgets, given) for given in (current, proposal))
-    return verdict_by_numbers(rule, comparison, before, after)
+    return verdict_by_numbers(rule.acceptance, comparison, before, after)
 
 
 def mean_ratings(rule: PointwiseConfig, budgets: Sequence[int], given: Ratings) -> tuple[float, ...] | None:

@@ -274,4 +274,4 @@ def tell_by_scores(rule: ScoredConfig, comparison: Comparison[State], current: S
         ValueError: as `numbers_of`.
     """
     before, after = (numbers_of(rule, given) for given in (current, proposal))
-    return verdict_by_numbers(rule, comparison, before, after)
+    return verdict_by_numbers(rule.acceptance, comparison, before, after)

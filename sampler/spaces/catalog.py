@@ -9,16 +9,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import (
-    ConfigDict,
-    Field,
-    StringConstraints,
-    field_validator,
-)
+from pydantic import ConfigDict, Field, StringConstraints, field_validator
 
 from sampler.declared import Declared, Sparse, ui
 
@@ -138,14 +133,31 @@ class Catalog:
 
     def components(self) -> int:
         """Return into how many parts the neighbour graph falls; 1 means every item can reach every other."""
+        return _parts_of(self._graph())
+
+    def is_bipartite(self) -> bool:
+        """True when the items fall into two halves with no edge inside either.
+
+        Then each part of the graph is two where every edge leads from one copy of the items to another.
+        """
+        from scipy.sparse import block_array
+
+        graph = self._graph()
+        return _parts_of(block_array([[None, graph], [graph, None]])) == 2 * _parts_of(graph)
+
+    def _graph(self) -> Any:
         # Not with the module: SciPy takes a quarter of a second, and few programs come here.
         from scipy.sparse import csr_array
-        from scipy.sparse.csgraph import connected_components
 
         ends = np.array([other for row in self.neighbours for other in row], dtype=np.int64)
         starts = np.cumsum([0, *(len(row) for row in self.neighbours)])
-        graph = csr_array((np.ones(len(ends)), ends, starts), shape=(len(self), len(self)))
-        return int(connected_components(graph, directed=False)[0])
+        return csr_array((np.ones(len(ends)), ends, starts), shape=(len(self), len(self)))
+
+
+def _parts_of(graph: Any) -> int:
+    from scipy.sparse.csgraph import connected_components
+
+    return int(connected_components(graph, directed=False)[0])
 
 
 def _check_graph(neighbours: Sequence[Sequence[int]], items: int) -> None:

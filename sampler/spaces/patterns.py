@@ -20,7 +20,7 @@ levels hides but for a rare pixel.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -210,9 +210,7 @@ class Cells:
     def __call__(self, u: Array, v: Array) -> Array:
         places = zip(0.62 * self._across, 0.62 * self._down, strict=True)
         squares = [(u - across) ** 2 + (v - down) ** 2 for across, down in places]
-        nearest = squares[0].copy()
-        for square in squares[1:]:
-            np.minimum(nearest, square, out=nearest)
+        nearest = np.minimum.reduce(squares)
         total, weight = np.zeros_like(u), np.zeros_like(u)
         for square, tone in zip(squares, self._tones, strict=True):
             # Below e^-60 `exp` would slow down on numbers that no double holds in full.
@@ -418,32 +416,18 @@ def _look_up(palette: Array, tone: Array) -> list[Array]:
 
 def _steepness(height: Array) -> Array:
     """Return how much the height changes from one pixel to the next; never 0."""
-    down, right = _rises(height)
+    down, right = np.gradient(height)
     return np.asarray(np.sqrt(down * down + right * right + 1e-8))
 
 
 def _slope(height: Array) -> Array:
     """Return how far the surface rises away from the light, which comes from the lower right."""
-    down, right = _rises(height)
+    down, right = np.gradient(height)
     return np.asarray(right + down)
-
-
-def _rises(height: Array) -> tuple[Array, Array]:
-    """Return how much the height rises down and to the right a pixel: what `np.gradient` gives, in half the time."""
-    down, right = np.empty_like(height), np.empty_like(height)
-    np.subtract(height[2:], height[:-2], out=down[1:-1])
-    np.subtract(height[:, 2:], height[:, :-2], out=right[:, 1:-1])
-    down[1:-1] *= 0.5
-    right[:, 1:-1] *= 0.5
-    down[0], down[-1] = height[1] - height[0], height[-1] - height[-2]
-    right[:, 0], right[:, -1] = height[:, 1] - height[:, 0], height[:, -1] - height[:, -2]
-    return down, right
 
 
 SIDE = 256
 DIMENSION = 162
-# Fields are worked out for this many rows at a time: what fits a core's cache takes half the time.
-_ROWS = 32
 
 
 class Patterns:
@@ -516,27 +500,15 @@ def _fields(dials: Dials) -> tuple[Array, Array]:
     symmetry, warp = _Symmetry(dials), _Warp(dials)
     base, figure = dials.shares(len(FAMILIES), 4.0), dials.shares(len(FAMILIES), 4.0)
     families = [family(dials) for family in FAMILIES]
-    shown = {place: np.empty((SIDE, SIDE)) for place in np.flatnonzero(base + figure)}
-    for rows, x, y in _plane():
-        u, v = warp(*symmetry(x, y))
-        for place, values in shown.items():
-            values[rows] = families[place](u, v)
+    axis = (np.arange(SIDE) + 0.5) / SIDE * 2 - 1
+    u, v = warp(*symmetry(*np.meshgrid(axis, axis)))
     totals = np.zeros((SIDE, SIDE)), np.zeros((SIDE, SIDE))
-    for place, values in shown.items():
-        standard = _standard(values)
+    for place in np.flatnonzero(base + figure):
+        standard = _standard(families[place](u, v))
         for total, shares in zip(totals, (base, figure), strict=True):
             if shares[place]:
                 total += shares[place] * standard
     return _standard(totals[0]), _standard(totals[1])
-
-
-def _plane() -> Iterator[tuple[slice, Array, Array]]:
-    """Yield the picture's rows and their pixels' x and y, -1 to 1, each of shape (_ROWS, SIDE)."""
-    axis = (np.arange(SIDE) + 0.5) / SIDE * 2 - 1
-    for first in range(0, SIDE, _ROWS):
-        rows = slice(first, first + _ROWS)
-        x, y = np.meshgrid(axis, axis[rows])
-        yield rows, x, y
 
 
 def _nearly_whole(number: float) -> float:

@@ -30,7 +30,7 @@ import json
 import math
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache, lru_cache
 from importlib import resources
 from itertools import accumulate
@@ -365,29 +365,11 @@ class Scenario:
 
     def slots(self) -> dict[str, list[str]]:
         """Return the rules that hold for this scenario alone."""
-        he, him, his, himself = _PRONOUNS[self.person]
-        other_he, other_him, other_his, _ = _PRONOUNS["woman" if he == "he" else "man"]
-        one = {
-            "who": self.who,
-            "person": self.person,
-            "role": self.role,
-            "when": self.when,
-            "hour": self.hour,
-            "event": self.event,
-            "thing": self.thing,
-            "setting": self.setting,
-            "other": self.other,
-            "oth": self.oth,
-            "he": he,
-            "him": him,
-            "his": his,
-            "himself": himself,
-            "other_he": other_he,
-            "other_him": other_him,
-            "other_his": other_his,
-        }
-        several = {"smell": self.smells, "sound": self.sounds, "detail": self.details, "line": self.lines}
-        return {**{name: [words] for name, words in one.items()}, **several}
+        own = {name: [words] for name, words in asdict(self).items() if isinstance(words, str) and name != "prompt"}
+        pronouns, of_other = _PRONOUNS[self.person], _PRONOUNS["man" if self.person in ("woman", "girl") else "woman"]
+        own |= {name: [word] for name, word in zip(_PRONOUNS["man"], pronouns, strict=True)}
+        own |= {f"other_{name}": [word] for name, word in zip(_PRONOUNS["man"], of_other, strict=True)}
+        return own | {"smell": self.smells, "sound": self.sounds, "detail": self.details, "line": self.lines}
 
 
 _STORIES: Final[dict[str, Any]] = json.loads(

@@ -12,34 +12,40 @@ cuts between tokens and no tokeniser gives back the tokens that a text was made 
 
 Texts may come from the grammar of this package, or from a model outside it, behind an endpoint or loaded by the
 application. That model the config names; whoever builds the plan brings it. Nobody with the record alone can draw its
-texts again, so a replay takes them as they stand (`RecordedTexts`) and checks what follows from them.
+texts again, so a replay takes them as they stand (`AbsentModel`) and checks what follows from them.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, runtime_checkable
+from typing import Annotated, ClassVar, Final, Literal, Protocol, cast
 
 import numpy as np
 from pydantic import (
     ConfigDict,
     Field,
     StringConstraints,
+    TypeAdapter,
+    ValidationError,
     field_validator,
     model_validator,
 )
 
-from sampler.declared import Declared, Sparse, ui
+from sampler.declared import EACH_ONCE, Declared, Sparse, ui
 from sampler.spaces.catalog import ContextColumn
 from sampler.spaces.space import Tokens
 from sampler.spaces.story_grammar import STORY_SCENARIOS, story_openings
 
 
 class LanguageModel(Protocol):
-    """p0 over token sequences, given a prompt: what a grammar, a model on a GPU and a server have in common."""
+    """p0 over token sequences, given a prompt: what a grammar, a model on a GPU and a server have in common.
+
+    A model for which what many sequences say costs less than one after another, such as a server, may have a method
+    `texts(prompts, sequences)`, which returns what `text` gives for each row.
+    """
 
     @property
     def limit(self) -> int:
@@ -75,30 +81,6 @@ class LanguageModel(Protocol):
         ...
 
 
-@runtime_checkable
-class SaysMany(Protocol):
-    """A language model for which what many sequences say costs less than one after another: a server, say."""
-
-    def texts(self, prompts: Sequence[str], sequences: Sequence[Tokens]) -> list[str]:
-        """Return what `LanguageModel.text` gives for each row.
-
-        Raises:
-            ValueError: the lengths differ, or as `LanguageModel.text` does.
-        """
-        ...
-
-
-def texts_of(model: LanguageModel, prompts: Sequence[str], sequences: Sequence[Tokens]) -> list[str]:
-    """Return what some sequences say, all at once if the model can.
-
-    Raises:
-        ValueError: the lengths differ, or a sequence is no whole one of this model.
-    """
-    if isinstance(model, SaysMany):
-        return model.texts(prompts, sequences)
-    return [model.text(prompt, tokens) for prompt, tokens in zip(prompts, sequences, strict=True)]
-
-
 _DETAILS = "Scenarios and temperature"
 
 
@@ -114,6 +96,7 @@ class Beginning:
 class Writing:
     """A text, the tokens it was written in, and the prompt it answers."""
 
+    __pydantic_config__ = ConfigDict(extra="forbid")
     prompt: str
     tokens: Tokens
     text: str
@@ -123,19 +106,10 @@ class Writing:
         return Beginning(self.prompt, self.tokens[:kept])
 
 
-class _ReadTexts:
-    """What holds of texts with their model and without it."""
-
-    def is_close(self, one: Writing, other: Writing) -> bool:
-        """True when the two are the same tokens under the same prompt."""
-        return one == other
-
-    def content(self, state: Writing) -> str:
-        """Return the text."""
-        return state.text
+_CODE = TypeAdapter(Writing)
 
 
-class WrittenTexts(_ReadTexts):
+class WrittenTexts:
     """Texts of one language model under the prompts chosen.
 
     Args:
@@ -178,8 +152,17 @@ class WrittenTexts(_ReadTexts):
         """
         prompts = [beginning.prompt for beginning in beginnings]
         written = self.model.continue_batch(rngs, prompts, [beginning.tokens for beginning in beginnings])
-        texts = texts_of(self.model, prompts, written)
+        many: Callable[..., list[str]] | None = getattr(self.model, "texts", None)
+        texts = many(prompts, written) if many else list(map(self.model.text, prompts, written))
         return [Writing(*row) for row in zip(prompts, written, texts, strict=True)]
+
+    def is_close(self, one: Writing, other: Writing) -> bool:
+        """True when the two are the same tokens under the same prompt."""
+        return one == other
+
+    def content(self, state: Writing) -> str:
+        """Return the text."""
+        return state.text
 
     def encode(self, state: Writing) -> str:
         """Return the state as JSON: prompt, tokens and text."""
@@ -227,7 +210,7 @@ class TextsConfig(Declared):
         description="Part of p0. Below 1, common phrases become more frequent; above 1, rare ones.",
         json_schema_extra=ui(fold=_DETAILS),
     )
-    scenarios: tuple[int, ...] = Field(
+    scenarios: Annotated[tuple[int, ...], EACH_ONCE] = Field(
         default=(),
         title="Scenarios",
         description="The chains use them in turn; each chain keeps its own. Choose none to use all fifty.",
@@ -239,8 +222,6 @@ class TextsConfig(Declared):
     def _are_distinct_numbers(cls, scenarios: tuple[int, ...]) -> tuple[int, ...]:
         if unknown := [number for number in scenarios if not 0 <= number < len(STORY_SCENARIOS)]:
             raise ValueError(f"scenarios are numbered 0 to {len(STORY_SCENARIOS) - 1}; there is no {unknown[0]}")
-        if len(set(scenarios)) < len(scenarios):
-            raise ValueError("scenarios must not name one twice")
         return scenarios
 
     @property
@@ -261,18 +242,11 @@ def read_code(code: str) -> Writing:
         ValueError: it wrote no such text.
     """
     try:
-        read: Any = json.loads(code)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"a text's code must be JSON: {error}") from error
-    if not isinstance(read, dict) or set(read) != {"prompt", "tokens", "text"}:
-        raise ValueError("a text's code must be a JSON object of prompt, tokens and text")
-    prompt, tokens, text = read["prompt"], read["tokens"], read["text"]
-    if not isinstance(prompt, str) or not isinstance(text, str):
-        raise ValueError("prompt and text must be strings")
-    # In Python True is an int; in a record it is a mistake.
-    if not isinstance(tokens, list) or not all(type(token) is int for token in tokens):
-        raise ValueError("tokens must be a list of whole numbers")
-    return Writing(prompt, tuple(tokens), text)
+        return _CODE.validate_json(code, strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "it"
+        raise ValueError(f"a text's code must be JSON of prompt, tokens and text: {where}: {first['msg']}") from error
 
 
 MAX_TOKENS = 4_096
@@ -317,7 +291,7 @@ class ServedTextsConfig(Sparse):
         "change when it is tokenised again.",
         json_schema_extra=ui(choices="writers"),
     )
-    prompts: tuple[Prompt, ...] = Field(
+    prompts: Annotated[tuple[Prompt, ...], EACH_ONCE] = Field(
         min_length=1,
         max_length=1_000,
         title="Prompts",
@@ -364,16 +338,10 @@ class ServedTextsConfig(Sparse):
             raise ValueError(f"sources must be {len(self.prompts)}, one for each prompt, not {len(self.sources)}")
         return self
 
-    @field_validator("prompts")
-    @classmethod
-    def _are_distinct(cls, prompts: tuple[str, ...]) -> tuple[str, ...]:
-        if len(set(prompts)) < len(prompts):
-            raise ValueError("prompts must not list one twice")
-        return prompts
-
-    def build(self, model: LanguageModel) -> ServedTexts:
-        """Return the space on the model that the config names."""
-        return ServedTexts(model, self.prompts)
+    def build(self, model: LanguageModel | None) -> ServedTexts:
+        """Return the space on the model that the config names; without it, its texts can be read alone."""
+        there = cast(LanguageModel, AbsentModel(self.limit)) if model is None else model
+        return ServedTexts(there, self.prompts)
 
 
 class ServedTexts(WrittenTexts):
@@ -385,35 +353,17 @@ class ServedTexts(WrittenTexts):
         Raises:
             ValueError: the code is no state of this space.
         """
-        return _checked(read_code(code), self.prompts, self.model.limit)
+        writing, limit = read_code(code), self.model.limit
+        if writing.prompt not in self.prompts:
+            raise ValueError(f"prompt must be one of the {len(self.prompts)} of this space, not {writing.prompt!r}")
+        if not 1 <= len(writing.tokens) <= limit:
+            raise ValueError(f"tokens must be 1 to {limit}, not {len(writing.tokens)}")
+        return writing
 
 
 @dataclass(frozen=True)
 class AbsentModel:
-    """What is known of a model that is not there: T, the most tokens of a text."""
+    """What is known of a model that is not there: its texts can be read, and no new one can be written."""
 
     limit: int
-
-
-class RecordedTexts(_ReadTexts):
-    """The same texts where there is no model: they can be read, and no new one written.
-
-    Args:
-        config: of the space.
-    """
-
-    def __init__(self, config: ServedTextsConfig) -> None:
-        self._config = config
-        self.model = AbsentModel(config.limit)
-
-    def decode(self, code: str) -> Writing:
-        """Return the state of a code; see `ServedTexts.decode`."""
-        return _checked(read_code(code), self._config.prompts, self._config.limit)
-
-
-def _checked(writing: Writing, prompts: tuple[str, ...], limit: int) -> Writing:
-    if writing.prompt not in prompts:
-        raise ValueError(f"prompt must be one of the {len(prompts)} of this space, not {writing.prompt!r}")
-    if not 1 <= len(writing.tokens) <= limit:
-        raise ValueError(f"tokens must be 1 to {limit}, not {len(writing.tokens)}")
-    return writing
+    prompts: tuple[str, ...] = ()

@@ -26,7 +26,7 @@ class FragmentMoves(fragments.FragmentMoves):
         Raises:
             ValueError: either is no molecule, or outside the support of p0.
         """
-        one, other = self._inside(state), self._inside(proposal)
+        one, other = self._edits.read(state), self._edits.read(proposal)
         if state == proposal:
             return 0.0
         (low, kept), (high, _) = sorted(((one, state), (other, proposal)), key=_size)
@@ -34,10 +34,10 @@ class FragmentMoves(fragments.FragmentMoves):
             if cut.size != high.size - low.size:
                 continue
             pieces = high.pieces(cut)
-            if pieces.kept == kept and pieces.arm in self._vocabulary and high.undoes(cut):
+            if self._edits.keeps(kept, high, cut):
                 add, delete = self._log_q(low, high, cut, pieces)
                 gain = delete - add if one is low else add - delete
-                return self._log_p0(other) - self._log_p0(one) + gain
+                return self._edits.log_p0(other) - self._edits.log_p0(one) + gain
         return -math.inf
 
     def law(self, state: str) -> dict[str, float]:
@@ -45,7 +45,7 @@ class FragmentMoves(fragments.FragmentMoves):
 
         Slow: one product for each atom and arm. Raises ValueError as `propose` does.
         """
-        graph = self._inside(state)
+        graph = self._edits.read(state)
         shares: dict[str, list[float]] = {state: []}
         if not graph.rooms:
             shares[state].append(self._add)
@@ -58,14 +58,12 @@ class FragmentMoves(fragments.FragmentMoves):
         if not graph.cuts:
             shares[state].append(1 - self._add)
         for cut in graph.cuts:
-            pieces = graph.pieces(cut)
-            can_go_back = pieces.arm in self._vocabulary and graph.undoes(cut)
-            reached = can_go_back and self._is_allowed(self._kept(pieces))
-            shares.setdefault(pieces.kept if reached else state, []).append((1 - self._add) / len(graph.cuts))
+            reached = graph.pieces(cut).kept if self._is_allowed(self._edits.left(graph, cut)) else state
+            shares.setdefault(reached, []).append((1 - self._add) / len(graph.cuts))
         return {reached: math.fsum(parts) for reached, parts in shares.items()}
 
     def _is_allowed(self, graph: MoleculeGraph | None) -> bool:
-        return graph is not None and self._log_p0(graph) > -math.inf
+        return graph is not None and self._edits.log_p0(graph) > -math.inf
 
 
 class LearnedFragments(learned_fragments.LearnedFragments):

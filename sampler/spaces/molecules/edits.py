@@ -94,7 +94,7 @@ class Edits:
         additions: set[Addition] = set()
         deletions: list[Deletion] = []
         for alike in large.alike(made):
-            if not self._keeps(low, large, alike[0]):
+            if not self.keeps(low, large, alike[0]):
                 continue
             pieces = large.pieces(alike[0])
             deletions += [Deletion(places[cut.keep, cut.drop]) for cut in alike]
@@ -113,19 +113,24 @@ class Edits:
         cut = graph.cut(*graph.directed[edit.cut])
         if cut.size > self.vocabulary.largest:
             return None
+        kept = self.left(graph, cut)
+        return graph.pieces(cut).kept if kept is not None and self.log_p0(kept) > -math.inf else None
+
+    def left(self, graph: MoleculeGraph, cut: Cut) -> MoleculeGraph | None:
+        """Return what a cut keeps, whatever p0 is there; None where the move cannot be undone."""
         pieces = graph.pieces(cut)
         if pieces.arm not in self.vocabulary or not graph.undoes(cut):
             return None
         try:
-            kept = self._graph(pieces.kept)
+            return self._graph(pieces.kept)
         except ValueError:
             return None
-        return pieces.kept if self.log_p0(kept) > -math.inf else None
 
     def _cut_that_keeps(self, low: str, large: MoleculeGraph, size: int) -> Cut | None:
-        candidates = (cut for cut in large.cuts if cut.size == size and self._keeps(low, large, cut))
+        candidates = (cut for cut in large.cuts if cut.size == size and self.keeps(low, large, cut))
         return next(candidates, None)
 
-    def _keeps(self, low: str, large: MoleculeGraph, cut: Cut) -> bool:
+    def keeps(self, low: str, large: MoleculeGraph, cut: Cut) -> bool:
+        """True where a cut leaves this state, and the move can be undone."""
         pieces = large.pieces(cut)
         return pieces.kept == low and pieces.arm in self.vocabulary and large.undoes(cut)

@@ -13,8 +13,10 @@ Tautomers and protonation states are different states.
 
 Atoms that RDKit ranks as equal count as equivalent. Its canonical SMILES rest on the same ranks.
 
-Each atom of a graph but the first has a neighbour with a lower number, as `Tree` wants it: a SMILES names
-its atoms so, an arm is numbered from where it attaches, and its atoms follow those it is attached to.
+Each atom of a graph but the first has a neighbour with a lower number: a SMILES names its atoms so, an arm is numbered
+from where it attaches, and its atoms follow those it is attached to. So the atoms can be hung up by the first, each
+from its lowest neighbour, without a search. Of a bond outside rings, from a to b > a, what hangs from b is its side:
+every atom there but b has all its neighbours there, so it hangs from b in one step or several, and nothing else does.
 
 RDKit cleans up what it reads: it writes some groups in another way once they have grown, such as C=P(=O)C with
 one more arm as [P+][O-]. What was cut from such a product would be another molecule than the one that grew. So a move
@@ -23,31 +25,18 @@ joined (`MoleculeGraph.undoes`). Both are tried on every molecule that is not `i
 
 With one that is plain, sanitising has nothing to do at all where the parts are known to be states and arms: an atom
 whose hydrogen gives way to an arm keeps its valence and its part in aromatic rings, and the rings stay what they were.
-So plain molecules are neither sanitised again when they are read, nor when they grow or shrink. Only filters that look
+So plain molecules are neither sanitised again when they are read, nor when they grow. Only filters that look
 at more than the size ask for it (`MoleculeGraph.sanitise`). Nor has any state stereochemistry for RDKit to look for.
-
-`Tree` tells what stands on either side of a bond that is in no ring, without a walk for each. The atoms of a molecule
-are hung up by atom 0: each hangs from its lowest neighbour. That takes no search, because in a molecule numbered as a
-SMILES names its atoms each atom but the first has a neighbour that was named before it. And it suffices: let a and b be
-bonded outside rings, a < b. Every atom of b's side but b has all its neighbours there, so it hangs from b in one step
-or several, and nothing else does. What b's side weighs is what hangs from b.
-
-`Written` reads off a SMILES as text the branch that a bond outside rings leads to. A SMILES names the atoms of a
-molecule in the order of a walk from its first atom. What a bond outside rings leads to is named in one piece, and no
-ring closes across its ends. So both sides of such a bond stand in the text: the branch, and the rest with a dummy in
-its place. Hydrogens need no care, as each side keeps the single bond of that atom."""
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from itertools import islice
+from functools import cached_property
 from typing import NamedTuple
 
-import numpy as np
 from rdkit import Chem, rdBase
 from rdkit.Chem import rdqueries
 
@@ -58,7 +47,6 @@ _NOT_PLAIN = Chem.MolFromSmarts(
     "$(*->*),!+0&R,!+0&!$([#7&+1])&!$([#8&-1&D1])]"
 )
 
-_HALOGENS = frozenset({9, 17, 35, 53})
 # What RDKit sets on a molecule once it has looked for stereochemistry.
 _STEREOCHEMISTRY_DONE = "_StereochemDone"
 
@@ -93,135 +81,14 @@ def settle(molecule: Chem.Mol) -> bool | None:
     return is_plain(molecule) if sanitise(molecule) else None
 
 
-def settle_joined(molecule: Chem.Mol, one: int, other: int) -> None:
-    """Make a molecule ready that was joined of two plain ones, and is known to be plain.
-
-    Args:
-        one: an atom that was joined; its hydrogens are counted. So are those of `other`.
-    """
-    for atom in (one, other):
-        molecule.GetAtomWithIdx(atom).UpdatePropertyCache(strict=False)
-    Chem.FastFindRings(molecule)
-
-
-def can_grow_plain(atom: Chem.Atom) -> bool:
-    """Return True where an atom of a plain molecule can take one more bond, and the molecule stays plain."""
-    return not atom.GetFormalCharge() and atom.GetAtomicNum() not in _HALOGENS
-
-
 def write(molecule: Chem.Mol) -> str:
     """Return the canonical SMILES of a molecule that has no stereochemistry."""
     molecule.SetIntProp(_STEREOCHEMISTRY_DONE, 1, computed=True)
     return str(Chem.MolToSmiles(molecule))
 
 
-# Walks of so many steps tell nearly all molecules apart that are not the same.
-_STEPS = 5
-# Sets the weights of elements far apart: odd, and without a pattern in its digits.
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)
-
-
-class Tree:
-    """The atoms of a molecule, each hung from its lowest neighbour.
-
-    Args:
-        molecule: one component; every atom but the first has a neighbour with a lower number.
-    """
-
-    def __init__(self, molecule: Chem.Mol) -> None:
-        self._bonded = Chem.GetAdjacencyMatrix(molecule)
-        # The first largest of zeros and ones: the lowest neighbour.
-        self._parents: list[int] = self._bonded.argmax(axis=1).tolist()
-        self.sizes = self.sums([1] * len(self._parents))
-        """How many atoms hang from each, itself included."""
-
-    def sums(self, values: Sequence[int]) -> list[int]:
-        """Return the sum of the values of all atoms that hang from each, itself included."""
-        totals = list(values)
-        for atom in range(len(totals) - 1, 0, -1):
-            totals[self._parents[atom]] += totals[atom]
-        return totals
-
-    def side(self, keep: int, drop: int) -> list[int]:
-        """Return the atoms on the side of `drop` of a bond that is in no ring, ascending."""
-        high = max(keep, drop)
-        hanging = {high}
-        for atom in range(high + 1, len(self._parents)):
-            if self._parents[atom] in hanging:
-                hanging.add(atom)
-        if drop == high:
-            return sorted(hanging)
-        return [atom for atom in range(len(self._parents)) if atom not in hanging]
-
-    def walks(self, sides: Sequence[list[int]], elements: Sequence[int]) -> list[int]:
-        """Return a number for each of several sides, the same where what is left without it is the same molecule.
-
-        It counts the walks of a few steps through what is left, weighted by the elements they meet, modulo 2^64.
-        However a molecule is numbered, its walks are the same; of molecules that differ they mostly differ.
-
-        Args:
-            sides: atoms left out.
-            elements: the atomic number of each atom.
-        """
-        left = np.tile(np.array(elements, dtype=np.uint64) * _SPREAD, (len(sides), 1))
-        for row, side in zip(left, sides, strict=True):
-            row[side] = 0
-        bonded, reached = self._bonded.astype(np.uint64), left
-        for _ in range(_STEPS):
-            reached = (reached @ bonded) * left
-        return list(reached.sum(axis=1).tolist())
-
-
 # An atom of a SMILES: what stands in brackets, or a letter of the organic subset.
 ATOM = re.compile(r"\[[^]]*\]|Br|Cl|[BCNOPSFIbcnops]")
-_SYMBOL = re.compile(r"[A-Z][a-z]?|[a-z]{1,2}")
-_REMEMBERED_ATOMS = 1_000
-
-
-class Written:
-    """A SMILES of one molecule, its atoms numbered as it names them; no atom is a hydrogen or a dummy."""
-
-    def __init__(self, smiles: str) -> None:
-        self._smiles = smiles
-
-    def beyond(self, atom: int, size: int) -> str:
-        """Return a SMILES of what the bond from before leads to: `size` atoms, `atom` the first; a dummy comes before.
-
-        Args:
-            atom: the later one of a bond outside rings.
-            size: how many atoms that bond leads to.
-        """
-        return "*" + self._branch(atom, size)[1]
-
-    def without(self, atom: int, size: int) -> str:
-        """Return a SMILES of what `beyond` leaves out, with a dummy in the place of what it names."""
-        begin, branch = self._branch(atom, size)
-        return self._smiles[:begin] + "*" + self._smiles[begin + len(branch) :]
-
-    def _branch(self, atom: int, size: int) -> tuple[int, str]:
-        """Return where the atom stands and the branch it begins."""
-        atoms = ATOM.finditer(self._smiles)
-        begin = next(islice(atoms, atom, None)).start()
-        after = next(islice(atoms, size - 1, None), None)
-        # What may stand before the atom that follows: the end of branches begun earlier, the start of one, its bond.
-        text = self._smiles[begin : after.start() if after else None].rstrip("(-=#:")
-        surplus = text.count(")") - text.count("(")
-        return begin, text[:-surplus] if surplus else text
-
-
-def elements(smiles: str) -> list[int]:
-    """Return the atomic number of each atom but dummies, in the order a SMILES names them."""
-    return [_element(atom) for atom in ATOM.findall(smiles)]
-
-
-@lru_cache(maxsize=_REMEMBERED_ATOMS)
-def _element(atom: str) -> int:
-    found = _SYMBOL.search(atom)
-    if found is None:
-        raise ValueError(f"“{atom}” names no element")
-    return int(Chem.GetPeriodicTable().GetAtomicNumber(found[0].capitalize()))
-
-
 SINGLE = Chem.BondType.SINGLE
 
 
@@ -258,22 +125,6 @@ def _pieces_of(molecule: Chem.Mol, cut: Cut) -> Pieces:
     return Pieces(one, other, written.index(cut.keep))
 
 
-def _kept_of(molecule: Chem.Mol, cut: Cut, dropped: Sequence[int]) -> Chem.RWMol:
-    """Return what a cut keeps, as it is left; the order of its atoms stays.
-
-    Args:
-        dropped: the atoms that the cut drops.
-    """
-    left = _editable(molecule)
-    set_hydrogens(left.GetAtomWithIdx(cut.keep), 1)
-    left.BeginBatchEdit()
-    for atom in dropped:
-        left.RemoveAtom(atom)
-    left.CommitBatchEdit()
-    left.UpdatePropertyCache(strict=False)
-    return left
-
-
 def _editable(molecule: Chem.Mol) -> Chem.RWMol:
     """Return a copy to change, without what RDKit remembers of the molecule as it is: rings, adjacency."""
     left = Chem.RWMol(molecule)
@@ -302,23 +153,19 @@ _NEVER_IN_A_STATE.ExpandQuery(rdqueries.HasPropQueryAtom("molAtomMapNumber"), Ch
 _IN_NO_PLAIN_STATE = frozenset(":.")
 # SMILES that are their own canonical form after so many rounds; RDKit needs more than one for a few charged rings.
 _ROUNDS = 4
-_REMEMBERED_ARMS = 10_000
 
 
 class MoleculeGraph:
     """A molecule and what can be done to it. Nothing is computed before it is asked for.
 
     Args:
-        molecule: as `plain.settle` leaves it. Each atom but the first has a neighbour with a lower number.
-        written: SMILES that name the atoms in their order, the state and any arm attached to it; () where none do.
+        molecule: as `settle` leaves it. Each atom but the first has a neighbour with a lower number.
     """
 
-    def __init__(self, molecule: Chem.Mol, written: tuple[str, ...] = ()) -> None:
+    def __init__(self, molecule: Chem.Mol) -> None:
         self.molecule = molecule
-        self.written = written
         self._is_sanitised = False
         self._pieces: dict[Cut, Pieces] = {}
-        self._alike: dict[Cut, list[list[Cut]]] = {}
         self._undone: dict[Cut, bool] = {}
 
     def sanitise(self) -> None:
@@ -345,8 +192,17 @@ class MoleculeGraph:
 
     def cut(self, keep: int, drop: int) -> Cut:
         """Return the cut of a bond that can be cut."""
-        sizes = self._tree.sizes
-        return Cut(keep, drop, sizes[drop] if keep < drop else self.size - sizes[keep])
+        return Cut(keep, drop, self._hanging[drop] if keep < drop else self.size - self._hanging[keep])
+
+    @cached_property
+    def _hanging(self) -> list[int]:
+        """How many atoms hang from each, itself included."""
+        # The first largest of zeros and ones: the lowest neighbour.
+        parents: list[int] = Chem.GetAdjacencyMatrix(self.molecule).argmax(axis=1).tolist()
+        sizes = [1] * self.size
+        for atom in range(self.size - 1, 0, -1):
+            sizes[parents[atom]] += sizes[atom]
+        return sizes
 
     @cached_property
     def directed(self) -> list[tuple[int, int]]:
@@ -377,18 +233,6 @@ class MoleculeGraph:
             self._pieces[cut] = _pieces_of(self.molecule, cut)
         return self._pieces[cut]
 
-    def arm(self, cut: Cut) -> str:
-        """Return the arm that a cut drops. Plain ones are read off the SMILES of the state and remembered."""
-        if len(self.written) != 1 or not self.is_plain:
-            return self.pieces(cut).arm
-        if cut.keep < cut.drop:
-            return _canonical(self._text.beyond(cut.drop, cut.size))
-        return _canonical(self._text.without(cut.keep, self.size - cut.size))
-
-    @cached_property
-    def _text(self) -> Written:
-        return Written(self.written[0])
-
     def undoes(self, cut: Cut) -> bool:
         """True when attaching the arm that a cut drops to what it keeps makes this molecule again, and no other."""
         if self.is_plain:
@@ -397,64 +241,13 @@ class MoleculeGraph:
             self._undone[cut] = _is_undone(self, self.pieces(cut))
         return self._undone[cut]
 
-    def kept(self, cut: Cut) -> tuple[MoleculeGraph, int]:
-        """Return what a cut keeps, as it is left, and the atom of it that lost the arm. Not for cuts of its own.
-
-        It is what reading the SMILES of that side gives, in less time, where `is_plain` holds; but not sanitised.
-        """
-        dropped = self._tree.side(cut.keep, cut.drop)
-        left = _kept_of(self.molecule, cut, dropped)
-        return MoleculeGraph(left), cut.keep - sum(atom < cut.keep for atom in dropped)
-
     def alike(self, made: Cut) -> list[list[Cut]]:
-        """Return the cuts that may keep the same molecule as `made` does, itself among them, equivalent ones together.
-
-        Those left out keep another one for sure: they drop other elements, or walks through what they keep differ.
-        """
-        if made not in self._alike:
-            self._alike[made] = self._classes(made)
-        return self._alike[made]
-
-    def _classes(self, made: Cut) -> list[list[Cut]]:
-        rivals = self._of_size(made.size)
-        if len(rivals) > 1:
-            rivals = [cut for cut in rivals if self._composition(cut) == self._composition(made)]
-        if len(rivals) == 1:
-            return [rivals]
+        """Return the cuts that drop as many atoms as `made` does, itself among them, equivalent ones together."""
         found: dict[tuple[int, int], list[Cut]] = {}
-        for cut in rivals:
-            found.setdefault((self.ranks[cut.keep], self.ranks[cut.drop]), []).append(cut)
-        classes = list(found.values())
-        if len(classes) == 1:
-            return classes
-        walks = self._tree.walks([self._tree.side(same[0].keep, same[0].drop) for same in classes], self._elements)
-        wanted = next(each for same, each in zip(classes, walks, strict=True) if made in same)
-        return [same for same, each in zip(classes, walks, strict=True) if each == wanted]
-
-    def _of_size(self, size: int) -> list[Cut]:
-        sizes, rest = self._tree.sizes, self.size - size
-        outward = [Cut(inner, outer, size) for inner, outer in self.bonds if sizes[outer] == size]
-        return outward + [Cut(outer, inner, size) for inner, outer in self.bonds if sizes[outer] == rest]
-
-    def _composition(self, cut: Cut) -> int:
-        """Return a number that is the same for cuts that drop the same elements, and no others."""
-        return self._counts[cut.drop] if cut.drop > cut.keep else self._counts[0] - self._counts[cut.keep]
-
-    @cached_property
-    def _counts(self) -> list[int]:
-        """How many atoms of each element hang from each atom: a digit for each element, base 256."""
-        return self._tree.sums([1 << 8 * element for element in self._elements])
-
-    @cached_property
-    def _elements(self) -> list[int]:
-        """The atomic number of each atom."""
-        if self.written:
-            return [element for text in self.written for element in elements(text)]
-        return [atom.GetAtomicNum() for atom in self.molecule.GetAtoms()]
-
-    @cached_property
-    def _tree(self) -> Tree:
-        return Tree(self.molecule)
+        for cut in self.cuts:
+            if cut.size == made.size:
+                found.setdefault((self.ranks[cut.keep], self.ranks[cut.drop]), []).append(cut)
+        return list(found.values())
 
     @cached_property
     def is_plain(self) -> bool:
@@ -464,24 +257,15 @@ class MoleculeGraph:
 
 @dataclass(frozen=True)
 class Arm:
-    """An arm ready to attach: its canonical SMILES, and the molecule without its dummy. Atom 0 attaches.
-
-    `written` names its atoms in their order.
-    """
+    """An arm ready to attach: its canonical SMILES, and the molecule without its dummy. Atom 0 attaches."""
 
     smiles: str
     molecule: Chem.Mol
-    written: str
 
     @property
     def size(self) -> int:
         """Number of heavy atoms."""
         return int(self.molecule.GetNumAtoms())
-
-    @cached_property
-    def is_plain(self) -> bool:
-        """True when a plain molecule stays plain as this is attached, as far as the arm goes."""
-        return bool(settle(_joined(Chem.MolFromSmiles("C"), 0, self.molecule)))
 
 
 def read_molecule(smiles: str) -> MoleculeGraph:
@@ -508,9 +292,9 @@ def read_state(state: str) -> MoleculeGraph:
         molecule: Chem.Mol | None = Chem.MolFromSmiles(state, sanitize=False)
         plain = None if molecule is None else settle(molecule)
     if molecule is not None and plain and state and _IN_NO_PLAIN_STATE.isdisjoint(state):
-        graph = MoleculeGraph(molecule, (state,))
+        graph = MoleculeGraph(molecule)
     else:
-        graph = _graph_of(state, None if plain is None else molecule, (state,))
+        graph = _graph_of(state, None if plain is None else molecule)
     graph.is_plain = bool(plain)
     return graph
 
@@ -553,7 +337,7 @@ def read_arm(smiles: str) -> Arm:
     bond = dummy.GetBonds()[0]
     if bond.GetBondType() != SINGLE or dummy.GetIsotope() or dummy.GetAtomMapNum() or dummy.GetFormalCharge():
         raise ValueError(f"“{smiles[:60]}” must attach by a single bond of a plain dummy")
-    written = str(Chem.MolToSmiles(whole, rootedAtAtom=dummy.GetIdx()))
+    Chem.MolToSmiles(whole, rootedAtAtom=dummy.GetIdx())
     bare = Chem.RWMol(Chem.RenumberAtoms(whole, written_order(whole)))
     set_hydrogens(bare.GetAtomWithIdx(1), 0)
     bare.RemoveAtom(0)
@@ -562,7 +346,7 @@ def read_arm(smiles: str) -> Arm:
     reason = _why_not(molecule) or ("must be one arm, not several" if "." in canonical else "")
     if reason:
         raise ValueError(f"“{smiles[:60]}” {reason}")
-    return Arm(canonical, molecule, written.removeprefix("[*]"))
+    return Arm(canonical, molecule)
 
 
 def attach(graph: MoleculeGraph, atom: int, arm: Arm) -> MoleculeGraph | None:
@@ -594,15 +378,11 @@ def seam(grown: MoleculeGraph, atom: int, size: int) -> Cut | None:
 def _attached(graph: MoleculeGraph, atom: int, arm: Arm) -> MoleculeGraph | None:
     product = _joined(graph.molecule, atom, arm.molecule)
     one = product.GetAtomWithIdx(atom)
-    if graph.is_plain and arm.is_plain and can_grow_plain(one):
-        settle_joined(product, atom, graph.size)
-        plain: bool | None = True
-    else:
-        are_charged = one.GetFormalCharge() and product.GetAtomWithIdx(graph.size).GetFormalCharge()
-        plain = None if are_charged else settle(product)
+    are_charged = one.GetFormalCharge() and product.GetAtomWithIdx(graph.size).GetFormalCharge()
+    plain = None if are_charged else settle(product)
     if plain is None:
         return None
-    grown = MoleculeGraph(product, graph.written and (*graph.written, arm.written))
+    grown = MoleculeGraph(product)
     grown.is_plain = plain
     return grown
 
@@ -630,11 +410,11 @@ def _is_undone(graph: MoleculeGraph, pieces: Pieces) -> bool:
     return written == (graph.smiles, pieces.kept, pieces.arm, graph.smiles, pieces.kept, pieces.arm)
 
 
-def _graph_of(smiles: str, molecule: Chem.Mol | None, written: tuple[str, ...] = ()) -> MoleculeGraph:
+def _graph_of(smiles: str, molecule: Chem.Mol | None) -> MoleculeGraph:
     reason = _why_not(molecule) or ("must be one molecule, not several" if "." in smiles else "")
     if molecule is None or reason:
         raise ValueError(f"“{smiles[:60]}” {reason}")
-    return MoleculeGraph(molecule, written)
+    return MoleculeGraph(molecule)
 
 
 def _why_not(molecule: Chem.Mol | None) -> str:
@@ -643,8 +423,3 @@ def _why_not(molecule: Chem.Mol | None) -> str:
     if len(molecule.GetAtomsMatchingQuery(_NEVER_IN_A_STATE)):
         return "must not contain dummy atoms, isolated hydrogens, radicals or atom maps"
     return ""
-
-
-@lru_cache(maxsize=_REMEMBERED_ARMS)
-def _canonical(arm: str) -> str:
-    return write(Chem.MolFromSmiles(arm))

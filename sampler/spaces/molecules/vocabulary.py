@@ -7,7 +7,6 @@ SMILES files in RDKit's wheel (BSD licence); its header says which.
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 from bisect import bisect_right
@@ -19,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from rdkit import Chem, RDConfig
 
-from sampler.spaces.molecules.graph import Arm, Cut, MoleculeGraph, canonical_state, read_arm, read_molecule
+from sampler.spaces.molecules.graph import Arm, MoleculeGraph, canonical_state, read_arm, read_molecule
 
 MAX_ARM_ATOMS = 10
 DEFAULT_ARMS = 1_000
@@ -29,10 +28,11 @@ _LARGEST_PARENT = 100
 # Ring atoms, heteroatoms, and carbon with a double or triple bond: one end of a bond cut for the vocabulary is one.
 _RING_OR_FUNCTIONAL = Chem.MolFromSmarts("[R,!#6,$([#6]=,#[*])]")
 _DEFAULT_FILE = "arms.tsv"
+# The SMILES files in RDKit's wheel that the package's own list is cut from.
 _SOURCES = (
-    ("Data", "NCI/first_5K.smi"),
-    ("Data", "Pains/test_data/wehi_mols.csv"),
-    ("Contrib", "SA_Score/data/zim.100.txt"),
+    Path(RDConfig.RDDataDir) / "NCI/first_5K.smi",
+    Path(RDConfig.RDDataDir) / "Pains/test_data/wehi_mols.csv",
+    Path(RDConfig.RDContribDir) / "SA_Score/data/zim.100.txt",
 )
 
 
@@ -135,7 +135,7 @@ def derive_vocabulary(molecules: Iterable[str], most: int | None = DEFAULT_ARMS)
     for state in _parents_of(molecules):
         counts.update(_arms_of(read_molecule(state)))
     usable = ((arm, count) for arm, count in counts.items() if _is_usable(arm))
-    return list(itertools.islice(sorted(usable, key=_by_rank), most))
+    return sorted(usable, key=lambda entry: (-entry[1], entry[0]))[:most]
 
 
 def read_smiles(path: Path) -> Iterator[str]:
@@ -158,7 +158,7 @@ def write_vocabulary(files: Sequence[Path], out: Path, most: int = DEFAULT_ARMS)
         OSError: a file cannot be read or written.
         ValueError: no arm can be cut from these files.
     """
-    named = files or rdkit_sources()
+    named = files or _SOURCES
     arms = derive_vocabulary((smiles for path in named for smiles in read_smiles(path)), most)
     if not arms:
         raise ValueError("no line of these files starts with a molecule that arms can be cut from")
@@ -170,12 +170,6 @@ def write_vocabulary(files: Sequence[Path], out: Path, most: int = DEFAULT_ARMS)
     )
     out.write_text(format_arms(arms, header), encoding="utf-8")
     return f"{out}: {len(arms)} arms, each cut {arms[-1][1]} times or more"
-
-
-def rdkit_sources() -> list[Path]:
-    """Return the SMILES files in RDKit's wheel that the package's own list is cut from."""
-    folders = {"Data": Path(RDConfig.RDDataDir), "Contrib": Path(RDConfig.RDContribDir)}
-    return [folders[folder] / name for folder, name in _SOURCES]
 
 
 def _parents_of(molecules: Iterable[str]) -> Iterator[str]:
@@ -200,11 +194,7 @@ def _arms_of(graph: MoleculeGraph) -> Iterator[str]:
     marked = {atom for (atom,) in graph.molecule.GetSubstructMatches(_RING_OR_FUNCTIONAL)}
     for cut in graph.cuts:
         if cut.size <= MAX_ARM_ATOMS and not marked.isdisjoint((cut.keep, cut.drop)):
-            yield _arm(graph, cut)
-
-
-def _arm(graph: MoleculeGraph, cut: Cut) -> str:
-    return graph.pieces(cut).arm
+            yield graph.pieces(cut).arm
 
 
 def _is_usable(smiles: str) -> bool:
@@ -218,8 +208,3 @@ def _is_usable(smiles: str) -> bool:
         and sum(atom.GetFormalCharge() for atom in atoms) == 0
         and all(atom.GetSymbol() in ARM_ELEMENTS and not atom.GetIsotope() for atom in atoms)
     )
-
-
-def _by_rank(entry: tuple[str, int]) -> tuple[int, str]:
-    arm, count = entry
-    return -count, arm

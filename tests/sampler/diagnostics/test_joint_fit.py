@@ -13,9 +13,7 @@ from scipy import stats
 from scipy.optimize import linprog, minimize
 
 from sampler.diagnostics import scores as fits
-from sampler.diagnostics.choices import Choices
-from sampler.diagnostics.intervals import FEWEST_CLUSTERS
-from sampler.diagnostics.scores import JointFit, NoFit, bradley_terry_intervals, fittable
+from sampler.diagnostics.scores import FEWEST_CLUSTERS, Choices, JointFit, NoFit, bradley_terry_intervals, fittable
 from sampler.diagnostics.votes import cycle_test, source_lean
 
 

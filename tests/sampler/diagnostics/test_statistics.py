@@ -6,16 +6,9 @@ import numpy as np
 import pytest
 from arviz_stats.base import array_stats
 
-from sampler.diagnostics import (
-    by_target,
-    cohen_kappa,
-    convergence,
-    fleiss_kappa,
-    fleiss_kappa_interval,
-    paired_bootstrap,
-)
-from sampler.diagnostics.chains import equal_lengths
-from sampler.diagnostics.intervals import RESAMPLES
+from sampler.diagnostics.chains import by_target, convergence, equal_lengths
+from sampler.diagnostics.scores import RESAMPLES, paired_bootstrap
+from sampler.diagnostics.votes import cohen_kappa, fleiss_kappa, fleiss_kappa_interval
 
 # Convergence, and total variation of ragged chains.
 
