@@ -13,7 +13,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import torch
@@ -22,35 +21,30 @@ from tests.benchmarks.gpu_run import ROOT, Run
 from tests.benchmarks.gpu_texts import PROMPTS, random_llama
 from tests.gpu.small_models import tokenizer_of
 
-STARTS = 3
-"""How often the site is started: it is killed but for the last time."""
+KILLED, LAST = "the site, killed", "the site again"
 A_TOKEN_ENDS = 16
 """One of so many tokens ends a text."""
-PATIENCE_S = 300
+PATIENCE_S = 200
 """The part's own limit comes first on a GPU."""
-# Leaves what there is to do to the site.
-PREPARED = """
+DJANGO = """
 import sys
 import django
 django.setup()
 from django.core.management import call_command
-from prefmh_web.embedded.tasks import left_to_the_sweep
+"""
+# As a command of its own would: it starts the campaign, which loads the model for the first time, and ends.
+STARTED = """
 call_command("migrate", verbosity=0)
 call_command("researcher", "ada", "--link")
-with left_to_the_sweep():
-    call_command("campaign", "create", sys.argv[1], "--owner", "ada")
-    from prefmh_web.campaigns import lifecycle
-    from prefmh_web.campaigns.models import Campaign
-    lifecycle.request_start(Campaign.objects.get())
+call_command("campaign", "create", sys.argv[1], "--owner", "ada")
+call_command("campaign", "start", "1")
 """
-EXPORTED = """
-import sys
-import django
-django.setup()
+REPLAYED = """
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.record import export
 with open(sys.argv[1], "wb") as file:
     file.writelines(export.archive(Campaign.objects.get()))
+call_command("replay", sys.argv[1])
 """
 
 
@@ -62,22 +56,19 @@ def campaign(run: Run) -> None:
         before = _memory(run)
         site.prepare()
         seen: dict[tuple[int, int], tuple] = {}
-        for number in range(1, STARTS + 1):
+        for name in (KILLED, LAST):
             site.serve()
-            is_last = number == STARTS
-            # Later each time, and with chains that the model is at work for.
-            site.wait(site.is_finished if is_last else partial(site.is_at_work_after, len(seen)))
-            run.found(f"start {number}: GiB of the GPU in use", _memory(run) - before)
-            run.found(f"start {number}: GiB of the process at most", site.peak())
-            site.stop(signal.SIGTERM if is_last else signal.SIGKILL)
-            if not is_last:
+            site.wait(site.is_finished if name is LAST else site.is_in_a_batch)
+            run.found(f"{name}: GiB of the GPU in use", _memory(run) - before)
+            run.found(f"{name}: GiB of the process at most", site.peak())
+            site.stop(signal.SIGTERM if name is LAST else signal.SIGKILL)
+            if name is KILLED:
                 claimed = site.claimed()
-                run.found(
-                    f"start {number}: chains that the model was at work for when killed", claimed, "> 0", claimed > 0
-                )
+                run.found("chains that the model was at work for when it was killed", claimed, "> 0", claimed > 0)
+                run.found("steps drawn by then", len(site.drawn()))
             drawn = site.drawn()
             same = {step: drawn.get(step) for step in seen} == seen
-            run.found(f"start {number}: what was drawn before", same, "still there and the same", same)
+            run.found(f"{name}: what was drawn before", same, "still there and the same", same)
             seen = drawn
             site.let_a_minute_pass()
         run.found("steps", len(seen), f"{chains} chains of {steps}", len(seen) == chains * steps)
@@ -134,7 +125,7 @@ class Site:
             "seed": 7,
         }
         (self._folder / "campaign.yaml").write_text(json.dumps(setup), encoding="utf-8")
-        self._python("-c", PREPARED, str(self._folder / "campaign.yaml"))
+        self._python(STARTED, str(self._folder / "campaign.yaml"))
 
     def serve(self) -> None:
         """Start the site."""
@@ -177,13 +168,12 @@ class Site:
         """True when all chains are at their end."""
         return self.ask("SELECT status FROM campaigns_campaign") == [("finished",)]
 
-    def is_at_work_after(self, steps: int) -> bool:
-        """True when more steps than these are decided, and the model is at work for some chains."""
-        return self.decided() > steps and self.claimed() > 0
-
-    def decided(self) -> int:
-        """Return how many steps are decided."""
-        return self.ask("SELECT count(*) FROM campaigns_comparison WHERE verdict IS NOT NULL")[0][0]
+    def is_in_a_batch(self) -> bool:
+        """True when the site's process has written for some chains, and writes for others."""
+        chains = self._run.size.campaign[0]
+        decided = self.ask("SELECT count(*) FROM campaigns_comparison WHERE verdict IS NOT NULL")[0][0]
+        # The first step was drawn where the campaign was started.
+        return decided > chains and self.claimed() > 0
 
     def claimed(self) -> int:
         """Return how many chains the model is at work for, or was when the site was killed."""
@@ -193,7 +183,7 @@ class Site:
 
     def let_a_minute_pass(self) -> None:
         """Let what a killed process had claimed be free now; the site waits for a minute, since it may be alive."""
-        self.ask("UPDATE campaigns_chain SET claimed_until = '2000-01-01' WHERE claimed_until IS NOT NULL")
+        self.ask("UPDATE campaigns_chain SET claimed_until = '2000-01-01 00:00:00' WHERE claimed_until IS NOT NULL")
 
     def drawn(self) -> dict[tuple[int, int], tuple]:
         """Return proposal, base ratio and uniform of each step of each chain."""
@@ -202,13 +192,11 @@ class Site:
 
     def replayed(self) -> str:
         """Return what the replay of the record says."""
-        path = str(self._folder / "export.zip")
-        self._python("-c", EXPORTED, path)
-        return self._python("manage.py", "replay", path).strip().splitlines()[-1]
+        return self._python(REPLAYED, str(self._folder / "export.zip")).strip().splitlines()[-1]
 
-    def _python(self, *arguments: str) -> str:
-        command = [sys.executable, *arguments]
+    def _python(self, script: str, argument: str) -> str:
+        command = [sys.executable, "-c", DJANGO + script, argument]
         done = subprocess.run(command, cwd=ROOT, env=self._variables, capture_output=True, text=True)
         if done.returncode:
-            raise RuntimeError(f"{arguments[:2]}: {done.stderr[-1500:]}")
+            raise RuntimeError(f"{script.splitlines()[1]}: {done.stderr[-1500:]}")
         return done.stdout

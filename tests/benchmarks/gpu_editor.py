@@ -15,14 +15,14 @@ def editor(run: Run) -> None:
     """Let chains learn together on the device, replay their record on the CPU, and take the first steps there too."""
     chains, steps, beside = run.size.molecules
     files, ended, taken = _walked(run.device, chains, steps)
-    run.found(f"{run.device}: seconds a step of {chains} chains, mean of {steps}", sum(taken) / steps)
+    run.found(f"seconds a step of {chains} chains, mean of {steps}", sum(taken) / steps)
     replayed = replay_lockstep(files)
     same = replayed.final == ended
     run.found("replay on the CPU", same, "agrees", same)
     run.found("updates of the editor", replayed.updates, "some", replayed.updates > 0)
     slower, _, slowly = _walked("cpu", chains, beside)
-    run.found(f"{run.device}: seconds a step, mean of the first {beside}", sum(taken[:beside]) / beside)
-    run.found(f"cpu: seconds a step, mean of the first {beside}", sum(slowly) / beside)
+    run.found(f"seconds a step, mean of the first {beside}", sum(taken[:beside]) / beside)
+    run.found(f"seconds a step on the CPU, mean of the first {beside}", sum(slowly) / beside)
     rows = [[row.split(",")[:3] for row in each["lockstep/steps.csv"].splitlines()] for each in (files, slower)]
     alike = [one == other for one, other in zip(*rows, strict=False)]
     run.found(f"proposals that the CPU makes too, in the first {beside} steps", sum(alike) / len(alike))

@@ -99,7 +99,7 @@ def _attention(run: Run, folder: Path) -> None:
         drawn = draw()
         run.found(f"{name} attention: levels apart, at most", int(np.abs(drawn.astype(int) - plain).max()))
         same = all(np.array_equal(draw(), drawn) for _ in range(AGAIN))
-        run.found(f"{name} attention: pixels of {AGAIN} draws", same, "the same" if kind is AttnProcessor else "", same)
+        run.found(f"{name} attention: pixels of {AGAIN} draws", "the same" if same else "not the same")
 
 
 def hash_of(pixels: np.ndarray) -> str:
