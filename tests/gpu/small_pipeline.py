@@ -10,6 +10,12 @@ from transformers import CLIPTextConfig, CLIPTextModel, CLIPTextModelWithProject
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
+def words(context):
+    """Return a tokeniser of letters, whose texts have so many tokens."""
+    known = ["<|startoftext|>", "<|endoftext|>", *LETTERS, *(f"{letter}</w>" for letter in LETTERS)]
+    return CLIPTokenizer(vocab={word: place for place, word in enumerate(known)}, merges=[], model_max_length=context)
+
+
 def pipeline(device="cpu"):
     """Return a pipeline of 4 × 8 × 8 latents and 16 × 16 pixels, its scheduler the ancestral one.
 
@@ -49,8 +55,7 @@ def pipeline(device="cpu"):
         projection_dim=16,
         max_position_embeddings=24,
     )
-    words = ["<|startoftext|>", "<|endoftext|>", *LETTERS, *(f"{letter}</w>" for letter in LETTERS)]
-    tokenizer = CLIPTokenizer(vocab={word: place for place, word in enumerate(words)}, merges=[], model_max_length=24)
+    tokenizer = words(context=24)
     scheduler = diffusers.EulerAncestralDiscreteScheduler(
         beta_start=0.00085, beta_end=0.012, beta_schedule="scaled_linear", timestep_spacing="trailing"
     )

@@ -30,8 +30,6 @@ import httpx
 import numpy as np
 import psycopg
 from django.db import connection
-from playwright.async_api import Browser, Page, async_playwright
-from playwright.async_api import TimeoutError as PlaywrightTimeout
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from websockets.sync.client import ClientConnection, connect
 
@@ -76,7 +74,9 @@ def send(socket: ClientConnection, **fields) -> None:
 # The browser of the tests: where it is, how it is started (it asks nobody but the site), and how it answers a pair.
 
 
+# Not where nobody opens a browser, as on a machine with a GPU.
 if TYPE_CHECKING:
+    from playwright.async_api import Browser
     from playwright.sync_api import Page
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -128,6 +128,8 @@ PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobil
 @asynccontextmanager
 async def a_browser() -> AsyncIterator[Browser]:
     """Yield a Chromium that runs as long as the block does."""
+    from playwright.async_api import async_playwright
+
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=str(CHROMIUM), args=list(ARGUMENTS))
         yield browser
@@ -201,6 +203,8 @@ async def vote(page: Page, person: Person, most: int | None = None) -> None:
 
 async def _press_until_heard(page: Page, key: str, lease: str) -> None:
     """Press a key until the page shows something else: it hears none before it has loaded, and drops hasty ones."""
+    from playwright.async_api import TimeoutError as PlaywrightTimeout
+
     for _ in range(_TIMES_TO_PRESS):
         await asyncio.sleep(_MS_TO_JUDGE / 1000)
         if await page.evaluate(_IS_ANOTHER, lease):
