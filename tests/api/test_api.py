@@ -15,6 +15,7 @@ from html import unescape
 import httpx
 import pytest
 from django.test import Client, override_settings
+from django.utils import timezone
 
 from prefmh_web.accounts import tokens
 from prefmh_web.accounts.models import ApiToken
@@ -29,7 +30,15 @@ from prefmh_web.transport import rate_limits
 from sampler.cli import main
 from sampler.record.columns import unescaped
 from tests.security.world import browser_of
-from tests.support.campaigns import SETUPS, export_to, make_campaign, make_config, voted_to_the_end, wait_until_idle
+from tests.support.campaigns import (
+    SETUPS,
+    export_to,
+    make_campaign,
+    make_config,
+    make_draft,
+    voted_to_the_end,
+    wait_until_idle,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TEXTS = "text\nA quiet sea.\nA loud street.\nAn empty road.\n"
@@ -202,6 +211,15 @@ def test_people_have_numbers_and_no_names(site, finished):
     people = list(site.people(finished.pk))
     assert sum(person["votes"] for person in people) == len(list(site.rows(finished.pk, "votes")))
     assert "external_id" not in people[0]
+
+
+def test_a_start_that_is_under_way_says_what_it_is_doing(site, researcher):
+    draft = make_draft(researcher)
+    under_way = {"starting_since": timezone.now(), "start_progress": "testing the endpoint “local”"}
+    Campaign.objects.filter(pk=draft.pk).update(**under_way)
+    assert site.campaign(draft.pk).starting == "testing the endpoint “local”"
+    Campaign.objects.filter(pk=draft.pk).update(starting_since=None)
+    assert site.campaign(draft.pk).starting == ""
 
 
 def test_a_draft_has_no_record(site, researcher):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from scipy.special import expit, logit
+from scipy.stats import binom
 
 from sampler import (
     InvalidPlugIn,
@@ -48,6 +49,17 @@ def test_the_n_vote_rule_is_equations_8_and_12():
     assert NVote((4,)).acceptance(math.log(0.5), [3]) == close(0.5 * 3 / 2)
     assert NVote((3, 2)).acceptance(math.log(1 / 3), [2, 1]) == close(1 / 3 * (2 / 2) * (1 / 2))
     assert NVote((3, 2)).mean_acceptance(0.0, [1.0, 1.0]) == 1.0
+
+
+def test_the_average_over_many_votes_of_several_judges_is_the_sum_over_their_tallies():
+    log_r0, chances, budgets = -0.7, (0.4, 0.8), (600, 3)
+    expected = sum(
+        binom.pmf(one, 600, 0.4) * binom.pmf(other, 3, 0.8)
+        * min(1.0, math.exp(log_r0) * one / (601 - one) * other / (4 - other))
+        for one in range(601)
+        for other in range(4)
+    )  # fmt: skip
+    assert NVote(budgets).mean_acceptance(log_r0, chances) == pytest.approx(expected, rel=1e-9)
 
 
 def test_the_oracle_multiplies_the_odds():
