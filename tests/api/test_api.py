@@ -62,6 +62,14 @@ def zipped(tmp_path, setup: str = SETUP, text: str = TEXTS) -> bytes:
     return file.read_bytes()
 
 
+@pytest.mark.parametrize(("scope", "status"), [(None, 413), (ApiToken.Scope.READ, 413), (ApiToken.Scope.RUN, 422)])
+def test_a_large_setup_is_taken_from_programs_that_may_change_campaigns_only(live_site, researcher, scope, status):
+    headers = {} if scope is None else {"Authorization": f"Bearer {tokens.make(researcher, 'a program', scope)[1]}"}
+    answer = httpx.post(f"{live_site.url}/api/campaigns", content=b"x" * 2**21, headers=headers)
+    assert answer.status_code == status
+    assert answer.json()["problems"]
+
+
 def test_a_request_that_is_sent_again_creates_no_second_campaign(site, tmp_path):
     setup = zipped(tmp_path)
     first, again = site.create(setup, once="morning"), site.create(setup, once="morning")

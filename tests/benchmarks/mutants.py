@@ -56,7 +56,7 @@ AREAS: dict[str, tuple[str, ...]] = {
         "tests/campaigns",
         "tests/participants",
     ),
-    "prefmh_web/api/": ("tests/security/test_access.py", "tests/api", "tests/transport/test_body_limit.py"),
+    "prefmh_web/api/": ("tests/security/test_access.py", "tests/api"),
     "sampler/config.py": ("tests/sampler/test_config.py", "tests/sampler/record", "tests/campaigns/lifecycle"),
 }
 """Files or folders, and the tests that answer for them."""
