@@ -189,6 +189,8 @@ def estimates_of(campaign: Campaign) -> Iterator[dict[str, Any]]:
     own pairs, where it makes one. ``picture_tokens`` are those of one picture of a prompt at most, as the documentation
     of the server's kind says; 0 where there is none, or it does not say.
     """
+    if not asks_models(campaign):
+        return
     config = campaign.config
     endpoints = {endpoint.name: endpoint for endpoint in Endpoint.objects.filter(owner=campaign.owner_id)}
     if isinstance(config.space, sampler.ServedTextsConfig) and config.space.model in endpoints:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import ceil
 from typing import Literal
 
@@ -28,6 +29,7 @@ import numpy as np
 from sampler.judges.config import Order
 from sampler.streams import Purpose, stream
 
+_DRAWN_AT_ONCE = 8
 
 def presentations_of(
     seed: int, chain: int, step: int, budgets: Sequence[int], judge: int, order: Order
@@ -48,7 +50,15 @@ def shows_proposal_first(seed: int, chain: int, step: int, asked: int) -> bool:
     Args:
         asked: how many times people were asked about this step before, whatever the question.
     """
+    if asked < _DRAWN_AT_ONCE:
+        return _first_sides(seed, chain, step)[asked]
     return bool(stream(seed, chain, step, Purpose.PEOPLE_SIDES).random(asked + 1)[-1] < 0.5)
+
+
+# Most steps are asked about more than once, and making a stream takes longer than all that is drawn from it.
+@lru_cache(maxsize=4096)
+def _first_sides(seed: int, chain: int, step: int) -> tuple[bool, ...]:
+    return tuple((stream(seed, chain, step, Purpose.PEOPLE_SIDES).random(_DRAWN_AT_ONCE) < 0.5).tolist())
 
 
 def draws_of(seed: int, chain: int, step: int, budgets: Sequence[int], judge: int) -> tuple[float, ...]:
