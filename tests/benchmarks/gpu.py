@@ -17,7 +17,7 @@ with a limit of its own, the most valuable ones first; what one leaves of its ti
     images     SDXL-Turbo's shape, saved and loaded as a site does: the same latent gives the same pixels; speed
     editor     MARS's learned editor: its record replays on the CPU; speed beside the CPU's
     tests      `tests/gpu`
-    campaign   a campaign on SQLite whose writer is a model here: killed in two batches, finished, replayed
+    campaign   a campaign on SQLite whose writer is a model here: killed in a batch, finished, replayed
 
 A part that fails or takes too long is recorded and the next one begun; so is what it had found. FOLDER gets one JSON
 line for each finding at once, `gpu.json` with all of them at the end, and `profile.txt`. The last output is a table.
@@ -91,11 +91,11 @@ def _in(module: str) -> Callable[[str], Callable[[Run], None]]:
 PARTS: dict[str, tuple[Callable[[str], Callable[[Run], None]], int]] = {
     "versions": (lambda _: versions, 15),
     "card": (lambda _: card, 15),
-    "law": (_in("gpu_texts"), 80),
+    "law": (_in("gpu_texts"), 75),
     "batches": (_in("gpu_texts"), 45),
     "again": (_in("gpu_texts"), 20),
-    "speed": (_in("gpu_texts"), 60),
-    "images": (_in("gpu_images"), 60),
+    "speed": (_in("gpu_texts"), 55),
+    "images": (_in("gpu_images"), 70),
     "editor": (_in("gpu_editor"), 30),
     "tests": (lambda _: tests, 45),
     "campaign": (_in("gpu_campaign"), 50),

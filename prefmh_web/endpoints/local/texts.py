@@ -398,7 +398,8 @@ class _Batch:
         for _ in range(steps):
             self._draw_one(temperature)
         end = self._width - self._first
-        return self._drawn[:, end - steps : end].tolist()
+        tokens: list[list[int]] = self._drawn[:, end - steps : end].tolist()
+        return tokens
 
     def _draw_one(self, temperature: float) -> None:
         tokens = choose(self.logits(), temperature, self._numbers.index_select(1, self._place)[:, 0])
