@@ -39,6 +39,15 @@ LEAST_P_VALUE = 1e-3
 CHAIN_STEPS = 4_000
 
 
+def test_the_name_of_a_scorer_has_at_most_forty_characters():
+    def named(length):
+        return QUEST | {"rule": {"kind": "quest", "scorer": "c" * length, "beta": 0.05}}
+
+    assert parse_config(named(40)).rule.scorer == "c" * 40
+    with pytest.raises(ConfigError, match="40"):
+        parse_config(named(41))
+
+
 @pytest.mark.parametrize(
     ("config", "law"),
     [
