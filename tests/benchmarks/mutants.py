@@ -50,6 +50,8 @@ AREAS: dict[str, tuple[str, ...]] = {
         "tests/voting",
         "tests/flows/test_turns_scheduled.py",
         "tests/flows/test_models_judge.py",
+        "tests/flows/test_models_write.py",
+        "tests/flows/test_model_costs.py",
     ),
     "prefmh_web/campaigns/lifecycle/access.py": (
         "tests/security/test_access.py",

@@ -136,6 +136,15 @@ def test_where_a_task_draws_the_start_the_page_has_its_pair_once_it_is_drawn(res
     assert places(campaign) == [0, 1]
 
 
+def test_of_those_who_wait_whoever_has_a_chain_on_its_way_is_not_told_to_look_for_another(researcher):
+    campaign = elastic_texts(researcher, max_chains=3)
+    provided, waiting, another = people_of(campaign, 3)
+    ChainOpening.objects.create(campaign=campaign, annotator=provided)
+    looked = [provided.pk, waiting.pk, another.pk]
+    # One chain is there, one on its way, and there may be three.
+    assert openings.seekers(campaign, looked) == {waiting.pk}
+
+
 def test_chains_that_are_being_opened_are_among_those_that_there_may_be(researcher, idle_tasks):
     campaign = elastic_texts(researcher, max_chains=2)
     for person in people_of(campaign, 3):
