@@ -1,6 +1,7 @@
 """Whose requests count against whose cap: a campaign's own, those of others, of tries, and what is under way."""
 
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 from django.utils import timezone
@@ -74,6 +75,17 @@ def test_turns_under_way_count_for_their_campaign_and_for_the_site(researcher, e
     # Whoever asked has died.
     Turn.objects.filter(pk=turn.pk).update(until=timezone.now())
     assert room_for(free, endpoint) == 3
+
+
+def test_under_a_cap_in_money_as_much_is_set_aside_as_the_dearest_request_so_far_has_cost(researcher, endpoint):
+    Endpoint.objects.filter(pk=endpoint.pk).update(input_price=2.0, output_price=10.0)
+    endpoint.refresh_from_db()
+    campaign = draft(researcher, by_model(), cost_cap=Decimal("0.05"))
+    # At the prices above, the dearest request so far took a cent.
+    dearest = {"most_tokens_in": 4_000, "most_tokens_out": 200}
+    ModelUsage.objects.create(campaign=campaign, place=0, requests=2, cost=0.02, **dearest)
+    found = usage.reserve(campaign, 0, endpoint, 5, lambda count: count, has_cap=True)
+    assert (found.count, found.requests, found.cost) == (3, 3, pytest.approx(0.03))
 
 
 @pytest.mark.parametrize(("others", "fit"), [(0, 1), (1, 0)])
