@@ -40,7 +40,6 @@ from prefmh_web.campaigns.engine.sql import Changes, Condition, adapted, current
 from prefmh_web.campaigns.frozen import asked_in, started_campaign
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Lease, Rating, State, Vote
 from prefmh_web.campaigns.objects import scores_of
-from prefmh_web.transport import sockets
 
 # Identical proposals, and those that no vote can change, are decided as they are opened: after so many a task goes on.
 _MOST_AT_ONCE = 8
@@ -222,7 +221,6 @@ def store_ratings(comparison: Comparison, given: Iterable[Rating]) -> None:
         changes = Changes()
         _settle(comparison, by_ratings(comparison), _NO_VOTES, changes)
         _make(comparison, changes)
-    sockets.nudge(sockets.watchers(comparison.chain.campaign_id))
 
 
 def decide_by_scores(comparison: Comparison) -> None:
