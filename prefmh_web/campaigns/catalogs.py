@@ -1,8 +1,7 @@
 """Uploaded files: read into a campaign's states, kept for a form that was refused, removed once nobody asks for them.
 
-Nothing else writes catalogs and their states. One reading of a file goes on at a time, whoever was told to read it: on
-PostgreSQL under an advisory lock, which a process that dies lets go of; on SQLite, with its one process, by a set in
-memory.
+Nothing else writes catalogs and their states. One reading of a file goes on at a time, whoever was told to read it: the
+file is claimed, and the claim ends soon after its holder's process does.
 
     media/uploads/                    a file that arrived. Its row is written in the same breath, or never
     media/kept/<researcher>/<token>   a file on a form that was not saved, for an hour, so that nobody uploads twice; a
@@ -18,10 +17,8 @@ from __future__ import annotations
 import logging
 import secrets
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any, BinaryIO
@@ -30,11 +27,12 @@ from django.conf import settings
 from django.core import signing
 from django.core.files.base import ContentFile, File
 from django.core.files.storage import default_storage
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import F
 
 import sampler
 from prefmh_web.campaigns import dispatch
+from prefmh_web.campaigns.engine.transactions import claim_end, held, unclaimed
 from prefmh_web.campaigns.models import Campaign, Catalog, State
 from prefmh_web.objects import media
 from prefmh_web.transport import sockets
@@ -45,10 +43,6 @@ MAX_ATTEMPTS = 2
 _PROGRESS_EVERY_S = 0.5
 Graph = tuple[tuple[int, ...], ...]
 _ENDINGS = (".csv", ".zip")
-# The first half of the advisory lock's key.
-_LOCK_CLASS = 0x70_6D_68
-_here: set[int] = set()
-_here_lock = threading.Lock()
 FOLDER = "kept"
 # What is older nobody asks for again.
 KEPT_FOR_S = 60 * 60
@@ -99,19 +93,18 @@ def read(catalog_id: int, revision: int) -> None:
 
     A reading that fails in a way nobody foresaw, or takes the process down, is tried once more and then refused.
     """
-    with reading_alone(catalog_id) as alone:
-        if not alone:
-            return
-        wanted = Catalog.objects.filter(pk=catalog_id, revision=revision, status=Catalog.Status.READING)
-        catalog = wanted.select_related("campaign").first()
-        if catalog is None:
-            return
-        if catalog.attempts >= MAX_ATTEMPTS:
+    unread = Catalog.objects.filter(pk=catalog_id, revision=revision, status=Catalog.Status.READING)
+    catalog, until = unread.select_related("campaign").first(), claim_end()
+    # A guarded update: of two that are told to read a file, one does.
+    if catalog is None or not unread.filter(unclaimed()).update(claimed_until=until):
+        return
+    with held(Catalog, [catalog.pk], until):
+        if catalog.attempts < MAX_ATTEMPTS:
+            unread.update(attempts=F("attempts") + 1)
+            _read(catalog)
+        else:
             error = f"Reading this file has failed {catalog.attempts} times; the server's log says why."
             _finish(catalog, Catalog.Status.REFUSED, error=error)
-            return
-        wanted.update(attempts=F("attempts") + 1)
-        _read(catalog)
 
 
 def _read(catalog: Catalog) -> None:
@@ -215,41 +208,6 @@ def _progress_of(catalog: Catalog) -> Callable[[int, int | None], None]:
         sockets.nudge(sockets.watchers(catalog.campaign_id))
 
     return tell
-
-
-@contextmanager
-def reading_alone(catalog_id: int) -> Iterator[bool]:
-    """Yield True if nobody else is reading this catalog, and keep others from it meanwhile; else yield False."""
-    is_postgresql, key = connection.vendor == "postgresql", [_LOCK_CLASS, catalog_id]
-    if is_postgresql:
-        [[alone]] = _found("SELECT pg_try_advisory_lock(%s, %s)", key)
-    else:
-        with _here_lock:
-            alone = catalog_id not in _here
-            _here.add(catalog_id)
-    try:
-        yield alone
-    finally:
-        if alone and is_postgresql:
-            _found("SELECT pg_advisory_unlock(%s, %s)", key)
-        elif alone:
-            _here.discard(catalog_id)
-
-
-def being_read() -> set[int]:
-    """Return the catalogs that somebody is reading now."""
-    if connection.vendor != "postgresql":
-        return set(_here)
-    locks = "SELECT objid::int FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = %s"
-    of_this = " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
-    return {catalog_id for (catalog_id,) in _found(locks + of_this, [_LOCK_CLASS])}
-
-
-def _found(statement: str, values: list[int]) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, values)
-        found: list[tuple[Any, ...]] = cursor.fetchall()
-        return found
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from typing import Any
 from celery import shared_task
 
 from prefmh_web.campaigns import catalogs, dispatch, lifecycle
-from prefmh_web.campaigns.catalogs import being_read
 from prefmh_web.campaigns.engine import openings, transitions, usage
+from prefmh_web.campaigns.engine.transactions import unclaimed
 from prefmh_web.campaigns.lifecycle import changes, deletion, judge_trials
 from prefmh_web.campaigns.model_judges import asker, turns
 from prefmh_web.campaigns.models import Campaign, Catalog
@@ -109,10 +109,9 @@ def sweep() -> None:
     for trying in judge_trials.waiting().select_related("campaign"):
         dispatch.judge_trial(trying)
     probe.look_after()
-    reading = being_read()
-    for catalog_id, revision in Catalog.objects.filter(status=Catalog.Status.READING).values_list("pk", "revision"):
-        if catalog_id not in reading:
-            dispatch.read_catalog(catalog_id, revision)
+    unread = Catalog.objects.filter(unclaimed(), status=Catalog.Status.READING)
+    for catalog_id, revision in unread.values_list("pk", "revision"):
+        dispatch.read_catalog(catalog_id, revision)
     for campaign in Campaign.objects.filter(status=Campaign.Status.RUNNING):
         transitions.finish_if_done(campaign)
     for campaign in deletion.waiting():

@@ -15,10 +15,10 @@ from django.template.loader import render_to_string
 import sampler
 from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.frozen import limits_of
-from prefmh_web.campaigns.model_judges.frozen_judges import frozen_prompt
+from prefmh_web.campaigns.model_judges.judges import frozen_prompt
 from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Chain, Event, Judge, State, Vote
 from prefmh_web.campaigns.monitoring.judging import costs_of, judging_of, panel_price_of, scorers_of
-from prefmh_web.campaigns.monitoring.progress import ChainProgress, Progress, progress_of, with_heads
+from prefmh_web.campaigns.monitoring.progress import Progress, progress_of, with_heads
 from prefmh_web.campaigns.monitoring.results import Trajectories, follow, is_cut_short, main_property, trajectories_of
 from prefmh_web.campaigns.monitoring.steps import last_reasoned
 from prefmh_web.campaigns.record.found import kept_verdict
@@ -202,8 +202,10 @@ class Board:
         return is_cut_short(self.campaign)
 
     @cached_property
-    def heads(self) -> Sequence[ChainProgress]:
-        """The chains that the first screen shows; the others have a page of their own."""
+    def heads(self) -> Sequence[tuple[Chain, str]]:
+        """The chains that the first screen shows, each with what is measured of its object; the others have a page of
+        their own.
+        """
         return with_heads(self.campaign, self.progress.chains[:MOST_HEADS]) if self.progress else []
 
     @cached_property

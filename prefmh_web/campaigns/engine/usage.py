@@ -36,8 +36,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.conf import settings
-from django.db import connection, transaction
-from django.db.models import Count, F, Q, QuerySet, Sum
+from django.db import transaction
+from django.db.models import Count, F, Q, QuerySet, Sum, Value
+from django.db.models.functions import Greatest
 from django.utils import timezone
 
 import sampler
@@ -326,21 +327,6 @@ REQUESTS_OF_A_PROMPT = 2
 REQUESTS_OF_A_FIRST_TEXT = 2 + REQUESTS_OF_A_PROMPT
 _SUMS = ("requests", "failed", "unreadable", "unpriced", "tokens_in", "tokens_out", "seconds", "cost")
 _LARGEST = ("most_tokens_in", "most_tokens_out")
-_TABLE = ModelUsage._meta.db_table
-_CHANGES = [
-    *(f"{name} = {_TABLE}.{name} + excluded.{name}" for name in _SUMS),
-    # SQLite knows no GREATEST.
-    *(
-        f"{name} = CASE WHEN {_TABLE}.{name} > excluded.{name} THEN {_TABLE}.{name} ELSE excluded.{name} END"
-        for name in _LARGEST
-    ),
-]
-# Found by model_usage_once_per_judge. Nothing is written for a draft that was deleted meanwhile.
-_ADD = f"""
-    INSERT INTO {_TABLE} (campaign_id, place, {", ".join((*_SUMS, *_LARGEST))})
-    SELECT id, {", ".join(["%s"] * (1 + len(_SUMS) + len(_LARGEST)))} FROM campaigns_campaign WHERE id = %s
-    ON CONFLICT (campaign_id, place) DO UPDATE SET {", ".join(_CHANGES)}
-"""
 
 
 def record(campaign_id: int, place: int, tally: Tally) -> None:
@@ -352,8 +338,13 @@ def record(campaign_id: int, place: int, tally: Tally) -> None:
     if not tally.requests:
         return
     counts = asdict(tally)
-    with connection.cursor() as cursor:
-        cursor.execute(_ADD, [place, *(counts[name] for name in (*_SUMS, *_LARGEST)), campaign_id])
+    added: dict[str, Any] = {name: F(name) + counts[name] for name in _SUMS}
+    largest = {name: Greatest(name, Value(counts[name])) for name in _LARGEST}
+    rows = ModelUsage.objects.filter(campaign=campaign_id, place=place)
+    # Nothing is written for a draft that was deleted meanwhile.
+    if not rows.update(**added, **largest) and Campaign.objects.filter(pk=campaign_id).exists():
+        ModelUsage.objects.get_or_create(campaign_id=campaign_id, place=place)
+        rows.update(**added, **largest)
 
 
 def note_repeated(campaign_id: int, place: int, requests: int) -> None:

@@ -31,7 +31,7 @@ from prefmh_web.campaigns.engine import usage
 from prefmh_web.campaigns.frozen import plan_of
 from prefmh_web.campaigns.lifecycle.model_start import endpoint_of
 from prefmh_web.campaigns.lifecycle.status import lock_draft
-from prefmh_web.campaigns.model_judges.frozen_judges import model_source, prompt_as_of_now, question_of, tells_p
+from prefmh_web.campaigns.model_judges.judges import model_source, prompt_as_of_now, question_of, tells_p
 from prefmh_web.campaigns.models import Campaign, Catalog, JudgeTrial, NotPossible, State, TrialPair
 from prefmh_web.campaigns.proposals import drawing
 from prefmh_web.endpoints.calls import Job, call, called

@@ -235,7 +235,7 @@ class Judge(models.Model):
     panelist = models.PositiveSmallIntegerField(null=True)
     # People are asked about a pair only once this judge's votes are in.
     is_asked_first = models.BooleanField(default=False)
-    # Of a model: what it is asked, where and how, as the campaign started with it; see `frozen_judges.py`.
+    # Of a model: what it is asked, where and how, as the campaign started with it; see `model_judges/judges.py`.
     frozen = models.JSONField(null=True)
     # Why it is asked no more, until somebody has seen to it; empty while it is asked.
     stopped_because = models.CharField(max_length=500, blank=True, default="")
@@ -302,6 +302,8 @@ class Catalog(models.Model):
     revision = models.PositiveIntegerField(default=1)
     # A file whose reading takes the process down must not do so at every start.
     attempts = models.PositiveSmallIntegerField(default=0)
+    # While somebody reads it: until when nobody else need try.
+    claimed_until = models.DateTimeField(null=True)
     rows_read = models.PositiveIntegerField(default=0)
     rows_total = models.PositiveIntegerField(null=True)
     error = models.TextField(blank=True)

@@ -172,8 +172,7 @@ class ModelUsage(models.Model):
     tokens_out = models.PositiveBigIntegerField(default=0)
     seconds = models.FloatField(default=0)
     cost = models.FloatField(default=0)
-    # Its default is the database's too: `engine/usage.py` inserts without it.
-    repeated = models.PositiveBigIntegerField(default=0, db_default=0)
+    repeated = models.PositiveBigIntegerField(default=0)
     # The largest of one request: by these, what the next one may cost.
     most_tokens_in = models.PositiveBigIntegerField(default=0)
     most_tokens_out = models.PositiveBigIntegerField(default=0)

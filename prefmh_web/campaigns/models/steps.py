@@ -77,6 +77,10 @@ class Chain(models.Model):
         return sampler.diagnostics.Acceptance(self.accepted, self.moves)
 
     @property
+    def percent(self) -> int:
+        return 100 * self.step // self.length
+
+    @property
     def waits_for_others(self) -> bool:
         """True when the next step comes after the warm-up, and it is not chosen yet how far it walks."""
         return self.campaign.is_warming_up and self.step >= self.campaign.warm_up

@@ -42,7 +42,7 @@ from prefmh_web.campaigns.models import (
 )
 
 if TYPE_CHECKING:
-    from prefmh_web.campaigns.monitoring.progress import ChainProgress
+    from prefmh_web.campaigns.monitoring.progress import ShownChain
 
 
 def costs_of(campaign: Campaign) -> dict[str, Any] | None:
@@ -221,7 +221,7 @@ _FEWEST_LEASES = 50
 _CLEARLY = 3
 
 
-def unanswered_in(judges: Sequence[Judge], chains: Sequence[ChainProgress], voted: int) -> dict[str, Any] | None:
+def unanswered_in(judges: Sequence[Judge], chains: Sequence[ShownChain], voted: int) -> dict[str, Any] | None:
     """Return what came back without a vote that counts; None where no people judge, or nothing did.
 
     ``expired`` are leases whose time ran out, and after which no vote came, of all ``leases`` that have ended; too many
@@ -241,7 +241,7 @@ def unanswered_in(judges: Sequence[Judge], chains: Sequence[ChainProgress], vote
     late = Vote.objects.filter(judge__in=people, annotator__isnull=False, number__isnull=True)
     is_for = Q(chosen_side=F("proposal_side"))
     late_for, late_against = late.aggregate(one=Count("pk", filter=is_for), other=Count("pk", filter=~is_for)).values()
-    votes, leases = sum(each.votes for each in chains), skipped + expired + voted
+    votes, leases = sum(chain.all_votes for chain in chains), skipped + expired + voted
     if not (skipped or expired or late_for or late_against):
         return None
     return {
@@ -254,7 +254,7 @@ def unanswered_in(judges: Sequence[Judge], chains: Sequence[ChainProgress], vote
         "late": late_for + late_against,
         "late_for": late_for,
         "late_against": late_against,
-        "won": Share(sum(each.votes_for for each in chains), votes) if votes else None,
+        "won": Share(sum(chain.all_votes_for for chain in chains), votes) if votes else None,
     }
 
 
