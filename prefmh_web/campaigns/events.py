@@ -1,6 +1,6 @@
 """The door through which events of a started campaign are written, and what each kind has to say.
 
-A new kind is a word of `Event.Kind` and, where it says more than that, its class here.
+A new kind is a word of `Event.Kind` and, where it says more than that, a class here that names it.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ Kind = Event.Kind
 LONGEST_REPORT = 500
 """What somebody may write about a pair, in characters."""
 _AT_ONCE = 500
+_SAYS: dict[Kind, type[Nothing]] = {}
+"""What each kind says; those that are not here say nothing."""
 
 
 class Nothing(BaseModel):
@@ -36,8 +38,11 @@ class Nothing(BaseModel):
 
     by: Literal["owner", "manager", "admin"] | None = None
 
+    def __init_subclass__(cls, *, kinds: tuple[Kind, ...]) -> None:
+        _SAYS.update(dict.fromkeys(kinds, cls))
 
-class Extended(Nothing):
+
+class Extended(Nothing, kinds=(Kind.EXTENDED,)):
     """Each chain that was not ended walks to `steps_after` instead of `steps_before`.
 
     Args:
@@ -49,7 +54,7 @@ class Extended(Nothing):
     verdict: str
 
 
-class FinishedNow(Nothing):
+class FinishedNow(Nothing, kinds=(Kind.FINISHED_NOW,)):
     """A campaign was ended before its last step.
 
     Args:
@@ -59,7 +64,7 @@ class FinishedNow(Nothing):
     verdict: str
 
 
-class ConfigChanged(Nothing):
+class ConfigChanged(Nothing, kinds=(Kind.CONFIG_CHANGED,)):
     """A change of the configuration: the path of the field, and its value before and after. What is hidden has none; a
     long text has its hash.
     """
@@ -69,39 +74,39 @@ class ConfigChanged(Nothing):
     new: JsonValue
 
 
-class OfStep(Nothing):
+class OfStep(Nothing, kinds=(Kind.STEP_TRIED_AGAIN,)):
     """A step, by the index of its chain and its number."""
 
     chain_index: int
     step: int
 
 
-class StepSuspended(OfStep):
+class StepSuspended(OfStep, kinds=(Kind.STEP_SUSPENDED,)):
     """Why a step was suspended, and after how many skips or reports."""
 
     cause: Comparison.Suspended
     count: int
 
 
-class ChainEnded(OfStep):
+class ChainEnded(OfStep, kinds=(Kind.CHAIN_ENDED,)):
     """Why a researcher ended the chain, in words that are part of the record."""
 
     words: str
 
 
-class OfPanelist(Nothing):
+class OfPanelist(Nothing, kinds=(Kind.REMINDED,)):
     """A panelist, by their number."""
 
     panelist: int
 
 
-class OfRole(Nothing):
+class OfRole(Nothing, kinds=(Kind.MEMBER_SET, Kind.MEMBER_REMOVED)):
     """The role of a member."""
 
     role: str
 
 
-class ParticipationEnded(Nothing):
+class ParticipationEnded(Nothing, kinds=(Kind.PARTICIPATION_ENDED,)):
     """Why a researcher ended the part of a person, and whether they are paid: None where this settled no pay."""
 
     reason: EndReason
@@ -109,7 +114,7 @@ class ParticipationEnded(Nothing):
     text: str
 
 
-class Reported(Nothing):
+class Reported(Nothing, kinds=(Kind.REPORTED,)):
     """What a person reported about a pair that they skipped. A pair that is no question of the campaign, such as a gold
     check, has no chain.
 
@@ -125,50 +130,30 @@ class Reported(Nothing):
     proposal_side: Side | None
 
 
-class Erased(Nothing):
+class Erased(Nothing, kinds=(Kind.ERASED,)):
     """How many people were forgotten, and of which kinds something was removed."""
 
     people: int
     removed: str
 
 
-class Paid(Nothing):
+class Paid(Nothing, kinds=(Kind.PAID,)):
     """How many people were noted as paid."""
 
     people: int
 
 
-class ConsentText(Nothing):
+class ConsentText(Nothing, kinds=(Kind.CONSENT_ASKED,)):
     """A text that people are asked to agree to from now on, and its SHA-256, which stands in their answers."""
 
     version: str
     wording: str
 
 
-class ModelAccepted(Nothing):
+class ModelAccepted(Nothing, kinds=(Kind.MODEL_ACCEPTED,)):
     """The judges whose model was accepted, by their index."""
 
     judges: str
-
-
-_SAYS: dict[Kind, type[Nothing]] = {
-    Kind.EXTENDED: Extended,
-    Kind.FINISHED_NOW: FinishedNow,
-    Kind.CONFIG_CHANGED: ConfigChanged,
-    Kind.STEP_SUSPENDED: StepSuspended,
-    Kind.STEP_TRIED_AGAIN: OfStep,
-    Kind.CHAIN_ENDED: ChainEnded,
-    Kind.REMINDED: OfPanelist,
-    Kind.MEMBER_SET: OfRole,
-    Kind.MEMBER_REMOVED: OfRole,
-    Kind.PARTICIPATION_ENDED: ParticipationEnded,
-    Kind.REPORTED: Reported,
-    Kind.ERASED: Erased,
-    Kind.PAID: Paid,
-    Kind.CONSENT_ASKED: ConsentText,
-    Kind.MODEL_ACCEPTED: ModelAccepted,
-}
-"""Kinds that are not here say nothing."""
 
 
 def note(

@@ -12,7 +12,7 @@ from celery import shared_task
 from prefmh_web.campaigns import catalogs, dispatch, lifecycle
 from prefmh_web.campaigns.engine import openings, transitions, usage
 from prefmh_web.campaigns.engine.transactions import unclaimed
-from prefmh_web.campaigns.lifecycle import changes, deletion, judge_trials
+from prefmh_web.campaigns.lifecycle import changes, judge_trials, status
 from prefmh_web.campaigns.model_judges import asker, turns
 from prefmh_web.campaigns.models import Campaign, Catalog
 from prefmh_web.campaigns.proposals import drawing, scoring
@@ -28,7 +28,8 @@ read_catalog = _task("read_catalog", catalogs.read)
 propose = _task("propose", drawing.propose)
 choose_length = _task("choose_length", changes.choose_length)
 open_chains = _task("open_chains", drawing.open_wanted)
-delete = _task("delete", deletion.finish)
+delete = _task("delete", status.finish_deletion)
+judge = _task("judge", asker.take)
 score = _task("score", scoring.score)
 measure = _task("measure", scoring.measure)
 
@@ -54,12 +55,6 @@ def start(campaign_id: int) -> None:
     except Exception:
         lifecycle.note_trouble(campaign, "It could not be started; the server's log says why.")
         raise
-
-
-@shared_task
-def judge(comparison_id: int, judge_id: int) -> None:
-    """Let a model cast its votes on a comparison."""
-    asker.take(comparison_id, judge_id)
 
 
 @shared_task
@@ -114,6 +109,6 @@ def sweep() -> None:
         dispatch.read_catalog(catalog_id, revision)
     for campaign in Campaign.objects.filter(status=Campaign.Status.RUNNING):
         transitions.finish_if_done(campaign)
-    for campaign in deletion.waiting():
+    for campaign in status.being_deleted():
         dispatch.delete(campaign)
     catalogs.remove_leftovers()

@@ -44,7 +44,7 @@ from prefmh_web.transport import sockets
 _LOOKED_AT, _MOST_UNSOUND = 200, 0.01
 
 # What a turn has anew when it is claimed again.
-_OF_A_CLAIM = ("asked", "state", "until", "reason", "since", "reserved_requests", "reserved_cost", "owner")
+_OF_A_CLAIM = ("asked", "state", "until", "reason", "reserved_requests", "reserved_cost", "owner")
 _HAS_CAP = Q(campaign__cost_cap__isnull=False) | Q(campaign__request_cap__isnull=False)
 
 Wanted = tuple[int, int]

@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
-from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.urls import reverse
@@ -325,7 +324,7 @@ class State(models.Model):
     # Of an object that a chain has made: what the space decodes the state from.
     code = models.TextField(blank=True)
     # Of a catalog's objects only.
-    weight = models.FloatField(null=True, validators=[MinValueValidator(0)])
+    weight = models.FloatField(null=True)
     neighbours = models.JSONField(default=list)
     # Of a catalog's objects: what the file has in its further columns, by their names.
     columns = models.JSONField(default=dict)

@@ -362,7 +362,7 @@ def try_judge(request: SignedInRequest, campaign: access.SeenCampaign, place: in
     form = TryForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
-            judge_trials.begin(campaign, place, request.user, **form.cleaned_data)
+            judge_trials.begin(campaign, place, **form.cleaned_data)
         except NotPossible as reason:
             messages.error(request, str(reason))
         return redirect("console:try", campaign.pk, place)
