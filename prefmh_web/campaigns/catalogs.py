@@ -18,15 +18,15 @@ import logging
 import secrets
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any, BinaryIO
 
 from django.conf import settings
 from django.core import signing
 from django.core.files.base import ContentFile, File
-from django.core.files.storage import default_storage
+from django.core.files.storage import FileSystemStorage, Storage, default_storage
 from django.db import transaction
 from django.db.models import F
 
@@ -274,10 +274,10 @@ def _make_room(researcher_id: int) -> None:
         default_storage.delete(name)
 
 
-def _names_in(folder: str) -> list[str]:
-    if not default_storage.exists(folder):
+def _names_in(folder: str, storage: Storage = default_storage) -> list[str]:
+    if not storage.exists(folder):
         return []
-    return [f"{folder}/{name}" for name in default_storage.listdir(folder)[1]]
+    return [str(PurePath(folder, name)) for name in storage.listdir(folder)[1]]
 
 
 def _folder(researcher_id: int) -> str:
@@ -286,43 +286,31 @@ def _folder(researcher_id: int) -> str:
 
 def remove_leftovers() -> None:
     """Remove what is forgotten. A folder that cannot be read or written is noted, and no reason to sweep nothing."""
+    arrivals = FileSystemStorage(settings.FILE_UPLOAD_TEMP_DIR)
     try:
-        _remove_arrivals()
-        _remove_uploads()
-        for name in filter(_is_old_upload, all_names()):
-            default_storage.delete(name)
+        for storage, names in (
+            (arrivals, _names_in("", arrivals)),
+            (default_storage, _unnamed_uploads()),
+            (default_storage, all_names()),
+        ):
+            for name in names:
+                if _is_old(name, storage):
+                    storage.delete(name)
     except OSError as error:
         logger.warning("forgotten uploads cannot be removed: %s", error.strerror or error)
 
 
-def _remove_arrivals() -> None:
-    for path in Path(settings.FILE_UPLOAD_TEMP_DIR).iterdir():
-        try:
-            is_forgotten = path.is_file() and _is_old(path.lstat().st_mtime)
-        except FileNotFoundError:
-            # Moved on in this moment.
-            continue
-        if is_forgotten:
-            path.unlink(missing_ok=True)
-
-
-def _remove_uploads() -> None:
+def _unnamed_uploads() -> Collection[str]:
     unknown = set(_names_in(_UPLOADS)) - _named
-    old = {name for name in unknown if _is_old_upload(name)}
-    if not old:
-        return
-    # After the folder was read: a row that came with its file meanwhile is seen.
-    _named.update(old.intersection(Catalog.objects.values_list("file", flat=True)))
-    for name in old - _named:
-        default_storage.delete(name)
+    if unknown:
+        # After the folder was read: a row that came with its file meanwhile is seen.
+        _named.update(unknown.intersection(Catalog.objects.values_list("file", flat=True)))
+    return unknown - _named
 
 
-def _is_old_upload(name: str) -> bool:
+def _is_old(name: str, storage: Storage) -> bool:
     try:
-        return _is_old(default_storage.get_modified_time(name).timestamp())
+        return storage.get_modified_time(name).timestamp() < time.time() - KEPT_FOR_S
     except FileNotFoundError:
+        # Moved on in this moment.
         return False
-
-
-def _is_old(modified_at: float) -> bool:
-    return modified_at < time.time() - KEPT_FOR_S

@@ -18,7 +18,7 @@ import io
 import json
 import logging
 from collections.abc import Callable, Iterator
-from itertools import chain, count
+from itertools import chain, count, islice
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED
 
@@ -31,7 +31,7 @@ from zipstream import ZipStream
 
 import sampler
 from prefmh_web import hooks
-from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Judge
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Judge, State
 from prefmh_web.campaigns.record import rows
 from prefmh_web.campaigns.record.found import answer_of, is_small_enough
 from prefmh_web.campaigns.record.rows import Row, Snapshot, votes_of
@@ -265,13 +265,6 @@ def _pieces(file: File[Any]) -> Iterator[bytes]:
 # Two texts a vote, which may be long.
 _LINES_AT_ONCE = 100
 _KEYS = ("chain_index", "step", "number", "judge_index", "lease", "slot")
-_COLUMNS = (
-    "comparison__chain__place", "comparison__step", "number", "judge__place", rows.LEASE, "slot",
-    rows.FOR_PROPOSAL, "judge__question",
-    "comparison__current__place", "comparison__current__content", "comparison__current__media_type",
-    "comparison__proposal__place", "comparison__proposal__content", "comparison__proposal__media_type",
-)  # fmt: skip
-_CONTEXTS = ("comparison__current__columns", "comparison__proposal__columns")
 
 
 def preferences(snapshot: Snapshot) -> Iterator[str]:
@@ -281,32 +274,31 @@ def preferences(snapshot: Snapshot) -> Iterator[str]:
     `chosen_context` and `rejected_context` hold what stood with one of the two only. Of a text
     `chosen` and `rejected` are the text, of a molecule the SMILES, of a picture or a recording the name of its file.
     """
-    shown, are_files, space = snapshot.config.context, has_files(snapshot), snapshot.config.space
-    columns = (*_COLUMNS, *(_CONTEXTS if shown else ()))
-    for row in votes_of(snapshot).values_list(*columns).iterator(_LINES_AT_ONCE):
-        keys, (for_proposal, question, *objects) = row[: len(_KEYS)], row[len(_KEYS) :]
-        if not snapshot.has_vote(*keys[:3]):
-            continue
-        pair = [
-            name_of_file(space, state, media_type) if are_files else content
-            for state, content, media_type in (objects[:3], objects[3:6])
-        ]
-        chosen, rejected = reversed(pair) if for_proposal == "1" else pair
-        line: dict[str, Any] = {"prompt": question, "chosen": chosen, "rejected": rejected}
-        line |= {"chosen_context": "", "rejected_context": ""}
-        if shown:
-            of_pair = [
-                tuple(ContextLine(each.label, held.get(each.column, "")) for each in shown) for held in objects[6:]
-            ]
-            context = shared_context(*(reversed(of_pair) if for_proposal == "1" else of_pair))
-            of_chosen, of_rejected = map(_written, context.own)
-            line |= {
-                "prompt": "\n\n".join(filter(None, (_written(context.shared), question))),
-                "chosen_context": of_chosen,
-                "rejected_context": of_rejected,
-            }
-        line |= zip(_KEYS, keys, strict=True)
-        yield json.dumps(line, ensure_ascii=False).translate(_LINE_ENDS) + "\n"
+    votes, campaign = rows.votes(snapshot), snapshot.campaign
+    names, questions = [str(name) for name in next(votes)], dict(campaign.judges.values_list("place", "question"))
+    while some := [dict(zip(names, vote, strict=True)) for vote in islice(votes, _LINES_AT_ONCE)]:
+        shown = {str(vote[which]) for vote in some for which in ("first_state", "second_state")}
+        found = campaign.states.filter(place__in=map(int, shown)).defer("code", "neighbours")
+        states = {str(state.place): state for state in found}
+        for vote in some:
+            first, second, chosen = (str(vote[which]) for which in ("first_state", "second_state", "chosen_state"))
+            pair = states[chosen], states[second if chosen == first else first]
+            context = shared_context(*(_context_of(state, snapshot.config) for state in pair))
+            question = questions[vote["judge_index"]]
+            line = {"prompt": "\n\n".join(filter(None, (_written(context.shared), question)))}
+            line |= zip(("chosen", "rejected"), (_named(state, snapshot) for state in pair), strict=True)
+            line |= zip(("chosen_context", "rejected_context"), map(_written, context.own), strict=True)
+            keys = {name: vote[name] for name in _KEYS}
+            yield json.dumps(line | keys, ensure_ascii=False).translate(_LINE_ENDS) + "\n"
+
+
+def _context_of(state: State, config: sampler.ChainConfig) -> Context:
+    return tuple(ContextLine(shown.label, state.columns.get(shown.column, "")) for shown in config.context)
+
+
+def _named(state: State, snapshot: Snapshot) -> str:
+    is_file = has_files(snapshot)
+    return name_of_file(snapshot.config.space, state.place, state.media_type) if is_file else state.content
 
 
 def _written(context: Context) -> str:
