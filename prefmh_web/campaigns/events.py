@@ -12,16 +12,7 @@ from uuid import UUID
 from django.contrib.auth.models import User
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from prefmh_web.campaigns.models import (
-    Annotator,
-    Campaign,
-    Comparison,
-    EndReason,
-    Event,
-    Membership,
-    ReportReason,
-    Side,
-)
+from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, EndReason, Event, ReportReason, Side
 
 Kind = Event.Kind
 LONGEST_REPORT = 500
@@ -205,7 +196,7 @@ def empty_texts(voters: Collection[int]) -> int:
 def _role(user: User, campaign: Campaign) -> str:
     if user.pk == campaign.owner_id:
         return "owner"
-    is_member = Membership.objects.filter(campaign=campaign, user=user.pk).exists()
+    is_member = campaign.memberships.filter(user=user.pk).exists()
     return "manager" if is_member and not user.is_superuser else "admin"
 
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from celery import shared_task
 
-from prefmh_web.campaigns import catalogs, dispatch, lifecycle
+from prefmh_web.campaigns import catalogs, dispatch
 from prefmh_web.campaigns.engine import openings, transitions, usage
 from prefmh_web.campaigns.engine.transactions import unclaimed
 from prefmh_web.campaigns.lifecycle import changes, judge_trials, status
 from prefmh_web.campaigns.model_judges import asker, turns
-from prefmh_web.campaigns.models import Campaign, Catalog
+from prefmh_web.campaigns.models import Campaign, Catalog, NotPossible
 from prefmh_web.campaigns.proposals import drawing, scoring
 from prefmh_web.endpoints import probe
 
@@ -49,11 +49,11 @@ def start(campaign_id: int) -> None:
         # Deleted meanwhile.
         return
     try:
-        lifecycle.start(campaign)
-    except lifecycle.NotPossible as reason:
-        lifecycle.note_trouble(campaign, str(reason))
+        status.start(campaign)
+    except NotPossible as reason:
+        status.note_trouble(campaign, str(reason))
     except Exception:
-        lifecycle.note_trouble(campaign, "It could not be started; the server's log says why.")
+        status.note_trouble(campaign, "It could not be started; the server's log says why.")
         raise
 
 
@@ -78,7 +78,7 @@ def judge_trial(trial_id: int) -> None:
 def pause_at_cap(campaign_id: int) -> None:
     """Pause a campaign that has come to a cap on what models may take."""
     for campaign in usage.stopped().filter(pk=campaign_id):
-        lifecycle.pause_at_cap(campaign)
+        status.pause_at_cap(campaign)
 
 
 @shared_task
@@ -89,7 +89,7 @@ def sweep() -> None:
     files that were left on their way.
     """
     for campaign in usage.stopped():
-        lifecycle.pause_at_cap(campaign)
+        status.pause_at_cap(campaign)
     for chain in drawing.chains_to_hint():
         dispatch.propose(chain)
     drawing.look_ahead()

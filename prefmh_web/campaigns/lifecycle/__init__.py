@@ -9,14 +9,5 @@ access         members, links, annotators, panelists' names
 judge_trials   a draft's judge tried on sample pairs
 """
 
-from prefmh_web.campaigns.lifecycle.status import (
-    discard,
-    finish_now,
-    note_trouble,
-    pause,
-    pause_at_cap,
-    request_start,
-    resume,
-    start,
-)
+from prefmh_web.campaigns.lifecycle.status import discard, finish_now, pause, request_start, resume, start
 from prefmh_web.campaigns.models import Deleted, NotPossible

@@ -30,25 +30,8 @@ from prefmh_web.campaigns.engine import usage
 from prefmh_web.campaigns.frozen import plan_of, started_campaign
 from prefmh_web.campaigns.lifecycle import model_start
 from prefmh_web.campaigns.model_judges import turns
-from prefmh_web.campaigns.models import (
-    Annotator,
-    Campaign,
-    Catalog,
-    Chain,
-    ChainOpening,
-    Comparison,
-    Deleted,
-    Event,
-    Invitation,
-    Judge,
-    Lease,
-    NotPossible,
-    Rating,
-    Score,
-    State,
-    Vote,
-    draw_seed,
-)
+from prefmh_web.campaigns.models import Campaign, Catalog, Chain, Comparison, Deleted, Lease, NotPossible, Rating, Vote
+from prefmh_web.campaigns.models.campaign import draw_seed
 from prefmh_web.campaigns.proposals import drawing
 from prefmh_web.campaigns.record.found import verdict_now
 from prefmh_web.endpoints.errors import EndpointError
@@ -227,7 +210,7 @@ def ask_scorers_again(campaign: Campaign) -> int:
     objects these are.
     """
     with transaction.atomic():
-        without, _ = Score.objects.filter(scorer__campaign=campaign, value__isnull=True).delete()
+        without = sum(scorer.scores.filter(value=None).delete()[0] for scorer in campaign.scorers.all())
         campaign.scorers.update(stopped_because="", is_complete=False)
         events.note(campaign.pk, events.Kind.SCORERS_ASKED)
         dispatch.score(campaign)
@@ -292,8 +275,8 @@ def request_deletion(campaign: Campaign, typed_name: str) -> None:
         if not found.update(status=Campaign.Status.DELETING):
             raise _not_stopped(campaign)
         now = timezone.now()
-        Invitation.objects.filter(campaign=campaign, revoked_at__isnull=True).update(revoked_at=now)
-        Annotator.objects.filter(campaign=campaign, removed_at__isnull=True).update(removed_at=now)
+        campaign.invitations.filter(revoked_at__isnull=True).update(revoked_at=now)
+        campaign.annotators.filter(removed_at__isnull=True).update(removed_at=now)
         dispatch.delete(campaign)
     dispatch.look_again(campaign)
 
@@ -322,7 +305,7 @@ def finish_deletion(campaign_id: int) -> None:
             delete(campaign)
         # What trials have taken stays; the objects that they showed do not.
         campaign.judge_trials.update(pairs=[])
-        for rows in _rows(campaign_id):
+        for rows in _rows(campaign):
             # With all that hangs on them, a transaction for each so many.
             while keys := list(rows.order_by().values_list("pk", flat=True)[:_AT_ONCE]):
                 with transaction.atomic():
@@ -339,18 +322,18 @@ def finish_deletion(campaign_id: int) -> None:
         logger.info("campaign %s is deleted", campaign_id)
 
 
-def _rows(campaign_id: int) -> list[QuerySet[models.Model]]:
+def _rows(campaign: Campaign) -> list[QuerySet[models.Model]]:
     """Return all rows of which there may be many, those first that others do not need."""
     return [
-        Event.objects.filter(campaign=campaign_id),
-        Lease.objects.filter(comparison__chain__campaign=campaign_id),
-        Vote.objects.filter(judge__campaign=campaign_id),
-        Rating.objects.filter(judge__campaign=campaign_id),
-        Comparison.objects.filter(chain__campaign=campaign_id),
-        ChainOpening.objects.filter(campaign=campaign_id),
-        Chain.objects.filter(campaign=campaign_id),
-        State.objects.filter(campaign=campaign_id),
-        Annotator.objects.filter(campaign=campaign_id),
+        campaign.events.all(),
+        Lease.objects.filter(comparison__chain__campaign=campaign),
+        Vote.objects.filter(judge__campaign=campaign),
+        Rating.objects.filter(judge__campaign=campaign),
+        Comparison.objects.filter(chain__campaign=campaign),
+        campaign.openings.all(),
+        campaign.chains.all(),
+        campaign.states.all(),
+        campaign.annotators.all(),
     ]
 
 
@@ -461,8 +444,7 @@ def _create_judges(campaign: Campaign) -> None:
     for place, judge in enumerate(campaign.config.judges):
         source = judge.source
         asked = source if isinstance(source, sampler.ModelSource) else None
-        Judge.objects.create(
-            campaign=campaign,
+        campaign.judges.create(
             place=place,
             question=judge.question,
             max_votes=judge.votes,
@@ -475,11 +457,10 @@ def _create_judges(campaign: Campaign) -> None:
 
 def _create_links(campaign: Campaign) -> None:
     """Make the link for everybody; of a panel, one for each panelist. None where nobody is asked."""
-    panelists = range(1, len(campaign.config.panelists) + 1)
-    if panelists:
-        Invitation.objects.bulk_create(Invitation(campaign=campaign, panelist=number) for number in panelists)
-    elif campaign.config.rule.asks_judges:
-        Invitation.objects.get_or_create(campaign=campaign)
+    for number in range(1, len(campaign.config.panelists) + 1):
+        campaign.invitations.create(panelist=number)
+    if campaign.config.rule.asks_judges and not campaign.config.panelists:
+        campaign.invitations.get_or_create()
 
 
 def _create_chains(campaign: Campaign, starts: list[sampler.Position[Any]]) -> list[Chain]:

@@ -28,18 +28,7 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns.engine import open_comparisons
 from prefmh_web.campaigns.frozen import started_campaign
-from prefmh_web.campaigns.models import (
-    Campaign,
-    CampaignScorer,
-    Comparison,
-    Event,
-    Judge,
-    Lease,
-    ModelUsage,
-    Score,
-    Side,
-    Vote,
-)
+from prefmh_web.campaigns.models import Campaign, Comparison, Event, Judge, Lease, ModelUsage, Score, Side, Vote
 
 if TYPE_CHECKING:
     from prefmh_web.campaigns.monitoring.progress import ShownChain
@@ -195,22 +184,19 @@ def scorers_of(campaign: Campaign) -> list[dict[str, Any]]:
     the mean of its numbers for the objects where the chains stand now, one of each chain, and over how many chains; and
     why objects have no number, the most frequent reason first, each with how many they are.
     """
-    if not campaign.config.all_scorers:
-        # Most have none, and the page asks the database little.
-        return []
-    return [_scorer(scorer) for scorer in campaign.scorers.select_related("campaign")]
-
-
-def _scorer(scorer: CampaignScorer) -> dict[str, Any]:
-    counts = scorer.scores.aggregate(
-        scored=Count("pk", filter=Q(value__isnull=False)), without=Count("pk", filter=Q(value__isnull=True))
-    )
-    # Each chain once, though several may stand at one object.
-    heads = scorer.campaign.chains.filter(head__scores__scorer=scorer, head__scores__value__isnull=False)
-    now = heads.aggregate(mean_now=Avg("head__scores__value"), chains_counted=Count("pk"))
-    failed = Score.objects.filter(scorer=scorer, value__isnull=True).values_list("reason")
-    reasons = failed.annotate(count=Count("pk")).order_by("-count", "reason")[:_REASONS_SHOWN]
-    return {"scorer": scorer, "reasons": list(reasons), **counts, **now}
+    found: list[dict[str, Any]] = []
+    # Most have none, and the page asks the database little.
+    for scorer in campaign.scorers.select_related("campaign") if campaign.config.all_scorers else ():
+        counts = scorer.scores.aggregate(
+            scored=Count("pk", filter=Q(value__isnull=False)), without=Count("pk", filter=Q(value__isnull=True))
+        )
+        # Each chain once, though several may stand at one object.
+        heads = campaign.chains.filter(head__scores__scorer=scorer, head__scores__value__isnull=False)
+        now = heads.aggregate(mean_now=Avg("head__scores__value"), chains_counted=Count("pk"))
+        failed = Score.objects.filter(scorer=scorer, value__isnull=True).values_list("reason")
+        reasons = failed.annotate(count=Count("pk")).order_by("-count", "reason")[:_REASONS_SHOWN]
+        found.append({"scorer": scorer, "reasons": list(reasons), **counts, **now})
+    return found
 
 
 MOST_EXPIRED = 0.02

@@ -13,19 +13,7 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.model_judges.judges import model_source, tells_p
-from prefmh_web.campaigns.models import (
-    OF_THE_START,
-    Campaign,
-    Chain,
-    Comparison,
-    Judge,
-    Rating,
-    ReplyIdentity,
-    Score,
-    State,
-    Turn,
-    Vote,
-)
+from prefmh_web.campaigns.models import OF_THE_START, Campaign, Chain, Comparison, Judge, Rating, Score, Turn, Vote
 from prefmh_web.campaigns.monitoring.judging import Share, Wait, unanswered_in, waits_in
 from prefmh_web.campaigns.monitoring.steps import StepRow, recent_steps, suspended_in
 
@@ -208,7 +196,7 @@ def _models(campaign: Campaign, judges: list[Judge]) -> dict[str, Any] | None:
     pairs = by_people.values("comparison").distinct().count()
     judged = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=False, votes__number__isnull=False)
     alone = judged.exclude(votes__annotator__isnull=False).distinct().count() if len(models) < len(judges) else 0
-    stopped = [judge for judge in models if judge.stopped_because]
+    stopped = (judge for judge in models if judge.stopped_because)
     return {
         "judges": models,
         "waiting": waiting,
@@ -217,7 +205,7 @@ def _models(campaign: Campaign, judges: list[Judge]) -> dict[str, Any] | None:
         "settled_alone": alone,
         "votes_saved": round(alone * by_people.count() / pairs) if pairs else None,
         "sampled_instead": _sampled_instead(campaign, models),
-        "new_models": list(ReplyIdentity.objects.filter(judge__in=stopped, accepted_at__isnull=True)),
+        "new_models": [new for judge in stopped for new in judge.identities.filter(accepted_at__isnull=True)],
     }
 
 
@@ -257,14 +245,11 @@ def with_heads(campaign: Campaign, chains: Sequence[ShownChain]) -> list[tuple[S
     """Read the objects where some of a campaign's chains stand, all at once; return the chains, each with what can be
     measured of its object, in one line.
     """
-    heads = State.objects.all()
+    heads = campaign.states.all()
     if isinstance(campaign.config.space, sampler.ServedImagesConfig):
         # A code is as long as a small picture, and all that is shown is in the files.
         heads = heads.defer("code")
     found = heads.in_bulk([chain.head_id for chain in chains])
-    for head in found.values():
-        # Known already: read with every head, a long config would be read as often.
-        head.campaign = campaign
     for chain in chains:
         chain.head = found[chain.head_id]
     return [(chain, campaign.object_kind.line(objects.stored(chain.head))) for chain in chains]

@@ -19,19 +19,8 @@ from django.db.models.functions import Coalesce, Now
 
 from prefmh_web.campaigns import events
 from prefmh_web.campaigns.frozen import started_campaign
-from prefmh_web.campaigns.models import (
-    Annotator,
-    Campaign,
-    Comparison,
-    Event,
-    Judge,
-    Lease,
-    Rating,
-    ReportReason,
-    Vote,
-    key_of,
-    with_numbers,
-)
+from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Event, Judge, Lease, Rating, ReportReason, Vote
+from prefmh_web.campaigns.models.people import key_of, with_numbers
 from prefmh_web.campaigns.objects import scores_of
 
 
@@ -183,14 +172,12 @@ def suspended_in(campaign: Campaign) -> list[tuple[Comparison, int]]:
     """Return the steps that are suspended, the one that has waited longest first, each with after how many skips, or
     after reports of how many people.
     """
-    found = Comparison.objects.filter(chain__campaign=campaign, verdict=None, suspended_at__isnull=False)
-    pairs = found.filter(chain__ended_at=None).select_related("chain", "current", "proposal").order_by("suspended_at")
-    steps = list(pairs.defer("current__code", "proposal__code"))
+    _, are_suspended = STANDINGS["suspended"]
+    steps = list(_steps_of(campaign).filter(are_suspended).order_by("suspended_at"))
     counts: dict[tuple[int, int], int] = {}
     if steps:
-        events_of_steps = Event.objects.filter(campaign=campaign, kind=Event.Kind.STEP_SUSPENDED)
-        # The last one of a step holds.
-        for data in events_of_steps.values_list("data", flat=True):
+        # The last event of a step holds.
+        for data in campaign.events.filter(kind=Event.Kind.STEP_SUSPENDED).values_list("data", flat=True):
             counts[data["chain_index"], data["step"]] = data["count"]
     return [(each, counts[each.chain.place, each.step]) for each in steps]
 

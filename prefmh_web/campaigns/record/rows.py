@@ -28,19 +28,7 @@ from prefmh_web import hooks
 from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.engine import transitions
 from prefmh_web.campaigns.events import told
-from prefmh_web.campaigns.models import (
-    Campaign,
-    Catalog,
-    ChainOpening,
-    Comparison,
-    Event,
-    Rating,
-    ReplyIdentity,
-    Score,
-    State,
-    Vote,
-    numbers_in,
-)
+from prefmh_web.campaigns.models import Campaign, Catalog, Comparison, Event, Rating, Score, State, Vote, numbers_in
 from prefmh_web.campaigns.objects import scores_of
 from sampler import tables
 
@@ -370,8 +358,8 @@ def properties(snapshot: Snapshot) -> Iterator[Row]:
 
 def identities(campaign: Campaign) -> dict[int, int]:
     """Return the number, from 1, of each identity that models' replies had, by its primary key."""
-    found = ReplyIdentity.objects.filter(judge__campaign=campaign).order_by("pk").values_list("pk", flat=True)
-    return {pk: number for number, pk in enumerate(found, start=1)}
+    found = campaign.judges.filter(identities__isnull=False).order_by("identities")
+    return {pk: number for number, pk in enumerate(found.values_list("identities", flat=True), start=1)}
 
 
 def _identities(campaign: Campaign) -> Case:
@@ -412,7 +400,7 @@ def _events(snapshot: Snapshot, started_at: datetime) -> Iterator[Happened]:
     yield from _of_links(campaign, started_at)
     if campaign.tuning and "ended_at" in campaign.tuning:
         yield datetime.fromisoformat(campaign.tuning["ended_at"]), "warm-up-ended", None, {}
-    opened = ChainOpening.objects.filter(chain__campaign=campaign).order_by("chain__place")
+    opened = campaign.openings.filter(chain__isnull=False).order_by("chain__place")
     for at, place, voter, is_ahead in opened.values_list("opened_at", "chain__place", "annotator", "is_ahead"):
         if place in snapshot.steps and at is not None:
             yield at, "chain-opened", voter, {"chain_index": place, "reason": "ahead" if is_ahead else "wait"}
