@@ -36,7 +36,6 @@ from prefmh_web.campaigns.engine import leases, suspension, transactions
 from prefmh_web.campaigns.engine.transactions import together
 from prefmh_web.campaigns.frozen import limits_of, started_campaign
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, ReportReason, Side, Vote
-from prefmh_web.campaigns.monitoring import steps
 from prefmh_web.campaigns.objects import MARKS, NAMES, Pair, leased_pair, shown
 from prefmh_web.campaigns.proposals import drawing
 from prefmh_web.config import Outcome
@@ -274,16 +273,7 @@ class Response:
             keeps_late = partial(limits.takes_one_more, annotator.campaign) if asked.has_budget else None
             leases.answer(self.lease, annotator, self.choice, self.elapsed_ms, self.hidden_ms, keeps_late, page)
         if self.lease and not self.is_shown:
-            report(self.lease, annotator, ReportReason.NOT_SHOWN)
-
-
-def report(key: uuid.UUID, annotator: Annotator, reason: ReportReason, words: str = "") -> None:
-    """Store a problem with a pair that somebody has skipped. After enough reports that an object is not shown, nobody
-    else is asked about that pair.
-    """
-    lease = steps.note(key, annotator, reason, words)
-    if lease and reason == ReportReason.NOT_SHOWN:
-        suspension.after_report(lease.comparison_id)
+            suspension.report(self.lease, annotator, ReportReason.NOT_SHOWN)
 
 
 def response_in(fields: Mapping[str, object]) -> Response:

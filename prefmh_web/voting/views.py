@@ -24,7 +24,7 @@ from django.utils import translation
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from prefmh_web.campaigns.engine import leases
+from prefmh_web.campaigns.engine import leases, suspension
 from prefmh_web.campaigns.events import LONGEST_REPORT
 from prefmh_web.campaigns.frozen import limits_of, started_campaign
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Invitation, Lease, ReportReason, Side
@@ -39,7 +39,7 @@ from prefmh_web.participants.models import Stage
 from prefmh_web.participants.stages import PracticeForm
 from prefmh_web.recruiters import Recruiter
 from prefmh_web.transport import rate_limits
-from prefmh_web.voting import admission, screens
+from prefmh_web.voting import admission
 from prefmh_web.voting.screens import Response, ResponseError, response_in, screen_for
 
 COOKIE = "prefmh_arrival"
@@ -308,7 +308,7 @@ def report(request: HttpRequest, token: str, annotator: Annotator, lease: UUID) 
         Response(lease).respond(annotator)
     except Comparison.DoesNotExist as error:
         raise Http404("This pair was never shown to you.") from error
-    screens.report(lease, annotator, **form.cleaned_data)
+    suspension.report(lease, annotator, **form.cleaned_data)
     return redirect("voting:vote", token=token)
 
 

@@ -77,8 +77,7 @@ def start(campaign: Campaign) -> None:
         raise _not_from(campaign, Campaign.Status.DRAFT, Campaign.Status.RUNNING)
     stored = campaign.config_data
     campaign.seed = campaign.seed if campaign.is_seed_typed else draw_seed()
-    for demand in hooks.load(hooks.START_DEMANDS):
-        demand(campaign)
+    hooks.call(hooks.START_DEMANDS, campaign)
     model_start.chosen_scorers(campaign)
     models = model_start.examined(campaign)
     revision, plan = _checked_plan(campaign)
@@ -115,8 +114,7 @@ def _begin(
             raise _overtaken(campaign)
         campaign.seed = seed
         # Once more, now that nothing of it can change.
-        for demand in hooks.load(hooks.START_DEMANDS):
-            demand(campaign)
+        hooks.call(hooks.START_DEMANDS, campaign)
         warm_up = campaign.config.warm_up
         campaign.warm_up = 0 if warm_up is None else warm_up.steps
         # Shown until the end, when the seed is told (`Campaign.public_config`).
@@ -130,8 +128,7 @@ def _begin(
             dispatch.propose(chain)
         drawing.clean_up_pictures(campaign)
         _create_links(campaign)
-        for note in hooks.load(hooks.STARTED):
-            note(campaign)
+        hooks.call(hooks.STARTED, campaign)
 
 
 def discard(campaign: Campaign) -> None:
@@ -301,8 +298,7 @@ def finish_deletion(campaign_id: int) -> None:
     if campaign is None:
         return
     try:
-        for delete in hooks.load(hooks.DELETIONS):
-            delete(campaign)
+        hooks.call(hooks.DELETIONS, campaign)
         # What trials have taken stays; the objects that they showed do not.
         campaign.judge_trials.update(pairs=[])
         for rows in _rows(campaign):
