@@ -175,7 +175,7 @@ class Board:
             (progress.models["suspended"] if progress.models else 0, "A model needs you."),
             (len(progress.held_up), "A panelist holds up chains."),
             (1, _lack_of_places(self.campaign)),
-            (progress.is_nobody_there, "Nobody is online."),
+            (progress.people_needed > 0 and not progress.people_online, "Nobody is online."),
             (progress.lacks_people, "Too few people are online."),
         ]
         return next((words for count, words in found if count and words), "")

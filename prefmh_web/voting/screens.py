@@ -333,8 +333,9 @@ def html_of(name: str, standing: str, shown: Mapping[str, Any], progress: Progre
     below, options = _progress_html(progress, get_language()), shown.get("options")
     if options is None or shown["context"] or any(option.own is not None for option in options):
         return _rendered(name, standing, shown, below)
-    look = bool(shown.get("must_be_answered")), shown["is_stacked"], options[0].is_short, shown["objects_lang"]
-    parts = list(_frame(name, standing, shown["question"], shown["kind"].name, *look, get_language()))
+    look = {"question": shown["question"], "is_stacked": shown["is_stacked"], "objects_lang": shown["objects_lang"]}
+    look["must_be_answered"] = bool(shown.get("must_be_answered"))
+    parts = list(_frame(name, standing, shown["kind"].name, options[0].is_short, get_language(), **look))
     values = {"lease": str(shown["lease"].key), "progress": below}
     for option in options:
         values |= {f"{option.side}_content": escape(option.content), f"{option.side}_html": option.html}
@@ -348,17 +349,7 @@ def _rendered(name: str, standing: str, shown: Mapping[str, Any], progress: Safe
 
 
 @lru_cache(maxsize=256)
-def _frame(
-    name: str,
-    standing: str,
-    question: str,
-    kind: str,
-    must_be_answered: bool,
-    is_stacked: bool,
-    is_short: bool,
-    objects_lang: str,
-    _language: str,
-) -> tuple[str, ...]:
+def _frame(name: str, standing: str, kind: str, is_short: bool, _language: str, **look: str | bool) -> tuple[str, ...]:
     """Return HTML and, between two pieces of it, the name of what is filled in there."""
     options = [
         {
@@ -374,15 +365,11 @@ def _frame(
     ]
     shown = {
         "lease": {"key": _mark("lease")},
-        "question": question,
         "kind": OBJECT_KINDS[kind],
         "options": options,
         "context": (),
-        "must_be_answered": must_be_answered,
-        "is_stacked": is_stacked,
-        "objects_lang": objects_lang,
     }
-    return tuple(_MARK.split(_rendered(name, standing, shown, _mark("progress"))))
+    return tuple(_MARK.split(_rendered(name, standing, shown | look, _mark("progress"))))
 
 
 def _mark(name: str) -> SafeString:

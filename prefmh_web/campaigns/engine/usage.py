@@ -153,10 +153,11 @@ def texts_that_fit(campaign: Campaign, wanted: int, *, is_ahead: bool = False) -
     At the cap, the campaign is marked, unless they were to be written ahead of time: nobody waits for these.
     """
     endpoint = writer_of(campaign)
-    if endpoint is None or not is_capped(campaign):
+    if endpoint is None:
         return wanted
     with transaction.atomic():
-        caps = _locked_caps(campaign)
+        if not (caps := _locked_caps(campaign)):
+            return wanted
         price = _dearest_request(campaign, ModelUsage.PROPOSALS, endpoint)
         # They are claimed, and so among what is under way.
         for count in range(wanted, 0, -1):
@@ -197,14 +198,6 @@ def writer_of(campaign: Campaign) -> Endpoint | None:
 def stopped() -> QuerySet[Campaign]:
     """Return the running campaigns that have come to a cap."""
     return Campaign.objects.filter(status=Campaign.Status.RUNNING).exclude(paused_because="")
-
-
-def is_capped(campaign: Campaign) -> bool:
-    """Say whether a cap holds for a campaign: its own, or the site's."""
-    if has_site_cap():
-        return True
-    has_cap = Q(cost_cap__isnull=False) | Q(request_cap__isnull=False)
-    return Campaign.objects.filter(has_cap, pk=campaign.pk).exists()
 
 
 def has_site_cap() -> bool:

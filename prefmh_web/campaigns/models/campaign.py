@@ -251,11 +251,6 @@ class Judge(models.Model):
         return self.endpoint_id is not None
 
     @property
-    def is_of_people(self) -> bool:
-        """True where people answer in a browser."""
-        return not self.is_model
-
-    @property
     def answered_by(self) -> str:
         """The name of its endpoint when the campaign started; nothing where people answer."""
         if self.frozen:

@@ -154,7 +154,7 @@ def judging_of(judges: Sequence[Judge]) -> list[dict[str, Any]]:
 
 
 def _with_people(one: Judge, judges: Sequence[Judge]) -> Share | None:
-    people = [judge for judge in judges if judge.is_of_people and judge.question == one.question]
+    people = [judge for judge in judges if not judge.is_model and judge.question == one.question]
     if not people:
         return None
     theirs = _majorities(people)
@@ -220,7 +220,7 @@ def unanswered_in(judges: Sequence[Judge], chains: Sequence[ShownChain], voted: 
         chains: of the same campaign.
         voted: how many votes its people have given; each ended a lease.
     """
-    people = [judge for judge in judges if judge.is_of_people]
+    people = [judge for judge in judges if not judge.is_model]
     counts = _ended_without_a_vote(people)
     expired = sum(count for (_, ending, _), count in counts.items() if ending == Lease.Ending.EXPIRED)
     skipped = sum(counts.values()) - expired

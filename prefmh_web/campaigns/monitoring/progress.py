@@ -115,16 +115,11 @@ class Progress:
     @property
     def people_needed(self) -> int:
         """No person answers the same question twice on one pair, so the largest N needs as many people."""
-        return max((judge.max_votes for judge in self.judges if judge.is_of_people), default=0)
+        return max((judge.max_votes for judge in self.judges if not judge.is_model), default=0)
 
     @property
     def lacks_people(self) -> bool:
         return self.campaign.is_running and self.people_needed > 1 and self.people_online < self.people_needed
-
-    @property
-    def is_nobody_there(self) -> bool:
-        """True where people are asked and none is online."""
-        return self.people_needed > 0 and not self.people_online
 
 
 def progress_of(campaign: Campaign) -> Progress:

@@ -50,21 +50,14 @@ class Moment(Func):
         return self.as_sql(compiler, connection, template=template, **context)
 
 
-class Key(Func):
-    """A key in its form with hyphens, as PostgreSQL has it; SQLite stores 32 digits. Null without one."""
-
-    arity = 1
-    output_field = TextField()
+class Key(Cast):
+    """A key as text in its form with hyphens, as PostgreSQL has it; SQLite stores 32 digits. Null without one."""
 
     def as_sqlite(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any) -> Any:
         """Cut the digits as RFC 9562 does: 8, 4, 4, 4 and 12."""
         cuts = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
         template = " || '-' || ".join(f"substr(%(expressions)s, {start}, {length})" for start, length in cuts)
         return self.as_sql(compiler, connection, template=template, **context)
-
-    def as_postgresql(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any) -> Any:
-        """PostgreSQL has a type for it."""
-        return self.as_sql(compiler, connection, template="(%(expressions)s)::text", **context)
 
 
 def by_key(name: str, texts: Mapping[int, str]) -> Case:
@@ -82,7 +75,7 @@ TRANSLATED = Case(
     output_field=TextField(),
 )
 """Of a vote: whether the browser had translated the words around its pair; empty where that is not known."""
-LEASE = Case(When(annotator__isnull=False, then=Key("key")), default=None, output_field=TextField())
+LEASE = Case(When(annotator__isnull=False, then=Key("key", TextField())), default=None, output_field=TextField())
 """Of a vote: a person's has the key of its lease; a model has none."""
 
 
