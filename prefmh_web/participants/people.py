@@ -171,11 +171,10 @@ def fast_votes(annotators: QuerySet[Annotator], most: int | None) -> Counter[int
 
     Whoever gave none that fast is not in it.
     """
-    return Counter() if most is None else Counter(_fast(annotators, most).values_list("annotator_id", flat=True))
-
-
-def _fast(annotators: QuerySet[Annotator], most: int) -> QuerySet[Vote]:
+    if most is None:
+        return Counter()
     # The vote that came `most` votes earlier is less than a minute older.
     earlier = Window(Lag("cast_at", offset=most), partition_by="annotator", order_by=("cast_at", "pk"))
     votes = Vote.objects.filter(annotator__in=annotators).annotate(earlier=earlier)
-    return votes.filter(earlier__gt=F("cast_at") - timedelta(minutes=1))
+    fast = votes.filter(earlier__gt=F("cast_at") - timedelta(minutes=1))
+    return Counter(fast.values_list("annotator_id", flat=True))

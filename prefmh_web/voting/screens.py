@@ -264,10 +264,8 @@ class Response:
             transactions.refresh(annotator)
         elif asked.has_checks and attention.has(self.lease, annotator):
             attention.answer(self.lease, annotator, self.choice, self.elapsed_ms)
-        elif not self.is_as_sent:
-            leases.give_back(self.lease, annotator)
         elif self.choice is None:
-            leases.skip(self.lease, annotator)
+            leases.skip(self.lease, annotator, was_asked=self.is_as_sent)
         else:
             page = {"layout": self.layout, "is_translated": self.is_translated}
             keeps_late = partial(limits.takes_one_more, annotator.campaign) if asked.has_budget else None

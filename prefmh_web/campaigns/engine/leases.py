@@ -3,7 +3,7 @@
     take       the annotator's live lease, or a new one on the comparison that most needs an answer; where nobody needs
                one, and the config allows it, on a new chain
     answer     hands the vote to `transitions.cast_vote`, which ends the lease
-    skip       returns the place to its judge; give_back does so where the page did not show what was sent
+    skip       returns the place to its judge
     orphan, adopt    the person's page went away, or came back
     release    ends the leases of somebody whose page has said that it goes, and has not come back
     withdraw   ends the leases of people whose access was withdrawn
@@ -127,28 +127,20 @@ def answer(
 
 
 @retried_after_conflicts
-def skip(key: uuid.UUID, annotator: Annotator) -> None:
+def skip(key: uuid.UUID, annotator: Annotator, *, was_asked: bool = True) -> None:
     """Return a place to its judge. For a while the comparison is shown to others only, and then to this person too;
     after many skips it may be suspended.
 
+    Args:
+        was_asked: False where the page did not show what was sent: then it is no skip.
+
     Raises:
         Comparison.DoesNotExist: the annotator was never given this lease.
     """
     with _locked_lease(key, annotator) as lease:
-        if transitions.end_lease(lease.comparison, key, Lease.Ending.SKIPPED):
+        ending = Lease.Ending.SKIPPED if was_asked else Lease.Ending.UNASKED
+        if transitions.end_lease(lease.comparison, key, ending) and was_asked:
             suspension.after_skip(lease.comparison)
-        dispatch.place_returned(annotator.campaign_id)
-
-
-@retried_after_conflicts
-def give_back(key: uuid.UUID, annotator: Annotator) -> None:
-    """Return a place to its judge as if it had not been asked; for a while the comparison is shown to others only.
-
-    Raises:
-        Comparison.DoesNotExist: the annotator was never given this lease.
-    """
-    with _locked_lease(key, annotator) as lease:
-        transitions.end_lease(lease.comparison, key, Lease.Ending.UNASKED)
         dispatch.place_returned(annotator.campaign_id)
 
 

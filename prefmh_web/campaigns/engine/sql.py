@@ -217,20 +217,14 @@ class Statement:
 
     def rows(self, *values: object) -> list[tuple[Any, ...]]:
         """Return what it finds."""
-        found: list[tuple[Any, ...]] = self._executed(values).fetchall()
+        connection = current()
+        words = self.words(connection)
+        found: list[tuple[Any, ...]] = executed(words, [adapted(value, connection) for value in values]).fetchall()
         return found
 
     def row(self, *values: object) -> tuple[Any, ...] | None:
         """Return the first row that it finds, or None."""
         return next(iter(self.rows(*values)), None)
-
-    def change(self, *values: object) -> int:
-        """Return how many rows it has changed."""
-        return int(self._executed(values).rowcount)
-
-    def _executed(self, values: Sequence[object]) -> CursorWrapper:
-        connection = current()
-        return executed(self.words(connection), [adapted(value, connection) for value in values])
 
     def words(self, connection: BaseDatabaseWrapper, only_if: Condition | None = None) -> str:
         """Return its SQL for a database; with a condition, whose values come last, for rows of which that holds."""

@@ -154,7 +154,7 @@ def progress_of(campaign: Campaign) -> Progress:
 
 def _answers(campaign: Campaign, chains: Sequence[ShownChain], since: datetime) -> tuple[int, int]:
     """Return `Progress.answers`, and how many of them came since a moment."""
-    if _rates(campaign):
+    if campaign.config.rule.evidence == "ratings":
         ratings = Rating.objects.filter(judge__campaign=campaign)
         return ratings.count(), ratings.filter(rated_at__gte=since).count()
     if names := campaign.config.rule.scorers:
@@ -185,12 +185,14 @@ def _models(campaign: Campaign, judges: list[Judge]) -> dict[str, Any] | None:
     waiting = list(turns[:WAITING_SHOWN])
     cast = Vote.objects.filter(judge__campaign=campaign, number__isnull=False)
     again: QuerySet[Any] = cast.filter(asks__gt=1)
-    if _rates(campaign):
+    if campaign.config.rule.evidence == "ratings":
         again = Rating.objects.filter(judge__campaign=campaign).filter(Q(asks__gt=1) | Q(asks__isnull=True))
     by_people = cast.filter(annotator__isnull=False)
     pairs = by_people.values("comparison").distinct().count()
     judged = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=False, votes__number__isnull=False)
     alone = judged.exclude(votes__annotator__isnull=False).distinct().count() if len(models) < len(judges) else 0
+    config = campaign.config
+    by_p = [judge for judge in models if tells_p(model_source(config, judge.place), config.rule)]
     stopped = (judge for judge in models if judge.stopped_because)
     return {
         "judges": models,
@@ -199,19 +201,9 @@ def _models(campaign: Campaign, judges: list[Judge]) -> dict[str, Any] | None:
         "asked_again": again.count(),
         "settled_alone": alone,
         "votes_saved": round(alone * by_people.count() / pairs) if pairs else None,
-        "sampled_instead": _sampled_instead(campaign, models),
+        "sampled_instead": cast.filter(judge__in=by_p, preference__isnull=True).count() if by_p else 0,
         "new_models": [new for judge in stopped for new in judge.identities.filter(accepted_at__isnull=True)],
     }
-
-
-def _sampled_instead(campaign: Campaign, models: list[Judge]) -> int:
-    config = campaign.config
-    by_p = [judge for judge in models if tells_p(model_source(config, judge.place), config.rule)]
-    return Vote.objects.filter(judge__in=by_p, preference__isnull=True, number__isnull=False).count() if by_p else 0
-
-
-def _rates(campaign: Campaign) -> bool:
-    return campaign.config.rule.evidence == "ratings"
 
 
 def chains_of(campaign: Campaign) -> QuerySet[ShownChain, ShownChain]:
