@@ -29,7 +29,6 @@ propose = _task("propose", drawing.propose)
 choose_length = _task("choose_length", changes.choose_length)
 open_chains = _task("open_chains", drawing.open_wanted)
 delete = _task("delete", status.finish_deletion)
-judge = _task("judge", asker.take)
 score = _task("score", scoring.score)
 measure = _task("measure", scoring.measure)
 
@@ -55,6 +54,12 @@ def start(campaign_id: int) -> None:
     except Exception:
         status.note_trouble(campaign, "It could not be started; the server's log says why.")
         raise
+
+
+@shared_task
+def judge(comparison_id: int, judge_id: int) -> None:
+    """Let a model cast its votes on a comparison."""
+    asker.take(comparison_id, judge_id)
 
 
 @shared_task
