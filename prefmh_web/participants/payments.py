@@ -29,22 +29,9 @@ from sampler import tables
 _AT_A_TIME = 500
 
 COLUMNS = (
-    "external_id",
-    "study_id",
-    "session_id",
-    "all_session_ids",
-    "outcome",
-    "code",
-    "paid",
-    "arrived_at",
-    "finished_at",
-    "active_minutes",
-    "votes",
-    "checks_passed",
-    "checks_failed",
-    "bonus",
-    "reason",
-)
+    "external_id", "study_id", "session_id", "all_session_ids", "outcome", "code", "paid", "arrived_at", "finished_at",
+    "active_minutes", "votes", "checks_passed", "checks_failed", "bonus", "reason",
+)  # fmt: skip
 
 
 def rows(campaign: Campaign) -> Iterator[tuple[str, ...]]:

@@ -80,6 +80,11 @@ def _of_voters(view: View) -> View:
     return of_voters
 
 
+def _voters_page(view: View) -> View:
+    """Let a view be a page of somebody who has joined."""
+    return _page(rate_limits.polite(_of_voters(view)))
+
+
 @_page
 @rate_limits.posts("join", rate_limits.by_address)
 def welcome(request: HttpRequest, invitation: Invitation) -> HttpResponse:
@@ -187,9 +192,7 @@ def _panelist(invitation: Invitation) -> dict[str, object]:
     }
 
 
-@_page
-@rate_limits.polite
-@_of_voters
+@_voters_page
 def vote(request: HttpRequest, token: str, annotator: Annotator) -> HttpResponse:
     """Show the pair. A vote comes by socket; by POST where no socket can open or no script runs."""
     if request.method == "POST":
@@ -221,9 +224,7 @@ def vote(request: HttpRequest, token: str, annotator: Annotator) -> HttpResponse
     return render(request, "voting/vote.html", context)
 
 
-@_page
-@rate_limits.polite
-@_of_voters
+@_voters_page
 def stage(request: HttpRequest, token: str, annotator: Annotator) -> HttpResponse:
     """Show the stage at which somebody is, before the votes or after them, and take what they answer."""
     if consent.is_needed(annotator, annotator.campaign.config.study):
@@ -295,9 +296,7 @@ class ProblemForm(forms.Form):
     )
 
 
-@_page
-@rate_limits.polite
-@_of_voters
+@_voters_page
 def report(request: HttpRequest, token: str, annotator: Annotator, lease: UUID) -> HttpResponse:
     """Ask what is wrong with a pair; who says so skips it."""
     form = ProblemForm(request.POST if request.method == "POST" else None)

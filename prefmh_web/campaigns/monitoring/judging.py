@@ -279,14 +279,13 @@ def panelists_of(campaign: Campaign) -> list[dict[str, Any]]:
     the researcher noted that they were reminded.
     """
     links = {link.panelist: link for link in campaign.invitations.filter(panelist__isnull=False)}
-    people = {person.panelist: person for person in campaign.annotators.filter(panelist__isnull=False)}
-    given = Vote.objects.filter(judge__campaign=campaign, judge__panelist__isnull=False).order_by()
-    counts = given.values_list("judge__panelist").annotate(Count("pk"), Max("cast_at"))
-    answers = {number: (count, last) for number, count, last in counts}
+    counts = {"answers": Count("votes"), "last_answer_at": Max("votes__cast_at")}
+    joined = campaign.annotators.filter(panelist__isnull=False).annotate(**counts)
+    people = {person.panelist: person for person in joined}
     waits, reminded, now = waits_in(campaign), _reminders(campaign), timezone.now()
     found = []
     for number, name in enumerate(campaign.config.panelists, start=1):
-        person, (count, last) = people.get(number), answers.get(number, (0, None))
+        person: Any = people.get(number)
         found.append(
             {
                 "number": number,
@@ -294,8 +293,8 @@ def panelists_of(campaign: Campaign) -> list[dict[str, Any]]:
                 "link": links[number],
                 "person": person,
                 "is_online": bool(person and person.online_until and person.online_until > now),
-                "answers": count,
-                "last_answer_at": last,
+                "answers": person.answers if person else 0,
+                "last_answer_at": person and person.last_answer_at,
                 "waits": waits.get(number, []),
                 "reminded_at": reminded[number],
             }

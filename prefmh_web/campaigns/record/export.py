@@ -275,7 +275,8 @@ def preferences(snapshot: Snapshot) -> Iterator[str]:
     `chosen` and `rejected` are the text, of a molecule the SMILES, of a picture or a recording the name of its file.
     """
     votes, campaign = rows.votes(snapshot), snapshot.campaign
-    names, questions = [str(name) for name in next(votes)], dict(campaign.judges.values_list("place", "question"))
+    names = [str(name) for name in next(votes)]
+    questions: dict[Any, str] = dict(campaign.judges.values_list("place", "question"))
     while some := [dict(zip(names, vote, strict=True)) for vote in islice(votes, _LINES_AT_ONCE)]:
         shown = {str(vote[which]) for vote in some for which in ("first_state", "second_state")}
         found = campaign.states.filter(place__in=map(int, shown)).defer("code", "neighbours")
