@@ -153,7 +153,7 @@ def note(
     by: User | None = None,
     said: Mapping[str, object] | None = None,
     voter: Annotator | None = None,
-) -> Event | None:
+) -> None:
     """Write an event, in the transaction that does what it says. Nothing is written of a draft: its setup is all that
     counts.
 
@@ -165,24 +165,20 @@ def note(
     Raises:
         pydantic.ValidationError: the kind declares something else.
     """
-    found = note_of_each(campaign_id, kind, by, said or {}, [voter])
-    return found[0] if found else None
+    note_of_each(campaign_id, kind, by, said or {}, [voter])
 
 
 def note_of_each(
     campaign_id: int, kind: Kind, by: User | None, said: Mapping[str, object], voters: Collection[Annotator | None]
-) -> list[Event]:
+) -> None:
     """Write the same event of each of several people."""
     campaign = Campaign.objects.filter(pk=campaign_id, started_at__isnull=False).first()
     if campaign is None:
-        return []
+        return
     role = {} if by is None else {"by": _role(by, campaign)}
-    data = _SAYS.get(kind, Nothing).model_validate({**said, **role}).model_dump(mode="json")
-    if by is None:
-        del data["by"]
-    return Event.objects.bulk_create(
-        [Event(campaign=campaign, kind=kind, by=by, voter=voter, data=data) for voter in voters]
-    )
+    checked = _SAYS.get(kind, Nothing).model_validate({**said, **role})
+    data = checked.model_dump(mode="json", exclude={"by"} if by is None else None)
+    Event.objects.bulk_create([Event(campaign=campaign, kind=kind, by=by, voter=voter, data=data) for voter in voters])
 
 
 def empty_texts(voters: Collection[int]) -> int:

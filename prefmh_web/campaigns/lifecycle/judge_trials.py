@@ -164,11 +164,8 @@ def _demand_no_other(draft: Campaign) -> None:
 
 
 def _endpoint_of(campaign: Campaign, place: int) -> Endpoint:
-    try:
-        config = campaign.config
-    except sampler.ConfigError as error:
-        raise NotPossible(f"The setup cannot be run: {error}.") from error
-    source = config.judges[place].source if place < len(config.judges) else None
+    judges = campaign.config.judges
+    source = judges[place].source if place < len(judges) else None
     if not isinstance(source, sampler.ModelSource):
         raise NotPossible("Only a question that a model answers can be tried.")
     return endpoint_of(campaign, source.endpoint)

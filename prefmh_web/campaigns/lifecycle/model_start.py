@@ -203,13 +203,9 @@ def _is_as_examined(endpoint: Endpoint) -> bool:
 
 def _asked(campaign: Campaign) -> list[tuple[int, sampler.JudgeConfig, sampler.ModelSource]]:
     """Return the judges that are models, each after its place and before how it is asked."""
-    try:
-        judges = campaign.config.judges
-    except sampler.ConfigError as error:
-        raise NotPossible(f"The setup cannot be run: {error}.") from error
     return [
         (place, judge, judge.source)
-        for place, judge in enumerate(judges)
+        for place, judge in enumerate(campaign.config.judges)
         if isinstance(judge.source, sampler.ModelSource)
     ]
 
