@@ -21,7 +21,7 @@ from prefmh_web.campaigns.monitoring.judging import costs_of, judging_of, panel_
 from prefmh_web.campaigns.monitoring.progress import Progress, progress_of, with_heads
 from prefmh_web.campaigns.monitoring.results import Trajectories, follow, is_cut_short, main_property, trajectories_of
 from prefmh_web.campaigns.monitoring.steps import last_reasoned
-from prefmh_web.campaigns.record.found import kept_verdict
+from prefmh_web.campaigns.record.export import kept_verdict
 from prefmh_web.console.plots import Plot, traces
 from prefmh_web.console.previews import asks_models, estimates_of, versions_of
 from prefmh_web.console.unstored import first_pair_of

@@ -36,7 +36,7 @@ from prefmh_web.campaigns.engine.transactions import lock_people
 from prefmh_web.campaigns.lifecycle import status
 from prefmh_web.campaigns.models import OF_THE_START, Campaign, Chain, Comparison, Deleted, NotPossible, columns_of
 from prefmh_web.campaigns.monitoring.progress import late_chains
-from prefmh_web.campaigns.record.found import verdict_now
+from prefmh_web.campaigns.record.export import verdict_now
 from prefmh_web.config import CampaignConfig, UploadedFile
 from prefmh_web.transport import sockets
 from sampler.declared import ui_of

@@ -33,7 +33,7 @@ from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Campaign, Catalog, Chain, Comparison, Deleted, Lease, NotPossible, Rating, Vote
 from prefmh_web.campaigns.models.campaign import draw_seed
 from prefmh_web.campaigns.proposals import drawing
-from prefmh_web.campaigns.record.found import verdict_now
+from prefmh_web.campaigns.record.export import verdict_now
 from prefmh_web.endpoints.errors import EndpointError
 from prefmh_web.objects import media
 from prefmh_web.transport import sockets
