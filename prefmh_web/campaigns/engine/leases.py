@@ -211,10 +211,7 @@ def look_again_where_nobody_is_asked() -> None:
     forgotten = Comparison.objects.filter(~Exists(live_ones), verdict__isnull=True, is_askable=False, suspended_at=None)
     for pk in list(forgotten.values_list("pk", flat=True)):
         with locked(pk) as comparison:
-            if opened := open_comparisons.on(pk, comparison.chain.campaign):
-                changes = Changes()
-                transitions.note_room(comparison, opened, changes)
-                changes.make()
+            transitions.look_for_room(comparison)
             dispatch.place_returned(comparison.chain.campaign_id)
 
 

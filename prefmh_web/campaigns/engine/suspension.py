@@ -20,8 +20,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from prefmh_web.campaigns import dispatch, events
-from prefmh_web.campaigns.engine import open_comparisons, transitions
-from prefmh_web.campaigns.engine.sql import Changes
+from prefmh_web.campaigns.engine import transitions
 from prefmh_web.campaigns.engine.transactions import locked, retried_after_conflicts
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Annotator, Chain, Comparison, Event, Lease, NotPossible, ReportReason
@@ -99,11 +98,8 @@ def try_again(comparison_id: int) -> None:
         comparison.suspended_at, comparison.suspended_for, comparison.is_askable = None, None, True
         comparison.save(update_fields=["suspended_at", "suspended_for", "is_askable"])
         _note(comparison, Event.Kind.STEP_TRIED_AGAIN)
-        if opened := open_comparisons.on(comparison.pk, comparison.chain.campaign):
-            # Those who have it on their screen may leave no room for others.
-            changes = Changes()
-            transitions.note_room(comparison, opened, changes)
-            changes.make()
+        # Those who have it on their screen may leave no room for others.
+        transitions.look_for_room(comparison)
         dispatch.look_again(comparison.chain.campaign)
 
 
