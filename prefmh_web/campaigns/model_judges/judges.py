@@ -49,7 +49,7 @@ from prefmh_web.campaigns.engine import transitions
 from prefmh_web.campaigns.engine.open_comparisons import Seen
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Rating, ReplyIdentity, Side, State, Turn, Vote
-from prefmh_web.campaigns.objects import exhibit, rows_of
+from prefmh_web.campaigns.objects import exhibit
 from prefmh_web.endpoints import judge_calls, truth
 from prefmh_web.endpoints.errors import EndpointError
 from prefmh_web.endpoints.models import Endpoint
@@ -345,10 +345,14 @@ def wanted(comparison: Comparison, judge: Judge, seen: Seen) -> Asking | None:
     return Asking(comparison, judge, left[:room], has_stored=bool(stored))
 
 
-def asks(asking: Asking, endpoint: Endpoint) -> Ask:
-    """Return what asks the endpoint: all that the database has to say is read before. Nothing is stored yet."""
+def asks(asking: Asking, endpoint: Endpoint, rows: Mapping[int, State]) -> Ask:
+    """Return what asks the endpoint: all that the database has to say is read before. Nothing is stored yet.
+
+    Args:
+        rows: the objects of the comparison, and perhaps others, by their keys.
+    """
     if asking.state is None:
-        return _asks_for_votes(asking, endpoint)
+        return _asks_for_votes(asking, endpoint, rows)
     return _asks_for_ratings(asking, asking.state, endpoint)
 
 
@@ -371,13 +375,13 @@ def store(asking: Asking, comparison: Comparison, answers: Answers, rows: Rows, 
             dispatch.judge(other)
 
 
-def _asks_for_votes(asking: Asking, endpoint: Endpoint) -> Ask:
+def _asks_for_votes(asking: Asking, endpoint: Endpoint, rows: Mapping[int, State]) -> Ask:
     """Return what asks for a vote in each slot, each in the order of presentation that was drawn for it."""
     started, place = started_campaign(asking.comparison.chain.campaign), asking.judge.place
     config, source = started.config, model_source(started.config, place)
     # What random numbers of these votes are drawn for.
     step = started.seed, asking.comparison.chain.place, asking.comparison.step, started.budgets, place
-    pair = _pair(asking, endpoint, source)
+    pair = _pair(asking, endpoint, source, rows)
     drawn = sampler.presentations_of(*step, config.judges[place].order)
     order = [drawn[slot] for slot in asking.slots]
     known_from: dict[bool, ReplyIdentity | None] = {}
@@ -412,13 +416,13 @@ def _told_before(asking: Asking) -> tuple[dict[bool, Vote], set[bool]]:
     return told, {vote.proposal_side == Side.FIRST for vote in mine if vote.preference is None}
 
 
-def _pair(asking: Asking, endpoint: Endpoint, source: sampler.ModelSource) -> judge_calls.Pair:
+def _pair(
+    asking: Asking, endpoint: Endpoint, source: sampler.ModelSource, rows: Mapping[int, State]
+) -> judge_calls.Pair:
     """Return the question that a judge is asked."""
-    campaign, comparison = asking.comparison.chain.campaign, asking.comparison
-    rows = rows_of(campaign, {comparison.current_id, comparison.proposal_id})
-    prompt = frozen_prompt(asking.judge)
+    comparison, prompt = asking.comparison, frozen_prompt(asking.judge)
     return judge_calls.Pair(
-        kind=started_campaign(campaign).object_kind.name,
+        kind=started_campaign(comparison.chain.campaign).object_kind.name,
         criterion=asking.judge.question,
         current=exhibit(rows[comparison.current_id], endpoint, prompt, source.vision),
         proposal=exhibit(rows[comparison.proposal_id], endpoint, prompt, source.vision),

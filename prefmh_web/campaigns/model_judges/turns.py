@@ -33,7 +33,7 @@ from prefmh_web.campaigns.engine.transactions import claim_end
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.model_judges import judges
 from prefmh_web.campaigns.model_judges.judges import Answers, Ask, Asking, Rows
-from prefmh_web.campaigns.models import Campaign, Comparison, Judge, ReplyIdentity, Turn
+from prefmh_web.campaigns.models import Campaign, Comparison, Judge, ReplyIdentity, State, Turn
 from prefmh_web.endpoints.errors import EndpointError, TryLater
 from prefmh_web.endpoints.limits import Tally
 from prefmh_web.endpoints.models import Endpoint
@@ -104,11 +104,12 @@ def work(answered: Sequence[Answered], wanted: Collection[Wanted], owner: uuid.U
         frozen.prepare(each.taken.campaign)
     taken, _ = transactions.together(lambda: _Batch(answered, wanted, owner).done())
     # What is shown is read with no lock held: first the rows of all, then pictures from their files.
+    rows: dict[int, State] = {}
     for campaign in {each.campaign for each in taken}:
         mine = [each.asking.comparison for each in taken if each.campaign == campaign]
-        objects.rows_of(campaign, {key for each in mine for key in (each.current_id, each.proposal_id)})
+        rows |= campaign.states.in_bulk({key for each in mine for key in (each.current_id, each.proposal_id)})
     for claim in taken:
-        claim.ask = judges.asks(claim.asking, judges.asked_endpoint(claim.asking.judge, claim.endpoint))
+        claim.ask = judges.asks(claim.asking, judges.asked_endpoint(claim.asking.judge, claim.endpoint), rows)
     return taken
 
 
