@@ -159,7 +159,7 @@ class Migration(migrations.Migration):
                 ('reserved_cost', models.FloatField(default=0)),
             ],
             options={
-                'ordering': ('pk',),
+                'abstract': False,
             },
         ),
         migrations.CreateModel(

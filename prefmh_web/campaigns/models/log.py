@@ -152,9 +152,6 @@ class JudgeTrial(Usage):
     reserved_requests = models.PositiveBigIntegerField(default=0)
     reserved_cost = models.FloatField(default=0)
 
-    class Meta:
-        ordering = ("pk",)
-
     @property
     def is_asking(self) -> bool:
         return self.status == self.Status.ASKING

@@ -295,10 +295,8 @@ def late_chains(campaign: Campaign) -> QuerySet[Chain]:
     if warm_up is None or not (campaign.is_warming_up and campaign.is_running) or campaign.started_at is None:
         return Chain.objects.none()
     since = timezone.now() - timedelta(minutes=warm_up.patience_minutes)
-    return _still_since(campaign, since) if campaign.started_at < since else Chain.objects.none()
-
-
-def _still_since(campaign: Campaign, since: datetime) -> QuerySet[Chain]:
+    if campaign.started_at >= since:
+        return Chain.objects.none()
     decided = Comparison.objects.filter(chain=OuterRef("pk"), step=OuterRef("step"), decided_at__gte=since)
     first = campaign.chains.filter(OF_THE_START)
     behind = first.filter(step__lt=campaign.warm_up)

@@ -18,7 +18,7 @@ import csv
 import io
 import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, count, islice
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED
@@ -152,31 +152,27 @@ def archive(campaign: Campaign, tell: Callable[[float], None] = lambda share: No
         tables.STATES.file: tables.states_table(rows.columns_of(campaign))
     }
 
-    def add_text(text: str, name: str) -> None:
+    def add(pieces: Iterable[str], name: str) -> None:
         files[name] = declared.get(name)
-        stream.add(manifest.whole(name, text.encode()), name)
-
-    def add_pieces(pieces: Iterator[str], name: str) -> None:
-        files[name] = declared[name]
         stream.add(manifest.streamed(name, map(str.encode, pieces)), name)
 
     for name, text in documents(campaign, snapshot.tuning).items():
-        add_text(text, name)
+        add([text], name)
     for name, rows_of in TABLES.items():
-        add_pieces(as_csv(following(rows_of(snapshot))), name)
+        add(as_csv(following(rows_of(snapshot))), name)
     # No other rule asks anybody which of two objects they prefer.
     if campaign.config.rule.evidence == "votes":
-        add_pieces(in_pieces(following(preferences(snapshot))), tables.PREFERENCES.file)
+        add(in_pieces(following(preferences(snapshot))), tables.PREFERENCES.file)
     if is_small_enough(snapshot):
-        add_pieces(results(snapshot), tables.RESULTS.file)
-    add_pieces(as_csv(following(rows.properties(snapshot))), tables.PROPERTIES.file)
+        add(results(snapshot), tables.RESULTS.file)
+    add(as_csv(following(rows.properties(snapshot))), tables.PROPERTIES.file)
     for of_people in hooks.load(hooks.RECORD_TABLES):
         for table, found in of_people(campaign):
-            add_pieces(as_csv(chain([table.header], found)), table.file)
+            add(as_csv(chain([table.header], found)), table.file)
     if has_files(snapshot):
         files[f"{_FOLDERS[snapshot.config.space.objects]}/"] = None
     files |= {tables.CODEBOOK.file: tables.CODEBOOK, tables.MANIFEST: None}
-    add_text("".join(as_csv(tables.codebook(files, campaign.config.law))), tables.CODEBOOK.file)
+    add(as_csv(tables.codebook(files, campaign.config.law)), tables.CODEBOOK.file)
     # Most of what is compressed comes out in large blocks, with nothing between them.
     yield from filter(None, _to_its_end(stream, snapshot, manifest))
     tell(1.0)
