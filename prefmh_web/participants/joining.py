@@ -64,9 +64,7 @@ def annotator_for(invitation: Invitation, arrival: Arrival) -> Annotator:
         participant = Participant.objects.select_for_update(no_key=True).get_or_create(
             owner_id=campaign.owner_id, recruiter=study.recruiter, external_id=arrival.external_id
         )[0]
-        participation = Participation.objects.create(
-            participant=participant, campaign=campaign, annotator=newcomer(invitation)
-        )
+        participation = participant.participations.create(campaign=campaign, annotator=newcomer(invitation))
     _note_visit(participation, arrival)
     return participation.annotator
 

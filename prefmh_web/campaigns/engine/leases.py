@@ -347,14 +347,11 @@ def _given(
 ) -> Lease:
     if opened.has_expired(annotator, judge):
         # The same pair again under the same key: a vote still on its way from before finds its place.
-        expired = Lease.objects.filter(
-            comparison=comparison, judge=judge.pk, annotator=annotator, ending=Lease.Ending.EXPIRED
-        )[0]
+        expired = comparison.leases.filter(judge=judge.pk, annotator=annotator, ending=Lease.Ending.EXPIRED)[0]
         now = timezone.now()
         expired.issued_at, expired.expires_at = now, now + _time_to_answer(annotator.campaign)
         expired.is_orphan = False
         expired.ended_at = expired.ending = None
-        expired.comparison = comparison
         expired.save()
         return expired
     lease = _new_lease(opened, comparison, judge, annotator)

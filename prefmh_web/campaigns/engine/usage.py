@@ -328,24 +328,24 @@ def record(campaign_id: int, place: int, tally: Tally) -> None:
     Args:
         place: the judge's, or `PROPOSALS`.
     """
-    if not tally.requests:
-        return
-    counts = asdict(tally)
-    added: dict[str, Any] = {name: F(name) + counts[name] for name in _SUMS}
-    largest = {name: Greatest(name, Value(counts[name])) for name in _LARGEST}
-    rows = ModelUsage.objects.filter(campaign=campaign_id, place=place)
-    # Nothing is written for a draft that was deleted meanwhile.
-    if not rows.update(**added, **largest) and Campaign.objects.filter(pk=campaign_id).exists():
-        ModelUsage.objects.get_or_create(campaign_id=campaign_id, place=place)
-        rows.update(**added, **largest)
+    if tally.requests:
+        counts = asdict(tally)
+        added: dict[str, Any] = {name: F(name) + counts[name] for name in _SUMS}
+        _change(campaign_id, place, added | {name: Greatest(name, Value(counts[name])) for name in _LARGEST})
 
 
 def note_repeated(campaign_id: int, place: int, requests: int) -> None:
     """Add requests that may have been lost with whoever had claimed them, and that are made again now."""
-    if not requests:
-        return
-    ModelUsage.objects.get_or_create(campaign_id=campaign_id, place=place)
-    ModelUsage.objects.filter(campaign_id=campaign_id, place=place).update(repeated=F("repeated") + requests)
+    if requests:
+        _change(campaign_id, place, {"repeated": F("repeated") + requests})
+
+
+def _change(campaign_id: int, place: int, columns: dict[str, Any]) -> None:
+    rows = ModelUsage.objects.filter(campaign=campaign_id, place=place)
+    # Nothing is written for a draft that was deleted meanwhile.
+    if not rows.update(**columns) and Campaign.objects.filter(pk=campaign_id).exists():
+        ModelUsage.objects.get_or_create(campaign_id=campaign_id, place=place)
+        rows.update(**columns)
 
 
 def note_repeated_start(campaign: Campaign) -> None:

@@ -50,9 +50,12 @@ def is_needed(campaign: Campaign) -> bool:
 
 def begin(campaign: Campaign) -> None:
     """Show on a draft's page that it is being started."""
-    Campaign.objects.filter(pk=campaign.pk, status=Campaign.Status.DRAFT).update(
-        start_trouble="", starting_since=timezone.now(), start_progress="waiting for a worker"
-    )
+    note(campaign, start_trouble="", starting_since=timezone.now(), start_progress="waiting for a worker")
+
+
+def note(campaign: Campaign, **columns: object) -> None:
+    """Write of a draft how its start is getting on, and show it on its page."""
+    Campaign.objects.filter(pk=campaign.pk, status=Campaign.Status.DRAFT).update(**columns)
     sockets.nudge(sockets.watchers(campaign.pk))
 
 

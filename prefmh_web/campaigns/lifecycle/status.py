@@ -36,7 +36,6 @@ from prefmh_web.campaigns.proposals import drawing
 from prefmh_web.campaigns.record.export import verdict_now
 from prefmh_web.endpoints.errors import EndpointError
 from prefmh_web.objects import media
-from prefmh_web.transport import sockets
 
 logger = logging.getLogger(__name__)
 # Of rows that are deleted, so many in one transaction.
@@ -58,10 +57,7 @@ def request_start(campaign: Campaign) -> None:
 
 def note_trouble(campaign: Campaign, reason: str) -> None:
     """Show on a draft's page why it could not be started."""
-    Campaign.objects.filter(pk=campaign.pk, status=Campaign.Status.DRAFT).update(
-        start_trouble=reason[:500], starting_since=None, start_progress=""
-    )
-    sockets.nudge(sockets.watchers(campaign.pk))
+    model_start.note(campaign, start_trouble=reason[:500], starting_since=None, start_progress="")
 
 
 def start(campaign: Campaign) -> None:

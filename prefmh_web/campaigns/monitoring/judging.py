@@ -76,8 +76,6 @@ def _wasted(campaign: Campaign, places: Collection[int]) -> dict[int, Share]:
     """Return of some judges the votes that came after the outcome of their step was settled, of all their votes. Only
     these judges' votes are counted: others have next to none.
     """
-    if not places:
-        return {}
     votes = Vote.objects.filter(judge__campaign=campaign, judge__place__in=places).values("judge__place").order_by()
     counts = votes.annotate(of=Count("pk"), wasted=Count("pk", filter=Q(number__isnull=True)))
     return {row["judge__place"]: Share(row["wasted"], row["of"]) for row in counts}

@@ -33,7 +33,7 @@ from zipstream import ZipStream
 import sampler
 from prefmh_web import hooks
 from prefmh_web.campaigns import objects
-from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Judge, Measured, NotPossible, State
+from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Measured, NotPossible, State
 from prefmh_web.campaigns.record import rows
 from prefmh_web.campaigns.record.rows import Row, Snapshot, votes_of
 from prefmh_web.objects import media
@@ -235,7 +235,10 @@ def stored_files(snapshot: Snapshot) -> Iterator[tuple[str, Iterator[bytes]]]:
     """
     if not has_files(snapshot):
         return
-    found = snapshot.campaign.states.filter(_is_shown(snapshot)).exclude(picture="").order_by("place")
+    # Of an uploaded archive those that the chains have met, and all that chains make.
+    asked = Comparison.objects.filter(chain__campaign=snapshot.campaign).values("proposal")
+    is_shown = Q(weight__isnull=True) | Q(pk__in=asked) | Q(pk__in=snapshot.campaign.chains.values("start"))
+    found = snapshot.campaign.states.filter(is_shown).exclude(picture="").order_by("place")
     for state, media_type, stored_as in found.values_list("place", "media_type", "picture").iterator(_FILES_AT_ONCE):
         if not snapshot.has_state(state):
             continue
@@ -245,13 +248,6 @@ def stored_files(snapshot: Snapshot) -> Iterator[tuple[str, Iterator[bytes]]]:
             logger.exception("the file %s is lost, and not in the export", stored_as)
             continue
         yield name_of_file(snapshot.config.space, state, media_type), _pieces(file)
-
-
-def _is_shown(snapshot: Snapshot) -> Q:
-    """Return what holds of an uploaded archive's files that the chains have met, and of all that chains make."""
-    asked = Comparison.objects.filter(chain__campaign=snapshot.campaign).values("proposal")
-    started = Chain.objects.filter(campaign=snapshot.campaign).values("start")
-    return Q(weight__isnull=True) | Q(pk__in=asked) | Q(pk__in=started)
 
 
 def _pieces(file: File[Any]) -> Iterator[bytes]:
@@ -397,8 +393,5 @@ def _measured(snapshot: Snapshot, visited: set[int]) -> Iterator[tables.Row]:
             numbers = stored.get(state.pk)
             if numbers is None:
                 numbers = objects.numbers_of(snapshot.campaign, state)
-            yield {"state_index": str(state.place)} | {name: _cell(numbers.get(name)) for name in names}
-
-
-def _cell(number: float | None) -> str:
-    return "" if number is None else repr(number)
+            cells = {name: repr(numbers[name]) if name in numbers else "" for name in names}
+            yield {"state_index": str(state.place), **cells}

@@ -215,7 +215,10 @@ def states(snapshot: Snapshot) -> Iterator[Row]:
     """Every object: a list's with its weight in p0, its neighbours and what else the list says of it; one that a chain
     made with its code.
     """
-    names, same = columns_of(snapshot.campaign), _same_objects(snapshot.campaign)
+    names, first = columns_of(snapshot.campaign), Window(Min("place"), partition_by=[F("content")])
+    again = snapshot.campaign.states.order_by().annotate(first=first).exclude(place=F("first"))
+    # Of each state that has been made before, the number that it had first.
+    same = dict(again.values_list("place", "first"))
     table, metas = tables.states_table(names), tables.meta_names(names)
     yield table.header
     found = snapshot.campaign.states.values_list("place", "weight", "neighbours", "content", "code", "columns")
@@ -230,13 +233,6 @@ def states(snapshot: Snapshot) -> Iterator[Row]:
                 code=code,
                 **{meta: held.get(name, "") for meta, name in zip(metas, names, strict=True)},
             )
-
-
-def _same_objects(campaign: Campaign) -> dict[int, int]:
-    """Return, of each state that has been made before, the number that it had first."""
-    first = Window(Min("place"), partition_by=[F("content")])
-    again = campaign.states.order_by().annotate(first=first).exclude(place=F("first"))
-    return dict(again.values_list("place", "first"))
 
 
 def columns_of(campaign: Campaign) -> list[str]:
