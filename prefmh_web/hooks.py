@@ -28,6 +28,12 @@ LARGE_BODIES = {r"^/api/campaigns(/\d+/config)?$": "prefmh_web.api.access.may_up
 """By a pattern of paths that take a body as large as a setup: says, by a request's headers, whether a sender may."""
 
 
+def call(names: tuple[str, ...], *arguments: object) -> None:
+    """Call what dotted names stand for, one after the other."""
+    for each in load(names):
+        each(*arguments)
+
+
 def load(names: tuple[str, ...]) -> list[Callable[..., Any]]:
     """Return what dotted names stand for."""
     return [import_string(name) for name in names]

@@ -13,7 +13,7 @@ from prefmh_web.api.access import REFUSALS, campaign_for
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.record import export
-from prefmh_web.campaigns.record.found import answer_now
+from prefmh_web.campaigns.record.export import answer_now
 from prefmh_web.campaigns.record.rows import Snapshot, Stretch
 from prefmh_web.participants.people import Person, people_after
 from prefmh_web.transport.bodies import stream

@@ -1,8 +1,7 @@
 """Uploaded files: read into a campaign's states, kept for a form that was refused, removed once nobody asks for them.
 
-Nothing else writes catalogs and their states. One reading of a file goes on at a time, whoever was told to read it: on
-PostgreSQL under an advisory lock, which a process that dies lets go of; on SQLite, with its one process, by a set in
-memory.
+Nothing else writes catalogs and their states. One reading of a file goes on at a time, whoever was told to read it: the
+file is claimed, and the claim ends soon after its holder's process does.
 
     media/uploads/                    a file that arrived. Its row is written in the same breath, or never
     media/kept/<researcher>/<token>   a file on a form that was not saved, for an hour, so that nobody uploads twice; a
@@ -18,23 +17,22 @@ from __future__ import annotations
 import logging
 import secrets
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any, BinaryIO
 
 from django.conf import settings
 from django.core import signing
 from django.core.files.base import ContentFile, File
-from django.core.files.storage import default_storage
-from django.db import connection, transaction
+from django.core.files.storage import FileSystemStorage, Storage, default_storage
+from django.db import transaction
 from django.db.models import F
 
 import sampler
 from prefmh_web.campaigns import dispatch
+from prefmh_web.campaigns.engine.transactions import claim_end, held, unclaimed
 from prefmh_web.campaigns.models import Campaign, Catalog, State
 from prefmh_web.objects import media
 from prefmh_web.transport import sockets
@@ -45,10 +43,6 @@ MAX_ATTEMPTS = 2
 _PROGRESS_EVERY_S = 0.5
 Graph = tuple[tuple[int, ...], ...]
 _ENDINGS = (".csv", ".zip")
-# The first half of the advisory lock's key.
-_LOCK_CLASS = 0x70_6D_68
-_here: set[int] = set()
-_here_lock = threading.Lock()
 FOLDER = "kept"
 # What is older nobody asks for again.
 KEPT_FOR_S = 60 * 60
@@ -99,19 +93,18 @@ def read(catalog_id: int, revision: int) -> None:
 
     A reading that fails in a way nobody foresaw, or takes the process down, is tried once more and then refused.
     """
-    with reading_alone(catalog_id) as alone:
-        if not alone:
-            return
-        wanted = Catalog.objects.filter(pk=catalog_id, revision=revision, status=Catalog.Status.READING)
-        catalog = wanted.select_related("campaign").first()
-        if catalog is None:
-            return
-        if catalog.attempts >= MAX_ATTEMPTS:
+    unread = Catalog.objects.filter(pk=catalog_id, revision=revision, status=Catalog.Status.READING)
+    catalog, until = unread.select_related("campaign").first(), claim_end()
+    # A guarded update: of two that are told to read a file, one does.
+    if catalog is None or not unread.filter(unclaimed()).update(claimed_until=until):
+        return
+    with held(Catalog, [catalog.pk], until):
+        if catalog.attempts < MAX_ATTEMPTS:
+            unread.update(attempts=F("attempts") + 1)
+            _read(catalog)
+        else:
             error = f"Reading this file has failed {catalog.attempts} times; the server's log says why."
             _finish(catalog, Catalog.Status.REFUSED, error=error)
-            return
-        wanted.update(attempts=F("attempts") + 1)
-        _read(catalog)
 
 
 def _read(catalog: Catalog) -> None:
@@ -217,41 +210,6 @@ def _progress_of(catalog: Catalog) -> Callable[[int, int | None], None]:
     return tell
 
 
-@contextmanager
-def reading_alone(catalog_id: int) -> Iterator[bool]:
-    """Yield True if nobody else is reading this catalog, and keep others from it meanwhile; else yield False."""
-    is_postgresql, key = connection.vendor == "postgresql", [_LOCK_CLASS, catalog_id]
-    if is_postgresql:
-        [[alone]] = _found("SELECT pg_try_advisory_lock(%s, %s)", key)
-    else:
-        with _here_lock:
-            alone = catalog_id not in _here
-            _here.add(catalog_id)
-    try:
-        yield alone
-    finally:
-        if alone and is_postgresql:
-            _found("SELECT pg_advisory_unlock(%s, %s)", key)
-        elif alone:
-            _here.discard(catalog_id)
-
-
-def being_read() -> set[int]:
-    """Return the catalogs that somebody is reading now."""
-    if connection.vendor != "postgresql":
-        return set(_here)
-    locks = "SELECT objid::int FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = %s"
-    of_this = " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
-    return {catalog_id for (catalog_id,) in _found(locks + of_this, [_LOCK_CLASS])}
-
-
-def _found(statement: str, values: list[int]) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, values)
-        found: list[tuple[Any, ...]] = cursor.fetchall()
-        return found
-
-
 @dataclass(frozen=True)
 class Kept:
     """A file that is kept.
@@ -316,10 +274,10 @@ def _make_room(researcher_id: int) -> None:
         default_storage.delete(name)
 
 
-def _names_in(folder: str) -> list[str]:
-    if not default_storage.exists(folder):
+def _names_in(folder: str, storage: Storage = default_storage) -> list[str]:
+    if not storage.exists(folder):
         return []
-    return [f"{folder}/{name}" for name in default_storage.listdir(folder)[1]]
+    return [str(PurePath(folder, name)) for name in storage.listdir(folder)[1]]
 
 
 def _folder(researcher_id: int) -> str:
@@ -328,43 +286,31 @@ def _folder(researcher_id: int) -> str:
 
 def remove_leftovers() -> None:
     """Remove what is forgotten. A folder that cannot be read or written is noted, and no reason to sweep nothing."""
+    arrivals = FileSystemStorage(settings.FILE_UPLOAD_TEMP_DIR)
     try:
-        _remove_arrivals()
-        _remove_uploads()
-        for name in filter(_is_old_upload, all_names()):
-            default_storage.delete(name)
+        for storage, names in (
+            (arrivals, _names_in("", arrivals)),
+            (default_storage, _unnamed_uploads()),
+            (default_storage, all_names()),
+        ):
+            for name in names:
+                if _is_old(name, storage):
+                    storage.delete(name)
     except OSError as error:
         logger.warning("forgotten uploads cannot be removed: %s", error.strerror or error)
 
 
-def _remove_arrivals() -> None:
-    for path in Path(settings.FILE_UPLOAD_TEMP_DIR).iterdir():
-        try:
-            is_forgotten = path.is_file() and _is_old(path.lstat().st_mtime)
-        except FileNotFoundError:
-            # Moved on in this moment.
-            continue
-        if is_forgotten:
-            path.unlink(missing_ok=True)
-
-
-def _remove_uploads() -> None:
+def _unnamed_uploads() -> Collection[str]:
     unknown = set(_names_in(_UPLOADS)) - _named
-    old = {name for name in unknown if _is_old_upload(name)}
-    if not old:
-        return
-    # After the folder was read: a row that came with its file meanwhile is seen.
-    _named.update(old.intersection(Catalog.objects.values_list("file", flat=True)))
-    for name in old - _named:
-        default_storage.delete(name)
+    if unknown:
+        # After the folder was read: a row that came with its file meanwhile is seen.
+        _named.update(unknown.intersection(Catalog.objects.values_list("file", flat=True)))
+    return unknown - _named
 
 
-def _is_old_upload(name: str) -> bool:
+def _is_old(name: str, storage: Storage) -> bool:
     try:
-        return _is_old(default_storage.get_modified_time(name).timestamp())
+        return storage.get_modified_time(name).timestamp() < time.time() - KEPT_FOR_S
     except FileNotFoundError:
+        # Moved on in this moment.
         return False
-
-
-def _is_old(modified_at: float) -> bool:
-    return modified_at < time.time() - KEPT_FOR_S

@@ -1,6 +1,6 @@
 """The door through which events of a started campaign are written, and what each kind has to say.
 
-A new kind is a word of `Event.Kind` and, where it says more than that, its class here.
+A new kind is a word of `Event.Kind` and, where it says more than that, a class here that names it.
 """
 
 from __future__ import annotations
@@ -12,21 +12,14 @@ from uuid import UUID
 from django.contrib.auth.models import User
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from prefmh_web.campaigns.models import (
-    Annotator,
-    Campaign,
-    Comparison,
-    EndReason,
-    Event,
-    Membership,
-    ReportReason,
-    Side,
-)
+from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, EndReason, Event, ReportReason, Side
 
 Kind = Event.Kind
 LONGEST_REPORT = 500
 """What somebody may write about a pair, in characters."""
 _AT_ONCE = 500
+_SAYS: dict[Kind, type[Nothing]] = {}
+"""What each kind says; those that are not here say nothing."""
 
 
 class Nothing(BaseModel):
@@ -36,8 +29,11 @@ class Nothing(BaseModel):
 
     by: Literal["owner", "manager", "admin"] | None = None
 
+    def __init_subclass__(cls, *, kinds: tuple[Kind, ...]) -> None:
+        _SAYS.update(dict.fromkeys(kinds, cls))
 
-class Extended(Nothing):
+
+class Extended(Nothing, kinds=(Kind.EXTENDED,)):
     """Each chain that was not ended walks to `steps_after` instead of `steps_before`.
 
     Args:
@@ -49,7 +45,7 @@ class Extended(Nothing):
     verdict: str
 
 
-class FinishedNow(Nothing):
+class FinishedNow(Nothing, kinds=(Kind.FINISHED_NOW,)):
     """A campaign was ended before its last step.
 
     Args:
@@ -59,7 +55,7 @@ class FinishedNow(Nothing):
     verdict: str
 
 
-class ConfigChanged(Nothing):
+class ConfigChanged(Nothing, kinds=(Kind.CONFIG_CHANGED,)):
     """A change of the configuration: the path of the field, and its value before and after. What is hidden has none; a
     long text has its hash.
     """
@@ -69,39 +65,39 @@ class ConfigChanged(Nothing):
     new: JsonValue
 
 
-class OfStep(Nothing):
+class OfStep(Nothing, kinds=(Kind.STEP_TRIED_AGAIN,)):
     """A step, by the index of its chain and its number."""
 
     chain_index: int
     step: int
 
 
-class StepSuspended(OfStep):
+class StepSuspended(OfStep, kinds=(Kind.STEP_SUSPENDED,)):
     """Why a step was suspended, and after how many skips or reports."""
 
     cause: Comparison.Suspended
     count: int
 
 
-class ChainEnded(OfStep):
+class ChainEnded(OfStep, kinds=(Kind.CHAIN_ENDED,)):
     """Why a researcher ended the chain, in words that are part of the record."""
 
     words: str
 
 
-class OfPanelist(Nothing):
+class OfPanelist(Nothing, kinds=(Kind.REMINDED,)):
     """A panelist, by their number."""
 
     panelist: int
 
 
-class OfRole(Nothing):
+class OfRole(Nothing, kinds=(Kind.MEMBER_SET, Kind.MEMBER_REMOVED)):
     """The role of a member."""
 
     role: str
 
 
-class ParticipationEnded(Nothing):
+class ParticipationEnded(Nothing, kinds=(Kind.PARTICIPATION_ENDED,)):
     """Why a researcher ended the part of a person, and whether they are paid: None where this settled no pay."""
 
     reason: EndReason
@@ -109,7 +105,7 @@ class ParticipationEnded(Nothing):
     text: str
 
 
-class Reported(Nothing):
+class Reported(Nothing, kinds=(Kind.REPORTED,)):
     """What a person reported about a pair that they skipped. A pair that is no question of the campaign, such as a gold
     check, has no chain.
 
@@ -125,50 +121,30 @@ class Reported(Nothing):
     proposal_side: Side | None
 
 
-class Erased(Nothing):
+class Erased(Nothing, kinds=(Kind.ERASED,)):
     """How many people were forgotten, and of which kinds something was removed."""
 
     people: int
     removed: str
 
 
-class Paid(Nothing):
+class Paid(Nothing, kinds=(Kind.PAID,)):
     """How many people were noted as paid."""
 
     people: int
 
 
-class ConsentText(Nothing):
+class ConsentText(Nothing, kinds=(Kind.CONSENT_ASKED,)):
     """A text that people are asked to agree to from now on, and its SHA-256, which stands in their answers."""
 
     version: str
     wording: str
 
 
-class ModelAccepted(Nothing):
+class ModelAccepted(Nothing, kinds=(Kind.MODEL_ACCEPTED,)):
     """The judges whose model was accepted, by their index."""
 
     judges: str
-
-
-_SAYS: dict[Kind, type[Nothing]] = {
-    Kind.EXTENDED: Extended,
-    Kind.FINISHED_NOW: FinishedNow,
-    Kind.CONFIG_CHANGED: ConfigChanged,
-    Kind.STEP_SUSPENDED: StepSuspended,
-    Kind.STEP_TRIED_AGAIN: OfStep,
-    Kind.CHAIN_ENDED: ChainEnded,
-    Kind.REMINDED: OfPanelist,
-    Kind.MEMBER_SET: OfRole,
-    Kind.MEMBER_REMOVED: OfRole,
-    Kind.PARTICIPATION_ENDED: ParticipationEnded,
-    Kind.REPORTED: Reported,
-    Kind.ERASED: Erased,
-    Kind.PAID: Paid,
-    Kind.CONSENT_ASKED: ConsentText,
-    Kind.MODEL_ACCEPTED: ModelAccepted,
-}
-"""Kinds that are not here say nothing."""
 
 
 def note(
@@ -177,7 +153,7 @@ def note(
     by: User | None = None,
     said: Mapping[str, object] | None = None,
     voter: Annotator | None = None,
-) -> Event | None:
+) -> None:
     """Write an event, in the transaction that does what it says. Nothing is written of a draft: its setup is all that
     counts.
 
@@ -189,24 +165,20 @@ def note(
     Raises:
         pydantic.ValidationError: the kind declares something else.
     """
-    found = note_of_each(campaign_id, kind, by, said or {}, [voter])
-    return found[0] if found else None
+    note_of_each(campaign_id, kind, by, said or {}, [voter])
 
 
 def note_of_each(
     campaign_id: int, kind: Kind, by: User | None, said: Mapping[str, object], voters: Collection[Annotator | None]
-) -> list[Event]:
+) -> None:
     """Write the same event of each of several people."""
     campaign = Campaign.objects.filter(pk=campaign_id, started_at__isnull=False).first()
     if campaign is None:
-        return []
+        return
     role = {} if by is None else {"by": _role(by, campaign)}
-    data = _SAYS.get(kind, Nothing).model_validate({**said, **role}).model_dump(mode="json")
-    if by is None:
-        del data["by"]
-    return Event.objects.bulk_create(
-        [Event(campaign=campaign, kind=kind, by=by, voter=voter, data=data) for voter in voters]
-    )
+    checked = _SAYS.get(kind, Nothing).model_validate({**said, **role})
+    data = checked.model_dump(mode="json", exclude={"by"} if by is None else None)
+    Event.objects.bulk_create([Event(campaign=campaign, kind=kind, by=by, voter=voter, data=data) for voter in voters])
 
 
 def empty_texts(voters: Collection[int]) -> int:
@@ -220,7 +192,7 @@ def empty_texts(voters: Collection[int]) -> int:
 def _role(user: User, campaign: Campaign) -> str:
     if user.pk == campaign.owner_id:
         return "owner"
-    is_member = Membership.objects.filter(campaign=campaign, user=user.pk).exists()
+    is_member = campaign.memberships.filter(user=user.pk).exists()
     return "manager" if is_member and not user.is_superuser else "admin"
 
 

@@ -238,7 +238,7 @@ def prepare(campaign: Campaign) -> None:
     """Read what `next_one` needs, if this process has not done so yet."""
     if not started_campaign(campaign).config.generates:
         plan_of(campaign)
-        _rows_of(campaign)
+        _rows(campaign.pk, campaign.started_at)
 
 
 def start(campaign: Campaign, place: int) -> int | None:
@@ -246,7 +246,7 @@ def start(campaign: Campaign, place: int) -> int | None:
     if started_campaign(campaign).config.generates:
         return None
     first: sampler.Position[int] = sampler.begin(plan_of(campaign), place)
-    return _rows_of(campaign)[0][first.state]
+    return _rows(campaign.pk, campaign.started_at)[0][first.state]
 
 
 def next_one(chain: Chain) -> tuple[sampler.Comparison[Any], int] | None:
@@ -255,7 +255,7 @@ def next_one(chain: Chain) -> tuple[sampler.Comparison[Any], int] | None:
     """
     if started_campaign(chain.campaign).config.generates:
         return None
-    plan, (keys, places) = plan_of(chain.campaign), _rows_of(chain.campaign)
+    plan, (keys, places) = plan_of(chain.campaign), _rows(chain.campaign_id, chain.campaign.started_at)
     if chain.waits_for_others or not plan.is_cheap_at(chain.step + 1):
         return None
     try:
@@ -266,14 +266,10 @@ def next_one(chain: Chain) -> tuple[sampler.Comparison[Any], int] | None:
     return drawn, keys[drawn.proposal]
 
 
-def _rows_of(campaign: Campaign) -> tuple[tuple[int, ...], Mapping[int, int]]:
-    """Return the keys of a catalog's rows by their places, and the places by the keys."""
-    return _rows(campaign.pk, campaign.started_at)
-
-
 # Started again under the same number, as tests do, it is another one.
 @lru_cache(maxsize=64)
 def _rows(campaign_id: int, started_at: datetime) -> tuple[tuple[int, ...], Mapping[int, int]]:
+    """Return the keys of a catalog's rows by their places, and the places by the keys."""
     keys = tuple(State.objects.filter(campaign=campaign_id).order_by("place").values_list("pk", flat=True))
     return keys, {key: place for place, key in enumerate(keys)}
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from celery import shared_task
 
-from prefmh_web.campaigns import catalogs, dispatch, lifecycle
-from prefmh_web.campaigns.catalogs import being_read
+from prefmh_web.campaigns import catalogs, dispatch
 from prefmh_web.campaigns.engine import openings, transitions, usage
-from prefmh_web.campaigns.lifecycle import changes, deletion, judge_trials
+from prefmh_web.campaigns.engine.transactions import unclaimed
+from prefmh_web.campaigns.lifecycle import changes, judge_trials, status
 from prefmh_web.campaigns.model_judges import asker, turns
-from prefmh_web.campaigns.models import Campaign, Catalog
+from prefmh_web.campaigns.models import Campaign, Catalog, NotPossible
 from prefmh_web.campaigns.proposals import drawing, scoring
 from prefmh_web.endpoints import probe
 
@@ -28,7 +28,7 @@ read_catalog = _task("read_catalog", catalogs.read)
 propose = _task("propose", drawing.propose)
 choose_length = _task("choose_length", changes.choose_length)
 open_chains = _task("open_chains", drawing.open_wanted)
-delete = _task("delete", deletion.finish)
+delete = _task("delete", status.finish_deletion)
 score = _task("score", scoring.score)
 measure = _task("measure", scoring.measure)
 
@@ -48,11 +48,11 @@ def start(campaign_id: int) -> None:
         # Deleted meanwhile.
         return
     try:
-        lifecycle.start(campaign)
-    except lifecycle.NotPossible as reason:
-        lifecycle.note_trouble(campaign, str(reason))
+        status.start(campaign)
+    except NotPossible as reason:
+        status.note_trouble(campaign, str(reason))
     except Exception:
-        lifecycle.note_trouble(campaign, "It could not be started; the server's log says why.")
+        status.note_trouble(campaign, "It could not be started; the server's log says why.")
         raise
 
 
@@ -83,7 +83,7 @@ def judge_trial(trial_id: int) -> None:
 def pause_at_cap(campaign_id: int) -> None:
     """Pause a campaign that has come to a cap on what models may take."""
     for campaign in usage.stopped().filter(pk=campaign_id):
-        lifecycle.pause_at_cap(campaign)
+        status.pause_at_cap(campaign)
 
 
 @shared_task
@@ -94,7 +94,7 @@ def sweep() -> None:
     files that were left on their way.
     """
     for campaign in usage.stopped():
-        lifecycle.pause_at_cap(campaign)
+        status.pause_at_cap(campaign)
     for chain in drawing.chains_to_hint():
         dispatch.propose(chain)
     drawing.look_ahead()
@@ -109,12 +109,11 @@ def sweep() -> None:
     for trying in judge_trials.waiting().select_related("campaign"):
         dispatch.judge_trial(trying)
     probe.look_after()
-    reading = being_read()
-    for catalog_id, revision in Catalog.objects.filter(status=Catalog.Status.READING).values_list("pk", "revision"):
-        if catalog_id not in reading:
-            dispatch.read_catalog(catalog_id, revision)
+    unread = Catalog.objects.filter(unclaimed(), status=Catalog.Status.READING)
+    for catalog_id, revision in unread.values_list("pk", "revision"):
+        dispatch.read_catalog(catalog_id, revision)
     for campaign in Campaign.objects.filter(status=Campaign.Status.RUNNING):
         transitions.finish_if_done(campaign)
-    for campaign in deletion.waiting():
+    for campaign in status.being_deleted():
         dispatch.delete(campaign)
     catalogs.remove_leftovers()

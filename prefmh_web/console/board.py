@@ -15,13 +15,13 @@ from django.template.loader import render_to_string
 import sampler
 from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.frozen import limits_of
-from prefmh_web.campaigns.model_judges.frozen_judges import frozen_prompt
+from prefmh_web.campaigns.model_judges.judges import frozen_prompt
 from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Chain, Event, Judge, State, Vote
 from prefmh_web.campaigns.monitoring.judging import costs_of, judging_of, panel_price_of, scorers_of
-from prefmh_web.campaigns.monitoring.progress import ChainProgress, Progress, progress_of, with_heads
+from prefmh_web.campaigns.monitoring.progress import Progress, progress_of, with_heads
 from prefmh_web.campaigns.monitoring.results import Trajectories, follow, is_cut_short, main_property, trajectories_of
 from prefmh_web.campaigns.monitoring.steps import last_reasoned
-from prefmh_web.campaigns.record.found import kept_verdict
+from prefmh_web.campaigns.record.export import kept_verdict
 from prefmh_web.console.plots import Plot, traces
 from prefmh_web.console.previews import asks_models, estimates_of, versions_of
 from prefmh_web.console.unstored import first_pair_of
@@ -175,7 +175,7 @@ class Board:
             (progress.models["suspended"] if progress.models else 0, "A model needs you."),
             (len(progress.held_up), "A panelist holds up chains."),
             (1, _lack_of_places(self.campaign)),
-            (progress.is_nobody_there, "Nobody is online."),
+            (progress.people_needed > 0 and not progress.people_online, "Nobody is online."),
             (progress.lacks_people, "Too few people are online."),
         ]
         return next((words for count, words in found if count and words), "")
@@ -202,8 +202,10 @@ class Board:
         return is_cut_short(self.campaign)
 
     @cached_property
-    def heads(self) -> Sequence[ChainProgress]:
-        """The chains that the first screen shows; the others have a page of their own."""
+    def heads(self) -> Sequence[tuple[Chain, str]]:
+        """The chains that the first screen shows, each with what is measured of its object; the others have a page of
+        their own.
+        """
         return with_heads(self.campaign, self.progress.chains[:MOST_HEADS]) if self.progress else []
 
     @cached_property
@@ -234,9 +236,9 @@ def _lack_of_places(campaign: Campaign) -> str:
     if not limits_of(campaign).recruiter.knows_people:
         return ""
     supply = supply_of(campaign)
-    if supply is None or not (supply.is_full and supply.is_short):
+    if supply is None or not (supply["is_full"] and supply["is_short"]):
         return ""
-    return f"All places are taken: {supply.steps:,} steps still need {supply.wanted:,} votes."
+    return f"All places are taken: {supply['steps']:,} steps still need {supply['wanted']:,} votes."
 
 
 _NOTED_VERDICTS = (Event.Kind.FINISHED_NOW, Event.Kind.EXTENDED)

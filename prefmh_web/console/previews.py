@@ -18,7 +18,7 @@ from pydantic import ValidationError
 import sampler
 from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.lifecycle.model_start import wants_own_pairs
-from prefmh_web.campaigns.model_judges.frozen_judges import prompt_as_of_now, prompt_of, question_of, tells_p
+from prefmh_web.campaigns.model_judges.judges import prompt_as_of_now, prompt_of, question_of, tells_p
 from prefmh_web.campaigns.models import Campaign, ModelUsage, State
 from prefmh_web.campaigns.monitoring.judging import money
 from prefmh_web.endpoints import probe, truth

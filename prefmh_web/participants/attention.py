@@ -138,15 +138,10 @@ def answer(key: uuid.UUID, annotator: Annotator, choice: Side | None, elapsed_ms
     transactions.refresh(annotator)
 
 
-def counts_of(part: Participation) -> tuple[int, int]:
-    """Return how many checks somebody passed, and how many they failed."""
-    answered = [check.is_passed for check in part.checks.all()]
-    return answered.count(True), answered.count(False)
-
-
 def _has_failed(part: Participation) -> bool:
     protocol = part.campaign.config.study.protocol
-    return protocol.checks_end and counts_of(part)[1] > protocol.checks_may_fail
+    failed = [check for check in part.checks.all() if check.is_passed is False]
+    return protocol.checks_end and len(failed) > protocol.checks_may_fail
 
 
 def possible(annotator: Annotator) -> Sequence[uuid.UUID]:

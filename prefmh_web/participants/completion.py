@@ -140,11 +140,9 @@ def closed_end(annotator: Annotator) -> End | None:
 def settle_overdue() -> None:
     """Settle the parts of people who have gone: after the last vote asked of them, or before the campaign ended."""
     asked = Lease.objects.filter(annotator=OuterRef("annotator"), ended_at__isnull=True)
+    parts = Participation.objects.filter(~Exists(asked), outcome="").select_related("annotator")
     for campaign in limits.going_on():
-        parts = Participation.objects.filter(
-            ~Exists(asked), limits.may_be_over(campaign), campaign=campaign, outcome=""
-        )
-        for part in parts.select_related("annotator"):
+        for part in parts.filter(limits.may_be_over(campaign), campaign=campaign):
             part.annotator.campaign = campaign
             if outcome := outcome_due(part.annotator):
                 end_of(part.annotator, outcome)

@@ -32,8 +32,7 @@ from prefmh_web.campaigns import events
 from prefmh_web.campaigns.engine import transactions
 from prefmh_web.campaigns.engine.transactions import lock_people, retried_after_conflicts
 from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.campaigns.models import Annotator, Campaign, NotPossible, Vote
-from prefmh_web.campaigns.monitoring import steps
+from prefmh_web.campaigns.models import Annotator, Campaign, Event, NotPossible, Vote
 from prefmh_web.config import Outcome, Pay
 from prefmh_web.participants import completion, payments
 from prefmh_web.participants.models import Check, Participant, Participation
@@ -191,7 +190,7 @@ def remove(campaign: Campaign, annotators: Collection[int]) -> list[str]:
     told = Vote.objects.filter(~Q(layout="") | Q(is_translated__isnull=False), annotator__in=annotators)
     counts = {
         "answers": parts.exclude(answers={}, practice=[]).update(answers={}, practice=[]),
-        "reports": steps.remove(annotators),
+        "reports": Event.objects.filter(voter__in=annotators, kind=Event.Kind.REPORTED).delete()[0],
         # That their part was ended, and when, stays an event of the record.
         "reasons": events.empty_texts(annotators),
         "names": access.forget_names(campaign, [number for number in panelists if number is not None]),

@@ -37,7 +37,7 @@ class NotAdmitted(Exception):  # noqa: N818 - reads as the sentence it starts
 def annotator_of(campaign: Campaign, arrival: Arrival) -> Annotator | None:
     """Return who a person is in a campaign, if they have joined it before, on whatever device."""
     found = _parts(campaign, campaign.config.study, arrival).filter(campaign=campaign).first()
-    return _annotator(found, campaign) if found else None
+    return found.annotator if found else None
 
 
 def annotator_for(invitation: Invitation, arrival: Arrival) -> Annotator:
@@ -64,26 +64,17 @@ def annotator_for(invitation: Invitation, arrival: Arrival) -> Annotator:
         participant = Participant.objects.select_for_update(no_key=True).get_or_create(
             owner_id=campaign.owner_id, recruiter=study.recruiter, external_id=arrival.external_id
         )[0]
-        participation = Participation.objects.create(
-            participant=participant, campaign=campaign, annotator=newcomer(invitation)
-        )
+        participation = participant.participations.create(campaign=campaign, annotator=newcomer(invitation))
     _note_visit(participation, arrival)
-    return _annotator(participation, campaign)
+    return participation.annotator
 
 
 def newcomer(invitation: Invitation) -> Annotator:
     """Return somebody new in the campaign of an invitation."""
-    made = Annotator.objects.create(
-        campaign_id=invitation.campaign_id, invitation=invitation, panelist=invitation.panelist
-    )
+    made = invitation.annotators.create(campaign=invitation.campaign, panelist=invitation.panelist)
     if invitation.is_simulated:
         events.note(invitation.campaign_id, events.Kind.SIMULATED, voter=made)
     return made
-
-
-def _annotator(participation: Participation, campaign: Campaign) -> Annotator:
-    participation.annotator.campaign = campaign
-    return participation.annotator
 
 
 def _parts(campaign: Campaign, study: Study, arrival: Arrival) -> QuerySet[Participation]:
@@ -93,7 +84,7 @@ def _parts(campaign: Campaign, study: Study, arrival: Arrival) -> QuerySet[Parti
         participant__recruiter=study.recruiter,
         participant__external_id=arrival.external_id,
     )
-    return found.select_related("annotator")
+    return found.select_related("annotator__campaign")
 
 
 def _note_visit(participation: Participation, arrival: Arrival) -> None:

@@ -22,6 +22,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Count, DurationField, Exists, F, Max, OuterRef, Q, QuerySet, Sum
@@ -100,13 +101,10 @@ def is_time_over(annotator: Annotator) -> bool:
 
 def note_wait(annotator: Annotator, *, is_waiting: bool) -> None:
     """Note that somebody has just found no pair, or has one again; only where waits end parts."""
-    parts = Participation.objects.filter(annotator=annotator.pk, outcome="")
-    if is_waiting:
-        found, since = parts.filter(waits_since=None), timezone.now()
-    else:
-        found, since = parts.exclude(waits_since=None), None
+    parts = Participation.objects.filter(annotator=annotator.pk, outcome="", waits_since__isnull=is_waiting)
+    since = timezone.now() if is_waiting else None
     # After the commit: whoever settles a part locks it before its annotator, and a vote holds the annotator.
-    transaction.on_commit(lambda: found.update(waits_since=since))
+    transaction.on_commit(lambda: parts.update(waits_since=since))
 
 
 def has_waited_enough(annotator: Annotator) -> bool:
@@ -230,74 +228,6 @@ class Answers:
         return self.votes + self.trials
 
 
-@dataclass(frozen=True)
-class Supply:
-    """The votes that a campaign still needs of people, and those that they can still give.
-
-    Args:
-        steps: that are not decided.
-        most: the votes that these can need.
-        expected: those that they need if voters are indifferent; None where that takes too long to work out.
-        can_give: of who has a place, the votes that they have not given, and all votes of each free place; None for no
-            limit.
-        is_full: no place is free.
-    """
-
-    steps: int
-    most: int
-    expected: float | None
-    can_give: int | None
-    is_full: bool
-
-    @property
-    def wanted(self) -> int:
-        """The expected votes, or the most where they are not known."""
-        return self.most if self.expected is None else math.ceil(self.expected)
-
-    @property
-    def is_short(self) -> bool:
-        """True where the places do not bring the votes that are expected to be needed."""
-        return self.can_give is not None and self.can_give < self.wanted
-
-
-@dataclass(frozen=True)
-class Spending:
-    """What the pages show: answers against the budget, and places times pay.
-
-    Args:
-        needs: what the campaign can ask for; all of it is the least budget with which it can start.
-        spent: what has been given; None of a draft.
-        supply: what is still needed and can be given; None where people have nothing left to judge.
-    """
-
-    study: Study
-    needs: Answers
-    spent: Answers | None
-    supply: Supply | None
-
-    @property
-    def is_too_small(self) -> bool:
-        """True where the campaign cannot start with this budget."""
-        return self.study.budget is not None and self.study.budget < self.needs.total
-
-    @property
-    def place_pay(self) -> str:
-        """What a place is paid."""
-        return self.study.priced(self.study.place_pay)
-
-    @property
-    def cost(self) -> str:
-        """What all places cost; empty where that is not known."""
-        return self.study.priced(self.study.cost_of_places)
-
-    @property
-    def per_vote(self) -> str:
-        """What a vote costs if all places are paid and give as many votes as the steps can take."""
-        cost, each = self.study.cost_of_places, self.study.votes_each
-        bought = self.needs.votes if each is None else min(self.needs.votes, each * (self.study.places or 0))
-        return self.study.priced(cost / bought) if cost and bought else ""
-
-
 def needs(config: sampler.ChainConfig, protocol: Protocol) -> Answers:
     """Return what a campaign can ask of people, by its setup alone: the votes of all steps if nothing is decided early,
     and the trials to which the declared shares come.
@@ -390,14 +320,29 @@ def spent(campaign: Campaign) -> Answers:
     return Answers(votes, answered, _late(campaign))
 
 
-def spending_of(campaign: Campaign) -> Spending | None:
-    """Return what a campaign can cost; None where there is nothing to say."""
-    study = campaign.config.study
-    is_known = study.budget is not None or study.cost_of_places is not None
-    if not (campaign.is_draft or is_known):
+def spending_of(campaign: Campaign) -> dict[str, Any] | None:
+    """Return what a campaign can cost; None where there is nothing to say.
+
+    It `needs` so many answers at most: the least budget with which it can start, so the one of its `study` may be too
+    small (`is_too_small`). So many are `spent`, None of a draft; `supply` is what is still needed and can be given. A
+    place is paid `place_pay`, and all places `cost` so much, which is `per_vote` if all give as many votes as the steps
+    can take; the last two are empty where that is not known.
+    """
+    study, cost = campaign.config.study, campaign.config.study.cost_of_places
+    if not (campaign.is_draft or study.budget is not None or cost is not None):
         return None
-    given = None if campaign.is_draft else spent(campaign)
-    return Spending(study, needs(campaign.config, study.protocol), given, supply_of(campaign))
+    wanted = needs(campaign.config, study.protocol)
+    bought = wanted.votes if study.votes_each is None else min(wanted.votes, study.votes_each * (study.places or 0))
+    return {
+        "study": study,
+        "needs": wanted,
+        "spent": None if campaign.is_draft else spent(campaign),
+        "supply": supply_of(campaign),
+        "is_too_small": study.budget is not None and study.budget < wanted.total,
+        "place_pay": study.priced(study.place_pay),
+        "cost": study.priced(cost),
+        "per_vote": study.priced(cost / bought) if cost and bought else "",
+    }
 
 
 def _late(campaign: Campaign) -> int:
@@ -418,14 +363,29 @@ def _asked(campaign: Campaign) -> list[int]:
     return [judge.votes for judge in config.judges if not isinstance(judge.source, sampler.ModelSource)]
 
 
-def supply_of(campaign: Campaign) -> Supply | None:
-    """Return the votes that are still needed and can be given; None where people have nothing left to judge."""
+def supply_of(campaign: Campaign) -> dict[str, Any] | None:
+    """Return the votes that a campaign still needs of people, and those that they can still give; None where people
+    have nothing left to judge.
+
+    So many `steps` are not decided, which can need `most` votes; `wanted` are those that they need if voters are
+    indifferent, or `most` where working that out takes too long (`is_expected`). They `can_give` so many: of who has a
+    place, the votes that they have not given, and all votes of each free place; None for no limit. It `is_short` if
+    these are fewer than wanted, and `is_full` if no place is free.
+    """
     study, asked, left = campaign.config.study, _asked(campaign), _steps_left(campaign)
     if not asked or not left:
         return None
-    estimate = sampler.estimate(1, left, asked)
-    is_full = are_all_taken(campaign, study)
-    return Supply(left, estimate.most_votes, estimate.votes, _can_give(campaign, study), is_full)
+    estimate, can_give = sampler.estimate(1, left, asked), _can_give(campaign, study)
+    wanted = estimate.most_votes if estimate.votes is None else math.ceil(estimate.votes)
+    return {
+        "steps": left,
+        "most": estimate.most_votes,
+        "is_expected": estimate.votes is not None,
+        "wanted": wanted,
+        "can_give": can_give,
+        "is_short": can_give is not None and can_give < wanted,
+        "is_full": are_all_taken(campaign, study),
+    }
 
 
 def _steps_left(campaign: Campaign) -> int:

@@ -51,11 +51,6 @@ class Participant(models.Model):
         # No id: this text may come into a log.
         return f"participant {self.pk}"
 
-    @property
-    def given_id(self) -> str:
-        """The id with which they came; empty where people come without one."""
-        return "" if self.recruiter == OPEN.name else self.external_id
-
 
 class Participation(models.Model):
     """A participant in one campaign. Its checks and consents are the annotator's and stay when the person is forgotten:
@@ -107,7 +102,8 @@ class Participation(models.Model):
     @property
     def given_id(self) -> str:
         """The id with which they came; empty where people come without one, and once it is erased."""
-        return self.participant.given_id if self.participant else ""
+        someone = self.participant
+        return "" if someone is None or someone.recruiter == OPEN.name else someone.external_id
 
     @property
     def paid_visit(self) -> dict[str, Any]:

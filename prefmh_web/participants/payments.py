@@ -20,31 +20,18 @@ from prefmh_web.campaigns import events
 from prefmh_web.campaigns.models import Annotator, Campaign, Event, Lease, NotPossible, Vote, number_of, numbers_in
 from prefmh_web.campaigns.record.rows import Happened, Row
 from prefmh_web.config import Outcome, Pay, Study
-from prefmh_web.participants import attention, limits
+from prefmh_web.participants import limits
 from prefmh_web.participants.models import Check, Participation
-from prefmh_web.participants.people import fast_votes
+from prefmh_web.participants.people import fast_votes, people_of
 from prefmh_web.recruiters import Recruiter
 from sampler import tables
 
 _AT_A_TIME = 500
 
 COLUMNS = (
-    "external_id",
-    "study_id",
-    "session_id",
-    "all_session_ids",
-    "outcome",
-    "code",
-    "paid",
-    "arrived_at",
-    "finished_at",
-    "active_minutes",
-    "votes",
-    "checks_passed",
-    "checks_failed",
-    "bonus",
-    "reason",
-)
+    "external_id", "study_id", "session_id", "all_session_ids", "outcome", "code", "paid", "arrived_at", "finished_at",
+    "active_minutes", "votes", "checks_passed", "checks_failed", "bonus", "reason",
+)  # fmt: skip
 
 
 def rows(campaign: Campaign) -> Iterator[tuple[str, ...]]:
@@ -53,25 +40,24 @@ def rows(campaign: Campaign) -> Iterator[tuple[str, ...]]:
     ended = Event.objects.filter(campaign=campaign, kind=Event.Kind.PARTICIPATION_ENDED)
     reasons = {voter: data["text"] for voter, data in ended.values_list("voter", "data")}
     yield COLUMNS
-    found = (
-        Participation.objects.filter(campaign=campaign, participant__isnull=False)
-        .select_related("participant", "annotator")
-        .prefetch_related("checks")
-    )
-    for each in found.order_by("pk").iterator(chunk_size=_AT_A_TIME):
+    for person in people_of(campaign):
+        part, votes = person.part, person.annotator.votes_cast
+        if part is None or part.participant is None:
+            continue
         yield (
-            sampler.escaped(each.given_id),
-            *map(sampler.escaped, _sent_under(each, study.platform)),
-            each.outcome,
-            sampler.escaped(each.code),
-            study.paid_to(each, each.annotator.votes_cast).label if each.outcome else "",
-            sampler.moment(each.arrived_at),
-            sampler.moment(each.finished_at),
-            f"{minutes.get(each.annotator_id, 0):.1f}",
-            str(each.annotator.votes_cast),
-            *map(str, attention.counts_of(each)),
-            "" if each.bonus is None else str(each.bonus),
-            sampler.escaped(reasons.get(each.annotator_id, "")),
+            sampler.escaped(part.given_id),
+            *map(sampler.escaped, _sent_under(part, study.platform)),
+            part.outcome,
+            sampler.escaped(part.code),
+            study.paid_to(part, votes).label if part.outcome else "",
+            sampler.moment(part.arrived_at),
+            sampler.moment(part.finished_at),
+            f"{minutes.get(part.annotator_id, 0):.1f}",
+            str(votes),
+            str(person.checks_passed),
+            str(person.checks_failed),
+            "" if part.bonus is None else str(part.bonus),
+            sampler.escaped(reasons.get(part.annotator_id, "")),
         )
 
 

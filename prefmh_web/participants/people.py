@@ -1,16 +1,16 @@
 """The people of a campaign as its researchers see them: how far each is, and how each votes.
 
-However many there are, it takes the same number of statements: one for each kind of figure.
+However many there are, it takes the same number of statements.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from django.db.models import Count, ExpressionWrapper, F, IntegerField, Max, Q, QuerySet, Window
+from django.db.models import Count, ExpressionWrapper, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Window
 from django.db.models.functions import Coalesce, Lag, RowNumber
 from django.utils import timezone
 
@@ -101,64 +101,45 @@ def person_of(annotator: Annotator) -> Person:
 
 
 def _people(campaign: Campaign, annotators: QuerySet[Annotator]) -> list[Person]:
-    annotators = annotators.select_related("invitation")
-    parts = {part.annotator_id: part for part in _parts(annotators)}
-    votes, checks, (skips, asked_at) = _votes(annotators), _checks(annotators), _leases(annotators)
-    numbers = numbers_in(campaign)
+    whole = Participation.objects.filter(annotator__in=annotators).select_related("participant")
+    parts, numbers = {part.annotator_id: part for part in whole}, numbers_in(campaign)
     medians, fast = _medians(annotators), fast_votes(annotators, campaign.config.study.most_a_minute)
+    # A pair that was taken back from somebody who may vote no more is no skip of theirs.
+    theirs = Q(annotator__removed_at=None) | Q(ended_at__lt=F("annotator__removed_at"))
+    # One that was skipped is neither passed nor failed.
+    answered, passed = ~Q(expected_side="") & ~Q(chosen_side=""), Q(chosen_side=F("expected_side"))
+    found = annotators.select_related("invitation").annotate(
+        given=_count(Vote.objects.all(), "annotator"),
+        first=_count(Vote.objects.filter(chosen_side=Side.FIRST), "annotator"),
+        skipped=_count(Lease.objects.filter(theirs, ending=Lease.Ending.SKIPPED), "annotator"),
+        passed=_count(Check.objects.filter(answered, passed), "participation__annotator"),
+        failed=_count(Check.objects.filter(answered, ~passed), "participation__annotator"),
+        asked_at=Subquery(
+            Lease.objects.filter(annotator=OuterRef("pk")).order_by("-issued_at").values("issued_at")[:1]
+        ),
+    )
     return [
         Person(
             number=numbers[each.pk],
             annotator=each,
             part=parts.get(each.pk),
-            votes=votes[each.pk][0],
-            first=votes[each.pk][1],
-            skips=skips[each.pk],
+            votes=each.given,
+            first=each.first,
+            skips=each.skipped,
             median_ms=medians.get(each.pk),
-            checks_passed=checks[each.pk][0],
-            checks_failed=checks[each.pk][1],
+            checks_passed=each.passed,
+            checks_failed=each.failed,
             fast_votes=fast[each.pk],
-            seen_at=_seen_at(each, parts.get(each.pk), asked_at.get(each.pk)),
+            seen_at=_seen_at(each, parts.get(each.pk), each.asked_at),
         )
-        for each in annotators
+        for each in found
     ]
 
 
-def _parts(annotators: QuerySet[Annotator]) -> Iterable[Participation]:
-    return Participation.objects.filter(annotator__in=annotators).select_related("participant")
-
-
-def _votes(annotators: QuerySet[Annotator]) -> defaultdict[int, tuple[int, int]]:
-    """Return how many votes each gave, and how many of them chose the first object."""
-    first = Count("pk", filter=Q(chosen_side=Side.FIRST))
-    cast = Vote.objects.filter(annotator__in=annotators).order_by().values_list("annotator_id")
-    counted = cast.annotate(votes=Count("pk"), chose_first=first)
-    return defaultdict(_none, {pk: (votes, chose_first) for pk, votes, chose_first in counted})
-
-
-def _checks(annotators: QuerySet[Annotator]) -> defaultdict[int, tuple[int, int]]:
-    """Return how many attention checks each passed, and how many they failed."""
-    passed = Q(chosen_side=F("expected_side"))
-    answered = Check.objects.filter(participation__annotator__in=annotators).exclude(expected_side="")
-    # One that was skipped is neither passed nor failed.
-    answered = answered.exclude(chosen_side="").order_by()
-    each = answered.values_list("participation__annotator")
-    counted = each.annotate(passes=Count("pk", filter=passed), fails=Count("pk", filter=~passed))
-    return defaultdict(_none, {pk: (passes, fails) for pk, passes, fails in counted})
-
-
-def _none() -> tuple[int, int]:
-    return 0, 0
-
-
-def _leases(annotators: QuerySet[Annotator]) -> tuple[Counter[int], dict[int, datetime]]:
-    """Return how many pairs each skipped, and when each was asked last."""
-    # A pair that was taken back from somebody who may vote no more is no skip of theirs.
-    theirs = Q(annotator__removed_at=None) | Q(ended_at__lt=F("annotator__removed_at"))
-    skips = Count("pk", filter=Q(ending=Lease.Ending.SKIPPED) & theirs)
-    asked = Lease.objects.filter(annotator__in=annotators).order_by().values_list("annotator_id")
-    found = list(asked.annotate(skips=skips, asked_at=Max("issued_at")))
-    return Counter({pk: skipped for pk, skipped, _ in found}), {pk: asked_at for pk, _, asked_at in found}
+def _count(rows: QuerySet[Any], annotator: str) -> Coalesce:
+    """Return the expression for how many of some rows are of an annotator, whom they refer to by this path."""
+    theirs = rows.filter(**{annotator: OuterRef("pk")}).order_by().values(annotator)
+    return Coalesce(Subquery(theirs.annotate(count=Count("pk")).values("count")), 0)
 
 
 def _medians(annotators: QuerySet[Annotator]) -> dict[int, float]:
@@ -190,11 +171,10 @@ def fast_votes(annotators: QuerySet[Annotator], most: int | None) -> Counter[int
 
     Whoever gave none that fast is not in it.
     """
-    return Counter() if most is None else Counter(_fast(annotators, most).values_list("annotator_id", flat=True))
-
-
-def _fast(annotators: QuerySet[Annotator], most: int) -> QuerySet[Vote]:
+    if most is None:
+        return Counter()
     # The vote that came `most` votes earlier is less than a minute older.
     earlier = Window(Lag("cast_at", offset=most), partition_by="annotator", order_by=("cast_at", "pk"))
     votes = Vote.objects.filter(annotator__in=annotators).annotate(earlier=earlier)
-    return votes.filter(earlier__gt=F("cast_at") - timedelta(minutes=1))
+    fast = votes.filter(earlier__gt=F("cast_at") - timedelta(minutes=1))
+    return Counter(fast.values_list("annotator_id", flat=True))

@@ -20,7 +20,6 @@ To add a stage: a name in `models.Stage`, at its place, and a class like `Instru
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -68,7 +67,7 @@ class Result:
     stays: bool = False
 
 
-class StagePage(ABC):
+class StagePage:
     """A page between arrival and end. As it stands here, it is a button to go on."""
 
     name: Stage
@@ -77,9 +76,9 @@ class StagePage(ABC):
     """Its first heading."""
     button: StrPromise = _("Continue")
 
-    @abstractmethod
     def is_asked(self, protocol: Protocol) -> bool:
-        """Say whether the protocol has something for it."""
+        """Say whether the protocol has something for it: what has the name of the stage."""
+        return bool(getattr(protocol, self.name))
 
     def text(self, protocol: Protocol) -> SafeString:
         """Return what stands above the form, as HTML; perhaps nothing."""
@@ -134,10 +133,6 @@ class Instructions(StagePage):
     name = Stage.INSTRUCTIONS
     title = _("Instructions")
     button = _("I have read this")
-
-    def is_asked(self, protocol: Protocol) -> bool:
-        """True if there is a text."""
-        return bool(protocol.instructions)
 
     def text(self, protocol: Protocol) -> SafeString:
         """Return the text."""
@@ -201,10 +196,6 @@ class Practice(StagePage):
     name = Stage.PRACTICE
     title = _("Practice")
 
-    def is_asked(self, protocol: Protocol) -> bool:
-        """True if there is a pair."""
-        return bool(protocol.practice)
-
     def form(self, protocol: Protocol, part: Participation, posted: Mapping[str, str] | None = None) -> PracticeForm:
         """Return the form of the first pair from which they have not gone on."""
         return PracticeForm(_exercise(protocol, part), posted)
@@ -231,10 +222,6 @@ class Comprehension(StagePage):
     name = Stage.COMPREHENSION
     title = _("Did you understand the task?")
     button = _("Check my answers")
-
-    def is_asked(self, protocol: Protocol) -> bool:
-        """True if there is a question."""
-        return bool(protocol.comprehension)
 
     def text(self, protocol: Protocol) -> SafeString:
         """Return the instructions, to read again."""

@@ -36,7 +36,6 @@ from prefmh_web.campaigns.engine import leases, suspension, transactions
 from prefmh_web.campaigns.engine.transactions import together
 from prefmh_web.campaigns.frozen import limits_of, started_campaign
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, ReportReason, Side, Vote
-from prefmh_web.campaigns.monitoring import steps
 from prefmh_web.campaigns.objects import MARKS, NAMES, Pair, leased_pair, shown
 from prefmh_web.campaigns.proposals import drawing
 from prefmh_web.config import Outcome
@@ -265,25 +264,14 @@ class Response:
             transactions.refresh(annotator)
         elif asked.has_checks and attention.has(self.lease, annotator):
             attention.answer(self.lease, annotator, self.choice, self.elapsed_ms)
-        elif not self.is_as_sent:
-            leases.give_back(self.lease, annotator)
         elif self.choice is None:
-            leases.skip(self.lease, annotator)
+            leases.skip(self.lease, annotator, was_asked=self.is_as_sent)
         else:
             page = {"layout": self.layout, "is_translated": self.is_translated}
             keeps_late = partial(limits.takes_one_more, annotator.campaign) if asked.has_budget else None
             leases.answer(self.lease, annotator, self.choice, self.elapsed_ms, self.hidden_ms, keeps_late, page)
         if self.lease and not self.is_shown:
-            report(self.lease, annotator, ReportReason.NOT_SHOWN)
-
-
-def report(key: uuid.UUID, annotator: Annotator, reason: ReportReason, words: str = "") -> None:
-    """Store a problem with a pair that somebody has skipped. After enough reports that an object is not shown, nobody
-    else is asked about that pair.
-    """
-    lease = steps.note(key, annotator, reason, words)
-    if lease and reason == ReportReason.NOT_SHOWN:
-        suspension.after_report(lease.comparison_id)
+            suspension.report(self.lease, annotator, ReportReason.NOT_SHOWN)
 
 
 def response_in(fields: Mapping[str, object]) -> Response:
@@ -343,8 +331,9 @@ def html_of(name: str, standing: str, shown: Mapping[str, Any], progress: Progre
     below, options = _progress_html(progress, get_language()), shown.get("options")
     if options is None or shown["context"] or any(option.own is not None for option in options):
         return _rendered(name, standing, shown, below)
-    look = bool(shown.get("must_be_answered")), shown["is_stacked"], options[0].is_short, shown["objects_lang"]
-    parts = list(_frame(name, standing, shown["question"], shown["kind"].name, *look, get_language()))
+    look = {"question": shown["question"], "is_stacked": shown["is_stacked"], "objects_lang": shown["objects_lang"]}
+    look["must_be_answered"] = bool(shown.get("must_be_answered"))
+    parts = list(_frame(name, standing, shown["kind"].name, options[0].is_short, get_language(), **look))
     values = {"lease": str(shown["lease"].key), "progress": below}
     for option in options:
         values |= {f"{option.side}_content": escape(option.content), f"{option.side}_html": option.html}
@@ -358,17 +347,7 @@ def _rendered(name: str, standing: str, shown: Mapping[str, Any], progress: Safe
 
 
 @lru_cache(maxsize=256)
-def _frame(
-    name: str,
-    standing: str,
-    question: str,
-    kind: str,
-    must_be_answered: bool,
-    is_stacked: bool,
-    is_short: bool,
-    objects_lang: str,
-    _language: str,
-) -> tuple[str, ...]:
+def _frame(name: str, standing: str, kind: str, is_short: bool, _language: str, **look: str | bool) -> tuple[str, ...]:
     """Return HTML and, between two pieces of it, the name of what is filled in there."""
     options = [
         {
@@ -384,15 +363,11 @@ def _frame(
     ]
     shown = {
         "lease": {"key": _mark("lease")},
-        "question": question,
         "kind": OBJECT_KINDS[kind],
         "options": options,
         "context": (),
-        "must_be_answered": must_be_answered,
-        "is_stacked": is_stacked,
-        "objects_lang": objects_lang,
     }
-    return tuple(_MARK.split(_rendered(name, standing, shown, _mark("progress"))))
+    return tuple(_MARK.split(_rendered(name, standing, shown | look, _mark("progress"))))
 
 
 def _mark(name: str) -> SafeString:

@@ -24,7 +24,7 @@ from django.utils import translation
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from prefmh_web.campaigns.engine import leases
+from prefmh_web.campaigns.engine import leases, suspension
 from prefmh_web.campaigns.events import LONGEST_REPORT
 from prefmh_web.campaigns.frozen import limits_of, started_campaign
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Invitation, Lease, ReportReason, Side
@@ -39,7 +39,7 @@ from prefmh_web.participants.models import Stage
 from prefmh_web.participants.stages import PracticeForm
 from prefmh_web.recruiters import Recruiter
 from prefmh_web.transport import rate_limits
-from prefmh_web.voting import admission, screens
+from prefmh_web.voting import admission
 from prefmh_web.voting.screens import Response, ResponseError, response_in, screen_for
 
 COOKIE = "prefmh_arrival"
@@ -78,6 +78,11 @@ def _of_voters(view: View) -> View:
         return view(request, invitation.token, annotator, **rest)
 
     return of_voters
+
+
+def _voters_page(view: View) -> View:
+    """Let a view be a page of somebody who has joined."""
+    return _page(rate_limits.polite(_of_voters(view)))
 
 
 @_page
@@ -187,9 +192,7 @@ def _panelist(invitation: Invitation) -> dict[str, object]:
     }
 
 
-@_page
-@rate_limits.polite
-@_of_voters
+@_voters_page
 def vote(request: HttpRequest, token: str, annotator: Annotator) -> HttpResponse:
     """Show the pair. A vote comes by socket; by POST where no socket can open or no script runs."""
     if request.method == "POST":
@@ -221,9 +224,7 @@ def vote(request: HttpRequest, token: str, annotator: Annotator) -> HttpResponse
     return render(request, "voting/vote.html", context)
 
 
-@_page
-@rate_limits.polite
-@_of_voters
+@_voters_page
 def stage(request: HttpRequest, token: str, annotator: Annotator) -> HttpResponse:
     """Show the stage at which somebody is, before the votes or after them, and take what they answer."""
     if consent.is_needed(annotator, annotator.campaign.config.study):
@@ -295,9 +296,7 @@ class ProblemForm(forms.Form):
     )
 
 
-@_page
-@rate_limits.polite
-@_of_voters
+@_voters_page
 def report(request: HttpRequest, token: str, annotator: Annotator, lease: UUID) -> HttpResponse:
     """Ask what is wrong with a pair; who says so skips it."""
     form = ProblemForm(request.POST if request.method == "POST" else None)
@@ -308,7 +307,7 @@ def report(request: HttpRequest, token: str, annotator: Annotator, lease: UUID) 
         Response(lease).respond(annotator)
     except Comparison.DoesNotExist as error:
         raise Http404("This pair was never shown to you.") from error
-    screens.report(lease, annotator, **form.cleaned_data)
+    suspension.report(lease, annotator, **form.cleaned_data)
     return redirect("voting:vote", token=token)
 
 

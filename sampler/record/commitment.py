@@ -115,11 +115,6 @@ class Manifest:
 
     files: dict[str, str] = field(default_factory=dict)
 
-    def whole(self, name: str, content: bytes) -> bytes:
-        """Note a file that is there as a whole, and return it."""
-        self.files[name] = hashlib.sha256(content).hexdigest()
-        return content
-
     def streamed(self, name: str, pieces: Iterable[bytes]) -> Iterator[bytes]:
         """Yield the pieces of a file, and note it after the last one."""
         digest = hashlib.sha256()

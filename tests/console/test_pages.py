@@ -34,7 +34,7 @@ from prefmh_web.campaigns.models import (
 )
 from prefmh_web.campaigns.monitoring.progress import progress_of
 from prefmh_web.campaigns.monitoring.steps import rows_of, steps_in
-from prefmh_web.campaigns.record.found import answer_now
+from prefmh_web.campaigns.record.export import answer_now
 from tests.campaigns.engine.test_suspension import campaign_of, skip
 from tests.security.world import browser_of
 from tests.support import campaigns

@@ -31,6 +31,7 @@ CLAIMS = {
     "campaigns_chain": "claimed_until",
     "campaigns_chainopening": "claimed_until",
     "campaigns_campaignscorer": "claimed_until",
+    "campaigns_catalog": "claimed_until",
 }
 # A judge's trial has this seed.
 _SEED_OF_A_TRIAL = 1

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pytest
 from django.urls import reverse
 
-from prefmh_web.campaigns.model_judges.frozen_judges import UNTESTED, UNVERIFIED
+from prefmh_web.campaigns.model_judges.judges import UNTESTED, UNVERIFIED
 from prefmh_web.campaigns.models import Campaign, NotPossible, Vote
 from prefmh_web.endpoints import truth
 from prefmh_web.endpoints.models import Endpoint

@@ -12,7 +12,7 @@ from django.db import connection, connections
 from django.test import Client
 from django.urls import reverse
 
-from prefmh_web.campaigns.lifecycle import deletion
+from prefmh_web.campaigns.lifecycle import status
 from prefmh_web.campaigns.models import Annotator, Campaign, Event, Lease, Vote, number_of
 from prefmh_web.participants import erasure, limits, payments
 from prefmh_web.participants.erasure import Scope
@@ -362,8 +362,8 @@ def test_a_campaign_with_forgotten_people_can_be_deleted(researcher):
     come(study, values_of("ben"))
     erasure.erase(person_in(study, anna), Scope.PARTICIPANT, is_forced=True)
     Campaign.objects.filter(pk=study.pk).update(status=Campaign.Status.PAUSED)
-    deletion.request(study, study.name)
+    status.request_deletion(study, study.name)
     wait_until_idle()
-    deletion.finish(study.pk)
+    status.finish_deletion(study.pk)
     assert not Campaign.objects.filter(pk=study.pk).exists()
     assert not Participant.objects.exists()

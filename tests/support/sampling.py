@@ -828,7 +828,8 @@ def write(files: Mapping[str, bytes], path: Path) -> Path:
 def hashed(files: Files) -> Files:
     """Return the files of a record with a manifest of them as they are."""
     manifest = sampler.Manifest()
-    kept = {name: manifest.whole(name, content) for name, content in files.items() if name != tables.MANIFEST}
+    noted = ((name, manifest.streamed(name, [content])) for name, content in files.items() if name != tables.MANIFEST)
+    kept = {name: b"".join(pieces) for name, pieces in noted}
     about = {"site": "https://prefmh.example", "campaign": 1, "written_at": "2026-11-25T10:00:00.000+00:00"}
     return kept | {tables.MANIFEST: manifest.document(**about)}
 

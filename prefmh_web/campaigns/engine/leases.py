@@ -3,7 +3,7 @@
     take       the annotator's live lease, or a new one on the comparison that most needs an answer; where nobody needs
                one, and the config allows it, on a new chain
     answer     hands the vote to `transitions.cast_vote`, which ends the lease
-    skip       returns the place to its judge; give_back does so where the page did not show what was sent
+    skip       returns the place to its judge
     orphan, adopt    the person's page went away, or came back
     release    ends the leases of somebody whose page has said that it goes, and has not come back
     withdraw   ends the leases of people whose access was withdrawn
@@ -28,17 +28,10 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import dispatch, frozen
-from prefmh_web.campaigns.engine import open_comparisons, openings, sql, suspension, transitions
+from prefmh_web.campaigns.engine import open_comparisons, openings, sql, suspension, transactions, transitions
 from prefmh_web.campaigns.engine.open_comparisons import OpenComparison
 from prefmh_web.campaigns.engine.sql import Changes
-from prefmh_web.campaigns.engine.transactions import (
-    ATTEMPTS,
-    begin,
-    is_joined,
-    locked,
-    pass_over,
-    retried_after_conflicts,
-)
+from prefmh_web.campaigns.engine.transactions import begin, is_joined, locked, pass_over, retried_after_conflicts
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Judge, Lease, Side, Vote
 from prefmh_web.transport import sockets
@@ -134,28 +127,20 @@ def answer(
 
 
 @retried_after_conflicts
-def skip(key: uuid.UUID, annotator: Annotator) -> None:
+def skip(key: uuid.UUID, annotator: Annotator, *, was_asked: bool = True) -> None:
     """Return a place to its judge. For a while the comparison is shown to others only, and then to this person too;
     after many skips it may be suspended.
 
+    Args:
+        was_asked: False where the page did not show what was sent: then it is no skip.
+
     Raises:
         Comparison.DoesNotExist: the annotator was never given this lease.
     """
     with _locked_lease(key, annotator) as lease:
-        if transitions.end_lease(lease.comparison, key, Lease.Ending.SKIPPED):
+        ending = Lease.Ending.SKIPPED if was_asked else Lease.Ending.UNASKED
+        if transitions.end_lease(lease.comparison, key, ending) and was_asked:
             suspension.after_skip(lease.comparison)
-        dispatch.place_returned(annotator.campaign_id)
-
-
-@retried_after_conflicts
-def give_back(key: uuid.UUID, annotator: Annotator) -> None:
-    """Return a place to its judge as if it had not been asked; for a while the comparison is shown to others only.
-
-    Raises:
-        Comparison.DoesNotExist: the annotator was never given this lease.
-    """
-    with _locked_lease(key, annotator) as lease:
-        transitions.end_lease(lease.comparison, key, Lease.Ending.UNASKED)
         dispatch.place_returned(annotator.campaign_id)
 
 
@@ -226,10 +211,7 @@ def look_again_where_nobody_is_asked() -> None:
     forgotten = Comparison.objects.filter(~Exists(live_ones), verdict__isnull=True, is_askable=False, suspended_at=None)
     for pk in list(forgotten.values_list("pk", flat=True)):
         with locked(pk) as comparison:
-            if opened := open_comparisons.on(pk, comparison.chain.campaign):
-                changes = Changes()
-                transitions.note_room(comparison, opened, changes)
-                changes.make()
+            transitions.look_for_room(comparison)
             dispatch.place_returned(comparison.chain.campaign_id)
 
 
@@ -239,7 +221,7 @@ def _orphan(leases: QuerySet[Lease], grace: timedelta = ORPHAN_GRACE) -> None:
 
 
 def _lease_or_chain(annotator: Annotator, most_votes: int | None) -> Lease | None:
-    for _ in range(ATTEMPTS):
+    for _ in range(transactions.ATTEMPTS):
         lease = _first_lease(open_comparisons.wanted_by(annotator), annotator, most_votes)
         if lease or not openings.are_possible(annotator.campaign):
             return lease
@@ -365,14 +347,11 @@ def _given(
 ) -> Lease:
     if opened.has_expired(annotator, judge):
         # The same pair again under the same key: a vote still on its way from before finds its place.
-        expired = Lease.objects.filter(
-            comparison=comparison, judge=judge.pk, annotator=annotator, ending=Lease.Ending.EXPIRED
-        )[0]
+        expired = comparison.leases.filter(judge=judge.pk, annotator=annotator, ending=Lease.Ending.EXPIRED)[0]
         now = timezone.now()
         expired.issued_at, expired.expires_at = now, now + _time_to_answer(annotator.campaign)
         expired.is_orphan = False
         expired.ended_at = expired.ending = None
-        expired.comparison = comparison
         expired.save()
         return expired
     lease = _new_lease(opened, comparison, judge, annotator)

@@ -101,7 +101,7 @@ def reserved(campaign: Campaign, most: int) -> Iterator[Mapping[int, ChainOpenin
     """
     until = claim_end()
     mine = _claimed(campaign, most, until)
-    with held(ChainOpening, [each.pk for each in mine.values()], "claimed_until", until):
+    with held(ChainOpening, [each.pk for each in mine.values()], until):
         yield mine
 
 

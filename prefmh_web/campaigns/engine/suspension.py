@@ -1,7 +1,8 @@
 """The one door through which steps are suspended: nobody new is asked about them until a researcher has looked.
 
     after_skip      suspends a locked comparison that was skipped as often as the campaign declares
-    after_report    suspends one after as many people as declared have reported that an object of it is not shown
+    report          stores what somebody says is wrong with a pair; suspends it after as many people as declared have
+                    reported that an object of it is not shown
     try_again       asks people again; the count begins anew
     end_chain       ends the chain there: what it has decided stays, the suspended step never gets a verdict
 
@@ -11,17 +12,18 @@ be answered. When a step is suspended depends on skips and reports alone. The lo
 
 from __future__ import annotations
 
+import uuid
 from datetime import datetime
 
+from django.db import transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
 from prefmh_web.campaigns import dispatch, events
-from prefmh_web.campaigns.engine import open_comparisons, transitions
-from prefmh_web.campaigns.engine.sql import Changes
+from prefmh_web.campaigns.engine import transitions
 from prefmh_web.campaigns.engine.transactions import locked, retried_after_conflicts
 from prefmh_web.campaigns.frozen import started_campaign
-from prefmh_web.campaigns.models import Chain, Comparison, Event, Lease, NotPossible, ReportReason
+from prefmh_web.campaigns.models import Annotator, Chain, Comparison, Event, Lease, NotPossible, ReportReason
 from prefmh_web.transport import sockets
 
 
@@ -39,8 +41,36 @@ def after_skip(comparison: Comparison) -> None:
         _suspend(comparison, Comparison.Suspended.SKIPS, count)
 
 
+def report(key: uuid.UUID, annotator: Annotator, reason: ReportReason, words: str = "") -> None:
+    """Store a problem with a pair that somebody has skipped, or that went to somebody else while they wrote. The first
+    report of a pair holds; one that was answered with a vote is left as it is. After enough reports that an object is
+    not shown, nobody else is asked about that pair.
+
+    Args:
+        key: of a pair that this person was shown.
+    """
+    with transaction.atomic():
+        # Locked: of the same report sent twice, the second one waits here; and who is forgotten in this moment has
+        # written it before, or writes nothing any more.
+        person = Annotator.objects.select_for_update(no_key=True).get(pk=annotator.pk)
+        lease = Lease.objects.select_related("comparison__chain").filter(key=key, annotator=person).first()
+        is_voted = lease is not None and lease.ending == Lease.Ending.VOTED
+        earlier = Event.objects.filter(campaign=person.campaign_id, kind=Event.Kind.REPORTED, data__key=str(key))
+        if person.removed_at or is_voted or earlier.exists():
+            return
+        pair = {
+            "chain_index": lease and lease.comparison.chain.place,
+            "step": lease and lease.comparison.step,
+            "proposal_side": lease and lease.proposal_side,
+        }
+        said = {"key": key, "reason": reason, "text": words, **pair}
+        events.note(person.campaign_id, Event.Kind.REPORTED, said=said, voter=person)
+    if lease and reason == ReportReason.NOT_SHOWN:
+        _after_report(lease.comparison_id)
+
+
 @retried_after_conflicts
-def after_report(comparison_id: int) -> None:
+def _after_report(comparison_id: int) -> None:
     """Suspend a comparison if as many people as declared have reported that an object of it is not shown."""
     with locked(comparison_id) as comparison:
         if not _may_be_suspended(comparison):
@@ -68,11 +98,8 @@ def try_again(comparison_id: int) -> None:
         comparison.suspended_at, comparison.suspended_for, comparison.is_askable = None, None, True
         comparison.save(update_fields=["suspended_at", "suspended_for", "is_askable"])
         _note(comparison, Event.Kind.STEP_TRIED_AGAIN)
-        if opened := open_comparisons.on(comparison.pk, comparison.chain.campaign):
-            # Those who have it on their screen may leave no room for others.
-            changes = Changes()
-            transitions.note_room(comparison, opened, changes)
-            changes.make()
+        # Those who have it on their screen may leave no room for others.
+        transitions.look_for_room(comparison)
         dispatch.look_again(comparison.chain.campaign)
 
 

@@ -19,9 +19,7 @@ Clocks must agree to within `CLAIM_S`, and no holder may be stopped for longer t
 from __future__ import annotations
 
 import logging
-import os
 import threading
-import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -31,7 +29,7 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from django.db import Error, OperationalError, connection, transaction
-from django.db.models import Model, Q
+from django.db.models import Model, Q, QuerySet
 from django.utils import timezone
 
 from prefmh_web.campaigns.engine import sql
@@ -196,102 +194,44 @@ def unclaimed() -> Q:
 
 
 @contextmanager
-def held(model: type[Model], keys: Collection[int], column: str, until: datetime) -> Iterator[None]:
-    """Keep rows claimed that were taken until a moment, each until the one in a column of its, and free them at the
-    end. They are renewed from another thread, since work here holds its own.
-    """
+def held(model: type[Model], keys: Collection[int], until: datetime) -> Iterator[None]:
+    """Keep rows claimed whose `claimed_until` was set to a moment, and free them at the end."""
     if not keys:
         yield
         return
-    claim = _Claim(model, keys, column, until)
-    _renewer.add(claim)
+    claim = _Claim(model._default_manager.filter(pk__in=keys), until)
+    claim.start()
     try:
         yield
     finally:
-        _renewer.remove(claim)
         claim.free()
 
 
-class _Claim:
-    """Rows that are being worked on. The lock is held while they are renewed, so that none is renewed after the end."""
+class _Claim(threading.Thread):
+    """Renews the claim on rows that are being worked on, from a thread of its own: work holds the one that it is on."""
 
-    def __init__(self, model: type[Model], keys: Collection[int], column: str, until: datetime) -> None:
-        self._rows, self._column, self._until = model._default_manager.filter(pk__in=keys), column, until
-        self._lock, self._is_over = threading.Lock(), False
-        self.due = time.monotonic() + RENEW_EVERY_S
+    def __init__(self, rows: QuerySet[Any], until: datetime) -> None:
+        super().__init__(name="claim", daemon=True)
+        self._rows, self._until, self._is_over = rows, until, threading.Event()
 
-    def renew(self) -> None:
-        with self._lock:
-            if self._is_over:
-                return
+    def run(self) -> None:
+        while not self._is_over.wait(RENEW_EVERY_S):
             until = claim_end()
             try:
                 self._write(until)
                 self._until = until
             except Error:
-                words = "could not renew the claim on %s of rows of %s; trying again"
-                logger.warning(words, self._column, self._rows.model.__name__, exc_info=True)
-            self.due = time.monotonic() + RENEW_EVERY_S
+                words = "could not renew the claim on rows of %s; trying again"
+                logger.warning(words, self._rows.model.__name__, exc_info=True)
+            # Of this thread's own; it is seldom needed.
+            connection.close()
 
     def free(self) -> None:
-        with self._lock:
-            self._is_over = True
+        self._is_over.set()
+        # None is renewed after the end.
+        self.join()
         self._write(None)
 
     def _write(self, until: datetime | None) -> None:
         # Only as they were taken: one that was given up, or that ran out, may be somebody else's by now.
-        self._rows.filter(**{self._column: self._until}).update(**{self._column: until})
-
-
-class _Renewer:
-    """Renews all claims of this process, on one thread that ends when there has been none for a while."""
-
-    def __init__(self) -> None:
-        self._held: set[_Claim] = set()
-        self._changed = threading.Condition()
-        self._thread: threading.Thread | None = None
-        self._wakes_at = 0.0
-
-    def add(self, held: _Claim) -> None:
-        with self._changed:
-            self._held.add(held)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="claims", daemon=True)
-                self._thread.start()
-            elif held.due < self._wakes_at:
-                self._changed.notify()
-
-    def remove(self, held: _Claim) -> None:
-        with self._changed:
-            self._held.discard(held)
-
-    def _run(self) -> None:
-        while (held := self._next()) is not None:
-            held.renew()
-            # Of this thread's own; it is seldom needed.
-            connection.close()
-
-    def _next(self) -> _Claim | None:
-        """Wait until a claim is due, and return it; None if there has been none for a while, and this thread ends."""
-        with self._changed:
-            while True:
-                was_idle = not self._held
-                held = min(self._held, key=lambda held: held.due, default=None)
-                now = time.monotonic()
-                if held is not None and held.due <= now:
-                    return held
-                self._wakes_at = now + RENEW_EVERY_S if held is None else held.due
-                self._changed.wait(self._wakes_at - now)
-                if was_idle and not self._held and time.monotonic() >= self._wakes_at:
-                    self._thread = None
-                    return None
-
-
-def _begin() -> None:
-    global _renewer
-    _renewer = _Renewer()
-
-
-_renewer = _Renewer()
-# A child has none of its parent's threads.
-os.register_at_fork(after_in_child=_begin)
+        self._rows.filter(claimed_until=self._until).update(claimed_until=until)

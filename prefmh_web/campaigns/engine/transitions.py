@@ -184,11 +184,16 @@ def end_lease(comparison: Comparison, key: uuid.UUID, ending: Lease.Ending, **on
     # A guarded update: of a vote, a skip and an expiry at the same moment the first wins.
     live = Lease.objects.filter(pk=key, ended_at__isnull=True, **only_if)
     has_ended = bool(live.update(ended_at=timezone.now(), ending=ending))
+    look_for_room(comparison)
+    return has_ended
+
+
+def look_for_room(comparison: Comparison) -> None:
+    """Note whether some person may be asked about a locked comparison, as it stands now."""
     if opened := _standing(comparison):
         changes = Changes()
         note_room(comparison, opened, changes)
         changes.make()
-    return has_ended
 
 
 def note_room(

@@ -36,8 +36,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.conf import settings
-from django.db import connection, transaction
-from django.db.models import Count, F, Q, QuerySet, Sum
+from django.db import transaction
+from django.db.models import Count, F, Q, QuerySet, Sum, Value
+from django.db.models.functions import Greatest
 from django.utils import timezone
 
 import sampler
@@ -152,10 +153,11 @@ def texts_that_fit(campaign: Campaign, wanted: int, *, is_ahead: bool = False) -
     At the cap, the campaign is marked, unless they were to be written ahead of time: nobody waits for these.
     """
     endpoint = writer_of(campaign)
-    if endpoint is None or not is_capped(campaign):
+    if endpoint is None:
         return wanted
     with transaction.atomic():
-        caps = _locked_caps(campaign)
+        if not (caps := _locked_caps(campaign)):
+            return wanted
         price = _dearest_request(campaign, ModelUsage.PROPOSALS, endpoint)
         # They are claimed, and so among what is under way.
         for count in range(wanted, 0, -1):
@@ -196,14 +198,6 @@ def writer_of(campaign: Campaign) -> Endpoint | None:
 def stopped() -> QuerySet[Campaign]:
     """Return the running campaigns that have come to a cap."""
     return Campaign.objects.filter(status=Campaign.Status.RUNNING).exclude(paused_because="")
-
-
-def is_capped(campaign: Campaign) -> bool:
-    """Say whether a cap holds for a campaign: its own, or the site's."""
-    if has_site_cap():
-        return True
-    has_cap = Q(cost_cap__isnull=False) | Q(request_cap__isnull=False)
-    return Campaign.objects.filter(has_cap, pk=campaign.pk).exists()
 
 
 def has_site_cap() -> bool:
@@ -326,21 +320,6 @@ REQUESTS_OF_A_PROMPT = 2
 REQUESTS_OF_A_FIRST_TEXT = 2 + REQUESTS_OF_A_PROMPT
 _SUMS = ("requests", "failed", "unreadable", "unpriced", "tokens_in", "tokens_out", "seconds", "cost")
 _LARGEST = ("most_tokens_in", "most_tokens_out")
-_TABLE = ModelUsage._meta.db_table
-_CHANGES = [
-    *(f"{name} = {_TABLE}.{name} + excluded.{name}" for name in _SUMS),
-    # SQLite knows no GREATEST.
-    *(
-        f"{name} = CASE WHEN {_TABLE}.{name} > excluded.{name} THEN {_TABLE}.{name} ELSE excluded.{name} END"
-        for name in _LARGEST
-    ),
-]
-# Found by model_usage_once_per_judge. Nothing is written for a draft that was deleted meanwhile.
-_ADD = f"""
-    INSERT INTO {_TABLE} (campaign_id, place, {", ".join((*_SUMS, *_LARGEST))})
-    SELECT id, {", ".join(["%s"] * (1 + len(_SUMS) + len(_LARGEST)))} FROM campaigns_campaign WHERE id = %s
-    ON CONFLICT (campaign_id, place) DO UPDATE SET {", ".join(_CHANGES)}
-"""
 
 
 def record(campaign_id: int, place: int, tally: Tally) -> None:
@@ -349,19 +328,24 @@ def record(campaign_id: int, place: int, tally: Tally) -> None:
     Args:
         place: the judge's, or `PROPOSALS`.
     """
-    if not tally.requests:
-        return
-    counts = asdict(tally)
-    with connection.cursor() as cursor:
-        cursor.execute(_ADD, [place, *(counts[name] for name in (*_SUMS, *_LARGEST)), campaign_id])
+    if tally.requests:
+        counts = asdict(tally)
+        added: dict[str, Any] = {name: F(name) + counts[name] for name in _SUMS}
+        _change(campaign_id, place, added | {name: Greatest(name, Value(counts[name])) for name in _LARGEST})
 
 
 def note_repeated(campaign_id: int, place: int, requests: int) -> None:
     """Add requests that may have been lost with whoever had claimed them, and that are made again now."""
-    if not requests:
-        return
-    ModelUsage.objects.get_or_create(campaign_id=campaign_id, place=place)
-    ModelUsage.objects.filter(campaign_id=campaign_id, place=place).update(repeated=F("repeated") + requests)
+    if requests:
+        _change(campaign_id, place, {"repeated": F("repeated") + requests})
+
+
+def _change(campaign_id: int, place: int, columns: dict[str, Any]) -> None:
+    rows = ModelUsage.objects.filter(campaign=campaign_id, place=place)
+    # Nothing is written for a draft that was deleted meanwhile.
+    if not rows.update(**columns) and Campaign.objects.filter(pk=campaign_id).exists():
+        ModelUsage.objects.get_or_create(campaign_id=campaign_id, place=place)
+        rows.update(**columns)
 
 
 def note_repeated_start(campaign: Campaign) -> None:

@@ -36,7 +36,7 @@ from prefmh_web.campaigns.engine.transactions import lock_people
 from prefmh_web.campaigns.lifecycle import status
 from prefmh_web.campaigns.models import OF_THE_START, Campaign, Chain, Comparison, Deleted, NotPossible, columns_of
 from prefmh_web.campaigns.monitoring.progress import late_chains
-from prefmh_web.campaigns.record.found import verdict_now
+from prefmh_web.campaigns.record.export import verdict_now
 from prefmh_web.config import CampaignConfig, UploadedFile
 from prefmh_web.transport import sockets
 from sampler.declared import ui_of
@@ -91,8 +91,7 @@ def apply(campaign: Campaign, config: CampaignConfig, by: User | None = None, fi
             columns["paused_because"] = ""
         Campaign.objects.filter(pk=locked.pk).update(**columns)
         locked.refresh_from_db()
-        for note in hooks.load(hooks.CHANGES):
-            note(locked)
+        hooks.call(hooks.CHANGES, locked)
         for change in changed:
             events.note(locked.pk, events.Kind.CONFIG_CHANGED, by, change.told())
     campaign.refresh_from_db()
@@ -136,8 +135,7 @@ def extend(campaign: Campaign, steps: int, by: User | None = None, verdict: str 
         _demand_extensible(locked, chains)
         before = locked.config.steps
         locked.config_data = _longer(locked, before + steps)
-        for demand in hooks.load(hooks.EXTENSION_DEMANDS):
-            demand(locked)
+        hooks.call(hooks.EXTENSION_DEMANDS, locked)
         locked.steps_added += steps
         locked.save(update_fields=["config_data", "steps_added"])
         locked.chains.filter(ended_at__isnull=True).update(length=F("length") + steps)
@@ -167,8 +165,7 @@ def _change_draft(campaign: Campaign, config: CampaignConfig, file: File[Any] | 
         before = locked.config
         Campaign.objects.filter(pk=campaign.pk).update(**columns_of(_with_hash(config, file)))
         campaign.refresh_from_db()
-        for note in hooks.load(hooks.CHANGES):
-            note(campaign)
+        hooks.call(hooks.CHANGES, campaign)
         if config.file is None:
             catalogs.remove(campaign)
         elif file is not None:

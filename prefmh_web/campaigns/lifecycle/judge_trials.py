@@ -20,7 +20,6 @@ from datetime import timedelta
 from typing import Any
 
 import numpy as np
-from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
@@ -31,7 +30,7 @@ from prefmh_web.campaigns.engine import usage
 from prefmh_web.campaigns.frozen import plan_of
 from prefmh_web.campaigns.lifecycle.model_start import endpoint_of
 from prefmh_web.campaigns.lifecycle.status import lock_draft
-from prefmh_web.campaigns.model_judges.frozen_judges import model_source, prompt_as_of_now, question_of, tells_p
+from prefmh_web.campaigns.model_judges.judges import model_source, prompt_as_of_now, question_of, tells_p
 from prefmh_web.campaigns.models import Campaign, Catalog, JudgeTrial, NotPossible, State, TrialPair
 from prefmh_web.campaigns.proposals import drawing
 from prefmh_web.endpoints.calls import Job, call, called
@@ -49,7 +48,7 @@ _SUMS = ("requests", "failed", "unpriced", "tokens_in", "tokens_out", "seconds",
 _STORED = ("content", "code", "media_type", "columns", "place")
 
 
-def begin(campaign: Campaign, place: int, by: User, *, pairs: int, replies: int) -> JudgeTrial:
+def begin(campaign: Campaign, place: int, *, pairs: int, replies: int) -> JudgeTrial:
     """Begin a trial of one of a draft's judges.
 
     Args:
@@ -70,7 +69,6 @@ def begin(campaign: Campaign, place: int, by: User, *, pairs: int, replies: int)
             raise NotPossible("The file has not been read yet, or gave no objects. Look at the campaign’s page.")
         trial = JudgeTrial(
             campaign=draft,
-            asked_by=by,
             place=place,
             judge=draft.config.judges[place].model_dump(mode="json"),
             prompt_version=model_judges.prompt_version(prompt_as_of_now(draft, place)),
@@ -166,11 +164,8 @@ def _demand_no_other(draft: Campaign) -> None:
 
 
 def _endpoint_of(campaign: Campaign, place: int) -> Endpoint:
-    try:
-        config = campaign.config
-    except sampler.ConfigError as error:
-        raise NotPossible(f"The setup cannot be run: {error}.") from error
-    source = config.judges[place].source if place < len(config.judges) else None
+    judges = campaign.config.judges
+    source = judges[place].source if place < len(judges) else None
     if not isinstance(source, sampler.ModelSource):
         raise NotPossible("Only a question that a model answers can be tried.")
     return endpoint_of(campaign, source.endpoint)
@@ -345,27 +340,33 @@ def ask(
     Returns:
         The replies that came, as plain data by slot, and why others did not.
     """
-    rng = np.random.default_rng()
+    rng, rule, source = np.random.default_rng(), config.rule, model_source(config, place)
 
     def job(first: int) -> Job[Reply]:
         shown, pair = [exhibits[first]], None
-        if config.rule.evidence != "ratings":
+        if rule.evidence != "ratings":
             shown.append(exhibits[1 - first])
             pair = compared(config.judges[place].question, *shown)
-        source, seed = model_source(config, place), int(rng.random() * _LARGEST_SEED)
-        question = question_of(source, config.rule, endpoint, prompt.messages(*shown), seed=seed, compared=pair)
+        seed = int(rng.random() * _LARGEST_SEED)
+        question = question_of(source, rule, endpoint, prompt.messages(*shown), seed=seed, compared=pair)
 
         async def hear(client: Client) -> Reply:
             heard = vars(await client.ask(question)).copy()
             del heard["identity"]
             heard["text"] = (heard["text"] or "")[:_LONGEST_TEXT]
-            tokens, read_as, problem = heard.pop("tokens"), {}, ""
+            tokens = heard.pop("tokens")
             try:
-                read_as = _read(config.rule, source, heard["text"], tokens, first, confined=confines(endpoint))
+                if tells_p(source, rule):
+                    told = model_judges.label_preference(tokens, source.temperature, confined=confines(endpoint))
+                    heard["preference"] = told.first
+                elif isinstance(rule, sampler.PointwiseConfig):
+                    heard["rating"] = model_judges.parse_rating(heard["text"], rule.scale)
+                else:
+                    heard["chosen"] = first if model_judges.parse_label(heard["text"]) == "A" else 1 - first
             except ValueError as error:
                 # A label that cannot be read, or p that is not told.
-                problem = client.without_key(str(error))
-            return Reply(first, problem=problem, **heard, **read_as)
+                heard["problem"] = client.without_key(str(error))
+            return Reply(first, **heard)
 
         return hear
 
@@ -381,19 +382,3 @@ def ask(
 def read(stored: Mapping[str, Mapping[str, Any]]) -> list[Reply]:
     """Return stored replies, in the order of their slots."""
     return [Reply(**stored[slot]) for slot in sorted(stored)]
-
-
-def _read(
-    rule: sampler.RuleConfig,
-    source: sampler.ModelSource,
-    text: str,
-    tokens: Sequence[tuple[str, float]],
-    first: int,
-    *,
-    confined: bool,
-) -> dict[str, Any]:
-    if tells_p(source, rule):
-        return {"preference": model_judges.label_preference(tokens, source.temperature, confined=confined).first}
-    if isinstance(rule, sampler.PointwiseConfig):
-        return {"rating": model_judges.parse_rating(text, rule.scale)}
-    return {"chosen": first if model_judges.parse_label(text) == "A" else 1 - first}

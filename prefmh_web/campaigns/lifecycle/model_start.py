@@ -24,7 +24,7 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns import dispatch, objects
 from prefmh_web.campaigns.engine import usage
-from prefmh_web.campaigns.model_judges import frozen_judges, kinds
+from prefmh_web.campaigns.model_judges import judges as judging
 from prefmh_web.campaigns.models import Campaign, CampaignScorer, Judge, ModelUsage, NotPossible, State
 from prefmh_web.campaigns.objects import context_of
 from prefmh_web.endpoints import probe, truth
@@ -50,9 +50,12 @@ def is_needed(campaign: Campaign) -> bool:
 
 def begin(campaign: Campaign) -> None:
     """Show on a draft's page that it is being started."""
-    Campaign.objects.filter(pk=campaign.pk, status=Campaign.Status.DRAFT).update(
-        start_trouble="", starting_since=timezone.now(), start_progress="waiting for a worker"
-    )
+    note(campaign, start_trouble="", starting_since=timezone.now(), start_progress="waiting for a worker")
+
+
+def note(campaign: Campaign, **columns: object) -> None:
+    """Write of a draft how its start is getting on, and show it on its page."""
+    Campaign.objects.filter(pk=campaign.pk, status=Campaign.Status.DRAFT).update(**columns)
     sockets.nudge(sockets.watchers(campaign.pk))
 
 
@@ -113,7 +116,7 @@ def check_questions(campaign: Campaign, models: Models, starts: Sequence[sampler
     for place, judge, source in judges:
         endpoint, _ = models[source.endpoint]
         _tell(campaign, f"trying the longest prompt for “{endpoint.name}”")
-        prompt = frozen_judges.prompt_as_of_now(campaign, place)
+        prompt = judging.prompt_as_of_now(campaign, place)
         shown = [objects.exhibit(state, endpoint, prompt, source.vision) for state in largest]
         _check_fits(judge, endpoint, _read(campaign, place, endpoint, shown, which), which)
         if isinstance(space, sampler.ServedTextsConfig) and endpoint.context_tokens is not None:
@@ -154,15 +157,15 @@ def demand_room(campaign: Campaign) -> None:
 def freeze(campaign: Campaign, models: Models) -> None:
     """Fix what the judges of a campaign are, in the transaction that starts it."""
     for judge in Judge.objects.filter(campaign=campaign, endpoint__isnull=False):
-        name = frozen_judges.model_source(campaign.config, judge.place).endpoint
+        name = judging.model_source(campaign.config, judge.place).endpoint
         endpoint, identities = models[name]
         if judge.endpoint_id != endpoint.pk or not _is_as_examined(endpoint):
             raise NotPossible(f"The endpoint “{name}” was changed in this very moment. Look at it again.")
-        frozen = frozen_judges.frozen_as(campaign, judge.place, endpoint)
+        frozen = judging.frozen_as(campaign, judge.place, endpoint)
         Judge.objects.filter(pk=judge.pk).update(frozen=frozen)
         for identity in identities:
             # What was seen in the test is the judge's own.
-            frozen_judges.store_identity(judge, identity, timezone.now())
+            judging.store_identity(judge, identity, timezone.now())
 
 
 def chosen_scorers(campaign: Campaign) -> list[Scorer]:
@@ -203,13 +206,9 @@ def _is_as_examined(endpoint: Endpoint) -> bool:
 
 def _asked(campaign: Campaign) -> list[tuple[int, sampler.JudgeConfig, sampler.ModelSource]]:
     """Return the judges that are models, each after its place and before how it is asked."""
-    try:
-        judges = campaign.config.judges
-    except sampler.ConfigError as error:
-        raise NotPossible(f"The setup cannot be run: {error}.") from error
     return [
         (place, judge, judge.source)
-        for place, judge in enumerate(judges)
+        for place, judge in enumerate(campaign.config.judges)
         if isinstance(judge.source, sampler.ModelSource)
     ]
 
@@ -222,7 +221,7 @@ def _askers(campaign: Campaign) -> Iterator[tuple[int, Endpoint, int]]:
     for place, _, source in _asked(campaign):
         found = endpoints.get(place) or _named(campaign, source.endpoint).first()
         if found is not None:
-            yield place, found, kinds.most_requests(campaign.config, place, found, 1)
+            yield place, found, judging.most_requests(campaign.config, place, found, 1)
 
 
 def endpoint_of(campaign: Campaign, name: str) -> Endpoint:
@@ -266,8 +265,8 @@ def _test_own_pairs(
 ) -> None:
     """Test the law of an endpoint with a question about some of a campaign's objects; it counts under its caps."""
     _tell(campaign, f"testing how “{endpoint.name}” samples its votes")
-    vision = frozen_judges.model_source(campaign.config, place).vision
-    prompt = frozen_judges.prompt_as_of_now(campaign, place)
+    vision = judging.model_source(campaign.config, place).vision
+    prompt = judging.prompt_as_of_now(campaign, place)
     if campaign.config.generates:
         rows = [objects.starting(campaign, position.chain, position.state) for position in starts]
     else:
@@ -362,7 +361,7 @@ def _read(
     campaign: Campaign, place: int, endpoint: Endpoint, exhibits: Sequence[model_judges.Exhibit], which: str
 ) -> int:
     """Return how many tokens a question with these objects has, as the server counts them."""
-    messages = frozen_judges.prompt_as_of_now(campaign, place).messages(*exhibits)
+    messages = judging.prompt_as_of_now(campaign, place).messages(*exhibits)
     with usage.counted(campaign.pk, place):
         called = asked(
             endpoint, [Question(endpoint.model, messages, LABEL_TOKENS, 1.0, 1, thinking=endpoint.thinking_tokens)]

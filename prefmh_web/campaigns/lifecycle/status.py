@@ -2,10 +2,14 @@
 
     draft --start--> running <--pause/resume--> paused        running or paused --(last step decided)--> finished
     finished --(extended)--> paused
-    paused or finished --(begin_deletion)--> deleting, until its rows are gone
+    paused or finished --(request_deletion)--> deleting, until its rows are gone
 
 A change is a guarded update: of two clicks at once, one wins and the other is told. Pausing stops the handing out
 of pairs; votes that are out already still count, and a step once opened is finished under the same uniform.
+
+A large campaign has millions of rows, so they are deleted outside the request (`finish_deletion`), some thousand at a
+time. Whatever dies meanwhile, the sweep goes on: each transaction deletes rows that nothing else needs, and the
+campaign's own row goes last. Archiving only takes a campaign off the list.
 """
 
 from __future__ import annotations
@@ -15,7 +19,8 @@ import secrets
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, models, transaction
+from django.db.models import ProtectedError, QuerySet
 from django.utils import timezone
 
 import sampler
@@ -25,25 +30,16 @@ from prefmh_web.campaigns.engine import usage
 from prefmh_web.campaigns.frozen import plan_of, started_campaign
 from prefmh_web.campaigns.lifecycle import model_start
 from prefmh_web.campaigns.model_judges import turns
-from prefmh_web.campaigns.models import (
-    Campaign,
-    Catalog,
-    Chain,
-    Comparison,
-    Deleted,
-    Invitation,
-    Judge,
-    NotPossible,
-    Score,
-    draw_seed,
-)
+from prefmh_web.campaigns.models import Campaign, Catalog, Chain, Comparison, Deleted, Lease, NotPossible, Rating, Vote
+from prefmh_web.campaigns.models.campaign import draw_seed
 from prefmh_web.campaigns.proposals import drawing
-from prefmh_web.campaigns.record.found import verdict_now
+from prefmh_web.campaigns.record.export import verdict_now
 from prefmh_web.endpoints.errors import EndpointError
 from prefmh_web.objects import media
-from prefmh_web.transport import sockets
 
 logger = logging.getLogger(__name__)
+# Of rows that are deleted, so many in one transaction.
+_AT_ONCE = 2_000
 
 
 def request_start(campaign: Campaign) -> None:
@@ -61,10 +57,7 @@ def request_start(campaign: Campaign) -> None:
 
 def note_trouble(campaign: Campaign, reason: str) -> None:
     """Show on a draft's page why it could not be started."""
-    Campaign.objects.filter(pk=campaign.pk, status=Campaign.Status.DRAFT).update(
-        start_trouble=reason[:500], starting_since=None, start_progress=""
-    )
-    sockets.nudge(sockets.watchers(campaign.pk))
+    model_start.note(campaign, start_trouble=reason[:500], starting_since=None, start_progress="")
 
 
 def start(campaign: Campaign) -> None:
@@ -80,8 +73,7 @@ def start(campaign: Campaign) -> None:
         raise _not_from(campaign, Campaign.Status.DRAFT, Campaign.Status.RUNNING)
     stored = campaign.config_data
     campaign.seed = campaign.seed if campaign.is_seed_typed else draw_seed()
-    for demand in hooks.load(hooks.START_DEMANDS):
-        demand(campaign)
+    hooks.call(hooks.START_DEMANDS, campaign)
     model_start.chosen_scorers(campaign)
     models = model_start.examined(campaign)
     revision, plan = _checked_plan(campaign)
@@ -118,8 +110,7 @@ def _begin(
             raise _overtaken(campaign)
         campaign.seed = seed
         # Once more, now that nothing of it can change.
-        for demand in hooks.load(hooks.START_DEMANDS):
-            demand(campaign)
+        hooks.call(hooks.START_DEMANDS, campaign)
         warm_up = campaign.config.warm_up
         campaign.warm_up = 0 if warm_up is None else warm_up.steps
         # Shown until the end, when the seed is told (`Campaign.public_config`).
@@ -133,8 +124,7 @@ def _begin(
             dispatch.propose(chain)
         drawing.clean_up_pictures(campaign)
         _create_links(campaign)
-        for note in hooks.load(hooks.STARTED):
-            note(campaign)
+        hooks.call(hooks.STARTED, campaign)
 
 
 def discard(campaign: Campaign) -> None:
@@ -213,7 +203,7 @@ def ask_scorers_again(campaign: Campaign) -> int:
     objects these are.
     """
     with transaction.atomic():
-        without, _ = Score.objects.filter(scorer__campaign=campaign, value__isnull=True).delete()
+        without = sum(scorer.scores.filter(value=None).delete()[0] for scorer in campaign.scorers.all())
         campaign.scorers.update(stopped_because="", is_complete=False)
         events.note(campaign.pk, events.Kind.SCORERS_ASKED)
         dispatch.score(campaign)
@@ -261,10 +251,101 @@ def reopen(campaign: Campaign) -> None:
         _change(campaign, Campaign.Status.FINISHED, Campaign.Status.PAUSED, **fields)
 
 
-def begin_deletion(campaign: Campaign) -> bool:
-    """Mark a paused or finished campaign as being deleted; False for any other. Nothing leads back."""
-    stopped = Campaign.objects.filter(pk=campaign.pk, status__in=(Campaign.Status.PAUSED, Campaign.Status.FINISHED))
-    return bool(stopped.update(status=Campaign.Status.DELETING))
+def request_deletion(campaign: Campaign, typed_name: str) -> None:
+    """Begin to delete a paused or finished campaign. From now on nobody finds it.
+
+    Args:
+        typed_name: the campaign's name, as whoever deletes it has typed it.
+
+    Raises:
+        NotPossible: the name is another one, or the campaign is running or a draft.
+    """
+    if typed_name.strip() != campaign.name.strip():
+        raise NotPossible("Nothing was deleted: what you typed is not the campaign's name.")
+    with transaction.atomic():
+        stopped = (Campaign.Status.PAUSED, Campaign.Status.FINISHED)
+        found = Campaign.objects.filter(pk=campaign.pk, status__in=stopped)
+        if not found.update(status=Campaign.Status.DELETING):
+            raise _not_stopped(campaign)
+        now = timezone.now()
+        campaign.invitations.filter(revoked_at__isnull=True).update(revoked_at=now)
+        campaign.annotators.filter(removed_at__isnull=True).update(removed_at=now)
+        dispatch.delete(campaign)
+    dispatch.look_again(campaign)
+
+
+def _not_stopped(campaign: Campaign) -> NotPossible:
+    found = Campaign.objects.filter(pk=campaign.pk).values_list("status", flat=True).first()
+    if found in (None, Campaign.Status.DELETING):
+        return Deleted()
+    if found == Campaign.Status.DRAFT:
+        return NotPossible("The campaign has not started. Delete the draft.")
+    return NotPossible("The campaign is running. Pause it first.")
+
+
+def being_deleted() -> QuerySet[Campaign]:
+    """Return the campaigns whose rows are being deleted."""
+    return Campaign.objects.filter(status=Campaign.Status.DELETING)
+
+
+def finish_deletion(campaign_id: int) -> None:
+    """Delete the rows of a campaign that is being deleted, and its files. Run twice at once, both help."""
+    campaign = being_deleted().filter(pk=campaign_id).first()
+    if campaign is None:
+        return
+    try:
+        hooks.call(hooks.DELETIONS, campaign)
+        # What trials have taken stays; the objects that they showed do not.
+        campaign.judge_trials.update(pairs=[])
+        for rows in _rows(campaign):
+            # With all that hangs on them, a transaction for each so many.
+            while keys := list(rows.order_by().values_list("pk", flat=True)[:_AT_ONCE]):
+                with transaction.atomic():
+                    rows.model._default_manager.filter(pk__in=keys).delete()
+        uploads = list(Catalog.objects.filter(campaign=campaign).values_list("file", flat=True))
+        media.remove_pictures(campaign_id)
+        for upload in uploads:
+            media.remove_upload(upload)
+        campaign.delete()
+    except ProtectedError:
+        # What was under way when it was marked has added a row. The sweep comes again.
+        logger.info("campaign %s: rows were added while it was deleted", campaign_id)
+    else:
+        logger.info("campaign %s is deleted", campaign_id)
+
+
+def _rows(campaign: Campaign) -> list[QuerySet[models.Model]]:
+    """Return all rows of which there may be many, those first that others do not need."""
+    return [
+        campaign.events.all(),
+        Lease.objects.filter(comparison__chain__campaign=campaign),
+        Vote.objects.filter(judge__campaign=campaign),
+        Rating.objects.filter(judge__campaign=campaign),
+        Comparison.objects.filter(chain__campaign=campaign),
+        campaign.openings.all(),
+        campaign.chains.all(),
+        campaign.states.all(),
+        campaign.annotators.all(),
+    ]
+
+
+def archive(campaign: Campaign, is_archived: bool, by: User | None = None) -> None:
+    """Take a campaign off the list, or put it back. Its page, its data and what goes on in it stay as they are.
+
+    Raises:
+        NotPossible: it is running.
+    """
+    found = Campaign.objects.filter(pk=campaign.pk)
+    if is_archived:
+        found = found.exclude(status=Campaign.Status.RUNNING)
+    with transaction.atomic():
+        is_change = found.filter(archived_at__isnull=is_archived).exists()
+        if not found.update(archived_at=timezone.now() if is_archived else None):
+            raise NotPossible("The campaign is running. Pause it before you archive it.")
+        if is_change:
+            kinds = events.Kind
+            events.note(campaign.pk, kinds.ARCHIVED if is_archived else kinds.UNARCHIVED, by)
+    campaign.refresh_from_db(fields=["archived_at"])
 
 
 def _checked_plan(campaign: Campaign) -> tuple[int | None, sampler.Plan[Any]]:
@@ -355,8 +436,7 @@ def _create_judges(campaign: Campaign) -> None:
     for place, judge in enumerate(campaign.config.judges):
         source = judge.source
         asked = source if isinstance(source, sampler.ModelSource) else None
-        Judge.objects.create(
-            campaign=campaign,
+        campaign.judges.create(
             place=place,
             question=judge.question,
             max_votes=judge.votes,
@@ -369,11 +449,10 @@ def _create_judges(campaign: Campaign) -> None:
 
 def _create_links(campaign: Campaign) -> None:
     """Make the link for everybody; of a panel, one for each panelist. None where nobody is asked."""
-    panelists = range(1, len(campaign.config.panelists) + 1)
-    if panelists:
-        Invitation.objects.bulk_create(Invitation(campaign=campaign, panelist=number) for number in panelists)
-    elif campaign.config.rule.asks_judges:
-        Invitation.objects.get_or_create(campaign=campaign)
+    for number in range(1, len(campaign.config.panelists) + 1):
+        campaign.invitations.create(panelist=number)
+    if campaign.config.rule.asks_judges and not campaign.config.panelists:
+        campaign.invitations.get_or_create()
 
 
 def _create_chains(campaign: Campaign, starts: list[sampler.Position[Any]]) -> list[Chain]:

@@ -9,9 +9,9 @@
 A model has N_i votes on a comparison, each in its slot, and with the slot go its key, its presentation and the number
 it is drawn with, if it is: a vote that is asked for twice is stored once. A `Turn` stands while votes are on their
 way, so that nobody else is asked for more than the comparison can use; it has an owner and ends by itself soon after
-its owner's process does. Where the rule rates, a turn is about the ratings of one object (`kinds.py`), and all else is
-the same. How a judge is asked was frozen when its campaign started (`frozen_judges.py`); one that cannot be asked so
-any more is stopped. No transaction is open while a model is asked: `asker.py` does that.
+its owner's process does. Where the rule rates, a turn is about the ratings of one object, and all else is the same. How
+a judge is asked was frozen when its campaign started (`judges.py`); one that cannot be asked so any more is stopped. No
+transaction is open while a model is asked: `asker.py` does that.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from django.db import transaction
-from django.db.models import Count, Exists, OuterRef, Q, Sum
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 
 from prefmh_web.campaigns import dispatch, frozen, objects
-from prefmh_web.campaigns.engine import open_comparisons, sql, transactions, usage
+from prefmh_web.campaigns.engine import open_comparisons, transactions, usage
 from prefmh_web.campaigns.engine.transactions import claim_end
 from prefmh_web.campaigns.frozen import started_campaign
-from prefmh_web.campaigns.model_judges import frozen_judges, kinds
-from prefmh_web.campaigns.model_judges.kinds import Answers, Ask, Asking, Rows
-from prefmh_web.campaigns.models import Campaign, Comparison, Judge, ReplyIdentity, Turn
+from prefmh_web.campaigns.model_judges import judges
+from prefmh_web.campaigns.model_judges.judges import Answers, Ask, Asking, Rows
+from prefmh_web.campaigns.models import Campaign, Comparison, Judge, ReplyIdentity, State, Turn
 from prefmh_web.endpoints.errors import EndpointError, TryLater
 from prefmh_web.endpoints.limits import Tally
 from prefmh_web.endpoints.models import Endpoint
@@ -42,6 +42,10 @@ from prefmh_web.transport import sockets
 
 # So many replies with log-probabilities are looked back at, and of these so large a share may be no distribution.
 _LOOKED_AT, _MOST_UNSOUND = 200, 0.01
+
+# What a turn has anew when it is claimed again.
+_OF_A_CLAIM = ("asked", "state", "until", "reason", "reserved_requests", "reserved_cost", "owner")
+_HAS_CAP = Q(campaign__cost_cap__isnull=False) | Q(campaign__request_cap__isnull=False)
 
 Wanted = tuple[int, int]
 """A comparison and a judge."""
@@ -100,17 +104,18 @@ def work(answered: Sequence[Answered], wanted: Collection[Wanted], owner: uuid.U
         frozen.prepare(each.taken.campaign)
     taken, _ = transactions.together(lambda: _Batch(answered, wanted, owner).done())
     # What is shown is read with no lock held: first the rows of all, then pictures from their files.
+    rows: dict[int, State] = {}
     for campaign in {each.campaign for each in taken}:
         mine = [each.asking.comparison for each in taken if each.campaign == campaign]
-        objects.rows_of(campaign, {key for each in mine for key in (each.current_id, each.proposal_id)})
+        rows |= campaign.states.in_bulk({key for each in mine for key in (each.current_id, each.proposal_id)})
     for claim in taken:
-        claim.ask = kinds.asks(claim.asking, frozen_judges.asked_endpoint(claim.asking.judge, claim.endpoint))
+        claim.ask = judges.asks(claim.asking, judges.asked_endpoint(claim.asking.judge, claim.endpoint), rows)
     return taken
 
 
 def keep(turns: Sequence[int], owner: uuid.UUID) -> None:
     """Keep claimed turns for another while."""
-    sql.KEEP.change(claim_end(), list(turns), owner)
+    _of(owner, turns).update(until=claim_end())
 
 
 def reserved() -> list[tuple[Endpoint, int]]:
@@ -178,8 +183,7 @@ class _Batch:
             for each in sorted(self._answered, key=lambda each: each.taken.wanted)
             if each.taken.wanted[0] in self._comparisons and self._store(each)
         ]
-        if over:
-            sql.GIVE_UP.change(over, self._owner)
+        _of(self._owner, over).delete()
         tallies: defaultdict[tuple[int, int], Tally] = defaultdict(Tally)
         for each in self._answered:
             tallies[each.taken.campaign.pk, each.taken.asking.judge.place].merge(each.tally)
@@ -193,7 +197,7 @@ class _Batch:
         asking, answers = each.taken.asking, each.answers
         judge, comparison = asking.judge, self._comparisons[asking.comparison.pk]
         campaign, failure = comparison.chain.campaign, answers.failure
-        kinds.store(asking, comparison, answers, _counting(judge, answers, each.taken.known), self._seen)
+        judges.store(asking, comparison, answers, _counting(judge, answers, each.taken.known), self._seen)
         if (opened := self._seen.opened.get(comparison.pk)) is not None:
             # Its votes are there now, or come another time: none is promised to whoever looks for room beside it.
             opened.note_turn_over(judge.pk)
@@ -203,21 +207,20 @@ class _Batch:
         dispatch.look_again(campaign)
         stops = ""
         if (change := each.admitted.change) is not None:
-            frozen_judges.row_of(judge, change.now)
+            judges.row_of(judge, change.now)
             stops = change.reason
         stops = stops or _unsound(campaign, judge, answers.sound)
         if stops:
-            frozen_judges.stop(judge, stops)
+            judges.stop(judge, stops)
         elif failure is not None and not comparison.verdict:
             _put_off(each.taken.turn, self._owner, judge, failure)
             return False
         return True
 
     def _claimed(self) -> list[Taken]:
-        rows = sql.TURNS.rows([key for key, _ in self._wanted]) if self._wanted else []
-        turns = map(sql.OF_TURN.read, rows)
+        turns = Turn.objects.filter(comparison__in={key for key, _ in self._wanted})
         before = {(turn.comparison_id, turn.judge_id): turn for turn in turns}
-        claims, keys = list[Taken](), dict[Wanted, int]()
+        claims, stored = list[Taken](), 0
         for wanted in self._wanted:
             claim = self._claim(wanted, before.get(wanted))
             if claim is None:
@@ -225,10 +228,9 @@ class _Batch:
             claims.append(claim)
             if claim.reserved.requests or claim.asking.state is not None:
                 # The next one must see what is set aside under a cap, and which object is being rated.
-                keys |= sql.take([_row(each, self._owner) for each in claims[len(keys) :]])
-        keys |= sql.take([_row(each, self._owner) for each in claims[len(keys) :]])
-        for claim in claims:
-            claim.turn = keys[claim.wanted]
+                self._take(claims[stored:])
+                stored = len(claims)
+        self._take(claims[stored:])
         sockets.nudge(*{sockets.watchers(claim.campaign.pk) for claim in claims})
         return claims
 
@@ -247,14 +249,14 @@ class _Batch:
         if is_taken or (found := self._judge(campaign, wanted[1])) is None or not objects.may_be_judged(comparison):
             return None
         judge, endpoint, has_cap, known = found
-        asking = kinds.wanted(comparison, judge, self._seen)
+        asking = judges.wanted(comparison, judge, self._seen)
         if asking is None:
             # Whoever asks for it now gives the hint.
             return None
         if not asking.slots:
             Turn.objects.filter(comparison=comparison, judge=judge).delete()
             return None
-        most_requests = partial(kinds.most_requests, started_campaign(campaign).config, judge.place, endpoint)
+        most_requests = partial(judges.most_requests, started_campaign(campaign).config, judge.place, endpoint)
         reserved = usage.reserve(campaign, judge.place, endpoint, len(asking.slots), most_requests, has_cap=has_cap)
         if reserved is None:
             # At the cap, or what is under way may come to it: the sweep looks again.
@@ -266,28 +268,47 @@ class _Batch:
             opened.note("turn", judge.pk, None, reserved.count)
         return Taken(replace(asking, slots=asking.slots[: reserved.count]), endpoint, reserved, known)
 
+    def _take(self, claims: Sequence[Taken]) -> None:
+        """Store turns that are claimed, on locked comparisons."""
+        rows = [
+            Turn(
+                comparison=claim.asking.comparison,
+                judge=claim.asking.judge,
+                asked=claim.reserved.count,
+                state=claim.asking.state,
+                until=claim_end(),
+                reserved_requests=claim.reserved.requests,
+                reserved_cost=claim.reserved.cost,
+                owner=self._owner,
+            )
+            for claim in claims
+        ]
+        Turn.objects.bulk_create(
+            rows, update_conflicts=True, unique_fields=("comparison", "judge"), update_fields=_OF_A_CLAIM
+        )
+        for claim, row in zip(claims, rows, strict=True):
+            claim.turn = row.pk
+
     def _judge(self, campaign: Campaign, judge_id: int) -> tuple[Judge, Endpoint, bool, Rows] | None:
         """Return a judge that may be asked, its endpoint as its row is now, whether its campaign has a cap, and whose
         replies count; read once. One that cannot be asked as it was frozen is stopped.
         """
         if judge_id not in self._judges:
             self._judges[judge_id] = None
-            row = sql.JUDGE.row(judge_id, campaign.pk)
-            if row is not None:
-                judge, endpoint, has_cap = sql.read_all((sql.OF_JUDGE, sql.OF_ENDPOINT), row)
-                if reason := frozen_judges.drift(campaign, judge, endpoint):
-                    frozen_judges.stop(judge, reason)
+            asked = Judge.objects.filter(campaign=campaign, stopped_because="").select_related("endpoint")
+            judge = asked.annotate(has_cap=_HAS_CAP).filter(pk=judge_id).first()
+            if judge is not None and (endpoint := judge.endpoint) is not None:
+                if reason := judges.drift(campaign, judge, endpoint):
+                    judges.stop(judge, reason)
                     sockets.nudge(sockets.watchers(campaign.pk))
                 else:
-                    self._judges[judge_id] = judge, endpoint, bool(has_cap), frozen_judges.accepted_rows(judge)
+                    self._judges[judge_id] = judge, endpoint, judge.has_cap, judges.accepted_rows(judge)
         return self._judges[judge_id]
 
 
-def _row(claim: Taken, owner: uuid.UUID) -> tuple[object, ...]:
-    """Return what stands in the row of a turn that is claimed, as `sql.take` wants it."""
-    reserved, state, now = claim.reserved, claim.asking.state, timezone.now()
-    claimed = reserved.count, None if state is None else state.pk, claim_end(), "", now
-    return *claim.wanted, *claimed, reserved.requests, reserved.cost, owner
+def _of(owner: uuid.UUID, turns: Collection[int]) -> QuerySet[Turn]:
+    """Return those of some turns that are still claimed by their owner: one that ran out may be somebody else's."""
+    return Turn.objects.filter(pk__in=turns, owner=owner, asked__gt=0)
 
 
 def _counting(judge: Judge, answers: Answers, known: Rows) -> Rows:
@@ -297,7 +318,7 @@ def _counting(judge: Judge, answers: Answers, known: Rows) -> Rows:
         known: those that counted when the turn began, and so count now.
     """
     found = {identity for identity, _ in answers.given if identity}
-    rows = {identity: known.get(identity) or frozen_judges.row_of(judge, identity) for identity in found}
+    rows = {identity: known.get(identity) or judges.row_of(judge, identity) for identity in found}
     return {identity: row for identity, row in rows.items() if row.accepted_at is not None}
 
 

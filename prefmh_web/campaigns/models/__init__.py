@@ -17,19 +17,9 @@ from prefmh_web.campaigns.models.campaign import (
     State,
     backend_of_space,
     columns_of,
-    draw_seed,
 )
 from prefmh_web.campaigns.models.log import EndReason, Event, JudgeTrial, ModelUsage, ReportReason, TrialPair
-from prefmh_web.campaigns.models.people import (
-    Annotator,
-    Invitation,
-    Membership,
-    key_of,
-    new_invitation_token,
-    number_of,
-    numbers_in,
-    with_numbers,
-)
+from prefmh_web.campaigns.models.people import Annotator, Invitation, Membership, number_of, numbers_in
 from prefmh_web.campaigns.models.steps import (
     OF_THE_START,
     CampaignScorer,

@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
-from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.urls import reverse
@@ -235,7 +234,7 @@ class Judge(models.Model):
     panelist = models.PositiveSmallIntegerField(null=True)
     # People are asked about a pair only once this judge's votes are in.
     is_asked_first = models.BooleanField(default=False)
-    # Of a model: what it is asked, where and how, as the campaign started with it; see `frozen_judges.py`.
+    # Of a model: what it is asked, where and how, as the campaign started with it; see `model_judges/judges.py`.
     frozen = models.JSONField(null=True)
     # Why it is asked no more, until somebody has seen to it; empty while it is asked.
     stopped_because = models.CharField(max_length=500, blank=True, default="")
@@ -250,11 +249,6 @@ class Judge(models.Model):
     @property
     def is_model(self) -> bool:
         return self.endpoint_id is not None
-
-    @property
-    def is_of_people(self) -> bool:
-        """True where people answer in a browser."""
-        return not self.is_model
 
     @property
     def answered_by(self) -> str:
@@ -302,6 +296,8 @@ class Catalog(models.Model):
     revision = models.PositiveIntegerField(default=1)
     # A file whose reading takes the process down must not do so at every start.
     attempts = models.PositiveSmallIntegerField(default=0)
+    # While somebody reads it: until when nobody else need try.
+    claimed_until = models.DateTimeField(null=True)
     rows_read = models.PositiveIntegerField(default=0)
     rows_total = models.PositiveIntegerField(null=True)
     error = models.TextField(blank=True)
@@ -323,7 +319,7 @@ class State(models.Model):
     # Of an object that a chain has made: what the space decodes the state from.
     code = models.TextField(blank=True)
     # Of a catalog's objects only.
-    weight = models.FloatField(null=True, validators=[MinValueValidator(0)])
+    weight = models.FloatField(null=True)
     neighbours = models.JSONField(default=list)
     # Of a catalog's objects: what the file has in its further columns, by their names.
     columns = models.JSONField(default=dict)

@@ -87,7 +87,7 @@ class Event(models.Model):
             ),
             models.UniqueConstraint(KT("data__key"), condition=Q(kind="reported"), name="pair_reported_once"),
             models.UniqueConstraint(
-                "campaign", KT("data__version"), condition=Q(kind="consent-text"), name="consent_text_once"
+                "campaign", KT("data__version"), condition=Q(kind="consent-asked"), name="consent_text_once"
             ),
         )
 
@@ -103,7 +103,26 @@ class TrialPair(TypedDict):
     preferred: int | None
 
 
-class JudgeTrial(models.Model):
+class Usage(models.Model):
+    """What asking a model has taken: requests, tokens, seconds, cost.
+
+    The cost is in the currency of the endpoints' prices, at the prices of the time. `seconds` are those of answered
+    requests. `unpriced` requests had tokens, and no known price.
+    """
+
+    requests = models.PositiveBigIntegerField(default=0)
+    failed = models.PositiveBigIntegerField(default=0)
+    unpriced = models.PositiveBigIntegerField(default=0)
+    tokens_in = models.PositiveBigIntegerField(default=0)
+    tokens_out = models.PositiveBigIntegerField(default=0)
+    seconds = models.FloatField(default=0)
+    cost = models.FloatField(default=0)
+
+    class Meta:
+        abstract = True
+
+
+class JudgeTrial(Usage):
     """One trial of one judge of a draft. Written by `lifecycle/judge_trials.py`."""
 
     class Status(models.TextChoices):
@@ -114,8 +133,6 @@ class JudgeTrial(models.Model):
         STOPPED = "stopped"
 
     campaign = models.ForeignKey(Campaign, models.SET_NULL, null=True, related_name="judge_trials")
-    asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
-    asked_at = models.DateTimeField(auto_now_add=True)
     # Of the judge in the config as it was then, which `judge` is.
     place = models.PositiveSmallIntegerField()
     judge = models.JSONField()
@@ -131,32 +148,20 @@ class JudgeTrial(models.Model):
     reason = models.CharField(max_length=500, blank=True)
     # While somebody asks.
     until = models.DateTimeField(null=True)
-    # What has been taken, as in `ModelUsage`; and what is set aside for the rest while it is asked.
-    requests = models.PositiveBigIntegerField(default=0)
-    failed = models.PositiveBigIntegerField(default=0)
-    unpriced = models.PositiveBigIntegerField(default=0)
-    tokens_in = models.PositiveBigIntegerField(default=0)
-    tokens_out = models.PositiveBigIntegerField(default=0)
-    seconds = models.FloatField(default=0)
-    cost = models.FloatField(default=0)
+    # What is set aside for the rest while it is asked.
     reserved_requests = models.PositiveBigIntegerField(default=0)
     reserved_cost = models.FloatField(default=0)
-
-    class Meta:
-        ordering = ("pk",)
 
     @property
     def is_asking(self) -> bool:
         return self.status == self.Status.ASKING
 
 
-class ModelUsage(models.Model):
-    """What one judge of a campaign has taken, or the writing of its proposals: requests, tokens, seconds, cost.
+class ModelUsage(Usage):
+    """What one judge of a campaign has taken, or the writing of its proposals.
 
-    The cost is in the currency of the endpoints' prices, at the prices of the time. `seconds` are those of answered
-    requests; `unreadable` replies, neither label nor rating, are among the answered. `unpriced` requests had tokens,
-    and no known price. `repeated` bounds the requests that were made again because whoever had claimed them died: see
-    `engine/usage.py`.
+    `unreadable` replies, neither label nor rating, are among the answered. `repeated` bounds the requests that were
+    made again because whoever had claimed them died: see `engine/usage.py`.
     """
 
     # In `place`, beside the places of judges.
@@ -164,16 +169,8 @@ class ModelUsage(models.Model):
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="model_usage")
     place = models.SmallIntegerField()
-    requests = models.PositiveBigIntegerField(default=0)
-    failed = models.PositiveBigIntegerField(default=0)
     unreadable = models.PositiveBigIntegerField(default=0)
-    unpriced = models.PositiveBigIntegerField(default=0)
-    tokens_in = models.PositiveBigIntegerField(default=0)
-    tokens_out = models.PositiveBigIntegerField(default=0)
-    seconds = models.FloatField(default=0)
-    cost = models.FloatField(default=0)
-    # Its default is the database's too: `engine/usage.py` inserts without it.
-    repeated = models.PositiveBigIntegerField(default=0, db_default=0)
+    repeated = models.PositiveBigIntegerField(default=0)
     # The largest of one request: by these, what the next one may cost.
     most_tokens_in = models.PositiveBigIntegerField(default=0)
     most_tokens_out = models.PositiveBigIntegerField(default=0)

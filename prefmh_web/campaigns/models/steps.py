@@ -77,6 +77,10 @@ class Chain(models.Model):
         return sampler.diagnostics.Acceptance(self.accepted, self.moves)
 
     @property
+    def percent(self) -> int:
+        return 100 * self.step // self.length
+
+    @property
     def waits_for_others(self) -> bool:
         """True when the next step comes after the warm-up, and it is not chosen yet how far it walks."""
         return self.campaign.is_warming_up and self.step >= self.campaign.warm_up
@@ -372,7 +376,6 @@ class ChainOpening(models.Model):
     annotator = models.ForeignKey(Annotator, models.PROTECT, related_name="+")
     # For somebody who had no need of it yet: see `openings.look_ahead`.
     is_ahead = models.BooleanField(default=False)
-    wanted_at = models.DateTimeField(auto_now_add=True)
     # Where a model makes the start: the chain's number, who draws its start until when, and what was drawn.
     place = models.PositiveIntegerField(null=True)
     claimed_until = models.DateTimeField(null=True)
@@ -411,7 +414,6 @@ class Turn(models.Model):
     until = models.DateTimeField(null=True)
     owner = models.UUIDField(null=True)
     reason = models.CharField(max_length=300, blank=True)
-    since = models.DateTimeField(auto_now=True)
 
     class Meta:
         constraints = (

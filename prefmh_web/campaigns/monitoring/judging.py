@@ -28,21 +28,10 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns.engine import open_comparisons
 from prefmh_web.campaigns.frozen import started_campaign
-from prefmh_web.campaigns.models import (
-    Campaign,
-    CampaignScorer,
-    Comparison,
-    Event,
-    Judge,
-    Lease,
-    ModelUsage,
-    Score,
-    Side,
-    Vote,
-)
+from prefmh_web.campaigns.models import Campaign, Comparison, Event, Judge, Lease, ModelUsage, Score, Side, Vote
 
 if TYPE_CHECKING:
-    from prefmh_web.campaigns.monitoring.progress import ChainProgress
+    from prefmh_web.campaigns.monitoring.progress import ShownChain
 
 
 def costs_of(campaign: Campaign) -> dict[str, Any] | None:
@@ -87,8 +76,6 @@ def _wasted(campaign: Campaign, places: Collection[int]) -> dict[int, Share]:
     """Return of some judges the votes that came after the outcome of their step was settled, of all their votes. Only
     these judges' votes are counted: others have next to none.
     """
-    if not places:
-        return {}
     votes = Vote.objects.filter(judge__campaign=campaign, judge__place__in=places).values("judge__place").order_by()
     counts = votes.annotate(of=Count("pk"), wasted=Count("pk", filter=Q(number__isnull=True)))
     return {row["judge__place"]: Share(row["wasted"], row["of"]) for row in counts}
@@ -165,7 +152,7 @@ def judging_of(judges: Sequence[Judge]) -> list[dict[str, Any]]:
 
 
 def _with_people(one: Judge, judges: Sequence[Judge]) -> Share | None:
-    people = [judge for judge in judges if judge.is_of_people and judge.question == one.question]
+    people = [judge for judge in judges if not judge.is_model and judge.question == one.question]
     if not people:
         return None
     theirs = _majorities(people)
@@ -195,22 +182,19 @@ def scorers_of(campaign: Campaign) -> list[dict[str, Any]]:
     the mean of its numbers for the objects where the chains stand now, one of each chain, and over how many chains; and
     why objects have no number, the most frequent reason first, each with how many they are.
     """
-    if not campaign.config.all_scorers:
-        # Most have none, and the page asks the database little.
-        return []
-    return [_scorer(scorer) for scorer in campaign.scorers.select_related("campaign")]
-
-
-def _scorer(scorer: CampaignScorer) -> dict[str, Any]:
-    counts = scorer.scores.aggregate(
-        scored=Count("pk", filter=Q(value__isnull=False)), without=Count("pk", filter=Q(value__isnull=True))
-    )
-    # Each chain once, though several may stand at one object.
-    heads = scorer.campaign.chains.filter(head__scores__scorer=scorer, head__scores__value__isnull=False)
-    now = heads.aggregate(mean_now=Avg("head__scores__value"), chains_counted=Count("pk"))
-    failed = Score.objects.filter(scorer=scorer, value__isnull=True).values_list("reason")
-    reasons = failed.annotate(count=Count("pk")).order_by("-count", "reason")[:_REASONS_SHOWN]
-    return {"scorer": scorer, "reasons": list(reasons), **counts, **now}
+    found: list[dict[str, Any]] = []
+    # Most have none, and the page asks the database little.
+    for scorer in campaign.scorers.select_related("campaign") if campaign.config.all_scorers else ():
+        counts = scorer.scores.aggregate(
+            scored=Count("pk", filter=Q(value__isnull=False)), without=Count("pk", filter=Q(value__isnull=True))
+        )
+        # Each chain once, though several may stand at one object.
+        heads = campaign.chains.filter(head__scores__scorer=scorer, head__scores__value__isnull=False)
+        now = heads.aggregate(mean_now=Avg("head__scores__value"), chains_counted=Count("pk"))
+        failed = Score.objects.filter(scorer=scorer, value__isnull=True).values_list("reason")
+        reasons = failed.annotate(count=Count("pk")).order_by("-count", "reason")[:_REASONS_SHOWN]
+        found.append({"scorer": scorer, "reasons": list(reasons), **counts, **now})
+    return found
 
 
 MOST_EXPIRED = 0.02
@@ -221,7 +205,7 @@ _FEWEST_LEASES = 50
 _CLEARLY = 3
 
 
-def unanswered_in(judges: Sequence[Judge], chains: Sequence[ChainProgress], voted: int) -> dict[str, Any] | None:
+def unanswered_in(judges: Sequence[Judge], chains: Sequence[ShownChain], voted: int) -> dict[str, Any] | None:
     """Return what came back without a vote that counts; None where no people judge, or nothing did.
 
     ``expired`` are leases whose time ran out, and after which no vote came, of all ``leases`` that have ended; too many
@@ -234,14 +218,14 @@ def unanswered_in(judges: Sequence[Judge], chains: Sequence[ChainProgress], vote
         chains: of the same campaign.
         voted: how many votes its people have given; each ended a lease.
     """
-    people = [judge for judge in judges if judge.is_of_people]
+    people = [judge for judge in judges if not judge.is_model]
     counts = _ended_without_a_vote(people)
     expired = sum(count for (_, ending, _), count in counts.items() if ending == Lease.Ending.EXPIRED)
     skipped = sum(counts.values()) - expired
     late = Vote.objects.filter(judge__in=people, annotator__isnull=False, number__isnull=True)
     is_for = Q(chosen_side=F("proposal_side"))
     late_for, late_against = late.aggregate(one=Count("pk", filter=is_for), other=Count("pk", filter=~is_for)).values()
-    votes, leases = sum(each.votes for each in chains), skipped + expired + voted
+    votes, leases = sum(chain.all_votes for chain in chains), skipped + expired + voted
     if not (skipped or expired or late_for or late_against):
         return None
     return {
@@ -254,7 +238,7 @@ def unanswered_in(judges: Sequence[Judge], chains: Sequence[ChainProgress], vote
         "late": late_for + late_against,
         "late_for": late_for,
         "late_against": late_against,
-        "won": Share(sum(each.votes_for for each in chains), votes) if votes else None,
+        "won": Share(sum(chain.all_votes_for for chain in chains), votes) if votes else None,
     }
 
 
@@ -293,14 +277,13 @@ def panelists_of(campaign: Campaign) -> list[dict[str, Any]]:
     the researcher noted that they were reminded.
     """
     links = {link.panelist: link for link in campaign.invitations.filter(panelist__isnull=False)}
-    people = {person.panelist: person for person in campaign.annotators.filter(panelist__isnull=False)}
-    given = Vote.objects.filter(judge__campaign=campaign, judge__panelist__isnull=False).order_by()
-    counts = given.values_list("judge__panelist").annotate(Count("pk"), Max("cast_at"))
-    answers = {number: (count, last) for number, count, last in counts}
+    counts = {"answers": Count("votes"), "last_answer_at": Max("votes__cast_at")}
+    joined = campaign.annotators.filter(panelist__isnull=False).annotate(**counts)
+    people = {person.panelist: person for person in joined}
     waits, reminded, now = waits_in(campaign), _reminders(campaign), timezone.now()
     found = []
     for number, name in enumerate(campaign.config.panelists, start=1):
-        person, (count, last) = people.get(number), answers.get(number, (0, None))
+        person: Any = people.get(number)
         found.append(
             {
                 "number": number,
@@ -308,8 +291,8 @@ def panelists_of(campaign: Campaign) -> list[dict[str, Any]]:
                 "link": links[number],
                 "person": person,
                 "is_online": bool(person and person.online_until and person.online_until > now),
-                "answers": count,
-                "last_answer_at": last,
+                "answers": person.answers if person else 0,
+                "last_answer_at": person and person.last_answer_at,
                 "waits": waits.get(number, []),
                 "reminded_at": reminded[number],
             }

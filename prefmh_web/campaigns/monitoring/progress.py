@@ -1,31 +1,30 @@
 """What a researcher watches: chains, rates, people, recent steps, walks and their warm-up. Reads only."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum
+from django.db.models import Count, Exists, F, FilteredRelation, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import objects
-from prefmh_web.campaigns.model_judges.frozen_judges import model_source, tells_p
-from prefmh_web.campaigns.models import (
-    OF_THE_START,
-    Campaign,
-    Chain,
-    Comparison,
-    Judge,
-    Rating,
-    ReplyIdentity,
-    Score,
-    State,
-    Turn,
-    Vote,
-)
+from prefmh_web.campaigns.model_judges.judges import model_source, tells_p
+from prefmh_web.campaigns.models import OF_THE_START, Campaign, Chain, Comparison, Judge, Rating, Score, Turn, Vote
 from prefmh_web.campaigns.monitoring.judging import Share, Wait, unanswered_in, waits_in
 from prefmh_web.campaigns.monitoring.steps import StepRow, recent_steps, suspended_in
+
+if TYPE_CHECKING:
+    from django_stubs_ext import WithAnnotations
+
+    class _Counts(TypedDict):
+        all_votes: int
+        all_votes_for: int
+
+    ShownChain = WithAnnotations[Chain, _Counts]
 
 Acceptance = sampler.diagnostics.Acceptance
 RECENT_STEPS = 10
@@ -35,46 +34,13 @@ RATE_WINDOW = timedelta(minutes=5)
 _LEAST_MINUTES = 0.5
 
 
-@dataclass(frozen=True, kw_only=True)
-class ChainProgress:
-    """One chain: how far it is and how it moves."""
-
-    chain: Chain
-    votes_on_open: int
-    votes_for_on_open: int
-    is_open: bool
-    opened_at: datetime | None = None
-    """When it opened, if that was after the start."""
-    is_suspended: bool = False
-
-    @property
-    def votes(self) -> int:
-        """All that counted, also on the step that is open."""
-        return self.chain.votes + self.votes_on_open
-
-    @property
-    def votes_for(self) -> int:
-        """Of these, those for the proposal."""
-        return self.chain.votes_for + self.votes_for_on_open
-
-    @property
-    def percent(self) -> int:
-        return 100 * self.chain.step // self.chain.length
-
-    @property
-    def properties(self) -> str:
-        """What can be measured of the object where it stands, in one line."""
-        head = self.chain.head
-        return head.campaign.object_kind.line(objects.stored(head))
-
-
 @dataclass(frozen=True)
 class Progress:
     """Everything the live page shows."""
 
     campaign: Campaign
     judges: list[Judge]
-    chains: list[ChainProgress]
+    chains: Sequence[ShownChain]
     recent: list[StepRow]
     answers: int
     """Votes that counted, or count on the steps that are open; or ratings or scores where these decide; steps where
@@ -94,16 +60,16 @@ class Progress:
 
     @property
     def steps_decided(self) -> int:
-        return sum(progress.chain.step for progress in self.chains)
+        return sum(chain.step for chain in self.chains)
 
     @property
     def steps(self) -> int:
-        return sum(progress.chain.length for progress in self.chains)
+        return sum(chain.length for chain in self.chains)
 
     @property
     def steps_left(self) -> int:
         """Without those of chains that were ended."""
-        return sum(each.chain.length - each.chain.step for each in self.chains if each.chain.ended_at is None)
+        return sum(chain.length - chain.step for chain in self.chains if chain.ended_at is None)
 
     @property
     def answers_per_minute(self) -> float:
@@ -127,8 +93,7 @@ class Progress:
     @property
     def acceptance(self) -> Acceptance:
         """Of all chains together."""
-        found = [progress.chain.acceptance for progress in self.chains]
-        return Acceptance(sum(each.accepted for each in found), sum(each.differed for each in found))
+        return Acceptance(sum(chain.accepted for chain in self.chains), sum(chain.moves for chain in self.chains))
 
     @property
     def prefetched_percent(self) -> int | None:
@@ -136,30 +101,25 @@ class Progress:
         served = (sampler.ServedTextsConfig, sampler.ServedImagesConfig)
         if not (isinstance(self.campaign.config.space, served) and self.steps_decided):
             return None
-        return round(100 * sum(progress.chain.prefetched for progress in self.chains) / self.steps_decided)
+        return round(100 * sum(chain.prefetched for chain in self.chains) / self.steps_decided)
 
     @property
     def waits(self) -> list[tuple[str, list[int]]]:
         """Why chains wait for their model, each reason with the places of its chains."""
         chains: dict[str, list[int]] = {}
-        for progress in self.chains:
-            if progress.chain.waits_because:
-                chains.setdefault(progress.chain.waits_because, []).append(progress.chain.place)
+        for chain in self.chains:
+            if chain.waits_because:
+                chains.setdefault(chain.waits_because, []).append(chain.place)
         return list(chains.items())
 
     @property
     def people_needed(self) -> int:
         """No person answers the same question twice on one pair, so the largest N needs as many people."""
-        return max((judge.max_votes for judge in self.judges if judge.is_of_people), default=0)
+        return max((judge.max_votes for judge in self.judges if not judge.is_model), default=0)
 
     @property
     def lacks_people(self) -> bool:
         return self.campaign.is_running and self.people_needed > 1 and self.people_online < self.people_needed
-
-    @property
-    def is_nobody_there(self) -> bool:
-        """True where people are asked and none is online."""
-        return self.people_needed > 0 and not self.people_online
 
 
 def progress_of(campaign: Campaign) -> Progress:
@@ -168,7 +128,7 @@ def progress_of(campaign: Campaign) -> Progress:
     judges = list(campaign.judges.select_related("endpoint"))
     since = max(now - RATE_WINDOW, campaign.started_at or now)
     minutes = max((now - since).total_seconds() / 60, 0.25)
-    chains = chains_of(campaign)
+    chains = list(chains_of(campaign))
     answers, lately = _answers(campaign, chains, since)
     patience = timedelta(seconds=config.answering.seconds)
     people = campaign.annotators.aggregate(
@@ -192,9 +152,9 @@ def progress_of(campaign: Campaign) -> Progress:
     )
 
 
-def _answers(campaign: Campaign, chains: Sequence[ChainProgress], since: datetime) -> tuple[int, int]:
+def _answers(campaign: Campaign, chains: Sequence[ShownChain], since: datetime) -> tuple[int, int]:
     """Return `Progress.answers`, and how many of them came since a moment."""
-    if _rates(campaign):
+    if campaign.config.rule.evidence == "ratings":
         ratings = Rating.objects.filter(judge__campaign=campaign)
         return ratings.count(), ratings.filter(rated_at__gte=since).count()
     if names := campaign.config.rule.scorers:
@@ -202,9 +162,9 @@ def _answers(campaign: Campaign, chains: Sequence[ChainProgress], since: datetim
         return scores.count(), scores.filter(scored_at__gte=since).count()
     if not campaign.config.rule.asks_judges:
         steps = Comparison.objects.filter(chain__campaign=campaign, decided_at__gte=since)
-        return sum(each.chain.step for each in chains), steps.count()
+        return sum(chain.step for chain in chains), steps.count()
     votes = Vote.objects.filter(judge__campaign=campaign, number__isnull=False)
-    cast = sum(each.votes for each in chains)
+    cast = sum(chain.all_votes for chain in chains)
     return cast, votes.filter(cast_at__gte=since).count()
 
 
@@ -225,13 +185,15 @@ def _models(campaign: Campaign, judges: list[Judge]) -> dict[str, Any] | None:
     waiting = list(turns[:WAITING_SHOWN])
     cast = Vote.objects.filter(judge__campaign=campaign, number__isnull=False)
     again: QuerySet[Any] = cast.filter(asks__gt=1)
-    if _rates(campaign):
+    if campaign.config.rule.evidence == "ratings":
         again = Rating.objects.filter(judge__campaign=campaign).filter(Q(asks__gt=1) | Q(asks__isnull=True))
     by_people = cast.filter(annotator__isnull=False)
     pairs = by_people.values("comparison").distinct().count()
     judged = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=False, votes__number__isnull=False)
     alone = judged.exclude(votes__annotator__isnull=False).distinct().count() if len(models) < len(judges) else 0
-    stopped = [judge for judge in models if judge.stopped_because]
+    config = campaign.config
+    by_p = [judge for judge in models if tells_p(model_source(config, judge.place), config.rule)]
+    stopped = (judge for judge in models if judge.stopped_because)
     return {
         "judges": models,
         "waiting": waiting,
@@ -239,59 +201,45 @@ def _models(campaign: Campaign, judges: list[Judge]) -> dict[str, Any] | None:
         "asked_again": again.count(),
         "settled_alone": alone,
         "votes_saved": round(alone * by_people.count() / pairs) if pairs else None,
-        "sampled_instead": _sampled_instead(campaign, models),
-        "new_models": list(ReplyIdentity.objects.filter(judge__in=stopped, accepted_at__isnull=True)),
+        "sampled_instead": cast.filter(judge__in=by_p, preference__isnull=True).count() if by_p else 0,
+        "new_models": [new for judge in stopped for new in judge.identities.filter(accepted_at__isnull=True)],
     }
 
 
-def _sampled_instead(campaign: Campaign, models: list[Judge]) -> int:
-    config = campaign.config
-    by_p = [judge for judge in models if tells_p(model_source(config, judge.place), config.rule)]
-    return Vote.objects.filter(judge__in=by_p, preference__isnull=True, number__isnull=False).count() if by_p else 0
+def chains_of(campaign: Campaign) -> QuerySet[ShownChain, ShownChain]:
+    """Return the chains of a started campaign, in order.
+
+    Each has the key of its open step (`open_pk`) and since when that is suspended, both None where there is none;
+    `votes_on_open`, those that count there; `all_votes` that counted, these included, and of them those for the
+    proposal (`all_votes_for`); and when it opened, if that was after the start (`opened_at`).
+    """
+    counted = Q(open_step__votes__number__isnull=False)
+    is_for = counted & Q(open_step__votes__chosen_side=F("open_step__votes__proposal_side"))
+    votes, votes_for = (Count("open_step__votes", filter=which) for which in (counted, is_for))
+    found = campaign.chains.annotate(
+        open_step=FilteredRelation("comparisons", condition=Q(comparisons__verdict__isnull=True)),
+        open_pk=F("open_step__pk"),
+        suspended_at=F("open_step__suspended_at"),
+        votes_on_open=votes,
+        all_votes=F("votes") + votes,
+        all_votes_for=F("votes_for") + votes_for,
+        opened_at=F("opening__opened_at"),
+    )
+    return found.order_by("place")
 
 
-def _rates(campaign: Campaign) -> bool:
-    return campaign.config.rule.evidence == "ratings"
-
-
-def chains_of(campaign: Campaign) -> list[ChainProgress]:
-    """Return where each chain of a started campaign stands, in order."""
-    open_ones = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True)
-    counted = Q(votes__number__isnull=False)
-    is_for = counted & Q(votes__chosen_side=F("votes__proposal_side"))
-    counts = open_ones.annotate(cast=Count("votes", filter=counted), in_favour=Count("votes", filter=is_for))
-    found = counts.values_list("chain_id", "cast", "in_favour", "suspended_at")
-    standing: dict[int, list[Any]] = {chain: of_chain for chain, *of_chain in found}
-    opened_at = dict(campaign.openings.values_list("chain_id", "opened_at")) if campaign.config.is_elastic else {}
-    chains = []
-    for chain in campaign.chains.all():
-        cast, in_favour, suspended_at = standing.get(chain.pk, [0, 0, None])
-        chains.append(
-            ChainProgress(
-                chain=chain,
-                votes_on_open=cast,
-                votes_for_on_open=in_favour,
-                is_open=chain.pk in standing,
-                opened_at=opened_at.get(chain.pk),
-                is_suspended=suspended_at is not None,
-            )
-        )
-    return chains
-
-
-def with_heads(campaign: Campaign, chains: Sequence[ChainProgress]) -> Sequence[ChainProgress]:
-    """Read the objects where some of a campaign's chains stand, all at once, and return the chains."""
-    heads = State.objects.all()
+def with_heads(campaign: Campaign, chains: Sequence[ShownChain]) -> list[tuple[ShownChain, str]]:
+    """Read the objects where some of a campaign's chains stand, all at once; return the chains, each with what can be
+    measured of its object, in one line.
+    """
+    heads = campaign.states.all()
     if isinstance(campaign.config.space, sampler.ServedImagesConfig):
         # A code is as long as a small picture, and all that is shown is in the files.
         heads = heads.defer("code")
-    found = heads.in_bulk([each.chain.head_id for each in chains])
-    for head in found.values():
-        # Known already: read with every head, a long config would be read as often.
-        head.campaign = campaign
-    for each in chains:
-        each.chain.head = found[each.chain.head_id]
-    return chains
+    found = heads.in_bulk([chain.head_id for chain in chains])
+    for chain in chains:
+        chain.head = found[chain.head_id]
+    return [(chain, campaign.object_kind.line(objects.stored(chain.head))) for chain in chains]
 
 
 # Of fewer votes, the share that is won says little.
@@ -299,7 +247,7 @@ _FEWEST_VOTES = 50
 _LEAST_PERCENT_WON = 10
 
 
-def walks_of(campaign: Campaign, there: Sequence[ChainProgress]) -> dict[str, Any] | None:
+def walks_of(campaign: Campaign, there: Sequence[ShownChain]) -> dict[str, Any] | None:
     """Return how a started campaign's walks are getting on; None where it makes one move between two pairs.
 
     ``length`` is how far steps walk after the warm-up: None while that is not chosen, or where there are several
@@ -313,8 +261,8 @@ def walks_of(campaign: Campaign, there: Sequence[ChainProgress]) -> dict[str, An
     if kernel.kind != "walk":
         return None
     # Chains that open later have no part in what the warm-up finds.
-    of_start = [each for each in there if each.chain.place < config.chains]
-    behind = [each.chain for each in of_start if each.chain.step < campaign.warm_up]
+    of_start = [chain for chain in there if chain.place < config.chains]
+    behind = [chain for chain in of_start if chain.step < campaign.warm_up]
     own = kernel.length[0].length
     length = campaign.walk_length if campaign.warm_up else (own if len(kernel.length) == 1 else None)
     found: dict[str, Any] = campaign.tuning or {}
@@ -347,10 +295,8 @@ def late_chains(campaign: Campaign) -> QuerySet[Chain]:
     if warm_up is None or not (campaign.is_warming_up and campaign.is_running) or campaign.started_at is None:
         return Chain.objects.none()
     since = timezone.now() - timedelta(minutes=warm_up.patience_minutes)
-    return _still_since(campaign, since) if campaign.started_at < since else Chain.objects.none()
-
-
-def _still_since(campaign: Campaign, since: datetime) -> QuerySet[Chain]:
+    if campaign.started_at >= since:
+        return Chain.objects.none()
     decided = Comparison.objects.filter(chain=OuterRef("pk"), step=OuterRef("step"), decided_at__gte=since)
     first = campaign.chains.filter(OF_THE_START)
     behind = first.filter(step__lt=campaign.warm_up)
@@ -358,11 +304,11 @@ def _still_since(campaign: Campaign, since: datetime) -> QuerySet[Chain]:
     return (behind if behind.exists() else first).filter(~Exists(decided)).order_by("place")
 
 
-def _won(campaign: Campaign, chains: Sequence[ChainProgress], trials: Sequence[dict[str, Any]]) -> Share | None:
+def _won(campaign: Campaign, chains: Sequence[ShownChain], trials: Sequence[dict[str, Any]]) -> Share | None:
     if campaign.is_warming_up or (campaign.warm_up and not trials):
         return None
-    votes = sum(each.votes for each in chains) - sum(int(trial["votes"]) for trial in trials)
-    votes_for = sum(each.votes_for for each in chains) - sum(int(trial["votes_for"]) for trial in trials)
+    votes = sum(chain.all_votes for chain in chains) - sum(int(trial["votes"]) for trial in trials)
+    votes_for = sum(chain.all_votes_for for chain in chains) - sum(int(trial["votes_for"]) for trial in trials)
     return Share(votes_for, votes) if votes >= _FEWEST_VOTES else None
 
 

@@ -93,14 +93,13 @@ def shown_samples(campaign: Campaign, keys: Sequence[int]) -> list[Sample]:
     """Return samples with their objects, by the keys of their steps and in that order."""
     whole = Comparison.objects.select_related("chain", "current", "proposal")
     found = whole.defer("current__code", "proposal__code").in_bulk(keys)
-    return [_sample(campaign, found[key]) for key in keys]
-
-
-def _sample(campaign: Campaign, step: Comparison) -> Sample:
-    state = step.proposal if step.verdict == Comparison.Verdict.ACCEPT else step.current
-    # Known already: read with every object, a long config would be read as often.
-    state.campaign = campaign
-    return Sample(step, state)
+    samples = []
+    for step in (found[key] for key in keys):
+        state = step.proposal if step.verdict == Comparison.Verdict.ACCEPT else step.current
+        # Known already: read with every object, a long config would be read as often.
+        state.campaign = campaign
+        samples.append(Sample(step, state))
+    return samples
 
 
 FloatArray = npt.NDArray[np.float64]
@@ -370,8 +369,6 @@ class Trajectories:
     def _of_new(self, rows: QuerySet[Any], known: AbstractSet[int]) -> QuerySet[Any]:
         """Return the rows of objects that a chain has been at and that are not known, and perhaps of others."""
         unknown = self._visited - known
-        if not unknown:
-            return rows.none()
         return rows.filter(state__in=unknown) if len(unknown) <= _ONE_BY_ONE else rows
 
 

@@ -8,30 +8,17 @@ Problems that people report with a pair that they skip. No verdict depends on th
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from django.db import transaction
 from django.db.models import Avg, Count, DurationField, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce, Now
 
-from prefmh_web.campaigns import events
 from prefmh_web.campaigns.frozen import started_campaign
-from prefmh_web.campaigns.models import (
-    Annotator,
-    Campaign,
-    Comparison,
-    Event,
-    Judge,
-    Lease,
-    Rating,
-    ReportReason,
-    Vote,
-    key_of,
-    with_numbers,
-)
+from prefmh_web.campaigns.models import Campaign, Comparison, Event, Judge, Lease, Rating, ReportReason, Vote
+from prefmh_web.campaigns.models.people import key_of, with_numbers
 from prefmh_web.campaigns.objects import scores_of
 
 
@@ -183,58 +170,19 @@ def suspended_in(campaign: Campaign) -> list[tuple[Comparison, int]]:
     """Return the steps that are suspended, the one that has waited longest first, each with after how many skips, or
     after reports of how many people.
     """
-    found = Comparison.objects.filter(chain__campaign=campaign, verdict=None, suspended_at__isnull=False)
-    pairs = found.filter(chain__ended_at=None).select_related("chain", "current", "proposal").order_by("suspended_at")
-    steps = list(pairs.defer("current__code", "proposal__code"))
+    _, are_suspended = STANDINGS["suspended"]
+    steps = list(_steps_of(campaign).filter(are_suspended).order_by("suspended_at"))
     counts: dict[tuple[int, int], int] = {}
     if steps:
-        events_of_steps = Event.objects.filter(campaign=campaign, kind=Event.Kind.STEP_SUSPENDED)
-        # The last one of a step holds.
-        for data in events_of_steps.values_list("data", flat=True):
+        # The last event of a step holds.
+        for data in campaign.events.filter(kind=Event.Kind.STEP_SUSPENDED).values_list("data", flat=True):
             counts[data["chain_index"], data["step"]] = data["count"]
     return [(each, counts[each.chain.place, each.step]) for each in steps]
 
 
-def note(key: uuid.UUID, annotator: Annotator, reason: ReportReason, text: str) -> Lease | None:
-    """Store a problem with a pair that somebody has skipped, or that went to somebody else while they wrote. The first
-    report of a pair holds; one that was answered with a vote is left as it is.
-
-    Args:
-        key: of a pair that this person was shown.
-
-    Returns:
-        The pair's lease if the report is new; None if it is not, or the pair is no question of the campaign.
-    """
-    with transaction.atomic():
-        # Locked: of the same report sent twice, the second one waits here; and who is forgotten in this moment has
-        # written it before, or writes nothing any more.
-        person = Annotator.objects.select_for_update(no_key=True).get(pk=annotator.pk)
-        lease = Lease.objects.select_related("comparison__chain").filter(key=key, annotator=person).first()
-        is_voted = lease is not None and lease.ending == Lease.Ending.VOTED
-        if person.removed_at or is_voted or _reports(person.campaign_id).filter(data__key=str(key)).exists():
-            return None
-        pair = {
-            "chain_index": lease and lease.comparison.chain.place,
-            "step": lease and lease.comparison.step,
-            "proposal_side": lease and lease.proposal_side,
-        }
-        said = {"key": key, "reason": reason, "text": text, **pair}
-        events.note(person.campaign_id, Event.Kind.REPORTED, said=said, voter=person)
-        return lease
-
-
-def remove(annotators: Collection[int]) -> int:
-    """Remove what people have reported, who are forgotten; return how much that was."""
-    return Event.objects.filter(voter__in=annotators, kind=Event.Kind.REPORTED).delete()[0]
-
-
 def problems_in(campaign: Campaign) -> QuerySet[Event]:
     """Return what has been reported in a campaign, the latest first."""
-    return with_numbers(_reports(campaign.pk), "voter").order_by("-pk")
-
-
-def _reports(campaign_id: int) -> QuerySet[Event]:
-    return Event.objects.filter(campaign=campaign_id, kind=Event.Kind.REPORTED)
+    return with_numbers(campaign.events.filter(kind=Event.Kind.REPORTED), "voter").order_by("-pk")
 
 
 def with_pairs(found: Sequence[Event]) -> list[tuple[Event, str, Lease | None]]:

@@ -170,7 +170,7 @@ def claimed(chains: Iterable[Chain], texts: int) -> Iterator[list[int]]:
             if free.update(claimed_until=until, texts_claimed=texts, waits_because=""):
                 mine.append(chain.pk)
                 _note_lost(chain)
-    with held(Chain, mine, "claimed_until", until):
+    with held(Chain, mine, until):
         yield mine
 
 

@@ -53,7 +53,7 @@ def score(campaign_id: int) -> None:
         until = claim_end()
         # A guarded update: of two processes that see it free, one gets it.
         if _to_ask().filter(pk=scorer.pk).update(claimed_until=until):
-            with held(CampaignScorer, [scorer.pk], "claimed_until", until):
+            with held(CampaignScorer, [scorer.pk], until):
                 has_scored |= _score_batch(campaign, scorer)
     _go_on(campaign)
     if has_scored:

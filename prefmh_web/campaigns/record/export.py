@@ -1,4 +1,5 @@
-"""The record as files: JSON documents, CSV tables, and what people saw. `sampler.tables` declares them.
+"""The record as files: JSON documents, CSV tables, and what people saw. `sampler.tables` declares them. And what it
+says: the page, the API and the ZIP show the same answer.
 
 They are streamed row by row, one by one or as one ZIP, as they stood at the moment of a `Snapshot`.
 
@@ -17,8 +18,8 @@ import csv
 import io
 import json
 import logging
-from collections.abc import Callable, Iterator
-from itertools import chain, count
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, count, islice
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED
 
@@ -31,9 +32,9 @@ from zipstream import ZipStream
 
 import sampler
 from prefmh_web import hooks
-from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Judge
+from prefmh_web.campaigns import objects
+from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Measured, NotPossible, State
 from prefmh_web.campaigns.record import rows
-from prefmh_web.campaigns.record.found import answer_of, is_small_enough
 from prefmh_web.campaigns.record.rows import Row, Snapshot, votes_of
 from prefmh_web.objects import media
 from prefmh_web.settings.languages import SOURCE
@@ -151,31 +152,27 @@ def archive(campaign: Campaign, tell: Callable[[float], None] = lambda share: No
         tables.STATES.file: tables.states_table(rows.columns_of(campaign))
     }
 
-    def add_text(text: str, name: str) -> None:
+    def add(pieces: Iterable[str], name: str) -> None:
         files[name] = declared.get(name)
-        stream.add(manifest.whole(name, text.encode()), name)
-
-    def add_pieces(pieces: Iterator[str], name: str) -> None:
-        files[name] = declared[name]
         stream.add(manifest.streamed(name, map(str.encode, pieces)), name)
 
     for name, text in documents(campaign, snapshot.tuning).items():
-        add_text(text, name)
+        add([text], name)
     for name, rows_of in TABLES.items():
-        add_pieces(as_csv(following(rows_of(snapshot))), name)
+        add(as_csv(following(rows_of(snapshot))), name)
     # No other rule asks anybody which of two objects they prefer.
     if campaign.config.rule.evidence == "votes":
-        add_pieces(in_pieces(following(preferences(snapshot))), tables.PREFERENCES.file)
+        add(in_pieces(following(preferences(snapshot))), tables.PREFERENCES.file)
     if is_small_enough(snapshot):
-        add_pieces(results(snapshot), tables.RESULTS.file)
-    add_pieces(as_csv(following(rows.properties(snapshot))), tables.PROPERTIES.file)
+        add(results(snapshot), tables.RESULTS.file)
+    add(as_csv(following(rows.properties(snapshot))), tables.PROPERTIES.file)
     for of_people in hooks.load(hooks.RECORD_TABLES):
         for table, found in of_people(campaign):
-            add_pieces(as_csv(chain([table.header], found)), table.file)
+            add(as_csv(chain([table.header], found)), table.file)
     if has_files(snapshot):
         files[f"{_FOLDERS[snapshot.config.space.objects]}/"] = None
     files |= {tables.CODEBOOK.file: tables.CODEBOOK, tables.MANIFEST: None}
-    add_text("".join(as_csv(tables.codebook(files, campaign.config.law))), tables.CODEBOOK.file)
+    add(as_csv(tables.codebook(files, campaign.config.law)), tables.CODEBOOK.file)
     # Most of what is compressed comes out in large blocks, with nothing between them.
     yield from filter(None, _to_its_end(stream, snapshot, manifest))
     tell(1.0)
@@ -238,7 +235,10 @@ def stored_files(snapshot: Snapshot) -> Iterator[tuple[str, Iterator[bytes]]]:
     """
     if not has_files(snapshot):
         return
-    found = snapshot.campaign.states.filter(_is_shown(snapshot)).exclude(picture="").order_by("place")
+    # Of an uploaded archive those that the chains have met, and all that chains make.
+    asked = Comparison.objects.filter(chain__campaign=snapshot.campaign).values("proposal")
+    is_shown = Q(weight__isnull=True) | Q(pk__in=asked) | Q(pk__in=snapshot.campaign.chains.values("start"))
+    found = snapshot.campaign.states.filter(is_shown).exclude(picture="").order_by("place")
     for state, media_type, stored_as in found.values_list("place", "media_type", "picture").iterator(_FILES_AT_ONCE):
         if not snapshot.has_state(state):
             continue
@@ -250,13 +250,6 @@ def stored_files(snapshot: Snapshot) -> Iterator[tuple[str, Iterator[bytes]]]:
         yield name_of_file(snapshot.config.space, state, media_type), _pieces(file)
 
 
-def _is_shown(snapshot: Snapshot) -> Q:
-    """Return what holds of an uploaded archive's files that the chains have met, and of all that chains make."""
-    asked = Comparison.objects.filter(chain__campaign=snapshot.campaign).values("proposal")
-    started = Chain.objects.filter(campaign=snapshot.campaign).values("start")
-    return Q(weight__isnull=True) | Q(pk__in=asked) | Q(pk__in=started)
-
-
 def _pieces(file: File[Any]) -> Iterator[bytes]:
     with file:
         yield from file.chunks()
@@ -265,13 +258,6 @@ def _pieces(file: File[Any]) -> Iterator[bytes]:
 # Two texts a vote, which may be long.
 _LINES_AT_ONCE = 100
 _KEYS = ("chain_index", "step", "number", "judge_index", "lease", "slot")
-_COLUMNS = (
-    "comparison__chain__place", "comparison__step", "number", "judge__place", rows.LEASE, "slot",
-    rows.FOR_PROPOSAL, "judge__question",
-    "comparison__current__place", "comparison__current__content", "comparison__current__media_type",
-    "comparison__proposal__place", "comparison__proposal__content", "comparison__proposal__media_type",
-)  # fmt: skip
-_CONTEXTS = ("comparison__current__columns", "comparison__proposal__columns")
 
 
 def preferences(snapshot: Snapshot) -> Iterator[str]:
@@ -281,33 +267,131 @@ def preferences(snapshot: Snapshot) -> Iterator[str]:
     `chosen_context` and `rejected_context` hold what stood with one of the two only. Of a text
     `chosen` and `rejected` are the text, of a molecule the SMILES, of a picture or a recording the name of its file.
     """
-    shown, are_files, space = snapshot.config.context, has_files(snapshot), snapshot.config.space
-    columns = (*_COLUMNS, *(_CONTEXTS if shown else ()))
-    for row in votes_of(snapshot).values_list(*columns).iterator(_LINES_AT_ONCE):
-        keys, (for_proposal, question, *objects) = row[: len(_KEYS)], row[len(_KEYS) :]
-        if not snapshot.has_vote(*keys[:3]):
-            continue
-        pair = [
-            name_of_file(space, state, media_type) if are_files else content
-            for state, content, media_type in (objects[:3], objects[3:6])
-        ]
-        chosen, rejected = reversed(pair) if for_proposal == "1" else pair
-        line: dict[str, Any] = {"prompt": question, "chosen": chosen, "rejected": rejected}
-        line |= {"chosen_context": "", "rejected_context": ""}
-        if shown:
-            of_pair = [
-                tuple(ContextLine(each.label, held.get(each.column, "")) for each in shown) for held in objects[6:]
-            ]
-            context = shared_context(*(reversed(of_pair) if for_proposal == "1" else of_pair))
-            of_chosen, of_rejected = map(_written, context.own)
-            line |= {
-                "prompt": "\n\n".join(filter(None, (_written(context.shared), question))),
-                "chosen_context": of_chosen,
-                "rejected_context": of_rejected,
-            }
-        line |= zip(_KEYS, keys, strict=True)
-        yield json.dumps(line, ensure_ascii=False).translate(_LINE_ENDS) + "\n"
+    votes, campaign = rows.votes(snapshot), snapshot.campaign
+    names = [str(name) for name in next(votes)]
+    questions: dict[Any, str] = dict(campaign.judges.values_list("place", "question"))
+    while some := [dict(zip(names, vote, strict=True)) for vote in islice(votes, _LINES_AT_ONCE)]:
+        shown = {str(vote[which]) for vote in some for which in ("first_state", "second_state")}
+        found = campaign.states.filter(place__in=map(int, shown)).defer("code", "neighbours")
+        states = {str(state.place): state for state in found}
+        for vote in some:
+            first, second, chosen = (str(vote[which]) for which in ("first_state", "second_state", "chosen_state"))
+            pair = states[chosen], states[second if chosen == first else first]
+            context = shared_context(*(_context_of(state, snapshot.config) for state in pair))
+            question = questions[vote["judge_index"]]
+            line = {"prompt": "\n\n".join(filter(None, (_written(context.shared), question)))}
+            line |= zip(("chosen", "rejected"), (_named(state, snapshot) for state in pair), strict=True)
+            line |= zip(("chosen_context", "rejected_context"), map(_written, context.own), strict=True)
+            keys = {name: vote[name] for name in _KEYS}
+            yield json.dumps(line | keys, ensure_ascii=False).translate(_LINE_ENDS) + "\n"
+
+
+def _context_of(state: State, config: sampler.ChainConfig) -> Context:
+    return tuple(ContextLine(shown.label, state.columns.get(shown.column, "")) for shown in config.context)
+
+
+def _named(state: State, snapshot: Snapshot) -> str:
+    is_file = has_files(snapshot)
+    return name_of_file(snapshot.config.space, state.place, state.media_type) if is_file else state.content
 
 
 def _written(context: Context) -> str:
     return "\n".join(f"{line.label}: {line.text}" for line in context)
+
+
+_KEPT = 8
+MOST_ROWS = 400_000
+"""Samples and votes that are held in memory at once, some 1 kB for both."""
+
+
+def answer_of(snapshot: Snapshot) -> sampler.Answer:
+    """Return what a campaign has found at a moment.
+
+    Raises:
+        NotPossible: it has too many samples and votes for that; the message says what to do.
+    """
+    if (held := _size(snapshot)) > MOST_ROWS:
+        raise NotPossible(
+            f"The campaign has {held:,} samples and votes. Of more than {MOST_ROWS:,} the results are not computed "
+            "here: download all and run “python -m sampler diagnose”."
+        )
+    samples = _read(tables.SAMPLES, rows.samples(snapshot))
+    visited = {int(row["state_index"]) for row in samples}
+    scorers = list(snapshot.campaign.scorers.values_list("frozen", flat=True))
+    documents = {tables.CONFIG: snapshot.campaign.public_config, tables.SCORERS: scorers}
+    record = sampler.Record(documents, {"samples": samples})
+    for table in (tables.STATES, tables.STEPS, tables.VOTES, tables.SCORES, tables.EVENTS):
+        record.tables[table.name] = _read(table, getattr(rows, table.name)(snapshot))
+    record.tables["properties"] = list(_measured(snapshot, visited))
+    return sampler.answer(record)
+
+
+# Of each campaign its last answer, after what it was computed from: nothing else that it depends on changes.
+_memory: dict[int, tuple[tuple[dict[int, int], dict[tuple[int, int], int], str], sampler.Answer]] = {}
+
+
+def answer_now(campaign: Campaign) -> sampler.Answer:
+    """Return what a started campaign has found by now. The last few answers are kept while nothing is decided.
+
+    Raises:
+        NotPossible: as `answer_of` does.
+    """
+    snapshot = Snapshot.now(campaign)
+    now = snapshot.steps, snapshot.open_votes, campaign.status
+    kept = _memory.pop(campaign.pk, None)
+    found = kept[1] if kept and kept[0] == now else answer_of(snapshot)
+    _memory[campaign.pk] = now, found
+    while len(_memory) > _KEPT:
+        oldest, *_ = _memory
+        _memory.pop(oldest, None)
+    return found
+
+
+def verdict_now(campaign: Campaign) -> str:
+    """Return the verdict on the chains in a few words; that there is none, of a draft or of too large a campaign."""
+    if campaign.is_draft:
+        return sampler.NOT_JUDGED
+    try:
+        return answer_now(campaign).verdict.is_that
+    except NotPossible:
+        return sampler.NOT_JUDGED
+
+
+def kept_verdict(campaign: Campaign, steps: int) -> str:
+    """Return the verdict on a finished campaign of so many decided steps, if it is in memory; else the empty text."""
+    (decided, _, status), answer = _memory.get(campaign.pk, (({}, {}, ""), None))
+    is_of_now = status == campaign.status == Campaign.Status.FINISHED and sum(decided.values()) == steps
+    return answer.verdict.is_that if answer and is_of_now else ""
+
+
+def is_small_enough(snapshot: Snapshot) -> bool:
+    """True where the answer can be computed here."""
+    return _size(snapshot) <= MOST_ROWS
+
+
+def _size(snapshot: Snapshot) -> int:
+    return snapshot.votes().count() + sum(snapshot.steps.values())
+
+
+def _read(table: tables.Table, written: Iterator[Row]) -> list[tables.Row]:
+    """Return rows as a reader of the export has them: as texts, by column, without protecting apostrophes."""
+    header = [str(name) for name in next(written)]
+    found = []
+    for cells in written:
+        row = {name: "" if cell is None else str(cell) for name, cell in zip(header, cells, strict=True)}
+        table.unescape(row)
+        found.append(row)
+    return found
+
+
+def _measured(snapshot: Snapshot, visited: set[int]) -> Iterator[tables.Row]:
+    """Yield what was measured of the objects that a chain was at; what nobody has measured yet is measured now."""
+    stored = dict(Measured.objects.filter(state__campaign=snapshot.campaign).values_list("state", "numbers"))
+    names = sampler.properties_of_kind(snapshot.campaign.object_kind.name)
+    for state in snapshot.campaign.states.select_related("campaign").defer("campaign__tuning"):
+        if state.place in visited:
+            numbers = stored.get(state.pk)
+            if numbers is None:
+                numbers = objects.numbers_of(snapshot.campaign, state)
+            cells = {name: repr(numbers[name]) if name in numbers else "" for name in names}
+            yield {"state_index": str(state.place), **cells}

@@ -28,19 +28,7 @@ from prefmh_web import hooks
 from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.engine import transitions
 from prefmh_web.campaigns.events import told
-from prefmh_web.campaigns.models import (
-    Campaign,
-    Catalog,
-    ChainOpening,
-    Comparison,
-    Event,
-    Rating,
-    ReplyIdentity,
-    Score,
-    State,
-    Vote,
-    numbers_in,
-)
+from prefmh_web.campaigns.models import Campaign, Catalog, Comparison, Event, Rating, Score, State, Vote, numbers_in
 from prefmh_web.campaigns.objects import scores_of
 from sampler import tables
 
@@ -62,21 +50,14 @@ class Moment(Func):
         return self.as_sql(compiler, connection, template=template, **context)
 
 
-class Key(Func):
-    """A key in its form with hyphens, as PostgreSQL has it; SQLite stores 32 digits. Null without one."""
-
-    arity = 1
-    output_field = TextField()
+class Key(Cast):
+    """A key as text in its form with hyphens, as PostgreSQL has it; SQLite stores 32 digits. Null without one."""
 
     def as_sqlite(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any) -> Any:
         """Cut the digits as RFC 9562 does: 8, 4, 4, 4 and 12."""
         cuts = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
         template = " || '-' || ".join(f"substr(%(expressions)s, {start}, {length})" for start, length in cuts)
         return self.as_sql(compiler, connection, template=template, **context)
-
-    def as_postgresql(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any) -> Any:
-        """PostgreSQL has a type for it."""
-        return self.as_sql(compiler, connection, template="(%(expressions)s)::text", **context)
 
 
 def by_key(name: str, texts: Mapping[int, str]) -> Case:
@@ -94,7 +75,7 @@ TRANSLATED = Case(
     output_field=TextField(),
 )
 """Of a vote: whether the browser had translated the words around its pair; empty where that is not known."""
-LEASE = Case(When(annotator__isnull=False, then=Key("key")), default=None, output_field=TextField())
+LEASE = Case(When(annotator__isnull=False, then=Key("key", TextField())), default=None, output_field=TextField())
 """Of a vote: a person's has the key of its lease; a model has none."""
 
 
@@ -234,7 +215,10 @@ def states(snapshot: Snapshot) -> Iterator[Row]:
     """Every object: a list's with its weight in p0, its neighbours and what else the list says of it; one that a chain
     made with its code.
     """
-    names, same = columns_of(snapshot.campaign), _same_objects(snapshot.campaign)
+    names, first = columns_of(snapshot.campaign), Window(Min("place"), partition_by=[F("content")])
+    again = snapshot.campaign.states.order_by().annotate(first=first).exclude(place=F("first"))
+    # Of each state that has been made before, the number that it had first.
+    same = dict(again.values_list("place", "first"))
     table, metas = tables.states_table(names), tables.meta_names(names)
     yield table.header
     found = snapshot.campaign.states.values_list("place", "weight", "neighbours", "content", "code", "columns")
@@ -249,13 +233,6 @@ def states(snapshot: Snapshot) -> Iterator[Row]:
                 code=code,
                 **{meta: held.get(name, "") for meta, name in zip(metas, names, strict=True)},
             )
-
-
-def _same_objects(campaign: Campaign) -> dict[int, int]:
-    """Return, of each state that has been made before, the number that it had first."""
-    first = Window(Min("place"), partition_by=[F("content")])
-    again = campaign.states.order_by().annotate(first=first).exclude(place=F("first"))
-    return dict(again.values_list("place", "first"))
 
 
 def columns_of(campaign: Campaign) -> list[str]:
@@ -370,8 +347,8 @@ def properties(snapshot: Snapshot) -> Iterator[Row]:
 
 def identities(campaign: Campaign) -> dict[int, int]:
     """Return the number, from 1, of each identity that models' replies had, by its primary key."""
-    found = ReplyIdentity.objects.filter(judge__campaign=campaign).order_by("pk").values_list("pk", flat=True)
-    return {pk: number for number, pk in enumerate(found, start=1)}
+    found = campaign.judges.filter(identities__isnull=False).order_by("identities")
+    return {pk: number for number, pk in enumerate(found.values_list("identities", flat=True), start=1)}
 
 
 def _identities(campaign: Campaign) -> Case:
@@ -412,7 +389,7 @@ def _events(snapshot: Snapshot, started_at: datetime) -> Iterator[Happened]:
     yield from _of_links(campaign, started_at)
     if campaign.tuning and "ended_at" in campaign.tuning:
         yield datetime.fromisoformat(campaign.tuning["ended_at"]), "warm-up-ended", None, {}
-    opened = ChainOpening.objects.filter(chain__campaign=campaign).order_by("chain__place")
+    opened = campaign.openings.filter(chain__isnull=False).order_by("chain__place")
     for at, place, voter, is_ahead in opened.values_list("opened_at", "chain__place", "annotator", "is_ahead"):
         if place in snapshot.steps and at is not None:
             yield at, "chain-opened", voter, {"chain_index": place, "reason": "ahead" if is_ahead else "wait"}

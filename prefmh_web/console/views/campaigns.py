@@ -18,7 +18,7 @@ import sampler
 from prefmh_web.accounts.roles import SignedInRequest, is_researcher
 from prefmh_web.campaigns import lifecycle, objects
 from prefmh_web.campaigns.frozen import limits_of
-from prefmh_web.campaigns.lifecycle import access, changes, deletion, status
+from prefmh_web.campaigns.lifecycle import access, changes, status
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Campaign, NotPossible, State
@@ -143,7 +143,7 @@ def _how_to_go_on(campaign: Campaign) -> str:
 @campaign_action(Right.OWN)
 def archive(request: SignedInRequest, campaign: Campaign, is_archived: bool) -> HttpResponse:
     """Take a campaign off the list, or put it back."""
-    deletion.archive(campaign, is_archived, request.user)
+    status.archive(campaign, is_archived, request.user)
     messages.info(request, "The campaign is archived." if is_archived else "The campaign is on the list again.")
     return redirect(campaign)
 
@@ -151,7 +151,7 @@ def archive(request: SignedInRequest, campaign: Campaign, is_archived: bool) -> 
 @campaign_action(Right.OWN)
 def delete(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
     """Delete a campaign that has started, with all its data."""
-    deletion.request(campaign, request.POST.get("name", ""))
+    status.request_deletion(campaign, request.POST.get("name", ""))
     messages.info(request, f"“{campaign.name}” is being deleted, with its votes and its people.")
     return redirect("console:campaigns")
 

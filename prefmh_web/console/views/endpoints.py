@@ -26,7 +26,7 @@ from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.lifecycle import access, judge_trials
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.lifecycle.judge_trials import Reply, read
-from prefmh_web.campaigns.model_judges.frozen_judges import using
+from prefmh_web.campaigns.model_judges.judges import using
 from prefmh_web.campaigns.models import Campaign, JudgeTrial, NotPossible, TrialPair
 from prefmh_web.campaigns.monitoring.judging import Share, price_of
 from prefmh_web.console.views import common
@@ -362,7 +362,7 @@ def try_judge(request: SignedInRequest, campaign: access.SeenCampaign, place: in
     form = TryForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
-            judge_trials.begin(campaign, place, request.user, **form.cleaned_data)
+            judge_trials.begin(campaign, place, **form.cleaned_data)
         except NotPossible as reason:
             messages.error(request, str(reason))
         return redirect("console:try", campaign.pk, place)

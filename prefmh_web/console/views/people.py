@@ -20,7 +20,8 @@ from django.template.defaultfilters import pluralize
 from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns.lifecycle import access, changes
 from prefmh_web.campaigns.lifecycle.access import Right
-from prefmh_web.campaigns.models import Annotator, Campaign, EndReason, Invitation, Membership, NotPossible, key_of
+from prefmh_web.campaigns.models import Annotator, Campaign, EndReason, Invitation, Membership, NotPossible
+from prefmh_web.campaigns.models.people import key_of
 from prefmh_web.campaigns.monitoring.judging import panelists_of
 from prefmh_web.campaigns.record import export
 from prefmh_web.config import Outcome

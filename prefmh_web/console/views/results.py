@@ -30,7 +30,7 @@ from prefmh_web.campaigns.monitoring.judging import costs_of
 from prefmh_web.campaigns.monitoring.progress import chains_of, with_heads
 from prefmh_web.campaigns.monitoring.results import figures_of, samples_in, shown_samples
 from prefmh_web.campaigns.record import export, rows
-from prefmh_web.campaigns.record.found import answer_now
+from prefmh_web.campaigns.record.export import answer_now
 from prefmh_web.campaigns.record.rows import Snapshot
 from prefmh_web.console.forms.pages import EndForm, StepsForm
 from prefmh_web.console.results import PAPER, convergence_for, found_page, paragraph, software, spreads_of

@@ -75,7 +75,7 @@ def test_the_researchers_pages(client, researcher, campaign):
     assert cost(lambda: client.get("/")) == 8
     # Of these, four are for the trace: scorers, chains, steps and measures that were not read before. One reads the
     # objects of the chains that are shown, so that those of thousands of others are not read.
-    assert cost(lambda: client.get(campaign.get_absolute_url())) == 18
+    assert cost(lambda: client.get(campaign.get_absolute_url())) == 17
     assert cost(lambda: client.get("/campaigns/new/")) == 5
 
 

@@ -21,7 +21,6 @@ from prefmh_web.campaigns.models import (
     Vote,
 )
 from prefmh_web.campaigns.record.rows import Snapshot
-from prefmh_web.voting import screens
 from sampler.record.record import step_key
 from tests.support.campaigns import (
     assert_record_is_whole,
@@ -62,7 +61,7 @@ def skip(campaign, times: int = 1) -> Comparison:
 def report(campaign, reason=ReportReason.NOT_SHOWN) -> Lease:
     lease = leases.take(newcomer(campaign))
     leases.skip(lease.key, lease.annotator)
-    screens.report(lease.key, lease.annotator, reason, "")
+    suspension.report(lease.key, lease.annotator, reason, "")
     return lease
 
 
@@ -99,7 +98,7 @@ def test_a_pair_on_the_screen_may_still_be_answered_and_decide_the_step(research
     assert leases.take(newcomer(campaign)) is None
     suspension.try_again(step.pk)
     last = leases.take(newcomer(campaign))
-    screens.report(held[1].key, held[1].annotator, ReportReason.NOT_SHOWN, "")
+    suspension.report(held[1].key, held[1].annotator, ReportReason.NOT_SHOWN, "")
     assert Comparison.objects.get(pk=step.pk).suspended_at
     answer(last, is_for=True)
     idle_tasks()
@@ -140,7 +139,7 @@ def test_one_person_who_reports_twice_is_one_person(researcher, idle_tasks):
         comparison=lease.comparison, judge=lease.judge, annotator=lease.annotator, proposal_side="first",
         issued_at=lease.issued_at, expires_at=lease.expires_at, ended_at=lease.issued_at, ending="skipped",
     )  # fmt: skip
-    screens.report(again.key, lease.annotator, ReportReason.NOT_SHOWN, "")
+    suspension.report(again.key, lease.annotator, ReportReason.NOT_SHOWN, "")
     assert Event.objects.filter(kind="reported").count() == 2
     assert not suspensions()
 

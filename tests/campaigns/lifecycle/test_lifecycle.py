@@ -12,7 +12,7 @@ from django.urls import reverse
 import sampler
 from prefmh_web.campaigns import catalogs, lifecycle, tasks
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.lifecycle import changes, deletion
+from prefmh_web.campaigns.lifecycle import changes, status
 from prefmh_web.campaigns.models import (
     Annotator,
     Campaign,
@@ -201,7 +201,7 @@ def test_nothing_of_a_deleted_campaign_is_left_and_another_stays_whole(study, re
     arrive_and_vote(study, "ben")
     assert {"campaigns.Vote", "participants.Check", "participants.Participation"} <= set(rows())
     assert list(data_folder.glob("media/pictures/*/*/*.png"))
-    deletion.request(paused(study), study.name)
+    status.request_deletion(paused(study), study.name)
     finish_deleting(study)
     left = rows()
     assert left.pop("participants.Participant") == 1
@@ -213,7 +213,7 @@ def test_nothing_of_a_deleted_campaign_is_left_and_another_stays_whole(study, re
     assert not list(data_folder.glob(f"media/pictures/{study.pk}/*/*"))
     vote(both, other)
     assert_replay_passes(export_to(other, tmp_path))
-    deletion.request(paused(other), "Another")
+    status.request_deletion(paused(other), "Another")
     finish_deleting(other)
     assert rows() == {}
     assert not [path for path in data_folder.glob("media/**/*") if path.is_file()]
@@ -237,7 +237,7 @@ def joined(campaign: Campaign) -> Client:
 
 def finish_deleting(campaign: Campaign) -> None:
     tasks.sweep()
-    deletion.finish(campaign.pk)
+    status.finish_deletion(campaign.pk)
 
 
 def test_what_died_in_the_middle_is_finished_by_the_sweep(campaign, idle_tasks):
@@ -268,18 +268,18 @@ def test_nobody_finds_a_campaign_that_is_being_deleted_and_no_vote_brings_it_bac
     with pytest.raises(Deleted):
         changes.extend(campaign, 1)
     with pytest.raises(Deleted):
-        deletion.request(campaign, campaign.name)
+        status.request_deletion(campaign, campaign.name)
     with pytest.raises(NotPossible):
         lifecycle.resume(campaign)
 
 
 def test_what_runs_has_not_started_or_has_another_name_is_not_deleted(campaign, researcher):
     with pytest.raises(NotPossible, match="Pause it first"):
-        deletion.request(campaign, campaign.name)
+        status.request_deletion(campaign, campaign.name)
     with pytest.raises(NotPossible, match="has not started"):
-        deletion.request(make_draft(researcher), "Twelve texts")
+        status.request_deletion(make_draft(researcher), "Twelve texts")
     with pytest.raises(NotPossible, match="not the campaign's name"):
-        deletion.request(paused(campaign), "Twelve")
+        status.request_deletion(paused(campaign), "Twelve")
     assert Campaign.objects.get(pk=campaign.pk).status == Campaign.Status.PAUSED
 
 
@@ -308,6 +308,6 @@ def test_a_finished_campaign_with_no_vote_is_deleted_too(researcher, idle_tasks)
     campaign.refresh_from_db()
     if campaign.is_running:
         paused(campaign)
-    deletion.request(campaign, f" {campaign.name} ")
+    status.request_deletion(campaign, f" {campaign.name} ")
     idle_tasks()
     assert rows() == {}
