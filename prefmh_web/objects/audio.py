@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import io
 import wave
-from dataclasses import asdict
 from functools import lru_cache
 
 import numpy as np
 
-import sampler
 from prefmh_web.objects import media
-from prefmh_web.objects.kind import Look, Measures, Media, Medium, ObjectKind, StoredObject
+from prefmh_web.objects.kind import Look, Media, Medium, ObjectKind, StoredObject
 from sampler.judges import Exhibit
 
 RISING, FALLING = "a rising tone", "a falling tone"
@@ -51,19 +49,9 @@ class Audio(ObjectKind):
             return Media(tone(shown.content), "audio/wav")
         return Media(media.stored(shown.picture), shown.media_type)
 
-    def measures(self, shown: StoredObject) -> Measures:
-        """Return what is measured of a recording.
-
-        Raises:
-            OSError: its file cannot be read.
-        """
-        return _measures(shown)
-
-
-@lru_cache(maxsize=2048)
-def _measures(shown: StoredObject) -> Measures:
-    data = media.stored(shown.picture) if shown.picture else tone(shown.content)
-    return asdict(sampler.describe_audio(data))
+    def measured(self, shown: StoredObject) -> bytes:
+        """Return the recording; raises as `media` does."""
+        return self.media(shown, Look()).body
 
 
 @lru_cache

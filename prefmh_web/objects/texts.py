@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from functools import lru_cache
 from html import escape
 from itertools import groupby
@@ -12,7 +11,7 @@ from operator import itemgetter
 from typing import Any
 
 import sampler
-from prefmh_web.objects.kind import Measures, ObjectKind, StoredObject
+from prefmh_web.objects.kind import ObjectKind, StoredObject
 from sampler.judges import Exhibit
 
 Pieces = Sequence[tuple[str, str]]
@@ -58,10 +57,6 @@ class Texts(ObjectKind):
         """Return the text; a model may write the empty one."""
         return Exhibit(text=shown.content if shown.content.strip() else "(an empty text)")
 
-    def measures(self, shown: StoredObject) -> Measures:
-        """Return what is measured of a text."""
-        return _measures(shown.content)
-
 
 class Markdown(ObjectKind):
     """Texts in Markdown, rendered for people; models read the Markdown itself."""
@@ -85,10 +80,6 @@ class Markdown(ObjectKind):
         """Return some words of each source, from shortly before the first ones that differ, as pieces."""
         first, second = _excerpts_of(left, right)
         return {"pieces": first}, {"pieces": second}
-
-    def measures(self, shown: StoredObject) -> Measures:
-        """Return what is measured of a text in Markdown."""
-        return _measures_of_markdown(shown.content)
 
 
 @lru_cache(maxsize=512)
@@ -136,13 +127,3 @@ def _lines(text: str) -> str:
 @lru_cache(maxsize=512)
 def _html(text: str) -> str:
     return sampler.object_html(text)
-
-
-@lru_cache(maxsize=2048)
-def _measures(text: str) -> Measures:
-    return asdict(sampler.describe_text(text))
-
-
-@lru_cache(maxsize=2048)
-def _measures_of_markdown(text: str) -> Measures:
-    return asdict(sampler.describe_markdown(text))
