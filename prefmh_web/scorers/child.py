@@ -112,7 +112,7 @@ class Child:
             if b"\n" in heard.said:
                 return self._one_line()
             if len(heard.said) > MOST_REPLY_BYTES:
-                raise ChildError(f"it wrote a line of more than {MOST_REPLY_BYTES} bytes: {_shown(heard.said)}")
+                raise ChildError(f"it wrote a line of more than {MOST_REPLY_BYTES} bytes: {shown(heard.said)}")
             raise ChildError(
                 self._ending() if heard.has_closed else f"it did not answer within {seconds:g} s{self._last_words()}"
             )
@@ -127,7 +127,7 @@ class Child:
         with self._killed_by_an_error():
             self._run(heard.until(lambda: heard.said or heard.has_closed, seconds))
             if heard.said:
-                raise OutOfStepError(f"it wrote a line that nobody had asked for: {_shown(heard.said)}")
+                raise OutOfStepError(f"it wrote a line that nobody had asked for: {shown(heard.said)}")
 
     def close(self) -> None:
         """Let it end: its input ends, it is asked to, and it is killed if it does not."""
@@ -168,9 +168,9 @@ class Child:
     def _one_line(self) -> bytes:
         line, _, more = self._heard.said.partition(b"\n")
         if more:
-            raise OutOfStepError(f"it wrote more than one line for one object: {_shown(self._heard.said)}")
+            raise OutOfStepError(f"it wrote more than one line for one object: {shown(self._heard.said)}")
         if self._input.get_write_buffer_size():
-            raise OutOfStepError(f"it wrote before it had read the object: {_shown(line)}")
+            raise OutOfStepError(f"it wrote before it had read the object: {shown(line)}")
         self._heard.said = b""
         return line
 
@@ -196,7 +196,8 @@ def environment(ours: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in ours.items() if name in _PASSED or name.startswith(_PASSED_GROUPS)}
 
 
-def _shown(line: bytes) -> str:
+def shown(line: bytes) -> str:
+    """Return the beginning of what a program wrote, for a person to read."""
     return f"“{_printable(line[:_SHOWN_WORDS])[:80]}”"
 
 
