@@ -8,7 +8,8 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
+from django.db.models.expressions import CombinedExpression
 from django.utils import timezone
 
 from prefmh_web.endpoints.errors import EndpointError
@@ -170,28 +171,45 @@ class EndpointTest(models.Model):
         return self.is_running and self.until is not None and self.until <= timezone.now()
 
 
-class Usage(models.Model):
-    """What one endpoint has taken: requests, tokens, seconds, and cost at the prices of the time."""
+class Counts(models.Model):
+    """What some requests have taken.
 
-    COUNTS = ("requests", "failed", "unreadable", "tokens_in", "tokens_out", "seconds", "cost")
+    The cost is in the currency of the endpoints' prices, at the prices of the time. `seconds` are those of answered
+    requests; `unreadable` replies, neither label nor rating, are among the answered. `unpriced` requests had tokens,
+    and no known price.
+    """
 
-    endpoint = models.OneToOneField(Endpoint, models.CASCADE, primary_key=True)
+    NAMES = ("requests", "failed", "unreadable", "unpriced", "tokens_in", "tokens_out", "seconds", "cost")
+
     requests = models.PositiveBigIntegerField(default=0)
     failed = models.PositiveBigIntegerField(default=0)
-    # Replies that came, and were no label or rating; they are among the answered.
     unreadable = models.PositiveBigIntegerField(default=0)
+    unpriced = models.PositiveBigIntegerField(default=0)
     tokens_in = models.PositiveBigIntegerField(default=0)
     tokens_out = models.PositiveBigIntegerField(default=0)
-    # Of the answered requests.
     seconds = models.FloatField(default=0)
     cost = models.FloatField(default=0)
 
-    def __str__(self) -> str:
-        return f"usage of {self.endpoint_id}"
+    class Meta:
+        abstract = True
 
     @property
     def answered(self) -> int:
         return self.requests - self.failed
+
+    @classmethod
+    def with_more(cls, tally: object) -> dict[str, CombinedExpression]:
+        """Return what an update of a row sets to add what a tally has counted, without a look at the row."""
+        return {name: F(name) + getattr(tally, name) for name in cls.NAMES}
+
+
+class Usage(Counts):
+    """What one endpoint has taken."""
+
+    endpoint = models.OneToOneField(Endpoint, models.CASCADE, primary_key=True)
+
+    def __str__(self) -> str:
+        return f"usage of {self.endpoint_id}"
 
     @property
     def mean_seconds(self) -> float | None:

@@ -330,15 +330,7 @@ def _asked_once(mine: Any, wanted: Wanted) -> EndpointError | None:
         came = wanted.ask()
     answer = {} if isinstance(came, EndpointError) else {"value": came[0], "replies": came[1]}
     with _rows:
-        mine.update(
-            requests=F("requests") + tally.requests,
-            unreadable=F("unreadable") + tally.unreadable,
-            tokens=F("tokens") + tally.tokens_in + tally.tokens_out,
-            seconds=F("seconds") + tally.seconds,
-            cost=F("cost") + tally.cost,
-            unpriced=F("unpriced") + tally.unpriced,
-            **answer,
-        )
+        mine.update(**EvaluationAnswer.with_more(tally), **answer)
     return came if isinstance(came, EndpointError) else None
 
 

@@ -17,7 +17,6 @@ from prefmh_web.experiments.progress import Standing
 
 QUALITY = "quality"
 """The scorer whose numbers campaigns ask for and keep, since QUEST and judges go by them."""
-_TOKENS = {ModelUsage: F("tokens_in") + F("tokens_out"), EvaluationAnswer: F("tokens")}
 _REPEATED = {ModelUsage: F("repeated"), EvaluationAnswer: Greatest(F("asked") - 1, 0)}
 
 
@@ -94,7 +93,11 @@ def _used(run: Run) -> QuerySet[ModelUsage]:
 def _sums(rows: QuerySet[Any]) -> dict[str, Any]:
     """Return what was taken, by the columns of calls.csv, and how many requests have no known price."""
     columns: dict[str, Any] = {name: F(name) for name in ("requests", "seconds", "cost", "unpriced")}
-    columns |= {"unparsable": F("unreadable"), "tokens": _TOKENS[rows.model], "repeated": _REPEATED[rows.model]}
+    columns |= {
+        "unparsable": F("unreadable"),
+        "tokens": F("tokens_in") + F("tokens_out"),
+        "repeated": _REPEATED[rows.model],
+    }
     sums = rows.aggregate(**{f"sum_{name}": Sum(column) for name, column in columns.items()})
     return {name.removeprefix("sum_"): value or 0 for name, value in sums.items()}
 

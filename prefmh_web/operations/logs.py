@@ -18,8 +18,8 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from contextvars import ContextVar
+from contextlib import contextmanager
+from contextvars import ContextVar, Token
 from types import MappingProxyType
 
 from celery import signals
@@ -144,7 +144,7 @@ def _safe(value: object) -> object:
     return redacted(value) if isinstance(value, str) else value
 
 
-_open: dict[str, ExitStack] = {}
+_open: dict[str, Token[Mapping[str, object]]] = {}
 
 
 @signals.task_prerun.connect
@@ -153,14 +153,13 @@ def enter_task(task_id: str, task, args, **_) -> None:
     fields = {"task": task.name.rpartition(".")[2]}
     if task.name == "prefmh_web.campaigns.tasks.propose" and args:
         fields["chain_id"] = args[0]
-    stack = _open[task_id] = ExitStack()
-    stack.enter_context(context(**fields))
+    _open[task_id] = _context.set({**_context.get(), **fields})
 
 
 @signals.task_postrun.connect
 def leave_task(task_id: str, **_) -> None:
-    if stack := _open.pop(task_id, None):
-        stack.close()
+    if token := _open.pop(task_id, None):
+        _context.reset(token)
 
 
 @signals.heartbeat_sent.connect

@@ -27,9 +27,9 @@ class Among(Lookup):
     lookup_name = "among"
     prepare_rhs = False
 
-    def as_sql(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper) -> tuple[str, list[Any]]:
+    def as_sql(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper) -> tuple[str, tuple[Any, ...]]:
         """Return the condition as PostgreSQL or SQLite has it, with its parameters."""
         sql, parameters = self.process_lhs(compiler, connection)
         if connection.vendor == "postgresql":
-            return f"{sql} = ANY(%s)", [*parameters, self.rhs]
-        return f"{sql} IN (SELECT value FROM json_each(%s))", [*parameters, json.dumps(self.rhs)]  # noqa: S608 - its column
+            return f"{sql} = ANY(%s)", (*parameters, self.rhs)
+        return f"{sql} IN (SELECT value FROM json_each(%s))", (*parameters, json.dumps(self.rhs))  # noqa: S608 - its column
