@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import sampler
 from prefmh_web.objects import media
@@ -12,15 +11,7 @@ from prefmh_web.objects.kind import Look, Media, Medium, ObjectKind, Pixels, Sto
 from sampler.judges import Exhibit, Picture
 
 _PREVIEW_SIDE = 160
-_CONFIG = {
-    "version": 1,
-    "space": {"kind": "images"},
-    "kernel": {"kind": "independent"},
-    "judges": [{"question": "Which?", "votes": 1}],
-    "chains": 2,
-    "steps": 1,
-    "seed": 5,
-}
+_SEED = 5
 
 
 @dataclass(frozen=True)
@@ -81,6 +72,6 @@ def _pixels(shown: StoredObject) -> Pixels:
 
 @lru_cache
 def _drawn(number: int) -> Pixels:
-    plan: Any = sampler.parse_config(_CONFIG).build()
-    pixels: Pixels = plan.space.pixels(sampler.begin(plan, number).state)
-    return pixels
+    space = sampler.ImagesConfig().build()
+    rng = sampler.stream(_SEED, number, 0, sampler.Purpose.START)
+    return space.pixels(space.start(rng, number))

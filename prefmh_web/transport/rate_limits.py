@@ -20,7 +20,7 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache, wraps
 
 from django.conf import settings
@@ -41,6 +41,7 @@ logger = logging.getLogger(__name__)
 _IPV6_PREFIX = 64
 
 Key = str | int | None
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 # The name of a rate, and whom it counts against.
 Use = tuple[str, *tuple[Key, ...]]
 
@@ -128,12 +129,8 @@ def by_user(request: HttpRequest) -> Key:
 def by_address(request: HttpRequest) -> Key:
     """Return the address a request came from; of an IPv6 address, the network one customer has."""
     address = client_address(request)
-    try:
-        number = ipaddress.ip_address(address)
-    except ValueError:
-        # A server listening on a file socket has no address to tell.
-        return address
-    if number.version == 4:
+    number = _number_of(address)
+    if number is None or number.version == 4:
         return address
     return str(ipaddress.ip_network((number, _IPV6_PREFIX), strict=False))
 
@@ -146,7 +143,7 @@ def client_address(request: HttpRequest) -> str:
     """
     address = request.META.get("REMOTE_ADDR") or ""
     forwarded = [part.strip() for part in request.headers.get("X-Forwarded-For", "").split(",") if part.strip()]
-    while forwarded and _is_our_proxy(address):
+    while forwarded and is_in(address, settings.TRUSTED_PROXIES):
         address = forwarded.pop()
     return address
 
@@ -159,12 +156,18 @@ def forget() -> None:
         shared.storage.reset()
 
 
-def _is_our_proxy(address: str) -> bool:
+def is_in(address: str, networks: Iterable[Network]) -> bool:
+    """Say whether an address lies in one of some networks."""
+    number = _number_of(address)
+    return number is not None and any(number in network for network in networks)
+
+
+def _number_of(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        number = ipaddress.ip_address(address)
+        return ipaddress.ip_address(address)
     except ValueError:
-        return False
-    return any(number in network for network in settings.TRUSTED_PROXIES)
+        # A server listening on a file socket has no address to tell.
+        return None
 
 
 def _use_each(how: str, uses: tuple[Use, ...]) -> None:
