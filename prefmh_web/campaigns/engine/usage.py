@@ -324,10 +324,11 @@ PROPOSALS = ModelUsage.PROPOSALS
 REQUESTS_OF_A_PROMPT = 2
 # Its tokens are drawn, then turned into words; and its prompt is turned into tokens the first time.
 REQUESTS_OF_A_FIRST_TEXT = 2 + REQUESTS_OF_A_PROMPT
+_SUMS = ("requests", "failed", "unreadable", "unpriced", "tokens_in", "tokens_out", "seconds", "cost")
 _LARGEST = ("most_tokens_in", "most_tokens_out")
 _TABLE = ModelUsage._meta.db_table
 _CHANGES = [
-    *(f"{name} = {_TABLE}.{name} + excluded.{name}" for name in ModelUsage.NAMES),
+    *(f"{name} = {_TABLE}.{name} + excluded.{name}" for name in _SUMS),
     # SQLite knows no GREATEST.
     *(
         f"{name} = CASE WHEN {_TABLE}.{name} > excluded.{name} THEN {_TABLE}.{name} ELSE excluded.{name} END"
@@ -336,8 +337,8 @@ _CHANGES = [
 ]
 # Found by model_usage_once_per_judge. Nothing is written for a draft that was deleted meanwhile.
 _ADD = f"""
-    INSERT INTO {_TABLE} (campaign_id, place, {", ".join((*ModelUsage.NAMES, *_LARGEST))})
-    SELECT id, {", ".join(["%s"] * (1 + len(ModelUsage.NAMES) + len(_LARGEST)))} FROM campaigns_campaign WHERE id = %s
+    INSERT INTO {_TABLE} (campaign_id, place, {", ".join((*_SUMS, *_LARGEST))})
+    SELECT id, {", ".join(["%s"] * (1 + len(_SUMS) + len(_LARGEST)))} FROM campaigns_campaign WHERE id = %s
     ON CONFLICT (campaign_id, place) DO UPDATE SET {", ".join(_CHANGES)}
 """
 
@@ -352,7 +353,7 @@ def record(campaign_id: int, place: int, tally: Tally) -> None:
         return
     counts = asdict(tally)
     with connection.cursor() as cursor:
-        cursor.execute(_ADD, [place, *(counts[name] for name in (*ModelUsage.NAMES, *_LARGEST)), campaign_id])
+        cursor.execute(_ADD, [place, *(counts[name] for name in (*_SUMS, *_LARGEST)), campaign_id])
 
 
 def note_repeated(campaign_id: int, place: int, requests: int) -> None:

@@ -15,7 +15,7 @@ from django.db.models.fields.json import KT
 
 from prefmh_web.campaigns.models.campaign import Campaign
 from prefmh_web.campaigns.models.people import Annotator
-from prefmh_web.endpoints.models import Counts, Endpoint
+from prefmh_web.endpoints.models import Endpoint
 
 
 class EndReason(models.TextChoices):
@@ -103,7 +103,7 @@ class TrialPair(TypedDict):
     preferred: int | None
 
 
-class JudgeTrial(Counts):
+class JudgeTrial(models.Model):
     """One trial of one judge of a draft. Written by `lifecycle/judge_trials.py`."""
 
     class Status(models.TextChoices):
@@ -131,7 +131,14 @@ class JudgeTrial(Counts):
     reason = models.CharField(max_length=500, blank=True)
     # While somebody asks.
     until = models.DateTimeField(null=True)
-    # What is set aside for the rest while it is asked.
+    # What has been taken, as in `ModelUsage`; and what is set aside for the rest while it is asked.
+    requests = models.PositiveBigIntegerField(default=0)
+    failed = models.PositiveBigIntegerField(default=0)
+    unpriced = models.PositiveBigIntegerField(default=0)
+    tokens_in = models.PositiveBigIntegerField(default=0)
+    tokens_out = models.PositiveBigIntegerField(default=0)
+    seconds = models.FloatField(default=0)
+    cost = models.FloatField(default=0)
     reserved_requests = models.PositiveBigIntegerField(default=0)
     reserved_cost = models.FloatField(default=0)
 
@@ -143,10 +150,13 @@ class JudgeTrial(Counts):
         return self.status == self.Status.ASKING
 
 
-class ModelUsage(Counts):
-    """What one judge of a campaign has taken, or the writing of its proposals.
+class ModelUsage(models.Model):
+    """What one judge of a campaign has taken, or the writing of its proposals: requests, tokens, seconds, cost.
 
-    `repeated` bounds the requests that were made again because whoever had claimed them died: see `engine/usage.py`.
+    The cost is in the currency of the endpoints' prices, at the prices of the time. `seconds` are those of answered
+    requests; `unreadable` replies, neither label nor rating, are among the answered. `unpriced` requests had tokens,
+    and no known price. `repeated` bounds the requests that were made again because whoever had claimed them died: see
+    `engine/usage.py`.
     """
 
     # In `place`, beside the places of judges.
@@ -154,6 +164,14 @@ class ModelUsage(Counts):
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="model_usage")
     place = models.SmallIntegerField()
+    requests = models.PositiveBigIntegerField(default=0)
+    failed = models.PositiveBigIntegerField(default=0)
+    unreadable = models.PositiveBigIntegerField(default=0)
+    unpriced = models.PositiveBigIntegerField(default=0)
+    tokens_in = models.PositiveBigIntegerField(default=0)
+    tokens_out = models.PositiveBigIntegerField(default=0)
+    seconds = models.FloatField(default=0)
+    cost = models.FloatField(default=0)
     # Its default is the database's too: `engine/usage.py` inserts without it.
     repeated = models.PositiveBigIntegerField(default=0, db_default=0)
     # The largest of one request: by these, what the next one may cost.
@@ -163,6 +181,10 @@ class ModelUsage(Counts):
     class Meta:
         ordering = ("place",)
         constraints = (models.UniqueConstraint(fields=("campaign", "place"), name="model_usage_once_per_judge"),)
+
+    @property
+    def answered(self) -> int:
+        return self.requests - self.failed
 
     @property
     def is_of_proposals(self) -> bool:
