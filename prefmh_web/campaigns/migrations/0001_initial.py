@@ -134,6 +134,23 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name='CampaignScorer',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='scorers', to='campaigns.campaign')),
+                ('place', models.PositiveSmallIntegerField()),
+                ('name', models.CharField(max_length=40)),
+                ('frozen', models.JSONField()),
+                ('stopped_because', models.CharField(blank=True, default='', max_length=500)),
+                ('claimed_until', models.DateTimeField(null=True)),
+                ('is_complete', models.BooleanField(default=False)),
+            ],
+            options={
+                'ordering': ('place',),
+                'constraints': [models.UniqueConstraint(fields=('campaign', 'name'), name='scorer_once_per_name')],
+            },
+        ),
+        migrations.CreateModel(
             name='JudgeTrial',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -185,23 +202,6 @@ class Migration(migrations.Migration):
             options={
                 'ordering': ('place',),
                 'constraints': [models.UniqueConstraint(fields=('campaign', 'place'), name='model_usage_once_per_judge')],
-            },
-        ),
-        migrations.CreateModel(
-            name='CampaignScorer',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='scorers', to='campaigns.campaign')),
-                ('place', models.PositiveSmallIntegerField()),
-                ('name', models.CharField(max_length=40)),
-                ('frozen', models.JSONField()),
-                ('stopped_because', models.CharField(blank=True, default='', max_length=500)),
-                ('claimed_until', models.DateTimeField(null=True)),
-                ('is_complete', models.BooleanField(default=False)),
-            ],
-            options={
-                'ordering': ('place',),
-                'constraints': [models.UniqueConstraint(fields=('campaign', 'name'), name='scorer_once_per_name')],
             },
         ),
         migrations.CreateModel(
@@ -342,23 +342,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='Event',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='events', to='campaigns.campaign')),
-                ('kind', models.CharField(choices=[('paused', 'Paused'), ('resumed', 'Resumed'), ('finished-now', 'Finished Now'), ('extended', 'Extended'), ('config-changed', 'Config Changed'), ('step-suspended', 'Step Suspended'), ('step-tried-again', 'Step Tried Again'), ('chain-ended', 'Chain Ended'), ('reminded', 'Reminded'), ('scorers-asked-again', 'Scorers Asked'), ('member-set', 'Member Set'), ('member-removed', 'Member Removed'), ('participation-ended', 'Participation Ended'), ('voter-simulated', 'Simulated'), ('reported', 'Reported'), ('erased', 'Erased'), ('paid', 'Paid'), ('bonus-set', 'Bonus Set'), ('consent-asked', 'Consent Asked'), ('model-accepted', 'Model Accepted'), ('archived', 'Archived'), ('unarchived', 'Unarchived')], max_length=24)),
-                ('at', models.DateTimeField(auto_now_add=True)),
-                ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('voter', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='events', to='campaigns.annotator')),
-                ('data', models.JSONField(default=dict)),
-            ],
-            options={
-                'ordering': ('pk',),
-                'indexes': [models.Index(fields=['campaign', 'kind'], name='event_of_kind')],
-                'constraints': [models.UniqueConstraint(condition=models.Q(('kind', 'participation-ended')), fields=('voter',), name='part_ended_by_hand_once'), models.UniqueConstraint(django.db.models.fields.json.KeyTextTransform('key', 'data'), condition=models.Q(('kind', 'reported')), name='pair_reported_once'), models.UniqueConstraint(models.F('campaign'), django.db.models.fields.json.KeyTextTransform('version', 'data'), condition=models.Q(('kind', 'consent-text')), name='consent_text_once')],
-            },
-        ),
-        migrations.CreateModel(
             name='ChainOpening',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -375,6 +358,23 @@ class Migration(migrations.Migration):
             ],
             options={
                 'constraints': [models.UniqueConstraint(condition=models.Q(('chain__isnull', True)), fields=('annotator',), name='opening_one_wanted_per_annotator'), models.UniqueConstraint(condition=models.Q(('chain__isnull', True)), fields=('campaign', 'place'), name='opening_one_start_per_number'), models.CheckConstraint(condition=models.Q(models.Q(('chain__isnull', True), ('opened_at__isnull', True)), models.Q(('chain__isnull', False), ('opened_at__isnull', False)), _connector='OR'), name='opening_whole')],
+            },
+        ),
+        migrations.CreateModel(
+            name='Event',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='events', to='campaigns.campaign')),
+                ('kind', models.CharField(choices=[('paused', 'Paused'), ('resumed', 'Resumed'), ('finished-now', 'Finished Now'), ('extended', 'Extended'), ('config-changed', 'Config Changed'), ('step-suspended', 'Step Suspended'), ('step-tried-again', 'Step Tried Again'), ('chain-ended', 'Chain Ended'), ('reminded', 'Reminded'), ('scorers-asked-again', 'Scorers Asked'), ('member-set', 'Member Set'), ('member-removed', 'Member Removed'), ('participation-ended', 'Participation Ended'), ('voter-simulated', 'Simulated'), ('reported', 'Reported'), ('erased', 'Erased'), ('paid', 'Paid'), ('bonus-set', 'Bonus Set'), ('consent-asked', 'Consent Asked'), ('model-accepted', 'Model Accepted'), ('archived', 'Archived'), ('unarchived', 'Unarchived')], max_length=24)),
+                ('at', models.DateTimeField(auto_now_add=True)),
+                ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('voter', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='events', to='campaigns.annotator')),
+                ('data', models.JSONField(default=dict)),
+            ],
+            options={
+                'ordering': ('pk',),
+                'indexes': [models.Index(fields=['campaign', 'kind'], name='event_of_kind')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('kind', 'participation-ended')), fields=('voter',), name='part_ended_by_hand_once'), models.UniqueConstraint(django.db.models.fields.json.KeyTextTransform('key', 'data'), condition=models.Q(('kind', 'reported')), name='pair_reported_once'), models.UniqueConstraint(models.F('campaign'), django.db.models.fields.json.KeyTextTransform('version', 'data'), condition=models.Q(('kind', 'consent-text')), name='consent_text_once')],
             },
         ),
         migrations.CreateModel(
