@@ -6,7 +6,7 @@ What is written by whom: an endpoint's own fields by its owner's form and `probe
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.core.validators import MaxValueValidator, MinValueValidator
+from django.core.validators import BaseValidator, MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.expressions import CombinedExpression
@@ -14,6 +14,11 @@ from django.utils import timezone
 
 from prefmh_web.endpoints.errors import EndpointError
 from prefmh_web.endpoints.servers import Dialect
+
+
+def _up_to(most: int) -> list[BaseValidator]:
+    """Return what lets whole numbers from 1 on pass, up to a largest one."""
+    return [MinValueValidator(1), MaxValueValidator(most)]
 
 
 class Endpoint(models.Model):
@@ -32,22 +37,16 @@ class Endpoint(models.Model):
     dialect_is_declared = models.BooleanField(default=False)
     api_key_variable = models.CharField(max_length=100, blank=True)
     concurrency = models.PositiveSmallIntegerField(
-        default=128, validators=[MinValueValidator(1), MaxValueValidator(1024)], help_text="most requests at a time"
+        default=128, validators=_up_to(1024), help_text="most requests at a time"
     )
     # What its provider allows in any minute, over all processes; null for as much as it serves.
-    requests_a_minute = models.PositiveIntegerField(
-        null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(1_000_000)]
-    )
-    tokens_a_minute = models.PositiveIntegerField(
-        null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(1_000_000_000)]
-    )
-    timeout_s = models.PositiveSmallIntegerField(default=60, validators=[MinValueValidator(1), MaxValueValidator(600)])
+    requests_a_minute = models.PositiveIntegerField(null=True, blank=True, validators=_up_to(1_000_000))
+    tokens_a_minute = models.PositiveIntegerField(null=True, blank=True, validators=_up_to(1_000_000_000))
+    timeout_s = models.PositiveSmallIntegerField(default=60, validators=_up_to(600))
     input_price = models.FloatField(null=True, blank=True, validators=[MinValueValidator(0)])
     output_price = models.FloatField(null=True, blank=True, validators=[MinValueValidator(0)])
     # The most that its model may think before an answer; null where it is not to think.
-    thinking_tokens = models.PositiveIntegerField(
-        null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(100_000)]
-    )
+    thinking_tokens = models.PositiveIntegerField(null=True, blank=True, validators=_up_to(100_000))
     created_at = models.DateTimeField(auto_now_add=True)
 
     # What `probe.py` saw: null until it was tried.

@@ -24,6 +24,7 @@ from types import MappingProxyType
 
 from celery import signals
 from django.conf import settings
+from pythonjsonlogger.core import RESERVED_ATTRS
 from pythonjsonlogger.json import JsonFormatter as _JsonFormatter
 
 from prefmh_web.transport import refusals
@@ -70,15 +71,11 @@ class JsonFormatter(_JsonFormatter):
             rename_fields={"levelname": "level", "name": "logger"},
             timestamp="time",
             # Added by uvicorn for terminals, and a request object that no line could hold.
-            reserved_attrs=(*_reserved(), "color_message", "request"),
+            reserved_attrs=(*RESERVED_ATTRS, "color_message", "request"),
         )
 
     def format(self, record: logging.LogRecord) -> str:
         return redacted(super().format(record))
-
-
-def _reserved() -> list[str]:
-    return [*logging.makeLogRecord({}).__dict__, "message", "asctime", "taskName"]
 
 
 REDACTED = "[redacted]"
