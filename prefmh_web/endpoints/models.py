@@ -109,11 +109,10 @@ class Endpoint(models.Model):
 
     def forget_test(self) -> None:
         """Take back what was seen of it, and close its circuit: it is another server or model now. Not saved yet."""
-        self.tested_at = self.can_confine = self.can_log_probabilities = self.can_token_ids = None
-        self.can_images = self.can_vary = self.open_until = self.last_error_at = None
-        self.samples_plainly = self.context_tokens = None
-        self.failures, self.last_error, self.sampling_words = 0, "", ""
-        self.profile = {}
+        for field in self._meta.concrete_fields:
+            # All that its owner cannot write.
+            if not field.editable and field.name != "created_at":
+                setattr(self, field.name, field.get_default())
 
     @property
     def totals(self) -> "Usage":

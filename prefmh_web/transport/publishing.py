@@ -165,20 +165,24 @@ def wait_until_sent(timeout: float) -> bool:
     return _publisher.wait_until_sent(timeout)
 
 
-def _connection() -> Connection:
+def bounded(app: Celery, patience_s: float) -> dict[str, Any]:
+    """Return the options of a connection to the broker whose attempts give up in time, as far as libraries can."""
     bounds = {
         # Redis
-        "socket_timeout": PATIENCE_S,
-        "socket_connect_timeout": PATIENCE_S,
+        "socket_timeout": patience_s,
+        "socket_connect_timeout": patience_s,
         # RabbitMQ
-        "read_timeout": PATIENCE_S,
-        "write_timeout": PATIENCE_S,
+        "read_timeout": patience_s,
+        "write_timeout": patience_s,
         # Celery would try again by itself for as long as it takes.
         "max_retries": 0,
     }
+    return {"connect_timeout": patience_s, "transport_options": {**app.conf.broker_transport_options, **bounds}}
+
+
+def _connection() -> Connection:
     app = _celery()
-    options = {**app.conf.broker_transport_options, **bounds}
-    return app.connection_for_write(connect_timeout=PATIENCE_S, transport_options=options)
+    return app.connection_for_write(**bounded(app, PATIENCE_S))
 
 
 def _new_publisher() -> Publisher:
