@@ -88,35 +88,30 @@ class Command:
 
     def _answers(self, lines: Sequence[bytes | NoScore]) -> list[Answer]:
         found: dict[int, Answer] = {place: line for place, line in enumerate(lines) if isinstance(line, NoScore)}
-        waiting = [place for place in range(len(lines)) if place not in found]
+        asked = {place: line for place, line in enumerate(lines) if not isinstance(line, NoScore)}
         tries: Counter[int] = Counter()
         # Answers of the present child, which count once it has stayed quiet after them.
         given: dict[int, Answer] = {}
         longest = _LEAST_QUIET_S
-        while waiting:
-            place = waiting.pop(0)
-            line = lines[place]
-            assert isinstance(line, bytes)
+        while waiting := [place for place in asked if place not in found | given]:
+            # One that has failed comes first, in a fresh child.
+            place = max(waiting, key=tries.__getitem__)
             began = time.monotonic()
             try:
-                given[place] = self._one(line)
+                given[place] = self._one(asked[place])
                 longest = max(longest, time.monotonic() - began)
+                if len(waiting) == 1 and self._child is not None:
+                    self._child.stay_quiet(min(longest, self._seconds))
             except OutOfStepError:
                 raise
             except ChildError as error:
                 _demand_life()
                 self._note_failure(error)
-                tries[place] += 1
                 # What this child has said is asked again: it may have been out of step before it failed.
-                waiting = [*given, *waiting]
                 given = {}
+                tries[place] += 1
                 if tries[place] == TRIES:
                     found[place] = NoScore(str(error))
-                else:
-                    waiting.insert(0, place)
-                continue
-            if not waiting and self._child is not None:
-                self._child.stay_quiet(min(longest, self._seconds))
         return [(found | given)[place] for place in range(len(lines))]
 
     def _one(self, line: bytes) -> Answer:
