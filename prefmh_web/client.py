@@ -16,26 +16,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
 import httpx
-from pydantic import BaseModel
+from pydantic import Field
+
+from prefmh_web.api.shapes import CampaignOut, Figures, Problem
 
 Table = Literal["steps", "votes", "samples"]
 _SECONDS = 60.0
 _BUSY = 429
-
-
-class Problem(BaseModel):
-    """One thing that was wrong with a request; `line` and `column` are in campaign.yaml, from 1."""
-
-    message: str
-    path: str = ""
-    line: int | None = None
-    column: int | None = None
 
 
 class RequestRefused(Exception):  # noqa: N818 - reads as the sentence it starts
@@ -52,36 +44,12 @@ class RequestRefused(Exception):  # noqa: N818 - reads as the sentence it starts
         self.problems = problems
 
 
-class Figures(BaseModel):
-    """What a campaign has brought; the fields are those of the API."""
+class Campaign(CampaignOut):
+    """A campaign as it stood when the site answered; `created` and `warnings` are told of one that was just created."""
 
-    samples: int
-    accepted: int
-    differed: int
-    votes: int
-    late: int
-    people: int
-
-
-class Campaign(BaseModel):
-    """A campaign as it stood when the site answered; the fields are those of the API."""
-
-    number: int
-    name: str
-    owner: str
-    status: Literal["draft", "running", "paused", "finished", "deleting"]
-    objects: str
-    chains: int
-    steps: int
-    steps_decided: int
-    created_at: datetime
-    started_at: datetime | None
-    finished_at: datetime | None
-    trouble: str
-    starting: str
     figures: Figures | None = None
     created: bool | None = None
-    warnings: list[str] = []
+    warnings: list[str] = Field(default_factory=list)
 
 
 class Site:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Annotated, Any
+from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.contrib.auth.decorators import login_required
@@ -17,10 +17,10 @@ from django.shortcuts import get_object_or_404
 from ninja import NinjaAPI, Schema
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 from ninja.security import HttpBearer
-from pydantic import Field
 
 from prefmh_web.accounts import tokens
 from prefmh_web.accounts.models import ApiToken
+from prefmh_web.api.shapes import Problem
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import NotPossible
@@ -30,19 +30,10 @@ from prefmh_web.transport import rate_limits
 _SIGN_IN = "Send a token: “Authorization: Bearer prefmh_…”. Researchers create tokens on the page “Tokens”."
 
 
-class ProblemOut(Schema):
-    """One thing that was wrong."""
-
-    message: str = Field(description="A sentence that says what is wrong and what would be accepted")
-    path: Annotated[str, Field(description="The field, such as judges.0.votes; empty for the whole")] = ""
-    line: Annotated[int | None, Field(description="In campaign.yaml, from 1")] = None
-    column: Annotated[int | None, Field(description="In that line, from 1")] = None
-
-
 class ProblemsOut(Schema):
     """Why a request was refused. Nothing was changed."""
 
-    problems: list[ProblemOut]
+    problems: list[Problem]
 
 
 REFUSALS = dict.fromkeys((401, 403, 404, 409, 422, 429), ProblemsOut)
@@ -60,7 +51,7 @@ def tell_on(api: NinjaAPI) -> None:
 
     def answer(request: HttpRequest, error: Any) -> HttpResponse:
         status, told, headers = _told(error)
-        problems = [ProblemOut(message=told)] if isinstance(told, str) else told
+        problems = [Problem(message=told)] if isinstance(told, str) else told
         response = api.create_response(request, ProblemsOut(problems=problems), status=status)
         for name, value in headers.items():
             response[name] = value
@@ -70,16 +61,16 @@ def tell_on(api: NinjaAPI) -> None:
         api.add_exception_handler(kind, answer)
 
 
-def _told(error: Any) -> tuple[int, str | list[ProblemOut], dict[str, str]]:
+def _told(error: Any) -> tuple[int, str | list[Problem], dict[str, str]]:
     """Return the status of an error, what was wrong, and the headers that go with it."""
     match error:
         case NotPossible():
             return 409, str(error), {}
         case SetupError():
-            return 422, [ProblemOut(**vars(each)) for each in error.problems], {}
+            return 422, [Problem(**vars(each)) for each in error.problems], {}
         case ValidationError():
             found = [(each["msg"], ".".join(map(str, each["loc"][1:]))) for each in error.errors]
-            return 422, [ProblemOut(message=message, path=path) for message, path in found], {}
+            return 422, [Problem(message=message, path=path) for message, path in found], {}
         case Http404():
             return 404, "There is no such thing, or it is not yours to see.", {}
         case AuthenticationError():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from tempfile import TemporaryFile
 from typing import IO, Annotated, Any, Literal
 
@@ -18,6 +17,7 @@ from ninja.errors import HttpError
 
 from prefmh_web.accounts.roles import is_researcher
 from prefmh_web.api.access import REFUSALS, Bearer, campaign_for
+from prefmh_web.api.shapes import CampaignOut, Figures
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import access, changes
 from prefmh_web.campaigns.lifecycle.access import Right
@@ -47,39 +47,10 @@ _ABOUT_CONFIG = {
 }
 
 
-class FiguresOut(Schema):
-    """What a campaign has brought, as the page Results says it."""
-
-    samples: int = Field(description="States after the decided steps of the sampling phase")
-    accepted: int = Field(description="Of the proposals that differed")
-    differed: int = Field(description="Decided steps of all phases whose proposal differed from the current object")
-    votes: int = Field(description="Those that counted, of all phases")
-    late: int = Field(description="Votes that came too late to count")
-    people: int = Field(description="Who gave a vote that counted")
-
-
-class CampaignOut(Schema):
-    """A campaign as it stands."""
-
-    number: int = Field(description="As the address of its page has it")
-    name: str
-    owner: str
-    status: Campaign.Status
-    objects: str = Field(description="What is compared: texts, markdown, molecules, images or audio")
-    chains: int = Field(description="That are open; of a draft, those that a start opens")
-    steps: int = Field(description="Of each chain")
-    steps_decided: int = Field(description="Of all chains together")
-    created_at: datetime
-    started_at: datetime | None
-    finished_at: datetime | None
-    trouble: str = Field(description="Why a start failed, or why the campaign was paused; empty where neither is so")
-    starting: str = Field(description="What a start that is under way is doing; empty otherwise")
-
-
 class StandingOut(CampaignOut):
     """One campaign with its figures."""
 
-    figures: FiguresOut | None = Field(description="null before the start")
+    figures: Figures | None = Field(description="null before the start")
 
 
 class CreatedOut(CampaignOut):

@@ -44,14 +44,12 @@ def free_port(address: str, wanted: int | None, first: int = 8000, tries: int = 
         CommandError: there is none, or the address is not this computer's.
     """
     for port in [wanted] if wanted else range(first, first + tries):
-        with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((address, port))
-            except OSError as error:
-                if error.errno != errno.EADDRINUSE:
-                    raise CommandError(f"Cannot listen on {address} port {port}: {error.strerror}.") from error
-                continue
+        try:
+            socket.create_server((address, port), family=socket.AF_INET6 if ":" in address else socket.AF_INET).close()
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise CommandError(f"Cannot listen on {address} port {port}: {error.strerror}.") from error
+        else:
             return port
     taken = f"Port {wanted}" if wanted else f"Every port from {first} to {first + tries - 1}"
     raise CommandError(f"{taken} is already in use on {address}. Choose another one with --port.")

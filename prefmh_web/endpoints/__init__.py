@@ -4,7 +4,7 @@
     errors.py       what can go wrong, sorted by what to do about it
     addresses.py    which addresses may be called, checked when the connection is made; which key goes where
     loop.py         the event loop on which all servers are asked
-    servers.py      how a model server is asked and read: a row of facts for each kind
+    servers.py      how a model server is asked and read, by the facts of its kind in servers.toml
     replies.py      what servers answer, which model they say it is from, and how long one asks to wait
     client.py       one request: sent, bounded in time and size, read, and turned into a result or an error
     limits.py       circuit, places, limits a minute and counts of an endpoint, in memory; what calls came to

@@ -24,7 +24,6 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from django.db import transaction
-from django.db.models import F
 from django.utils import timezone
 
 from prefmh_web.endpoints.client import Call
@@ -456,8 +455,7 @@ class Gate:
     def _write_usage(self, counted: Tally) -> None:
         if counted.requests:
             Usage.objects.get_or_create(endpoint=self.endpoint)
-            added = {name: F(name) + getattr(counted, name) for name in Usage.COUNTS}
-            Usage.objects.filter(endpoint=self.endpoint).update(**added)
+            Usage.objects.filter(endpoint=self.endpoint).update(**Usage.with_more(counted))
 
     def _write_circuit(self) -> None:
         circuit, failed_at = self.circuit, self.circuit.failed_at

@@ -6,13 +6,19 @@ What is written by whom: an endpoint's own fields by its owner's form and `probe
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.core.validators import MaxValueValidator, MinValueValidator
+from django.core.validators import BaseValidator, MaxValueValidator, MinValueValidator
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
+from django.db.models.expressions import CombinedExpression
 from django.utils import timezone
 
 from prefmh_web.endpoints.errors import EndpointError
 from prefmh_web.endpoints.servers import Dialect
+
+
+def _up_to(most: int) -> list[BaseValidator]:
+    """Return what lets whole numbers from 1 on pass, up to a largest one."""
+    return [MinValueValidator(1), MaxValueValidator(most)]
 
 
 class Endpoint(models.Model):
@@ -31,22 +37,16 @@ class Endpoint(models.Model):
     dialect_is_declared = models.BooleanField(default=False)
     api_key_variable = models.CharField(max_length=100, blank=True)
     concurrency = models.PositiveSmallIntegerField(
-        default=128, validators=[MinValueValidator(1), MaxValueValidator(1024)], help_text="most requests at a time"
+        default=128, validators=_up_to(1024), help_text="most requests at a time"
     )
     # What its provider allows in any minute, over all processes; null for as much as it serves.
-    requests_a_minute = models.PositiveIntegerField(
-        null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(1_000_000)]
-    )
-    tokens_a_minute = models.PositiveIntegerField(
-        null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(1_000_000_000)]
-    )
-    timeout_s = models.PositiveSmallIntegerField(default=60, validators=[MinValueValidator(1), MaxValueValidator(600)])
+    requests_a_minute = models.PositiveIntegerField(null=True, blank=True, validators=_up_to(1_000_000))
+    tokens_a_minute = models.PositiveIntegerField(null=True, blank=True, validators=_up_to(1_000_000_000))
+    timeout_s = models.PositiveSmallIntegerField(default=60, validators=_up_to(600))
     input_price = models.FloatField(null=True, blank=True, validators=[MinValueValidator(0)])
     output_price = models.FloatField(null=True, blank=True, validators=[MinValueValidator(0)])
     # The most that its model may think before an answer; null where it is not to think.
-    thinking_tokens = models.PositiveIntegerField(
-        null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(100_000)]
-    )
+    thinking_tokens = models.PositiveIntegerField(null=True, blank=True, validators=_up_to(100_000))
     created_at = models.DateTimeField(auto_now_add=True)
 
     # What `probe.py` saw: null until it was tried.
@@ -109,11 +109,10 @@ class Endpoint(models.Model):
 
     def forget_test(self) -> None:
         """Take back what was seen of it, and close its circuit: it is another server or model now. Not saved yet."""
-        self.tested_at = self.can_confine = self.can_log_probabilities = self.can_token_ids = None
-        self.can_images = self.can_vary = self.open_until = self.last_error_at = None
-        self.samples_plainly = self.context_tokens = None
-        self.failures, self.last_error, self.sampling_words = 0, "", ""
-        self.profile = {}
+        for field in self._meta.concrete_fields:
+            # All that its owner cannot write.
+            if not field.editable and field.name != "created_at":
+                setattr(self, field.name, field.get_default())
 
     @property
     def totals(self) -> "Usage":
@@ -170,28 +169,45 @@ class EndpointTest(models.Model):
         return self.is_running and self.until is not None and self.until <= timezone.now()
 
 
-class Usage(models.Model):
-    """What one endpoint has taken: requests, tokens, seconds, and cost at the prices of the time."""
+class Counts(models.Model):
+    """What some requests have taken.
 
-    COUNTS = ("requests", "failed", "unreadable", "tokens_in", "tokens_out", "seconds", "cost")
+    The cost is in the currency of the endpoints' prices, at the prices of the time. `seconds` are those of answered
+    requests; `unreadable` replies, neither label nor rating, are among the answered. `unpriced` requests had tokens,
+    and no known price.
+    """
 
-    endpoint = models.OneToOneField(Endpoint, models.CASCADE, primary_key=True)
+    NAMES = ("requests", "failed", "unreadable", "unpriced", "tokens_in", "tokens_out", "seconds", "cost")
+
     requests = models.PositiveBigIntegerField(default=0)
     failed = models.PositiveBigIntegerField(default=0)
-    # Replies that came, and were no label or rating; they are among the answered.
     unreadable = models.PositiveBigIntegerField(default=0)
+    unpriced = models.PositiveBigIntegerField(default=0)
     tokens_in = models.PositiveBigIntegerField(default=0)
     tokens_out = models.PositiveBigIntegerField(default=0)
-    # Of the answered requests.
     seconds = models.FloatField(default=0)
     cost = models.FloatField(default=0)
 
-    def __str__(self) -> str:
-        return f"usage of {self.endpoint_id}"
+    class Meta:
+        abstract = True
 
     @property
     def answered(self) -> int:
         return self.requests - self.failed
+
+    @classmethod
+    def with_more(cls, tally: object) -> dict[str, CombinedExpression]:
+        """Return what an update of a row sets to add what a tally has counted, without a look at the row."""
+        return {name: F(name) + getattr(tally, name) for name in cls.NAMES}
+
+
+class Usage(Counts):
+    """What one endpoint has taken."""
+
+    endpoint = models.OneToOneField(Endpoint, models.CASCADE, primary_key=True)
+
+    def __str__(self) -> str:
+        return f"usage of {self.endpoint_id}"
 
     @property
     def mean_seconds(self) -> float | None:

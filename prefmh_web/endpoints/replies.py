@@ -288,6 +288,9 @@ def completions_continuation(
     return _whole(tokens, limit, ended=choice.get("finish_reason") == "stop", predicted=predicted)
 
 
+CONTINUATIONS = {"llama.cpp": llama_cpp_continuation, "completions": completions_continuation}
+
+
 def _whole(tokens: tuple[int, ...], limit: int, *, ended: bool, predicted: Any) -> Continuation:
     if predicted != len(tokens) or not 1 <= len(tokens) <= limit:
         raise BadReply(

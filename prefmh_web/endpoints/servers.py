@@ -1,6 +1,6 @@
-"""How model servers are asked and read: chat completions, by a row of facts for each kind of server.
+"""How model servers are asked and read: chat completions, by the facts of each kind of server (`servers.toml`).
 
-The facts are from the documentation that the comment of each row names. All of them speak OpenAI's chat completions,
+All of them speak OpenAI's chat completions,
 but for Ollama, whose path for these takes no top-k and no min-p, and for programs, which are sent the pair itself.
 
 Every field that shapes the sampling is sent every time: servers fill in what is missing from the model's own
@@ -13,9 +13,11 @@ answer, so that a person can still read it.
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -69,7 +71,6 @@ class Question:
 CHAT = "/chat/completions"
 # One answer a request: vLLM gives the second of n the seed after the first one's.
 NEUTRAL: Body = {"top_p": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0, "n": 1, "stream": False}
-_NOBODY = re.compile(r"(?!)")
 # What hosted models take for a picture of some size (`Server.picture_tokens`).
 _BYTES_A_TOKEN, _A_PICTURE = 3, 1_000
 
@@ -82,14 +83,18 @@ class Writing:
         path, is_beside: where a completion goes, below the base URL or beside its /v1.
         limit_field: that of the most new tokens.
         fields: those that let ids go in and come out.
-        read: what a reply continued the prompt with, from reply, prompt, limit and temperature.
+        form: of its replies, a key of `CONTINUATIONS` in `replies.py`.
     """
 
+    form: str
     path: str
     limit_field: str
     fields: Mapping[str, Any]
-    read: Callable[[Body, Sequence[int], int, float], replies.Continuation]
     is_beside: bool = False
+
+    def read(self, reply: Body, prompt: Sequence[int], limit: int, temperature: float) -> replies.Continuation:
+        """Return what a reply continued a prompt with."""
+        return replies.CONTINUATIONS[self.form](reply, prompt, limit, temperature)
 
     def body(self, model: str, prompt: Sequence[int], limit: int) -> Body:
         """Return the body of a completion with token ids in and out, but for its sampling."""
@@ -117,7 +122,7 @@ class Server:
         thinking: those that let a model think at most so many tokens; None where it cannot be told to think.
         least_thinking: how much at the least that must be.
         thinks_at_any_temperature: whether a model takes another temperature than 1 while it thinks.
-        cannot_but_think: names of the models that think whatever they are told.
+        cannot_but_think: a regular expression that finds the names of models which think whatever they are told.
         least_effort: the fields that keep the thoughts of these short.
         names_its_provider: whether a reply says who answered in its place, which is a part of the identity.
         why_plain: why its sampling is known to be changed by nothing but the temperature; empty where it is not known.
@@ -126,7 +131,7 @@ class Server:
             say.
     """
 
-    hosts: tuple[str, ...] = ()
+    hosts: Sequence[str] = ()
     key_header: str = "Authorization"
     key_prefix: str = "Bearer "
     chat_path: str = CHAT
@@ -136,15 +141,15 @@ class Server:
     sets_temperature: bool = True
     hottest: float = 2.0
     takes_seed: bool = True
-    confined: Callable[[Sequence[str]], Body] | None = None
+    confined: Mapping[str, Any] | None = None
     most_log_probabilities: int = 20
-    ends: tuple[str, ...] = ("stop",)
+    ends: Sequence[str] = ("stop",)
     has_detail: bool = False
     not_thinking: Mapping[str, Any] = field(default_factory=dict)
-    thinking: Callable[[int], Body] | None = None
+    thinking: Mapping[str, Any] | None = None
     least_thinking: int = 1
     thinks_at_any_temperature: bool = True
-    cannot_but_think: re.Pattern[str] = _NOBODY
+    cannot_but_think: str = r"(?!)"
     least_effort: Mapping[str, Any] = field(default_factory=dict)
     names_its_provider: bool = False
     why_plain: str = ""
@@ -170,7 +175,7 @@ class Server:
         """Return the most tokens of an answer, with those of the thought before it."""
         if question.thinking is not None:
             return question.max_tokens + question.thinking
-        return question.max_tokens + (THINKING_TOKENS if self.cannot_but_think.search(question.model) else 0)
+        return question.max_tokens + (THINKING_TOKENS if self._cannot_but_think(question) else 0)
 
     def estimate(self, question: Question) -> int:
         """Return about how many tokens a question reads and may write, before it is asked.
@@ -187,8 +192,11 @@ class Server:
     def thinking_fields(self, question: Question) -> Body:
         """Return the fields that let a model think as much as the question says, or keep it from thinking."""
         if question.thinking is not None:
-            return self.thinking(question.thinking) if self.thinking else {}
-        return dict(self.least_effort if self.cannot_but_think.search(question.model) else self.not_thinking)
+            return _filled(self.thinking or {}, {"{most}": question.thinking})
+        return dict(self.least_effort if self._cannot_but_think(question) else self.not_thinking)
+
+    def _cannot_but_think(self, question: Question) -> bool:
+        return re.search(self.cannot_but_think, question.model) is not None
 
     def sampling(self, temperature: float, seed: int) -> Body:
         """Return the fields of plain temperature sampling."""
@@ -197,7 +205,10 @@ class Server:
 
     def extras(self, question: Question) -> Body:
         """Return the fields that confine the answer, or ask for log-probabilities, where the question wants that."""
-        fields = self.confined(question.choices) if self.confined and self.is_confined(question) else {}
+        fields: Body = {}
+        if self.confined is not None and self.is_confined(question):
+            rule = "root ::= " + " | ".join(json.dumps(choice) for choice in question.choices)
+            fields = _filled(self.confined, {"{choices}": list(question.choices), "{grammar}": rule})
         if question.log_probabilities:
             fields = fields | {"logprobs": True, "top_logprobs": self.most_log_probabilities}
         return fields
@@ -282,6 +293,14 @@ class Server:
         return question.max_tokens == 1
 
 
+def _filled(fields: Mapping[str, Any], holes: Mapping[str, object]) -> Body:
+    """Return fields of a request with what stands in their holes, such as {most}."""
+    return {
+        name: _filled(value, holes) if isinstance(value, Mapping) else holes.get(str(value), value)
+        for name, value in fields.items()
+    }
+
+
 # Fields of a body that differ from request to request.
 _VARIES = frozenset({"messages", "prompt", "seed", "question", "first", "second"})
 
@@ -322,160 +341,6 @@ def dialect_of_host(host: str) -> Dialect | None:
         if any(host == name or (name.startswith(".") and host.endswith(name)) for name in server.hosts):
             return dialect
     return None
-
-
-def _rule(choices: Sequence[str]) -> str:
-    """Return a grammar of nothing but some texts."""
-    return "root ::= " + " | ".join(json.dumps(choice) for choice in choices)
-
-
-# As vLLM and SGLang read it.
-_UNCHANGED: Body = NEUTRAL | {"min_p": 0.0, "repetition_penalty": 1.0, "min_tokens": 0, "ignore_eos": False}
-_NOT_THINKING: Body = {"chat_template_kwargs": {"enable_thinking": False}}
-
-# It fills in what is missing from the model's own `generation_config.json`, and ignores fields that it does not know,
-# the removed `guided_choice` among them, with a 200. `thinking_token_budget` bounds thinking where the server has a
-# reasoning parser: https://docs.vllm.ai/en/v0.22.1/api/vllm/v1/sample/thinking_budget_state/ (an excerpt, 2026-11-23).
-_VLLM = Server(
-    neutral=_UNCHANGED | {"top_k": 0, "stop": [], "stop_token_ids": []},
-    confined=lambda choices: {"structured_outputs": {"choice": list(choices)}},
-    not_thinking=_NOT_THINKING,
-    thinking=lambda most: {"chat_template_kwargs": {"enable_thinking": True}, "thinking_token_budget": most},
-    why_plain="vLLM takes top_k, top_p, min_p and penalties from the request, where they are switched off; they "
-    "override the model's generation_config.json",
-    writing=Writing(
-        "/completions",
-        "max_tokens",
-        {"return_token_ids": True, "echo": False},
-        replies.completions_continuation,
-    ),
-)
-
-# It ignores `seed` unless it was started as deterministic. `thinking_budget` is a hint that some chat templates read;
-# what holds is the limit, which counts thoughts as well: https://docs.sglang.io/docs/advanced_features/thinking_budget
-# (2026-11-23).
-_SGLANG = Server(
-    neutral=_UNCHANGED | {"top_k": -1},
-    confined=lambda choices: {"ebnf": _rule(choices)},
-    not_thinking=_NOT_THINKING,
-    thinking=lambda most: {"chat_template_kwargs": {"enable_thinking": True, "thinking_budget": most}},
-    why_plain="SGLang takes top_k, top_p, min_p and penalties from the request, where they are switched off",
-)
-
-_ONE_SAMPLER: Body = {"samplers": ["temperature"], "ignore_eos": False, "logit_bias": [], "stop": []}
-# For servers that do not know `samplers`.
-_NO_SAMPLER: Body = {"top_k": 0, "min_p": 0.0, "typical_p": 1.0, "top_n_sigma": -1.0, "repeat_penalty": 1.0}
-_NO_SAMPLER |= {"dry_multiplier": 0.0, "xtc_probability": 0.0, "dynatemp_range": 0.0, "mirostat": 0}
-# Its defaults truncate: top-k 40, top-p 0.95, min-p 0.05. It repeats the settings it used, which `replies.py` checks.
-# `thinking_budget_tokens` bounds thinking: https://github.com/ggml-org/llama.cpp/pull/23673 (an excerpt, 2026-11-23).
-_LLAMA_CPP = Server(
-    neutral=NEUTRAL | _ONE_SAMPLER | _NO_SAMPLER,
-    confined=lambda choices: {"grammar": _rule(choices)},
-    not_thinking=_NOT_THINKING,
-    thinking=lambda most: {"chat_template_kwargs": {"enable_thinking": True}, "thinking_budget_tokens": most},
-    why_plain="llama.cpp runs only the samplers that the request names, which is the temperature alone",
-    writing=Writing(
-        "/completion",
-        "n_predict",
-        # Without its cache, the same seed gives the same text whatever was asked before.
-        {"return_tokens": True, "cache_prompt": False, "n_keep": 0},
-        replies.llama_cpp_continuation,
-        is_beside=True,
-    ),
-)
-
-# https://platform.openai.com/docs/api-reference/chat/create (2026-11-23): a field that is not known is refused with a
-# 400. `max_tokens` is deprecated there, and chat models still take it; servers alike often know nothing else, and some
-# of them have words of their own for an end.
-# A picture is 85 tokens and 170 for each tile of 512 pixels, after its shorter side is made to fit into 768
-# (https://platform.openai.com/docs/guides/images-vision, an excerpt, 2026-11-23); that is GPT-4o's rule.
-_PICTURE_TOKENS = 85 + 170 * 4
-_OPENAI = Server(
-    hosts=("api.openai.com",),
-    has_detail=True,
-    ends=("stop", "eos", "eos_token", "end_turn", "STOP"),
-    picture_tokens=_PICTURE_TOKENS,
-)
-# https://platform.openai.com/docs/guides/reasoning (2026-11-23): `max_tokens`, `temperature`, `top_p`, penalties and
-# log-probabilities are refused with a 400; `max_completion_tokens` bounds thinking and answer together. The thoughts
-# are not in the reply. "low" is the least effort that all of these models take.
-_LOW = {"reasoning_effort": "low"}
-_THINKS: dict[str, Any] = {
-    "has_detail": True,
-    "picture_tokens": _PICTURE_TOKENS,
-    "limit_field": "max_completion_tokens",
-    "neutral": {"n": 1, "stream": False},
-    "sets_temperature": False,
-    "hottest": 1.0,
-    "most_log_probabilities": 0,
-    "thinking": lambda most: _LOW,
-    "cannot_but_think": re.compile(""),
-    "least_effort": _LOW,
-}
-# https://learn.microsoft.com/en-us/azure/ai-services/openai/reference (2026-11-23): the key goes into `api-key`, the
-# deployment stands in the path and the version in the query; the latest stable version is 2024-10-21, and reasoning
-# models need a preview. A filtered prompt is a 400 with the code `content_filter`, a filtered answer has that as its
-# `finish_reason`.
-_AZURE: dict[str, Any] = {"key_header": "api-key", "key_prefix": "", "is_beside": True, "has_detail": True}
-_AZURE["picture_tokens"] = _PICTURE_TOKENS
-_DEPLOYMENT = "/openai/deployments/{model}/chat/completions?api-version="
-
-# https://openrouter.ai/docs/parameters and https://openrouter.ai/docs/features/provider-routing (2026-11-23): a field
-# that a provider does not know is left out without a word, so nobody can say how it samples. With `sort` there is no
-# balancing between providers, and without fallbacks a request goes to the first of them or to none; which one it was,
-# the reply says. It turns the providers' words for an end into OpenAI's. 1,024 tokens are the least of Anthropic's
-# models, which it passes the budget on to.
-_ONE_PROVIDER: Body = {"provider": {"sort": "price", "allow_fallbacks": False}}
-_OPENROUTER = Server(
-    hosts=("openrouter.ai",),
-    neutral=NEUTRAL | {"top_k": 0, "min_p": 0.0, "top_a": 0.0, "repetition_penalty": 1.0},
-    not_thinking=_ONE_PROVIDER | {"reasoning": {"effort": "none"}},
-    thinking=lambda most: _ONE_PROVIDER | {"reasoning": {"max_tokens": most}},
-    least_thinking=1_024,
-    names_its_provider=True,
-)
-
-# https://docs.anthropic.com/en/api/openai-sdk (an excerpt, 2026-11-28): `max_tokens`, `temperature` up to 1, `top_p`
-# and `stop` are taken, `n` must be 1, `thinking` is passed on and the thoughts are not told; `seed`, penalties,
-# log-probabilities, `response_format` and `reasoning_effort` are ignored, and so they are not sent. Newer models refuse
-# a `top_p`, a temperature other than 1 or thinking switched off, with a 400 that is shown. A budget is at least 1,024,
-# and goes with temperature 1. A picture is a token for each 750 pixels
-# (https://platform.claude.com/docs/en/build-with-claude/vision, an excerpt, 2026-11-23).
-_ANTHROPIC = Server(
-    hosts=("api.anthropic.com",),
-    neutral={"n": 1, "stream": False},
-    hottest=1.0,
-    takes_seed=False,
-    most_log_probabilities=0,
-    ends=("stop", "end_turn"),
-    not_thinking={"thinking": {"type": "disabled"}},
-    thinking=lambda most: {"thinking": {"type": "enabled", "budget_tokens": most}},
-    least_thinking=1_024,
-    thinks_at_any_temperature=False,
-    picture_tokens=1_399,
-)
-
-# https://ai.google.dev/gemini-api/docs/openai (an excerpt, 2026-11-28): the base URL ends in /v1beta/openai, the key is
-# a bearer's. `reasoning_effort` "none" switches thinking off where the model lets it; a budget goes into
-# `extra_body.google`, and not beside an effort. `seed` and penalties were refused as unknown names
-# (https://github.com/Vali-98/ChatterUI/issues/227, 2025-02), log-probabilities are not documented: none is sent. A
-# top-k is fixed by the model, so nobody can say whether it truncates. A picture is 258 tokens for each tile of 768
-# pixels (https://ai.google.dev/gemini-api/docs/tokens, an excerpt, 2026-11-23).
-_GEMINI = Server(
-    hosts=("generativelanguage.googleapis.com",),
-    neutral={"top_p": 1.0, "n": 1, "stream": False},
-    takes_seed=False,
-    most_log_probabilities=0,
-    ends=("stop", "STOP"),
-    not_thinking={"reasoning_effort": "none"},
-    thinking=lambda most: {
-        "extra_body": {"google": {"thinking_config": {"thinking_budget": most, "include_thoughts": False}}}
-    },
-    least_thinking=128,
-    cannot_but_think=re.compile(r"gemini-2\.5-pro|gemini-[3-9]"),
-    least_effort=_LOW,
-    picture_tokens=258 * 4,
-)
 
 
 class _Ollama(Server):
@@ -548,37 +413,14 @@ class _Program(Server):
         return {"choices": [choice], "error": reply.get("error"), "model": "program", "system_fingerprint": version}
 
 
-# More tokens than any vocabulary has; in some versions a top-k of 0 stands for none at all.
-_OPTIONS: Body = {"top_k": 1_000_000, "top_p": 1.0, "min_p": 0.0, "typical_p": 1.0, "repeat_penalty": 1.0}
-_OPTIONS |= {"repeat_last_n": 0, "presence_penalty": 0.0, "frequency_penalty": 0.0, "mirostat": 0, "stop": []}
-_OLLAMA = _Ollama(
-    chat_path="/api/chat",
-    is_beside=True,
-    limit_field="num_predict",
-    neutral=_OPTIONS,
-    thinking=lambda most: {},
-    why_plain="Ollama takes top_k, top_p, min_p and penalties from the request's options, where they are switched off",
-)
+_FORMS: dict[str, type[Server]] = {Dialect.OLLAMA: _Ollama, Dialect.PROGRAM: _Program}
 
-_SERVERS: dict[Dialect, Server] = {
-    Dialect.OPENAI: _OPENAI,
-    Dialect.VLLM: _VLLM,
-    Dialect.LLAMA_CPP: _LLAMA_CPP,
-    Dialect.SGLANG: _SGLANG,
-    Dialect.OLLAMA: _OLLAMA,
-    Dialect.OPENAI_REASONING: Server(**_THINKS),
-    Dialect.AZURE: Server(
-        hosts=(".openai.azure.com", ".cognitiveservices.azure.com"), chat_path=f"{_DEPLOYMENT}2024-10-21", **_AZURE
-    ),
-    Dialect.AZURE_REASONING: Server(**_THINKS | _AZURE | {"chat_path": f"{_DEPLOYMENT}2025-04-01-preview"}),
-    Dialect.OPENROUTER: _OPENROUTER,
-    Dialect.ANTHROPIC: _ANTHROPIC,
-    Dialect.GEMINI: _GEMINI,
-    Dialect.PROGRAM: _Program(
-        chat_path="",
-        sets_temperature=False,
-        hottest=1.0,
-        takes_seed=False,
-        most_log_probabilities=0,
-    ),
-}
+
+def _read() -> Iterator[tuple[Dialect, Server]]:
+    text = Path(__file__).with_name("servers.toml").read_text(encoding="utf-8")
+    for name, facts in tomllib.loads(text).items():
+        writing = {"writing": Writing(**facts["writing"])} if "writing" in facts else {}
+        yield Dialect(name), _FORMS.get(name, Server)(**facts | writing)
+
+
+_SERVERS = dict(_read())

@@ -12,10 +12,12 @@ pass over fields that they do not know.
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 
 from yarl import URL
 
@@ -38,24 +40,7 @@ _TRUE_PAIRS = 4
 _MOST_RARE = 480
 # Questions that are read to find a rare label.
 _MOST_TILTED = 8
-_QUESTIONS = (
-    ("Which is heavier?", "a large dog", "a wolf"),
-    ("Which city has more people?", "Madrid", "Toronto"),
-    ("Which is older?", "the printing press", "the pocket watch"),
-    ("Which is farther from the Sun on average?", "Neptune", "Pluto"),
-    ("Which is larger?", "two thirds", "seven tenths"),
-    ("Which is the better name for a boat?", "Aurora", "Seagull"),
-    ("Which word is sadder?", "autumn", "evening"),
-    ("Which is more useful on a walk?", "a map", "a coat"),
-    ("Which is louder?", "a violin", "a flute"),
-    ("Which colour is warmer?", "orange", "red"),
-    ("Which lives longer?", "a horse", "a cow"),
-    ("Which is the finer breakfast?", "porridge", "toast with honey"),
-    ("Which river is longer?", "the Danube", "the Ganges"),
-    ("Which sentence is more formal?", "I write to you about the invoice.", "This letter concerns the invoice."),
-    ("Which is harder to learn?", "chess", "the violin"),
-    ("Which number is more random?", "37", "73"),
-)
+_PAIRS_FILE = Path(__file__).with_name("ready_pairs.tsv")
 MOST_TRUE = 2 * MOST_PAIRS + 2 * judges.REPLIES
 """Requests that `truth` makes at most."""
 MOST_REQUESTS = 8 + MOST_TRUE + _MOST_TILTED + _MOST_RARE
@@ -182,11 +167,12 @@ def rare_label(endpoint: Endpoint) -> tuple[list[Seen], EndpointError | None]:
 def ready_pairs() -> list[Pair]:
     """Return pairs of which some have no certain answer."""
     found = []
-    for question, *texts in _QUESTIONS:
-        one, other = (judges.Exhibit(text) for text in texts)
-        orders = ((one, other), (other, one))
-        first, second = (judges.pairwise_messages("texts", question, *order) for order in orders)
-        found.append((first, second))
+    with _PAIRS_FILE.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file, delimiter="\t"):
+            one, other = judges.Exhibit(row["one"]), judges.Exhibit(row["other"])
+            orders = ((one, other), (other, one))
+            first, second = (judges.pairwise_messages("texts", row["question"], *order) for order in orders)
+            found.append((first, second))
     return found
 
 

@@ -33,6 +33,9 @@ class Blocked(Exception):  # noqa: N818 - reads as the sentence it starts
 class LimitReached(Exception):  # noqa: N818 - reads as the sentence it starts
     """So many requests as were allowed have been made."""
 
+    def __init__(self) -> None:
+        super().__init__("--max-requests is reached; run the same command with a higher number to go on")
+
 
 def ensure(part: Part) -> Campaign:
     """Return the campaign of a part, made if there is none; two commands at once make one."""

@@ -147,13 +147,15 @@ def described_writer(name: str, objects: str) -> str | None:
         return f"{name}: prefmh's own, which heeds no prompt"
     if not name.startswith(LOCAL):
         return None
-    if (model := name.removeprefix(LOCAL)) not in model_names():
-        known = ", ".join(LOCAL + each for each in model_names()) or "none"
-        raise sampler.OptionError(
-            "--endpoint writer",
-            f"must name a language model of this site ({known}), not {name!r}; LOCAL_MODELS declares others",
-        )
-    return f"{model}: this site's own"
+    _demand_one_of([LOCAL + each for each in model_names()], name, "a language model", "LOCAL_MODELS")
+    return f"{name.removeprefix(LOCAL)}: this site's own"
+
+
+def _demand_one_of(known: Sequence[str], name: str, kind: str, setting: str) -> None:
+    if name not in known:
+        listed = ", ".join(known) or "none"
+        told = f"must name {kind} of this site ({listed}), not {name!r}; {setting} declares others"
+        raise sampler.OptionError("--endpoint writer", told)
 
 
 def _described_image_model(name: str) -> str:
@@ -181,12 +183,7 @@ def _images(part: Part) -> dict[str, Any]:
 
 def _latent_dimension(name: str) -> int | None:
     """Return how many numbers a latent of a site's image model has; None where this process does not see its folder."""
-    if name not in image_model_names():
-        known = ", ".join((PATTERNS, *image_model_names()))
-        raise sampler.OptionError(
-            "--endpoint writer",
-            f"must name an image model of this site ({known}), not {name!r}; LOCAL_IMAGE_MODELS declares others",
-        )
+    _demand_one_of((PATTERNS, *image_model_names()), name, "an image model", "LOCAL_IMAGE_MODELS")
     return latent_dimension(name)
 
 

@@ -115,22 +115,17 @@ class Wanted:
     """One answer that is wanted, and how to get it.
 
     Args:
-        key: the cells of the table's key.
+        name: the cells of the table's key, as one text.
         method: that it counts for.
         endpoint: who is asked.
         role: as what.
     """
 
-    key: tuple[str, ...]
+    name: str
     method: str
     endpoint: Endpoint
     role: str
     ask: Callable[[], Came]
-
-    @property
-    def name(self) -> str:
-        """The key as one text."""
-        return "|".join(self.key)
 
 
 def ask_models(run: Run, states: KeptStates, show: Show) -> None:
@@ -205,7 +200,7 @@ def vote_rows(run: Run) -> Iterator[dict[str, Any]]:
     """Yield the rows of votes.csv of the votes that have come, in the tournament's order."""
     found = {row.key: row for row in answers_of(run).filter(value__isnull=False)}
     for slot in sampler.tournament_schedule(run.options):
-        if row := found.get("|".join(_key_of_vote(slot))):
+        if row := found.get(_key_of_vote(slot)):
             key = dict(zip(outputs.VOTE_KEY, (*slot.key, 0), strict=True))
             yield {**key, "chose_one": row.value == 1, "voter": row.source, "asks": row.replies}
 
@@ -236,7 +231,7 @@ def _ratings(run: Run, states: KeptStates) -> Iterator[Wanted]:
         rate = _detection if asked.role == DETECTOR else _rating
         for place in states.places:
             ask = partial(rate, endpoint, run.options.of_experiment.objects, asked, partial(states.exhibit, place))
-            yield Wanted((*map(str, place), asked.name), place.method, endpoint, asked.role, ask)
+            yield Wanted(_key(place, asked.name), place.method, endpoint, asked.role, ask)
 
 
 def _votes(run: Run, states: KeptStates) -> Iterator[Wanted]:
@@ -261,8 +256,8 @@ def _key(place: Place, name: str) -> str:
     return "|".join((*map(str, place), name))
 
 
-def _key_of_vote(slot: sampler.TournamentSlot) -> tuple[str, ...]:
-    return slot.match.key, slot.about, "yes" if slot.one_first else "no"
+def _key_of_vote(slot: sampler.TournamentSlot) -> str:
+    return "|".join((slot.match.key, slot.about, "yes" if slot.one_first else "no"))
 
 
 def _with_source(run: Run, place: Place, words: judges.OwnPrompt, shown: judges.Exhibit) -> judges.Exhibit:
@@ -330,15 +325,7 @@ def _asked_once(mine: Any, wanted: Wanted) -> EndpointError | None:
         came = wanted.ask()
     answer = {} if isinstance(came, EndpointError) else {"value": came[0], "replies": came[1]}
     with _rows:
-        mine.update(
-            requests=F("requests") + tally.requests,
-            unreadable=F("unreadable") + tally.unreadable,
-            tokens=F("tokens") + tally.tokens_in + tally.tokens_out,
-            seconds=F("seconds") + tally.seconds,
-            cost=F("cost") + tally.cost,
-            unpriced=F("unpriced") + tally.unpriced,
-            **answer,
-        )
+        mine.update(**EvaluationAnswer.with_more(tally), **answer)
     return came if isinstance(came, EndpointError) else None
 
 

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 
 from prefmh_web.campaigns.models import Campaign
+from prefmh_web.endpoints.models import Counts
 
 
 class ExperimentCampaign(models.Model):
@@ -30,7 +31,7 @@ class ExperimentCampaign(models.Model):
         return f"{self.experiment} {self.method} {self.direction} s{self.seed}"
 
 
-class EvaluationAnswer(models.Model):
+class EvaluationAnswer(Counts):
     """One answer of a run's evaluation, or that it was asked for.
 
     `value` is null until it has come, and where a scorer has no number. `asked` counts how often it was asked for: more
@@ -49,12 +50,6 @@ class EvaluationAnswer(models.Model):
     value = models.FloatField(null=True)
     replies = models.PositiveIntegerField(default=0)
     asked = models.PositiveIntegerField(default=0)
-    requests = models.PositiveIntegerField(default=0)
-    unreadable = models.PositiveIntegerField(default=0)
-    tokens = models.PositiveBigIntegerField(default=0)
-    seconds = models.FloatField(default=0)
-    cost = models.FloatField(default=0)
-    unpriced = models.PositiveIntegerField(default=0)
 
     class Meta:
         constraints = (models.UniqueConstraint(fields=("owner", "settings", "key"), name="evaluation_answer_once"),)

@@ -23,7 +23,7 @@ from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.record import export
 from prefmh_web.experiments import campaigns, evaluation, usage
 from prefmh_web.experiments.configs import Part, Run, config_of
-from prefmh_web.experiments.progress import Display, Standing
+from prefmh_web.experiments.usage import Display, Standing
 from prefmh_web.objects.kind import Look
 from sampler import outputs
 

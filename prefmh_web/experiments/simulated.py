@@ -11,18 +11,17 @@ and it detects what has a score above one half.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import io
-import json
 import re
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import numpy as np
+from aiohttp import web
 from django.conf import settings
 from django.contrib.auth.models import User
 from PIL import Image
@@ -30,6 +29,7 @@ from scipy.special import log_softmax
 from yarl import URL
 
 import sampler
+from prefmh_web.endpoints import loop
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect
 from prefmh_web.experiments.configs import GRAMMAR, PATTERNS
@@ -43,7 +43,7 @@ _HOST = "127.0.0.1"
 _QUOTED = re.compile(r'^("{3,})\n(.*?)\n\1$', re.MULTILINE | re.DOTALL)
 _ANYTHING = tuple(map(str, range(20)))
 _PICTURE_TOKENS = 64
-_DESCRIBE: Mapping[str, Any] = {"texts": sampler.describe_text, "molecules": sampler.describe_molecule}
+_LARGEST_REQUEST = 64 * 2**20
 
 
 def names(experiment: sampler.Experiment) -> tuple[dict[str, str], dict[str, str]]:
@@ -62,28 +62,36 @@ def served(owner: User, experiment: sampler.Experiment) -> Iterator[None]:
         OSError: its port of an earlier run, which records name, is in use.
     """
     known = Endpoint.objects.filter(owner=owner, name=NAME).first()
-    server = _Server((_HOST, (URL(known.base_url).port or 0) if known else 0), _Handler)
-    server.judge = Judge(experiment)
-    _register(owner, server)
-    thread = threading.Thread(target=server.serve_forever, name=NAME, daemon=True)
-    thread.start()
+    judge = Judge(experiment)
+    server = loop.run(_listening(judge, (URL(known.base_url).port or 0) if known else 0))
+    _register(owner, judge, server.addresses[0][1])
     try:
         yield
     finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+        loop.run(server.cleanup())
 
 
-def _register(owner: User, server: _Server) -> None:
-    address = f"{_HOST}:{server.server_port}"
+async def _listening(judge: Judge, port: int) -> web.AppRunner:
+    async def answer(request: web.Request) -> web.Response:
+        return web.json_response(await asyncio.to_thread(judge.answer, await request.json()))
+
+    application = web.Application(client_max_size=_LARGEST_REQUEST)
+    application.router.add_post("/v1/chat/completions", answer)
+    runner = web.AppRunner(application, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, _HOST, port).start()
+    return runner
+
+
+def _register(owner: User, judge: Judge, port: int) -> None:
+    address = f"{_HOST}:{port}"
     # Of this process alone, which serves no pages.
     settings.ENDPOINT_ALLOWED_HOSTS = (*settings.ENDPOINT_ALLOWED_HOSTS, address)
     settings.ENDPOINT_ALLOW_PRIVATE = (*settings.ENDPOINT_ALLOW_PRIVATE, f"{_HOST}/32")
     law = {"field": "truth", "effect": "obeyed", "evidence": "prefmh's own stand-in, which draws what it tells"}
     fields = {
         "base_url": f"http://{address}/v1",
-        "model": server.judge.description,
+        "model": judge.description,
         "dialect": Dialect.VLLM,
         "dialect_is_declared": True,
         "concurrency": 16,
@@ -146,7 +154,7 @@ class Judge:
 
     def _scored(self, about: str, shown: str | bytes) -> float:
         """Return an object's score by the name of a question, 0 to 1: of one without a measure, the mean of all."""
-        found = _measured(shown) if isinstance(shown, bytes) else _DESCRIBE[self._experiment.objects](shown)
+        found = _measured(shown) if isinstance(shown, bytes) else sampler.DESCRIBE[self._experiment.objects](shown)
         scores = {each.name: each.of(getattr(found, each.measure)) for each in self._experiment.simulated.scores}
         return scores.get(about, float(np.mean(list(scores.values()))))
 
@@ -168,40 +176,3 @@ def _said(messages: Sequence[Mapping[str, Any]]) -> tuple[str, list[bytes]]:
             else:
                 pictures.append(base64.b64decode(part["image_url"]["url"].partition(",")[2]))
     return "\n".join(words), pictures
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 128
-    judge: Judge
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    # A reply leaves at once and in one packet; otherwise part of it would wait for an acknowledgement.
-    wbufsize = -1
-    disable_nagle_algorithm = True
-    server: _Server
-
-    def do_GET(self) -> None:
-        """Tell nothing of itself."""
-        self._send(404, {"error": "not found"})
-
-    def do_POST(self) -> None:
-        """Answer a chat; this model writes no texts."""
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.path == "/v1/chat/completions":
-            self._send(200, self.server.judge.answer(body))
-        else:
-            self._send(404, {"error": "not found"})
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Keep quiet."""
-
-    def _send(self, status: int, reply: Mapping[str, Any]) -> None:
-        content = json.dumps(reply).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import io
-import wave
-from dataclasses import asdict
 from functools import lru_cache
 
 import numpy as np
 
-import sampler
 from prefmh_web.objects import media
-from prefmh_web.objects.kind import Look, Measures, Media, Medium, ObjectKind, StoredObject
+from prefmh_web.objects.kind import Look, Media, Medium, ObjectKind, StoredObject
 from sampler.judges import Exhibit
 
 RISING, FALLING = "a rising tone", "a falling tone"
@@ -51,19 +48,9 @@ class Audio(ObjectKind):
             return Media(tone(shown.content), "audio/wav")
         return Media(media.stored(shown.picture), shown.media_type)
 
-    def measures(self, shown: StoredObject) -> Measures:
-        """Return what is measured of a recording.
-
-        Raises:
-            OSError: its file cannot be read.
-        """
-        return _measures(shown)
-
-
-@lru_cache(maxsize=2048)
-def _measures(shown: StoredObject) -> Measures:
-    data = media.stored(shown.picture) if shown.picture else tone(shown.content)
-    return asdict(sampler.describe_audio(data))
+    def measured(self, shown: StoredObject) -> bytes:
+        """Return the recording; raises as `media` does."""
+        return self.media(shown, Look()).body
 
 
 @lru_cache
@@ -75,16 +62,15 @@ def tone(content: str) -> bytes:
     """
     if content not in (RISING, FALLING):
         raise FileNotFoundError(f"the recording {content[:80]!r} has no file")
+    # Imported here: few processes make tones.
+    import soundfile
+    from scipy.signal import chirp
+
     time = np.arange(int(_RATE * _SECONDS)) / _RATE
-    ends = (_FROM_HZ, _TO_HZ) if content == RISING else (_TO_HZ, _FROM_HZ)
-    phase = 2 * np.pi * np.cumsum(np.geomspace(*ends, len(time))) / _RATE
+    begin_hz, end_hz = (_FROM_HZ, _TO_HZ) if content == RISING else (_TO_HZ, _FROM_HZ)
     # Without the envelope a tone would begin and end with a click.
     envelope = np.sin(np.pi * time / _SECONDS) ** 2
-    samples = (32767 * _LOUDNESS * envelope * np.sin(phase)).astype("<i2")
     file = io.BytesIO()
-    with wave.open(file, "wb") as written:
-        written.setnchannels(1)
-        written.setsampwidth(2)
-        written.setframerate(_RATE)
-        written.writeframes(samples.tobytes())
+    samples = _LOUDNESS * envelope * chirp(time, begin_hz, _SECONDS, end_hz, method="logarithmic")
+    soundfile.write(file, samples, _RATE, format="WAV", subtype="PCM_16")
     return file.getvalue()

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import sampler
 from prefmh_web.objects import media
-from prefmh_web.objects.kind import Look, Measures, Media, Medium, ObjectKind, Pixels, StoredObject
+from prefmh_web.objects.kind import Look, Media, Medium, ObjectKind, Pixels, StoredObject
 from sampler.judges import Exhibit, Picture
 
 _PREVIEW_SIDE = 160
-_CONFIG = {
-    "version": 1,
-    "space": {"kind": "images"},
-    "kernel": {"kind": "independent"},
-    "judges": [{"question": "Which?", "votes": 1}],
-    "chains": 2,
-    "steps": 1,
-    "seed": 5,
-}
+_SEED = 5
 
 
 @dataclass(frozen=True)
@@ -59,23 +50,18 @@ class Images(ObjectKind):
             return Media(media.stored(shown.picture), shown.media_type)
         return Media(_encoded(shown, look.small), "image/webp" if look.small else "image/png")
 
-    def measures(self, shown: StoredObject) -> Measures:
-        """Return what is measured of an image.
+    def measured(self, shown: StoredObject) -> Pixels:
+        """Return the pixels.
 
         Raises:
             OSError: its file cannot be read.
         """
-        return _measures(shown)
+        return _pixels(shown)
 
 
 @lru_cache(maxsize=256)
 def _encoded(shown: StoredObject, small: bool) -> bytes:
     return sampler.preview(_pixels(shown), _PREVIEW_SIDE) if small else sampler.png(_pixels(shown))
-
-
-@lru_cache(maxsize=2048)
-def _measures(shown: StoredObject) -> Measures:
-    return asdict(sampler.describe_image(_pixels(shown)))
 
 
 def _pixels(shown: StoredObject) -> Pixels:
@@ -86,6 +72,6 @@ def _pixels(shown: StoredObject) -> Pixels:
 
 @lru_cache
 def _drawn(number: int) -> Pixels:
-    plan: Any = sampler.parse_config(_CONFIG).build()
-    pixels: Pixels = plan.space.pixels(sampler.begin(plan, number).state)
-    return pixels
+    space = sampler.ImagesConfig().build()
+    rng = sampler.stream(_SEED, number, 0, sampler.Purpose.START)
+    return space.pixels(space.start(rng, number))

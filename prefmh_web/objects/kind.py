@@ -18,16 +18,19 @@ The setup shows a kind by the first of its `samples`, drawn by `card.html` or `t
 the preview until a campaign has objects of its own.
 """
 
+from __future__ import annotations
+
 import logging
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+import sampler
 from sampler.judges import Exhibit
 
 Pixels = npt.NDArray[np.uint8]
@@ -80,7 +83,7 @@ class Media:
     media_type: str
 
 
-class ObjectKind(ABC):
+class ObjectKind:
     """A kind of object. As it stands here, it is shown by its content alone, or by what `media` returns."""
 
     name: str
@@ -135,13 +138,21 @@ class ObjectKind(ABC):
         """
         return None
 
-    @abstractmethod
-    def measures(self, shown: StoredObject) -> Measures:
-        """Return every measure by name; `sampler`'s descriptions say in which units.
+    def measured(self, shown: StoredObject) -> Any:
+        """Return what `sampler` measures of an object: here its content.
 
         Raises:
-            OSError: the file of its picture cannot be read.
+            OSError: the file of its picture or recording cannot be read.
         """
+        return shown.content
+
+    def measures(self, shown: StoredObject) -> Measures:
+        """Return every measure by name, several names in one cell; `sampler`'s descriptions say in which units.
+
+        Raises:
+            OSError: as `measured` does.
+        """
+        return _measures(self, shown)
 
     def line(self, shown: StoredObject) -> str:
         """Return the measures that matter most, in one line; those without a value are left out."""
@@ -152,6 +163,12 @@ class ObjectKind(ABC):
             what = "recording" if self.medium == "sound" else "picture"
             logger.exception("the %s %s cannot be read", what, shown.picture)
             return f"its {what} cannot be read"
+
+
+@lru_cache(maxsize=8192)
+def _measures(kind: ObjectKind, shown: StoredObject) -> Measures:
+    found = asdict(sampler.DESCRIBE[kind.name](kind.measured(shown)))
+    return {name: "; ".join(each) if isinstance(each, tuple) else each for name, each in found.items()}
 
 
 def in_one_line(parts: tuple[str, ...], measures: Measures) -> str:

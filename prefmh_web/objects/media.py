@@ -145,22 +145,17 @@ def _in_part(request: HttpRequest, whole: HttpResponse) -> HttpResponse:
     found = _RANGE.fullmatch(request.headers.get("Range", "").strip())
     if found is None or not _is_valid(found[1], found[2]):
         return whole
-    size = len(whole.content)
-    first, last = _bounds(found[1], found[2], size)
-    if first > last:
+    first, last, size = found[1], found[2], len(whole.content)
+    # Without a first place, so many of the last bytes are asked for.
+    begin = int(first) if first else max(size - int(last), 0)
+    part = whole.content[begin : int(last) + 1 if first and last else size]
+    if not part:
         return _changed(whole, b"", 416, f"bytes */{size}")
-    return _changed(whole, whole.content[first : last + 1], 206, f"bytes {first}-{last}/{size}")
+    return _changed(whole, part, 206, f"bytes {begin}-{begin + len(part) - 1}/{size}")
 
 
 def _is_valid(first: str, last: str) -> bool:
     return int(first) <= int(last) if first and last else bool(first or last)
-
-
-def _bounds(first: str, last: str, size: int) -> tuple[int, int]:
-    """Return the places of the first and the last byte; where there is no such part, the first comes after the last."""
-    if not first:
-        return max(size - int(last), 0) if int(last) else size, size - 1
-    return int(first), min(int(last), size - 1) if last else size - 1
 
 
 def _changed(whole: HttpResponse, content: bytes, status: int, content_range: str) -> HttpResponse:

@@ -1,11 +1,10 @@
 """Molecules, drawn from their SMILES."""
 
 import threading
-from dataclasses import asdict
 from functools import lru_cache
 
 import sampler
-from prefmh_web.objects.kind import Look, Measures, Media, ObjectKind, StoredObject
+from prefmh_web.objects.kind import Look, Media, ObjectKind, StoredObject
 from sampler.judges import Exhibit, Picture
 
 # A browser asks for both drawings of a pair at once: one of the requests makes them.
@@ -37,10 +36,6 @@ class Molecules(ObjectKind):
             return Media(sampler.molecule_png(shown.content), "image/png")
         return Media(_drawing(shown.content, beside.content if beside else None, look).encode(), "image/svg+xml")
 
-    def measures(self, shown: StoredObject) -> Measures:
-        """Return what is measured of a molecule; the names of its alerts in one cell."""
-        return _measures(shown.content)
-
 
 def _drawing(smiles: str, beside: str | None, look: Look) -> str:
     if beside is None:
@@ -54,9 +49,3 @@ def _drawing(smiles: str, beside: str | None, look: Look) -> str:
 @lru_cache(maxsize=256)
 def _pair(first: str, second: str, marked: bool, dark: bool) -> tuple[str, str]:
     return sampler.draw_pair(first, second, marked=marked, dark=dark)
-
-
-@lru_cache(maxsize=2048)
-def _measures(smiles: str) -> Measures:
-    found = asdict(sampler.describe_molecule(smiles))
-    return found | {"alerts": "; ".join(found["alerts"])}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from functools import lru_cache
 from html import escape
 from itertools import groupby
@@ -12,7 +11,7 @@ from operator import itemgetter
 from typing import Any
 
 import sampler
-from prefmh_web.objects.kind import Measures, ObjectKind, StoredObject
+from prefmh_web.objects.kind import ObjectKind, StoredObject
 from sampler.judges import Exhibit
 
 Pieces = Sequence[tuple[str, str]]
@@ -24,13 +23,23 @@ _WORDS_BEFORE = 4
 _WORD = re.compile(r"\s*\S+\s*")
 
 
-class Texts(ObjectKind):
+class _Written(ObjectKind):
+    """What all kinds of texts are alike in."""
+
+    noun = "text"
+    source = "row"
+
+    def excerpts(self, left: str, right: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return some words of each text, from shortly before the first ones that differ, as pieces of one class."""
+        first, second = _excerpts_of(left, right)
+        return {"pieces": first}, {"pieces": second}
+
+
+class Texts(_Written):
     """Texts, shown as they are."""
 
     name = "texts"
-    noun = "text"
     nouns = "texts"
-    source = "row"
     samples = (
         StoredObject(
             "There is a kind of hunger that knows us by name, and it was watching when the peddler reached an inn that "
@@ -49,27 +58,16 @@ class Texts(ObjectKind):
         first, second = sampler.compare_texts(left, right)
         return {"html": _html_of(first)}, {"html": _html_of(second)}
 
-    def excerpts(self, left: str, right: str) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return some words of each text, from shortly before the first ones that differ, as pieces of one class."""
-        first, second = _excerpts_of(left, right)
-        return {"pieces": first}, {"pieces": second}
-
     def exhibit(self, shown: StoredObject, sees_pictures: bool) -> Exhibit:
         """Return the text; a model may write the empty one."""
         return Exhibit(text=shown.content if shown.content.strip() else "(an empty text)")
 
-    def measures(self, shown: StoredObject) -> Measures:
-        """Return what is measured of a text."""
-        return _measures(shown.content)
 
-
-class Markdown(ObjectKind):
+class Markdown(_Written):
     """Texts in Markdown, rendered for people; models read the Markdown itself."""
 
     name = "markdown"
-    noun = "text"
     nouns = "texts in Markdown"
-    source = "row"
     samples = (
         StoredObject("## Tea for two\n\n1. Boil **half a litre** of water.\n2. Wait *three minutes*.\n3. Pour."),
         StoredObject("Boil water, wait, pour. For two cups:\n\n| water | tea |\n|---|---:|\n| 0.5 l | 6 g |"),
@@ -80,15 +78,6 @@ class Markdown(ObjectKind):
     def options(self, left: str, right: str) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return each text as cleaned HTML."""
         return {"html": _html(left)}, {"html": _html(right)}
-
-    def excerpts(self, left: str, right: str) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return some words of each source, from shortly before the first ones that differ, as pieces."""
-        first, second = _excerpts_of(left, right)
-        return {"pieces": first}, {"pieces": second}
-
-    def measures(self, shown: StoredObject) -> Measures:
-        """Return what is measured of a text in Markdown."""
-        return _measures_of_markdown(shown.content)
 
 
 @lru_cache(maxsize=512)
@@ -136,13 +125,3 @@ def _lines(text: str) -> str:
 @lru_cache(maxsize=512)
 def _html(text: str) -> str:
     return sampler.object_html(text)
-
-
-@lru_cache(maxsize=2048)
-def _measures(text: str) -> Measures:
-    return asdict(sampler.describe_text(text))
-
-
-@lru_cache(maxsize=2048)
-def _measures_of_markdown(text: str) -> Measures:
-    return asdict(sampler.describe_markdown(text))

@@ -18,12 +18,13 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from contextvars import ContextVar
+from contextlib import contextmanager
+from contextvars import ContextVar, Token
 from types import MappingProxyType
 
 from celery import signals
 from django.conf import settings
+from pythonjsonlogger.core import RESERVED_ATTRS
 from pythonjsonlogger.json import JsonFormatter as _JsonFormatter
 
 from prefmh_web.transport import refusals
@@ -70,15 +71,11 @@ class JsonFormatter(_JsonFormatter):
             rename_fields={"levelname": "level", "name": "logger"},
             timestamp="time",
             # Added by uvicorn for terminals, and a request object that no line could hold.
-            reserved_attrs=(*_reserved(), "color_message", "request"),
+            reserved_attrs=(*RESERVED_ATTRS, "color_message", "request"),
         )
 
     def format(self, record: logging.LogRecord) -> str:
         return redacted(super().format(record))
-
-
-def _reserved() -> list[str]:
-    return [*logging.makeLogRecord({}).__dict__, "message", "asctime", "taskName"]
 
 
 REDACTED = "[redacted]"
@@ -144,7 +141,7 @@ def _safe(value: object) -> object:
     return redacted(value) if isinstance(value, str) else value
 
 
-_open: dict[str, ExitStack] = {}
+_open: dict[str, Token[Mapping[str, object]]] = {}
 
 
 @signals.task_prerun.connect
@@ -153,14 +150,13 @@ def enter_task(task_id: str, task, args, **_) -> None:
     fields = {"task": task.name.rpartition(".")[2]}
     if task.name == "prefmh_web.campaigns.tasks.propose" and args:
         fields["chain_id"] = args[0]
-    stack = _open[task_id] = ExitStack()
-    stack.enter_context(context(**fields))
+    _open[task_id] = _context.set({**_context.get(), **fields})
 
 
 @signals.task_postrun.connect
 def leave_task(task_id: str, **_) -> None:
-    if stack := _open.pop(task_id, None):
-        stack.close()
+    if token := _open.pop(task_id, None):
+        _context.reset(token)
 
 
 @signals.heartbeat_sent.connect

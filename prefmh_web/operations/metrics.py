@@ -5,7 +5,6 @@ How long people wait is each process's own, measured where bytes enter and leave
 
 from __future__ import annotations
 
-import ipaddress
 import secrets
 import time
 from collections.abc import Iterator
@@ -30,6 +29,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Chain, Comparison, Lease, Vote
 from prefmh_web.campaigns.proposals.drawing import waiting_chains
 from prefmh_web.operations import queues
+from prefmh_web.transport.rate_limits import is_in
 
 
 class RecordCollector:
@@ -45,7 +45,8 @@ class RecordCollector:
 @never_cache
 def metrics_page(request: HttpRequest) -> HttpResponse:
     """Prometheus's page, for addresses in METRICS_ALLOW and bearers of METRICS_TOKEN; nobody when neither is set."""
-    if not (_comes_from_inside(request) or _bears_token(request)):
+    is_inside = is_in(request.META.get("REMOTE_ADDR") or "", settings.METRICS_ALLOW)
+    if not (is_inside or _bears_token(request)):
         return HttpResponse("Set METRICS_ALLOW or METRICS_TOKEN.\n", status=403, content_type="text/plain")
     return HttpResponse(page(), content_type=CONTENT_TYPE_LATEST)
 
@@ -53,15 +54,6 @@ def metrics_page(request: HttpRequest) -> HttpResponse:
 def page() -> bytes:
     """Return everything in Prometheus's text format."""
     return generate_latest(REGISTRY) + generate_latest(_record)
-
-
-def _comes_from_inside(request: HttpRequest) -> bool:
-    try:
-        address = ipaddress.ip_address(request.META.get("REMOTE_ADDR") or "")
-    except ValueError:
-        # A server listening on a file socket has no address to tell.
-        return False
-    return any(address in network for network in settings.METRICS_ALLOW)
 
 
 def _bears_token(request: HttpRequest) -> bool:

@@ -21,7 +21,7 @@ from kombu.exceptions import OperationalError
 
 from prefmh_web.celery import app
 from prefmh_web.embedded.tasks import running
-from prefmh_web.transport import shared_redis
+from prefmh_web.transport import publishing, shared_redis
 
 QUEUES = ("default", "files", "endpoints", "gpu", "scores")
 # Those without whose worker nothing goes on.
@@ -101,7 +101,7 @@ def try_channel_layer() -> None:
         raise Unreachable("The channel layer does not answer (Redis is not available).")
     try:
         within(settings.REDIS_TIMEOUT_SECONDS, shared_redis.ask)
-    except _layer_errors() as error:
+    except (TimeoutError, *shared_redis.errors()) as error:
         shared_redis.note_failure(error)
         raise Unreachable(f"The channel layer does not answer ({type(error).__name__}).") from error
 
@@ -109,9 +109,7 @@ def try_channel_layer() -> None:
 def _lengths() -> dict[str, int]:
     # kombu takes parts of a second; its types say otherwise.
     timeout: Any = settings.BROKER_TIMEOUT_SECONDS
-    bounds = {"socket_timeout": timeout, "socket_connect_timeout": timeout, "read_timeout": timeout}
-    options = {**app.conf.broker_transport_options, **bounds}
-    with app.connection_for_read(connect_timeout=timeout, transport_options=options) as connection:
+    with app.connection_for_read(**publishing.bounded(app, timeout)) as connection:
         patience: dict[str, Any] = {"max_retries": 1, "interval_start": 0.2, "timeout": timeout}
         connection.ensure_connection(**patience)
         return {queue: _length(connection, queue) for queue in QUEUES}
@@ -130,10 +128,6 @@ def _length(connection, queue: str) -> int:
 
 def _active_queues(patience_s: float) -> Mapping[str, Sequence[Mapping[str, Any]]]:
     return app.control.inspect(timeout=patience_s).active_queues() or {}
-
-
-def _layer_errors() -> tuple[type[Exception], ...]:
-    return (TimeoutError, *shared_redis.errors())
 
 
 def _broker_errors() -> tuple[type[BaseException], ...]:

@@ -6,15 +6,17 @@ taken for another line's. Once something went wrong, nothing more is read from i
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
-import selectors
 import signal
-import subprocess
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
 
 MOST_REPLY_BYTES = 4096
+_INPUT, _OUTPUT = 0, 1
 _KEPT_WORDS = 2000
 _SHOWN_WORDS = 200
 # Between being asked to end and being killed.
@@ -32,6 +34,42 @@ class OutOfStepError(ChildError):
     """It wrote more than it was asked for: its earlier answers may be another line's."""
 
 
+class _Heard(asyncio.SubprocessProtocol):
+    """What a program has written and nobody has read yet, and how far it is."""
+
+    def __init__(self) -> None:
+        self.said = self.words = b""
+        self.has_closed = self.has_exited = self.is_over = False
+        self._changed = asyncio.Event()
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if fd == _OUTPUT:
+            self.said += data
+        else:
+            self.words = (self.words + data)[-_KEPT_WORDS:]
+        self._changed.set()
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        self.has_closed |= fd in (_INPUT, _OUTPUT)
+        self._changed.set()
+
+    def process_exited(self) -> None:
+        self.has_exited = True
+        self._changed.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.is_over = True
+        self._changed.set()
+
+    async def until(self, is_so: Callable[[], object], seconds: float | None) -> None:
+        """Take in what happens until something is so, but no longer; at least one look takes in what has come."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while not is_so():
+                    self._changed.clear()
+                    await self._changed.wait()
+
+
 class Child:
     """A running program.
 
@@ -43,34 +81,18 @@ class Child:
     """
 
     def __init__(self, words: Sequence[str]) -> None:
+        # A loop of its own, which runs while something is asked, on whichever thread asks.
+        self._loop = asyncio.new_event_loop()
+        # A group of its own, so that what it has started goes with it.
+        options: dict[str, Any] = {"env": environment(os.environ), "start_new_session": True}
         try:
-            # A group of its own, so that what it has started goes with it.
-            self._process = subprocess.Popen(  # noqa: S603 - the site's administrator has declared it
-                words,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=environment(os.environ),
-                start_new_session=True,
-                bufsize=0,
-            )
+            self._process, self._heard = self._run(self._loop.subprocess_exec(_Heard, *words, **options))
         except (OSError, ValueError) as error:
+            self._loop.close()
             raise ChildError(f"it cannot be started: {error}") from error
-        process = self._process
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
-        self._in, self._out, self._err = (each.fileno() for each in (process.stdin, process.stdout, process.stderr))
-        for descriptor in (self._in, self._out, self._err):
-            os.set_blocking(descriptor, False)
+        self._input: Any = self._process.get_pipe_transport(_INPUT)
         self._owner = os.getpid()
-        self._said = b""
-        self._words = b""
         self.is_closed = False
-        self._ready: set[int] = set()
-        self._selector = selectors.DefaultSelector()
-        self._selector.register(self._out, selectors.EVENT_READ)
-        self._selector.register(self._err, selectors.EVENT_READ)
 
     def answer(self, line: bytes, seconds: float) -> bytes:
         """Send a line, which ends with a newline, and return the one that comes back, without its end.
@@ -79,12 +101,21 @@ class Child:
             OutOfStepError: there was more than one.
             ChildError: none came in time, it was too long, or the program has ended.
         """
-        try:
-            return self._answer(memoryview(line), time.monotonic() + seconds, seconds)
-        except BaseException:
-            # Also where this thread is interrupted: a late answer must find nobody.
-            self.kill()
-            raise
+        heard = self._heard
+
+        def is_settled() -> bool:
+            return b"\n" in heard.said or heard.has_closed or len(heard.said) > MOST_REPLY_BYTES
+
+        with self._killed_by_an_error():
+            self._input.write(line)
+            self._run(heard.until(is_settled, seconds))
+            if b"\n" in heard.said:
+                return self._one_line()
+            if len(heard.said) > MOST_REPLY_BYTES:
+                raise ChildError(f"it wrote a line of more than {MOST_REPLY_BYTES} bytes: {shown(heard.said)}")
+            raise ChildError(
+                self._ending() if heard.has_closed else f"it did not answer within {seconds:g} s{self._last_words()}"
+            )
 
     def stay_quiet(self, seconds: float) -> None:
         """Return after so many seconds in which it wrote nothing on its standard output.
@@ -92,27 +123,18 @@ class Child:
         Raises:
             OutOfStepError: it did.
         """
-        deadline = time.monotonic() + seconds
-        try:
-            # At least one look, which takes in what has come already.
-            while self._look(max(0.0, deadline - time.monotonic())) and not self._said:
-                if time.monotonic() >= deadline:
-                    break
-            if self._said:
-                raise OutOfStepError(f"it wrote a line that nobody had asked for: {_shown(self._said)}")
-        except BaseException:
-            self.kill()
-            raise
+        heard = self._heard
+        with self._killed_by_an_error():
+            self._run(heard.until(lambda: heard.said or heard.has_closed, seconds))
+            if heard.said:
+                raise OutOfStepError(f"it wrote a line that nobody had asked for: {shown(heard.said)}")
 
     def close(self) -> None:
         """Let it end: its input ends, it is asked to, and it is killed if it does not."""
-        if self.is_closed or self._owner != os.getpid():
-            return
-        with contextlib.suppress(OSError):
-            self._process.stdin.close()  # type: ignore[union-attr]  # it has one: see above
-        self._signal(signal.SIGTERM)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(_GRACE_S)
+        if not self.is_closed and self._owner == os.getpid():
+            self._input.close()
+            self._signal(signal.SIGTERM)
+            self._run(self._heard.until(lambda: self._heard.has_exited, _GRACE_S))
         self.kill()
 
     def interrupt(self) -> None:
@@ -126,86 +148,47 @@ class Child:
             return
         self.is_closed = True
         self._signal(signal.SIGKILL)
-        self._process.wait()
-        self._selector.close()
-        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
-            with contextlib.suppress(OSError):
-                stream.close()  # type: ignore[union-attr]  # it has all three
+        self._run(self._heard.until(lambda: self._heard.has_exited, None))
+        self._process.close()
+        self._run(self._heard.until(lambda: self._heard.is_over, _GRACE_S))
+        self._loop.close()
 
-    def _answer(self, unsent: memoryview, deadline: float, seconds: float) -> bytes:
-        self._selector.register(self._in, selectors.EVENT_WRITE)
-        while True:
-            if b"\n" in self._said:
-                return self._one_line(bool(unsent))
-            if len(self._said) > MOST_REPLY_BYTES:
-                raise ChildError(f"it wrote a line of more than {MOST_REPLY_BYTES} bytes: {_shown(self._said)}")
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise ChildError(f"it did not answer within {seconds:g} s{self._last_words()}")
-            if not self._look(left):
-                raise ChildError(self._ending())
-            if self._in in self._ready and unsent:
-                unsent = self._send(unsent)
-            if not unsent and self._in in self._selector.get_map():
-                self._selector.unregister(self._in)
+    def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        return self._loop.run_until_complete(work)
 
-    def _send(self, unsent: memoryview) -> memoryview:
+    @contextlib.contextmanager
+    def _killed_by_an_error(self) -> Iterator[None]:
         try:
-            return unsent[os.write(self._in, unsent[:65_536]) :]
-        except BlockingIOError:
-            return unsent
-        except BrokenPipeError:
-            raise ChildError(self._ending()) from None
+            yield
+        except BaseException:
+            # Also where this thread is interrupted: a late answer must find nobody.
+            self.kill()
+            raise
 
-    def _one_line(self, is_unsent: bool) -> bytes:
-        line, _, more = self._said.partition(b"\n")
+    def _one_line(self) -> bytes:
+        line, _, more = self._heard.said.partition(b"\n")
         if more:
-            raise OutOfStepError(f"it wrote more than one line for one object: {_shown(self._said)}")
-        if is_unsent:
-            raise OutOfStepError(f"it wrote before it had read the object: {_shown(line)}")
-        self._said = b""
+            raise OutOfStepError(f"it wrote more than one line for one object: {shown(self._heard.said)}")
+        if self._input.get_write_buffer_size():
+            raise OutOfStepError(f"it wrote before it had read the object: {shown(line)}")
+        self._heard.said = b""
         return line
 
-    def _look(self, seconds: float) -> bool:
-        """Wait for something to happen and take in what it wrote; False where its output has ended."""
-        self._ready = {key.fd for key, _ in self._selector.select(seconds)}
-        if self._err in self._ready:
-            self._take_words()
-        if self._out not in self._ready:
-            return True
-        try:
-            some = os.read(self._out, 65_536)
-        except BlockingIOError:
-            return True
-        self._said += some
-        return bool(some)
-
-    def _take_words(self) -> None:
-        try:
-            some = os.read(self._err, 65_536)
-        except BlockingIOError:
-            return
-        if not some:
-            self._selector.unregister(self._err)
-        self._words = (self._words + some)[-_KEPT_WORDS:]
-
     def _ending(self) -> str:
-        try:
-            code: int | None = self._process.wait(_GRACE_S)
-        except subprocess.TimeoutExpired:
+        self._run(self._heard.until(lambda: self._heard.is_over, _GRACE_S))
+        code = self._process.get_returncode()
+        if code is None:
             return f"it closed its input or output{self._last_words()}"
-        how = f"was ended by signal {-code}" if code is not None and code < 0 else f"ended with status {code}"
+        how = f"was ended by signal {-code}" if code < 0 else f"ended with status {code}"
         return f"it {how}{self._last_words()}"
 
     def _last_words(self) -> str:
-        if self._err in self._selector.get_map():
-            self._take_words()
-        words = _printable(self._words)
+        words = _printable(self._heard.words)
         return f"; its last words: {words[-_SHOWN_WORDS:]}" if words else ""
 
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, number)
+            os.killpg(self._process.get_pid(), number)
 
 
 def environment(ours: Mapping[str, str]) -> dict[str, str]:
@@ -213,7 +196,8 @@ def environment(ours: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in ours.items() if name in _PASSED or name.startswith(_PASSED_GROUPS)}
 
 
-def _shown(line: bytes) -> str:
+def shown(line: bytes) -> str:
+    """Return the beginning of what a program wrote, for a person to read."""
     return f"“{_printable(line[:_SHOWN_WORDS])[:80]}”"
 
 

@@ -24,7 +24,7 @@ from django.conf import settings
 
 from prefmh_web.objects import ObjectKind, StoredObject
 from prefmh_web.objects.kind import Look
-from prefmh_web.scorers.child import Child, ChildError, OutOfStepError
+from prefmh_web.scorers.child import Child, ChildError, OutOfStepError, shown
 from prefmh_web.scorers.scorer import Answer, NoScore, ScorerError, ScorerInterrupted
 
 TRIES = 2
@@ -76,62 +76,47 @@ class Command:
     def close(self) -> None:
         """End its child; at once if another thread waits for it, which then hears so."""
         child = self._child
+        if child is None:
+            return
         if self._lock.acquire(blocking=False):
             try:
-                if child is not None:
-                    child.close()
-                self._child = None
+                child.close()
             finally:
                 self._lock.release()
-        elif child is not None:
+        else:
             child.interrupt()
 
     def _answers(self, lines: Sequence[bytes | NoScore]) -> list[Answer]:
         found: dict[int, Answer] = {place: line for place, line in enumerate(lines) if isinstance(line, NoScore)}
-        waiting = [place for place in range(len(lines)) if place not in found]
+        asked = {place: line for place, line in enumerate(lines) if not isinstance(line, NoScore)}
         tries: Counter[int] = Counter()
         # Answers of the present child, which count once it has stayed quiet after them.
         given: dict[int, Answer] = {}
         longest = _LEAST_QUIET_S
-        while waiting:
-            place = waiting.pop(0)
-            line = lines[place]
-            assert isinstance(line, bytes)
+        while waiting := [place for place in asked if place not in found | given]:
+            # One that has failed comes first, in a fresh child.
+            place = max(waiting, key=tries.__getitem__)
             began = time.monotonic()
             try:
-                given[place] = self._one(line)
+                given[place] = self._one(asked[place])
                 longest = max(longest, time.monotonic() - began)
+                if len(waiting) == 1 and self._child is not None:
+                    self._child.stay_quiet(min(longest, self._seconds))
             except OutOfStepError:
-                self._child = None
                 raise
             except ChildError as error:
-                self._child = None
                 _demand_life()
                 self._note_failure(error)
-                tries[place] += 1
                 # What this child has said is asked again: it may have been out of step before it failed.
-                waiting = [*given, *waiting]
                 given = {}
+                tries[place] += 1
                 if tries[place] == TRIES:
                     found[place] = NoScore(str(error))
-                else:
-                    waiting.insert(0, place)
-                continue
-            if not waiting and self._child is not None:
-                self._check_quiet(min(longest, self._seconds))
         return [(found | given)[place] for place in range(len(lines))]
-
-    def _check_quiet(self, seconds: float) -> None:
-        assert self._child is not None
-        try:
-            self._child.stay_quiet(seconds)
-        except ChildError:
-            self._child = None
-            raise
 
     def _one(self, line: bytes) -> Answer:
         seconds = self._seconds
-        # Closed where the thread of the last one was interrupted.
+        # Closed after any error.
         if self._child is None or self._child.is_closed:
             self._child = Child(self._words)
             seconds *= START_FACTOR
@@ -139,10 +124,11 @@ class Command:
             self._child.stay_quiet(0)
         # After it was started: whoever ends this process from now on ends it, too.
         _demand_life()
-        reply = self._child.answer(line, seconds).decode(errors="replace").strip()
+        answer = self._child.answer(line, seconds)
+        reply = answer.decode(errors="replace").strip()
         if not _NUMBER.fullmatch(reply):
             self._child.kill()
-            raise ChildError(f"it wrote “{_printable(reply)}”, which is no number")
+            raise ChildError(f"it wrote {shown(answer)}, which is no number")
         self._failures = 0
         number = float(reply)
         return number if math.isfinite(number) else NoScore(f"it wrote “{reply}”, which is no finite number")
@@ -202,11 +188,11 @@ def _demand_life() -> None:
         raise ScorerInterrupted
 
 
-def _line(kind: ObjectKind, shown: StoredObject) -> bytes | NoScore:
-    about = {**dict(shown.told), "kind": kind.name, "content": shown.content}
+def _line(kind: ObjectKind, scored: StoredObject) -> bytes | NoScore:
+    about = {**dict(scored.told), "kind": kind.name, "content": scored.content}
     if kind.medium != "words":
         try:
-            file = kind.media(shown, Look(raster=True))
+            file = kind.media(scored, Look(raster=True))
         except OSError:
             return NoScore("its file cannot be read")
         assert file is not None
@@ -216,7 +202,3 @@ def _line(kind: ObjectKind, shown: StoredObject) -> bytes | NoScore:
     if len(line) > MOST_OBJECT_BYTES:
         return NoScore(f"it takes {len(line):,} bytes to send; {MOST_OBJECT_BYTES:,} are possible")
     return line
-
-
-def _printable(reply: str) -> str:
-    return "".join(each if each.isprintable() else " " for each in reply[:80])

@@ -136,7 +136,7 @@ _REDIS_LAYER = {
     # Publishing knows no database numbers: two installations on one Redis would nudge each other.
     "CONFIG": {"prefix": f"prefmh.{DATABASES['default']['NAME']}."},
 }
-_IN_PROCESS_LAYER = {"BACKEND": "prefmh_web.embedded.layer.InProcessChannelLayer"}
+_IN_PROCESS_LAYER = {"BACKEND": "prefmh_web.transport.process_layer.ProcessLayer"}
 CHANNEL_LAYERS = {"default": _IN_PROCESS_LAYER if EMBEDDED else _REDIS_LAYER}
 
 # Reading a file takes seconds, a proposal milliseconds, a model server what it likes: none waits for another.

@@ -32,6 +32,8 @@ PIECE_WITHIN_S = 60
 # For a whole body, and a second more for each so many bytes of it that are there: a byte now and then holds no request.
 GRACE_S = 60
 LEAST_BYTES_PER_S = 8 * 2**10
+_TOO_LARGE = "The request is too large.", 413
+_TOO_SLOW = "The request was not received completely in time.", 408
 _SETUP = re.compile(r"^/campaigns/(new|new/list|import|\d+/setup)/$")
 
 
@@ -50,12 +52,10 @@ class BoundedHandler(ASGIHandler):
         with SpooledTemporaryFile(memory, dir=str(folder)) as file:
             try:
                 if not stated.isdigit() or int(stated) > limit:
-                    raise _TooLarge
+                    raise _Refused(*_TOO_LARGE)
                 await super().handle(scope, _Body(receive, limit, file), send)
-            except _TooLarge:
-                await self.send_response(_refusal(scope, "The request is too large.", 413), send)
-            except _TooSlow:
-                await self.send_response(_refusal(scope, "The request was not received completely in time.", 408), send)
+            except _Refused as refused:
+                await self.send_response(_closing(refusals.refusal(scope["path"], *refused.args)), send)
             except OSError as error:
                 if not refusals.is_no_room(error):
                     raise
@@ -73,12 +73,8 @@ class BoundedHandler(ASGIHandler):
             return None, refusals.refusal(scope["path"], "The headers of this request cannot be read.", 400)
 
 
-class _TooLarge(Exception):  # noqa: N818 - reads as the sentence it starts
-    pass
-
-
-class _TooSlow(Exception):  # noqa: N818
-    pass
+class _Refused(Exception):  # noqa: N818 - reads as the sentence it starts
+    """A body is not read to its end. Its arguments are the reason and the status of the answer."""
 
 
 class _Body:
@@ -95,8 +91,8 @@ class _Body:
 
         Raises:
             RequestAborted: the client has gone.
-            _TooLarge: it is beyond the limit; what comes after that is not read.
-            _TooSlow: its next piece does not come in time.
+            _Refused: it is beyond the limit, and what comes after that is not read; or its next piece does not come
+                in time.
         """
         more, size, begun = True, 0, asyncio.get_running_loop().time()
         while more:
@@ -105,7 +101,7 @@ class _Body:
                 raise RequestAborted
             size += len(message.get("body", b""))
             if size > self._limit:
-                raise _TooLarge
+                raise _Refused(*_TOO_LARGE)
             self._file.write(message.get("body", b""))
             more = message.get("more_body", False)
         self._file.seek(0)
@@ -116,7 +112,7 @@ class _Body:
             async with asyncio.timeout_at(deadline), asyncio.timeout(PIECE_WITHIN_S):
                 return await self._receive()
         except TimeoutError as error:
-            raise _TooSlow from error
+            raise _Refused(*_TOO_SLOW) from error
 
 
 async def _limit(scope, headers: dict[bytes, bytes]) -> int:
@@ -130,10 +126,6 @@ async def _limit(scope, headers: dict[bytes, bytes]) -> int:
     cookies = parse_cookie(headers.get(b"cookie", b"").decode("latin1"))
     user = await sockets.user_now(cookies.get(settings.SESSION_COOKIE_NAME))
     return SETUP_BYTES if user.is_authenticated else DEFAULT_BYTES
-
-
-def _refusal(scope, reason: str, status: int) -> HttpResponse:
-    return _closing(refusals.refusal(scope["path"], reason, status))
 
 
 def _closing(answer: HttpResponse) -> HttpResponse:

@@ -100,9 +100,12 @@ class Publisher:
         while True:
             try:
                 with self._connect() as connection:
-                    self._send_all(connection)
+                    while True:
+                        self._send_next(connection)
+                        if self._is_failing:
+                            logger.warning("the task broker answers again")
+                        self._is_failing = False
             except self._errors() as error:
-                self._put_back()
                 if not self._is_failing:
                     logger.warning(
                         "the task broker does not answer (%s): tasks and new proposals are delayed",
@@ -111,27 +114,21 @@ class Publisher:
                 self._is_failing = True
                 time.sleep(_AGAIN_AFTER_S)
 
-    def _send_all(self, connection: Connection) -> None:
-        while True:
-            hint = self._next()
-            self._send(hint, connection)
-            if self._is_failing:
-                logger.warning("the task broker answers again")
-            self._is_failing = False
-            self._sent()
-
-    def _next(self) -> Hint:
+    def _send_next(self, connection: Connection) -> None:
         with self._changed:
             self._changed.wait_for(lambda: self._waiting)
-            self._sending = next(iter(self._waiting))
+            hint = self._sending = next(iter(self._waiting))
             # Given again from here on, it is a new hint: what it is about may have been read already.
-            del self._waiting[self._sending]
-            return self._sending
-
-    def _sent(self) -> None:
-        with self._changed:
-            self._sending = None
-            self._changed.notify_all()
+            del self._waiting[hint]
+        unsent: dict[Hint, None] = {hint: None}
+        try:
+            self._send(hint, connection)
+            unsent.clear()
+        finally:
+            with self._changed:
+                self._waiting = unsent | self._waiting
+                self._sending = None
+                self._changed.notify_all()
 
     def _errors(self) -> tuple[type[BaseException], ...]:
         from kombu.exceptions import OperationalError
@@ -139,12 +136,6 @@ class Publisher:
         # Each transport has its own, and kombu wraps some of them.
         connection = self._connect()
         return (OperationalError, OSError, *connection.connection_errors, *connection.channel_errors)
-
-    def _put_back(self) -> None:
-        with self._changed:
-            if self._sending is not None:
-                self._waiting = {self._sending: None, **self._waiting}
-            self._sending = None
 
 
 _taken_here: dict[str, Callable[..., bool]] = {}
@@ -174,20 +165,24 @@ def wait_until_sent(timeout: float) -> bool:
     return _publisher.wait_until_sent(timeout)
 
 
-def _connection() -> Connection:
+def bounded(app: Celery, patience_s: float) -> dict[str, Any]:
+    """Return the options of a connection to the broker whose attempts give up in time, as far as libraries can."""
     bounds = {
         # Redis
-        "socket_timeout": PATIENCE_S,
-        "socket_connect_timeout": PATIENCE_S,
+        "socket_timeout": patience_s,
+        "socket_connect_timeout": patience_s,
         # RabbitMQ
-        "read_timeout": PATIENCE_S,
-        "write_timeout": PATIENCE_S,
+        "read_timeout": patience_s,
+        "write_timeout": patience_s,
         # Celery would try again by itself for as long as it takes.
         "max_retries": 0,
     }
+    return {"connect_timeout": patience_s, "transport_options": {**app.conf.broker_transport_options, **bounds}}
+
+
+def _connection() -> Connection:
     app = _celery()
-    options = {**app.conf.broker_transport_options, **bounds}
-    return app.connection_for_write(connect_timeout=PATIENCE_S, transport_options=options)
+    return app.connection_for_write(**bounded(app, PATIENCE_S))
 
 
 def _new_publisher() -> Publisher:

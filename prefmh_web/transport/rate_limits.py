@@ -15,20 +15,15 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
-import json
 import logging
 import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterable
 from functools import cache, wraps
-from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import F, Lookup
-from django.db.models.sql.compiler import SQLCompiler
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
@@ -46,6 +41,7 @@ logger = logging.getLogger(__name__)
 _IPV6_PREFIX = 64
 
 Key = str | int | None
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 # The name of a rate, and whom it counts against.
 Use = tuple[str, *tuple[Key, ...]]
 
@@ -133,12 +129,8 @@ def by_user(request: HttpRequest) -> Key:
 def by_address(request: HttpRequest) -> Key:
     """Return the address a request came from; of an IPv6 address, the network one customer has."""
     address = client_address(request)
-    try:
-        number = ipaddress.ip_address(address)
-    except ValueError:
-        # A server listening on a file socket has no address to tell.
-        return address
-    if number.version == 4:
+    number = _number_of(address)
+    if number is None or number.version == 4:
         return address
     return str(ipaddress.ip_network((number, _IPV6_PREFIX), strict=False))
 
@@ -151,7 +143,7 @@ def client_address(request: HttpRequest) -> str:
     """
     address = request.META.get("REMOTE_ADDR") or ""
     forwarded = [part.strip() for part in request.headers.get("X-Forwarded-For", "").split(",") if part.strip()]
-    while forwarded and _is_our_proxy(address):
+    while forwarded and is_in(address, settings.TRUSTED_PROXIES):
         address = forwarded.pop()
     return address
 
@@ -164,12 +156,18 @@ def forget() -> None:
         shared.storage.reset()
 
 
-def _is_our_proxy(address: str) -> bool:
+def is_in(address: str, networks: Iterable[Network]) -> bool:
+    """Say whether an address lies in one of some networks."""
+    number = _number_of(address)
+    return number is not None and any(number in network for network in networks)
+
+
+def _number_of(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        number = ipaddress.ip_address(address)
+        return ipaddress.ip_address(address)
     except ValueError:
-        return False
-    return any(number in network for network in settings.TRUSTED_PROXIES)
+        # A server listening on a file socket has no address to tell.
+        return None
 
 
 def _use_each(how: str, uses: tuple[Use, ...]) -> None:
@@ -229,15 +227,11 @@ def _own() -> OwnWindows:
 _FEWEST_TO_SWEEP = 1024
 
 
-class _Window(NamedTuple):
-    """When a key was used, oldest first, as far as that counts still."""
-
-    seconds: float
-    uses: deque[float]
-
-    def forget_before(self, now: float) -> None:
-        while self.uses and self.uses[0] <= now - self.seconds:
-            self.uses.popleft()
+def _still_counting(uses: deque[float], rate: RateLimitItem, now: float) -> deque[float]:
+    """Return when a key was used, oldest first, as far as that counts still."""
+    while uses and uses[0] <= now - rate.get_expiry():
+        uses.popleft()
+    return uses
 
 
 class OwnWindows:
@@ -253,14 +247,14 @@ class OwnWindows:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._windows: dict[str, _Window] = {}
+        self._windows: dict[tuple[RateLimitItem, tuple[str, ...]], deque[float]] = {}
         self._sweep_at = _FEWEST_TO_SWEEP
 
     def hit(self, rate: RateLimitItem, *key: str) -> bool:
         """Count one use; False, and not counted, when it is beyond the rate."""
         with self._lock:
             now = time.monotonic()
-            uses = self._window(rate, key, now).uses
+            uses = self._uses(rate, key, now)
             if len(uses) >= rate.amount:
                 return False
             uses.append(now)
@@ -269,13 +263,13 @@ class OwnWindows:
     def test(self, rate: RateLimitItem, *key: str) -> bool:
         """Say whether one more use would be within the rate."""
         with self._lock:
-            return len(self._window(rate, key, time.monotonic()).uses) < rate.amount
+            return len(self._uses(rate, key, time.monotonic())) < rate.amount
 
     def get_window_stats(self, rate: RateLimitItem, *key: str) -> WindowStats:
         """Return when the oldest use stops counting, in seconds of `time.time`, and how many uses are left."""
         with self._lock:
             now = time.monotonic()
-            uses = self._window(rate, key, now).uses
+            uses = self._uses(rate, key, now)
             wait = uses[0] + rate.get_expiry() - now if uses else 0.0
             return WindowStats(time.time() + wait, rate.amount - len(uses))
 
@@ -284,48 +278,14 @@ class OwnWindows:
         with self._lock:
             self._windows.clear()
 
-    def _window(self, rate: RateLimitItem, key: tuple[str, ...], now: float) -> _Window:
-        name = rate.key_for(*key)
-        window = self._windows.get(name)
-        if window is None:
+    def _uses(self, rate: RateLimitItem, key: tuple[str, ...], now: float) -> deque[float]:
+        if (rate, key) not in self._windows:
             self._sweep(now)
-            window = self._windows[name] = _Window(rate.get_expiry(), deque())
-        window.forget_before(now)
-        return window
+            self._windows[rate, key] = deque()
+        return _still_counting(self._windows[rate, key], rate, now)
 
     def _sweep(self, now: float) -> None:
-        if len(self._windows) < self._sweep_at:
-            return
-        for window in self._windows.values():
-            window.forget_before(now)
-        self._windows = {name: window for name, window in self._windows.items() if window.uses}
-        self._sweep_at = max(_FEWEST_TO_SWEEP, 2 * len(self._windows))
-
-
-def among(field: str, values: Collection[int] | Collection[str]) -> Among:
-    """Return the condition that a field of the model has one of these values."""
-    return Among(F(field), list(values))
-
-
-class Among(Lookup):
-    """`in`, with all values as one parameter.
-
-    `IN` with its values is another statement for each number of them, and for each mixture of their sizes. What asks so
-    all the time fills what a connection keeps prepared, and the memory of PostgreSQL's process, with statements that
-    hardly ever come again.
-    """
-
-    lookup_name = "among"
-    prepare_rhs = False
-
-    def as_postgresql(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper) -> tuple[str, list[Any]]:
-        return self._with(compiler, connection, "= ANY(%s)", self.rhs)
-
-    def as_sqlite(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper) -> tuple[str, list[Any]]:
-        return self._with(compiler, connection, "IN (SELECT value FROM json_each(%s))", json.dumps(self.rhs))
-
-    def _with(
-        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, condition: str, parameter: object
-    ) -> tuple[str, list[Any]]:
-        sql, parameters = self.process_lhs(compiler, connection)
-        return f"{sql} {condition}", [*parameters, parameter]
+        if len(self._windows) >= self._sweep_at:
+            windows = self._windows.items()
+            self._windows = {key: uses for key, uses in windows if _still_counting(uses, key[0], now)}
+            self._sweep_at = max(_FEWEST_TO_SWEEP, 2 * len(self._windows))

@@ -9,102 +9,47 @@ a moment are sent as one (`transport/sockets.py`), and most processes have a pag
 """
 
 import asyncio
-import contextlib
 import json
 import logging
 import uuid
-from collections import defaultdict
 
 import redis
 from redis import asyncio as aioredis
 
 from prefmh_web.transport import shared_redis
+from prefmh_web.transport.process_layer import ProcessLayer
 
 logger = logging.getLogger(__name__)
 
-_AT_MOST_UNREAD = 100
 # After such a silence the subscription is asked for a sign of life, and given up when the next is as long.
 _SILENCE_S = 5.0
 _SUBSCRIBE_AGAIN_S = 1.0
 
 
-class RedisLayer:
-    """Channels' layer of groups; see the module.
+class RedisLayer(ProcessLayer):
+    """Groups of pages in several processes; see the module.
 
     Args:
         prefix: what tells this installation's messages from others' on the same Redis.
     """
 
-    extensions = ("groups",)
-
     def __init__(self, prefix: str) -> None:
         self._redis_channel = f"{prefix}nudges"
         # Whoever has no consumers need not tell its own messages from others'.
         self._me = ""
-        self._home: asyncio.AbstractEventLoop | None = None
-
-    async def new_channel(self, prefix: str = "specific.") -> str:
-        """Make a channel for one consumer; the loop it runs on becomes the layer's home."""
-        self._be_at_home()
-        channel = prefix + uuid.uuid4().hex
-        self._unread[channel] = asyncio.Queue(_AT_MOST_UNREAD)
-        return channel
-
-    async def receive(self, channel: str) -> dict:
-        """Return the next message; cancelled, as it is when the consumer ends, the channel ends too."""
-        try:
-            return await self._unread[channel].get()
-        except asyncio.CancelledError:
-            self._forget(channel)
-            raise
-
-    async def group_add(self, group: str, channel: str) -> None:
-        self._members[group].add(channel)
-
-    async def group_discard(self, group: str, channel: str) -> None:
-        if group in self._members:
-            self._members[group].discard(channel)
-            if not self._members[group]:
-                del self._members[group]
 
     async def group_send(self, group: str, message: dict) -> None:
         """Give a message to the group's channels, here and in the other processes. Never waits for longer than
         `REDIS_TIMEOUT_SECONDS`.
         """
-        self._hand_out(group, message)
+        await super().group_send(group, message)
         if not shared_redis.is_out():
             await asyncio.to_thread(self._publish, json.dumps({"from": self._me, "group": group, "message": message}))
 
-    def _be_at_home(self) -> None:
-        # The consumers of a process share one loop; tests serve from one after another.
-        loop = asyncio.get_running_loop()
-        if self._home is loop:
-            return
-        self._unread: dict[str, asyncio.Queue] = {}
-        self._members: defaultdict[str, set[str]] = defaultdict(set)
+    def _move_to(self, loop: asyncio.AbstractEventLoop) -> None:
+        super()._move_to(loop)
+        self._me = uuid.uuid4().hex
         self._listening = loop.create_task(self._listen())
-        self._home, self._me = loop, uuid.uuid4().hex
-
-    def _forget(self, channel: str) -> None:
-        self._unread.pop(channel, None)
-        for group in [group for group, members in self._members.items() if channel in members]:
-            self._members[group].discard(channel)
-            if not self._members[group]:
-                del self._members[group]
-
-    def _hand_out(self, group: str, message: dict) -> None:
-        """Give a message to channels of this process, from whatever thread."""
-        if self._home is not None:
-            # The loop may have ended.
-            with contextlib.suppress(RuntimeError):
-                self._home.call_soon_threadsafe(self._put, group, message)
-
-    def _put(self, group: str, message: dict) -> None:
-        for channel in self._members.get(group, ()):
-            if queue := self._unread.get(channel):
-                # A page with so much unread looks again anyway.
-                with contextlib.suppress(asyncio.QueueFull):
-                    queue.put_nowait(message)
 
     def _publish(self, text: str) -> None:
         # Several may have waited for a thread while the first found that Redis is out.

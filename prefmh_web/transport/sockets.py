@@ -38,7 +38,7 @@ from django.db import transaction
 from django.http.request import split_domain_port, validate_host
 from django.utils import timezone
 
-from prefmh_web.transport.rate_limits import among
+from prefmh_web.transport.lookups import among
 
 logger = logging.getLogger(__name__)
 

@@ -27,7 +27,7 @@ from django.utils import timezone
 from prefmh_web.campaigns.engine import open_comparisons, openings
 from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.transport import sockets
-from prefmh_web.transport.rate_limits import among
+from prefmh_web.transport.lookups import among
 from prefmh_web.transport.sockets import set_within
 from prefmh_web.voting import admission
 from prefmh_web.voting.screens import is_held_up

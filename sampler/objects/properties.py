@@ -30,13 +30,14 @@ MAIN_PROPERTIES: dict[str, list[str]] = {
 
 _FILES = ("images", "audio")
 """Kinds of which a record does not hold the objects, but for patterns, which are made of their codes."""
-_DESCRIBE: dict[str, Callable[[Any], Any]] = {
+DESCRIBE: dict[str, Callable[[Any], Any]] = {
     "texts": describe_text,
     "markdown": describe_markdown,
     "molecules": describe_molecule,
     "images": describe_image,
     "audio": describe_audio,
 }
+"""What measures an object of each kind: a text, a SMILES, pixels, or the bytes of a recording."""
 
 
 def measure_of(space: Mapping[str, Any]) -> Measure | None:
@@ -48,7 +49,7 @@ def measure_of(space: Mapping[str, Any]) -> Measure | None:
         KeyError: `space` is no space of a config.
     """
     kind = objects_of(space)
-    describe = _DESCRIBE[kind]
+    describe = DESCRIBE[kind]
     if space["kind"] == "images":
         patterns = ImagesConfig.model_validate(space).build()
         return cache(lambda content, code: asdict(describe(patterns.pixels(patterns.decode(code)))))
@@ -75,6 +76,6 @@ def properties_of_kind(kind: str) -> tuple[str, ...]:
     Args:
         kind: a name of `OBJECT_KINDS`.
     """
-    description = get_type_hints(_DESCRIBE[kind])["return"]
+    description = get_type_hints(DESCRIBE[kind])["return"]
     hints = get_type_hints(description)
     return tuple(field.name for field in fields(description) if hints[field.name] != tuple[str, ...])

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 import pytest
 from celery import shared_task
 
-from prefmh_web.embedded.layer import InProcessChannelLayer
 from prefmh_web.embedded.serving import Clock
+from prefmh_web.transport.process_layer import ProcessLayer
 from tests.support.campaigns import LiveServer, invitation_path, wait_until_idle
 from tests.support.installations import cookies_after_joining, open_socket, send
 
@@ -54,7 +54,7 @@ def test_a_failing_task_is_logged_and_harms_no_other(db, caplog):
 
 
 def test_a_message_from_another_thread_wakes_its_reader():
-    layer = InProcessChannelLayer()
+    layer = ProcessLayer()
 
     async def receive() -> dict:
         channel = await layer.new_channel()

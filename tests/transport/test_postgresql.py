@@ -26,7 +26,9 @@ def pooled(postgres, monkeypatch, django_db_blocker):
     monkeypatch.setenv("DATABASE_URL", postgres.url())
     monkeypatch.setenv("DATABASE_POOL_SIZE", "1")
     monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:1/0")
-    database = environment.read(environment.Engines).database
+    monkeypatch.setenv("SITE_URL", "http://127.0.0.1")
+    monkeypatch.setenv("SECRET_KEY", "of this test " * 5)
+    database = environment.read().database
     connection = ConnectionHandler({"default": {}, "pooled": database})["pooled"]
     with django_db_blocker.unblock():
         yield connection

@@ -72,14 +72,18 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Usage',
             fields=[
-                ('endpoint', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, serialize=False, to='endpoints.endpoint')),
                 ('requests', models.PositiveBigIntegerField(default=0)),
                 ('failed', models.PositiveBigIntegerField(default=0)),
                 ('unreadable', models.PositiveBigIntegerField(default=0)),
+                ('unpriced', models.PositiveBigIntegerField(default=0)),
                 ('tokens_in', models.PositiveBigIntegerField(default=0)),
                 ('tokens_out', models.PositiveBigIntegerField(default=0)),
                 ('seconds', models.FloatField(default=0)),
                 ('cost', models.FloatField(default=0)),
+                ('endpoint', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, serialize=False, to='endpoints.endpoint')),
             ],
+            options={
+                'abstract': False,
+            },
         ),
     ]

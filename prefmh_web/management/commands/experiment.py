@@ -20,12 +20,16 @@ import sampler
 from prefmh_web.embedded.serving import at_work, prepare_database
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.experiments import campaigns, configs, evaluation, run, simulated
-from prefmh_web.experiments.progress import Display
-from prefmh_web.experiments.usage import QUALITY, requests_in_all
+from prefmh_web.experiments.usage import QUALITY, Display, requests_in_all
 from prefmh_web.scorers import Scorer, offered
 from sampler import OptionError, outputs
 
-_DIFFERS, _UNUSABLE, _LIMIT, _BLOCKED = 1, 2, 3, 4
+_STATUSES: Mapping[type[Exception], int] = {
+    run.RecordDiffers: 1,
+    **dict.fromkeys((sampler.MissingExtra, OSError, ValueError), 2),
+    campaigns.LimitReached: 3,
+    campaigns.Blocked: 4,
+}
 _STAGES = {"run": run.sample, "evaluate": run.evaluate, "report": run.report}
 _NUMBERS = ("steps", "burn-in", "keep", "prompts", "chains", "matches")
 Inputs = Mapping[str, Sequence[sampler.ExperimentInput]]
@@ -289,13 +293,6 @@ def _reported() -> Iterator[None]:
     """Turn what went wrong into a message and the exit status that says of which kind it is."""
     try:
         yield
-    except run.RecordDiffers as error:
-        raise CommandError(str(error), returncode=_DIFFERS) from error
-    except (sampler.MissingExtra, OSError, ValueError) as error:
-        raise CommandError(str(error), returncode=_UNUSABLE) from error
-    except campaigns.LimitReached as error:
-        raise CommandError(
-            "--max-requests is reached; run the same command with a higher number to go on", returncode=_LIMIT
-        ) from error
-    except campaigns.Blocked as error:
-        raise CommandError(str(error), returncode=_BLOCKED) from error
+    except tuple(_STATUSES) as error:
+        status = next(status for kind, status in _STATUSES.items() if isinstance(error, kind))
+        raise CommandError(str(error), returncode=status) from error
