@@ -136,8 +136,8 @@ from .planning import Estimate as Estimate
 from .planning import estimate as estimate
 from .planning import step_votes as step_votes
 from .record import tables as tables
-from .record.columns import escaped as escaped
-from .record.columns import moment as moment
+from .record.cells import escaped as escaped
+from .record.cells import moment as moment
 from .record.commitment import SALT_BYTES as SALT_BYTES
 from .record.commitment import Manifest as Manifest
 from .record.commitment import hash_of_seed as hash_of_seed

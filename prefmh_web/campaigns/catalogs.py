@@ -32,7 +32,7 @@ from django.db.models import F
 
 import sampler
 from prefmh_web.campaigns import dispatch
-from prefmh_web.campaigns.engine.transactions import claim_end, held, unclaimed
+from prefmh_web.campaigns.engine.locks import claim_end, held, unclaimed
 from prefmh_web.campaigns.models import Campaign, Catalog, State
 from prefmh_web.objects import media
 from prefmh_web.transport import sockets

@@ -11,7 +11,7 @@ from celery import shared_task
 
 from prefmh_web.campaigns import catalogs, dispatch
 from prefmh_web.campaigns.engine import openings, transitions, usage
-from prefmh_web.campaigns.engine.transactions import unclaimed
+from prefmh_web.campaigns.engine.locks import unclaimed
 from prefmh_web.campaigns.lifecycle import changes, judge_trials, status
 from prefmh_web.campaigns.model_judges import asker, turns
 from prefmh_web.campaigns.models import Campaign, Catalog, NotPossible

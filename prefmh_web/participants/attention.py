@@ -24,7 +24,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
 import sampler
-from prefmh_web.campaigns.engine import transactions
+from prefmh_web.campaigns.engine import locks
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side, number_of
@@ -135,7 +135,7 @@ def answer(key: uuid.UUID, annotator: Annotator, choice: Side | None, elapsed_ms
             Participation.objects.filter(pk=part.pk).update(stage=Stage.END)
             completion.end_of(annotator, Outcome.CHECKS_FAILED)
             access.remove(annotator)
-    transactions.refresh(annotator)
+    locks.refresh(annotator)
 
 
 def _has_failed(part: Participation) -> bool:

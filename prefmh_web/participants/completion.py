@@ -15,8 +15,8 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from prefmh_web.campaigns import events
-from prefmh_web.campaigns.engine import transactions
-from prefmh_web.campaigns.engine.transactions import retried_after_conflicts
+from prefmh_web.campaigns.engine import locks
+from prefmh_web.campaigns.engine.locks import retried_after_conflicts
 from prefmh_web.campaigns.frozen import limits_of
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Campaign, EndReason, Event, Invitation, Lease, NotPossible
@@ -205,7 +205,7 @@ def exclude(annotator: Annotator, by: User, reason: EndReason, text: str, *, is_
         # In the order in which a withdrawal takes them. Of two who press the button at once, one waits here.
         part = Participation.objects.select_for_update(no_key=True).filter(annotator=annotator).first()
         Annotator.objects.select_for_update(no_key=True).get(pk=annotator.pk)
-        person = transactions.person(annotator.pk)
+        person = locks.person(annotator.pk)
         _demand_going_on(person)
         paid = is_paid if part is not None and _settle_exclusion(part, person, is_paid) else None
         said = {"reason": reason, "paid": paid, "text": text}

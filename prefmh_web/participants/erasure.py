@@ -29,8 +29,8 @@ from django.utils.module_loading import import_string
 
 from prefmh_web import hooks
 from prefmh_web.campaigns import events
-from prefmh_web.campaigns.engine import transactions
-from prefmh_web.campaigns.engine.transactions import lock_people, retried_after_conflicts
+from prefmh_web.campaigns.engine import locks
+from prefmh_web.campaigns.engine.locks import lock_people, retried_after_conflicts
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Campaign, Event, NotPossible, Vote
 from prefmh_web.config import Outcome, Pay
@@ -135,7 +135,7 @@ def _ask(numbers: Collection[int]) -> None:
     _lock(numbers)
     Annotator.objects.filter(pk__in=numbers, erasure_requested_at=None).update(erasure_requested_at=timezone.now())
     for number in numbers:
-        person = transactions.person(number)
+        person = locks.person(number)
         part = Participation.objects.filter(annotator=number).first()
         if part is not None and part.outcome == "":
             # What the sweep would have settled in the next seconds.

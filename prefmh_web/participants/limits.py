@@ -30,7 +30,7 @@ from django.db.models.fields.json import KeyTransform
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns.engine.transactions import lock_people
+from prefmh_web.campaigns.engine.locks import lock_people
 from prefmh_web.campaigns.frozen import limits_of, started_campaign
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, NotPossible, Vote
 from prefmh_web.config import Outcome, Pay, Protocol, Study, misfits

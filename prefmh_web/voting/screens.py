@@ -32,8 +32,8 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
 
-from prefmh_web.campaigns.engine import leases, suspension, transactions
-from prefmh_web.campaigns.engine.transactions import together
+from prefmh_web.campaigns.engine import leases, locks, suspension
+from prefmh_web.campaigns.engine.locks import together
 from prefmh_web.campaigns.frozen import limits_of, started_campaign
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, ReportReason, Side, Vote
 from prefmh_web.campaigns.objects import MARKS, NAMES, Pair, leased_pair, shown
@@ -155,7 +155,7 @@ def _address(key: uuid.UUID, side: Side) -> Any:
 
 def screen_for(annotator_id: int) -> Screen:
     """Return what to show, leasing a question to the annotator if there is one for them."""
-    return _look(transactions.person(annotator_id))
+    return _look(locks.person(annotator_id))
 
 
 def screen_after(response: Response, annotator: Annotator) -> Screen:
@@ -261,7 +261,7 @@ class Response:
         if self.lease is None:
             leases.wake(annotator)
             # The caller's annotator may be as old as its socket, and the person has perhaps voted on another page.
-            transactions.refresh(annotator)
+            locks.refresh(annotator)
         elif asked.has_checks and attention.has(self.lease, annotator):
             attention.answer(self.lease, annotator, self.choice, self.elapsed_ms)
         elif self.choice is None:

@@ -31,7 +31,7 @@ from typing import Any
 from sampler.experiments.options import ExperimentOptions, OptionError, Place, TournamentMatch
 from sampler.experiments.settings import EXPERIMENTS
 from sampler.judges import PRESETS
-from sampler.record.columns import escaped, unescaped
+from sampler.record.cells import escaped, unescaped
 from sampler.record.record import RecordError
 from sampler.record.tables import Row
 

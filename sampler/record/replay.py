@@ -17,8 +17,8 @@ from sampler.judges.config import JudgeConfig, ModelSource, PanelistSource, pane
 from sampler.judges.presentation import draws_of, presentations_of
 from sampler.objects.properties import Measure, measure_of
 from sampler.record import tables
+from sampler.record.cells import META
 from sampler.record.chains import compare_chains
-from sampler.record.columns import META
 from sampler.record.commitment import Commitment, compare_commitment, read_config
 from sampler.record.documents import EXTENDED, compare_budget, compare_events, compare_judges, compare_trials
 from sampler.record.draws import Parsed

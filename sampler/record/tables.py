@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from sampler.record.columns import (
+from sampler.record.cells import (
     ALONE,
     CLIENT,
     JSON,
@@ -29,10 +29,10 @@ from sampler.record.columns import (
     whole,
     word,
 )
-from sampler.record.columns import Cell as Cell
-from sampler.record.columns import Column as Column
-from sampler.record.columns import Row as Row
-from sampler.record.columns import Table as Table
+from sampler.record.cells import Cell as Cell
+from sampler.record.cells import Column as Column
+from sampler.record.cells import Row as Row
+from sampler.record.cells import Table as Table
 
 FIRST, SECOND = "first", "second"
 SIDES = (FIRST, SECOND)

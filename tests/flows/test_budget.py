@@ -9,7 +9,7 @@ import pytest
 from django.contrib.sessions.backends.db import SessionStore
 from django.utils import timezone
 
-from prefmh_web.campaigns.engine import leases, transactions
+from prefmh_web.campaigns.engine import leases, locks
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Vote
 from prefmh_web.config import Outcome
 from prefmh_web.participants import limits, stages
@@ -73,7 +73,7 @@ class Crowd:
         shown = screen.lease or screen.check
         if shown is None:
             # Whose time has run out says that they are there.
-            screen_after(response_in({"choice": "continue"}), transactions.person(person))
+            screen_after(response_in({"choice": "continue"}), locks.person(person))
             return
         deed = self.rng.random()
         if screen.lease and deed < 0.3:
@@ -89,7 +89,7 @@ class Crowd:
 
     def _sends(self, person: int, choice: str, shown: Lease | Check) -> None:
         fields = {"choice": choice, "lease": str(shown.key), "elapsed_ms": "900"}
-        screen_after(response_in(fields), transactions.person(person))
+        screen_after(response_in(fields), locks.person(person))
 
     def _runs_out(self, lease: Lease | None) -> None:
         if lease:

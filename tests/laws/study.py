@@ -11,7 +11,7 @@ from django.contrib.sessions.backends.base import SessionBase
 from django.contrib.sessions.backends.db import SessionStore
 from django.utils import timezone
 
-from prefmh_web.campaigns.engine import leases, suspension, transactions
+from prefmh_web.campaigns.engine import leases, locks, suspension
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, EndReason, Lease, Side
 from prefmh_web.campaigns.monitoring.steps import suspended_in
 from prefmh_web.participants import completion, stages
@@ -142,7 +142,7 @@ class Study:
 
     def _sends(self, person: Person, choice: str, key: object) -> None:
         response = response_in({"choice": choice, "lease": str(key), "elapsed_ms": "900"})
-        person.shown = screen_after(response, transactions.person(person.pk))
+        person.shown = screen_after(response, locks.person(person.pk))
 
     def _does_something(self, person: Person) -> bool:
         """Do the next thing with what the page shows; return whether the person is still there."""

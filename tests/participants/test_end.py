@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from prefmh_web.campaigns.engine import leases, transactions
+from prefmh_web.campaigns.engine import leases, locks
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Vote
 from prefmh_web.participants import completion
@@ -60,7 +60,7 @@ def test_a_page_as_old_as_its_socket_gets_no_pair_beyond_the_number(researcher):
     study = recruited_campaign(researcher, votes_each=2)
     browser = arrive(study, prolific("anna"))
     # What a second page read when it was opened.
-    old = transactions.person(Annotator.objects.get().pk)
+    old = locks.person(Annotator.objects.get().pk)
     vote(browser, study, times=2)
     assert screen_after(response_in({"choice": "continue"}), old).standing == "done"
     assert not Lease.objects.filter(ended_at=None).exists()
@@ -70,7 +70,7 @@ def test_the_number_is_asked_again_before_a_pair_is_given(researcher):
     """A vote on another device was the last one, between the look at the votes and the lease."""
     study = recruited_campaign(researcher, votes_each=1)
     browser = arrive(study, prolific("anna"))
-    old = transactions.person(Annotator.objects.get().pk)
+    old = locks.person(Annotator.objects.get().pk)
     vote(browser, study)
     assert leases.take(old, most_votes=1) is None
     # The negative control: without the number there is a pair.

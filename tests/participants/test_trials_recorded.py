@@ -14,7 +14,7 @@ from django.utils import timezone
 
 import sampler
 import sampler.judges
-from prefmh_web.campaigns.engine import transactions
+from prefmh_web.campaigns.engine import locks
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.participants import consent, stages
 from prefmh_web.participants.joining import Arrival
@@ -57,7 +57,7 @@ AGREED = consent.Answer(consent.version_of(TEXT), agrees=True)
 
 def come(campaign, name: str) -> int:
     annotator = admission.join(SessionStore(), campaign.invitations.get(), Arrival(name, "s"), AGREED)
-    stages.arrive(transactions.person(annotator.pk))
+    stages.arrive(locks.person(annotator.pk))
     return annotator.pk
 
 
@@ -81,7 +81,7 @@ def every_kind_answered(campaign) -> bool:
         screen = screen_for(person)
         if shown := screen.lease or screen.check:
             fields = {"choice": ("first", "second")[int(rng.integers(2))], "lease": str(shown.key)}
-            screen_after(response_in(fields), transactions.person(person))
+            screen_after(response_in(fields), locks.person(person))
             wait_until_idle()
         answered = Check.objects.filter(participation__campaign=campaign).exclude(chosen_side="")
         if set(answered.values_list("kind", flat=True)) == ALL:

@@ -55,7 +55,7 @@ import sampler
 from prefmh_web.accounts.roles import make_researcher
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases, transitions
-from prefmh_web.campaigns.engine.transactions import locked
+from prefmh_web.campaigns.engine.locks import locked
 from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, EndReason, Invitation, Judge, Lease, Side, Vote
 from prefmh_web.campaigns.record import export

@@ -15,7 +15,7 @@ All state lies in the database, and each call is one transaction of a few statem
 A vote counts once, and a step is decided once, because of three things, in one place each:
 
 * Whoever casts a vote, decides a step, or gives or ends a lease locks the comparison's row first
-  (`transactions.py`). How it stands is read by a second statement, once the lock is there (`open_comparisons.on`). A
+  (`locks.py`). How it stands is read by a second statement, once the lock is there (`open_comparisons.on`). A
   lease may also be given as the comparison was seen before the lock, if nothing has changed since (`is_as_seen`).
 * A vote's key is its lease's key, and unique. Sent again, it finds the vote that is stored.
 * A chain's head moves only from the step before (`sql.ADVANCE`), and a chain has each step once.
@@ -27,7 +27,7 @@ passes over those that others hold. What follows from a vote outside of the data
 The files, in the order in which a vote meets them
 --------------------------------------------------
     leases               take, answer, skip, expire: the life of a lease
-    transactions         begin, join and retry a transaction; a comparison under its lock; claims, held meanwhile
+    locks                begin, join and retry a transaction; a comparison under its lock; claims, held meanwhile
     sql                  each statement by its name, rows as instances, what a vote changes as one statement
     open_comparisons     how a comparison stands, room for more votes, the next pair for somebody
     transitions          the only module that writes comparisons, votes, ratings and chain heads

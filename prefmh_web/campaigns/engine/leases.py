@@ -28,10 +28,10 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import dispatch, frozen
-from prefmh_web.campaigns.engine import open_comparisons, openings, sql, suspension, transactions, transitions
+from prefmh_web.campaigns.engine import locks, open_comparisons, openings, sql, suspension, transitions
+from prefmh_web.campaigns.engine.locks import begin, is_joined, locked, pass_over, retried_after_conflicts
 from prefmh_web.campaigns.engine.open_comparisons import OpenComparison
 from prefmh_web.campaigns.engine.sql import Changes
-from prefmh_web.campaigns.engine.transactions import begin, is_joined, locked, pass_over, retried_after_conflicts
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Judge, Lease, Side, Vote
 from prefmh_web.transport import sockets
@@ -221,7 +221,7 @@ def _orphan(leases: QuerySet[Lease], grace: timedelta = ORPHAN_GRACE) -> None:
 
 
 def _lease_or_chain(annotator: Annotator, most_votes: int | None) -> Lease | None:
-    for _ in range(transactions.ATTEMPTS):
+    for _ in range(locks.ATTEMPTS):
         lease = _first_lease(open_comparisons.wanted_by(annotator), annotator, most_votes)
         if lease or not openings.are_possible(annotator.campaign):
             return lease

@@ -28,7 +28,7 @@ from django.utils import timezone
 
 from prefmh_web.campaigns import dispatch, frozen, objects
 from prefmh_web.campaigns.engine import transitions
-from prefmh_web.campaigns.engine.transactions import claim_end, held, unclaimed
+from prefmh_web.campaigns.engine.locks import claim_end, held, unclaimed
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, ChainOpening, Comparison, Lease, State
 

@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from prefmh_web.campaigns import dispatch, events
 from prefmh_web.campaigns.engine import transitions
-from prefmh_web.campaigns.engine.transactions import locked, retried_after_conflicts
+from prefmh_web.campaigns.engine.locks import locked, retried_after_conflicts
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Annotator, Chain, Comparison, Event, Lease, NotPossible, ReportReason
 from prefmh_web.transport import sockets

@@ -43,7 +43,7 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import dispatch
-from prefmh_web.campaigns.engine.transactions import lock_caps
+from prefmh_web.campaigns.engine.locks import lock_caps
 from prefmh_web.campaigns.models import Campaign, Chain, ChainOpening, Judge, JudgeTrial, ModelUsage, Turn
 from prefmh_web.endpoints.limits import Tally, tallied
 from prefmh_web.endpoints.models import Endpoint

@@ -32,7 +32,7 @@ from pydantic import BaseModel
 import sampler
 from prefmh_web import hooks
 from prefmh_web.campaigns import catalogs, dispatch, events
-from prefmh_web.campaigns.engine.transactions import lock_people
+from prefmh_web.campaigns.engine.locks import lock_people
 from prefmh_web.campaigns.lifecycle import status
 from prefmh_web.campaigns.models import OF_THE_START, Campaign, Chain, Comparison, Deleted, NotPossible, columns_of
 from prefmh_web.campaigns.monitoring.progress import late_chains

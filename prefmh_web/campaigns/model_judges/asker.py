@@ -26,7 +26,7 @@ from typing import TypeVar
 
 from django.db import Error, InterfaceError, OperationalError, close_old_connections
 
-from prefmh_web.campaigns.engine import transactions
+from prefmh_web.campaigns.engine import locks
 from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.model_judges.turns import Answered, Taken, Wanted
 from prefmh_web.campaigns.models import Judge
@@ -151,7 +151,7 @@ class Asker:
                 flushed = now
                 await self._in_database(limits.flush)
             claimed = [each.turn for each in self._under_way.values() if each.turn is not None]
-            if claimed and now - renewed >= transactions.RENEW_EVERY_S:
+            if claimed and now - renewed >= locks.RENEW_EVERY_S:
                 renewed = now
                 await self._in_database(partial(turns.keep, claimed, self.owner))
         await self._in_database(limits.flush)
@@ -308,7 +308,7 @@ def _take_now(wanted: Wanted) -> None:
         asking = loop.start(answered(taken))
         while not asking.done():
             try:
-                asking.result(transactions.RENEW_EVERY_S)
+                asking.result(locks.RENEW_EVERY_S)
             except TimeoutError:
                 _patiently(partial(turns.keep, [taken.turn], owner))
         limits.flush()
@@ -322,7 +322,7 @@ def _patiently(work: Callable[[], Found]) -> Found:
         try:
             return work()
         except DATABASE_IS_AWAY as error:
-            if time.monotonic() - began > transactions.CLAIM_S:
+            if time.monotonic() - began > locks.CLAIM_S:
                 raise
             logger.warning("the database did not take what a model answered or was asked, trying again: %s", error)
         close_old_connections()

@@ -28,8 +28,8 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 
 from prefmh_web.campaigns import dispatch, frozen, objects
-from prefmh_web.campaigns.engine import open_comparisons, transactions, usage
-from prefmh_web.campaigns.engine.transactions import claim_end
+from prefmh_web.campaigns.engine import locks, open_comparisons, usage
+from prefmh_web.campaigns.engine.locks import claim_end
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.model_judges import judges
 from prefmh_web.campaigns.model_judges.judges import Answers, Ask, Asking, Rows
@@ -102,7 +102,7 @@ def work(answered: Sequence[Answered], wanted: Collection[Wanted], owner: uuid.U
     for each in answered:
         # Before anything is locked: these answers may open the chain's next comparison.
         frozen.prepare(each.taken.campaign)
-    taken, _ = transactions.together(lambda: _Batch(answered, wanted, owner).done())
+    taken, _ = locks.together(lambda: _Batch(answered, wanted, owner).done())
     # What is shown is read with no lock held: first the rows of all, then pictures from their files.
     rows: dict[int, State] = {}
     for campaign in {each.campaign for each in taken}:
@@ -172,7 +172,7 @@ class _Batch:
     def __init__(self, answered: Sequence[Answered], wanted: Collection[Wanted], owner: uuid.UUID) -> None:
         self._answered, self._owner = answered, owner
         self._wanted, keys = sorted(wanted), {each.taken.wanted[0] for each in answered} | {key for key, _ in wanted}
-        self._comparisons = transactions.locked_all(keys)
+        self._comparisons = locks.locked_all(keys)
         self._seen = open_comparisons.seen(list(self._comparisons.values()))
         self._judges: dict[int, tuple[Judge, Endpoint, bool, Rows] | None] = {}
 

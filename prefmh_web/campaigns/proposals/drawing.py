@@ -32,7 +32,7 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns import dispatch, objects
 from prefmh_web.campaigns.engine import openings, transitions, usage
-from prefmh_web.campaigns.engine.transactions import claim_end, held, unclaimed
+from prefmh_web.campaigns.engine.locks import claim_end, held, unclaimed
 from prefmh_web.campaigns.frozen import plan_of, position_of, space_of, state_of
 from prefmh_web.campaigns.models import Campaign, Chain, ChainOpening, Comparison, PrefetchedProposal, State
 from prefmh_web.endpoints.errors import EndpointError, TryLater, Unable

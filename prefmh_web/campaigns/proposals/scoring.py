@@ -25,8 +25,8 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 import sampler
 from prefmh_web.campaigns import dispatch, frozen, objects
-from prefmh_web.campaigns.engine import transactions, transitions
-from prefmh_web.campaigns.engine.transactions import claim_end, held, unclaimed
+from prefmh_web.campaigns.engine import locks, transitions
+from prefmh_web.campaigns.engine.locks import claim_end, held, unclaimed
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Campaign, CampaignScorer, Chain, Comparison, Measured, Score, State
 from prefmh_web.campaigns.objects import scores_of
@@ -177,7 +177,7 @@ def _go_on(campaign: Campaign) -> None:
     if keys:
         frozen.prepare(campaign)
     for key in keys:
-        with transactions.locked(key) as comparison:
+        with locks.locked(key) as comparison:
             transitions.decide_by_scores(comparison)
 
 

@@ -12,8 +12,8 @@ from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 
 from prefmh_web.campaigns.engine import leases, sql
+from prefmh_web.campaigns.engine.locks import ATTEMPTS, retried_after_conflicts
 from prefmh_web.campaigns.engine.open_comparisons import wanted_by
-from prefmh_web.campaigns.engine.transactions import ATTEMPTS, retried_after_conflicts
 from prefmh_web.campaigns.models import Annotator, Comparison, Lease, Side, Vote
 from tests.support.campaigns import make_campaign, make_config
 

@@ -6,7 +6,7 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
-from prefmh_web.campaigns.engine import transactions
+from prefmh_web.campaigns.engine import locks
 from prefmh_web.campaigns.models import Chain
 from prefmh_web.campaigns.proposals import drawing
 
@@ -20,7 +20,7 @@ def test_one_holder_at_a_time_whatever_for(chains):
     with drawing.claimed(chains[:2], texts=1) as first, drawing.claimed(chains, texts=2) as second:
         assert (first, second) == ([chains[0].pk, chains[1].pk], [chains[2].pk])
         assert Chain.objects.filter(drawing.are_claimed()).count() == 3
-    assert Chain.objects.filter(transactions.unclaimed()).count() == 3
+    assert Chain.objects.filter(locks.unclaimed()).count() == 3
 
 
 def test_a_chain_that_has_moved_is_not_claimed(chains):
@@ -39,12 +39,12 @@ def test_a_claim_ends_a_rest_that_is_over_and_nobody_claims_one_that_is_not(chai
 
 
 def test_what_a_dead_holder_had_is_free_after_a_while_and_not_freed_again_by_it(chains, eventually, monkeypatch):
-    monkeypatch.setattr(transactions, "CLAIM_S", 0.5)
+    monkeypatch.setattr(locks, "CLAIM_S", 0.5)
     # Who is dead renews nothing.
-    monkeypatch.setattr(transactions, "RENEW_EVERY_S", 3600)
+    monkeypatch.setattr(locks, "RENEW_EVERY_S", 3600)
     dead = drawing.claimed(chains, texts=2)
     dead.__enter__()
-    eventually(lambda: Chain.objects.filter(transactions.unclaimed()).count() == 3)
+    eventually(lambda: Chain.objects.filter(locks.unclaimed()).count() == 3)
     monkeypatch.undo()
     with drawing.claimed(Chain.objects.all(), texts=2) as mine:
         assert len(mine) == 3
@@ -53,12 +53,12 @@ def test_what_a_dead_holder_had_is_free_after_a_while_and_not_freed_again_by_it(
 
 
 def test_a_holder_that_works_for_long_keeps_its_chains(chains, eventually, monkeypatch):
-    monkeypatch.setattr(transactions, "RENEW_EVERY_S", 0.05)
+    monkeypatch.setattr(locks, "RENEW_EVERY_S", 0.05)
     with drawing.claimed(chains, texts=1):
-        at_first = timezone.now() + timedelta(seconds=transactions.CLAIM_S)
+        at_first = timezone.now() + timedelta(seconds=locks.CLAIM_S)
         eventually(lambda: Chain.objects.filter(claimed_until__gt=at_first).count() == 3)
         # What the holder gives up meanwhile is renewed no more.
         Chain.objects.filter(pk=chains[0].pk).update(claimed_until=None)
-        later = timezone.now() + timedelta(seconds=transactions.CLAIM_S)
+        later = timezone.now() + timedelta(seconds=locks.CLAIM_S)
         eventually(lambda: Chain.objects.filter(claimed_until__gt=later).count() == 2)
-    assert Chain.objects.filter(transactions.unclaimed()).count() == 3
+    assert Chain.objects.filter(locks.unclaimed()).count() == 3

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import lifecycle, tasks
-from prefmh_web.campaigns.engine import leases, transactions
+from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, PrefetchedProposal, Side, State
 from prefmh_web.campaigns.proposals import drawing
 from prefmh_web.endpoints.models import Endpoint
@@ -53,7 +53,7 @@ def make(endpoint: Endpoint, chains: int, **changes) -> Campaign:
 
 @pytest.fixture
 def renewed_often(monkeypatch) -> None:
-    monkeypatch.setattr(transactions, "RENEW_EVERY_S", 0.05)
+    monkeypatch.setattr(locks, "RENEW_EVERY_S", 0.05)
 
 
 @pytest.fixture
@@ -118,9 +118,9 @@ def test_the_chain_of_a_worker_that_died_goes_on_with_a_sweep(
     campaign = make(endpoint, chains=1)
     paper.release(1000)
     started_now(campaign)
-    monkeypatch.setattr(transactions, "CLAIM_S", 3.0)
+    monkeypatch.setattr(locks, "CLAIM_S", 3.0)
     # Who is dead renews nothing.
-    monkeypatch.setattr(transactions, "RENEW_EVERY_S", 3600)
+    monkeypatch.setattr(locks, "RENEW_EVERY_S", 3600)
     dead = drawing.claimed(campaign.chains.all(), texts)
     dead.__enter__()
     vote(campaign)

@@ -10,7 +10,7 @@ import pytest
 
 import sampler
 from sampler import ConfigError, Difference, Record, RecordError, read_record, replay, tables
-from sampler.record.columns import JSON, MEASURE, MOMENT
+from sampler.record.cells import JSON, MEASURE, MOMENT
 from sampler.record.replay import CHECKS
 from sampler.record.verify import checked
 from tests.support.campaigns import EXAMPLES, archive, example_record, spreadsheet
