@@ -8,7 +8,7 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import lifecycle, tasks
-from prefmh_web.campaigns.engine import leases
+from prefmh_web.campaigns.engine import leases, locks
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, PrefetchedProposal, Side, State
 from prefmh_web.campaigns.proposals import drawing
 from prefmh_web.endpoints.models import Endpoint
