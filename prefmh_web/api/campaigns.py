@@ -11,7 +11,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.files.base import File
 from django.db.models import Sum
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Field, Query, Router, Schema, Status
 from ninja.errors import HttpError
 
@@ -171,13 +171,10 @@ def change(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
 
 
 @router.get("/{int:campaign_id}/setup", response={200: None, **REFUSALS}, summary="Download the setup")
-def setup(request: HttpRequest, campaign_id: int) -> HttpResponse | StreamingHttpResponse:
+def setup(request: HttpRequest, campaign_id: int) -> StreamingHttpResponse:
     """Download the setup: campaign.yaml or, where objects were uploaded, a ZIP with the file."""
     ending, pieces = files.write(campaign_for(request, campaign_id, Right.OWN))
-    kind = "application/zip" if ending == ".zip" else "application/yaml"
-    response = stream(lambda: pieces, kind)
-    response["Cache-Control"] = "no-store"
-    return response
+    return stream(lambda: pieces, "application/zip" if ending == ".zip" else "application/yaml")
 
 
 @router.post(

@@ -91,7 +91,6 @@ def record(request: HttpRequest, campaign_id: int) -> StreamingHttpResponse:
     """Download the whole record, as *Download all* on the campaign's page does."""
     campaign = _started(request, campaign_id)
     response = stream(lambda: export.archive(campaign), "application/zip")
-    response["Cache-Control"] = "no-store"
     response["Content-Disposition"] = f'attachment; filename="campaign-{campaign.pk}.zip"'
     return response
 

@@ -260,7 +260,7 @@ def _failing() -> Iterator[tuple[str, str]]:
     and the reasons of those that give none. Each is started for this, and ended again.
     """
     try:
-        for name in commands.names():
+        for name in settings.SCORERS:
             if reasons := _no_number(name):
                 yield name, "; ".join(reasons)
     finally:

@@ -101,13 +101,9 @@ def try_channel_layer() -> None:
         raise Unreachable("The channel layer does not answer (Redis is not available).")
     try:
         within(settings.REDIS_TIMEOUT_SECONDS, shared_redis.ask)
-    except _layer_errors() as error:
+    except shared_redis.errors() as error:
         shared_redis.note_failure(error)
         raise Unreachable(f"The channel layer does not answer ({type(error).__name__}).") from error
-
-
-def _layer_errors() -> tuple[type[Exception], ...]:
-    return (TimeoutError, *shared_redis.errors())
 
 
 def _lengths() -> dict[str, int]:

@@ -10,6 +10,8 @@ A score decides nothing. It is stored with its object and exported, so that whoe
 
 from collections.abc import Mapping
 
+from django.conf import settings
+
 from prefmh_web.scorers import commands, measured
 from prefmh_web.scorers.scorer import Answer, NoScore, Scorer, ScorerError, ScorerInterrupted
 
@@ -46,8 +48,7 @@ def found_again(objects: str, frozen: Mapping[str, str]) -> Scorer:
 def clashing_names() -> list[str]:
     """Return the names in SCORERS that mean something that is measured already."""
     # What is measured is asked only where it matters: RDKit takes long to load.
-    declared = set(commands.names())
-    return sorted(declared & measured.names()) if declared else []
+    return sorted(measured.names() & settings.SCORERS.keys()) if settings.SCORERS else []
 
 
 __all__ = [

@@ -143,23 +143,16 @@ class Command:
 
 def offered(objects: str) -> Iterator[Command]:
     """Yield every program that is declared: which objects it can read is for the researcher to know."""
-    for name in names():
-        yield _kept(name, tuple(settings.SCORERS[name]), settings.SCORER_TIMEOUT_SECONDS)
-
-
-def names() -> list[str]:
-    """Return the names that are declared."""
-    return list(settings.SCORERS)
+    for name, words in settings.SCORERS.items():
+        declared = name, tuple(words), settings.SCORER_TIMEOUT_SECONDS
+        with _commands_lock:
+            command = _commands.setdefault(declared, Command(*declared))
+        yield command
 
 
 _ending = threading.Event()
 _commands: dict[tuple[Any, ...], Command] = {}
 _commands_lock = threading.Lock()
-
-
-def _kept(name: str, words: tuple[str, ...], seconds: float) -> Command:
-    with _commands_lock:
-        return _commands.setdefault((name, words, seconds), Command(name, words, seconds))
 
 
 # Processes of a Celery worker's pool end without `atexit`.

@@ -58,10 +58,10 @@ def client() -> "redis.Redis":
 
 
 def errors() -> tuple[type[Exception], ...]:
-    """Return what is raised when Redis does not answer."""
+    """Return what is raised when Redis does not answer, or not in the time that somebody waits."""
     import redis
 
-    return (redis.RedisError,)
+    return (TimeoutError, redis.RedisError)
 
 
 def is_out() -> bool:

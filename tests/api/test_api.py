@@ -354,7 +354,9 @@ def test_each_address_is_open_to_whom_it_should_be_and_to_nobody_else(campaign, 
             else {}
         )
         for right, browser in browsers.items():
-            status = getattr(browser, method)(path, **body).status_code
+            answer = getattr(browser, method)(path, **body)
+            status = answer.status_code
+            assert answer["Cache-Control"] == "no-store", (method, address)
             assert (status != 404) == (right is not None and right >= needed), (method, address, action, right, status)
     described = browser.get("/api/openapi.json").json()["paths"]
     inside = {path.partition("{campaign_id}")[2]: each for path, each in described.items() if "{campaign_id}" in path}
