@@ -31,6 +31,7 @@ from sampler.streams import Purpose, stream
 
 _DRAWN_AT_ONCE = 8
 
+
 def presentations_of(
     seed: int, chain: int, step: int, budgets: Sequence[int], judge: int, order: Order
 ) -> tuple[bool, ...]:

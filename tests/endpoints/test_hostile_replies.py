@@ -158,7 +158,7 @@ def check_rows(endpoint: Endpoint) -> None:
     assert "\0" not in endpoint.last_error
     endpoint.last_error.encode()
     totals = endpoint.totals
-    counts = [getattr(totals, name) for name in totals.COUNTS]
+    counts = [getattr(totals, name) for name in totals.NAMES]
     assert all(0 <= count < 2**62 for count in counts), counts
 
 

@@ -317,7 +317,7 @@ def _refusals(campaign: Campaign, source: sampler.ModelSource, endpoint: Endpoin
         yield f"a server of the kind {dialect.label} has no field for the detail of pictures. Leave it out"
     if most is None:
         return
-    if not server.thinking:
+    if server.thinking is None:
         yield f"a server of the kind {dialect.label} has no field for thinking. Empty “Thinking tokens at most”"
     if most < server.least_thinking:
         least = f"{server.least_thinking:,}"
