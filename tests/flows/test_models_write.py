@@ -226,7 +226,7 @@ def test_replies_that_are_no_rating_suspends_the_step_until_somebody_has_seen_to
 @pytest.fixture
 def waiting(researcher, endpoint, idle_tasks) -> Comparison:
     """An open comparison of a campaign that nothing drives: no hint of it has been given."""
-    campaign = make_draft(researcher, config=rated_config(chains=1, steps=40))
+    campaign = make_draft(researcher, config=rated_config(chains=1, steps=4000))
     lifecycle.start(campaign)
     lifecycle.pause(campaign)
     idle_tasks()
