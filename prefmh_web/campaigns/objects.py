@@ -75,6 +75,24 @@ def _told(row: State) -> tuple[tuple[str, str], ...]:
     return (("prompt", config.space.source_of(row.place % config.chains_at_most)),)
 
 
+# Of objects that models were asked about last, by campaign and key: each mostly stands in a chain's next question, too.
+_rows: dict[tuple[int, Any, int], State] = {}
+_MOST_ROWS = 1_000
+
+
+def rows_of(campaign: Campaign, keys: Collection[int]) -> dict[int, State]:
+    """Return the rows of objects of a started campaign by their keys; those not asked for lately are read together."""
+    begun = campaign.pk, campaign.started_at
+    found = {key: row for key in keys if (row := _rows.pop((*begun, key), None))}
+    found |= State.objects.in_bulk(set(keys) - set(found))
+    for key, row in found.items():
+        row.campaign = campaign
+        _rows[*begun, key] = row
+    for oldest in list(_rows)[:-_MOST_ROWS]:
+        _rows.pop(oldest, None)
+    return found
+
+
 def exhibit(
     row: State,
     endpoint: Endpoint,

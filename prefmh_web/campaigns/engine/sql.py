@@ -14,6 +14,9 @@ same.
     VOTES_OF_MODELS                    the keys of a comparison's votes that models have cast
     END_LEASE, COUNT_VOTE, MARK_ASKABLE, DECIDE    what a vote changes, each by the key of its row
     ADVANCE                            moves a chain's head, and tells the status of its campaign in that moment
+    JUDGE, TURNS, IDENTITIES           of models' turns: the judge with its endpoint, the turns, whose replies count as
+                                       the judge's
+    take, GIVE_UP, KEEP                turns that are claimed, that are over, that are kept for another while
 
 Both databases run them. SQLite locks no rows: there every transaction begins as a writer, so `locks` is left away. A
 lock that was waited for shows its own row as it is now, and all others as they were before: what else a decision rests
@@ -40,7 +43,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
 from django.db.models.base import ModelState
 
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Lease, State
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Judge, Lease, ReplyIdentity, State, Turn
+from prefmh_web.endpoints.models import Endpoint
 
 M = TypeVar("M", bound=models.Model)
 _NONE = type(None)
@@ -217,14 +221,20 @@ class Statement:
 
     def rows(self, *values: object) -> list[tuple[Any, ...]]:
         """Return what it finds."""
-        connection = current()
-        words = self.words(connection)
-        found: list[tuple[Any, ...]] = executed(words, [adapted(value, connection) for value in values]).fetchall()
+        found: list[tuple[Any, ...]] = self._executed(values).fetchall()
         return found
 
     def row(self, *values: object) -> tuple[Any, ...] | None:
         """Return the first row that it finds, or None."""
         return next(iter(self.rows(*values)), None)
+
+    def change(self, *values: object) -> int:
+        """Return how many rows it has changed."""
+        return int(self._executed(values).rowcount)
+
+    def _executed(self, values: Sequence[object]) -> CursorWrapper:
+        connection = current()
+        return executed(self.words(connection), [adapted(value, connection) for value in values])
 
     def words(self, connection: BaseDatabaseWrapper, only_if: Condition | None = None) -> str:
         """Return its SQL for a database; with a condition, whose values come last, for rows of which that holds."""
@@ -393,6 +403,50 @@ ADVANCE = Statement(
     "votes = votes + %s, votes_for = votes_for + %s WHERE id = %s AND step = %s",
     returning="(SELECT status FROM campaigns_campaign m WHERE m.id = campaign_id)",
 )
+
+
+OF_JUDGE, OF_ENDPOINT = Columns(Judge, "j"), Columns(Endpoint, "e")
+OF_TURN, OF_IDENTITY = Columns(Turn, "t"), Columns(ReplyIdentity, "i")
+
+JUDGE = Statement(
+    f"""
+    SELECT {OF_JUDGE.sql}, {OF_ENDPOINT.sql}, m.cost_cap IS NOT NULL OR m.request_cap IS NOT NULL
+    FROM campaigns_judge j JOIN endpoints_endpoint e ON e.id = j.endpoint_id
+    JOIN campaigns_campaign m ON m.id = j.campaign_id
+    WHERE j.id = %s AND j.campaign_id = %s AND j.stopped_because = ''
+    """
+)
+TURNS = Statement(f"SELECT {OF_TURN.sql} FROM campaigns_turn t WHERE t.comparison_id {_AMONG}")
+IDENTITIES = Statement(
+    f"SELECT {OF_IDENTITY.sql} FROM campaigns_replyidentity i WHERE i.judge_id = %s AND i.accepted_at IS NOT NULL"
+)
+# Only those that are still their owner's: one that ran out may be somebody else's by now.
+_MINE = f"WHERE id {_AMONG} AND owner = %s AND asked > 0"
+GIVE_UP = Statement(f"DELETE FROM campaigns_turn {_MINE}")
+KEEP = Statement(f"UPDATE campaigns_turn SET until = %s {_MINE}")
+_CLAIMED = ("asked", "state_id", "until", "reason", "reserved_requests", "reserved_cost", "owner")
+
+
+def take(claims: Sequence[Sequence[object]]) -> dict[tuple[int, int], int]:
+    """Store turns that are claimed, on locked comparisons; return their keys by comparison and judge.
+
+    Args:
+        claims: of each the comparison, the judge, and what `_CLAIMED` names.
+    """
+    if not claims:
+        return {}
+    one = f"({', '.join(['%s'] * (2 + len(_CLAIMED)))})"
+    columns, rows_of = ", ".join(_CLAIMED), ", ".join([one] * len(claims))
+    statement = Statement(
+        f"""
+        INSERT INTO campaigns_turn (comparison_id, judge_id, {columns}) VALUES {rows_of}
+        ON CONFLICT (comparison_id, judge_id) DO UPDATE SET
+            {", ".join(f"{name} = excluded.{name}" for name in _CLAIMED)}
+        """,
+        returning="comparison_id, judge_id, id",
+    )
+    rows = statement.rows(*(value for claim in claims for value in claim))
+    return {(comparison, judge): turn for comparison, judge, turn in rows}
 
 
 @dataclass(frozen=True)

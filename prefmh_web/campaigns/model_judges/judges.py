@@ -45,7 +45,7 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import dispatch
-from prefmh_web.campaigns.engine import transitions
+from prefmh_web.campaigns.engine import sql, transitions
 from prefmh_web.campaigns.engine.open_comparisons import Seen
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Rating, ReplyIdentity, Side, State, Turn, Vote
@@ -227,7 +227,7 @@ def using(endpoint: Endpoint, name: str) -> list[Campaign]:
 
 def accepted_rows(judge: Judge) -> dict[Identity, ReplyIdentity]:
     """Return whose replies count, with their rows; empty while no reply has come, and the first decides."""
-    accepted = judge.identities.filter(accepted_at__isnull=False)
+    accepted = map(sql.OF_IDENTITY.read, sql.IDENTITIES.rows(judge.pk))
     return {Identity(row.model, row.system_fingerprint): row for row in accepted}
 
 

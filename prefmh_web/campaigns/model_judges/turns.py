@@ -24,11 +24,11 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from django.db import transaction
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
+from django.db.models import Count, Exists, OuterRef, Q, Sum
 from django.utils import timezone
 
 from prefmh_web.campaigns import dispatch, frozen, objects
-from prefmh_web.campaigns.engine import locks, open_comparisons, usage
+from prefmh_web.campaigns.engine import locks, open_comparisons, sql, usage
 from prefmh_web.campaigns.engine.locks import claim_end
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.model_judges import judges
@@ -42,10 +42,6 @@ from prefmh_web.transport import sockets
 
 # So many replies with log-probabilities are looked back at, and of these so large a share may be no distribution.
 _LOOKED_AT, _MOST_UNSOUND = 200, 0.01
-
-# What a turn has anew when it is claimed again.
-_OF_A_CLAIM = ("asked", "state", "until", "reason", "reserved_requests", "reserved_cost", "owner")
-_HAS_CAP = Q(campaign__cost_cap__isnull=False) | Q(campaign__request_cap__isnull=False)
 
 Wanted = tuple[int, int]
 """A comparison and a judge."""
@@ -107,7 +103,7 @@ def work(answered: Sequence[Answered], wanted: Collection[Wanted], owner: uuid.U
     rows: dict[int, State] = {}
     for campaign in {each.campaign for each in taken}:
         mine = [each.asking.comparison for each in taken if each.campaign == campaign]
-        rows |= campaign.states.in_bulk({key for each in mine for key in (each.current_id, each.proposal_id)})
+        rows |= objects.rows_of(campaign, {key for each in mine for key in (each.current_id, each.proposal_id)})
     for claim in taken:
         claim.ask = judges.asks(claim.asking, judges.asked_endpoint(claim.asking.judge, claim.endpoint), rows)
     return taken
@@ -115,7 +111,7 @@ def work(answered: Sequence[Answered], wanted: Collection[Wanted], owner: uuid.U
 
 def keep(turns: Sequence[int], owner: uuid.UUID) -> None:
     """Keep claimed turns for another while."""
-    _of(owner, turns).update(until=claim_end())
+    sql.KEEP.change(claim_end(), list(turns), owner)
 
 
 def reserved() -> list[tuple[Endpoint, int]]:
@@ -183,7 +179,8 @@ class _Batch:
             for each in sorted(self._answered, key=lambda each: each.taken.wanted)
             if each.taken.wanted[0] in self._comparisons and self._store(each)
         ]
-        _of(self._owner, over).delete()
+        if over:
+            sql.GIVE_UP.change(over, self._owner)
         tallies: defaultdict[tuple[int, int], Tally] = defaultdict(Tally)
         for each in self._answered:
             tallies[each.taken.campaign.pk, each.taken.asking.judge.place].merge(each.tally)
@@ -218,9 +215,10 @@ class _Batch:
         return True
 
     def _claimed(self) -> list[Taken]:
-        turns = Turn.objects.filter(comparison__in={key for key, _ in self._wanted})
+        rows = sql.TURNS.rows([key for key, _ in self._wanted]) if self._wanted else []
+        turns = map(sql.OF_TURN.read, rows)
         before = {(turn.comparison_id, turn.judge_id): turn for turn in turns}
-        claims, stored = list[Taken](), 0
+        claims, keys = list[Taken](), dict[Wanted, int]()
         for wanted in self._wanted:
             claim = self._claim(wanted, before.get(wanted))
             if claim is None:
@@ -228,9 +226,10 @@ class _Batch:
             claims.append(claim)
             if claim.reserved.requests or claim.asking.state is not None:
                 # The next one must see what is set aside under a cap, and which object is being rated.
-                self._take(claims[stored:])
-                stored = len(claims)
-        self._take(claims[stored:])
+                keys |= sql.take([_row(each, self._owner) for each in claims[len(keys) :]])
+        keys |= sql.take([_row(each, self._owner) for each in claims[len(keys) :]])
+        for claim in claims:
+            claim.turn = keys[claim.wanted]
         sockets.nudge(*{sockets.watchers(claim.campaign.pk) for claim in claims})
         return claims
 
@@ -268,47 +267,28 @@ class _Batch:
             opened.note("turn", judge.pk, None, reserved.count)
         return Taken(replace(asking, slots=asking.slots[: reserved.count]), endpoint, reserved, known)
 
-    def _take(self, claims: Sequence[Taken]) -> None:
-        """Store turns that are claimed, on locked comparisons."""
-        rows = [
-            Turn(
-                comparison=claim.asking.comparison,
-                judge=claim.asking.judge,
-                asked=claim.reserved.count,
-                state=claim.asking.state,
-                until=claim_end(),
-                reserved_requests=claim.reserved.requests,
-                reserved_cost=claim.reserved.cost,
-                owner=self._owner,
-            )
-            for claim in claims
-        ]
-        Turn.objects.bulk_create(
-            rows, update_conflicts=True, unique_fields=("comparison", "judge"), update_fields=_OF_A_CLAIM
-        )
-        for claim, row in zip(claims, rows, strict=True):
-            claim.turn = row.pk
-
     def _judge(self, campaign: Campaign, judge_id: int) -> tuple[Judge, Endpoint, bool, Rows] | None:
         """Return a judge that may be asked, its endpoint as its row is now, whether its campaign has a cap, and whose
         replies count; read once. One that cannot be asked as it was frozen is stopped.
         """
         if judge_id not in self._judges:
             self._judges[judge_id] = None
-            asked = Judge.objects.filter(campaign=campaign, stopped_because="").select_related("endpoint")
-            judge = asked.annotate(has_cap=_HAS_CAP).filter(pk=judge_id).first()
-            if judge is not None and (endpoint := judge.endpoint) is not None:
+            row = sql.JUDGE.row(judge_id, campaign.pk)
+            if row is not None:
+                judge, endpoint, has_cap = sql.read_all((sql.OF_JUDGE, sql.OF_ENDPOINT), row)
                 if reason := judges.drift(campaign, judge, endpoint):
                     judges.stop(judge, reason)
                     sockets.nudge(sockets.watchers(campaign.pk))
                 else:
-                    self._judges[judge_id] = judge, endpoint, judge.has_cap, judges.accepted_rows(judge)
+                    self._judges[judge_id] = judge, endpoint, bool(has_cap), judges.accepted_rows(judge)
         return self._judges[judge_id]
 
 
-def _of(owner: uuid.UUID, turns: Collection[int]) -> QuerySet[Turn]:
-    """Return those of some turns that are still claimed by their owner: one that ran out may be somebody else's."""
-    return Turn.objects.filter(pk__in=turns, owner=owner, asked__gt=0)
+def _row(claim: Taken, owner: uuid.UUID) -> tuple[object, ...]:
+    """Return what stands in the row of a turn that is claimed, as `sql.take` wants it."""
+    reserved, state = claim.reserved, claim.asking.state
+    claimed = reserved.count, None if state is None else state.pk, claim_end(), ""
+    return *claim.wanted, *claimed, reserved.requests, reserved.cost, owner
 
 
 def _counting(judge: Judge, answers: Answers, known: Rows) -> Rows:
