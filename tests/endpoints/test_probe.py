@@ -13,6 +13,7 @@ from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.probe import probe
 from prefmh_web.endpoints.servers import Dialect, dialect_of_host
 from sampler.judges import Exhibit, Picture
+from tests.endpoints.conftest import pair_of
 from tests.support.campaigns import picture
 from tests.support.models import (
     WIDTH,
@@ -58,11 +59,11 @@ def test_a_real_server_that_sees_pictures_is_known_to_and_judges_them(make_endpo
         endpoint = make_endpoint(url, dialect=Dialect.LLAMA_CPP)
         can = tried(endpoint)
         endpoint.refresh_from_db()
-        asked = judge_calls.Pair("images", "Which is darker?", *shown)
+        asked = pair_of("images", "Which is darker?", *shown)
         votes = called(judge_calls.votes_by_sampling(endpoint, asked, [True, False], np.random.default_rng(1)))
     assert can["images"] is endpoint.can_images is True
     assert votes.failure is None
-    assert len(votes.cast) == 2
+    assert len(votes.given) == 2
 
 
 def test_a_server_that_ignores_what_it_is_told_is_found_out(scripted: Endpoint, script: Script) -> None:
