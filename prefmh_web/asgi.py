@@ -12,7 +12,7 @@ from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
 from django.urls import path
 
-from prefmh_web.console.consumer import BoardConsumer, ConvergenceConsumer, DownloadConsumer
+from prefmh_web.console.board import BoardConsumer, ConvergenceConsumer, DownloadConsumer
 from prefmh_web.loading import load_everything
 from prefmh_web.operations.metrics import Latency
 from prefmh_web.transport.bodies import BoundedHandler

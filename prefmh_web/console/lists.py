@@ -23,7 +23,7 @@ import sampler
 from prefmh_web.campaigns.models import Side
 from prefmh_web.campaigns.objects import options_of
 from prefmh_web.console.forms.fields import KeptFiles, kept_note
-from prefmh_web.console.unstored import Unstored
+from prefmh_web.console.preview import Unstored
 from prefmh_web.objects import OBJECT_KINDS, ObjectKind
 
 if TYPE_CHECKING:

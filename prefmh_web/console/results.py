@@ -29,7 +29,7 @@ from prefmh_web.campaigns.frozen import plan_of, started_campaign
 from prefmh_web.campaigns.models import Campaign, Chain, State
 from prefmh_web.campaigns.monitoring import results as monitored
 from prefmh_web.console.plots import MOST_POINTS, histogram, rank_bars, rank_overlay, traces
-from prefmh_web.console.unstored import Unstored
+from prefmh_web.console.preview import Unstored
 from prefmh_web.console.words import in_words
 from prefmh_web.objects import ObjectKind, StoredObject
 

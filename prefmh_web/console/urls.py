@@ -2,7 +2,7 @@ from django.urls import include, path
 
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import changes, judge_trials
-from prefmh_web.console.views import campaigns, endpoints, people, results, sandbox, setup
+from prefmh_web.console.views import campaigns, endpoints, people, results, setup, study
 
 app_name = "console"
 _OF_CAMPAIGN = [
@@ -11,8 +11,8 @@ _OF_CAMPAIGN = [
     path("setup/", setup.edit, name="edit"),
     path("setup/file/", setup.download, name="setup-file"),
     path("duplicate/", setup.duplicated, name="duplicate"),
-    path("sandbox/", sandbox.sandbox, name="sandbox"),
-    path("setup/prompt/", setup.preview, name="preview"),
+    path("sandbox/", setup.sandbox, name="sandbox"),
+    path("setup/prompt/", setup.preview_prompt, name="preview"),
     path("start/", campaigns.transition, {"change": lifecycle.request_start}, name="start"),
     path("delete/", campaigns.discard, name="discard"),
     path("pause/", campaigns.transition, {"change": lifecycle.pause}, name="pause"),
@@ -35,18 +35,18 @@ _OF_CAMPAIGN = [
     path("results/properties/", results.properties, name="properties"),
     path("record/", results.record, name="record"),
     path("files/<str:filename>", results.download, name="download"),
-    path("participants/", people.participants, name="participants"),
-    path("participants/payments.csv", people.table, {"name": "payments.csv"}, name="payments"),
-    path("participants/answers.csv", people.table, {"name": "answers.csv"}, name="answers"),
+    path("participants/", study.participants, name="participants"),
+    path("participants/payments.csv", study.table, {"name": "payments.csv"}, name="payments"),
+    path("participants/answers.csv", study.table, {"name": "answers.csv"}, name="answers"),
     path("people/", people.people, name="people"),
     path("people/<int:voter>/", people.person, name="person"),
     path("people/<int:voter>/end/", people.end, name="end-part"),
     path("people/<int:voter>/bonus/", people.bonus, name="bonus"),
     path("people/<int:voter>/erase/", people.erase, name="erase"),
     path("people/<int:voter>/paid/", people.settle_one, name="settle-person"),
-    path("participants/paid/", people.settle, name="settle"),
-    path("protocol/", people.protocol, name="protocol"),
-    path("participants/forget/", people.forget, name="forget-participants"),
+    path("participants/paid/", study.settle, name="settle"),
+    path("protocol/", study.protocol, name="protocol"),
+    path("participants/forget/", study.forget, name="forget-participants"),
     path("suspended/", results.suspended, name="suspended"),
     path("suspended/<int:comparison_id>/again/", results.ask_again, name="ask-again"),
     path("suspended/<int:comparison_id>/end/", results.end_chain, name="end-chain"),
@@ -76,7 +76,7 @@ urlpatterns = [
     path("campaigns/new/pictures/<str:signed>/", setup.unstored_picture, name="unstored"),
     path("campaigns/new/list/", setup.look_at_list, name="list"),
     path("campaigns/new/estimate/", setup.estimate, name="estimate"),
-    path("campaigns/new/prompt/", setup.preview, name="preview-new"),
+    path("campaigns/new/prompt/", setup.preview_prompt, name="preview-new"),
     path("docs/<slug:name>.md", campaigns.documentation, name="docs"),
     path("tokens/", endpoints.tokens, name="tokens"),
     path("tokens/<int:token_id>/withdraw/", endpoints.withdraw, name="withdraw-token"),

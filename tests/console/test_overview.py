@@ -22,7 +22,7 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, 
 from prefmh_web.campaigns.monitoring.progress import progress_of
 from prefmh_web.campaigns.monitoring.results import follow, trajectories_of
 from prefmh_web.campaigns.proposals import scoring
-from prefmh_web.console.consumer import Group
+from prefmh_web.console.board import Group
 from prefmh_web.console.plots import MOST_POINTS, traces
 from tests.security.world import browser_of
 from tests.support.campaigns import make_campaign, make_config, voted_to_the_end, wait_until_idle

@@ -10,7 +10,7 @@ from prefmh_web.config import CampaignConfig
 from prefmh_web.console.forms.fields import Lines, Text, bounds_of
 from prefmh_web.console.forms.schema_form import SchemaForm
 from prefmh_web.console.forms.setup_form import SetupForm
-from prefmh_web.console.forms.study_forms import ParticipantsForm, ProtocolForm
+from prefmh_web.console.views.study import ParticipantsForm, ProtocolForm
 from tests.setup.configs import configs
 from tests.support.sampling import mixture
 

@@ -17,7 +17,7 @@ import sampler
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Lease, Side
 from prefmh_web.console.forms.setup_form import SAMPLES
-from prefmh_web.console.unstored import read, sample
+from prefmh_web.console.preview import read, sample
 from prefmh_web.objects import OBJECT_KINDS, StoredObject, media
 from prefmh_web.objects.kind import Look
 from sampler.objects import molecules as drawing

@@ -1,9 +1,9 @@
 """A Django form from a declaration: a field for each field, a group for each part, a choice for each union, rows for
-each list of parts.
+each list of parts, a table for each value by names.
 
-All variants of a choice are in the page, each in a block of its own, so that it works without a script; only the fields
-of the one that is chosen count. Names are paths: `judges.0.source.model.votes` is the field `votes` of the variant
-`model` of the first judge's source.
+Each part adds its fields to the form when it is made, and says what was sent of it. All variants of a choice are in the
+page, each in a block of its own, so that it works without a script; only the fields of the one that is chosen count.
+Names are paths: `judges.0.source.model.votes` is the field `votes` of the variant `model` of the first judge's source.
 
 What nobody has changed keeps its value to the last digit, whatever the browser made of it; what a form does not show
 keeps its value, too.
@@ -11,9 +11,10 @@ keeps its value, too.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, Literal, get_args, get_origin
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Literal, get_args, get_origin
 
+from annotated_types import MaxLen
 from django import forms
 from django.core.exceptions import ValidationError
 from django.forms.utils import ErrorDict
@@ -21,11 +22,355 @@ from django.http import QueryDict
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from prefmh_web.console.forms import fields
-from prefmh_web.console.forms.fields import MISSING, Choices, Variants
-from prefmh_web.console.forms.parts import Choice, Fold, Group, Leaf, Part, Rows, Table
+from prefmh_web.console.forms.fields import (
+    MISSING,
+    Choices,
+    Variants,
+    as_sent,
+    bare,
+    bounds_of,
+    chosen_of,
+    field_of,
+    plain,
+    row_of,
+    title_of,
+    variants_of,
+)
 from sampler import ConfigProblem
-from sampler.declared import ui_of
+from sampler.declared import ui, ui_of
+
+_MOST_ROWS = 40
+
+
+class Part:
+    """What a page shows of a form: a field, or several of them.
+
+    Args:
+        form: the whole.
+        name: with dots, as the browser sends it; of the whole, empty.
+        path: where its value stands in the configuration.
+        info: its declaration.
+        was: its value now, as plain data; `MISSING` where there is none.
+        why_fixed: why it cannot change any more; empty where it can.
+    """
+
+    template: ClassVar[str]
+
+    def __init__(self, form: SchemaForm, name: str, path: str, info: FieldInfo, was: Any, why_fixed: str):
+        self.form, self.name, self.path, self.info, self.was = form, name, path, info, was
+        self.before: Mapping[str, Any] = was if isinstance(was, Mapping) else {}
+        self.annotation, self.is_optional, _ = bare(info.annotation)
+        self.shown = ui_of(info)
+        # Templates would call what can be called.
+        self.is_carded, self.button, self.widget = self.shown.cards, self.shown.rows, self.shown.widget
+        own = self.shown.fixed if self.form.is_fixed else ""
+        self.why_fixed = own or why_fixed
+        self.title, self.help = title_of(info, name), info.description or ""
+        self.fixed_here = f"“{self.title}” cannot change after the start: {own}." if own else ""
+        self.errors: list[str] = []
+        self.form.parts[self.path] = self
+
+    @property
+    def inside(self) -> Iterable[Part]:
+        """The parts that it is made of, without those that were not chosen."""
+        return ()
+
+    @property
+    def id(self) -> str:
+        """Of its element."""
+        return f"part_{self.name}"
+
+    @property
+    def target(self) -> str:
+        """The id of the element to which the list of errors links."""
+        return self.id
+
+    @property
+    def when(self) -> dict[str, str]:
+        """For which choices it means something."""
+        return {name: " ".join(values) for name, values in self.shown.when.items()}
+
+    def in_use(self) -> Iterator[Leaf]:
+        """Yield its fields that count."""
+        for part in self.inside:
+            yield from part.in_use()
+
+    def needs_a_look(self) -> bool:
+        """Return whether something in it is wrong, or not the usual."""
+        return bool(self.errors) or any(part.needs_a_look() for part in self.inside)
+
+    def value(self) -> Any:
+        """Return what was sent of it, as plain data; `MISSING` where the declaration's default holds."""
+        raise NotImplementedError
+
+    def all_errors(self) -> Iterator[tuple[str, str, str]]:
+        """Yield of each thing that is wrong the id to go to, what is called so, and why."""
+        yield from ((self.target, self.title, message) for message in self.errors)
+        for part in self.inside:
+            yield from part.all_errors()
+
+
+class Leaf(Part):
+    """One field."""
+
+    template = "console/form/leaf.html"
+
+    def __init__(self, *at: Any, field: forms.Field):
+        super().__init__(*at)
+        default = _default_of(self.info)
+        start = self.shown.start if self.shown.start is not None else default
+        self.usual = None if start is MISSING else start
+        field.initial = self.usual if self.was is MISSING else self.was
+        if self.fixed_here:
+            field.help_text = self.fixed_here
+        if self.why_fixed:
+            field.widget.attrs["disabled"] = True
+        form, self.field = self.form, field
+        form.fields[self.name], form.leaves[self.name] = field, self
+        if form.is_filling and form.sent is not None:
+            form.sent.setlist(self.name, as_sent(field, field.initial))
+
+    @property
+    def bound(self) -> Any:
+        """The field as templates take it."""
+        return self.form[self.name]
+
+    @property
+    def cards(self) -> Iterator[dict[str, Any]]:
+        """Its choices as cards, with the objects in the picture: each is named by what it is, and says more after a
+        colon.
+        """
+        for radio in self.bound:
+            title, _, about = str(radio.data["label"]).partition(": ")
+            samples = self.form.samples_of(self.path, str(radio.data["value"]))
+            yield {"radio": radio, "title": title, "about": f"{about[:1].upper()}{about[1:]}", "samples": samples}
+
+    def needs_a_look(self) -> bool:
+        return bool(self.bound.errors) or as_sent(self.field, self.bound.value()) != as_sent(self.field, self.usual)
+
+    def value(self) -> Any:
+        sent = self.field.widget.value_from_datadict(self.form.data, self.form.files, self.name)
+        if self.was is not MISSING and as_sent(self.field, sent) == as_sent(self.field, self.was):
+            return self.was
+        found = self.form.cleaned_data.get(self.name, MISSING)
+        is_blank = found is None or (found == "" and self.info.is_required())
+        return MISSING if is_blank and not self.is_optional else found
+
+    def in_use(self) -> Iterator[Leaf]:
+        yield self
+
+    def as_posted(self) -> list[str]:
+        """Return what a browser sends of it as it stands."""
+        return as_sent(self.field, self.bound.value())
+
+    @property
+    def target(self) -> str:
+        return self.bound.id_for_label or f"id_{self.name}_0"
+
+    def all_errors(self) -> Iterator[tuple[str, str, str]]:
+        yield from ((self.target, self.title, str(message)) for message in self.bound.errors)
+
+
+class Fold:
+    """Parts behind a title."""
+
+    template = "console/form/fold.html"
+
+    def __init__(self, title: str):
+        self.title, self.parts = title, list[Part]()
+
+    @property
+    def when(self) -> dict[str, str]:
+        """For which choices it means something, where that is so of all its parts."""
+        found = self.parts[0].when
+        return found if all(part.when == found for part in self.parts) else {}
+
+    def needs_a_look(self) -> bool:
+        """Return whether something in it is wrong, or not the usual."""
+        return any(part.needs_a_look() for part in self.parts)
+
+
+class Group(Part):
+    """The fields of a part: those that stand open, and the folds."""
+
+    template = "console/form/group.html"
+
+    def __init__(self, *at: Any):
+        super().__init__(*at)
+        self.model: type[BaseModel] = self.annotation
+        self.inner: dict[str, Part] = {}
+        for each, declared in self.form.fields_of(self):
+            name, path = (f"{start}.{each}" if start else each for start in (self.name, self.path))
+            known = self.was.get(each, _default_of(declared)) if isinstance(self.was, Mapping) else MISSING
+            if part := self.form.part_of(name, path, declared, known, self.why_fixed):
+                self.inner[each] = part
+
+    @property
+    def inside(self) -> Iterable[Part]:
+        return self.inner.values()
+
+    @property
+    def outer(self) -> list[Part | Fold]:
+        """Its parts as a page shows them."""
+        return self.arranged(self.inner)
+
+    def arranged(self, names: Iterable[str]) -> list[Part | Fold]:
+        """Return some of its parts: those that stand open, then the folds."""
+        folds: dict[str, Fold] = {}
+        opened: list[Part | Fold] = []
+        for part in (self.inner[name] for name in names if name in self.inner):
+            if title := part.shown.fold:
+                folds.setdefault(title, Fold(title)).parts.append(part)
+            else:
+                opened.append(part)
+        return [*opened, *folds.values()]
+
+    def value(self) -> Any:
+        sent = {name: part.value() for name, part in self.inner.items() if name in self.model.model_fields}
+        if self.is_optional and not any(part.needs_a_look() for part in self.inner.values()):
+            return None
+        kept = {name: each for name, each in self.before.items() if name not in sent}
+        return kept | {name: each for name, each in sent.items() if each is not MISSING}
+
+
+class Choice(Part):
+    """One of several variants, each with its fields."""
+
+    template = "console/form/choice.html"
+
+    def __init__(self, *at: Any, variants: Mapping[str, Any]):
+        super().__init__(*at)
+        form, name, path = self.form, self.name, self.path
+        default = _default_of(self.info)
+        begin = self.shown.start or (default if isinstance(default, Mapping) else {"kind": next(iter(variants))})
+        kinds = [(kind, model.model_config.get("title") or kind) for kind, model in variants.items()]
+        radio = FieldInfo(annotation=str, default=begin["kind"], title=self.title, description=self.info.description)
+        field = forms.ChoiceField(choices=kinds, label=self.title, help_text=self.help, widget=forms.RadioSelect)
+        was = self.before.get("kind", MISSING)
+        self.radio = Leaf(form, f"{name}.kind", f"{path}.kind", radio, was, self.why_fixed, field=field)
+        self.chosen = str(self.radio.bound.value() or field.initial)
+        self.variants: dict[str, Group] = {}
+        # The one that is chosen last: of several parts of one path, it is the one that problems are shown at.
+        for kind in sorted(variants, key=lambda each: each == self.chosen):
+            inner = FieldInfo(annotation=variants[kind], title=variants[kind].model_config.get("title"))
+            known = self.before if self.before.get("kind") == kind else MISSING
+            self.variants[kind] = Group(form, f"{name}.{kind}", path, inner, known, self.why_fixed)
+        form.parts[path] = self
+
+    @property
+    def inside(self) -> Iterable[Part]:
+        return self.radio, *([self.variants[self.chosen]] if self.chosen in self.variants else ())
+
+    @property
+    def target(self) -> str:
+        return f"{self.radio.bound.auto_id}_0"
+
+    @property
+    def options(self) -> Iterator[dict[str, Any]]:
+        """Each variant with its fields; on a card with the objects in its picture; and the kinds of space in which it
+        means something, or none for all.
+        """
+        for radio in self.radio.bound:
+            group = self.variants[str(radio.data["value"])]
+            samples = self.form.samples_of(self.path, str(radio.data["value"])) if self.shown.cards else ()
+            about = getattr(group.model.model_config.get("json_schema_extra"), "help", "")
+            spaces = " ".join(getattr(group.model, "moves_in", ()))
+            yield {"radio": radio, "group": group, "about": about, "samples": samples, "spaces": spaces}
+
+    def value(self) -> Any:
+        group = self.variants.get(self.chosen)
+        return {"kind": self.chosen} | (group.value() if group else {})
+
+
+class Rows(Part):
+    """A list of parts, one more than were sent where somebody has pressed the button for one."""
+
+    template = "console/form/rows.html"
+
+    def __init__(self, *at: Any):
+        super().__init__(*at)
+        form, name = self.form, self.name
+        length = bounds_of(self.info).get(MaxLen)
+        self.most = length.max_length if length else _MOST_ROWS
+        begins_with_one = bool(self.info.is_required() or self.shown.start)
+        known = list(self.was) if isinstance(self.was, list | tuple) else [MISSING] * begins_with_one
+        count = self._sent() if form.is_bound else len(known)
+        self.adds = form.is_bound and form.data.get("add") == name and count < self.most
+        self.rows: list[Group] = []
+        for each in range(count + self.adds):
+            form.is_filling = self.adds and each == count
+            was = known[each] if each < len(known) else MISSING
+            info = FieldInfo(annotation=row_of(self.annotation))
+            self.rows.append(Group(form, f"{name}.{each}", f"{self.path}.{each}", info, was, self.why_fixed))
+        form.is_filling = False
+        if self.adds:
+            first = next(part for part in self.rows[-1].inside if isinstance(part, Leaf))
+            form.fields[first.name].widget.attrs["autofocus"] = True
+
+    def _sent(self) -> int:
+        """Return how many rows were sent, up to more than there may be: what is too much is told."""
+        start = f"{self.name}."
+        numbers = {key.removeprefix(start).partition(".")[0] for key in self.form.data if key.startswith(start)}
+        found = max((int(each) + 1 for each in numbers if each.isdecimal() and len(each) <= 4), default=0)
+        return min(found, 2 * self.most)
+
+    @property
+    def inside(self) -> Iterable[Part]:
+        return self.rows
+
+    @property
+    def can_add(self) -> bool:
+        """True while there may be one more."""
+        return len(self.rows) < self.most and not self.why_fixed
+
+    def is_meant(self, row: Group) -> bool:
+        """True unless every text of a row is empty: then it stands for nothing, and goes."""
+        texts = [
+            name
+            for name, field in self.form.fields.items()
+            if name.startswith(f"{row.name}.") and isinstance(field, forms.CharField)
+        ]
+        return any(self.form.data.get(name, "").strip() for name in texts) or not texts
+
+    def in_use(self) -> Iterator[Leaf]:
+        for row in filter(self.is_meant, self.rows):
+            yield from row.in_use()
+
+    def value(self) -> Any:
+        meant = [row for row in self.rows if self.is_meant(row)]
+        for number, row in enumerate(meant):
+            self.form.moved[f"{self.path}.{number}"] = row.path
+        return [row.value() for row in meant]
+
+
+class Table(Part):
+    """A value for each of some names."""
+
+    template = "console/form/table.html"
+
+    def __init__(self, *at: Any):
+        super().__init__(*at)
+        keys, value_type = get_args(self.annotation)
+        shown = ui(labels={"": self.shown.labels.get("", "")})
+        self.leaves: dict[str, Leaf] = {}
+        for key in keys:
+            label = str(self.shown.labels.get(key, key.label))
+            one = FieldInfo(annotation=value_type | None, default=None, title=label, json_schema_extra=shown)
+            name, path = f"{self.name}.{key.value}", f"{self.path}.{key.value}"
+            was, field = self.before.get(key.value), field_of(label, one)
+            self.leaves[key.value] = Leaf(self.form, name, path, one, was, self.why_fixed, field=field)
+
+    @property
+    def inside(self) -> Iterable[Part]:
+        return self.leaves.values()
+
+    def value(self) -> Any:
+        sent = {key: leaf.value() for key, leaf in self.leaves.items()}
+        return {key: each for key, each in sent.items() if each not in (None, "", MISSING)}
+
+
+def _default_of(info: FieldInfo) -> Any:
+    return MISSING if info.is_required() else plain(info.get_default(call_default_factory=True))
 
 
 class SchemaForm(forms.Form):
@@ -146,23 +491,23 @@ class SchemaForm(forms.Form):
 
     def part_of(self, name: str, path: str, info: FieldInfo, was: Any, why_fixed: str) -> Part | None:
         """Return the part of a field, and add its fields to the form; None where there is nothing to choose."""
-        annotation, _, _ = fields.bare(info.annotation)
+        annotation, _, _ = bare(info.annotation)
         at = (self, name, path, info, was, why_fixed)
         if (hand := self.by_hand(_numberless(path), info, was)) is not None:
             return Leaf(*at, field=hand)
         if named := ui_of(info).choices:
-            return Leaf(*at, field=fields.chosen_of(name, info, self.choices_of(named), was))
-        if len(variants := fields.variants_of(annotation)) > 1:
+            return Leaf(*at, field=chosen_of(name, info, self.choices_of(named), was))
+        if len(variants := variants_of(annotation)) > 1:
             offered = self.variants_at(_numberless(path), variants, was)
             return Choice(*at, variants=offered) if len(offered) > 1 else None
         if _is_model(annotation):
             return Group(*at)
-        if _is_model(fields.row_of(annotation)):
+        if _is_model(row_of(annotation)):
             return Rows(*at)
         args = get_args(annotation)
         if len(args) == 2 and hasattr(args[0], "choices"):
             return Table(*at)
-        return Leaf(*at, field=fields.field_of(name, info))
+        return Leaf(*at, field=field_of(name, info))
 
     def show(self, problems: Collection[ConfigProblem]) -> None:
         """Show each problem at the field that its path names; what has no field here, above all."""

@@ -29,10 +29,9 @@ from prefmh_web.campaigns.models import Campaign, Catalog
 from prefmh_web.config import CampaignConfig, misfits
 from prefmh_web.console.forms.fields import MISSING, Choices, KeptFileInput, KeptFiles, ListInput, Variants
 from prefmh_web.console.forms.moves import UsualMoves, usual_kernel, usual_of
-from prefmh_web.console.forms.parts import Fold, Group, Part, Rows
-from prefmh_web.console.forms.schema_form import SchemaForm
+from prefmh_web.console.forms.schema_form import Fold, Group, Part, Rows, SchemaForm
 from prefmh_web.console.lists import FILE, MOST_FILES, OBJECTS, PASTE, SEVERAL_LINES, Taken
-from prefmh_web.console.unstored import OF_NOISE, Unstored, sample
+from prefmh_web.console.preview import OF_NOISE, Unstored, sample
 from prefmh_web.endpoints.local import image_model_names, latent_dimension, model_names
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect

@@ -13,6 +13,7 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.defaultfilters import pluralize
+from pydantic import BaseModel
 
 import sampler
 from prefmh_web.accounts.roles import SignedInRequest, is_researcher
@@ -23,16 +24,62 @@ from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Campaign, NotPossible, State
 from prefmh_web.campaigns.monitoring.steps import problems_in
+from prefmh_web.config import CampaignConfig, Caps
 from prefmh_web.console.board import Board, cards_of
-from prefmh_web.console.forms.pages import CapFields, ExtensionFields, NameForm, PilotForm
-from prefmh_web.console.previews import asks_models
+from prefmh_web.console.forms.fields import field_of
+from prefmh_web.console.preview import asks_models
 from prefmh_web.console.views.common import campaign_action, campaign_page, frame, get_page, invited
 from prefmh_web.objects import media
 from prefmh_web.objects.markdown import rendered, with_ids
 from prefmh_web.participants.limits import estimate_of, spending_of
 from prefmh_web.setup import apply
+from prefmh_web.setup.apply import MOST_PEOPLE, MOST_VOTES_EACH
 
 _A_PAGE = 50
+
+
+def _field(model: type[BaseModel], name: str, *, required: bool = False) -> forms.Field:
+    """Return the field of a declared value, with its title, help and bounds."""
+    field = field_of(name, model.model_fields[name])
+    field.required = field.widget.is_required = required
+    return field
+
+
+class NameForm(forms.Form):
+    """Another name, also after the start."""
+
+    name = _field(CampaignConfig, "name", required=True)
+
+
+class ExtensionFields(forms.Form):
+    """How many steps each chain walks more."""
+
+    steps = forms.IntegerField(
+        min_value=1,
+        max_value=sampler.LONGEST_CHAIN,
+        label="Further steps of each chain",
+        help_text="The chains go on from where they stand, as if the setup had asked for so many steps from the start.",
+    )
+
+
+class CapFields(forms.Form):
+    """Both may be left empty; with both, the first to be reached counts."""
+
+    cost = _field(Caps, "cost")
+    requests = _field(Caps, "requests")
+
+    @classmethod
+    def of(cls, campaign: Campaign) -> CapFields:
+        """Return the form filled in with a campaign's caps."""
+        caps = campaign.config.caps
+        return cls(initial={name: getattr(caps, name) for name in cls.base_fields}, auto_id="caps_%s")
+
+
+class PilotForm(forms.Form):
+    """How many people come to it, and how much each of them gives."""
+
+    people = forms.IntegerField(min_value=1, max_value=MOST_PEOPLE, initial=5, label="People of the pilot")
+    votes_each = forms.IntegerField(min_value=1, max_value=MOST_VOTES_EACH, initial=30, label="Votes each")
 
 
 @get_page

@@ -1,38 +1,198 @@
-"""The people of a campaign: how they come and what they are asked, who they are, their pay, and forgetting them; and
-who may come: the links by which people vote, the members who may see a campaign, and its panelists.
+"""The people of a campaign: who they are, how their part is ended or forgotten, a bonus; and who may come: the links by
+which people vote, the members who may see a campaign, and its panelists.
 
-Managers see who takes part; only the owner sees how platforms name them, and changes what is asked and paid.
+Managers see who takes part; only the owner sees how platforms name them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import chain
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from django import forms
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
-from django.shortcuts import get_object_or_404, redirect
-from django.template.defaultfilters import pluralize
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
 
 from prefmh_web.accounts.roles import SignedInRequest
-from prefmh_web.campaigns.lifecycle import access, changes
+from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Annotator, Campaign, EndReason, Invitation, Membership, NotPossible
 from prefmh_web.campaigns.models.people import key_of
 from prefmh_web.campaigns.monitoring.judging import panelists_of
-from prefmh_web.campaigns.record import export
 from prefmh_web.config import Outcome
-from prefmh_web.console.forms.pages import BonusForm, ErasureForm, ExclusionForm, ForceForm, PeopleForm
-from prefmh_web.console.forms.study_forms import ParticipantsForm, ProtocolForm
 from prefmh_web.console.views import common
-from prefmh_web.participants import attention, completion, erasure, limits, payments
-from prefmh_web.participants.models import Participation
+from prefmh_web.participants import attention, completion, erasure, payments
+from prefmh_web.participants.erasure import Scope
+from prefmh_web.participants.models import Stage
 from prefmh_web.participants.people import Person, people_of, person_of
-from prefmh_web.recruiters import RECRUITERS
-from prefmh_web.transport.bodies import stream
+
+GOING_ON = "going-on"
+"""In place of an outcome: there is none yet."""
+LONGEST_TEXT = 2000
+
+
+COLUMNS: dict[str, tuple[str, Callable[[Person], Any]]] = {
+    "number": ("Person", lambda person: person.number),
+    "stage": ("Stage", lambda person: person.stage and list(Stage).index(person.stage)),
+    "outcome": ("Outcome", lambda person: person.outcome and person.outcome.label),
+    "arrived": ("Arrived", lambda person: person.annotator.joined_at),
+    "seen": ("Last seen", lambda person: person.seen_at),
+    "votes": ("Votes", lambda person: person.votes),
+    "skips": ("Skips", lambda person: person.skips),
+    "time": ("Time a vote", lambda person: person.median_ms),
+    "first": ("Object 1", lambda person: person.first_percent),
+    "passed": ("Checks passed", lambda person: person.checks_passed),
+    "failed": ("Checks failed", lambda person: person.checks_failed),
+    "fast": ("Fast votes", lambda person: person.fast_votes),
+}
+"""The columns of the table of people, by the names that they have in addresses: the label, and by what people are
+sorted; None comes last."""
+_ORDERS = [
+    (f"{sign}{name}", f"{label}, {way}")
+    for name, (label, _) in COLUMNS.items()
+    for sign, way in (("", "lowest first"), ("-", "highest first"))
+]
+
+
+class PeopleForm(forms.Form):
+    """Which people are shown, and in what order. It comes with the address, so a page can be kept as a bookmark."""
+
+    number = forms.IntegerField(min_value=1, required=False, label="Number in votes.csv")
+    stage = forms.ChoiceField(choices=[("", "all"), *Stage.choices], required=False)
+    outcome = forms.ChoiceField(choices=[("", "all"), (GOING_ON, "going on"), *Outcome.choices], required=False)
+    sort = forms.ChoiceField(choices=_ORDERS, required=False, label="Order")
+    flagged = forms.BooleanField(required=False, label="With fast votes only")
+
+    def __init__(self, *args, **kwargs):
+        kwargs.setdefault("auto_id", "show_%s")
+        super().__init__(*args, **kwargs)
+
+    @property
+    def order(self) -> str:
+        """What the people are sorted by; with “-” in front the highest come first."""
+        return self.cleaned_data.get("sort") or "number"
+
+    def shown(self, people: Iterable[Person]) -> list[Person]:
+        """Return those who are asked for, in the order that is asked for; nobody if something else is asked."""
+        if not self.is_valid():
+            return []
+        _, value = COLUMNS[self.order.removeprefix("-")]
+        found = [person for person in people if self._is_asked_for(person)]
+        empty = [person for person in found if value(person) is None]
+        others = [person for person in found if value(person) is not None]
+        return sorted(others, key=value, reverse=self.order.startswith("-")) + empty
+
+    def _is_asked_for(self, person: Person) -> bool:
+        asked, outcome = self.cleaned_data, person.outcome or GOING_ON
+        return (
+            asked["number"] in (None, person.number)
+            and asked["stage"] in ("", person.stage)
+            and asked["outcome"] in ("", outcome)
+            and not (asked["flagged"] and not person.fast_votes)
+        )
+
+    @property
+    def headers(self) -> list[tuple[str, str, str]]:
+        """For each column its label, what a click on it sorts by, and how the table is sorted by it now."""
+        now = self.order if self.is_valid() else ""
+        how = {now: "ascending"} if not now.startswith("-") else {now[1:]: "descending"}
+        return [
+            (label, f"-{name}" if now == name else name, how.get(name, "none")) for name, (label, _) in COLUMNS.items()
+        ]
+
+
+class ExclusionForm(forms.Form):
+    """Why somebody's part is ended, and whether they are paid."""
+
+    reason = forms.ChoiceField(
+        choices=[each for each in EndReason.choices if each[0] != EndReason.LINK], label="Reason"
+    )
+    text = forms.CharField(
+        max_length=LONGEST_TEXT,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        label="The reason in your words",
+        help_text="For payments.csv and your colleagues. The export has only the word above.",
+    )
+    is_paid = forms.ChoiceField(
+        choices=[("yes", "yes, in full: they see the code for parts that you end"), ("no", "no: they see no code")],
+        widget=forms.RadioSelect,
+        label="Are they paid?",
+    )
+    with_link = forms.BooleanField(
+        required=False,
+        label="Also close the link that they joined with",
+        help_text="Otherwise they can join again from another browser. People who joined with it can go on.",
+    )
+
+    def __init__(self, *args, person: Person, **kwargs):
+        kwargs.setdefault("auto_id", "end_%s")
+        super().__init__(*args, **kwargs)
+        # Who came without a platform has no code of their own; who came with one comes back as the same person.
+        del self.fields["with_link" if person.part else "is_paid"]
+
+
+class BonusForm(forms.Form):
+    """What somebody is paid beside the pay."""
+
+    bonus = forms.DecimalField(
+        min_value=0,
+        max_digits=8,
+        decimal_places=2,
+        required=False,
+        label="Bonus",
+        help_text="An amount for payments.csv, such as 1.50, also after the end. Leave empty for none.",
+    )
+
+
+class ForceForm(forms.Form):
+    """Whether those are forgotten, too, who are still to be paid."""
+
+    is_forced = forms.BooleanField(
+        required=False,
+        label="At once, although somebody is still to be paid",
+        help_text="The pay cannot be settled afterwards: they are no longer in payments.csv, and they have no code.",
+    )
+
+    def __init__(self, *args, **kwargs):
+        kwargs.setdefault("auto_id", "forget_%s")
+        super().__init__(*args, **kwargs)
+
+
+class ErasureForm(ForceForm):
+    """Of what somebody is forgotten.
+
+    Args:
+        has_id: they came with an id, with which they may have come to other campaigns, too.
+    """
+
+    scope = forms.ChoiceField(
+        choices=[
+            (Scope.PARTICIPATION.value, "this campaign"),
+            (Scope.PARTICIPANT.value, "all your campaigns to which they came with the same id"),
+        ],
+        initial=Scope.PARTICIPATION.value,
+        widget=forms.RadioSelect,
+        label="Delete their data of",
+    )
+    is_sure = forms.BooleanField(label="I have read what goes and what stays. It cannot be undone.")
+    field_order = ("scope", "is_forced", "is_sure")
+
+    def __init__(self, *args, has_id: bool, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.fields["is_forced"].label = "At once, although they are still to be paid"
+        if not has_id:
+            del self.fields["scope"]
+            del self.fields["is_forced"]
+
+
+class MemberForm(forms.Form):
+    """Somebody with an account, and what they may do."""
+
+    username = forms.CharField(max_length=150)
+    role = forms.ChoiceField(choices=Membership.Role.choices)
+
 
 _A_PAGE = 100
 
@@ -130,70 +290,6 @@ def _ended(request: HttpRequest, ended: Person) -> str:
     return f"The part of person {ended.number} is ended. Their votes are kept."
 
 
-@common.campaign_page(Right.OWN, method=common.form_page, back="campaign")
-def participants(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
-    """Set up how people come, and show how many have."""
-    form, study = ParticipantsForm(campaign, _sent(request)), campaign.config.study
-    if (done := _saved(request, campaign, form, {"protocol": "protocol"}, "participants")) is not None:
-        return done
-    parts = Participation.objects.filter(campaign=campaign)
-    shown = common.invited(request, campaign) | {
-        "form": form,
-        "recruiters": [each for each in RECRUITERS.values() if each.help],
-        "joined": parts.count(),
-        "places": study.places,
-        "placed": limits.held(campaign, study).count(),
-        "spending": limits.spending_of(campaign),
-        "asks_about_person": bool(study.protocol.questions),
-        "ended": parts.exclude(outcome="").count(),
-        "unpaid": payments.unsettled(campaign),
-        "waiting": erasure.waiting_in(campaign),
-        "force": ForceForm(),
-    }
-    return common.page(request, campaign, "console/participants.html", **shown)
-
-
-@common.campaign_page(Right.OWN, method=common.form_page, back="campaign")
-def protocol(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
-    """Set up what is asked of people beside their votes."""
-    form, protocol = ProtocolForm(campaign, _sent(request)), campaign.config.study.protocol
-    if (done := _saved(request, campaign, form, {"start": "campaign"}, "protocol")) is not None:
-        return done
-    taught, has_pairs = attention.states_among(protocol, campaign), bool(protocol.own_pairs)
-    return common.page(request, campaign, "console/protocol.html", form=form, taught=taught, has_pairs=has_pairs)
-
-
-def _sent(request: HttpRequest) -> QueryDict | None:
-    return request.POST if request.method == "POST" else None
-
-
-def _saved(
-    request: SignedInRequest,
-    campaign: Campaign,
-    form: ParticipantsForm | ProtocolForm,
-    following: Mapping[str, str],
-    here: str,
-) -> HttpResponse | None:
-    """Save what was sent, and go to the page that follows; None where nothing was, or something is wrong with it."""
-    if not (form.is_bound and form.is_valid() and form.config):
-        return None
-    changes.apply(campaign, form.config, request.user)
-    messages.info(request, "Saved.")
-    page = following.get(request.POST.get("next", ""), here)
-    return redirect(f"console:{page}", campaign_id=campaign.pk)
-
-
-_TABLES = {"payments.csv": payments.rows, "answers.csv": payments.answers}
-
-
-@common.campaign_page(Right.OWN)
-def table(request: HttpRequest, campaign: access.SeenCampaign, name: str) -> HttpResponse | StreamingHttpResponse:
-    """Send payments.csv or answers.csv."""
-    # Spreadsheets take a file without the mark for one in their own country's encoding.
-    response = stream(lambda: chain(("\ufeff",), export.as_csv(_TABLES[name](campaign))), "text/csv; charset=utf-8")
-    return common.attachment(request, response, f"campaign-{campaign.pk}-{name}")
-
-
 @common.campaign_action(Right.OWN, "person")
 def erase(request: SignedInRequest, campaign: access.SeenCampaign, voter: int) -> HttpResponse | str:
     """Forget somebody."""
@@ -205,24 +301,6 @@ def erase(request: SignedInRequest, campaign: access.SeenCampaign, voter: int) -
     if erasure.erase(annotator, scope, is_forced=form.cleaned_data.get("is_forced", False)):
         return f"Nothing says any more who person {voter} is. Their votes are kept."
     return f"The part of person {voter} is over. Their data are deleted as soon as you say that they are paid."
-
-
-@common.campaign_action(Right.OWN, "participants")
-def forget(request: HttpRequest, campaign: Campaign) -> str:
-    """Forget the people of a finished campaign."""
-    form = ForceForm(request.POST)
-    form.full_clean()
-    gone, waiting = erasure.forget(campaign, is_forced=form.cleaned_data["is_forced"])
-    if waiting:
-        messages.warning(request, f"{waiting} more wait until you say that they are paid.")
-    return f"The data of {gone} participant{pluralize(gone)} are deleted. The votes are kept."
-
-
-@common.campaign_action(Right.OWN, "participants")
-def settle(request: SignedInRequest, campaign: Campaign) -> str:
-    """Note that everybody whose part has ended is paid."""
-    count = payments.settle(campaign, by=request.user)
-    return f"{count} more {pluralize(count, 'person is,people are')} noted as paid."
 
 
 @common.campaign_action(Right.OWN, "person")
@@ -249,13 +327,6 @@ def revoke(request: SignedInRequest, campaign: Campaign, invitation_id: int) -> 
         return "The link is closed. Everyone who joined with it is removed; their votes are kept."
     access.revoke(invitation)
     return "The link is closed. People who joined can go on."
-
-
-class MemberForm(forms.Form):
-    """Somebody with an account, and what they may do."""
-
-    username = forms.CharField(max_length=150)
-    role = forms.ChoiceField(choices=Membership.Role.choices)
 
 
 @common.campaign_action(Right.OWN)

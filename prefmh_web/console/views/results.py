@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from django import forms
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
@@ -21,7 +22,7 @@ from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.engine import suspension
 from prefmh_web.campaigns.events import of_step
-from prefmh_web.campaigns.frozen import started_campaign
+from prefmh_web.campaigns.frozen import StartedCampaign, started_campaign
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, Comparison, NotPossible
@@ -29,10 +30,10 @@ from prefmh_web.campaigns.monitoring import steps as steps_of
 from prefmh_web.campaigns.monitoring.judging import costs_of
 from prefmh_web.campaigns.monitoring.progress import chains_of, with_heads
 from prefmh_web.campaigns.monitoring.results import figures_of, samples_in, shown_samples
+from prefmh_web.campaigns.monitoring.steps import STANDINGS
 from prefmh_web.campaigns.record import export, rows
 from prefmh_web.campaigns.record.export import answer_now
 from prefmh_web.campaigns.record.rows import Snapshot
-from prefmh_web.console.forms.pages import EndForm, StepsForm
 from prefmh_web.console.results import PAPER, convergence_for, found_page, paragraph, software, spreads_of
 from prefmh_web.console.views import common
 from prefmh_web.console.words import ANSWERS, duration
@@ -42,6 +43,57 @@ from prefmh_web.transport.bodies import stream
 from sampler import tables
 
 _SAMPLES_A_PAGE, _PROBLEMS_A_PAGE = 12, 50
+
+
+_MOST_WORDS = 500
+
+
+class EndForm(forms.Form):
+    """The researcher's reason."""
+
+    words = forms.CharField(
+        max_length=_MOST_WORDS,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        label="Why this chain ends here",
+        help_text="It becomes part of the export. Name nobody.",
+    )
+
+
+_LARGEST = 2**31 - 1
+
+
+class StepsForm(forms.Form):
+    """Limits of the list of steps; an empty field sets none."""
+
+    chain = forms.IntegerField(min_value=0, max_value=_LARGEST, required=False)
+    standing = forms.ChoiceField(
+        choices=[("", "all"), *((name, called) for name, (called, _) in STANDINGS.items())],
+        required=False,
+        label="Verdict",
+    )
+    judge = forms.TypedChoiceField(coerce=int, empty_value=None, required=False, label="Votes of")
+    person = forms.IntegerField(min_value=1, max_value=_LARGEST, required=False, label="Voted by person")
+    seconds = forms.FloatField(
+        min_value=0,
+        max_value=10**8,
+        required=False,
+        label="At least, in seconds",
+    )
+
+    def __init__(self, *args: Any, started: StartedCampaign, **kwargs: Any) -> None:
+        kwargs.setdefault("auto_id", "show_%s")
+        super().__init__(*args, **kwargs)
+        if started.config.rule.evidence != "votes":
+            # Ratings and scores belong to objects; nobody votes on a step.
+            del self.fields["judge"], self.fields["person"]
+            return
+        panelists = (
+            f"{judge.question} (panelist {judge.panelist})" if judge.panelist else judge.question
+            for judge in started.judges
+        )
+        judges = self.fields["judge"]
+        assert isinstance(judges, forms.TypedChoiceField)
+        judges.choices = [("", "all questions"), *enumerate(panelists)]
 
 
 @common.campaign_page(is_started=True)

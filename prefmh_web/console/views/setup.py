@@ -1,7 +1,16 @@
-"""The setup: of a new campaign, a draft, a started one; as a file, copied, and previews of what it comes to."""
+"""The setup: of a new campaign, a draft, a started one; as a file, copied, and previews of what it comes to.
+
+In the sandbox a draft is as a participant would meet it: its stages, some pairs with their keys, the end. Nothing of it
+is stored but where the researcher stands, in the session. Answers about the person are looked at and forgotten.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import count
+from typing import Annotated, Any
+
+from django import forms
 from django.contrib import messages
 from django.core.files.base import File
 from django.core.signing import BadSignature
@@ -9,25 +18,82 @@ from django.db.models import Count
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import translation
+from pydantic import ValidationError, create_model
 
+import sampler
 from prefmh_web.accounts.roles import SignedInRequest, is_researcher
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import access, changes
 from prefmh_web.campaigns.lifecycle.access import Right
-from prefmh_web.campaigns.models import Campaign, Membership, NotPossible
-from prefmh_web.console import lists, unstored
+from prefmh_web.campaigns.models import Campaign, Membership, NotPossible, Side
+from prefmh_web.campaigns.objects import own_pair
+from prefmh_web.config import CampaignConfig, Outcome, Protocol
+from prefmh_web.config.misfits import questions_of
+from prefmh_web.console import lists, preview
 from prefmh_web.console.board import Board
-from prefmh_web.console.forms import pages
 from prefmh_web.console.forms.fields import KeptFiles
 from prefmh_web.console.forms.setup_form import SetupForm
-from prefmh_web.console.previews import asks_models, presets_as_json, preview_of
+from prefmh_web.console.preview import asks_models, asks_people, pair_of, presets_as_json, preview_of, shown_of
 from prefmh_web.console.views import common
+from prefmh_web.console.views.campaigns import CapFields, ExtensionFields, NameForm, PilotForm
 from prefmh_web.objects import OBJECT_KINDS, StoredObject, media
+from prefmh_web.objects.markdown import rendered
+from prefmh_web.participants import attention, completion
+from prefmh_web.participants.models import Participation, Stage
+from prefmh_web.participants.stages import Page, PracticeForm, answered, next_stage, page_of
 from prefmh_web.setup import apply, files
+from prefmh_web.setup.files import MAX_FILE_BYTES, NAME
 from prefmh_web.setup.fitting import Problem, SetupError
 from prefmh_web.transport.bodies import stream
 
 _TYPES = {".yaml": "application/yaml; charset=utf-8", ".zip": "application/zip"}
+
+
+class SetupFileForm(forms.Form):
+    """One file; `setup.files` says what is wrong with it."""
+
+    file = forms.FileField(
+        label="Your file",
+        help_text=f"A {NAME} alone, or a ZIP with {NAME} and the list that it names, as “Download the setup” gives it. "
+        f"At most {MAX_FILE_BYTES // 2**20} MiB.",
+        widget=forms.FileInput(attrs={"accept": ".yaml,.yml,.zip"}),
+    )
+
+
+_UNJUDGED = ("base", "score", "quest")
+
+
+_SIZE = ("chains", "max_chains", "steps", "burn_in")
+_VOTES = sampler.JudgeConfig.model_fields["votes"]
+_of_size: Any = {name: (info.annotation, info) for name in _SIZE for info in [CampaignConfig.model_fields[name]]}
+_Size: Any = create_model("_Size", votes=(tuple[Annotated[int, _VOTES], ...], ...), **_of_size)
+
+
+def estimate_shown(values: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return what one chain, those of the start and all that may open take; None if nobody votes or a field is wrong.
+
+    Args:
+        values: the fields of a setup, by the names that they have there.
+    """
+    votes: list[Any] = []
+    for number in count():
+        if (typed := values.get(f"judges.{number}.votes")) is None:
+            break
+        # In both orders a question stands for two judges.
+        votes += [typed] * (1 + (values.get(f"judges.{number}.order") == "both"))
+    given = {name: values[name] for name in _SIZE if values.get(name) not in (None, "")}
+    try:
+        size = _Size.model_validate(given | {"votes": votes})
+    except ValidationError:
+        return None
+    if values.get("rule.kind") in _UNJUDGED or not size.votes:
+        return None
+    most = max(size.max_chains or 0, size.chains)
+    one, start, all_of_them = (
+        sampler.estimate(chains, size.steps, size.votes, burn_in=size.burn_in) for chains in (1, size.chains, most)
+    )
+    return {"chains": size.chains, "most": most, "one": one, "start": start, "all": all_of_them}
 
 
 @common.form_page
@@ -69,7 +135,7 @@ def look_at_list(request: SignedInRequest) -> HttpResponse:
 @common.get_page
 def estimate(request: HttpRequest) -> HttpResponse:
     """Show what the votes come to of the setup that is being typed."""
-    return render(request, "console/_votes_estimate.html", {"estimate": pages.estimate_shown(request.GET)})
+    return render(request, "console/_votes_estimate.html", {"estimate": estimate_shown(request.GET)})
 
 
 @common.campaign_page(method=common.form_page, back="campaign")
@@ -97,9 +163,9 @@ def _fixed(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRespo
         context |= {
             "members": campaign.memberships.select_related("user").order_by("user__username"),
             "roles": Membership.Role.choices,
-            "rename": pages.NameForm(initial={"name": campaign.name}, auto_id="rename_%s"),
-            "extension": pages.ExtensionFields(auto_id="extension_%s"),
-            "caps": pages.CapFields.of(campaign) if campaign.is_under_way and asks_models(campaign) else None,
+            "rename": NameForm(initial={"name": campaign.name}, auto_id="rename_%s"),
+            "extension": ExtensionFields(auto_id="extension_%s"),
+            "caps": CapFields.of(campaign) if campaign.is_under_way and asks_models(campaign) else None,
         }
     return render(request, "console/setup_fixed.html", context)
 
@@ -124,7 +190,7 @@ def _shown(form: SetupForm, campaign: Campaign | None = None) -> dict[str, objec
         "campaign": campaign,
         "preview_url": at,
         "presets": presets_as_json(),
-        "estimate": pages.estimate_shown(values),
+        "estimate": estimate_shown(values),
     }
 
 
@@ -141,7 +207,7 @@ def download(request: HttpRequest, campaign: access.SeenCampaign) -> HttpRespons
 def import_setup(request: SignedInRequest) -> HttpResponse:
     """Make a draft from a setup's file; of one that makes none, show every reason."""
     posted = request.method == "POST"
-    form = pages.SetupFileForm(*((request.POST, request.FILES) if posted else ()))
+    form = SetupFileForm(*((request.POST, request.FILES) if posted else ()))
     problems: list[Problem] = []
     if posted and form.is_valid():
         try:
@@ -153,7 +219,7 @@ def import_setup(request: SignedInRequest) -> HttpResponse:
     return render(request, "console/import.html", {"form": form, "problems": problems})
 
 
-def _imported(request: SignedInRequest, form: pages.SetupFileForm) -> Campaign:
+def _imported(request: SignedInRequest, form: SetupFileForm) -> Campaign:
     with files.opened(form.cleaned_data["file"].file, owner=request.user) as (setup, uploaded):
         # The draft's page tells of another campaign under its seed, as long as there is one.
         twin = apply.warning_of_seed(setup.seed, request.user)
@@ -188,7 +254,7 @@ def start_afresh(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
 @common.for_researchers
 def run_pilot(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
     """Make a pilot."""
-    form = pages.PilotForm(request.POST)
+    form = PilotForm(request.POST)
     if not form.is_valid():
         raise NotPossible(f"{form.errors.as_text()} No pilot was made.")
     made = apply.pilot(campaign, request.user, **form.cleaned_data)
@@ -197,7 +263,7 @@ def run_pilot(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
 
 
 @common.preview_action
-def preview(request: SignedInRequest, campaign_id: int | None = None) -> HttpResponse:
+def preview_prompt(request: SignedInRequest, campaign_id: int | None = None) -> HttpResponse:
     """Show the exact request of one question, as the fields of the setup stand. Nothing is stored, and nobody asked."""
     campaign = None if campaign_id is None else common.campaign_for(request, campaign_id, Right.OWN)
     if campaign is None and not is_researcher(request.user):
@@ -211,9 +277,152 @@ def preview(request: SignedInRequest, campaign_id: int | None = None) -> HttpRes
 def unstored_picture(request: HttpRequest, signed: str) -> HttpResponse:
     """Send the picture of an object whose address a page of ours has made."""
     try:
-        found = unstored.read(signed)
+        found = preview.read(signed)
     except BadSignature as error:
         raise Http404("There is no such picture.") from error
     kind = OBJECT_KINDS[found.kind]
     beside = StoredObject(found.beside) if found.beside else None
     return media.response(request, kind, found.stored, beside)
+
+
+_PAIRS = 6
+# After so many pairs comes an attention check, where the protocol has such.
+_CHECK_AFTER = 2
+_OF_PART = ("stage", "outcome", "tries", "practice")
+
+
+class _Sandbox:
+    """One researcher's way through one draft.
+
+    Args:
+        campaign: a readable draft in which people are asked.
+        kept: what `kept` returned; None at the begin.
+    """
+
+    def __init__(self, campaign: access.SeenCampaign, kept: Mapping[str, Any] | None):
+        self.campaign, self.study = campaign, campaign.config.study
+        knows_people = self.study.platform.knows_people
+        self.protocol = self.study.protocol if knows_people else Protocol()
+        self.consent = self.study.consent if knows_people else ""
+        self.asked: int = kept["asked"] if kept else 0
+        self.votes: int = kept["votes"] if kept else 0
+        # Never saved.
+        self.part = Participation(campaign=campaign, **{name: kept[name] for name in _OF_PART if kept})
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """Where the researcher stands: their part, how many pairs they were asked, and how many votes they gave."""
+        return {name: getattr(self.part, name) for name in _OF_PART} | {"asked": self.asked, "votes": self.votes}
+
+    @property
+    def stage(self) -> Stage:
+        """Where they are."""
+        return Stage(self.part.stage)
+
+    @property
+    def is_check(self) -> bool:
+        """True where an attention check comes next."""
+        return self.asked == _CHECK_AFTER and bool(self.protocol.check_share)
+
+    def take(self, posted: Mapping[str, str]) -> Page | None:
+        """Take what was answered; return the page again where something is refused."""
+        page = page_of(self.stage)
+        if self.stage == Stage.ARRIVAL:
+            self._go_on(Outcome.NO_CONSENT if posted.get("consent") == "refuse" else None)
+        elif self.stage == Stage.VOTES:
+            self._vote(posted.get("choice", ""))
+        elif page and posted.get("stage") == page.name:
+            result = answered(self.part, self.protocol, page, posted)
+            if isinstance(result, Page):
+                return result
+            if result.outcome or not result.stays:
+                self._go_on(result.outcome)
+        return None
+
+    def _go_on(self, outcome: Outcome | None = None) -> None:
+        """Leave a stage for the next one, or with an outcome for the end."""
+        self.part.stage = Stage.END if outcome else next_stage(self.stage, self.protocol)
+        if self.stage == Stage.END:
+            self.part.outcome = outcome or Outcome.COMPLETED
+
+    def _vote(self, choice: str) -> None:
+        """Take a vote, or a skip, and go on to the next pair or past the last one."""
+        is_check = self.is_check
+        if choice not in Side.values and (choice != "skip" or is_check):
+            return
+        self.asked += 1
+        if choice == "skip" or is_check:
+            return
+        self.votes += 1
+        if self.votes >= min(_PAIRS, self.study.votes_each or _PAIRS):
+            self._go_on()
+
+
+@common.campaign_page(Right.OWN, method=common.form_page)
+def sandbox(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
+    """Show the stage at which the researcher stands, and take the answer. Nothing is written but to the session."""
+    if reason := _closed(campaign):
+        messages.info(request, reason)
+        return redirect(campaign)
+    key = f"sandbox-{campaign.pk}"
+    walked, refused = _Sandbox(campaign, request.session.get(key)), None
+    with translation.override(campaign.config.language):
+        if request.method != "POST":
+            return _stage_shown(request, walked)
+        if "again" in request.POST:
+            walked = _Sandbox(campaign, None)
+        else:
+            refused = walked.take(request.POST)
+        request.session[key] = walked.kept
+        return _stage_shown(request, walked, refused) if refused else redirect("console:sandbox", campaign.pk)
+
+
+def _closed(campaign: Campaign) -> str:
+    """Return why there is no sandbox; empty where there is one."""
+    if not campaign.is_draft:
+        return "The sandbox is for drafts: take part with a link of the campaign itself."
+    if not asks_people(campaign):
+        return "No people are asked in this campaign, so there is nothing to try as one."
+    return "" if Board(campaign).is_ready else "The file has not been read, so there are no pairs yet."
+
+
+def _stage_shown(request: SignedInRequest, walked: _Sandbox, refused: Page | None = None) -> HttpResponse:
+    context: dict[str, Any] = {"pairs": _PAIRS, "votes": walked.votes}
+    match walked.stage:
+        case Stage.ARRIVAL:
+            context |= _welcome(walked)
+        case Stage.VOTES:
+            told = (Side.FIRST, Side.SECOND)[walked.asked % 2]
+            context |= pair_of(walked.campaign, walked.asked, str(attention.TOLD[told]) if walked.is_check else "")
+            context |= {"shows": "console/_sandbox_pair.html", "is_screen": True, "is_check": walked.is_check}
+        case Stage.END:
+            context |= {"shows": "console/_sandbox_end.html", "end": _end(walked)}
+        case at:
+            stage = page_of(at)
+            assert stage is not None
+            page = refused or Page(stage, stage.form(walked.protocol, walked.part), walked.protocol)
+            context |= {"shows": "voting/_stage.html", "page": page}
+            if isinstance(page.form, PracticeForm):
+                exercise = page.form.exercise
+                context |= shown_of(own_pair(exercise.pair, walked.campaign), walked.campaign)
+                context |= {"shows": "voting/_practice.html", "is_screen": True, "exercise": exercise}
+    return common.page(request, walked.campaign, "console/sandbox.html", **context)
+
+
+def _welcome(walked: _Sandbox) -> dict[str, object]:
+    config, study = walked.campaign.config, walked.study
+    return {
+        "shows": "voting/_welcome.html",
+        "instructions": config.instructions,
+        "questions": questions_of(config),
+        "votes_each": study.votes_each,
+        "minutes_each": study.most_active_minutes,
+        "consent": rendered(walked.consent) if walked.consent else "",
+    }
+
+
+def _end(walked: _Sandbox) -> completion.End:
+    outcome, study = Outcome(walked.part.outcome), walked.study
+    debriefing = walked.protocol.debriefing if outcome in completion.TOOK_PART else ""
+    code = study.codes.get(outcome, "")
+    return completion.End(outcome, code, "", study.platform.called, debriefing=rendered(debriefing))

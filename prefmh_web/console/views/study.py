@@ -1,27 +1,40 @@
-"""The forms of a study: how people come and what they get, and what is asked of them beside votes."""
+"""How people come to a campaign, what is asked of them beside votes, and their pay."""
 
 from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import chain
 from typing import Any, ClassVar
 
-from django.http import QueryDict
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
+from django.shortcuts import redirect
+from django.template.defaultfilters import pluralize
 from django.template.loader import render_to_string
 from pydantic import BaseModel
 from pydantic import ValidationError as Refused
 from pydantic.fields import FieldInfo
 
 import sampler
+from prefmh_web.accounts.roles import SignedInRequest
+from prefmh_web.campaigns.lifecycle import access, changes
+from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign
+from prefmh_web.campaigns.record import export
 from prefmh_web.config import CampaignConfig, Study
 from prefmh_web.config.misfits import questions_of
 from prefmh_web.console.forms.fields import Choices
 from prefmh_web.console.forms.schema_form import SchemaForm
 from prefmh_web.console.forms.setup_form import problems_on_page
+from prefmh_web.console.views import common
+from prefmh_web.console.views.people import ForceForm
+from prefmh_web.participants import attention, erasure, limits, payments
+from prefmh_web.participants.models import Participation
 from prefmh_web.recruiters import RECRUITERS
+from prefmh_web.transport.bodies import stream
 
 TEMPLATE = "consent template"
 """The button that fills in a text of consent to begin with."""
@@ -135,3 +148,85 @@ def consent_template() -> str:
 def left_open_in(text: str) -> list[str]:
     """Return the places of the template that nobody has filled in."""
     return [place for place in re.findall(r"\[[^\]]+\]", consent_template()) if place in text]
+
+
+@common.campaign_page(Right.OWN, method=common.form_page, back="campaign")
+def participants(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
+    """Set up how people come, and show how many have."""
+    form, study = ParticipantsForm(campaign, _sent(request)), campaign.config.study
+    if (done := _saved(request, campaign, form, {"protocol": "protocol"}, "participants")) is not None:
+        return done
+    parts = Participation.objects.filter(campaign=campaign)
+    shown = common.invited(request, campaign) | {
+        "form": form,
+        "recruiters": [each for each in RECRUITERS.values() if each.help],
+        "joined": parts.count(),
+        "places": study.places,
+        "placed": limits.held(campaign, study).count(),
+        "spending": limits.spending_of(campaign),
+        "asks_about_person": bool(study.protocol.questions),
+        "ended": parts.exclude(outcome="").count(),
+        "unpaid": payments.unsettled(campaign),
+        "waiting": erasure.waiting_in(campaign),
+        "force": ForceForm(),
+    }
+    return common.page(request, campaign, "console/participants.html", **shown)
+
+
+@common.campaign_page(Right.OWN, method=common.form_page, back="campaign")
+def protocol(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
+    """Set up what is asked of people beside their votes."""
+    form, protocol = ProtocolForm(campaign, _sent(request)), campaign.config.study.protocol
+    if (done := _saved(request, campaign, form, {"start": "campaign"}, "protocol")) is not None:
+        return done
+    taught, has_pairs = attention.states_among(protocol, campaign), bool(protocol.own_pairs)
+    return common.page(request, campaign, "console/protocol.html", form=form, taught=taught, has_pairs=has_pairs)
+
+
+def _sent(request: HttpRequest) -> QueryDict | None:
+    return request.POST if request.method == "POST" else None
+
+
+def _saved(
+    request: SignedInRequest,
+    campaign: Campaign,
+    form: ParticipantsForm | ProtocolForm,
+    following: Mapping[str, str],
+    here: str,
+) -> HttpResponse | None:
+    """Save what was sent, and go to the page that follows; None where nothing was, or something is wrong with it."""
+    if not (form.is_bound and form.is_valid() and form.config):
+        return None
+    changes.apply(campaign, form.config, request.user)
+    messages.info(request, "Saved.")
+    page = following.get(request.POST.get("next", ""), here)
+    return redirect(f"console:{page}", campaign_id=campaign.pk)
+
+
+_TABLES = {"payments.csv": payments.rows, "answers.csv": payments.answers}
+
+
+@common.campaign_page(Right.OWN)
+def table(request: HttpRequest, campaign: access.SeenCampaign, name: str) -> HttpResponse | StreamingHttpResponse:
+    """Send payments.csv or answers.csv."""
+    # Spreadsheets take a file without the mark for one in their own country's encoding.
+    response = stream(lambda: chain(("\ufeff",), export.as_csv(_TABLES[name](campaign))), "text/csv; charset=utf-8")
+    return common.attachment(request, response, f"campaign-{campaign.pk}-{name}")
+
+
+@common.campaign_action(Right.OWN, "participants")
+def forget(request: HttpRequest, campaign: Campaign) -> str:
+    """Forget the people of a finished campaign."""
+    form = ForceForm(request.POST)
+    form.full_clean()
+    gone, waiting = erasure.forget(campaign, is_forced=form.cleaned_data["is_forced"])
+    if waiting:
+        messages.warning(request, f"{waiting} more wait until you say that they are paid.")
+    return f"The data of {gone} participant{pluralize(gone)} are deleted. The votes are kept."
+
+
+@common.campaign_action(Right.OWN, "participants")
+def settle(request: SignedInRequest, campaign: Campaign) -> str:
+    """Note that everybody whose part has ended is paid."""
+    count = payments.settle(campaign, by=request.user)
+    return f"{count} more {pluralize(count, 'person is,people are')} noted as paid."
