@@ -1,6 +1,6 @@
 """What a campaign's page shows now: a draft's file, or a started campaign's progress and whether it is running well;
-what the card of each shows on the list of campaigns; and the sockets, which send a part of a page again when something
-has changed.
+what the card of each shows on the list of campaigns; and the socket, which sends a part of the page again when
+something has changed.
 
 A page that is left open all day must not fill somebody's line, however many chains there are and however fast people
 vote. Each group of parts has a bucket of bytes that fills up evenly. A part is sent while there is something in the
@@ -20,7 +20,6 @@ from typing import Any
 from channels.db import database_sync_to_async
 from django.conf import settings
 from django.db.models import Count, Q, Sum
-from django.http import QueryDict
 from django.template.loader import render_to_string
 
 import sampler
@@ -36,7 +35,6 @@ from prefmh_web.campaigns.monitoring.steps import last_reasoned
 from prefmh_web.campaigns.record.export import kept_verdict
 from prefmh_web.console.plots import Plot, traces
 from prefmh_web.console.preview import asks_models, estimates_of, first_pair_of, versions_of
-from prefmh_web.console.results import convergence_for
 from prefmh_web.console.words import ANSWERS, AnswerWords, duration, in_words, value_in_words
 from prefmh_web.participants.limits import supply_of
 from prefmh_web.transport import sockets
@@ -301,115 +299,64 @@ def _noted_verdicts(campaigns: Sequence[Campaign]) -> Mapping[int, str]:
 _AT_MOST_EVERY_S = 1
 # Rates and presence fade without any event.
 _AT_LEAST_EVERY_S = 10
-# Plots are drawn no more often than this, and less often the larger they are: a page with many chains that is left
-# open all day must not fill somebody's line. On average; the first message comes on top.
-_PLOTS_AT_MOST_EVERY_S = 5
-_BYTES_A_MINUTE = 45_000
 
 
-class _Watching(LiveConsumer):
-    """One open page of a campaign, for those who may see the campaign."""
-
-    campaign_id: int
-    _changed: asyncio.Event
-    _at_least_every_s: float | None = None
-
-    async def connect(self):
-        await self.accept()
-        self.campaign_id = self.scope["url_route"]["kwargs"]["campaign_id"]
-        user, session_key = self.scope["user"], self.scope["session"].session_key
-        if user is None or not user.is_authenticated or session_key is None:
-            await self.close(NOT_ALLOWED)
-            return
-        self._session_key = session_key
-        self._changed = asyncio.Event()
-        self._changed.set()
-        await self.join(sockets.watchers(self.campaign_id), sockets.session(self._session_key))
-        self.in_background(self._follow())
-
-    async def look_again(self, event):
-        """Answer a nudge; many at once lead to one answer."""
-        self._changed.set()
-
-    async def _follow(self) -> None:
-        sent = ""
-        while True:
-            await set_within(self._changed, self._at_least_every_s)
-            self._changed.clear()
-            # Asked every time: they may have signed out, or be a member no more.
-            part = await self._part(await sockets.user_now(self._session_key))
-            if part is None:
-                await self.close(NOT_ALLOWED)
-                return
-            if part and part != sent:
-                await self.send(part)
-                sent = part
-            await asyncio.sleep(self._pause_after(part))
-
-    @database_sync_to_async
-    def _part(self, user) -> str | None:
-        campaign = access.campaigns_for(user).select_related("catalog").filter(pk=self.campaign_id).first()
-        return self.part_of(campaign) if campaign else None
-
-    def part_of(self, campaign) -> str | None:
-        """Return the part of the page that is sent; None where there is no such page."""
-        raise NotImplementedError
-
-    def _pause_after(self, part: str) -> float:
-        """Return how many seconds pass at least before the next one."""
-        return _AT_MOST_EVERY_S
-
-
-class BoardConsumer(_Watching):
-    """The first page of a campaign. Of one that has started, only the parts that have changed are sent."""
-
-    _at_least_every_s = _AT_LEAST_EVERY_S
+class BoardConsumer(LiveConsumer):
+    """The first page of a campaign, for those who may see the campaign. Of one that has started, only the parts that
+    have changed are sent.
+    """
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
+        self._changed = asyncio.Event()
         # What is read first has a bucket of its own, so that plots and pictures never hold it up.
         self._groups = [
             Group(12_000, 24_000, ("now",)),
             Group(10_000, 20_000, ("heads", "trace", "details")),
         ]
 
-    def part_of(self, campaign) -> str:
-        """Return a draft's board, or what has changed; nothing where nothing has, or it has to wait."""
+    async def connect(self):
+        await self.accept()
+        user, session_key = self.scope["user"], self.scope["session"].session_key
+        if user is None or not user.is_authenticated or session_key is None:
+            await self.close(NOT_ALLOWED)
+            return
+        campaign_id = self.scope["url_route"]["kwargs"]["campaign_id"]
+        self._changed.set()
+        await self.join(sockets.watchers(campaign_id), sockets.session(session_key))
+        self.in_background(self._follow(campaign_id, session_key))
+
+    async def look_again(self, event):
+        """Answer a nudge; many at once lead to one answer."""
+        self._changed.set()
+
+    async def _follow(self, campaign_id: int, session_key: str) -> None:
+        sent = ""
+        while True:
+            await set_within(self._changed, _AT_LEAST_EVERY_S)
+            self._changed.clear()
+            # Asked every time: they may have signed out, or be a member no more.
+            parts = await self._parts(campaign_id, await sockets.user_now(session_key))
+            if parts is None:
+                await self.close(NOT_ALLOWED)
+                return
+            if parts and parts != sent:
+                await self.send(parts)
+                sent = parts
+            await asyncio.sleep(_AT_MOST_EVERY_S)
+
+    @database_sync_to_async
+    def _parts(self, campaign_id: int, user) -> str | None:
+        """Return a draft's board, or what has changed; nothing where nothing has, or it has to wait. None for those who
+        may not see the campaign.
+        """
+        campaign = access.campaigns_for(user).select_related("catalog").filter(pk=campaign_id).first()
+        if campaign is None:
+            return None
         board, now = Board(campaign), time.monotonic()
         if campaign.is_draft:
             return board.html()
         return "\n".join(part for group in self._groups for part in group.due(board.part, now))
-
-
-class ConvergenceConsumer(_Watching):
-    """The tab Convergence; what is chosen there stands in the address of the socket, as in that of the page."""
-
-    def part_of(self, campaign) -> str | None:
-        """Return the plots and tables; None of a draft, which has none."""
-        if campaign.is_draft:
-            return None
-        return render_to_string(
-            "console/_convergence.html",
-            {"convergence": convergence_for(campaign, QueryDict(self.scope["query_string"]))},
-        )
-
-    def _pause_after(self, part: str) -> float:
-        return max(_PLOTS_AT_MOST_EVERY_S, len(part.encode()) * 60 / _BYTES_A_MINUTE)
-
-
-class DownloadConsumer(LiveConsumer):
-    """Tells the page of a download how much of it is written, by the token that the page has drawn for it."""
-
-    async def connect(self):
-        await self.accept()
-        if (user := self.scope["user"]) is None or not user.is_authenticated:
-            await self.close(NOT_ALLOWED)
-            return
-        await self.join(sockets.download(self.scope["url_route"]["kwargs"]["token"]))
-
-    async def download_share(self, event):
-        """Pass on the share, from 0 to 1."""
-        await self.send(str(event["share"]))
 
 
 @dataclass

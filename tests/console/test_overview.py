@@ -179,20 +179,15 @@ def test_objects_are_measured_once_and_not_by_the_page(finished, researcher, mon
     assert Measured.objects.count() == stored
 
 
-def test_the_page_follows(live_site, campaign, researcher):
-    address = f"/ws/campaigns/{campaign.pk}/convergence/?properties=words"
-    with open_socket(live_site.url, address, cookies_of(browser_of(researcher))) as socket:
-        first = socket.recv(timeout=10)
-        assert '<div id="convergence">' in first
-        # The objects are measured because somebody looks.
-        while "Trace of words" not in first:
-            first = socket.recv(timeout=10)
-
-
-def test_nobody_else_follows(live_site, campaign, django_user_model):
-    for cookies in ("", cookies_of(browser_of(django_user_model.objects.create_user("colleague")))):
-        with open_socket(live_site.url, f"/ws/campaigns/{campaign.pk}/convergence/", cookies) as socket:
-            assert closing_code(socket) == 4401
+def test_the_page_follows_while_objects_are_measured_and_until_the_end(finished, researcher):
+    # The objects are measured because somebody looks.
+    assert 'hx-trigger="every 5s"' in page_of(finished, researcher).content.decode()
+    wait_until_idle()
+    page = page_of(finished, researcher).content.decode()
+    assert "Trace of" in page
+    assert "hx-trigger" not in page
+    Campaign.objects.filter(pk=finished.pk).update(status=Campaign.Status.RUNNING)
+    assert 'hx-trigger="every 60s"' in page_of(finished, researcher).content.decode()
 
 
 _NUMBERS = re.compile(r"-?\d+")

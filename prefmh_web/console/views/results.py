@@ -38,7 +38,6 @@ from prefmh_web.console.results import PAPER, convergence_for, found_page, parag
 from prefmh_web.console.views import common
 from prefmh_web.console.words import ANSWERS, duration
 from prefmh_web.objects import media
-from prefmh_web.transport import sockets
 from prefmh_web.transport.bodies import stream
 from sampler import tables
 
@@ -148,8 +147,8 @@ def properties(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpR
 def convergence(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show R-hat, effective sample sizes, traces and ranks of the properties that the address names."""
     found = convergence_for(campaign, request.GET)
-    status, asked = 200 if found["form"].is_valid() else 400, request.GET.urlencode()
-    return common.page(request, campaign, "console/convergence.html", status, convergence=found, asked=asked)
+    status = 200 if found["form"].is_valid() else 400
+    return common.page(request, campaign, "console/convergence.html", status, convergence=found)
 
 
 @common.campaign_page(is_started=True)
@@ -165,7 +164,7 @@ def record(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRespo
 def download(
     request: SignedInRequest, campaign: access.SeenCampaign, filename: str
 ) -> HttpResponse | StreamingHttpResponse:
-    """Send one file of the record, or all of them as export.zip; `progress` is the token of `DownloadConsumer`."""
+    """Send one file of the record, or all of them as export.zip."""
     if campaign.is_draft and filename != tables.CONFIG:
         raise Http404("A draft has no record yet.")
     response: HttpResponse | StreamingHttpResponse
@@ -178,9 +177,7 @@ def download(
     elif filename in (documents := export.documents(campaign, campaign.tuning)):
         response = HttpResponse(documents[filename], content_type="application/json")
     elif filename == "export.zip":
-        token = request.GET.get("progress")
-        told = (sockets.tell_share(token),) if token else ()
-        response = stream(lambda: export.archive(campaign, *told), "application/zip")
+        response = stream(lambda: export.archive(campaign), "application/zip")
     else:
         raise Http404("There is no such file.")
     return common.attachment(request, response, f"{common.prefix_of(campaign)}-{filename}")
