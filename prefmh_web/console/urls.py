@@ -61,7 +61,6 @@ _OF_CAMPAIGN = [
     path("tries/<int:trial_id>/pairs/<int:index>/", endpoints.prefer, name="prefer"),
     path("tries/<int:trial_id>/pairs/<int:index>/<int:which>/", endpoints.tried_picture, name="tried-picture"),
     path("rename/", campaigns.rename, name="rename"),
-    path("afresh/", setup.start_afresh, name="start-afresh"),
     path("pilot/", setup.run_pilot, name="run-pilot"),
     path("caps/", campaigns.change_caps, name="caps"),
     path("archive/", campaigns.archive, {"is_archived": True}, name="archive"),

@@ -1,9 +1,8 @@
-"""How pages word things: what decides the steps of a campaign, how long something takes, a part of a configuration."""
+"""How pages word things: how long something takes, a part of a configuration."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
@@ -12,41 +11,6 @@ from pydantic.fields import FieldInfo
 import sampler
 from sampler.declared import ui, ui_of
 from sampler.judges import PromptTemplate
-
-
-@dataclass(frozen=True)
-class AnswerWords:
-    """One kind of evidence. How a page shows it of a chain and of a step: `templates/decisions/<evidence>`.
-
-    Args:
-        evidence: what the config's rule calls it.
-        noun: one of it; empty where there is nothing to count.
-        asked_again: why some needed more than one reply of a model.
-        warning: what a page says above everything else; empty for nothing.
-    """
-
-    evidence: str
-    noun: str
-    asked_again: str
-    warning: str = ""
-
-
-ANSWERS = {
-    answers.evidence: answers
-    for answers in (
-        AnswerWords("votes", "vote", "needed more than one reply, because a reply could not be read"),
-        AnswerWords(
-            "ratings",
-            "rating",
-            "needed more than one reply, or may have, because a reply in the same batch could not be read",
-            "Rating baseline: a model rates each object alone. The chains sample from another distribution than votes "
-            "on the same questions would.",
-        ),
-        AnswerWords("scores", "score", ""),
-        AnswerWords("none", "", ""),
-    )
-}
-
 
 _MINUTE, _DAY = 60, 86_400
 

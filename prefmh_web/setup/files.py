@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cache, partial
@@ -80,31 +80,17 @@ def _decoded(content: bytes) -> str:
 
 def _told(document: yaml_text.Document, path: str, message: str) -> Problem:
     if message == _UNKNOWN:
-        *parents, key = path.split(".")
-        near = get_close_matches(key, _keys_beside(document.data, parents) - {key}, n=1, cutoff=0.7)
+        key = path.rpartition(".")[2]
+        near = get_close_matches(key, _keys() - {key}, n=1, cutoff=0.7)
         message = "is no key of this part; " + (f"do you mean “{near[0]}”?" if near else "remove it")
     return document.problem(path[:300], _MENDS.get(message, message))
 
 
-def _keys_beside(data: Any, parents: Sequence[str]) -> set[str]:
-    """Return the keys that the part at a path may have: those of the declared parts that are most like it."""
-    for each in parents:
-        inside = {str(place): part for place, part in enumerate(data)} if isinstance(data, list) else data
-        data = inside.get(each)
-        if not isinstance(data, dict | list):
-            # A key with a dot in it stands in no path.
-            return set()
-    there = set(data)
-    shared = [(len(there & keys), keys) for keys in _parts()]
-    most = max(number for number, _ in shared)
-    return set().union(*(keys for number, keys in shared if number == most))
-
-
 @cache
-def _parts() -> list[set[str]]:
-    """Return the names of the keys of each part."""
+def _keys() -> set[str]:
+    """Return every key that a part can have."""
     schema: dict[str, Any] = json_schema()
-    return [set(part.get("properties", ())) for part in (schema, *schema["$defs"].values())]
+    return {key for part in (schema, *schema["$defs"].values()) for key in part.get("properties", ())}
 
 
 NAME: Final = "campaign.yaml"

@@ -150,8 +150,8 @@ class Followed:
     def ranks(self) -> list[tuple[int, FloatArray]]:
         """Of each chain its place and the ranks of its draws among all of its target, from 0 to 1.
 
-        Equal draws share their ranks: those of one chain are spread evenly over all that belong to the number. So two
-        chains that sample one law fill all ranks alike, also where a property has a few values only.
+        Equal draws stand in a random order. So two chains that sample one law fill all ranks alike, also where a
+        property has a few values only.
         """
         of_targets: dict[str, list[tuple[int, FloatArray]]] = {}
         for place, numbers in self.draws:
@@ -214,26 +214,13 @@ def main_property(campaign: Campaign) -> str:
 
 
 def _ranks(draws: list[tuple[int, FloatArray]]) -> Iterator[tuple[int, FloatArray]]:
-    _, group, size = np.unique(
-        np.concatenate([numbers for _, numbers in draws]), return_inverse=True, return_counts=True
-    )
-    first, most = np.cumsum(size) - size, max(1, len(group) - 1)
-    ends = np.cumsum([len(numbers) for _, numbers in draws])[:-1]
-    for (place, _), each in zip(draws, np.split(group, ends), strict=True):
-        yield place, _spread(each, first, size) / most
-
-
-def _spread(group: npt.NDArray[np.int64], first: npt.NDArray[np.int64], size: npt.NDArray[np.int64]) -> FloatArray:
-    """Return ranks of one chain's draws, in ascending order.
-
-    Args:
-        group: of each draw, which number it is.
-        first: of each number, the lowest rank that belongs to it.
-        size: of each number, how many ranks do.
-    """
-    number, own = np.unique(group, return_counts=True)
-    within = np.arange(len(group)) - np.repeat(np.cumsum(own) - own, own)
-    return np.repeat(first[number], own) + (within + 0.5) / np.repeat(own, own) * np.repeat(size[number], own) - 0.5
+    numbers = np.concatenate([each for _, each in draws])
+    # The same order each time, so that a page changes with the draws only.
+    ties = np.random.default_rng(0).random(len(numbers))
+    ranks = np.empty(len(numbers))
+    ranks[np.lexsort((ties, numbers))] = np.linspace(0, 1, len(numbers))
+    ends = np.cumsum([len(each) for _, each in draws])[:-1]
+    yield from zip((place for place, _ in draws), np.split(ranks, ends), strict=True)
 
 
 _KEPT = 8

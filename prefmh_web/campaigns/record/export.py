@@ -329,13 +329,6 @@ def verdict_now(campaign: Campaign) -> str:
         return sampler.NOT_JUDGED
 
 
-def kept_verdict(campaign: Campaign, steps: int) -> str:
-    """Return the verdict on a finished campaign of so many decided steps, if it is in memory; else the empty text."""
-    (decided, _, status), answer = _memory.get(campaign.pk, (({}, {}, ""), None))
-    is_of_now = status == campaign.status == Campaign.Status.FINISHED and sum(decided.values()) == steps
-    return answer.verdict.is_that if answer and is_of_now else ""
-
-
 def is_small_enough(snapshot: Snapshot) -> bool:
     """True where the answer can be computed here."""
     return _size(snapshot) <= MOST_ROWS

@@ -16,12 +16,16 @@ from typing import Any, ClassVar, Literal, get_args, get_origin
 
 from annotated_types import MaxLen
 from django import forms
+from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.forms.utils import ErrorDict
 from django.http import QueryDict
 from pydantic import BaseModel
+from pydantic import ValidationError as Refused
 from pydantic.fields import FieldInfo
 
+from prefmh_web.campaigns.models import Campaign
+from prefmh_web.config import CampaignConfig, misfits
 from prefmh_web.console.forms.fields import (
     MISSING,
     Choices,
@@ -36,7 +40,8 @@ from prefmh_web.console.forms.fields import (
     title_of,
     variants_of,
 )
-from sampler import ConfigProblem
+from prefmh_web.setup.fitting import of_owner
+from sampler import ConfigProblem, problems_in
 from sampler.declared import ui, ui_of
 
 _MOST_ROWS = 40
@@ -90,6 +95,11 @@ class Part:
         """For which choices it means something."""
         return {name: " ".join(values) for name, values in self.shown.when.items()}
 
+    @property
+    def messages(self) -> Sequence[str]:
+        """What is wrong with it, beside what is wrong inside."""
+        return self.errors
+
     def in_use(self) -> Iterator[Leaf]:
         """Yield its fields that count."""
         for part in self.inside:
@@ -102,12 +112,6 @@ class Part:
     def value(self) -> Any:
         """Return what was sent of it, as plain data; `MISSING` where the declaration's default holds."""
         raise NotImplementedError
-
-    def all_errors(self) -> Iterator[tuple[str, str, str]]:
-        """Yield of each thing that is wrong the id to go to, what is called so, and why."""
-        yield from ((self.target, self.title, message) for message in self.errors)
-        for part in self.inside:
-            yield from part.all_errors()
 
 
 class Leaf(Part):
@@ -159,6 +163,10 @@ class Leaf(Part):
     def in_use(self) -> Iterator[Leaf]:
         yield self
 
+    @property
+    def messages(self) -> Sequence[str]:
+        return list(self.bound.errors)
+
     def as_posted(self) -> list[str]:
         """Return what a browser sends of it as it stands."""
         return as_sent(self.field, self.bound.value())
@@ -166,9 +174,6 @@ class Leaf(Part):
     @property
     def target(self) -> str:
         return self.bound.id_for_label or f"id_{self.name}_0"
-
-    def all_errors(self) -> Iterator[tuple[str, str, str]]:
-        yield from ((self.target, self.title, str(message)) for message in self.bound.errors)
 
 
 class Fold:
@@ -374,32 +379,41 @@ def _default_of(info: FieldInfo) -> Any:
 
 
 class SchemaForm(forms.Form):
-    """The form of a declaration.
+    """The form of a campaign's configuration, or of a part of it.
 
     Args:
         model: the declaration.
-        was: what it holds now, as plain data; nothing for a new one.
+        campaign: nothing for a new one. Of one that has started, what is fixed then cannot be typed in.
+        owner: whose it will be.
+        was: what the declaration holds now, as plain data; nothing for a new one.
         sent, files: what the browser sent; nothing where it is only shown.
-        is_fixed: the campaign has started: what is fixed then cannot be typed in.
     """
 
+    at: ClassVar[str] = ""
+    """How paths in the configuration begin that are of this form."""
+    elsewhere: ClassVar[tuple[str, ...]] = ()
+    """How those of them begin that another form has."""
     use_required_attribute = False
     value: dict[str, Any]
     """What was sent of the whole, right or wrong, once it is looked at."""
+    config: CampaignConfig | None = None
+    """The whole configuration with what was sent, once it is checked."""
     is_filling = False
     """True while the fields of one more row are made, of which nobody has sent anything."""
 
     def __init__(
         self,
         model: type[BaseModel],
-        was: Mapping[str, Any] | None = None,
+        campaign: Campaign | None,
+        owner: User,
+        was: Mapping[str, Any] | None,
         sent: QueryDict | None = None,
         files: Any = None,
-        *,
-        is_fixed: bool = False,
     ):
-        self.is_fixed, self.model = is_fixed, model
-        if sent is not None and is_fixed:
+        self.model, self.campaign, self.owner = model, campaign, owner
+        self.before = campaign.typed_config if campaign else None
+        self.is_fixed = bool(campaign and not campaign.is_draft)
+        if sent is not None and self.is_fixed:
             # Browsers send nothing of what is disabled. What is sent of it all the same is refused by its name.
             super().__init__()
             self._build(was)
@@ -445,12 +459,34 @@ class SchemaForm(forms.Form):
         for name in self.errors.keys() - used:
             del self.errors[name]
         self.value = self.root.value()
-        self.show([*self.problems_of(self.value)])
+        self.show([*self.problems_in(self.described(self.value))])
         return self.cleaned_data
 
-    def problems_of(self, value: dict[str, Any]) -> Iterator[ConfigProblem]:
-        """Yield what is wrong with the value of the whole, and keep what it comes to."""
+    def described(self, value: dict[str, Any]) -> dict[str, Any]:
+        """Return the whole configuration that the fields stand for, as plain data."""
         raise NotImplementedError
+
+    def problems_in(self, described: dict[str, Any]) -> Iterator[ConfigProblem]:
+        """Yield what a configuration is refused for, and keep one that is not: all that is wrong with the fields of
+        this form, and of others what they would bring about.
+        """
+        try:
+            config = CampaignConfig.model_validate(described)
+        except Refused as error:
+            yield from problems_in(error, described)
+            return
+        known, found = ([*misfits(each), *of_owner(each, self.owner)] if each else [] for each in (self.before, config))
+        told = [each for each in found if self._is_here(each[0]) or each not in known] + [*self.further(config)]
+        if not told:
+            self.config = config
+        yield from (ConfigProblem(*each) for each in told)
+
+    def _is_here(self, path: str) -> bool:
+        return path.startswith(self.at) and not path.startswith(self.elsewhere)
+
+    def further(self, config: CampaignConfig) -> Iterator[tuple[str, str]]:
+        """Yield what only this form refuses: the path, and what is wrong."""
+        yield from ()
 
     def full_clean(self) -> None:
         if self.is_adding:
@@ -512,7 +548,7 @@ class SchemaForm(forms.Form):
     def show(self, problems: Collection[ConfigProblem]) -> None:
         """Show each problem at the field that its path names; what has no field here, above all."""
         for problem in problems:
-            path = problem.path
+            path = problem.path.removeprefix(self.at)
             for start, row in self.moved.items():
                 if path == start or path.startswith(f"{start}."):
                     path = row + path.removeprefix(start)
@@ -531,8 +567,12 @@ class SchemaForm(forms.Form):
     @property
     def error_list(self) -> list[tuple[str, str, str]]:
         """All that is wrong: the id to go to, what is called so, and why."""
+        if not self.is_bound or self.is_adding:
+            return []
         general = [("", "", str(message)) for message in self.non_field_errors()]
-        return [*general, *self.root.all_errors()] if self.is_bound and not self.is_adding else []
+        return general + [
+            (part.target, part.title, str(message)) for part in self.parts.values() for message in part.messages
+        ]
 
 
 def _is_model(annotation: Any) -> bool:

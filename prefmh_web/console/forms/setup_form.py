@@ -26,7 +26,7 @@ from pydantic.fields import FieldInfo
 
 import sampler
 from prefmh_web.campaigns.models import Campaign, Catalog
-from prefmh_web.config import CampaignConfig, misfits
+from prefmh_web.config import CampaignConfig
 from prefmh_web.console.forms.fields import MISSING, Choices, KeptFileInput, KeptFiles, ListInput, Variants
 from prefmh_web.console.forms.moves import UsualMoves, usual_kernel, usual_of
 from prefmh_web.console.forms.schema_form import Fold, Group, Part, Rows, SchemaForm
@@ -38,7 +38,6 @@ from prefmh_web.endpoints.servers import Dialect
 from prefmh_web.objects import OBJECT_KINDS
 from prefmh_web.scorers import offered
 from prefmh_web.setup.files import MAX_FILE_BYTES
-from prefmh_web.setup.fitting import of_owner
 from sampler.declared import JUDGED_BY, Declared, ui, ui_of
 from sampler.judges import PRESETS
 
@@ -151,18 +150,16 @@ class SetupForm(SchemaForm):
         owner: whose it will be.
     """
 
-    config: CampaignConfig | None = None
-    """What was sent, once it is checked."""
+    elsewhere = ("study.",)
     kept: KeptFiles
     taken: Taken | None = None
     """The list that was sent with it."""
 
     def __init__(self, campaign: Campaign | None, owner: User, sent: QueryDict | None = None, files: Any = None):
-        self.campaign, self.owner = campaign, campaign.owner if campaign else owner
-        self._endpoints = dict(Endpoint.objects.filter(owner=self.owner).values_list("name", "name"))
-        self.before = campaign.typed_config if campaign else None
-        was, self.is_folded = _folded(self.before) if self.before else (None, True)
-        super().__init__(CampaignConfig, was, sent, files, is_fixed=bool(campaign and not campaign.is_draft))
+        owner = campaign.owner if campaign else owner
+        self._endpoints = dict(Endpoint.objects.filter(owner=owner).values_list("name", "name"))
+        was, self.is_folded = _folded(campaign.typed_config) if campaign else (None, True)
+        super().__init__(CampaignConfig, campaign, owner, was, sent, files)
 
     @property
     def sections(self) -> list[tuple[str, list[Part | Fold]]]:
@@ -276,27 +273,15 @@ class SetupForm(SchemaForm):
         kept = was.get("kind") if isinstance(was, Mapping) else None
         return {kind: model for kind, model in variants.items() if kind not in hidden or kind == kept}
 
-    def problems_of(self, value: Plain) -> Iterator[sampler.ConfigProblem]:
+    def problems_in(self, described: Plain) -> Iterator[sampler.ConfigProblem]:
         if self.taken and self.taken.problem:
             yield sampler.ConfigProblem(f"space.{self.taken.field}", self.taken.problem)
             return
-        described = self._unfolded(value)
-        try:
-            config = CampaignConfig.model_validate(described)
-        except Refused as error:
-            yield from sampler.problems_in(error, described)
-            return
-        if not config.generates and config.file is None:
-            yield sampler.ConfigProblem("space.file", "Paste your objects, or choose the file with them.")
-            return
-        told = problems_on_page(self.before, config, self.owner, lambda path: not path.startswith("study."))
-        found = [*told, *self._wrong_file(config)]
-        if not found:
-            self.config = config
-        yield from found
+        for problem in super().problems_in(described):
+            missing = sampler.ConfigProblem("space.file", "Paste your objects, or choose the file with them.")
+            yield missing if problem.path == "file" else problem
 
-    def _unfolded(self, value: Plain) -> Plain:
-        """Return the configuration that the fields stand for."""
+    def described(self, value: Plain) -> Plain:
         described = {name: each for name, each in value.items() if name != "panel"}
         rows = described["judges"] if self.data.get("rule.kind", "n-vote") in ("n-vote", "pointwise") else []
         typed = self.root.inner["panel"].value()
@@ -329,21 +314,19 @@ class SetupForm(SchemaForm):
             if dimension is not None:
                 space["dimension"] = dimension
 
-    def _wrong_file(self, config: CampaignConfig) -> Iterator[sampler.ConfigProblem]:
+    def further(self, config: CampaignConfig) -> Iterator[tuple[str, str]]:
         space = config.space
         if not isinstance(space, sampler.CatalogConfig):
             return
         file = self.upload
         if file and file.size > MAX_FILE_BYTES:
-            message = f"The file is larger than {MAX_FILE_BYTES // 2**20} MiB. Split it."
-            yield sampler.ConfigProblem("space.file", message)
+            yield "space.file", f"The file is larger than {MAX_FILE_BYTES // 2**20} MiB. Split it."
             return
         columns = _columns_of(file, sampler.OBJECT_COLUMNS.get(space.objects)) if file else self._columns_read()
         for number, shown in enumerate(space.context):
             if columns is not None and shown.column not in columns:
                 found = ", ".join(f"“{name}”" for name in columns) or "no further columns"
-                message = f"The file has no “{shown.column}”. It has {found}."
-                yield sampler.ConfigProblem(f"space.context.{number}.column", message)
+                yield f"space.context.{number}.column", f"The file has no “{shown.column}”. It has {found}."
 
     def _columns_read(self) -> Any:
         """Return the further columns of the list that a draft has; None where it has none that has been read."""
@@ -351,20 +334,6 @@ class SetupForm(SchemaForm):
             return None
         read = Catalog.objects.filter(campaign_id=self.campaign.pk, status=Catalog.Status.READY).first()
         return read and read.columns
-
-
-def problems_on_page(
-    before: CampaignConfig | None, config: CampaignConfig, owner: User, is_here: Callable[[str], bool]
-) -> list[sampler.ConfigProblem]:
-    """Return what a page refuses: all that is wrong with its own fields, and of others what it would bring about.
-
-    Args:
-        before: what is stored.
-        is_here: whether a path is one of the page's fields.
-    """
-    known = {*misfits(before), *of_owner(before, owner)} if before else set()
-    told = [*misfits(config), *of_owner(config, owner)]
-    return [sampler.ConfigProblem(*each) for each in told if is_here(each[0]) or each not in known]
 
 
 def _columns_of(file: Any, holder: str | None) -> Any:

@@ -36,7 +36,7 @@ from prefmh_web.campaigns.record.export import answer_now
 from prefmh_web.campaigns.record.rows import Snapshot
 from prefmh_web.console.results import PAPER, convergence_for, found_page, paragraph, software, spreads_of
 from prefmh_web.console.views import common
-from prefmh_web.console.words import ANSWERS, duration
+from prefmh_web.console.words import duration
 from prefmh_web.objects import media
 from prefmh_web.transport.bodies import stream
 from sampler import tables
@@ -251,7 +251,7 @@ def table_of(campaign: Campaign, steps: Iterable[Comparison]) -> dict[str, Any]:
         "steps": rows,
         "judges": judges,
         "deciding": rule.scorers,
-        "answers": ANSWERS[rule.evidence],
+        "evidence": rule.evidence,
     }
 
 
@@ -302,7 +302,7 @@ def chains(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRespo
         "within": campaign.get_absolute_url(),
         "page": page,
         "heads": with_heads(campaign, list(page)),
-        "answers": ANSWERS[started_campaign(campaign).config.rule.evidence],
+        "evidence": started_campaign(campaign).config.rule.evidence,
     }
     return common.page(request, campaign, "console/chains.html", **shown)
 
