@@ -183,8 +183,8 @@ def test_of_the_setup_nothing_changes_and_the_sentence_names_what(owner, researc
 
 
 def test_the_name_changes_and_is_an_event(owner, campaign, tmp_path):
-    path = path_of("rename", campaign)
-    assert "has its new name" in told(owner, path, {"name": "Night; and day"})
+    path = path_of("edit", campaign)
+    assert "Saved." in told(owner, path, {"name": "Night; and day"})
     told(owner, path, {"name": "Night; and day"})
     assert "This field is required" in told(owner, path, {"name": ""})
     campaign.refresh_from_db()
@@ -220,14 +220,17 @@ def test_bonus_archive_and_an_accepted_model_are_events(owner, researcher, campa
     [
         ("add-member", {"username": "nobody", "role": "viewer"}, "There is no account “nobody”."),
         ("extend", {"steps": "50"}, "The budget of 100 answers is too small"),
-        ("caps", {"requests": "9"}, "Only the caps of a running or paused campaign"),
         ("archive", {}, "Pause it before you archive it"),
     ],
 )
 def test_what_is_refused_is_told_on_the_tab_of_its_form(owner, study, name, fields, reason):
-    if name == "caps":
-        # The page was open when the campaign finished.
-        Campaign.objects.filter(pk=study.pk).update(status=Campaign.Status.FINISHED)
     answer = owner.post(path_of(name, study), fields)
     assert answer.url == path_of("edit", study)
     assert reason in owner.get(answer.url).content.decode()
+
+
+def test_the_caps_of_a_finished_campaign_do_not_change(owner, study):
+    # The page was open when the campaign finished.
+    Campaign.objects.filter(pk=study.pk).update(status=Campaign.Status.FINISHED)
+    page = told(owner, path_of("edit", study), {"name": study.name, "caps.requests": "9"})
+    assert "Only the caps of a running or paused campaign" in page

@@ -179,7 +179,8 @@ def test_a_try_that_a_worker_left_is_taken_up_again(researcher, endpoint, script
 
 
 def cap(browser, campaign: Campaign, **fields: str) -> str:
-    return browser.post(reverse("console:caps", args=[campaign.pk]), fields, follow=True).content.decode()
+    sent = {"name": campaign.name} | {f"caps.{name}": value for name, value in fields.items()}
+    return browser.post(reverse("console:edit", args=[campaign.pk]), sent, follow=True).content.decode()
 
 
 @pytest.mark.parametrize(
@@ -202,7 +203,7 @@ def test_the_draft_s_page_shows_what_the_models_will_take(researcher, endpoint, 
     assert "price unknown until a request has been made" in page.content.decode()
 
 
-def test_the_live_page_shows_figures_the_reason_of_the_pause_and_a_form_to_raise_the_cap(
+def test_the_live_page_shows_figures_the_reason_of_the_pause_and_a_way_to_raise_the_cap(
     researcher, endpoint, script, idle_tasks
 ):
     desk = browser_of(researcher)
@@ -216,10 +217,11 @@ def test_the_live_page_shows_figures_the_reason_of_the_pause_and_a_form_to_raise
     assert "Raise the cap, then press Resume." in refused
 
     wrong = cap(desk, campaign, cost="much", requests="")
-    assert "Models may cost at most: Enter a number. Nothing was changed." in wrong
+    assert "Not saved" in wrong
+    assert "Enter a number." in wrong
     assert not campaign.events.filter(kind="caps").exists()
 
-    assert "The caps are changed. Press Resume to go on." in cap(desk, campaign, cost="5", requests="")
+    assert "Saved." in cap(desk, campaign, cost="5", requests="")
     assert "The cap of 0.10 is reached" not in live_page(desk, campaign)
     desk.post(reverse("console:resume", args=[campaign.pk]))
     idle_tasks()

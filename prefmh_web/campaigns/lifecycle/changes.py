@@ -98,16 +98,6 @@ def apply(campaign: Campaign, config: CampaignConfig, by: User | None = None, fi
     sockets.nudge(sockets.watchers(campaign.pk))
 
 
-def rename(campaign: Campaign, name: str, by: User) -> None:
-    """Give a campaign another name, at any time: nobody judges by it, for voters do not see it.
-
-    Raises:
-        NotPossible: it is deleted.
-    """
-    campaign.refresh_from_db()
-    apply(campaign, campaign.typed_config.model_copy(update={"name": name}), by)
-
-
 def extend(campaign: Campaign, steps: int, by: User | None = None, verdict: str = "") -> None:
     """Let every chain that was not ended walk so many steps more. A finished campaign is paused until it is resumed.
 

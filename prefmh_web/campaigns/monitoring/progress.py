@@ -172,10 +172,9 @@ def _models(campaign: Campaign, judges: list[Judge]) -> dict[str, Any] | None:
     """Return how the models of a campaign are getting on; None where people judge alone.
 
     ``waiting`` are turns with a reason to wait, those that wait for somebody first, and ``suspended`` is how many do;
-    ``asked_again`` counts votes or ratings that took more than one reply, or may have; ``settled_alone`` pairs that
-    were settled before any person was asked, though people judge as well, and ``votes_saved`` people's votes that this
-    has made needless, as far as the other pairs tell; ``sampled_instead`` votes of judges by log-probabilities that
-    were sampled, because the server did not tell p. The servers of stopped judges answer as ``new_models`` now.
+    ``asked_again`` counts votes or ratings that took more than one reply, or may have; ``sampled_instead`` votes of
+    judges by log-probabilities that were sampled, because the server did not tell p. The servers of stopped judges
+    answer as ``new_models`` now.
     """
     models = [judge for judge in judges if judge.is_model]
     if not models:
@@ -187,10 +186,6 @@ def _models(campaign: Campaign, judges: list[Judge]) -> dict[str, Any] | None:
     again: QuerySet[Any] = cast.filter(asks__gt=1)
     if campaign.config.rule.evidence == "ratings":
         again = Rating.objects.filter(judge__campaign=campaign).filter(Q(asks__gt=1) | Q(asks__isnull=True))
-    by_people = cast.filter(annotator__isnull=False)
-    pairs = by_people.values("comparison").distinct().count()
-    judged = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=False, votes__number__isnull=False)
-    alone = judged.exclude(votes__annotator__isnull=False).distinct().count() if len(models) < len(judges) else 0
     config = campaign.config
     by_p = [judge for judge in models if tells_p(model_source(config, judge.place), config.rule)]
     stopped = (judge for judge in models if judge.stopped_because)
@@ -199,8 +194,6 @@ def _models(campaign: Campaign, judges: list[Judge]) -> dict[str, Any] | None:
         "waiting": waiting,
         "suspended": sum(turn.is_suspended for turn in waiting),
         "asked_again": again.count(),
-        "settled_alone": alone,
-        "votes_saved": round(alone * by_people.count() / pairs) if pairs else None,
         "sampled_instead": cast.filter(judge__in=by_p, preference__isnull=True).count() if by_p else 0,
         "new_models": [new for judge in stopped for new in judge.identities.filter(accepted_at__isnull=True)],
     }
@@ -285,7 +278,6 @@ def walks_of(campaign: Campaign, there: Sequence[ShownChain]) -> dict[str, Any] 
         "won": won,
         # So few votes for the proposal that careless ones count for much.
         "wins_too_little": won is not None and won.percent < _LEAST_PERCENT_WON,
-        "shorter": _shorter(trials, length),
     }
 
 
@@ -310,15 +302,3 @@ def _won(campaign: Campaign, chains: Sequence[ShownChain], trials: Sequence[dict
     votes = sum(chain.all_votes for chain in chains) - sum(int(trial["votes"]) for trial in trials)
     votes_for = sum(chain.all_votes_for for chain in chains) - sum(int(trial["votes_for"]) for trial in trials)
     return Share(votes_for, votes) if votes >= _FEWEST_VOTES else None
-
-
-def _shorter(trials: Sequence[dict[str, Any]], length: int | None) -> dict[str, Any] | None:
-    """Return the next shorter length of the grid, and how many times as many votes it costs for the same distance as
-    the chosen one, by what the warm-up has found.
-    """
-    chosen = next((trial for trial in trials if trial["length"] == length), None)
-    shorter = [trial for trial in trials if length is not None and trial["length"] < length]
-    if chosen is None or not shorter:
-        return None
-    jump = shorter[-1]["jump_per_vote"]
-    return {"length": shorter[-1]["length"], "cost": chosen["jump_per_vote"] / jump if jump else None}

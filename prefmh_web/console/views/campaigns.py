@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
 
 from django import forms
 from django.conf import settings
@@ -13,7 +12,6 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.defaultfilters import pluralize
-from pydantic import BaseModel
 
 import sampler
 from prefmh_web.accounts.roles import SignedInRequest, is_researcher
@@ -24,9 +22,7 @@ from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Campaign, NotPossible, State
 from prefmh_web.campaigns.monitoring.steps import problems_in
-from prefmh_web.config import CampaignConfig, Caps
 from prefmh_web.console.board import Board, cards_of
-from prefmh_web.console.forms.fields import field_of
 from prefmh_web.console.preview import asks_models
 from prefmh_web.console.views.common import campaign_action, campaign_page, frame, get_page, invited
 from prefmh_web.objects import media
@@ -38,20 +34,7 @@ from prefmh_web.setup.apply import MOST_PEOPLE, MOST_VOTES_EACH
 _A_PAGE = 50
 
 
-def _field(model: type[BaseModel], name: str, *, required: bool = False) -> forms.Field:
-    """Return the field of a declared value, with its title, help and bounds."""
-    field = field_of(name, model.model_fields[name])
-    field.required = field.widget.is_required = required
-    return field
-
-
-class NameForm(forms.Form):
-    """Another name, also after the start."""
-
-    name = _field(CampaignConfig, "name", required=True)
-
-
-class ExtensionFields(forms.Form):
+class ExtensionForm(forms.Form):
     """How many steps each chain walks more."""
 
     steps = forms.IntegerField(
@@ -60,19 +43,6 @@ class ExtensionFields(forms.Form):
         label="Further steps of each chain",
         help_text="The chains go on from where they stand, as if the setup had asked for so many steps from the start.",
     )
-
-
-class CapFields(forms.Form):
-    """Both may be left empty; with both, the first to be reached counts."""
-
-    cost = _field(Caps, "cost")
-    requests = _field(Caps, "requests")
-
-    @classmethod
-    def of(cls, campaign: Campaign) -> CapFields:
-        """Return the form filled in with a campaign's caps."""
-        caps = campaign.config.caps
-        return cls(initial={name: getattr(caps, name) for name in cls.base_fields}, auto_id="caps_%s")
 
 
 class PilotForm(forms.Form):
@@ -101,7 +71,7 @@ def campaign(request: SignedInRequest, found: access.SeenCampaign) -> HttpRespon
     if context["may_run"] and found.is_under_way:
         context |= invited(request, found)
     if context["may_own"] and found.is_under_way and found.paused_because and asks_models(found):
-        context["caps"] = CapFields.of(found)
+        context["can_raise_caps"] = True
     asked = limits_of(found)
     if context["may_own"] and (asked.recruiter.knows_people or asked.has_budget):
         context["spending"] = spending_of(found)
@@ -149,42 +119,14 @@ def picture(request: HttpRequest, state_id: int) -> HttpResponse:
 
 
 @campaign_action(Right.OWN)
-def rename(request: SignedInRequest, campaign: Campaign) -> str:
-    """Give a campaign another name."""
-    changes.rename(campaign, _read(request, NameForm)["name"], request.user)
-    return "The campaign has its new name."
-
-
-@campaign_action(Right.OWN)
-def change_caps(request: SignedInRequest, campaign: Campaign) -> str:
-    """Change what a started campaign's models may take."""
-    caps = campaign.config.caps.model_copy(update=_read(request, CapFields))
-    changes.apply(campaign, campaign.typed_config.model_copy(update={"caps": caps}), request.user)
-    return f"The caps are changed.{_how_to_go_on(campaign)}"
-
-
-@campaign_action(Right.OWN)
 def extend(request: SignedInRequest, campaign: Campaign) -> str:
     """Let each chain of a started campaign walk further steps."""
-    changes.extend(campaign, _read(request, ExtensionFields)["steps"], request.user)
-    return f"Each chain walks {campaign.config.steps} steps now.{_how_to_go_on(campaign)}"
-
-
-def _read(request: HttpRequest, kind: type[forms.Form]) -> dict[str, Any]:
-    """Return what was sent of a form.
-
-    Raises:
-        NotPossible: something is wrong with it.
-    """
-    form = kind(request.POST)
-    if form.is_valid():
-        return form.cleaned_data
-    wrong = (f"{form.fields[name].label}: {' '.join(map(str, found))}" for name, found in form.errors.items())
-    raise NotPossible(f"{' '.join(wrong)} Nothing was changed.")
-
-
-def _how_to_go_on(campaign: Campaign) -> str:
-    return " Press Resume to go on." if campaign.status == campaign.Status.PAUSED else ""
+    form = ExtensionForm(request.POST)
+    if not form.is_valid():
+        raise NotPossible(f"{form['steps'].label}: {' '.join(form.errors['steps'])} Nothing was changed.")
+    changes.extend(campaign, form.cleaned_data["steps"], request.user)
+    how_to_go_on = " Press Resume to go on." if campaign.status == campaign.Status.PAUSED else ""
+    return f"Each chain walks {campaign.config.steps} steps now.{how_to_go_on}"
 
 
 @campaign_action(Right.OWN)

@@ -33,9 +33,9 @@ from prefmh_web.console import lists, preview
 from prefmh_web.console.board import Board
 from prefmh_web.console.forms.fields import KeptFiles
 from prefmh_web.console.forms.setup_form import SetupForm
-from prefmh_web.console.preview import asks_models, asks_people, pair_of, presets_as_json, preview_of, shown_of
+from prefmh_web.console.preview import asks_people, pair_of, presets_as_json, preview_of, shown_of
 from prefmh_web.console.views import common
-from prefmh_web.console.views.campaigns import CapFields, ExtensionFields, NameForm, PilotForm
+from prefmh_web.console.views.campaigns import ExtensionForm, PilotForm
 from prefmh_web.objects import OBJECT_KINDS, StoredObject, media
 from prefmh_web.objects.markdown import rendered
 from prefmh_web.participants import attention, completion
@@ -148,6 +148,8 @@ def edit(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRespons
     form = form_of(request, campaign)
     if form.is_bound and form.is_valid() and form.config:
         changes.apply(campaign, form.config, request.user, form.upload)
+        if form.is_fixed:
+            messages.info(request, "Saved.")
         return _after_saving(request, campaign, form)
     return render(request, "console/setup.html", _shown(form, campaign))
 
@@ -162,9 +164,7 @@ def _fixed(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRespo
         context |= {
             "members": campaign.memberships.select_related("user").order_by("user__username"),
             "roles": Membership.Role.choices,
-            "rename": NameForm(initial={"name": campaign.name}, auto_id="rename_%s"),
-            "extension": ExtensionFields(auto_id="extension_%s"),
-            "caps": CapFields.of(campaign) if campaign.is_under_way and asks_models(campaign) else None,
+            "extension": ExtensionForm(auto_id="extension_%s"),
         }
     return render(request, "console/setup_fixed.html", context)
 
