@@ -2,10 +2,9 @@
 
     traces        a number along several chains
     rank_overlay  how the ranks of each chain's draws are spread over those of all
-    rank_bars     the same of one chain, small enough for a table
     histogram     how a number is spread, beside a second one if there is one
 
-Each takes plain numbers and returns a `Plot` (`rank_bars` a `Mark`), which the template `console/_plot.html` shows:
+Each takes plain numbers and returns a `Plot`, which the template `console/_plot.html` shows:
 
     {% include "console/_plot.html" with plot=plot %}
 
@@ -263,16 +262,6 @@ def rank_overlay(name: str, ranks: Chains) -> Plot:
     marks = (*in_few_paths(outlines), level)
     legend = marks if 1 < len(outlines) <= COLOURS else ()
     return Plot(f"Ranks of {name}", description, x, y, marks, legend, len(outlines) > COLOURS)
-
-
-def rank_bars(place: int, ranks: FloatArray) -> Mark:
-    """Return the bars of one chain's ranks, as `rank_overlay` takes them, without axes.
-
-    A bin with its equal share is half as high as the drawing.
-    """
-    counts = _rank_counts([ranks], _FEW_BINS)[0]
-    relative = np.minimum(counts / max(1e-12, counts.mean()), 2.0)
-    return Mark(_bars(relative, Axis("", 0.0, 2.0, 2)), f"plot-bar {colour(0)}", f"chain {place}")
 
 
 def _binned(numbers: FloatArray, x_label: str) -> tuple[Axis, FloatArray]:

@@ -11,7 +11,6 @@ models for a whole campaign will take: requests, tokens and price, before it sta
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -347,15 +346,6 @@ def versions_of(campaign: Campaign) -> list[tuple[int, str, str]]:
         for place, judge in enumerate(config.judges)
         if isinstance(judge.source, sampler.ModelSource)
     ]
-
-
-def presets_as_json() -> str:
-    """Return what a choice of each preset fills in, by its name, as JSON for the page's script."""
-    found = {
-        name: {"question": each.question, "system": each.template.system, "user": each.template.user}
-        for name, each in model_judges.PRESETS.items()
-    }
-    return json.dumps(found, ensure_ascii=False)
 
 
 # Of more votes, the mean takes seconds to compute.

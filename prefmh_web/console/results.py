@@ -28,7 +28,7 @@ from prefmh_web.campaigns import dispatch, objects
 from prefmh_web.campaigns.frozen import plan_of, started_campaign
 from prefmh_web.campaigns.models import Campaign, Chain, State
 from prefmh_web.campaigns.monitoring import results as monitored
-from prefmh_web.console.plots import MOST_POINTS, histogram, rank_bars, rank_overlay, traces
+from prefmh_web.console.plots import MOST_POINTS, histogram, rank_overlay, traces
 from prefmh_web.console.preview import Unstored
 from prefmh_web.console.words import in_words
 from prefmh_web.objects import ObjectKind, StoredObject
@@ -273,7 +273,6 @@ def convergence_for(campaign: Campaign, asked: QueryDict) -> dict[str, Any]:
     followed = [monitored.follow(trajectories, name, first, campaign.config.target_of) for name in names]
     # All plots share the points that may be drawn.
     points = MOST_POINTS // max(1, len(followed))
-    marks = {place: rank_bars(place, ranks) for each in followed[:1] for place, ranks in each.ranks}
     chains = Paginator(Chain.objects.filter(campaign=campaign).order_by("place"), A_PAGE).get_page(asked.get("page"))
     return {
         "form": form,
@@ -286,8 +285,6 @@ def convergence_for(campaign: Campaign, asked: QueryDict) -> dict[str, Any]:
             for each in followed
         ],
         "chains": chains,
-        # Each with the ranks of the first chosen property.
-        "rows": [(chain, marks.get(chain.place)) for chain in chains],
         "aim_r_hat": monitored.AIM_R_HAT,
         "aim_ess": monitored.AIM_ESS,
         "most_draws": monitored.MOST_DRAWS,

@@ -1,7 +1,6 @@
 // The prompts of the setup form: presets fill the fields, and what the model gets is shown while one writes.
 "use strict";
 
-const presets = JSON.parse(document.getElementById("prompt-presets").dataset.presets);
 // So that not every letter is a request.
 const PAUSE_MS = 400;
 let pause = 0;
@@ -16,8 +15,8 @@ function lookAgain() {
 }
 
 function fill(select) {
-  const preset = presets[select.value];
-  if (!preset) return;
+  if (!select.value) return;
+  const preset = select.selectedOptions[0].dataset;
   const block = select.closest(".question-block");
   const field = (name) => block.querySelector(`[name$=".${name}"]`);
   field("prompt.system").value = preset.system;

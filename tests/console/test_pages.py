@@ -35,6 +35,7 @@ from prefmh_web.campaigns.models import (
 from prefmh_web.campaigns.monitoring.progress import progress_of
 from prefmh_web.campaigns.monitoring.steps import rows_of, steps_in
 from prefmh_web.campaigns.record.export import answer_now
+from prefmh_web.console.forms.fields import as_sent
 from tests.campaigns.engine.test_suspension import campaign_of, skip
 from tests.security.world import browser_of
 from tests.support import campaigns
@@ -71,7 +72,7 @@ def as_shown(client, path: str) -> dict[str, list[str]]:
     return {
         name: [each.replace("\n", "\r\n") for each in posted]
         for name, leaf in leaves.items()
-        if not leaf.why_fixed and (posted := leaf.as_posted())
+        if not leaf.why_fixed and (posted := as_sent(leaf.field, leaf.bound.value()))
     }
 
 

@@ -160,4 +160,3 @@ def test_the_page_of_a_panel_that_is_over_has_no_link_to_send(researcher, signed
     page = signed_in.get(path).content.decode()
     assert not any(link in page for link in links)
     assert "nobody can join by a link any more" in page
-    assert "1 time, the last time" in page

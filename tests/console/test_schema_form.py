@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 
 from prefmh_web.campaigns.models import Campaign, columns_of
 from prefmh_web.config import CampaignConfig
-from prefmh_web.console.forms.fields import Lines, Text, bounds_of
+from prefmh_web.console.forms.fields import Lines, Text, as_sent, bounds_of
 from prefmh_web.console.forms.schema_form import SchemaForm
 from prefmh_web.console.forms.setup_form import SetupForm
 from prefmh_web.console.views.study import ParticipantsForm, ProtocolForm
@@ -105,7 +105,7 @@ def posted_of(form: SchemaForm) -> QueryDict:
     sent = QueryDict(mutable=True)
     for name, leaf in form.leaves.items():
         if not leaf.why_fixed:
-            sent.setlist(name, [each.replace("\n", "\r\n") for each in leaf.as_posted()])
+            sent.setlist(name, [each.replace("\n", "\r\n") for each in as_sent(leaf.field, leaf.bound.value())])
     return sent
 
 

@@ -72,7 +72,7 @@ WATCHING += ("console:properties", "console:verdict")
 WATCHING += ("console:chains",)
 WATCHING += ("console:convergence",)
 # Owners read these, and nobody can post to them.
-READ_BY_OWNERS = ("console:try-progress", "console:tried-picture", "console:setup-file")
+READ_BY_OWNERS = ("console:tried-picture", "console:setup-file")
 FOR_PROGRAMS = [address for address in OF_A_CAMPAIGN if address.name.startswith("api:")]
 CHANGING = [
     each for each in OF_A_CAMPAIGN if each.name not in (*WATCHING, *READ_BY_OWNERS) and each not in FOR_PROGRAMS

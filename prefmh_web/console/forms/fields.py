@@ -15,8 +15,7 @@ import annotated_types as at
 from django import forms
 from django.core.exceptions import ValidationError
 from django.core.files.base import File
-from django.urls import reverse
-from django.utils.html import format_html
+from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -284,15 +283,7 @@ _PREFIX, _SOURCE = "kept-", "source-"
 
 def kept_note(kept: Kept | None, name: str) -> SafeString:
     """Return what a form says of a file that is kept for the field of this name, with its ticket."""
-    if kept is None:
-        return SafeString()
-    return format_html(
-        '<p class="kept"><strong>{}</strong>, kept. To use another file, choose it here.</p>'
-        '<input type="hidden" name="{}" value="{}">',
-        kept.filename,
-        _PREFIX + name,
-        kept.ticket,
-    )
+    return render_to_string("console/form/kept.html", {"kept": kept, "name": f"{_PREFIX}{name}"})
 
 
 class KeptFileInput(forms.FileInput):
@@ -302,7 +293,7 @@ class KeptFileInput(forms.FileInput):
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         """Return the field."""
-        return format_html("{}{}", super().render(name, value, attrs, renderer), self.below(name))
+        return super().render(name, value, attrs, renderer) + self.below(name)
 
     def below(self, name: str) -> SafeString:
         """Return what stands below the field of this name."""
@@ -328,15 +319,8 @@ class ListInput(KeptFileInput):
 
     def below(self, name: str) -> SafeString:
         """Return where the answer to a list comes; until there is one, what is kept."""
-        # What is said of the list stands in the answer itself.
-        changes = ", ".join(["change", *(f"change from:[name='{field}']" for field in (name, *self._fields))])
-        return format_html(
-            '<div id="list-reply" aria-live="polite" hx-post="{}" hx-include="closest form" '
-            'hx-encoding="multipart/form-data" hx-trigger="{}" hx-sync="this:replace">{}</div>',
-            reverse("console:list"),
-            changes,
-            super().below(name),
-        )
+        depends = {"fields": [name, *self._fields], "kept": super().below(name)}
+        return render_to_string("console/form/list_reply.html", depends)
 
 
 class KeptFiles:

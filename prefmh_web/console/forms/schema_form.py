@@ -131,7 +131,9 @@ class Leaf(Part):
             field.widget.attrs["disabled"] = True
         form, self.field = self.form, field
         form.fields[self.name], form.leaves[self.name] = field, self
-        if form.is_filling and form.sent is not None:
+        # Browsers send nothing of what is disabled. What is sent of it all the same is refused by its name.
+        is_left_out = bool(self.why_fixed) and form.sent is not None and self.name not in form.sent
+        if form.sent is not None and (form.is_filling or is_left_out):
             form.sent.setlist(self.name, as_sent(field, field.initial))
 
     @property
@@ -166,10 +168,6 @@ class Leaf(Part):
     @property
     def messages(self) -> Sequence[str]:
         return list(self.bound.errors)
-
-    def as_posted(self) -> list[str]:
-        """Return what a browser sends of it as it stands."""
-        return as_sent(self.field, self.bound.value())
 
     @property
     def target(self) -> str:
@@ -299,7 +297,7 @@ class Rows(Part):
         self.most = length.max_length if length else _MOST_ROWS
         begins_with_one = bool(self.info.is_required() or self.shown.start)
         known = list(self.was) if isinstance(self.was, list | tuple) else [MISSING] * begins_with_one
-        count = self._sent() if form.is_bound else len(known)
+        count = max(self._sent(), len(known) if self.why_fixed else 0) if form.is_bound else len(known)
         self.adds = form.is_bound and form.data.get("add") == name and count < self.most
         self.rows: list[Group] = []
         for each in range(count + self.adds):
@@ -413,27 +411,12 @@ class SchemaForm(forms.Form):
         self.model, self.campaign, self.owner = model, campaign, owner
         self.before = campaign.typed_config if campaign else None
         self.is_fixed = bool(campaign and not campaign.is_draft)
-        if sent is not None and self.is_fixed:
-            # Browsers send nothing of what is disabled. What is sent of it all the same is refused by its name.
-            super().__init__()
-            self._build(was)
-            sent = self._with_what_is_fixed(sent)
         self.sent = None if sent is None else sent.copy()
         super().__init__(self.sent, files)
-        self._build(was)
-
-    def _build(self, was: Mapping[str, Any] | None) -> None:
         self.parts: dict[str, Part] = {}
         self.leaves: dict[str, Leaf] = {}
         self.moved: dict[str, str] = {}
         self.root = Group(self, "", "", FieldInfo(annotation=self.model), MISSING if was is None else was, "")
-
-    def _with_what_is_fixed(self, sent: QueryDict) -> QueryDict:
-        whole = sent.copy()
-        for name, leaf in self.leaves.items():
-            if leaf.why_fixed and name not in sent and (posted := leaf.as_posted()):
-                whole.setlist(name, posted)
-        return whole
 
     @property
     def sections(self) -> list[tuple[str, list[Part | Fold]]]:

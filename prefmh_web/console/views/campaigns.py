@@ -123,7 +123,7 @@ def extend(request: SignedInRequest, campaign: Campaign) -> str:
     """Let each chain of a started campaign walk further steps."""
     form = ExtensionForm(request.POST)
     if not form.is_valid():
-        raise NotPossible(f"{form['steps'].label}: {' '.join(form.errors['steps'])} Nothing was changed.")
+        raise NotPossible(f"{form['steps'].label}: {' '.join(map(str, form.errors['steps']))} Nothing was changed.")
     changes.extend(campaign, form.cleaned_data["steps"], request.user)
     how_to_go_on = " Press Resume to go on." if campaign.status == campaign.Status.PAUSED else ""
     return f"Each chain walks {campaign.config.steps} steps now.{how_to_go_on}"

@@ -198,12 +198,6 @@ def _begin_test(request: SignedInRequest, endpoint: Endpoint) -> None:
         messages.info(request, f"{endpoint.name} was removed in this moment.")
 
 
-@common.get_page
-def progress(request: SignedInRequest, endpoint_id: int) -> HttpResponse:
-    """Show an endpoint's card as it is now."""
-    return render(request, "console/_endpoint.html", _card(_mine(request, endpoint_id)))
-
-
 @common.post_action
 def stop(request: SignedInRequest, endpoint_id: int) -> HttpResponse:
     """Stop a test."""
@@ -366,15 +360,14 @@ def try_judge(request: SignedInRequest, campaign: access.SeenCampaign, place: in
         except NotPossible as reason:
             messages.error(request, str(reason))
         return redirect("console:try", campaign.pk, place)
-    trial = _last(campaign, place)
-    is_current = trial is not None and trial.judge == judge.model_dump(mode="json")
-    return _shown(request, campaign, trial, "console/try.html", judge=judge, form=form, is_current=is_current)
-
-
-@common.campaign_page(Right.OWN)
-def trial_progress(request: SignedInRequest, campaign: access.SeenCampaign, place: int) -> HttpResponse:
-    """Show how far the last trial is."""
-    return _shown(request, campaign, _last(campaign, place))
+    trial = campaign.judge_trials.filter(place=place).last()
+    shown: dict[str, Any] = {
+        "judge": judge,
+        "form": form,
+        "tried": trial and _tried(campaign, trial),
+        "is_current": trial is not None and trial.judge == judge.model_dump(mode="json"),
+    }
+    return common.page(request, campaign, "console/try.html", **shown)
 
 
 @common.campaign_action(Right.OWN)
@@ -397,9 +390,6 @@ def prefer(request: SignedInRequest, campaign: access.SeenCampaign, trial_id: in
     if (preferred := request.POST.get("preferred", "")) not in ("0", "1"):
         raise Http404
     judge_trials.prefer(trial, index, int(preferred))
-    if request.headers.get("HX-Request"):
-        trial.refresh_from_db()
-        return _shown(request, campaign, trial)
     return redirect("console:try", campaign.pk, trial.place)
 
 
@@ -427,18 +417,3 @@ def _trial(campaign: Campaign, trial_id: int, index: int | None = None) -> Judge
     if index is not None and index >= len(trial.pairs):
         raise Http404
     return trial
-
-
-def _last(campaign: Campaign, place: int) -> JudgeTrial | None:
-    return campaign.judge_trials.filter(place=place).last()
-
-
-def _shown(
-    request: SignedInRequest,
-    campaign: access.SeenCampaign,
-    trial: JudgeTrial | None,
-    template: str = "console/_tried.html",
-    **further: Any,
-) -> HttpResponse:
-    tried = trial and _tried(campaign, trial)
-    return common.page(request, campaign, template, tried=tried, **further)

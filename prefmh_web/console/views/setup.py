@@ -33,7 +33,7 @@ from prefmh_web.console import lists, preview
 from prefmh_web.console.board import Board
 from prefmh_web.console.forms.fields import KeptFiles
 from prefmh_web.console.forms.setup_form import SetupForm
-from prefmh_web.console.preview import asks_people, pair_of, presets_as_json, preview_of, shown_of
+from prefmh_web.console.preview import asks_people, pair_of, preview_of, shown_of
 from prefmh_web.console.views import common
 from prefmh_web.console.views.campaigns import ExtensionForm, PilotForm
 from prefmh_web.objects import OBJECT_KINDS, StoredObject, media
@@ -188,7 +188,6 @@ def _shown(form: SetupForm, campaign: Campaign | None = None) -> dict[str, objec
         "form": form,
         "campaign": campaign,
         "preview_url": at,
-        "presets": presets_as_json(),
         "estimate": estimate_shown(values),
     }
 
