@@ -30,7 +30,7 @@ from prefmh_web.campaigns.model_judges.judges import frozen_prompt
 from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Chain, Judge, State, Vote
 from prefmh_web.campaigns.monitoring.judging import costs_of, judging_of, panel_price_of, scorers_of
 from prefmh_web.campaigns.monitoring.progress import Progress, progress_of, with_heads
-from prefmh_web.campaigns.monitoring.results import Trajectories, follow, is_cut_short, main_property, trajectories_of
+from prefmh_web.campaigns.monitoring.results import Trajectories, follow, main_property, trajectories_of
 from prefmh_web.campaigns.monitoring.steps import last_reasoned
 from prefmh_web.console.plots import Plot, traces
 from prefmh_web.console.preview import asks_models, estimates_of, first_pair_of, versions_of
@@ -84,14 +84,10 @@ class Board:
         return first_pair_of(self.campaign) if is_shown else None
 
     @property
-    def evidence(self) -> str:
-        """What decides the steps; the templates of `decisions/` of this name show it."""
-        return self.campaign.config.rule.evidence
-
-    @property
     def noun(self) -> str:
         """One of what decides the steps; empty where there is nothing to count."""
-        return "" if self.evidence == "none" else self.evidence.removesuffix("s")
+        evidence = self.campaign.config.rule.evidence
+        return "" if evidence == "none" else evidence.removesuffix("s")
 
     @property
     def price(self) -> dict[str, Any] | None:
@@ -212,11 +208,6 @@ class Board:
         """How many chains were ended at a suspended step."""
         return self.campaign.chains.filter(ended_at__isnull=False).count()
 
-    @property
-    def is_cut_short(self) -> bool:
-        """True where the campaign was finished before its last step."""
-        return is_cut_short(self.campaign)
-
     @cached_property
     def heads(self) -> Sequence[tuple[Chain, str]]:
         """The chains that the first screen shows, each with what is measured of its object; the others have a page of
@@ -237,10 +228,6 @@ class Board:
             dispatch.measure(self.campaign)
         followed = follow(trajectories, main_property(self.campaign), 1)
         return traces(followed.label, followed.chains, _MOST_POINTS)
-
-    def html(self) -> str:
-        """Return the whole fragment, which the page swaps in by its id."""
-        return render_to_string("console/_board.html", {"board": self})
 
     def part(self, name: str) -> str:
         """Return one part of a started campaign's fragment, by the name of its template."""
@@ -340,7 +327,7 @@ class BoardConsumer(LiveConsumer):
             return None
         board, now = Board(campaign), time.monotonic()
         if campaign.is_draft:
-            return board.html()
+            return render_to_string("console/_board.html", {"board": board})
         return "\n".join(part for group in self._groups for part in group.due(board.part, now))
 
 

@@ -44,7 +44,6 @@ from prefmh_web.endpoints.servers import Dialect
 from prefmh_web.objects import OBJECT_KINDS, ObjectKind, StoredObject
 from prefmh_web.objects.kind import Pixels
 from sampler import judges as model_judges
-from sampler.declared import Declared
 
 _SALT = "prefmh_web.console.preview"
 # In the place of a code: what a diffusion model begins with, and which of a kind's samples it is.
@@ -228,15 +227,9 @@ def _row(campaign: Campaign, plan: sampler.Plan[Any], state: Any) -> State:
 
 # The seed of the sample; each request has its own.
 SAMPLE_SEED = 1
+# What a question does not rest on.
+_REST = {"kernel": {"kind": "independent"}, "chains": 1, "steps": 1, "seed": 0}
 _PICTURE = re.compile(r"(base64,|\"data\":\s?\")([A-Za-z0-9+/]{80})[A-Za-z0-9+/=]+")
-
-
-class _Asked(Declared):
-    """What a preview rests on."""
-
-    space: sampler.SpaceConfig
-    rule: sampler.RuleConfig
-    judge: sampler.JudgeConfig
 
 
 def preview_of(described: Mapping[str, Any] | None, owner: User, campaign: Campaign | None) -> dict[str, Any] | None:
@@ -245,61 +238,53 @@ def preview_of(described: Mapping[str, Any] | None, owner: User, campaign: Campa
     double braces.
 
     Args:
-        described: the space, the rule and the question, as plain data.
+        described: the space, the rule and the question as the only one of `judges`, as plain data.
     """
-    source = {} if described is None else described["judge"].get("source", {})
+    source = {} if described is None else described["judges"][0].get("source", {})
     endpoint = Endpoint.objects.filter(owner=owner, name=source.get("endpoint") or "").first()
     if endpoint is None:
         return None
     try:
-        asked = _Asked.model_validate(described)
+        config = sampler.ChainConfig.model_validate(_REST | dict(described or {}))
     except ValidationError as error:
         found = sampler.problems_in(error, described)
         return {"problems": [(problem.path.rpartition(".")[2], problem.message) for problem in found]}
-    kind = OBJECT_KINDS[asked.space.objects]
-    columns = [(each.column, each.label) for each in getattr(asked.space, "context", ())]
-    measures = sampler.property_names(asked.space.model_dump(mode="json"))
-    fitting = model_judges.Fitting(asked.rule.objects_shown, [label for _, label in columns], measures)
-    known = model_judges.known_places(fitting)
-    problems = [("Objects", "A model hears no recordings. Let people judge them.")] if kind.medium == "sound" else []
-    template = asked.judge.source.prompt if isinstance(asked.judge.source, sampler.ModelSource) else None
-    problems += model_judges.template_problems(template, fitting) if template else []
-    if problems:
+    kind, [judge] = OBJECT_KINDS[config.space.objects], config.judges
+    known = model_judges.known_places(config.fitting)
+    template = judge.source.prompt if isinstance(judge.source, sampler.ModelSource) else None
+    if problems := [*model_judges.template_problems(template, config.fitting)] if template else []:
         return {"problems": problems, "known": known}
-    prompt = prompt_of(asked.judge, asked.rule, kind.name, has_context=bool(columns))
+    prompt = prompt_of(judge, config.rule, kind.name, has_context=bool(config.context))
     rows = _rows_of(campaign, kind)
-    exhibits = [objects.exhibit(row, endpoint, prompt, context=_context(row, columns)) for row in rows]
-    exhibits = exhibits or _sample_exhibits(kind, endpoint, columns, prompt)
-    of = f"Two of your {kind.nouns}" if rows else f"Sample {kind.nouns}, until your own are there"
     try:
-        requests = [*_requests(asked, endpoint, prompt, exhibits)]
+        exhibits = [objects.exhibit(row, endpoint, prompt, context=objects.context_of(row, config)) for row in rows]
+        requests = [*_requests(config, endpoint, prompt, exhibits or _sample_exhibits(kind, endpoint, config, prompt))]
     except (EndpointError, ValueError) as error:
         return {"problems": [("Prompt", getattr(error, "reason", str(error)))], "known": known}
     return {
         "known": known,
         "requests": requests,
         "version": model_judges.prompt_version(prompt),
-        "of": of,
+        "of": f"Two of your {kind.nouns}" if rows else f"Sample {kind.nouns}, until your own are there",
         "is_own": template is not None,
     }
 
 
-def _context(row: State, columns: Sequence[tuple[str, str]]) -> model_judges.Context:
-    return tuple(model_judges.ContextLine(label, row.columns.get(column, "")) for column, label in columns)
-
-
 def _requests(
-    asked: _Asked, endpoint: Endpoint, prompt: model_judges.AnyPrompt, exhibits: Sequence[model_judges.Exhibit]
+    config: sampler.ChainConfig,
+    endpoint: Endpoint,
+    prompt: model_judges.AnyPrompt,
+    exhibits: Sequence[model_judges.Exhibit],
 ) -> Iterator[dict[str, Any]]:
     """Yield each request: in which order the objects stand, what the model reads, and the body, its pictures cut."""
-    source, rates = asked.judge.source, asked.rule.evidence == "ratings"
-    assert isinstance(source, sampler.ModelSource)
+    [judge], rates = config.judges, config.rule.evidence == "ratings"
+    assert isinstance(judge.source, sampler.ModelSource)
     first, second = exhibits
     orders = {"One object first": (first, second), "The other first": (second, first)}
     for order, shown in {"One object": (first,)}.items() if rates else orders.items():
-        pair = None if rates else compared(asked.judge.question, *shown)
+        pair = None if rates else compared(judge.question, *shown)
         messages = prompt.messages(*shown)
-        question = question_of(source, asked.rule, endpoint, messages, seed=SAMPLE_SEED, compared=pair)
+        question = question_of(judge.source, config.rule, endpoint, messages, seed=SAMPLE_SEED, compared=pair)
         path, body = exact_request(endpoint, question)
         cut = _PICTURE.sub(r"\1\2…", body)
         yield {
@@ -329,10 +314,12 @@ def _rows_of(campaign: Campaign | None, kind: ObjectKind) -> list[State]:
 
 
 def _sample_exhibits(
-    kind: ObjectKind, endpoint: Endpoint, columns: Sequence[tuple[str, str]], prompt: model_judges.AnyPrompt
+    kind: ObjectKind, endpoint: Endpoint, config: sampler.ChainConfig, prompt: model_judges.AnyPrompt
 ) -> list[model_judges.Exhibit]:
-    context = tuple(model_judges.ContextLine(label, f"(what stands in “{column}”)") for column, label in columns)
-    named = set(model_judges.named_in(prompt)) - {label for _, label in columns}
+    context = tuple(
+        model_judges.ContextLine(each.label, f"(what stands in “{each.column}”)") for each in config.context
+    )
+    named = set(model_judges.named_in(prompt)) - {each.label for each in config.context}
     measures = tuple(model_judges.ContextLine(name, "0.500") for name in sorted(named))
     shown = (kind.exhibit(each, sees_pictures=bool(endpoint.can_images)) for each in kind.samples)
     return [replace(each, context=context, measures=measures) for each in shown]

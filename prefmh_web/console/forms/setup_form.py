@@ -298,7 +298,7 @@ class SetupForm(SchemaForm):
             return None
         value = self.value
         judge = _judges_of(value["judges"][meant.index(start)], [])[0]
-        return {"space": value["space"], "rule": value["rule"], "judge": judge}
+        return {"space": value["space"], "rule": value["rule"], "judges": [judge]}
 
     def choices_of(self, name: str) -> Choices:
         match name:
