@@ -45,12 +45,13 @@ def figures_of(campaign: Campaign) -> dict[str, Any]:
         shortest=Min("step", default=0), longest=Max("step", default=0),
         moves=Sum("moves", default=0), accepted=Sum("accepted", default=0),
     )  # fmt: skip
+    left = campaign.chains.filter(step__lt=F("length"), ended_at__isnull=True)
     votes = Vote.objects.filter(judge__campaign=campaign)
     counted = votes.filter(number__isnull=False).order_by()
     votes_of = dict(counted.values_list("judge__place").annotate(n=Count("pk")))
     return found | {
         "acceptance": sampler.diagnostics.Acceptance(found["accepted"], found["moves"]),
-        "is_cut_short": is_cut_short(campaign),
+        "is_cut_short": campaign.status == Campaign.Status.FINISHED and left.exists(),
         "samples": samples_in(campaign).count(),
         "people": counted.filter(annotator__isnull=False).values("annotator").distinct().count(),
         "late": votes.filter(number__isnull=True).count(),
@@ -61,12 +62,6 @@ def figures_of(campaign: Campaign) -> dict[str, Any]:
         "started_at": campaign.started_at,
         "finished_at": campaign.finished_at,
     }
-
-
-def is_cut_short(campaign: Campaign) -> bool:
-    """Return whether a campaign was finished while chains had steps left, as a panel is that cannot go on."""
-    left = campaign.chains.filter(step__lt=F("length"), ended_at__isnull=True)
-    return campaign.status == Campaign.Status.FINISHED and left.exists()
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ The address of a step can be sent to a colleague.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -168,14 +168,12 @@ def download(
     if campaign.is_draft and filename != tables.CONFIG:
         raise Http404("A draft has no record yet.")
     response: HttpResponse | StreamingHttpResponse
-    if filename == tables.CONFIG:
-        response = HttpResponse(export.as_json(campaign.public_config), content_type="application/json")
+    if filename in (documents := export.documents(campaign, campaign.tuning)):
+        response = HttpResponse(documents[filename], content_type="application/json")
     elif table := (export.TABLES | {tables.PROPERTIES.file: rows.properties}).get(filename):
         response = stream(lambda: export.as_csv(table(Snapshot.now(campaign))), "text/csv; charset=utf-8")
     elif filename == tables.RESULTS.file:
         response = stream(lambda: export.results(Snapshot.now(campaign)), "text/csv; charset=utf-8")
-    elif filename in (documents := export.documents(campaign, campaign.tuning)):
-        response = HttpResponse(documents[filename], content_type="application/json")
     elif filename == "export.zip":
         response = stream(lambda: export.archive(campaign), "application/zip")
     else:
@@ -221,7 +219,7 @@ def step(request: SignedInRequest, campaign: access.SeenCampaign, chain: int, st
         "sides": _sides(campaign, comparison),
         "votes": steps_of.votes_on(comparison),
         "took": comparison.decided_at and duration((comparison.decided_at - comparison.opened_at).total_seconds()),
-        "r0": _ratio(comparison.log_r0),
+        "r0": f"{Decimal(comparison.log_r0).exp():.4g}",
         # While votes are out, nobody may know how many of them the proposal needs.
         "uniform": None if comparison.takes_votes else comparison.uniform,
         "suspensions": of_step(comparison),
@@ -278,14 +276,6 @@ def _sides(campaign: Campaign, comparison: Comparison) -> list[dict[str, Any]]:
         }
         for name, state, option in zip(_OBJECTS, pair, options, strict=True)
     ]
-
-
-def _ratio(logarithm: float) -> str:
-    """Return a ratio in four digits; one that no float holds, as a power."""
-    try:
-        return f"{math.exp(logarithm):.4g}"
-    except OverflowError:
-        return f"10^{logarithm / math.log(10):.1f}"
 
 
 def _opened(comparison: Comparison, number: int) -> int | None:
