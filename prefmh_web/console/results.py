@@ -285,8 +285,6 @@ def convergence_for(campaign: Campaign, asked: QueryDict) -> dict[str, Any]:
             for each in followed
         ],
         "chains": chains,
-        "aim_r_hat": monitored.AIM_R_HAT,
-        "aim_ess": monitored.AIM_ESS,
         "most_draws": monitored.MOST_DRAWS,
         # Of prompts, those that look worst; for the filter `slice`.
         "most_targets": ":10",

@@ -101,8 +101,6 @@ FloatArray = npt.NDArray[np.float64]
 
 MOST_DRAWS = 200_000
 """Of more draws, every k-th goes into the statistics, so that a page opens in bounded time."""
-AIM_R_HAT, AIM_ESS = 1.01, 400
-"""What Vehtari et al. (2021) recommend: R-hat below, effective sample sizes above."""
 
 
 @dataclass(frozen=True)
@@ -157,21 +155,6 @@ class Followed:
     def statistics(self) -> sampler.diagnostics.Grouped:
         """R-hat and effective sample sizes of each target."""
         return sampler.diagnostics.by_target((self.target_of(place), numbers) for place, numbers in self.draws)
-
-    @property
-    def verdict(self) -> str:
-        """What the statistics come to, and what to do; empty where there are none."""
-        found = self.statistics
-        if not found.measured:
-            return ""
-        if any(each.r_hat is None for each in found.targets):
-            several = " of each prompt" if len(found.targets) > 1 else ""
-            return f"One chain has nothing to be compared with: run at least four{several}."
-        if (found.r_hat or 0.0) > AIM_R_HAT:
-            return "The chains differ: extend the campaign, or let the next one walk farther between two questions."
-        if min(found.bulk_ess, found.tail_ess) < AIM_ESS:
-            return "The chains agree, but these are few independent samples: extend the campaign."
-        return "The chains agree, and these samples are enough for this property."
 
     @property
     def problem(self) -> str:
@@ -280,15 +263,6 @@ class Trajectories:
     def visited(self) -> int:
         """At how many objects a chain has been."""
         return len(self._visited)
-
-    @property
-    def until(self) -> datetime | None:
-        """Until when the steps were decided that can be drawn: the first object that is not measured ends the lines."""
-        steps = Comparison.objects.filter(chain__campaign=self.campaign_id)
-        waiting = steps.filter(verdict=Comparison.Verdict.ACCEPT, proposal__measured=None)
-        first: datetime | None = waiting.aggregate(at=Min("decided_at"))["at"] if self.unmeasured else None
-        last: datetime | None = steps.filter(step=F("chain__step")).aggregate(at=Max("decided_at"))["at"]
-        return first or last
 
     def along(self, name: str) -> dict[int, FloatArray]:
         """Return a number along each chain by its place: of the object after each step, the start's first.
