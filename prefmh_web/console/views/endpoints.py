@@ -36,8 +36,6 @@ from prefmh_web.endpoints.servers import Dialect
 from prefmh_web.objects import media
 
 _WHERE = ("base_url", "model", "api_key_variable", "kind", "thinking_tokens")
-_MAIN = ("name", "base_url", "model")
-_SELDOM = ("dialect_is_declared", "api_key_variable", "requests_a_minute", "tokens_a_minute", "thinking_tokens")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 # The address is asked for its models as soon as it is entered.
 _LISTS_MODELS = {
@@ -60,6 +58,7 @@ class EndpointForm(forms.ModelForm):
         help_text="Choose one where a proxy hides it.",
     )
 
+    # The page folds all but the first three.
     field_order = ("name", "base_url", "model", "kind")
 
     class Meta:
@@ -111,22 +110,6 @@ class EndpointForm(forms.ModelForm):
         self.instance.dialect_is_declared = bool(kind)
         self.instance.dialect = kind or self.instance.dialect
         return super().save(commit)
-
-    @property
-    def main(self):
-        """What every endpoint needs."""
-        return [self[name] for name in _MAIN]
-
-    @property
-    def rest(self):
-        """What is folded."""
-        return [field for field in self if field.name not in _MAIN]
-
-    @property
-    def is_unfolded(self) -> bool:
-        """Whether something that is folded is wrong, or was filled in."""
-        filled = [name for name in _SELDOM if self.instance.pk and getattr(self.instance, name)]
-        return bool(filled) or any(field.errors for field in self.rest)
 
     def clean_api_key_variable(self):
         """Refuse what looks like a key, and do not send it back in the page."""
