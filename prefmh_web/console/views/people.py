@@ -65,10 +65,6 @@ class PeopleForm(forms.Form):
     sort = forms.ChoiceField(choices=_ORDERS, required=False, label="Order")
     flagged = forms.BooleanField(required=False, label="With fast votes only")
 
-    def __init__(self, *args, **kwargs):
-        kwargs.setdefault("auto_id", "show_%s")
-        super().__init__(*args, **kwargs)
-
     @property
     def order(self) -> str:
         """What the people are sorted by; with “-” in front the highest come first."""
@@ -127,7 +123,6 @@ class ExclusionForm(forms.Form):
     )
 
     def __init__(self, *args, person: Person, **kwargs):
-        kwargs.setdefault("auto_id", "end_%s")
         super().__init__(*args, **kwargs)
         # Who came without a platform has no code of their own; who came with one comes back as the same person.
         del self.fields["with_link" if person.part else "is_paid"]
@@ -154,10 +149,6 @@ class ForceForm(forms.Form):
         label="At once, although somebody is still to be paid",
         help_text="The pay cannot be settled afterwards: they are no longer in payments.csv, and they have no code.",
     )
-
-    def __init__(self, *args, **kwargs):
-        kwargs.setdefault("auto_id", "forget_%s")
-        super().__init__(*args, **kwargs)
 
 
 class ErasureForm(ForceForm):
@@ -195,12 +186,14 @@ class MemberForm(forms.Form):
 
 
 _A_PAGE = 100
+# Several forms stand on the page of a person.
+_END_IDS, _ERASURE_IDS = "end_%s", "forget_%s"
 
 
 @common.campaign_page(Right.RUN)
 def people(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """Show who takes part, in the order and with the limits of the address."""
-    form, everybody = PeopleForm(request.GET), people_of(campaign)
+    form, everybody = PeopleForm(request.GET, auto_id="show_%s"), people_of(campaign)
     pages = Paginator(form.shown(everybody), _A_PAGE)
     gold = attention.answers_in(campaign)
     shown: dict[str, Any] = {
@@ -225,7 +218,7 @@ def person(request: SignedInRequest, campaign: access.SeenCampaign, voter: int) 
 def end(request: SignedInRequest, campaign: access.SeenCampaign, voter: int) -> HttpResponse | str:
     """End somebody's part."""
     annotator = _annotator(campaign, voter)
-    form = ExclusionForm(request.POST, person=person_of(annotator))
+    form = ExclusionForm(request.POST, person=person_of(annotator), auto_id=_END_IDS)
     if not form.is_valid():
         return _shown(request, campaign, annotator, end=form)
     if form.cleaned_data.get("with_link") and annotator.invitation:
@@ -258,9 +251,9 @@ def _shown(
     part, study = found.part, campaign.config.study
     exclusion = completion.exclusion_of(annotator)
     blank = {
-        "end": ExclusionForm(person=found),
+        "end": ExclusionForm(person=found, auto_id=_END_IDS),
         "bonus": BonusForm(initial={"bonus": part and part.bonus}),
-        "erase": ErasureForm(has_id=found.has_id),
+        "erase": ErasureForm(has_id=found.has_id, auto_id=_ERASURE_IDS),
     }
     shown: dict[str, Any] = {
         "person": found,
@@ -294,7 +287,7 @@ def _ended(request: HttpRequest, ended: Person) -> str:
 def erase(request: SignedInRequest, campaign: access.SeenCampaign, voter: int) -> HttpResponse | str:
     """Forget somebody."""
     annotator = _annotator(campaign, voter)
-    form = ErasureForm(request.POST, has_id=person_of(annotator).has_id)
+    form = ErasureForm(request.POST, has_id=person_of(annotator).has_id, auto_id=_ERASURE_IDS)
     if not form.is_valid():
         return _shown(request, campaign, annotator, erase=form)
     scope = erasure.Scope(form.cleaned_data.get("scope") or erasure.Scope.PARTICIPATION)

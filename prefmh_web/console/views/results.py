@@ -80,7 +80,6 @@ class StepsForm(forms.Form):
     )
 
     def __init__(self, *args: Any, started: StartedCampaign, **kwargs: Any) -> None:
-        kwargs.setdefault("auto_id", "show_%s")
         super().__init__(*args, **kwargs)
         if started.config.rule.evidence != "votes":
             # Ratings and scores belong to objects; nobody votes on a step.
@@ -197,7 +196,7 @@ _KEPT: dict[str | None, str] = {Comparison.Verdict.ACCEPT: "proposal", Compariso
 @common.campaign_page(is_started=True)
 def steps(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpResponse:
     """List the steps that the address asks for, the newest first."""
-    form = StepsForm(request.GET, started=started_campaign(campaign))
+    form = StepsForm(request.GET, auto_id="show_%s", started=started_campaign(campaign))
     is_valid = form.is_valid()
     found = steps_of.steps_in(campaign, form.cleaned_data) if is_valid else Comparison.objects.none()
     page = Paginator(found, _STEPS_A_PAGE).get_page(request.GET.get("page"))

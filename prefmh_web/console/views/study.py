@@ -128,7 +128,7 @@ def participants(request: SignedInRequest, campaign: access.SeenCampaign) -> Htt
         "ended": parts.exclude(outcome="").count(),
         "unpaid": payments.unsettled(campaign),
         "waiting": erasure.waiting_in(campaign),
-        "force": ForceForm(),
+        "force": ForceForm(auto_id="forget_%s"),
     }
     return common.page(request, campaign, "console/participants.html", **shown)
 
