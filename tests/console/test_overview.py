@@ -159,7 +159,7 @@ def test_the_statistics_are_those_of_the_sampler_without_the_burn_in(finished, r
     [of] = found.statistics.targets
     assert of.found == sampler.diagnostics.convergence(draws)
     page = page_of(finished, researcher, f"?properties={name}").content.decode()
-    assert [each for each in (f"{found.statistics.r_hat:.3f}", "Steps decided until") if each not in page] == []
+    assert f"{found.statistics.r_hat:.3f}" in page
     assert "3 chains of 30 draws" in page
     assert "leave out the first 10 steps" in page
     assert "3 chains of 40 draws" in page_of(finished, researcher, f"?properties={name}&all_steps=on").content.decode()
@@ -182,7 +182,7 @@ def test_the_page_follows_while_objects_are_measured_and_until_the_end(finished,
     wait_until_idle()
     page = page_of(finished, researcher).content.decode()
     assert "Trace of" in page
-    assert "hx-trigger" not in page
+    assert 'hx-trigger="every' not in page
     Campaign.objects.filter(pk=finished.pk).update(status=Campaign.Status.RUNNING)
     assert 'hx-trigger="every 60s"' in page_of(finished, researcher).content.decode()
 
