@@ -23,7 +23,6 @@ from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.models import Campaign, NotPossible, State
 from prefmh_web.campaigns.monitoring.steps import problems_in
 from prefmh_web.console.board import Board, cards_of
-from prefmh_web.console.preview import asks_models
 from prefmh_web.console.views.common import campaign_action, campaign_page, frame, get_page, invited
 from prefmh_web.objects import media
 from prefmh_web.objects.markdown import rendered, with_ids
@@ -70,8 +69,6 @@ def campaign(request: SignedInRequest, found: access.SeenCampaign) -> HttpRespon
     context |= {"board": Board(found), "problems": problems_in(found).count(), "twin": apply.warning_of(found)}
     if context["may_run"] and found.is_under_way:
         context |= invited(request, found)
-    if context["may_own"] and found.is_under_way and found.paused_because and asks_models(found):
-        context["can_raise_caps"] = True
     asked = limits_of(found)
     if context["may_own"] and (asked.recruiter.knows_people or asked.has_budget):
         context["spending"] = spending_of(found)
