@@ -12,7 +12,7 @@ from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
 from django.urls import path
 
-from prefmh_web.console.board import BoardConsumer
+from prefmh_web.console.board import BoardConsumer, DownloadConsumer
 from prefmh_web.loading import load_everything
 from prefmh_web.operations.metrics import Latency
 from prefmh_web.transport.bodies import BoundedHandler
@@ -21,11 +21,12 @@ from prefmh_web.voting.consumer import VotingConsumer
 
 load_everything()
 
-_voting, _board = VotingConsumer.as_asgi(), BoardConsumer.as_asgi()
+_voting, _board, _download = VotingConsumer.as_asgi(), BoardConsumer.as_asgi(), DownloadConsumer.as_asgi()
 # Channels routes sockets with Django's paths, whose types know pages only.
 sockets = URLRouter(
     [
         path("ws/join/<str:token>/", _voting),  # type: ignore[arg-type, list-item]  # a socket is no page
+        path("ws/downloads/<str:token>/", _download),  # type: ignore[arg-type, list-item]  # a socket is no page
         path("ws/campaigns/<int:campaign_id>/", _board),  # type: ignore[arg-type, list-item]  # a socket is no page
     ]
 )

@@ -85,6 +85,12 @@ class ChainEnded(OfStep, kinds=(Kind.CHAIN_ENDED,)):
     words: str
 
 
+class OfPanelist(Nothing, kinds=(Kind.REMINDED,)):
+    """A panelist, by their number."""
+
+    panelist: int
+
+
 class OfRole(Nothing, kinds=(Kind.MEMBER_SET, Kind.MEMBER_REMOVED)):
     """The role of a member."""
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -27,11 +27,12 @@ from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.frozen import limits_of
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.model_judges.judges import frozen_prompt
-from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Chain, Judge, State, Vote
+from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Chain, Event, Judge, State, Vote
 from prefmh_web.campaigns.monitoring.judging import costs_of, judging_of, panel_price_of, scorers_of
 from prefmh_web.campaigns.monitoring.progress import Progress, progress_of, with_heads
 from prefmh_web.campaigns.monitoring.results import Trajectories, follow, main_property, trajectories_of
 from prefmh_web.campaigns.monitoring.steps import last_reasoned
+from prefmh_web.campaigns.record.export import kept_verdict
 from prefmh_web.console.plots import Plot, traces
 from prefmh_web.console.preview import asks_models, estimates_of, first_pair_of, versions_of
 from prefmh_web.console.words import duration, in_words, value_in_words
@@ -244,12 +245,16 @@ def _lack_of_places(campaign: Campaign) -> str:
     return f"All places are taken: {supply['steps']:,} steps still need {supply['wanted']:,} votes."
 
 
+_NOTED_VERDICTS = (Event.Kind.FINISHED_NOW, Event.Kind.EXTENDED)
+
+
 def cards_of(campaigns: Sequence[Campaign]) -> list[dict[str, Any]]:
     """Return the cards of some campaigns, in their order. More campaigns take no more statements.
 
     Each has the `campaign`; the object where its first chain is (`head`), None of a draft; how many steps all chains
-    have decided (`step`), and how many there will be (`length`); and how many `people` have joined, and how many of
-    them are `simulated`.
+    have decided (`step`), and how many there will be (`length`); how many `people` have joined, and how many of them
+    are `simulated`; and of a finished campaign, whether its chains converged (`verdict`), empty where that is not known
+    yet.
     """
     chains = Chain.objects.filter(campaign__in=campaigns).order_by()
     # A code is as long as a small picture, and no thumbnail needs it.
@@ -260,12 +265,27 @@ def cards_of(campaigns: Sequence[Campaign]) -> list[dict[str, Any]]:
     simulated = Count("pk", filter=Q(invitation__is_simulated=True))
     counts: Any = joined.annotate(people=Count("pk"), simulated=simulated)
     steps_of, people_of = ({each.pop("campaign"): each for each in found} for found in (sums, counts))
-    return [
-        {"campaign": campaign, "head": head_of.get(campaign.pk)}
-        | steps_of.get(campaign.pk, {"step": 0, "length": 0})
-        | people_of.get(campaign.pk, {"people": 0, "simulated": 0})
-        for campaign in campaigns
-    ]
+    noted = _noted_verdicts(campaigns)
+    cards = []
+    for campaign in campaigns:
+        steps = steps_of.get(campaign.pk, {"step": 0, "length": 0})
+        verdict = kept_verdict(campaign, steps["step"]) or noted.get(campaign.pk, "")
+        card = {"campaign": campaign, "head": head_of.get(campaign.pk), "verdict": verdict}
+        cards.append(card | steps | people_of.get(campaign.pk, {"people": 0, "simulated": 0}))
+    return cards
+
+
+def _noted_verdicts(campaigns: Sequence[Campaign]) -> Mapping[int, str]:
+    """Return the verdicts that were noted when campaigns were ended; at most open pairs were decided since."""
+    finished = [each.pk for each in campaigns if each.status == Campaign.Status.FINISHED]
+    events = Event.objects.filter(campaign__in=finished, kind__in=_NOTED_VERDICTS).order_by("pk")
+    newest = {campaign: (kind, data) for campaign, kind, data in events.values_list("campaign", "kind", "data")}
+    # After an extension the chains have walked on: what was said then is out of date.
+    return {
+        campaign: data.get("verdict", "")
+        for campaign, (kind, data) in newest.items()
+        if kind == Event.Kind.FINISHED_NOW
+    }
 
 
 _AT_MOST_EVERY_S = 1
@@ -329,6 +349,21 @@ class BoardConsumer(LiveConsumer):
         if campaign.is_draft:
             return render_to_string("console/_board.html", {"board": board})
         return "\n".join(part for group in self._groups for part in group.due(board.part, now))
+
+
+class DownloadConsumer(LiveConsumer):
+    """Tells the page of a download how much of it is written, by the token that the page has drawn for it."""
+
+    async def connect(self):
+        await self.accept()
+        if (user := self.scope["user"]) is None or not user.is_authenticated:
+            await self.close(NOT_ALLOWED)
+            return
+        await self.join(sockets.download(self.scope["url_route"]["kwargs"]["token"]))
+
+    async def download_share(self, event):
+        """Pass on the share, from 0 to 1."""
+        await self.send(str(event["share"]))
 
 
 @dataclass

@@ -12,9 +12,12 @@ grows with time then, and not with votes.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
+import math
 import threading
-from collections.abc import Collection, Coroutine
+import time
+from collections.abc import Callable, Collection, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import cache
@@ -196,9 +199,34 @@ def watchers(campaign_id: int) -> str:
     return f"watchers.{campaign_id}"
 
 
+def download(token: str) -> str:
+    """The group of the page that has asked for a download, by the token that it has drawn for it."""
+    # The name of a group has few characters, and an address may hold any.
+    return f"download.{hashlib.sha256(token.encode()).hexdigest()}"
+
+
 def session(key: str) -> str:
     """The group of the pages of one signed-in session; a nudge tells them that it has signed out."""
     return f"session.{key}"
+
+
+def tell_share(token: str) -> Callable[[float], None]:
+    """Return what tells the page of a download which share is written, once a second at most; but 1 at once.
+
+    Unlike a nudge this says what there is to see, for nothing else knows it. Losing it loses nothing.
+    """
+    told_at = -math.inf
+
+    def tell(share: float) -> None:
+        nonlocal told_at
+        if share < 1 and time.monotonic() < told_at + 1:
+            return
+        told_at = time.monotonic()
+        message = {"type": "download.share", "share": share}
+        sending = asyncio.run_coroutine_threadsafe(_layer().group_send(download(token), message), _loop())
+        sending.add_done_callback(_log_failure)
+
+    return tell
 
 
 def nudge(*groups: str) -> None:

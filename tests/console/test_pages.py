@@ -19,7 +19,7 @@ from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns.engine import leases
-from prefmh_web.campaigns.lifecycle import access
+from prefmh_web.campaigns.lifecycle import access, changes
 from prefmh_web.campaigns.models import (
     Annotator,
     Campaign,
@@ -128,7 +128,7 @@ def test_a_card_shows_where_a_campaign_is_and_more_cards_take_no_more_queries(si
     assert taken[0] == taken[1]
 
 
-def test_the_verdict_is_on_the_overview(signed_in, finished):
+def test_the_verdict_is_on_the_overview_and_then_on_the_card(signed_in, finished):
     address = reverse("console:verdict", args=[finished.pk])
     assert address in signed_in.get(finished.get_absolute_url()).content.decode()
     said = signed_in.get(address).content.decode()
@@ -136,6 +136,11 @@ def test_the_verdict_is_on_the_overview(signed_in, finished):
     assert f"<strong>{found.is_that.capitalize()}.</strong>" in said
     assert found.is_that != sampler.NO_SIGN
     assert "that does not mean that its chains have converged" in said
+    listed = signed_in.get(reverse("console:campaigns")).content.decode()
+    assert f"<strong>{found.is_that.capitalize()}</strong>" in listed
+    # Once its chains are to go on, what was said is no verdict on the whole.
+    changes.extend(finished, 2, finished.owner)
+    assert "<strong>" not in signed_in.get(reverse("console:campaigns")).content.decode()
 
 
 def test_every_page_of_the_documentation_is_served_and_nothing_else(signed_in):

@@ -15,6 +15,7 @@ from tests.console.test_pages import form
 from tests.support.campaigns import (
     everything_in,
     export_to,
+    happened,
     link_of,
     make_config,
     make_draft,
@@ -93,7 +94,7 @@ def answer(person, side: Side | None = None) -> None:
     leases.answer(lease.key, person, side or Side(lease.proposal_side), 1500)
 
 
-def test_a_panelist_who_sleeps_holds_up_its_chains_and_is_seen(researcher, signed_in, tmp_path):
+def test_a_panelist_who_sleeps_holds_up_its_chains_and_is_seen_and_reminded(researcher, signed_in, tmp_path):
     campaign = panel_campaign(researcher, 2, names=NAMES[:2], config={"chains": 2})
     Comparison.objects.update(uniform=0.0, log_r0=0.0)
     awake = sit_down(campaign, 1)
@@ -108,10 +109,13 @@ def test_a_panelist_who_sleeps_holds_up_its_chains_and_is_seen(researcher, signe
     assert "2 chains</strong> since" in page
     assert "2 pairs wait for your answer since" in page
     assert NAMES[1] in page
+    signed_in.post(reverse("console:remind", args=[campaign.pk, 2]))
+    assert "1 time, the last time" in signed_in.get(path).content.decode()
     own_page = Client().get(link_of(campaign, 2).get_absolute_url()).content.decode()
     assert "2 pairs wait for your answer." in own_page
     assert not any(name in own_page for name in NAMES)
     export = export_to(campaign, tmp_path)
+    assert [said["panelist"] for _, said in happened(export, "reminded")] == [2]
     assert not any(name in everything_in(export) for name in NAMES)
     # Whoever wakes up goes on where they left.
     answer(sit_down(campaign, 2))
@@ -150,6 +154,7 @@ def test_a_panel_that_was_ended_early_says_so(researcher, signed_in):
 def test_the_page_of_a_panel_that_is_over_has_no_link_to_send(researcher, signed_in):
     campaign = panel_campaign(researcher, 2)
     Comparison.objects.update(opened_at=timezone.now() - timedelta(hours=2))
+    access.remind(campaign, 1)
     path, links = (
         reverse("console:panel", args=[campaign.pk]),
         [link_of(campaign, panelist).token for panelist in (1, 2)],

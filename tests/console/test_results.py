@@ -28,8 +28,10 @@ from sampler import tables
 from sampler.diagnostics.chains import followed
 from sampler.diagnostics.findings import findings
 from sampler.diagnostics.report import diagnose
+from tests.console.test_overview import cookies_of
 from tests.security.world import browser_of
 from tests.support.campaigns import create_draft, export_to, make_campaign, make_config, started_now, voted_to_the_end
+from tests.support.installations import closing_code, open_socket
 
 BURN_IN = 4
 
@@ -218,3 +220,27 @@ def test_no_cache_on_the_way_keeps_a_download(live_site, campaign, researcher, n
     head = httpx.head(address, cookies=cookies, timeout=30)
     assert (head.status_code, head.content, head.headers.get("Cache-Control")) == (200, b"", "no-store")
     assert head.headers["Content-Type"] == answer.headers["Content-Type"]
+
+
+def test_the_page_of_a_download_is_told_how_much_is_written_and_nobody_else_is(live_site, finished, researcher):
+    cookies, address = cookies_of(browser_of(researcher)), f"{finished.get_absolute_url()}files/export.zip"
+    with (
+        open_socket(live_site.url, "/ws/downloads/12-34/", cookies) as socket,
+        open_socket(live_site.url, "/ws/downloads/56-78/", cookies) as other,
+    ):
+        written = httpx.get(f"{live_site.url}{address}?progress=12-34", headers={"cookie": cookies})
+        assert written.content.startswith(b"PK")
+        assert float(socket.recv(timeout=10)) == 1
+        with pytest.raises(TimeoutError):
+            other.recv(timeout=0.2)
+    with open_socket(live_site.url, "/ws/downloads/12-34/", "") as socket:
+        assert closing_code(socket) == 4401
+
+
+def test_the_shares_of_a_download_grow_to_the_whole(finished, monkeypatch):
+    monkeypatch.setattr(export, "_ROWS_BETWEEN", 1)
+    told: list[float] = []
+    list(export.archive(finished, told.append))
+    assert told == sorted(told)
+    assert told[0] < 0.1
+    assert (told[-2], told[-1]) == (pytest.approx(0.99, abs=0.1), 1)

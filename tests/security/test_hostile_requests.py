@@ -116,7 +116,7 @@ def test_neither_a_viewer_nor_a_manager_reads_what_is_the_owners(world):
 
 
 # What a manager may post; all else is the owner's.
-MANAGED = ("start", "pause", "resume", "finish", "end-warm-up", "invite", "revoke", "ask-again", "end-chain")
+MANAGED = ("start", "pause", "resume", "finish", "end-warm-up", "remind", "invite", "revoke", "ask-again", "end-chain")
 MANAGED += ("try-again", "score-again", "accept-model", "end-part")
 
 

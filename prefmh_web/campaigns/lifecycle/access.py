@@ -154,6 +154,11 @@ def forget_names(campaign: Campaign, numbers: Collection[int]) -> int:
     return len(gone)
 
 
+def remind(campaign: Campaign, panelist: int) -> None:
+    """Note that a panelist was reminded, now."""
+    events.note(campaign.pk, events.Kind.REMINDED, said={"panelist": panelist})
+
+
 def demand_no_panel(campaign: Campaign) -> None:
     """Demand that people of a campaign may come and go.
 

@@ -54,6 +54,7 @@ class Event(models.Model):
         STEP_SUSPENDED = "step-suspended"
         STEP_TRIED_AGAIN = "step-tried-again"
         CHAIN_ENDED = "chain-ended"
+        REMINDED = "reminded"
         SCORERS_ASKED = "scorers-asked-again"
         MEMBER_SET = "member-set"
         MEMBER_REMOVED = "member-removed"

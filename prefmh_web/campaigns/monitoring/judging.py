@@ -28,7 +28,7 @@ from django.utils import timezone
 import sampler
 from prefmh_web.campaigns.engine import open_comparisons
 from prefmh_web.campaigns.frozen import started_campaign
-from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Lease, ModelUsage, Score, Side, Vote
+from prefmh_web.campaigns.models import Campaign, Comparison, Event, Judge, Lease, ModelUsage, Score, Side, Vote
 
 if TYPE_CHECKING:
     from prefmh_web.campaigns.monitoring.progress import ShownChain
@@ -273,14 +273,14 @@ def panelists_of(campaign: Campaign) -> list[dict[str, Any]]:
 
     Each has its ``number``, as everybody but the owner knows them, and the ``name`` of the config; the ``link`` by
     which they come, and the ``person`` who has come by it, if anybody has; whether they are online; how many
-    ``answers`` they have given, and when the last one; and the ``waits`` of chains for them, the longest
-    first.
+    ``answers`` they have given, and when the last one; the ``waits`` of chains for them, the longest first; and when
+    the researcher noted that they were reminded.
     """
     links = {link.panelist: link for link in campaign.invitations.filter(panelist__isnull=False)}
     counts = {"answers": Count("votes"), "last_answer_at": Max("votes__cast_at")}
     joined = campaign.annotators.filter(panelist__isnull=False).annotate(**counts)
     people = {person.panelist: person for person in joined}
-    waits, now = waits_in(campaign), timezone.now()
+    waits, reminded, now = waits_in(campaign), _reminders(campaign), timezone.now()
     found = []
     for number, name in enumerate(campaign.config.panelists, start=1):
         person: Any = people.get(number)
@@ -294,9 +294,17 @@ def panelists_of(campaign: Campaign) -> list[dict[str, Any]]:
                 "answers": person.answers if person else 0,
                 "last_answer_at": person and person.last_answer_at,
                 "waits": waits.get(number, []),
+                "reminded_at": reminded[number],
             }
         )
     return found
+
+
+def _reminders(campaign: Campaign) -> defaultdict[int, list[datetime]]:
+    reminded: defaultdict[int, list[datetime]] = defaultdict(list)
+    for data, at in Event.objects.filter(campaign=campaign, kind=Event.Kind.REMINDED).values_list("data", "at"):
+        reminded[data["panelist"]].append(at)
+    return reminded
 
 
 def waits_in(campaign: Campaign, longer_than: timedelta = timedelta()) -> dict[int, list[Wait]]:

@@ -172,9 +172,10 @@ def _models(campaign: Campaign, judges: list[Judge]) -> dict[str, Any] | None:
     """Return how the models of a campaign are getting on; None where people judge alone.
 
     ``waiting`` are turns with a reason to wait, those that wait for somebody first, and ``suspended`` is how many do;
-    ``asked_again`` counts votes or ratings that took more than one reply, or may have; ``sampled_instead`` votes of
-    judges by log-probabilities that were sampled, because the server did not tell p. The servers of stopped judges
-    answer as ``new_models`` now.
+    ``asked_again`` counts votes or ratings that took more than one reply, or may have; ``settled_alone`` pairs that
+    were settled before any person was asked, though people judge as well, and ``votes_saved`` people's votes that this
+    has made needless, as far as the other pairs tell; ``sampled_instead`` votes of judges by log-probabilities that
+    were sampled, because the server did not tell p. The servers of stopped judges answer as ``new_models`` now.
     """
     models = [judge for judge in judges if judge.is_model]
     if not models:
@@ -186,6 +187,10 @@ def _models(campaign: Campaign, judges: list[Judge]) -> dict[str, Any] | None:
     again: QuerySet[Any] = cast.filter(asks__gt=1)
     if campaign.config.rule.evidence == "ratings":
         again = Rating.objects.filter(judge__campaign=campaign).filter(Q(asks__gt=1) | Q(asks__isnull=True))
+    by_people = cast.filter(annotator__isnull=False)
+    pairs = by_people.values("comparison").distinct().count()
+    judged = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=False, votes__number__isnull=False)
+    alone = judged.exclude(votes__annotator__isnull=False).distinct().count() if len(models) < len(judges) else 0
     config = campaign.config
     by_p = [judge for judge in models if tells_p(model_source(config, judge.place), config.rule)]
     stopped = (judge for judge in models if judge.stopped_because)
@@ -194,6 +199,8 @@ def _models(campaign: Campaign, judges: list[Judge]) -> dict[str, Any] | None:
         "waiting": waiting,
         "suspended": sum(turn.is_suspended for turn in waiting),
         "asked_again": again.count(),
+        "settled_alone": alone,
+        "votes_saved": round(alone * by_people.count() / pairs) if pairs else None,
         "sampled_instead": cast.filter(judge__in=by_p, preference__isnull=True).count() if by_p else 0,
         "new_models": [new for judge in stopped for new in judge.identities.filter(accepted_at__isnull=True)],
     }

@@ -19,7 +19,7 @@ import io
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, islice
+from itertools import chain, count, islice
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED
 
@@ -35,7 +35,7 @@ from prefmh_web import hooks
 from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Measured, NotPossible, State
 from prefmh_web.campaigns.record import rows
-from prefmh_web.campaigns.record.rows import Row, Snapshot
+from prefmh_web.campaigns.record.rows import Row, Snapshot, votes_of
 from prefmh_web.objects import media
 from prefmh_web.settings.languages import SOURCE
 from sampler import tables
@@ -45,6 +45,9 @@ BYTE_ORDER_MARK = "\ufeff"
 # JSON may hold them as they are, and yet programs that read line by line end a line there.
 _LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 _CHARACTERS_PER_CHUNK = 2**16
+_ROWS_BETWEEN = 500
+# The rows are not quite known before; all is written only at the end of the file.
+_NEARLY_ALL = 0.99
 TABLES: dict[str, Callable[[Snapshot], Iterator[Row]]] = {
     table.file: getattr(rows, table.name) for table in (*tables.TABLES, tables.EVENTS)
 }
@@ -135,10 +138,15 @@ def in_pieces(lines: Iterator[str]) -> Iterator[str]:
     return _in_pieces(lines, buffer.write, buffer)
 
 
-def archive(campaign: Campaign) -> Iterator[bytes]:
-    """Yield a ZIP of the config and all tables, all of the same moment."""
+def archive(campaign: Campaign, tell: Callable[[float], None] = lambda share: None) -> Iterator[bytes]:
+    """Yield a ZIP of the config and all tables, all of the same moment.
+
+    Args:
+        tell: is called with the share that is written, from 0 to 1, again and again, and with 1 at the end.
+    """
     snapshot = Snapshot.now(campaign)
     stream, manifest = ZipStream(compress_type=ZIP_DEFLATED), sampler.Manifest()
+    following = _following(snapshot, tell)
     files: dict[str, tables.Table | None] = {}
     declared = {table.file: table for table in tables.EVERY} | {
         tables.STATES.file: tables.states_table(rows.columns_of(campaign))
@@ -151,13 +159,13 @@ def archive(campaign: Campaign) -> Iterator[bytes]:
     for name, text in documents(campaign, snapshot.tuning).items():
         add([text], name)
     for name, rows_of in TABLES.items():
-        add(as_csv(rows_of(snapshot)), name)
+        add(as_csv(following(rows_of(snapshot))), name)
     # No other rule asks anybody which of two objects they prefer.
     if campaign.config.rule.evidence == "votes":
-        add(in_pieces(preferences(snapshot)), tables.PREFERENCES.file)
+        add(in_pieces(following(preferences(snapshot))), tables.PREFERENCES.file)
     if is_small_enough(snapshot):
         add(results(snapshot), tables.RESULTS.file)
-    add(as_csv(rows.properties(snapshot)), tables.PROPERTIES.file)
+    add(as_csv(following(rows.properties(snapshot))), tables.PROPERTIES.file)
     for of_people in hooks.load(hooks.RECORD_TABLES):
         for table, found in of_people(campaign):
             add(as_csv(chain([table.header], found)), table.file)
@@ -167,6 +175,26 @@ def archive(campaign: Campaign) -> Iterator[bytes]:
     add(as_csv(tables.codebook(files, campaign.config.law)), tables.CODEBOOK.file)
     # Most of what is compressed comes out in large blocks, with nothing between them.
     yield from filter(None, _to_its_end(stream, snapshot, manifest))
+    tell(1.0)
+
+
+def _following(snapshot: Snapshot, tell: Callable[[float], None]) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """Return what wraps the rows of each table, and tells the share of all rows that has gone through.
+
+    Long are the two tables of votes (votes, preferences), the two of steps (steps, samples) and the two of objects
+    (states, properties); their rows are counted before.
+    """
+    steps, objects = sum(snapshot.steps.values()), snapshot.campaign.states.count()
+    expected, written = 2 * (votes_of(snapshot).count() + steps + objects), count(1)
+
+    def following(found: Iterator[Any]) -> Iterator[Any]:
+        for row in found:
+            number = next(written)
+            if not number % _ROWS_BETWEEN:
+                tell(min(_NEARLY_ALL, number / expected))
+            yield row
+
+    return following
 
 
 def _to_its_end(stream: ZipStream, snapshot: Snapshot, manifest: sampler.Manifest) -> Iterator[bytes]:
@@ -327,6 +355,13 @@ def verdict_now(campaign: Campaign) -> str:
         return answer_now(campaign).verdict.is_that
     except NotPossible:
         return sampler.NOT_JUDGED
+
+
+def kept_verdict(campaign: Campaign, steps: int) -> str:
+    """Return the verdict on a finished campaign of so many decided steps, if it is in memory; else the empty text."""
+    (decided, _, status), answer = _memory.get(campaign.pk, (({}, {}, ""), None))
+    is_of_now = status == campaign.status == Campaign.Status.FINISHED and sum(decided.values()) == steps
+    return answer.verdict.is_that if answer and is_of_now else ""
 
 
 def is_small_enough(snapshot: Snapshot) -> bool:

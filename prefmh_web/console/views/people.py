@@ -346,3 +346,12 @@ def panel(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRespon
     if campaign.is_draft or not campaign.config.panelists:
         raise Http404("This campaign has no panel, or has not started.")
     return common.page(request, campaign, "console/panel.html", panelists=panelists_of(campaign))
+
+
+@common.campaign_action(Right.RUN, "panel")
+def remind(request: HttpRequest, campaign: Campaign, number: int) -> str:
+    """Note that a panelist was reminded."""
+    if not campaign.judges.filter(panelist=number).exists():
+        raise Http404("There is no such panelist.")
+    access.remind(campaign, number)
+    return f"Noted: panelist {number} was reminded."

@@ -38,6 +38,7 @@ from prefmh_web.console.results import PAPER, convergence_for, found_page, parag
 from prefmh_web.console.views import common
 from prefmh_web.console.words import duration
 from prefmh_web.objects import media
+from prefmh_web.transport import sockets
 from prefmh_web.transport.bodies import stream
 from sampler import tables
 
@@ -163,7 +164,7 @@ def record(request: SignedInRequest, campaign: access.SeenCampaign) -> HttpRespo
 def download(
     request: SignedInRequest, campaign: access.SeenCampaign, filename: str
 ) -> HttpResponse | StreamingHttpResponse:
-    """Send one file of the record, or all of them as export.zip."""
+    """Send one file of the record, or all of them as export.zip; `progress` is the token of `DownloadConsumer`."""
     if campaign.is_draft and filename != tables.CONFIG:
         raise Http404("A draft has no record yet.")
     response: HttpResponse | StreamingHttpResponse
@@ -174,7 +175,9 @@ def download(
     elif filename == tables.RESULTS.file:
         response = stream(lambda: export.results(Snapshot.now(campaign)), "text/csv; charset=utf-8")
     elif filename == "export.zip":
-        response = stream(lambda: export.archive(campaign), "application/zip")
+        token = request.GET.get("progress")
+        told = (sockets.tell_share(token),) if token else ()
+        response = stream(lambda: export.archive(campaign, *told), "application/zip")
     else:
         raise Http404("There is no such file.")
     return common.attachment(request, response, f"{common.prefix_of(campaign)}-{filename}")

@@ -23,6 +23,7 @@ from pydantic import ValidationError, create_model
 
 import sampler
 from prefmh_web.accounts.roles import SignedInRequest, is_researcher
+from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import access, changes
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, Membership, NotPossible, Side
@@ -236,6 +237,15 @@ def duplicated(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
     copy = apply.duplicate(campaign, request.user)
     panel = " Enter the names of its panel in the setup." if copy.config.panelists else ""
     messages.info(request, f"This is a copy of “{campaign.name}”, a draft with a seed of its own.{panel}")
+    return redirect(copy)
+
+
+@common.campaign_action(Right.OWN, "campaign")
+@common.for_researchers
+def start_afresh(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
+    """Make a copy of a campaign and start it at once."""
+    copy = apply.duplicate(campaign, request.user)
+    lifecycle.request_start(copy)
     return redirect(copy)
 
 
