@@ -136,8 +136,6 @@ from .planning import Estimate as Estimate
 from .planning import estimate as estimate
 from .planning import step_votes as step_votes
 from .record import tables as tables
-from .record.cells import escaped as escaped
-from .record.cells import moment as moment
 from .record.commitment import SALT_BYTES as SALT_BYTES
 from .record.commitment import Manifest as Manifest
 from .record.commitment import hash_of_seed as hash_of_seed
@@ -151,6 +149,8 @@ from .record.record import read_record as read_record
 from .record.record import read_samples as read_samples
 from .record.replay import Replay as Replay
 from .record.replay import replay as replay
+from .record.tables import escaped as escaped
+from .record.tables import moment as moment
 from .record.tuning_record import MIDDLE as MIDDLE
 from .record.tuning_record import WarmUpStep as WarmUpStep
 from .record.tuning_record import ended_early as ended_early

@@ -37,10 +37,10 @@ from sampler.kernels.editor import TorchEditor, Update
 from sampler.kernels.learned_fragments import base_ratio
 from sampler.record import replay as exports
 from sampler.record import tables
-from sampler.record.cells import Cell
 from sampler.record.draws import state_number
 from sampler.record.record import Difference, RecordError, read_record
 from sampler.record.replay import Replay
+from sampler.record.tables import Cell
 from sampler.spaces.molecules.edits import Edits
 
 SETTINGS, STEPS, EDITOR = "lockstep/settings.json", "lockstep/steps.csv", "lockstep/editor.csv"

@@ -31,9 +31,8 @@ from typing import Any
 from sampler.experiments.options import ExperimentOptions, OptionError, Place, TournamentMatch
 from sampler.experiments.settings import EXPERIMENTS
 from sampler.judges import PRESETS
-from sampler.record.cells import escaped, unescaped
 from sampler.record.record import RecordError
-from sampler.record.tables import Row
+from sampler.record.tables import Row, escaped, unescaped
 
 Document = dict[str, Any]
 SETTINGS = "settings.json"

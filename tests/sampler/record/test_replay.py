@@ -10,8 +10,8 @@ import pytest
 
 import sampler
 from sampler import ConfigError, Difference, Record, RecordError, read_record, replay, tables
-from sampler.record.cells import JSON, MEASURE, MOMENT
 from sampler.record.replay import CHECKS
+from sampler.record.tables import JSON, MEASURE, MOMENT
 from sampler.record.verify import checked
 from tests.support.campaigns import EXAMPLES, archive, example_record, spreadsheet
 from tests.support.sampling import CONFIG, changes_not_found, make_record
