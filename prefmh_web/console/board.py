@@ -27,7 +27,6 @@ from prefmh_web.console.previews import asks_models, estimates_of, versions_of
 from prefmh_web.console.unstored import first_pair_of
 from prefmh_web.console.words import ANSWERS, AnswerWords, duration, in_words, value_in_words
 from prefmh_web.participants.limits import supply_of
-from sampler.judges import prompt_version
 
 MOST_HEADS = 6
 # Enough to see where chains are; the tab Convergence draws more.
@@ -97,7 +96,7 @@ class Board:
         """The models of a started campaign, each with the version of the prompt that it was frozen with, if it was."""
         standing = self.progress.models if self.progress else None
         return [
-            (judge, prompt_version(frozen_prompt(judge)) if judge.frozen else "")
+            (judge, frozen_prompt(judge).template.version if judge.frozen else "")
             for judge in (standing["judges"] if standing else ())
         ]
 

@@ -84,7 +84,7 @@ def preview_of(described: Mapping[str, Any] | None, owner: User, campaign: Campa
     return {
         "known": known,
         "requests": requests,
-        "version": model_judges.prompt_version(prompt),
+        "version": prompt.template.version,
         "of": of,
         "is_own": template is not None,
     }
@@ -95,7 +95,7 @@ def _context(row: State, columns: Sequence[tuple[str, str]]) -> model_judges.Con
 
 
 def _requests(
-    asked: _Asked, endpoint: Endpoint, prompt: model_judges.AnyPrompt, exhibits: Sequence[model_judges.Exhibit]
+    asked: _Asked, endpoint: Endpoint, prompt: model_judges.Prompt, exhibits: Sequence[model_judges.Exhibit]
 ) -> Iterator[dict[str, Any]]:
     """Yield each request: in which order the objects stand, what the model reads, and the body, its pictures cut."""
     source, rates = asked.judge.source, asked.rule.evidence == "ratings"
@@ -135,10 +135,10 @@ def _rows_of(campaign: Campaign | None, kind: ObjectKind) -> list[State]:
 
 
 def _samples(
-    kind: ObjectKind, endpoint: Endpoint, columns: Sequence[tuple[str, str]], prompt: model_judges.AnyPrompt
+    kind: ObjectKind, endpoint: Endpoint, columns: Sequence[tuple[str, str]], prompt: model_judges.Prompt
 ) -> list[model_judges.Exhibit]:
     context = tuple(model_judges.ContextLine(label, f"(what stands in “{column}”)") for column, label in columns)
-    named = set(model_judges.named_in(prompt)) - {label for _, label in columns}
+    named = set(prompt.measures) - {label for _, label in columns}
     measures = tuple(model_judges.ContextLine(name, "0.500") for name in sorted(named))
     shown = (kind.exhibit(each, sees_pictures=bool(endpoint.can_images)) for each in kind.samples)
     return [replace(each, context=context, measures=measures) for each in shown]
@@ -148,7 +148,7 @@ def versions_of(campaign: Campaign) -> list[tuple[int, str, str]]:
     """Return of each model of a readable setup its place, its question, and the version of its prompt."""
     config = campaign.config
     return [
-        (place, judge.question, model_judges.prompt_version(prompt_as_of_now(campaign, place)))
+        (place, judge.question, prompt_as_of_now(campaign, place).template.version)
         for place, judge in enumerate(config.judges)
         if isinstance(judge.source, sampler.ModelSource)
     ]

@@ -171,7 +171,7 @@ def ready_pairs() -> list[Pair]:
         for row in csv.DictReader(file, delimiter="\t"):
             one, other = judges.Exhibit(row["one"]), judges.Exhibit(row["other"])
             orders = ((one, other), (other, one))
-            first, second = (judges.pairwise_messages("texts", row["question"], *order) for order in orders)
+            first, second = (judges.pairwise_prompt("texts", row["question"]).messages(*order) for order in orders)
             found.append((first, second))
     return found
 

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from pydantic import Field, field_validator
 
@@ -82,8 +82,9 @@ class PromptTemplate(Sparse):
 
     @property
     def version(self) -> str:
-        """A short name for exactly these words, eight hexadecimal digits."""
-        return words_version(self.model_dump(mode="json"))
+        """A short name for exactly these words: eight digits of the SHA-256 of them as sorted JSON without spaces."""
+        written = json.dumps(self.model_dump(mode="json"), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        return sha256(written.encode("utf-8")).hexdigest()[:8]
 
     @field_validator("system", "user")
     @classmethod
@@ -92,12 +93,6 @@ class PromptTemplate(Sparse):
         if found := _CONTROL.search(text):
             raise ValueError(f"must hold no control character such as U+{ord(found.group()):04X}; remove it")
         return text
-
-
-def words_version(words: Mapping[str, Any]) -> str:
-    """Return the first eight digits of the SHA-256 of some words as JSON, sorted and without spaces."""
-    written = json.dumps(words, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return sha256(written.encode("utf-8")).hexdigest()[:8]
 
 
 def pieces(text: str) -> Iterator[str | Place]:

@@ -60,7 +60,7 @@ def test_the_judge_votes_by_bradley_and_terry_on_its_stated_score():
     judge = Judge(sampler.EXPERIMENTS["molecules"])
     asked = sampler.EXPERIMENTS["molecules"].compared[0]
     smiles = ("CCO", "c1ccccc1O")
-    words = judges.OwnPrompt(judges.PRESETS[asked.preset].template, asked.question)
+    words = judges.Prompt(judges.PRESETS[asked.preset].template, asked.question)
     body = {
         "model": "m",
         "messages": words.messages(*map(judges.Exhibit, smiles)),
