@@ -33,10 +33,10 @@ from .config import parse_config as parse_config
 from .config import problems_in as problems_in
 from .diagnostics.extras import MissingExtra as MissingExtra
 from .diagnostics.extras import torch_library as torch_library
-from .diagnostics.found import Answer as Answer
-from .diagnostics.found import Question as Question
-from .diagnostics.found import Score as Score
-from .diagnostics.found import answer as answer
+from .diagnostics.findings import Answer as Answer
+from .diagnostics.findings import Question as Question
+from .diagnostics.findings import Score as Score
+from .diagnostics.findings import answer as answer
 from .diagnostics.verdict import NO_SIGN as NO_SIGN
 from .diagnostics.verdict import NOT_JUDGED as NOT_JUDGED
 from .diagnostics.verdict import Share as Share

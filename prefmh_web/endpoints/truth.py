@@ -1,4 +1,4 @@
-"""Whether a server samples from the law that it tells, asked of a server as `sampler.judges.truth` judges its replies.
+"""Whether a server samples from the law that it tells, asked of a server as `sampler.judges.replies` judges replies.
 
     temperature  replies differ at a high one, and not where it leaves one token to choose from
     truth        pairs whose reported p lies in .6 to .85, four of them: 200 replies in both orders, 400 in doubt

@@ -18,8 +18,7 @@ from xml.etree.ElementTree import Element, tostring
 import numpy as np
 
 from sampler.diagnostics.chains import Acceptance, Column, by_target
-from sampler.diagnostics.findings import Agreement, Asked, Findings, Lean, Population
-from sampler.diagnostics.found import Question
+from sampler.diagnostics.findings import Agreement, Asked, Findings, Lean, Population, Question
 from sampler.diagnostics.scores import FEWEST_CLUSTERS, Choices, NoFit, Scores, SourceLean
 from sampler.diagnostics.verdict import LEVEL, Share, Verdict
 from sampler.diagnostics.votes import cohen_kappa, cycle_test

@@ -19,7 +19,6 @@ import numpy as np
 from sampler.diagnostics.extras import analysis_library
 from sampler.diagnostics.scores import FEWEST_CLUSTERS
 from sampler.experiments import outputs
-from sampler.experiments.figures import COLOURS, Rows, write_csv, write_figure
 from sampler.experiments.metrics import (
     BETTER,
     MEASURES,
@@ -32,6 +31,7 @@ from sampler.experiments.metrics import (
     strength_cells,
 )
 from sampler.experiments.options import ExperimentOptions, selected_steps, shown_steps
+from sampler.experiments.outputs import COLOURS, Rows, write_csv, write_figure
 from sampler.experiments.settings import Column, ExperimentMethod, Published
 
 _HEADER = (

@@ -16,8 +16,7 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sampler.objects.archives import Encoded, FileKind
-from sampler.objects.items import Item, nearest_by_distance
+from sampler.objects.items import Encoded, FileKind, Item, nearest_by_distance
 
 Samples: TypeAlias = npt.NDArray[np.float32] | npt.NDArray[np.int32]
 

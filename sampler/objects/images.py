@@ -21,8 +21,7 @@ import numpy.typing as npt
 from PIL import ExifTags, Image, ImageCms, UnidentifiedImageError
 
 from sampler.judges.prompts import Exhibit, Picture, Vision
-from sampler.objects.archives import Encoded, FileKind
-from sampler.objects.items import Item, nearest_by_distance
+from sampler.objects.items import Encoded, FileKind, Item, nearest_by_distance
 
 _PREVIEW_QUALITY = 85
 

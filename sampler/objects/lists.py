@@ -23,8 +23,7 @@ from openpyxl import load_workbook
 from openpyxl.utils.exceptions import InvalidFileException
 from rdkit import Chem, rdBase
 
-from sampler.objects.archives import archive_of
-from sampler.objects.items import MAX_CATALOG_ITEMS
+from sampler.objects.items import MAX_CATALOG_ITEMS, archive_of
 from sampler.objects.molecules import canonical_smiles
 from sampler.objects.tables import (
     MAX_ROW_CHARACTERS,

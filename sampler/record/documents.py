@@ -20,8 +20,7 @@ from typing import Any
 from sampler.config import ChainConfig
 from sampler.judges.config import JudgeConfig, ModelSource, PanelistSource
 from sampler.judges.presentation import Shares, Trial, check_after
-from sampler.judges.prompts import stored_prompt
-from sampler.judges.templates import Place, places, template_of
+from sampler.judges.prompts import Place, places, stored_prompt, template_of
 from sampler.record import tables
 from sampler.record.draws import Parsed
 from sampler.record.record import Difference, Row, StepKey, of_file, of_step, quoted, reading, step_key, vote_name
