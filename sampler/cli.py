@@ -97,7 +97,6 @@ def _synthetic(options: argparse.Namespace) -> None:
 
 def _diagnose_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("export", type=Path, metavar="EXPORT.zip", help="the ZIP downloaded from a campaign's page")
-    command.add_argument("--column", metavar="NAME", help="one property to follow, such as words (default: all)")
     command.add_argument(
         "--cluster",
         choices=CLUSTERS,
@@ -105,7 +104,6 @@ def _diagnose_arguments(command: argparse.ArgumentParser) -> None:
         help="votes that may depend on each other, and are one cluster of intervals (default: prompt where the objects "
         "answer several prompts, else chain)",
     )
-    command.add_argument("--all-samples", action="store_true", help="follow those of burn-in and warm-up as well")
     command.add_argument("--json", type=Path, metavar="FILE", help="write what results.csv and the verdict say")
     command.add_argument("--html", type=Path, metavar="FILE", help="write one page with pictures, for a co-author")
     _number(command, "--seed", _SEED, 0, "of the bootstrap of kappa and of the tests for cycles")
@@ -124,7 +122,7 @@ def _diagnose(options: argparse.Namespace) -> None:
 
     rng = np.random.default_rng(options.seed)
     record = read_record(options.export)
-    found = findings(record, rng, options.column, options.cluster, options.all_samples)
+    found = findings(record, rng, options.cluster)
     _print(diagnose(found, rng))
     if options.json is not None:
         told = json.dumps(found.answer.told(), indent=1, ensure_ascii=False)

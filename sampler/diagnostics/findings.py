@@ -37,7 +37,6 @@ from sampler.diagnostics.scores import (
 )
 from sampler.diagnostics.verdict import LEVEL, Share, Verdict, Walked, indicators, shares, verdict_on
 from sampler.diagnostics.votes import cohen_kappa, fleiss_kappa, fleiss_kappa_interval, source_lean
-from sampler.record import tables
 from sampler.record.commitment import read_config
 from sampler.record.documents import EXTENDED, FINISHED_NOW, events_of
 from sampler.record.record import Record, RecordError, step_key
@@ -492,14 +491,12 @@ class Findings:
     """All that is found in a record.
 
     Args:
-        analysed: the record with the samples that are analysed.
-        samples: how many these are, in words.
+        samples: how many are analysed, in words.
         prompts: by chain.
         answer: which objects, with which share, and the verdict: always of the sampling phase.
     """
 
     record: Record
-    analysed: Record
     samples: str
     properties: Followed
     prompts: dict[str, str]
@@ -507,37 +504,28 @@ class Findings:
     answer: Answer
 
 
-def findings(
-    record: Record,
-    rng: np.random.Generator,
-    column: str | None = None,
-    cluster: str | None = None,
-    all_samples: bool = False,
-) -> Findings:
+def findings(record: Record, rng: np.random.Generator, cluster: str | None = None) -> Findings:
     """Return what is found in a record.
 
     Args:
-        column: the property of the objects to follow along the chains; without it, all numeric ones (`chains.py`).
         cluster: which votes share a weight there: "prompt", "chain", "step" or "voter". Without it prompts where
             the objects answer several, else chains.
-        all_samples: follow also the samples of the burn-in and of the warm-up with its burn-in.
 
     Raises:
-        RecordError: the record lacks a column, a cell is not what its column holds, or a property or cluster that was
-            asked for is not to be had; the message says why.
+        RecordError: the record lacks a column, a cell is not what its column holds, or a cluster that was asked for is
+            not to be had; the message says why.
         MissingExtra: a library of the extra [analysis] is not installed.
     """
     try:
-        analysed, samples = _analysed(record, all_samples)
+        sampling = record.but(samples=[row for row in record["samples"] if row["phase"] == SAMPLING])
         objects = Objects(record, read_config(record.config)[0].target_of)
         clusters = cluster_of(objects, cluster)
         return Findings(
             record,
-            analysed,
-            samples,
-            followed(analysed, column),
-            {row["chain_index"]: objects.prompts[row["chain_index"]] for row in analysed["samples"]},
-            Voters(populations(analysed, objects), clusters, rng),
+            _samples(record),
+            followed(sampling),
+            {row["chain_index"]: objects.prompts[row["chain_index"]] for row in sampling["samples"]},
+            Voters(populations(record, objects), clusters, rng),
             answer(record),
         )
     except KeyError as error:
@@ -548,16 +536,12 @@ def findings(
         raise RecordError(f"the record cannot be read: {error}") from error
 
 
-def _analysed(record: Record, all_samples: bool) -> tuple[Record, str]:
-    """Return a record with the samples of the sampling phase, or of all phases, and how many these are, in words."""
-    samples = [row for row in record["samples"] if row["step"] != "0"]
-    if all_samples:
-        return record, f"Samples: {len(samples):,} of all phases"
-    phases = Counter(row["phase"] for row in samples)
-    left_out = ", ".join(f"{count:,} of the {phase}" for phase, count in phases.items() if phase != tables.SAMPLING)
-    kept = [row for row in record["samples"] if row["phase"] == tables.SAMPLING]
-    told = f"Samples: {phases[tables.SAMPLING]:,} of the sampling phase"
-    return record.but(samples=kept), f"{told}; left out are {left_out}" if left_out else told
+def _samples(record: Record) -> str:
+    """Return how many samples each phase has, in words."""
+    phases = Counter(row["phase"] for row in record["samples"] if row["step"] != "0")
+    left_out = ", ".join(f"{count:,} of the {phase}" for phase, count in phases.items() if phase != SAMPLING)
+    told = f"Samples: {phases[SAMPLING]:,} of the sampling phase"
+    return f"{told}; left out are {left_out}" if left_out else told
 
 
 def _agreement(population: Population, rng: np.random.Generator) -> Agreement:
