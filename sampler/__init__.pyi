@@ -49,9 +49,9 @@ from .exact import transition_matrix as transition_matrix
 from .exact import votes_per_effective_sample as votes_per_effective_sample
 from .exact import votes_per_step as votes_per_step
 from .experiments import outputs as outputs
-from .experiments.lockstep import replay_file as replay_file
-from .experiments.lockstep import run_learned as run_learned
 from .experiments.mars import MarsSettings as MarsSettings
+from .experiments.mars import replay_file as replay_file
+from .experiments.mars import run_learned as run_learned
 from .experiments.options import ExperimentOptions as ExperimentOptions
 from .experiments.options import OptionError as OptionError
 from .experiments.options import Place as Place
@@ -141,7 +141,11 @@ from .record.commitment import Manifest as Manifest
 from .record.commitment import hash_of_seed as hash_of_seed
 from .record.commitment import opened_config as opened_config
 from .record.commitment import sealed_config as sealed_config
+from .record.draws import MIDDLE as MIDDLE
+from .record.draws import WarmUpStep as WarmUpStep
+from .record.draws import ended_early as ended_early
 from .record.draws import state_number as state_number
+from .record.draws import tuned as tuned
 from .record.record import Difference as Difference
 from .record.record import Record as Record
 from .record.record import RecordError as RecordError
@@ -151,10 +155,6 @@ from .record.replay import Replay as Replay
 from .record.replay import replay as replay
 from .record.tables import escaped as escaped
 from .record.tables import moment as moment
-from .record.tuning_record import MIDDLE as MIDDLE
-from .record.tuning_record import WarmUpStep as WarmUpStep
-from .record.tuning_record import ended_early as ended_early
-from .record.tuning_record import tuned as tuned
 from .record.verify import verify as verify
 from .rules import RuleConfig as RuleConfig
 from .rules.n_vote import InvalidPlugIn as InvalidPlugIn

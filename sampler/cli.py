@@ -210,7 +210,7 @@ def _mars(options: argparse.Namespace) -> None:
     - SA)/9, 0.7). Prints QED, SA, diversity and more of the final molecules, mean and standard error over seeds,
     and writes them as CSV. With --proposal learned, fragments are chosen by an editor that learns.
     """
-    from sampler.experiments import lockstep, mars
+    from sampler.experiments import mars
 
     tqdm = analysis_library("tqdm").tqdm
     if options.proposal == "learned":
@@ -227,7 +227,7 @@ def _mars(options: argparse.Namespace) -> None:
             settings = mars.MarsSettings(seed=seed, **fixed)
             if options.proposal == "learned":
                 path = options.record and options.record / f"mars-s{seed}.zip"
-                runs[seed] = lockstep.run_learned(settings, path, options.device, progress=lambda step: bar.update())
+                runs[seed] = mars.run_learned(settings, path, options.device, progress=lambda step: bar.update())
             else:
                 runs[seed] = mars.run_mars(settings, on_step=lambda step: bar.update())
     mars.write_molecules(runs, options.out)
