@@ -18,9 +18,10 @@ import math
 import struct
 import unicodedata
 import zipfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import BinaryIO, NamedTuple, Protocol, cast
+from typing import BinaryIO, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +41,8 @@ _REASONS_SHOWN = 3
 
 # A reader calls this after each row with the number of rows done and, where it knows it, of rows in all.
 Progress = Callable[[int, int | None], None]
+Graph = tuple[tuple[int, ...], ...]
+"""Of each item the numbers of those that are linked with it."""
 
 
 @dataclass(frozen=True)
@@ -106,11 +109,13 @@ class Reading:
         return tuple(dict.fromkeys(name for item in self.items for name in item.extra))
 
 
-class ObjectKind(Protocol):
+@dataclass(frozen=True)
+class ObjectKind(ABC):
     """A kind of object that catalogs are made of: how to read it from a file and how to compare two of them."""
 
     name: str
 
+    @abstractmethod
     def read(self, file: BinaryIO, progress: Progress, pictures: BinaryIO | None = None) -> Reading:
         """Read a catalog.
 
@@ -122,19 +127,18 @@ class ObjectKind(Protocol):
         Raises:
             CatalogError: the file gives no catalog.
         """
-        ...
 
+    @abstractmethod
     def written(self, text: str) -> str:
         """Return what identifies an object that somebody has written down.
 
         Raises:
             ValueError: it is none; the message gives the reason.
         """
-        ...
 
-    def neighbours(self, items: Sequence[Item], count: int) -> tuple[tuple[int, ...], ...]:
+    @abstractmethod
+    def neighbours(self, items: Sequence[Item], count: int) -> Graph:
         """Return the symmetric graph that links each item to its `count` nearest others."""
-        ...
 
 
 def parse_weight(cell: str | None) -> float:
@@ -266,34 +270,45 @@ class Collector:
         return f"{shown} There is 1 more reason." if more == 1 else f"{shown} There are {more:,} more reasons."
 
 
-def read_table(
-    file: BinaryIO,
-    column: str,
-    parse: Callable[[str], str],
-    progress: Progress,
-    alike: Callable[[str], str] = str,
-) -> Reading:
-    """Read a CSV whose cells of `column` are the objects.
+@dataclass(frozen=True)
+class ListedKind(ObjectKind):
+    """A kind of object of which each is written down in a cell of a CSV.
 
     Args:
+        column: of the cells, beside which there is `weight` if wanted.
         parse: turns a cell into what identifies the object, or raises ValueError with the reason it cannot.
+        nearest: links each of some objects to its nearest others.
         alike: what is the same of objects that are shown alike.
-
-    Raises:
-        CatalogError: the file gives no catalog.
     """
-    collector = Collector()
-    for row in table_rows(file, column, collector.refuse):
-        source = f"row {row.number}"
-        try:
-            content = parse(row.cell)
-            item = Item(source, content, parse_weight(row.weight), extra=row.extra, alike=alike(content))
-        except ValueError as problem:
-            collector.refuse(source, str(problem))
-        else:
-            collector.add(item)
-        progress(row.number, None)
-    return collector.reading()
+
+    column: str
+    parse: Callable[[str], str]
+    nearest: Callable[[Sequence[str], int], Graph]
+    alike: Callable[[str], str] = str
+
+    def read(self, file: BinaryIO, progress: Progress, pictures: BinaryIO | None = None) -> Reading:
+        """Read a CSV; see `ObjectKind`."""
+        collector = Collector()
+        for row in table_rows(file, self.column, collector.refuse):
+            source = f"row {row.number}"
+            try:
+                content = self.parse(row.cell)
+                item = Item(source, content, parse_weight(row.weight), extra=row.extra, alike=self.alike(content))
+            except ValueError as problem:
+                collector.refuse(source, str(problem))
+            else:
+                collector.add(item)
+            progress(row.number, None)
+        return collector.reading()
+
+    def written(self, text: str) -> str:
+        """Return what identifies the object; see `ObjectKind`."""
+        demand_storable(text, "the text")
+        return self.parse(text)
+
+    def neighbours(self, items: Sequence[Item], count: int) -> Graph:
+        """Link the objects by what identifies them."""
+        return self.nearest([item.content for item in items], count)
 
 
 # Distances that differ by less are one: how a machine rounds must not choose the neighbours. Euclidean distances of
@@ -301,7 +316,7 @@ def read_table(
 _DECIMALS = 6
 
 
-def nearest_by_distance(vectors: npt.NDArray[np.float64], count: int, metric: str) -> tuple[tuple[int, ...], ...]:
+def nearest_by_distance(vectors: npt.NDArray[np.float64], count: int, metric: str) -> Graph:
     """Return the symmetric graph of the `count` nearest rows, under scikit-learn's `metric`; of rows at one distance
     the first come first.
 
@@ -324,7 +339,7 @@ def _nearest(distances: npt.NDArray[np.float64], count: int) -> list[int]:
     return [int(place) for place in near[np.argsort(distances[near], kind="stable")][: count + 1]]
 
 
-def symmetric(ranked: Sequence[Sequence[int]] | npt.NDArray[np.int64], count: int) -> tuple[tuple[int, ...], ...]:
+def symmetric(ranked: Sequence[Sequence[int]] | npt.NDArray[np.int64], count: int) -> Graph:
     """Link every item with the first `count` others in its row of `ranked`, in both directions.
 
     Args:
@@ -407,19 +422,22 @@ Encode = Callable[[bytes], Encoded]
 """Turns a stranger's file into one of our own making, or raises ValueError with the reason."""
 
 
-class FileKind:
-    """A kind of object of which each is a file, in a ZIP."""
+@dataclass(frozen=True)
+class FileKind(ObjectKind):
+    """A kind of object of which each is a file, in a ZIP, and is named by its name there.
+
+    Args:
+        noun: what one of the files is called in messages.
+        encode: turns a stranger's file into one of our own making, or raises ValueError with the reason.
+        vector: where a file of ours lies among the others, of a length near 1: near ones are alike.
+    """
 
     noun: str
-    """What one of the files is called in messages."""
     encode: Encode
+    vector: Callable[[bytes], npt.NDArray[np.float64]]
 
     def read(self, file: BinaryIO, progress: Progress, pictures: BinaryIO | None = None) -> Reading:
-        """Read every file of a ZIP archive as an object, which is named by its name in the archive.
-
-        Raises:
-            CatalogError: the archive gives no catalog.
-        """
+        """Read every file of a ZIP archive; see `ObjectKind`."""
         return _read_folder(file, self.noun, self.encode, progress, Collector(pictures))
 
     def written(self, text: str) -> str:
@@ -429,6 +447,10 @@ class FileKind:
             ValueError: always.
         """
         raise ValueError(f"a {self.noun} cannot be written down")
+
+    def neighbours(self, items: Sequence[Item], count: int) -> Graph:
+        """Link the files by the distances of their vectors."""
+        return nearest_by_distance(np.stack([self.vector(item.picture) for item in items]), count, "euclidean")
 
 
 def _read_folder(file: BinaryIO, noun: str, encode: Encode, progress: Progress, collector: Collector) -> Reading:
