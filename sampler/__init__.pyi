@@ -122,8 +122,6 @@ from .objects.molecules import describe_molecule as describe_molecule
 from .objects.molecules import draw_molecule as draw_molecule
 from .objects.molecules import draw_pair as draw_pair
 from .objects.molecules import molecule_png as molecule_png
-from .objects.properties import DESCRIBE as DESCRIBE
-from .objects.properties import MAIN_PROPERTIES as MAIN_PROPERTIES
 from .objects.properties import properties_of_kind as properties_of_kind
 from .objects.properties import property_names as property_names
 from .objects.tables import CatalogError as CatalogError

@@ -21,7 +21,7 @@ import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -111,9 +111,16 @@ class Reading:
 
 @dataclass(frozen=True)
 class ObjectKind(ABC):
-    """A kind of object that catalogs are made of: how to read it from a file and how to compare two of them."""
+    """A kind of object that catalogs are made of: how to read it from a file and how to compare two of them.
+
+    Args:
+        describe: measures one: a text, a SMILES, pixels, or the bytes of a recording.
+        main_properties: what to follow of them where nobody has said so, of what is measured.
+    """
 
     name: str
+    describe: Callable[[Any], Any]
+    main_properties: tuple[str, ...]
 
     @abstractmethod
     def read(self, file: BinaryIO, progress: Progress, pictures: BinaryIO | None = None) -> Reading:
