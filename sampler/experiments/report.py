@@ -100,8 +100,10 @@ def check_report(experiment: str) -> None:
     Raises:
         MissingExtra: a library of the extra [analysis] is not installed.
     """
-    for library in ("matplotlib", "sacrebleu") if experiment == "translation" else ("matplotlib",):
-        analysis_library(library)
+    if experiment in DRAWINGS:
+        analysis_library("matplotlib")
+    if experiment == "translation":
+        analysis_library("sacrebleu")
 
 
 def write_report(folder: Path) -> list[Path]:
