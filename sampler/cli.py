@@ -97,7 +97,6 @@ def _synthetic(options: argparse.Namespace) -> None:
 
 def _diagnose_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("export", type=Path, metavar="EXPORT.zip", help="the ZIP downloaded from a campaign's page")
-    command.add_argument("--column", metavar="NAME", help="one property to follow, such as words (default: all)")
     command.add_argument(
         "--cluster",
         choices=CLUSTERS,
@@ -105,7 +104,6 @@ def _diagnose_arguments(command: argparse.ArgumentParser) -> None:
         help="votes that may depend on each other, and are one cluster of intervals (default: prompt where the objects "
         "answer several prompts, else chain)",
     )
-    command.add_argument("--all-samples", action="store_true", help="follow those of burn-in and warm-up as well")
     command.add_argument("--json", type=Path, metavar="FILE", help="write what results.csv and the verdict say")
     command.add_argument("--html", type=Path, metavar="FILE", help="write one page with pictures, for a co-author")
     _number(command, "--seed", _SEED, 0, "of the bootstrap of kappa and of the tests for cycles")
@@ -119,19 +117,18 @@ def _diagnose(options: argparse.Namespace) -> None:
     with the lean, a test for cyclic preferences, and kappas of shared and repeated questions.
     """
     from sampler.diagnostics.findings import findings
-    from sampler.diagnostics.page import page
-    from sampler.diagnostics.report import diagnose
+    from sampler.diagnostics.report import diagnose, page
     from sampler.record.record import read_record
 
     rng = np.random.default_rng(options.seed)
     record = read_record(options.export)
-    found = findings(record, rng, options.column, options.cluster, options.all_samples)
+    found = findings(record, rng, options.cluster)
     _print(diagnose(found, rng))
     if options.json is not None:
         told = json.dumps(found.answer.told(), indent=1, ensure_ascii=False)
         options.json.write_text(told + "\n", encoding="utf-8")
     if options.html is not None:
-        options.html.write_bytes(page(found))
+        options.html.write_bytes(page(found, rng))
 
 
 def _vocabulary_arguments(command: argparse.ArgumentParser) -> None:
@@ -213,7 +210,7 @@ def _mars(options: argparse.Namespace) -> None:
     - SA)/9, 0.7). Prints QED, SA, diversity and more of the final molecules, mean and standard error over seeds,
     and writes them as CSV. With --proposal learned, fragments are chosen by an editor that learns.
     """
-    from sampler.experiments import lockstep, mars
+    from sampler.experiments import mars
 
     tqdm = analysis_library("tqdm").tqdm
     if options.proposal == "learned":
@@ -230,7 +227,7 @@ def _mars(options: argparse.Namespace) -> None:
             settings = mars.MarsSettings(seed=seed, **fixed)
             if options.proposal == "learned":
                 path = options.record and options.record / f"mars-s{seed}.zip"
-                runs[seed] = lockstep.run_learned(settings, path, options.device, progress=lambda step: bar.update())
+                runs[seed] = mars.run_learned(settings, path, options.device, progress=lambda step: bar.update())
             else:
                 runs[seed] = mars.run_mars(settings, on_step=lambda step: bar.update())
     mars.write_molecules(runs, options.out)

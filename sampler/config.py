@@ -16,7 +16,7 @@ from pydantic_core import ErrorDetails
 from sampler.chain import Plan
 from sampler.declared import JUDGED_BY, TARGET, Sparse, ui
 from sampler.judges.config import JudgeConfig, ModelSource, hearing_misfits, panelists_of, unnamed, vision_misfits
-from sampler.judges.templates import Fitting, template_misfits, template_of
+from sampler.judges.prompts import Fitting, template_misfits, template_of
 from sampler.kernels import MOVES_IN, KernelConfig
 from sampler.kernels.discrete import Neighbours
 from sampler.kernels.mixture import ComponentConfig, MixtureConfig

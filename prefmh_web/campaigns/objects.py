@@ -31,7 +31,7 @@ from prefmh_web.config.misfits import questions_of
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.objects import ObjectKind, StoredObject, media
 from prefmh_web.objects.kind import Pixels
-from sampler.judges import AnyPrompt, Context, ContextLine, Exhibit, SharedContext, named_in, shared_context
+from sampler.judges import Context, ContextLine, Exhibit, Prompt, SharedContext, shared_context
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrPromise as StrPromise
@@ -96,7 +96,7 @@ def rows_of(campaign: Campaign, keys: Collection[int]) -> dict[int, State]:
 def exhibit(
     row: State,
     endpoint: Endpoint,
-    prompt: AnyPrompt | None = None,
+    prompt: Prompt | None = None,
     vision: sampler.Vision | None = None,
     context: Context | None = None,
 ) -> Exhibit:
@@ -114,7 +114,7 @@ def exhibit(
     kind = _kind_of(row.campaign)
     context = context_of(row, _config_of(row.campaign)) if context is None else context
     object_, labels = stored(row), {line.label for line in context}
-    named = [name for name in (() if prompt is None else named_in(prompt)) if name not in labels]
+    named = [name for name in (() if prompt is None else prompt.measures) if name not in labels]
     measured = kind.measures(object_) if named else {}
     return replace(
         sampler.shown_as(kind.exhibit(object_, sees_pictures=bool(endpoint.can_images)), vision),

@@ -39,7 +39,6 @@ from prefmh_web.console.words import duration, in_words, value_in_words
 from prefmh_web.participants.limits import supply_of
 from prefmh_web.transport import sockets
 from prefmh_web.transport.sockets import NOT_ALLOWED, LiveConsumer, set_within
-from sampler.judges import prompt_version
 
 MOST_HEADS = 6
 # Enough to see where chains are; the tab Convergence draws more.
@@ -110,7 +109,7 @@ class Board:
         """The models of a started campaign, each with the version of the prompt that it was frozen with, if it was."""
         standing = self.progress.models if self.progress else None
         return [
-            (judge, prompt_version(frozen_prompt(judge)) if judge.frozen else "")
+            (judge, frozen_prompt(judge).template.version if judge.frozen else "")
             for judge in (standing["judges"] if standing else ())
         ]
 

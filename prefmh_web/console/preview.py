@@ -264,7 +264,7 @@ def preview_of(described: Mapping[str, Any] | None, owner: User, campaign: Campa
     return {
         "known": known,
         "requests": requests,
-        "version": model_judges.prompt_version(prompt),
+        "version": prompt.template.version,
         "of": f"Two of your {kind.nouns}" if rows else f"Sample {kind.nouns}, until your own are there",
         "is_own": template is not None,
     }
@@ -273,7 +273,7 @@ def preview_of(described: Mapping[str, Any] | None, owner: User, campaign: Campa
 def _requests(
     config: sampler.ChainConfig,
     endpoint: Endpoint,
-    prompt: model_judges.AnyPrompt,
+    prompt: model_judges.Prompt,
     exhibits: Sequence[model_judges.Exhibit],
 ) -> Iterator[dict[str, Any]]:
     """Yield each request: in which order the objects stand, what the model reads, and the body, its pictures cut."""
@@ -314,12 +314,12 @@ def _rows_of(campaign: Campaign | None, kind: ObjectKind) -> list[State]:
 
 
 def _sample_exhibits(
-    kind: ObjectKind, endpoint: Endpoint, config: sampler.ChainConfig, prompt: model_judges.AnyPrompt
+    kind: ObjectKind, endpoint: Endpoint, config: sampler.ChainConfig, prompt: model_judges.Prompt
 ) -> list[model_judges.Exhibit]:
     context = tuple(
         model_judges.ContextLine(each.label, f"(what stands in “{each.column}”)") for each in config.context
     )
-    named = set(model_judges.named_in(prompt)) - {each.label for each in config.context}
+    named = set(prompt.measures) - {each.label for each in config.context}
     measures = tuple(model_judges.ContextLine(name, "0.500") for name in sorted(named))
     shown = (kind.exhibit(each, sees_pictures=bool(endpoint.can_images)) for each in kind.samples)
     return [replace(each, context=context, measures=measures) for each in shown]
@@ -329,7 +329,7 @@ def versions_of(campaign: Campaign) -> list[tuple[int, str, str]]:
     """Return of each model of a readable setup its place, its question, and the version of its prompt."""
     config = campaign.config
     return [
-        (place, judge.question, model_judges.prompt_version(prompt_as_of_now(campaign, place)))
+        (place, judge.question, prompt_as_of_now(campaign, place).template.version)
         for place, judge in enumerate(config.judges)
         if isinstance(judge.source, sampler.ModelSource)
     ]

@@ -56,7 +56,7 @@ class Pair:
         keeps_reasons: whether sampled votes come with what the model thought.
     """
 
-    prompt: judges.AnyPrompt
+    prompt: judges.Prompt
     criterion: str
     current: judges.Exhibit
     proposal: judges.Exhibit
@@ -140,7 +140,7 @@ class Answers(Generic[Given]):
 class Rated:
     """One judge's question about one object; several criteria in one question make the rating a joint one."""
 
-    prompt: judges.AnyPrompt
+    prompt: judges.Prompt
     exhibit: judges.Exhibit
     scale: judges.RatingScale
     temperature: float = 1.0

@@ -70,7 +70,7 @@ from prefmh_web.endpoints.servers import Dialect, Question, dialect_of_host
 from prefmh_web.endpoints.truth import ASK, CANNOT, HOT, SEEDS, Effect, Seen
 from prefmh_web.endpoints.writer import prompt_ids, words_of
 from prefmh_web.transport import publishing
-from sampler.judges import Exhibit, Picture, pairwise_messages
+from sampler.judges import Exhibit, Picture, pairwise_prompt
 
 logger = logging.getLogger(__name__)
 
@@ -271,7 +271,7 @@ async def _sees_images(client: Client) -> str:
 
 
 async def _tokens_read(client: Client, first: Exhibit, second: Exhibit) -> int:
-    messages = pairwise_messages("images", "Which is redder?", first, second)
+    messages = pairwise_prompt("images", "Which is redder?").messages(first, second)
     return (await client.ask(replace(_question(client.endpoint), messages=messages))).tokens_in
 
 

@@ -1,4 +1,4 @@
-"""Whether a server samples from the law that it tells, asked of a server as `sampler.judges.truth` judges its replies.
+"""Whether a server samples from the law that it tells, asked of a server as `sampler.judges.replies` judges replies.
 
     temperature  replies differ at a high one, and not where it leaves one token to choose from
     truth        pairs whose reported p lies in .6 to .85, four of them: 200 replies in both orders, 400 in doubt
@@ -171,7 +171,7 @@ def ready_pairs() -> list[Pair]:
         for row in csv.DictReader(file, delimiter="\t"):
             one, other = judges.Exhibit(row["one"]), judges.Exhibit(row["other"])
             orders = ((one, other), (other, one))
-            first, second = (judges.pairwise_messages("texts", row["question"], *order) for order in orders)
+            first, second = (judges.pairwise_prompt("texts", row["question"]).messages(*order) for order in orders)
             found.append((first, second))
     return found
 

@@ -245,7 +245,7 @@ def _votes(run: Run, states: KeptStates) -> Iterator[Wanted]:
     shown_of = cache(states.exhibit)
     for slot in sampler.tournament_schedule(options):
         asked = about[slot.about]
-        words = judges.OwnPrompt(judges.PRESETS[asked.preset].template, asked.question)
+        words = judges.Prompt(judges.PRESETS[asked.preset].template, asked.question)
         one, other = (_with_source(run, place, words, shown_of(place)) for place in (slot.match.one, slot.match.other))
         pair = judge_calls.Pair(words, asked.question, other, one)
         ask = partial(_vote, endpoint, pair, slot.one_first)
@@ -260,7 +260,7 @@ def _key_of_vote(slot: sampler.TournamentSlot) -> str:
     return "|".join((slot.match.key, slot.about, "yes" if slot.one_first else "no"))
 
 
-def _with_source(run: Run, place: Place, words: judges.OwnPrompt, shown: judges.Exhibit) -> judges.Exhibit:
+def _with_source(run: Run, place: Place, words: judges.Prompt, shown: judges.Exhibit) -> judges.Exhibit:
     """Return a state as the evaluator sees it: with its source where the words have a place for that."""
     source = run.input_of(place)
     if source is None or _CONTEXT not in words.template.user:
@@ -272,7 +272,7 @@ def _with_source(run: Run, place: Place, words: judges.OwnPrompt, shown: judges.
 
 
 def _rating(endpoint: Endpoint, asked: sampler.Asked, shown: Callable[[], judges.Exhibit]) -> Came:
-    words = judges.OwnPrompt(judges.PRESETS[asked.preset].template, asked.question, 1, (SCALE.lowest, SCALE.highest))
+    words = judges.Prompt(judges.PRESETS[asked.preset].template, asked.question, 1, (SCALE.lowest, SCALE.highest))
     rated = judge_calls.Rated(words, shown(), SCALE)
     return _first(judge_calls.ratings(endpoint, rated, 1, np.random.default_rng()))
 

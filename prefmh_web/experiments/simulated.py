@@ -154,7 +154,8 @@ class Judge:
 
     def _scored(self, about: str, shown: str | bytes) -> float:
         """Return an object's score by the name of a question, 0 to 1: of one without a measure, the mean of all."""
-        found = _measured(shown) if isinstance(shown, bytes) else sampler.DESCRIBE[self._experiment.objects](shown)
+        kind = sampler.OBJECT_KINDS[self._experiment.objects]
+        found = _measured(shown) if isinstance(shown, bytes) else kind.describe(shown)
         scores = {each.name: each.of(getattr(found, each.measure)) for each in self._experiment.simulated.scores}
         return scores.get(about, float(np.mean(list(scores.values()))))
 

@@ -167,7 +167,7 @@ class ObjectKind:
 
 @lru_cache(maxsize=8192)
 def _measures(kind: ObjectKind, shown: StoredObject) -> Measures:
-    found = asdict(sampler.DESCRIBE[kind.name](kind.measured(shown)))
+    found = asdict(sampler.OBJECT_KINDS[kind.name].describe(kind.measured(shown)))
     return {name: "; ".join(each) if isinstance(each, tuple) else each for name, each in found.items()}
 
 

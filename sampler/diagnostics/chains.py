@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from sampler.objects.properties import measure_of
 from sampler.record.record import Record, RecordError
-from sampler.record.tables import SCORERS, Row
+from sampler.record.tables import SAMPLES, SCORERS, STATES, Row
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -172,16 +172,8 @@ def equal_lengths(chains: Sequence[npt.ArrayLike]) -> FloatArray:
 
 
 NO_PIXELS = "the export has no properties.csv, with what was measured of its objects"
-_IDS = {
-    "state_index": "numbers of states, which are arbitrary",
-    "object_index": "numbers of states, which are arbitrary",
-    "chain_index": "numbers of chains",
-    "step": "numbers of steps",
-    "phase": "what the samples are to an analysis",
-    "neighbours": "numbers of states, which are arbitrary",
-    "code": "what a state is made of again",
-    "content": "the object itself, which is no measure of it",
-}
+# Columns of states.csv and samples.csv that number and name, and measure nothing.
+_NO_MEASURES = {column.name for table in (STATES, SAMPLES) for column in table.columns} - {"weight"}
 # A property that happens to be a run of whole numbers, each once, has fewer objects than this.
 _FEWEST_IDS = 10
 _SHOWN_DRAWS = 3
@@ -231,34 +223,22 @@ class Followed:
     missing: str = ""
 
 
-def followed(record: Record, name: str | None = None) -> Followed:
-    """Return the properties along the chains: the one of this name, or all.
+def followed(record: Record) -> Followed:
+    """Return all properties along the chains.
 
     Measures come first, then scores, then the columns of properties.csv, states.csv and samples.csv. Of two with one
     name properties.csv has the last word; the weight in p0 is called p0_weight where the objects have a weight
     themselves.
 
     Raises:
-        RecordError: the property asked for is not there, holds ids, one value, or cells that are no numbers; or a table
-            lacks a state.
+        RecordError: a table lacks a state.
         KeyError: a table lacks a column.
         ValueError: an object cannot be measured.
     """
     samples = [row for row in record["samples"] if row["step"] != "0"]
     tables, missing = _tables(record, samples)
-    if name is None:
-        found = (_column(each, cells, samples) for each, cells in tables.items() if cells.is_numeric)
-        return Followed(tuple(found), missing)
-    if name in _IDS:
-        raise RecordError(f"{name} cannot be followed: it holds {_IDS[name]}. Follow a property of the objects")
-    if name not in tables:
-        names = ", ".join(each for each, cells in tables.items() if cells.is_numeric) or "none"
-        reason = f" {missing[0].upper()}{missing[1:]}" if missing else ""
-        raise RecordError(f"there is no column of numbers {name!r}; there are {names}.{reason}")
-    column = _column(name, tables[name], samples)
-    if column.problem:
-        raise RecordError(f"{name} cannot be followed: {column.problem}")
-    return Followed((column,))
+    found = (_column(each, cells, samples) for each, cells in tables.items() if cells.is_numeric)
+    return Followed(tuple(found), missing)
 
 
 @dataclass(frozen=True)
@@ -326,7 +306,7 @@ def _of_states(table: list[Row], drawn: Sequence[str], file: str) -> dict[str, _
 
 
 def _own(table: Sequence[Row]) -> list[str]:
-    return [name for name in (table[0] if table else ()) if name not in _IDS]
+    return [name for name in (table[0] if table else ()) if name not in _NO_MEASURES]
 
 
 def _column(name: str, found: _Cells, samples: list[Row]) -> Column:

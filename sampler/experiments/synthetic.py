@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from sampler import exact
 from sampler.exact import total_variation
-from sampler.experiments.figures import COLOURS, write_figure
+from sampler.experiments.outputs import COLOURS, write_figure
 from sampler.rules.n_vote import InvalidPlugIn, NVote, Oracle
 
 FloatArray = npt.NDArray[np.float64]

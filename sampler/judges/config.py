@@ -22,8 +22,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from sampler.declared import JUDGED_BY, TARGET, Declared, Sparse, ui
-from sampler.judges.prompts import Vision
-from sampler.judges.templates import PromptTemplate
+from sampler.judges.prompts import PromptTemplate, Vision
 
 _ANSWERS, _PICTURES, _PROMPT = "How the model answers", "Pictures and molecules", "Prompt"
 _WAYS = {

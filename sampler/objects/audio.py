@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from sampler.objects.archives import Encoded, FileKind
-from sampler.objects.items import Item, nearest_by_distance
+from sampler.objects.items import Encoded
 
 Samples: TypeAlias = npt.NDArray[np.float32] | npt.NDArray[np.int32]
 
@@ -221,14 +220,3 @@ def _spectra(block: _Values) -> _Values:
     """Return the power of each window at each frequency, shape (windows, frequencies)."""
     shape = np.hanning(block.shape[1])
     return np.asarray(np.abs(np.fft.rfft(block * shape, axis=1)) ** 2 / np.sum(shape**2), dtype=np.float64)
-
-
-class Audio(FileKind):
-    """Recordings: speech, music, noises, of at most five minutes; tags and pictures in them are dropped."""
-
-    name, noun = "audio", "recording"
-    encode = staticmethod(encoded)
-
-    def neighbours(self, items: Sequence[Item], count: int) -> tuple[tuple[int, ...], ...]:
-        """Link each recording to its nearest by timbre: see `timbre`."""
-        return nearest_by_distance(np.stack([timbre(item.picture) for item in items]), count, "euclidean")

@@ -13,7 +13,6 @@ import hashlib
 import io
 import re
 import struct
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,8 +20,7 @@ import numpy.typing as npt
 from PIL import ExifTags, Image, ImageCms, UnidentifiedImageError
 
 from sampler.judges.prompts import Exhibit, Picture, Vision
-from sampler.objects.archives import Encoded, FileKind
-from sampler.objects.items import Item, nearest_by_distance
+from sampler.objects.items import Encoded
 
 _PREVIEW_QUALITY = 85
 
@@ -193,8 +191,14 @@ _TURN_UPRIGHT = {
 }
 
 
-def _encode(data: bytes) -> Encoded:
-    """Decode a picture and encode its pixels again as PNG, or as WebP where the original was lossy already."""
+def encoded_anew(data: bytes) -> Encoded:
+    """Decode a picture and encode its pixels again as PNG, or as WebP where the original was lossy already.
+
+    Larger sides than 1024 pixels are scaled down; metadata is dropped; what is clear becomes white.
+
+    Raises:
+        ValueError: it is no picture in one of `FORMATS`, is broken, or has too many pixels.
+    """
     pixels, found, is_animated = _decoded(data)
     lossy = found in _LOSSY
     encoded = io.BytesIO()
@@ -258,19 +262,8 @@ def _in_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:
     return image.convert("RGB")
 
 
-class Images(FileKind):
-    """Pictures. Larger sides than 1024 pixels are scaled down; metadata is dropped; what is clear becomes white."""
-
-    name, noun = "images", "picture"
-    encode = staticmethod(_encode)
-
-    def neighbours(self, items: Sequence[Item], count: int) -> tuple[tuple[int, ...], ...]:
-        """Link each picture to its nearest by distance between 12 by 12 thumbnails in opponent colours."""
-        vectors = np.stack([_thumbnail(item.picture) for item in items])
-        return nearest_by_distance(vectors, count, "euclidean")
-
-
-def _thumbnail(picture: bytes) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def thumbnail(picture: bytes) -> npt.NDArray[np.float64]:
+    """Return how a picture looks from afar: 12 by 12 pixels in opponent colours, shape (432,)."""
     with Image.open(io.BytesIO(picture)) as image:
         small = image.convert("RGB").resize(_THUMBNAIL, Image.Resampling.BOX)
     red, green, blue = (np.asarray(band, dtype=np.float64) / 255 for band in small.split())

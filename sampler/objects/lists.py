@@ -13,7 +13,7 @@ import io
 import itertools
 import math
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -23,8 +23,8 @@ from openpyxl import load_workbook
 from openpyxl.utils.exceptions import InvalidFileException
 from rdkit import Chem, rdBase
 
-from sampler.objects.archives import archive_of
-from sampler.objects.items import MAX_CATALOG_ITEMS
+from sampler.objects import OBJECT_KINDS
+from sampler.objects.items import MAX_CATALOG_ITEMS, ListedKind, archive_of
 from sampler.objects.molecules import canonical_smiles
 from sampler.objects.tables import (
     MAX_ROW_CHARACTERS,
@@ -40,7 +40,7 @@ from sampler.objects.tables import (
     with_decimal_point,
 )
 
-OBJECT_COLUMNS: Final[Mapping[str, str]] = {"texts": "text", "markdown": "text", "molecules": "smiles"}
+OBJECT_COLUMNS: Final = {kind.name: kind.column for kind in OBJECT_KINDS.values() if isinstance(kind, ListedKind)}
 """Which column of the CSV holds the objects, by their kind. Kinds that are not here come in a ZIP."""
 # A first row is a header if one of its cells is one of these, in any case.
 _HEADER: Final = {"object", "name", "smiles", "text", WEIGHT}
@@ -211,16 +211,23 @@ class _Written:
             names.pop()
         if names and may_have_header and self._is_header(names):
             self._header = tuple(cell.strip() for cell in first[: len(names)])
-            self._columns(names, filled, delimiter)
+            at = self._object_at(names)
+            self._named = self._header[at]
+            self._below(names, at, filled, delimiter)
         else:
-            self._single(itertools.chain(begin, filled))
+            self._below(
+                [self._column], 0, map(self._single, itertools.chain(begin, filled)), delimiter, of_our_own=True
+            )
 
-    def _columns(self, names: Sequence[str], rows: Rows, delimiter: str) -> None:
-        """Write rows below a header: the object, its weight if there is one, and the other cells in their order."""
-        at = self._object_at(names)
+    def _below(self, names: Sequence[str], at: int, rows: Rows, delimiter: str, *, of_our_own: bool = False) -> None:
+        """Write rows below a header: the object, its weight if there is one, and the other cells in their order.
+
+        Args:
+            at: which column has the objects.
+            of_our_own: whether the header is no row of the list.
+        """
         weight = [i for i, name in enumerate(names) if name == WEIGHT and i != at][:1]
         order = [at, *weight, *(i for i in range(len(names)) if i not in (at, *weight))]
-        self._named = self._header[at]
         # Another column may have the name that the objects' column gets.
         others = [f"{names[i]} 2" if names[i] == self._column else names[i] for i in order[1:]]
         self._csv.writerow([self._column, *others])
@@ -234,8 +241,13 @@ class _Written:
                 padded[i] = _weight(padded[i], delimiter)
             # More cells than names are for the reader of the CSV to refuse; spreadsheets add blank ones.
             others = padded[len(names) :] if any(map(str.strip, padded[len(names) :])) else []
-            self._write(number, [*(padded[i] for i in order), *others])
-        _demand_texts(guessed)
+            self._write(number + of_our_own, [*(padded[i] for i in order), *others])
+        if guessed:
+            named = ", ".join(map(str, guessed[:_NAMED_ROWS])) + (" and more" if len(guessed) > _NAMED_ROWS else "")
+            raise CatalogError(
+                f"Excel has made a number or a date of the object in row {named}. Set the cells to the format “Text”, "
+                "type them again as they should be, and upload the file again."
+            )
 
     def _object_at(self, names: Sequence[str]) -> int:
         if (chosen := self.chosen.column.strip().lower()) in names:
@@ -252,21 +264,16 @@ class _Written:
             f"The first row must say which column has the objects: call it “{self._column}”. It has {found}."
         )
 
-    def _single(self, rows: Rows) -> None:
-        """Write rows of one cell each, below a header of our own."""
-        self._csv.writerow([self._column])
-        guessed: list[int] = []
-        for number, cells in rows:
-            if any(cell.strip() for cell in cells[1:]):
-                raise CatalogError(
-                    f"Row {number} has several cells, and no first row says which column has the objects. Put one "
-                    f"above all that names the columns: “{self._column}”, and “{WEIGHT}” if you have one. If it is "
-                    "one object, put it in quotes, or paste the list."
-                )
-            if isinstance(cells[0], _Guessed):
-                guessed.append(number)
-            self._write(number + 1, [self._as_kept(cells[0])])
-        _demand_texts(guessed)
+    def _single(self, row: tuple[int, list[str]]) -> tuple[int, list[str]]:
+        """Return a row of a list without a header: one cell, which is the object."""
+        number, cells = row
+        if any(cell.strip() for cell in cells[1:]):
+            raise CatalogError(
+                f"Row {number} has several cells, and no first row says which column has the objects. Put one "
+                f"above all that names the columns: “{self._column}”, and “{WEIGHT}” if you have one. If it is "
+                "one object, put it in quotes, or paste the list."
+            )
+        return number, cells[:1]
 
     def _as_kept(self, cell: str) -> str:
         cell = cell.replace("\r\n", "\n").replace("\r", "\n").strip()
@@ -313,15 +320,6 @@ def _weight(cell: str, delimiter: str) -> str:
     except ValueError:
         return pointed
     return pointed if not math.isfinite(weight) else str(int(weight)) if weight.is_integer() else repr(weight)
-
-
-def _demand_texts(guessed: Sequence[int]) -> None:
-    if guessed:
-        rows = ", ".join(map(str, guessed[:_NAMED_ROWS])) + (" and more" if len(guessed) > _NAMED_ROWS else "")
-        raise CatalogError(
-            f"Excel has made a number or a date of the object in row {rows}. Set the cells to the format “Text”, type "
-            "them again as they should be, and upload the file again."
-        )
 
 
 def _begins_a_table(file: BinaryIO) -> bool:

@@ -18,14 +18,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import cast
 
 import numpy as np
 from rdkit import Chem, DataStructs, RDConfig, rdBase
 from rdkit.Chem import QED, rdDepictor, rdFingerprintGenerator, rdFMCS, rdMolDescriptors
 from rdkit.Chem.Draw import rdMolDraw2D
 
-from sampler.objects.items import Item, Progress, Reading, read_table, symmetric
+from sampler.objects.items import Graph, symmetric
 from sampler.objects.tables import quoted
 from sampler.spaces.molecules.graph import read_molecule
 from sampler.spaces.molecules.space import alert_catalog
@@ -375,30 +375,17 @@ _ROUNDS = 4
 _CXSMILES = re.compile(r"\s\|")
 
 
-class Molecules:
-    """Molecules as canonical SMILES."""
-
-    name = "molecules"
-
-    def read(self, file: BinaryIO, progress: Progress, pictures: BinaryIO | None = None) -> Reading:
-        """Read a CSV of SMILES; each is parsed, sanitised and made canonical by RDKit, read again and drawn."""
-        return read_table(file, "smiles", canonical_smiles, progress)
-
-    def written(self, text: str) -> str:
-        """Return the canonical SMILES."""
-        return canonical_smiles(text)
-
-    def neighbours(self, items: Sequence[Item], count: int) -> tuple[tuple[int, ...], ...]:
-        """Link each molecule to its nearest by Tanimoto similarity of Morgan fingerprints (radius 2, 2048 bits)."""
-        morgan = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=2048)
-        prints = [morgan.GetFingerprint(Chem.MolFromSmiles(item.content)) for item in items]
-        count = min(count, len(items) - 1)
-        ranked = []
-        for place, fingerprint in enumerate(prints):
-            similarity = np.asarray(DataStructs.BulkTanimotoSimilarity(fingerprint, prints))
-            similarity[place] = -1.0
-            ranked.append(np.argpartition(-similarity, count - 1)[:count])
-        return symmetric(np.asarray(ranked), count)
+def nearest_molecules(smiles: Sequence[str], count: int) -> Graph:
+    """Link each molecule to its nearest by Tanimoto similarity of Morgan fingerprints (radius 2, 2048 bits)."""
+    morgan = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=2048)
+    prints = [morgan.GetFingerprint(Chem.MolFromSmiles(each)) for each in smiles]
+    count = min(count, len(smiles) - 1)
+    ranked = []
+    for place, fingerprint in enumerate(prints):
+        similarity = np.asarray(DataStructs.BulkTanimotoSimilarity(fingerprint, prints))
+        similarity[place] = -1.0
+        ranked.append(np.argpartition(-similarity, count - 1)[:count])
+    return symmetric(np.asarray(ranked), count)
 
 
 def canonical_smiles(smiles: str, *, is_drawn: bool = True) -> str:

@@ -7,37 +7,13 @@ from dataclasses import asdict, fields
 from functools import cache
 from typing import Any, get_type_hints
 
-from sampler.objects.audio import describe_audio
-from sampler.objects.images import describe_image
-from sampler.objects.markdown import describe_markdown
-from sampler.objects.molecules import describe_molecule
-from sampler.objects.writing import describe_text
+from sampler.objects import OBJECT_KINDS
+from sampler.objects.items import FileKind
 from sampler.spaces import objects_of
 from sampler.spaces.patterns import ImagesConfig
 
 Measure = Callable[[str, str], Mapping[str, float]]
 """From a state's content and code to its properties. A property that cannot be computed is missing, or None."""
-
-MAIN_PROPERTIES: dict[str, list[str]] = {
-    "texts": ["words", "readability"],
-    "markdown": ["words", "list_items"],
-    "molecules": ["heavy_atoms", "log_p", "qed"],
-    "images": ["contrast", "colourfulness"],
-    "audio": ["seconds", "level"],
-}
-"""What to follow of each kind of object where nobody has said so."""
-
-
-_FILES = ("images", "audio")
-"""Kinds of which a record does not hold the objects, but for patterns, which are made of their codes."""
-DESCRIBE: dict[str, Callable[[Any], Any]] = {
-    "texts": describe_text,
-    "markdown": describe_markdown,
-    "molecules": describe_molecule,
-    "images": describe_image,
-    "audio": describe_audio,
-}
-"""What measures an object of each kind: a text, a SMILES, pixels, or the bytes of a recording."""
 
 
 def measure_of(space: Mapping[str, Any]) -> Measure | None:
@@ -48,14 +24,14 @@ def measure_of(space: Mapping[str, Any]) -> Measure | None:
     Raises:
         KeyError: `space` is no space of a config.
     """
-    kind = objects_of(space)
-    describe = DESCRIBE[kind]
+    kind = OBJECT_KINDS[objects_of(space)]
+    describe = kind.describe
     if space["kind"] == "images":
         patterns = ImagesConfig.model_validate(space).build()
         return cache(lambda content, code: asdict(describe(patterns.pixels(patterns.decode(code)))))
-    if kind in _FILES:
+    if isinstance(kind, FileKind):
         return None
-    names = properties_of_kind(kind)
+    names = properties_of_kind(kind.name)
 
     def measured(content: str, code: str) -> Mapping[str, float]:
         values = asdict(describe(content))
@@ -66,8 +42,9 @@ def measure_of(space: Mapping[str, Any]) -> Measure | None:
 
 def property_names(space: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of the properties that `measure_of` finds; none where a record does not hold the objects."""
-    kind = objects_of(space)
-    return () if kind in _FILES and space["kind"] != "images" else properties_of_kind(kind)
+    kind = OBJECT_KINDS[objects_of(space)]
+    # Patterns are made of their codes; of other files a record has the names.
+    return () if isinstance(kind, FileKind) and space["kind"] != "images" else properties_of_kind(kind.name)
 
 
 def properties_of_kind(kind: str) -> tuple[str, ...]:
@@ -76,6 +53,6 @@ def properties_of_kind(kind: str) -> tuple[str, ...]:
     Args:
         kind: a name of `OBJECT_KINDS`.
     """
-    description = get_type_hints(DESCRIBE[kind])["return"]
+    description = get_type_hints(OBJECT_KINDS[kind].describe)["return"]
     hints = get_type_hints(description)
     return tuple(field.name for field in fields(description) if hints[field.name] != tuple[str, ...])

@@ -12,12 +12,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Any, BinaryIO, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from sampler.objects.items import Item, Progress, Reading, nearest_by_distance, read_table
-from sampler.objects.tables import demand_storable
+from sampler.objects.items import Graph, nearest_by_distance
 
 MAX_CHARACTERS = 20_000
 _BLANK_LINES = re.compile(r"\A(?:[^\S\r\n]*(?:\r\n|\r|\n))+")
@@ -147,7 +146,7 @@ _WORD_OR_MARK = r"\w+|[^\w\s]"
 _TEXTS_AT_ONCE = 200
 
 
-def nearest_by_words(texts: Sequence[str], count: int) -> tuple[tuple[int, ...], ...]:
+def nearest_by_words(texts: Sequence[str], count: int) -> Graph:
     """Link each text to its `count` nearest by the cosine of tf-idf word counts projected on 64 dimensions.
 
     The words of texts with more than `MAX_WORDS` different ones are counted by a hash: rare words share a count,
@@ -238,30 +237,3 @@ def _pieces(words: Sequence[str], shared: int, same: set[int]) -> tuple[Piece, .
 
     runs = itertools.groupby(range(len(words)), kind_of)
     return tuple(Piece("".join(words[place] for place in places), kind) for kind, places in runs)
-
-
-class Writing:
-    """Pieces of writing, plain or in Markdown; `name` says which.
-
-    A list of them is a CSV with a column `text`, and `weight` if wanted; white space at the ends of a text is dropped.
-    """
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def read(self, file: BinaryIO, progress: Progress, pictures: BinaryIO | None = None) -> Reading:
-        """Read a CSV of texts."""
-        return read_table(file, "text", checked_writing, progress, shown_alike)
-
-    def written(self, text: str) -> str:
-        """Return the text without white space at its ends.
-
-        Raises:
-            ValueError: it is empty, too long, or has a character that cannot be kept.
-        """
-        demand_storable(text, "the text")
-        return checked_writing(text)
-
-    def neighbours(self, items: Sequence[Item], count: int) -> tuple[tuple[int, ...], ...]:
-        """Link each text to its nearest by its words; marks of Markdown count as words do."""
-        return nearest_by_words([item.content for item in items], count)

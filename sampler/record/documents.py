@@ -20,8 +20,7 @@ from typing import Any
 from sampler.config import ChainConfig
 from sampler.judges.config import JudgeConfig, ModelSource, PanelistSource
 from sampler.judges.presentation import Shares, Trial, check_after
-from sampler.judges.prompts import OwnPrompt, prompt_version, stored_prompt
-from sampler.judges.templates import template_of
+from sampler.judges.prompts import Place, places, stored_prompt, template_of
 from sampler.record import tables
 from sampler.record.draws import Parsed
 from sampler.record.record import Difference, Row, StepKey, of_file, of_step, quoted, reading, step_key, vote_name
@@ -80,23 +79,17 @@ def _prompt_fields(
     config: ChainConfig, judge: Mapping[str, Any], expected: JudgeConfig
 ) -> dict[str, tuple[object, object]]:
     prompt, template = stored_prompt(_object(judge, "prompt")), template_of(expected.source)
-    version, question = prompt_version(prompt), " ".join(expected.question.split())
+    # Of prefmh's own words no version is written.
+    version = prompt.template.version if template else None
     compared: dict[str, tuple[object, object]] = {
-        # Of prefmh's own words none is written.
-        "the prompt's version": (judge.get("prompt_version", version), version),
-        "whose words the prompt has": (isinstance(prompt, OwnPrompt), template is not None),
+        "the prompt's version": (judge.get("prompt_version"), version),
+        "the number of objects shown": (prompt.objects, config.rule.objects_shown),
+        "the question in the prompt": (prompt.question, " ".join(expected.question.split())),
     }
-    if isinstance(prompt, OwnPrompt):
-        return compared | {
-            "the number of objects shown": (prompt.objects, config.rule.objects_shown),
-            "the prompt": (prompt.template, template),
-            "the question in the prompt": (prompt.question, question),
-        }
-    return compared | {
-        "the number of objects shown": (len(prompt.headings), config.rule.objects_shown),
-        "whether columns are shown": (bool(prompt.context), bool(config.context)),
-        "the question in the prompt": (prompt.opening.removeprefix("Question: "), question),
-    }
+    if template:
+        return compared | {"the prompt": (prompt.template, template)}
+    shows_columns = Place("context") in places(prompt.template.user)
+    return compared | {"whether columns are shown": (shows_columns, bool(config.context))}
 
 
 def _object(judge: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -17,7 +17,6 @@ from sampler.judges.config import JudgeConfig, ModelSource, PanelistSource, pane
 from sampler.judges.presentation import draws_of, presentations_of
 from sampler.objects.properties import Measure, measure_of
 from sampler.record import tables
-from sampler.record.cells import META
 from sampler.record.chains import compare_chains
 from sampler.record.commitment import Commitment, compare_commitment, read_config
 from sampler.record.documents import EXTENDED, compare_budget, compare_events, compare_judges, compare_trials
@@ -35,7 +34,7 @@ from sampler.record.record import (
     step_key,
     vote_name,
 )
-from sampler.record.tables import meta_names
+from sampler.record.tables import META, meta_names
 
 MEASURED, COMMAND = "measured", "command"
 """The kinds of scorers: computed by this program, or by one that the site has declared."""

@@ -1,355 +1,313 @@
-"""One table of tables: each CSV file of the record and each of its columns, declared once.
+"""One table of tables: each CSV file of the record and each of its columns, declared once, in
+`sampler/data/tables.toml`.
 
 A column says what it holds, what that means, whether it may be empty, and why a changed cell of it cannot be found, if
 it cannot. From this come the header and the cells, codebook.csv, `python -m sampler tables`, what a reader takes and
 refuses, and the API's pages. What of a file can be worked out again is checked by the function that `replay.CHECKS` has
 for it.
+
+No spreadsheet may run a cell as a formula, and nothing may be lost. A text of unknown origin gets one apostrophe in
+front if what a spreadsheet would look at first, behind white space and characters that show nothing, is one of
+= + - @ or an apostrophe, in any of their widths; or a semicolon, which starts a new cell where semicolons separate; or
+if it begins with a tab, the end of a line or another control character, which spreadsheets skip or split at.
+
+Reading takes one apostrophe away wherever there is one. A text that begins with an apostrophe always gets another, so
+nothing is lost, and a record that was written when fewer texts were protected is read alike. Numbers that we write
+ourselves are left alone.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+import string
+import tomllib
+import unicodedata
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from importlib import resources
+from typing import Any, Protocol
 
-from sampler.record.cells import (
-    ALONE,
-    CLIENT,
-    JSON,
-    MEASURE,
-    META,
-    WHOLE,
-    WHOLES,
-    count,
-    flag,
-    milliseconds,
-    real,
-    text,
-    time,
-    whole,
-    word,
-)
-from sampler.record.cells import Cell as Cell
-from sampler.record.cells import Column as Column
-from sampler.record.cells import Row as Row
-from sampler.record.cells import Table as Table
+Cell = str | int | float | None
+"""What `csv.writer` writes: of a number every digit, so that reading gives the same number; of None an empty cell."""
 
-FIRST, SECOND = "first", "second"
-SIDES = (FIRST, SECOND)
-_CHAIN = whole("chain_index", "the chain")
-_STEP = whole("step", "the step of the chain", "from 1")
-_STATE = whole("state_index", "the object, as in states.csv")
-_JUDGE = whole("judge_index", "the judge: its index in campaign.json")
-_VOTER = whole("voter", "number of the voter: in the order in which people joined this campaign", "from 1")
-_ENDPOINT = text("endpoint", "name of the endpoint; empty for a person")
-_SLOT = whole("slot", "which of the N answers of a model this is; empty for a person", optional=True)
-_ASKS = count("asks", "replies that it took; empty for a person, or if unknown", optional=True, excused=ALONE)
-_IDENTITY = whole("identity", "which identity in judges.json the reply had", "from 1", optional=True)
-_ELAPSED = milliseconds("elapsed_ms", "time to answer; for people, from the moment both objects were visible")
-_HIDDEN = milliseconds("hidden_ms", "how much of elapsed_ms the page was in a hidden tab; empty if unknown")
-_LEASE = word(
-    "lease", "the pair as a person was handed it; empty of a model", values="UUID", optional=True, excused=ALONE
-)
-_PROPOSAL_SIDE = word("proposal_side", "where the proposal stood, in the order of the page or of the prompt", *SIDES)
-_CHOSEN_SIDE = word("chosen_side", "which of the two was chosen", *SIDES)
+# Most texts begin with one of these, and whoever looks no further saves most of the time.
+_PLAIN = frozenset(string.ascii_letters + string.digits)
+_DANGEROUS = frozenset("=+-@';")
+# White space, and what shows nothing: control and format characters, such as a zero-width space.
+_UNSEEN = frozenset(("Cc", "Cf", "Zl", "Zp", "Zs"))
+# The minus of mathematics has no narrow form in Unicode's tables.
+_MINUS = "\N{MINUS SIGN}"
 
-VOTES = Table(
-    "votes",
-    "a row for each vote, in the order in which votes counted",
-    (
-        _CHAIN,
-        _STEP,
-        whole(
-            "number",
-            "position in its step; empty if it came after the verdict, and did not count",
-            "from 1",
-            optional=True,
-        ),
-        _JUDGE,
-        text("question", "the judge's question"),
-        replace(_VOTER, optional=True, excused="nothing shows who voted"),
-        _PROPOSAL_SIDE,
-        _CHOSEN_SIDE,
-        flag("for_proposal", "1 if the vote is for the proposal, 0 if it is for the current object"),
-        whole("first_state", "the first of the two objects"),
-        whole("second_state", "the second of the two objects"),
-        whole("chosen_state", "the object that was chosen"),
-        _ELAPSED,
-        time("cast_at", "when the vote was cast"),
-        _ENDPOINT,
-        _SLOT,
-        real(
-            "preference",
-            "of a vote for the proposal, if the vote was drawn from it",
-            "probability",
-            optional=True,
-            excused="where the same vote is drawn from it",
-        ),
-        _ASKS,
-        _IDENTITY,
-        _LEASE,
-        _HIDDEN,
-        word(
-            "layout", "how the two stood on the screen", "beside", "stacked", "changed", optional=True, excused=CLIENT
-        ),
-        flag("translated", "whether the browser translated the words around the pair", optional=True, excused=CLIENT),
-    ),
+
+class Moment(Protocol):
+    """A date and time with its zone."""
+
+    def isoformat(self, *, timespec: str) -> str:
+        """Return it as ISO 8601 writes it."""
+        ...
+
+
+def escaped(text: str) -> str:
+    """Return the cell to write for a text of unknown origin."""
+    return text if text[:1] in _PLAIN or not _is_dangerous(text) else f"'{text}"
+
+
+def unescaped(cell: str) -> str:
+    """Return the text of a cell that `escaped` has made."""
+    return cell.removeprefix("'")
+
+
+def _is_dangerous(text: str) -> bool:
+    if unicodedata.category(text[:1] or "a") == "Cc":
+        return True
+    seen = next((character for character in text if unicodedata.category(character) not in _UNSEEN), "")
+    # Full-width and small forms are, in this normal form, the plain character.
+    return seen == _MINUS or bool(_DANGEROUS.intersection(unicodedata.normalize("NFKC", seen)))
+
+
+def moment(value: Moment | None) -> str:
+    """Return a moment as the record writes it; empty if there is none."""
+    return "" if value is None else value.isoformat(timespec="milliseconds")
+
+
+def measure(value: float | str | None) -> Cell:
+    """Write a measured property, which may be a word."""
+    return escaped(value) if isinstance(value, str) else _written(value)
+
+
+def _written(value: float | None) -> Cell:
+    # Every digit, so that reading gives the same number.
+    return "" if value is None else repr(value)
+
+
+def _told(value: object) -> Any:
+    return "" if value is None else value
+
+
+def _joined(values: Iterable[int]) -> str:
+    return " ".join(map(str, values))
+
+
+def _number(cell: str) -> float | int | str:
+    """Return a number; as its word where it is none that JSON has."""
+    try:
+        return int(cell)
+    except ValueError:
+        found = float(cell)
+    return found if math.isfinite(found) else repr(found)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a column may hold.
+
+    Args:
+        values: in words.
+        write: makes a cell of a value; of None an empty one.
+        read: says what a cell says as JSON can say it; it is not asked about an empty cell.
+        form: of a cell that is not empty; None where any text will do.
+        excused: why a changed cell of any such column is not found; empty where it may be.
+    """
+
+    values: str
+    write: Callable[[Any], Cell]
+    read: Callable[[str], Any]
+    form: re.Pattern[str] | None = None
+    excused: str = ""
+
+    def allows(self, cell: str) -> bool:
+        """True where a cell that is not empty is of this kind."""
+        return self.form is None or self.form.fullmatch(cell) is not None
+
+
+_DIGITS = r"-?\d{1,18}"
+WHOLE = Kind("whole number, from 0", _told, int, re.compile(_DIGITS))
+WHOLES = Kind(
+    "whole numbers, separated by spaces",
+    _joined,
+    lambda cell: [*map(int, cell.split())],
+    re.compile(f"{_DIGITS}( {_DIGITS})*"),
 )
-STEPS = Table(
-    "steps",
-    "a row for each step of each chain",
-    (
-        _CHAIN,
-        _STEP,
-        whole("current_state", "the object at which the chain stood"),
-        whole("proposal_state", "the object that the step proposed"),
-        real("log_r0", "of the base ratio r0", "natural logarithm"),
-        real("uniform", "the random number U; empty while the step is open", "number on [0, 1)", optional=True),
-        word("verdict", "empty while the step is open", "accept", "reject", optional=True),
-        time("opened_at", "when it opened"),
-        time("decided_at", "when it had its verdict", optional=True),
-        whole("part_index", "which of several walk lengths the step drew; empty where it drew none", optional=True),
-    ),
+NUMBER = Kind("real number", _written, _number, re.compile(r"-?(\d+(\.\d*)?(e[+-]?\d+)?|inf)"))
+FLAG = Kind("1 or 0", lambda value: "" if value is None else int(value), lambda cell: cell == "1", re.compile("[01]"))
+MOMENT = Kind(
+    "ISO 8601, UTC offset included",
+    moment,
+    str,
+    re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?([+-]\d\d:\d\d|Z)"),
+    "a time",
 )
-EVIDENCE = Table(
-    "evidence",
-    "what verdicts were computed from where models rate or scorers decide: a row for each step, and judge or scorer",
-    (
-        _CHAIN,
-        _STEP,
-        replace(_JUDGE, optional=True),
-        word("scorer", "the scorer, as in scorers.json", values="name", optional=True),
-        real("current_number", "mean rating, or score, of the current object"),
-        real("proposal_number", "mean rating, or score, of the proposal"),
-    ),
+WORD = Kind("word", _told, str)
+"""One of our own words, which no spreadsheet can mistake."""
+TEXT = Kind("text", escaped, unescaped)
+MEASURE = Kind("number or word", measure, _number)
+JSON = Kind("JSON object", lambda value: json.dumps(value, ensure_ascii=False), json.loads, re.compile(r"\{.*\}"))
+_KINDS = {
+    "whole": WHOLE,
+    "wholes": WHOLES,
+    "real": NUMBER,
+    "flag": FLAG,
+    "time": MOMENT,
+    "word": WORD,
+    "text": TEXT,
+    "json": JSON,
+}
+"""What a column of `tables.toml` may be."""
+
+Row = dict[str, str]
+"""The cells of a row that was read, texts without their protecting apostrophe, by the columns' names."""
+
+META = "meta_"
+"""In states.csv, what the columns begin with that are an uploaded list's own."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column.
+
+    Args:
+        name: in the header.
+        kind: what its cells hold.
+        meaning: in words.
+        values: the unit, or which values there are, where the kind does not say it.
+        words: all that a cell may be, of a column of words.
+        optional: whether a cell may be empty.
+        excused: why nothing in the record shows that a cell was changed; empty where that is found.
+    """
+
+    name: str
+    kind: Kind
+    meaning: str
+    values: str = ""
+    words: Collection[str] = ()
+    optional: bool = False
+    excused: str = ""
+
+    @property
+    def says(self) -> str:
+        """The unit, or which values there are."""
+        return self.values or ", ".join(self.words) or self.kind.values
+
+    def problem(self, cell: str) -> str:
+        """Return why a cell that was read cannot be one of the column; empty if it can."""
+        if not cell:
+            return "" if self.optional or self.kind is TEXT else f"“{self.name}” is empty"
+        if (cell in self.words) if self.words else self.kind.allows(cell):
+            return ""
+        return f"“{self.name}” must be {self.says}, not “{cell[:60]}”"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A CSV file of the record, its columns in order.
+
+    Args:
+        name: of the file, without its ending.
+        meaning: in words.
+        columns: in their order.
+        excused: why nothing in it is checked; empty where columns say it for themselves.
+    """
+
+    name: str
+    meaning: str
+    columns: tuple[Column, ...]
+    excused: str = ""
+    ending: str = "csv"
+
+    @property
+    def file(self) -> str:
+        """The file's name."""
+        return f"{self.name}.{self.ending}"
+
+    @property
+    def header(self) -> list[Cell]:
+        """The first row."""
+        return [column.name for column in self.columns]
+
+    def row(self, **values: Any) -> list[Cell]:
+        """Return the cells for a value of each column, in the columns' order.
+
+        Raises:
+            KeyError: a column has no value.
+            TypeError: a value is of no column.
+        """
+        ordered = self.ordered(**values)
+        return [column.kind.write(value) for column, value in zip(self.columns, ordered, strict=True)]
+
+    def ordered(self, **values: Any) -> list[Any]:
+        """Return what is given for each column as it is, in the columns' order: cells, or what will give the cells.
+
+        Raises:
+            KeyError: a column has no value.
+            TypeError: a value is of no column.
+        """
+        if len(values) > len(self.columns):
+            raise TypeError(f"{self.file} has no column {(values.keys() - set(self.header)).pop()}")
+        return [values[column.name] for column in self.columns]
+
+    def values(self, row: Iterable[Cell | None]) -> dict[str, Any]:
+        """Return what a row says, by the columns' names, as JSON can say it: empty cells are null, or an empty text."""
+        told: dict[str, Any] = {}
+        for column, cell in zip(self.columns, row, strict=True):
+            is_empty = cell is None or cell == ""
+            nothing: Any = {TEXT: "", WHOLES: []}.get(column.kind)
+            told[column.name] = nothing if is_empty else column.kind.read(str(cell))
+        return told
+
+    def unescape(self, row: Row) -> None:
+        """Take the apostrophes from the texts of a row that was read, in place.
+
+        Which `meta_*` columns states.csv has depends on the list, so that those of a row are found by their names.
+        """
+        for name, cell in row.items():
+            if name in self._texts or name.startswith(META):
+                row[name] = unescaped(cell)
+
+    @property
+    def _texts(self) -> set[str]:
+        return {column.name for column in self.columns if column.kind is TEXT}
+
+    def with_columns(self, columns: Iterable[Column]) -> Table:
+        """Return the table with further columns."""
+        return replace(self, columns=(*self.columns, *columns))
+
+    def excuse(self, column: Column) -> str:
+        """Return why a changed cell of a column is not found; empty where it is."""
+        return self.excused or column.excused
+
+
+_DECLARED: dict[str, Any] = tomllib.loads(
+    resources.files("sampler").joinpath("data", "tables.toml").read_text(encoding="utf-8")
 )
-STATES = Table(
-    "states",
-    "a row for each object",
-    (
-        _STATE,
-        whole("object_index", "the first state with the same content: count objects by it"),
-        real(
-            "weight",
-            "weight in p0, up to a constant factor; empty of an object that a chain made",
-            "positive number",
-            optional=True,
-            excused="of an uploaded list, where nothing drawn depends on it",
-        ),
-        Column("neighbours", WHOLES, "the similar objects of an uploaded list", optional=True),
-        text(
-            "content",
-            "the text, the SMILES, or the name of the file",
-            excused="of an uploaded list, unless a chain was there",
-        ),
-        text("code", "the object in a form from which it can be restored exactly; empty for an uploaded list"),
-    ),
-)
-COLUMNS = Table(
-    "columns",
-    "the further columns of an uploaded list: a row for each object and column",
-    (
-        _STATE,
-        text("column", "name of the column, in lower case"),
-        text("value", "the cell, without white space at its ends"),
-    ),
-)
+
+
+def _column(name: str, given: Mapping[str, Any]) -> Column:
+    """Return a column as declared; what it does not say is that of the shared column of its name."""
+    said = _DECLARED["shared"].get(name, {}) | given
+    kind = _KINDS[said.pop("kind")]
+    return Column(name, kind, **({"excused": kind.excused} | said))
+
+
+def _table(name: str) -> Table:
+    said = dict(_DECLARED[name])
+    columns = tuple(_column(column, given) for column, given in said.pop("columns").items())
+    return Table(name, columns=columns, **said)
+
+
+VOTES, STEPS, EVIDENCE, STATES = _table("votes"), _table("steps"), _table("evidence"), _table("states")
+COLUMNS, SAMPLES, RATINGS, SCORES = _table("columns"), _table("samples"), _table("ratings"), _table("scores")
+REASONS, CALLS = _table("reasons"), _table("calls")
+EVENTS = _table("events")
+"""Ended chains, extensions and openings in it are compared with the rest of the record."""
+VOTERS, LEASES, CHECKS = _table("voters"), _table("leases"), _table("checks")
+PREFERENCES, RESULTS = _table("preferences"), _table("results")
+PROPERTIES, CODEBOOK = _table("properties"), _table("codebook")
+FIRST = "first"
+SIDES = (FIRST, "second")
 SAMPLING = "sampling"
 """The phase whose samples are analysed; those of the others are left out."""
-SAMPLES = Table(
-    "samples",
-    "the object of each chain after each step; step 0 is the start",
-    (
-        _CHAIN,
-        whole("step", "after which step; 0 is the start"),
-        _STATE,
-        text("content", "the object, as in states.csv"),
-        word("phase", "what the sample is for: analyse sampling", "burn-in", "warm-up", SAMPLING),
-    ),
-)
-RATINGS = Table(
-    "ratings",
-    "a row for each rating by a model",
-    (
-        _STATE,
-        _JUDGE,
-        replace(_SLOT, optional=False),
-        Column("rating", WHOLE, "the rating, on the scale in campaign.json"),
-        _ASKS,
-        _ENDPOINT,
-        time("rated_at", "when the rating was given"),
-        _IDENTITY,
-    ),
-)
-SCORES = Table(
-    "scores",
-    "a row for each object and scorer",
-    (
-        _STATE,
-        word("scorer", "as in scorers.json", values="name"),
-        real(
-            "score",
-            "empty if the scorer was asked and gave none",
-            optional=True,
-            excused="of a program that decides nothing",
-        ),
-    ),
-)
-_INTERVAL = "of its 90 % interval; of an object never visited, an upper bound alone"
-RESULTS = Table(
-    "results",
-    "what was found: a row for each target, question and object; it begins with a byte order mark",
-    (
-        text("target", "the prompt that the objects answer; empty where all chains sample one distribution"),
-        text("question", "the judges' question; empty where no votes are asked for"),
-        text("source", "who answered it: people, a panelist, or a model by its endpoint"),
-        whole("object_index", "the object, as in states.csv"),
-        text("content", "the object, as in states.csv"),
-        count("steps", "after how many steps a chain was at the object"),
-        real("share", "of the target's steps", "share from 0 to 1"),
-        real("share_low", f"lower end {_INTERVAL}", "share from 0 to 1"),
-        real("share_high", f"upper end {_INTERVAL}", "share from 0 to 1"),
-        whole("first_step", "the first of these steps", "from 1", optional=True),
-        whole("last_step", "the last of these steps", "from 1", optional=True),
-        count("votes_for", "counted votes for it, of all phases; they depend on its opponents", optional=True),
-        count("votes_against", "counted votes for its opponents, of all phases", optional=True),
-        real("score", "Bradley-Terry score with mean 0; empty where none can be fitted", "nats", optional=True),
-        real("score_low", "lower end of its 90 % interval, from a bootstrap", "nats", optional=True),
-        real("score_high", "upper end of its 90 % interval", "nats", optional=True),
-    ),
-    "it is computed from the other tables",
-)
-REASONS = Table(
-    "reasons",
-    "what models thought before they voted, where that is kept",
-    (
-        _CHAIN,
-        _STEP,
-        _JUDGE,
-        replace(_SLOT, optional=False),
-        text("reason", "what the model's server told of its thinking, the first 2,000 characters"),
-        flag("cut", "1 if there was more"),
-    ),
-    ALONE,
-)
-CALLS = Table(
-    "calls",
-    "what asking models took: a row for each judge, and one for texts that a model wrote",
-    (
-        replace(_JUDGE, optional=True),
-        count("requests", "requests sent"),
-        count("failed", "requests without a reply"),
-        count("unreadable", "replies that were neither label nor rating"),
-        count("unpriced", "answered requests whose price was not known"),
-        Column("tokens_in", WHOLE, "as the server reported them", "tokens"),
-        Column("tokens_out", WHOLE, "as the server reported them", "tokens"),
-        real("seconds", "of the answered requests, together", "seconds"),
-        real("cost", "at the prices of the moment", "currency of the endpoints' prices", optional=True),
-    ),
-    ALONE,
-)
-EVENTS = Table(
-    "events",
-    "what happened in the campaign beside its steps and votes, in the order of time",
-    (
-        whole("number", "of the event", "from 1"),
-        time("at", "when"),
-        word(
-            "kind", "what was done; the kinds are in docs/record.md", values="word", excused="of most kinds, " + ALONE
-        ),
-        word("by", "who did it, where a researcher did", "owner", "manager", "admin", optional=True, excused=ALONE),
-        replace(_VOTER, optional=True, excused="of most kinds, " + ALONE),
-        Column("data", JSON, "what the kind says", excused="of most kinds, " + ALONE),
-    ),
-)
-"""Ended chains, extensions and openings in it are compared with the rest of the record."""
-VOTERS = Table(
-    "voters",
-    "a row for each person whom a platform has sent",
-    (
-        _VOTER,
-        time("joined_at", "when the person joined"),
-        time("removed_at", "when access was withdrawn; empty if it was not", optional=True),
-        word("stage", "the page that the person has come to", values="word"),
-        word("outcome", "how their participation ended; empty while it goes on", values="word", optional=True),
-        time("finished_at", "when it ended", optional=True),
-        real(
-            "most_a_minute", "above this, a vote is fast; empty where nothing was set", "votes a minute", optional=True
-        ),
-        count("fast_votes", "votes that were fast", optional=True),
-    ),
-    ALONE,
-)
-LEASES = Table(
-    "leases",
-    "a row for each pair that such a person was shown",
-    (
-        _VOTER,
-        _CHAIN,
-        _STEP,
-        _JUDGE,
-        _PROPOSAL_SIDE,
-        time("issued_at", "when the pair was handed out"),
-        time("ended_at", "when that ended; empty while the pair is open", optional=True),
-        word("ending", "how that ended", "voted", "skipped", "expired", "unasked", optional=True),
-        replace(_LEASE, meaning="the pair, as in votes.csv; empty while it is open"),
-        _HIDDEN,
-    ),
-    ALONE,
-)
-_OF_REPEAT = "of a repeat: the pair that was voted on"
-_DRAWN_ALIKE = "where the same trial is drawn for the other"
-CHECKS = Table(
-    "checks",
-    "a row for each trial between the pairs that is no vote",
-    (
-        replace(_VOTER, excused=_DRAWN_ALIKE),
-        count("after_votes", "votes that the person had given", excused=_DRAWN_ALIKE),
-        word("kind", "what kind of trial it is", "instructed", "gold", "repeat"),
-        whole("gold_index", "the gold pair, as in campaign.json", optional=True),
-        flag("swapped", "1 if the objects have changed places"),
-        word("expected_side", "the right answer; empty of a repeat", *SIDES, optional=True),
-        replace(_CHOSEN_SIDE, meaning="empty without an answer; with answered_at, it was skipped", optional=True),
-        flag("passed", "whether the answer was right; empty without an answer", optional=True),
-        flag("agreed", "of a repeat: whether the same object was chosen as in the vote", optional=True),
-        *(replace(column, meaning=_OF_REPEAT, optional=True, excused=ALONE) for column in (_CHAIN, _STEP, _JUDGE)),
-        _ELAPSED,
-        time("shown_at", "when it was shown"),
-        time("answered_at", "when it was answered", optional=True),
-    ),
-)
-PREFERENCES = Table(
-    "preferences",
-    "every vote as prompt, chosen and rejected, in the order of votes.csv; no line says who voted",
-    (
-        text("prompt", "the question, below the shown columns that both objects have in common"),
-        text("chosen", "the chosen object: its text, its SMILES, or the name of its file"),
-        text("rejected", "the other object"),
-        text("chosen_context", "the shown columns of the chosen object that differ"),
-        text("rejected_context", "the shown columns of the other object that differ"),
-        *(replace(column, meaning="as in votes.csv") for column in (_CHAIN, _STEP, _JUDGE, _LEASE, _SLOT)),
-        whole("number", "as in votes.csv; null of a vote that did not count", "from 1", optional=True),
-    ),
-    ALONE,
-    "jsonl",
-)
-CODEBOOK = Table(
-    "codebook",
-    "this table",
-    (
-        word("file", "the file of this archive", values="name"),
-        word("column", "its column; empty in the row that is about the whole file", values="name", optional=True),
-        word("values", "the unit, or which values there are", values="text"),
-        text("meaning", "what it says"),
-    ),
-    "it is declared in this program",
-)
-PROPERTIES = Table(
-    "properties",
-    "what was measured of each object; beside the record, not part of it",
-    (_STATE, text("content", "the object, as in states.csv")),
-    "it can be measured again",
-)
 
 TABLES = (VOTES, STEPS, EVIDENCE, STATES, COLUMNS, SAMPLES, RATINGS, SCORES, REASONS, CALLS)
 """Of every record, in the order in which an archive has them."""
@@ -398,7 +356,8 @@ def states_table(names: Iterable[str]) -> Table:
     """Return states.csv of a campaign, whose list has further columns of these names, in the order of the file."""
     given = list(names)
     return STATES.with_columns(
-        text(meta, f"column “{name}” of the uploaded list") for name, meta in zip(given, meta_names(given), strict=True)
+        Column(meta, TEXT, f"column “{name}” of the uploaded list")
+        for name, meta in zip(given, meta_names(given), strict=True)
     )
 
 

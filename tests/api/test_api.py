@@ -28,7 +28,7 @@ from prefmh_web.campaigns.record.rows import Snapshot
 from prefmh_web.client import RequestRefused, Site
 from prefmh_web.transport import rate_limits
 from sampler.cli import main
-from sampler.record.cells import unescaped
+from sampler.record.tables import unescaped
 from tests.security.world import browser_of
 from tests.support.campaigns import (
     SETUPS,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 
-from sampler.experiments.lockstep import LockstepRecord, replay_lockstep
-from sampler.experiments.mars import FinalMolecule, MarsSettings, Step, run_mars
+from sampler.experiments.mars import FinalMolecule, LockstepRecord, MarsSettings, Step, replay_lockstep, run_mars
 from sampler.kernels.editor import TorchEditor
 from tests.benchmarks.gpu_run import SEED, Run
 

@@ -130,7 +130,7 @@ def test_page_report_record_and_api_give_the_same_figures(signed_in, researcher,
     assert told["figures"] == figures | {"late": 1, "people": 3}
 
     # Chain c answers prompt c modulo 3.
-    along = followed(record.but(samples=kept), "words").columns[0].draws
+    along = next(each for each in followed(record.but(samples=kept)).columns if each.name == "words").draws
     of_prompts = [[along[str(chain)] for chain in (prompt, prompt + 3)] for prompt in range(3)]
     found = [sampler.diagnostics.convergence(chains) for chains in of_prompts]
     r_hats = sorted((f"{each.r_hat:.3f}" for each in found), reverse=True)

@@ -129,14 +129,15 @@ def test_a_model_reads_what_people_would_read(researcher, endpoint, script, idle
         assert above.count("Context:\n\nSource text:") == 1
         for label, part in zip("AB", pair, strict=True):
             (shown,) = [place for place, name in enumerate(NAMES) if f'"\n{name}\n"' in part]
-            assert re.search(rf'Text {label}, Estimate:\n\n"+\n0\.{shown}\n"', part)
-    assert Judge.objects.get().frozen["prompt"]["context"] == "Context:"
+            assert re.search(rf'\n{label}, Estimate:\n"+\n0\.{shown}\n"', above)
+    assert "{{context}}" in Judge.objects.get().frozen["prompt"]["template"]["user"]
     assert_replay_passes(export_to(campaign, tmp_path))
 
 
 def test_replay_finds_a_judge_that_was_told_of_no_context(researcher, endpoint, script, idle_tasks, tmp_path):
     campaign = make_campaign(researcher, file=LIST, config=config_of(judges=[ASKED], steps=2))
     judge = Judge.objects.get()
-    del judge.frozen["prompt"]["context"]
+    template = judge.frozen["prompt"]["template"]
+    template["user"] = template["user"].replace("{{context}}", "")
     judge.save()
     assert "whether columns are shown" in refused_by_replay(export_to(campaign, tmp_path))

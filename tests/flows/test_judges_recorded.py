@@ -155,9 +155,10 @@ def test_the_record_says_what_the_judge_is(researcher, endpoint, script, idle_ta
     sent = votes_asked(script)[0]
     assert {name: value for name, value in sent.items() if name not in ("messages", "seed")} == judge["request"]
     system, user = (message["content"] for message in sent["messages"])
-    assert system == judge["prompt"]["system"]
-    assert user.startswith(judge["prompt"]["opening"])
-    assert user.endswith(judge["prompt"]["closing"])
+    template = judge["prompt"]["template"]
+    assert system == template["system"]
+    assert user.startswith(template["user"].partition("{{first}}")[0].replace("{{question}}", QUESTION))
+    assert user.endswith(template["user"].rpartition("{{second}}")[2])
     (identity,) = judge["identities"]
     assert (identity["model"], identity["system_fingerprint"]) == ("tiny-1", "fp-tiny-1")
     assert {row["identity"] for row in table(path, "votes.csv")} == {str(identity["identity"])}
@@ -167,7 +168,7 @@ TAMPERINGS = {
     "question": lambda judge: judge.update(question="Which is lighter?"),
     "temperature": lambda judge: judge["request"].update(temperature=0.1),
     "endpoint": lambda judge: judge.update(endpoint="Another"),
-    "prompt": lambda judge: judge["prompt"].update(opening="Question: Which is lighter?"),
+    "prompt": lambda judge: judge["prompt"].update(question="Which is lighter?"),
     "prompt's version": lambda judge: judge.update(prompt_version="0" * 8),
     "reply": lambda judge: judge["identities"].clear(),
 }
@@ -394,8 +395,8 @@ def test_molecules_are_shown_as_the_config_says(judged, tmp_path, molecules, cou
     assert_replay_passes(path)
     judge = judge_in(path)
     assert judge.get("vision") == ({"molecules": molecules} if molecules else None)
-    assert ("SMILES" in judge["prompt"]["system"]) == smiles
-    assert {body["messages"][0]["content"] for body in asked} == {judge["prompt"]["system"]}
+    assert ("SMILES" in judge["prompt"]["template"]["system"]) == smiles
+    assert {body["messages"][0]["content"] for body in asked} == {judge["prompt"]["template"]["system"]}
 
 
 def test_a_record_whose_pictures_were_shown_otherwise_does_not_replay(judged, tmp_path):

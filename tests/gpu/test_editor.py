@@ -7,8 +7,7 @@ import pytest
 
 from sampler import Purpose, stream
 from sampler.cli import main
-from sampler.experiments.lockstep import LockstepRecord, replay_file, replay_lockstep
-from sampler.experiments.mars import MarsSettings, run_mars, score_of
+from sampler.experiments.mars import LockstepRecord, MarsSettings, replay_file, replay_lockstep, run_mars, score_of
 from sampler.kernels.editor import ImprovingEdit, LearningSettings, TorchEditor
 from sampler.kernels.learned_fragments import LearnedFragments
 from sampler.spaces.molecules.edits import Addition

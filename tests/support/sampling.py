@@ -50,8 +50,8 @@ from sampler.exact import log_base_ratio, preferences, transitions_of, visit_cov
 from sampler.kernels.editor import ImprovingEdit, Update
 from sampler.kernels.learned_fragments import EditLogits
 from sampler.kernels.suffix import Suffix
-from sampler.record.cells import FLAG, NUMBER, WHOLE, WHOLES, Kind
-from sampler.record.cells import MOMENT as MOMENTS
+from sampler.record.tables import FLAG, NUMBER, WHOLE, WHOLES, Kind
+from sampler.record.tables import MOMENT as MOMENTS
 from sampler.record.verify import checked
 from sampler.spaces.molecules.edits import Addition
 from sampler.spaces.molecules.graph import MoleculeGraph, attach, read_arm, read_molecule, read_state

@@ -70,7 +70,7 @@ def begin(campaign: Campaign, place: int, *, pairs: int, replies: int) -> JudgeT
             campaign=draft,
             place=place,
             judge=draft.config.judges[place].model_dump(mode="json"),
-            prompt_version=model_judges.prompt_version(prompt_as_of_now(draft, place)),
+            prompt_version=prompt_as_of_now(draft, place).template.version,
             endpoint=endpoint,
             wanted=min(max(pairs, 1), MOST_PAIRS),
             replies=min(max(replies, 1), MOST_REPLIES),
@@ -329,7 +329,7 @@ def ask(
     config: sampler.ChainConfig,
     place: int,
     endpoint: Endpoint,
-    prompt: model_judges.AnyPrompt,
+    prompt: model_judges.Prompt,
     exhibits: Sequence[model_judges.Exhibit],
     slots: Sequence[str],
 ) -> tuple[dict[str, dict[str, Any]], EndpointError | None]:

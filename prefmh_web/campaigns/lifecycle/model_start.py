@@ -374,14 +374,14 @@ def _read(
     return called.results[0].tokens_in
 
 
-def _of_one_letter(prompt: model_judges.AnyPrompt, space: sampler.ServedTextsConfig) -> model_judges.Exhibit:
+def _of_one_letter(prompt: model_judges.Prompt, space: sampler.ServedTextsConfig) -> model_judges.Exhibit:
     """Return an object that is as short as can be, with a number for all that the prompt names of it, and with the
     longest source.
     """
     cells = {"source": max(space.sources, key=lambda source: len(source.encode()), default=""), "estimate": "0.000"}
     context = tuple(model_judges.ContextLine(shown.label, cells[shown.column]) for shown in space.context)
     labels = {line.label for line in context}
-    named = [name for name in model_judges.named_in(prompt) if name not in labels]
+    named = [name for name in prompt.measures if name not in labels]
     measures = tuple(model_judges.ContextLine(name, "0.000") for name in named)
     return model_judges.Exhibit(text="x", context=context, measures=measures)
 

@@ -85,7 +85,7 @@ def tells_p(source: sampler.ModelSource, rule: sampler.RuleConfig) -> bool:
     return source.votes == "log-probabilities" and rule.evidence != "ratings"
 
 
-def prompt_as_of_now(campaign: Campaign, place: int) -> model_judges.AnyPrompt:
+def prompt_as_of_now(campaign: Campaign, place: int) -> model_judges.Prompt:
     """Return the words in which a judge of a campaign's config is asked, as `prompt_of` does."""
     config = campaign.config
     kind = campaign.object_kind.name
@@ -94,7 +94,7 @@ def prompt_as_of_now(campaign: Campaign, place: int) -> model_judges.AnyPrompt:
 
 def prompt_of(
     judge: sampler.JudgeConfig, rule: sampler.RuleConfig, kind: str, *, has_context: bool
-) -> model_judges.AnyPrompt:
+) -> model_judges.Prompt:
     """Return the words in which a model is asked: its researcher's, or those of this version of the program.
 
     Args:
@@ -105,12 +105,12 @@ def prompt_of(
     scale = rule.scale if isinstance(rule, sampler.PointwiseConfig) else None
     if source.prompt:
         numbers = (scale.lowest, scale.highest) if scale else None
-        return model_judges.OwnPrompt(source.prompt, " ".join(judge.question.split()), 1 if scale else 2, numbers)
+        return model_judges.Prompt(source.prompt, " ".join(judge.question.split()), 1 if scale else 2, numbers)
+    is_drawn = source.vision is not None and source.vision.molecules == "picture"
+    shown = {"has_context": has_context, "is_drawn": is_drawn}
     if scale is None:
-        prompt = model_judges.pairwise_prompt(kind, judge.question, has_context=has_context)
-    else:
-        prompt = model_judges.rating_prompt(kind, judge.question, scale, has_context=has_context)
-    return prompt if source.vision is None else source.vision.worded(prompt)
+        return model_judges.pairwise_prompt(kind, judge.question, **shown)
+    return model_judges.rating_prompt(kind, judge.question, scale, **shown)
 
 
 def question_of(
@@ -157,8 +157,7 @@ def frozen_as(campaign: Campaign, place: int, endpoint: Endpoint) -> dict[str, A
         "thinking_tokens": endpoint.thinking_tokens,
         "vision": source.vision and source.vision.model_dump(mode="json"),
         "prompt": prompt.stored(),
-        # Our own words follow from the prompt, and their records stay as they were.
-        "prompt_version": model_judges.prompt_version(prompt) if source.prompt else None,
+        "prompt_version": source.prompt and source.prompt.version,
     }
     first_token = Question(endpoint.model, log_probabilities=True)
     server = Dialect(endpoint.dialect).server
@@ -204,7 +203,7 @@ def asked_endpoint(judge: Judge, now: Endpoint) -> Endpoint:
     return endpoint
 
 
-def frozen_prompt(judge: Judge) -> model_judges.AnyPrompt:
+def frozen_prompt(judge: Judge) -> model_judges.Prompt:
     """Return the words in which a frozen judge is asked.
 
     Raises:

@@ -188,7 +188,7 @@ def follow(
 
 def main_property(campaign: Campaign) -> str:
     """Return the property to follow where nobody has chosen any."""
-    return sampler.MAIN_PROPERTIES[campaign.object_kind.name][0]
+    return sampler.OBJECT_KINDS[campaign.object_kind.name].main_properties[0]
 
 
 def _ranks(draws: list[tuple[int, FloatArray]]) -> Iterator[tuple[int, FloatArray]]:

@@ -125,7 +125,8 @@ def _mixed(fresh: float, other: str) -> dict[str, Any]:
 
 def _warm_up(space: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return a warm-up; None where nothing is measured of the objects, a panel judges, or there are too few steps."""
-    names = sampler.MAIN_PROPERTIES[sampler.objects_of(space)] if sampler.property_names(space) else []
+    kind = sampler.OBJECT_KINDS[sampler.objects_of(space)]
+    names = list(kind.main_properties) if sampler.property_names(space) else []
     has_panel = any(judge.get("source", {}).get("kind") == "panelist" for judge in config.get("judges", ()))
     chains, steps = config.get("chains"), config.get("steps")
     if not names or has_panel or not (isinstance(chains, int) and isinstance(steps, int)) or min(chains, steps) < 1:

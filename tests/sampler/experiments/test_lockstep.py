@@ -14,9 +14,17 @@ import pytest
 import sampler
 from sampler import Purpose, stream
 from sampler.cli import main
-from sampler.experiments.lockstep import EDITOR, STEPS, LockstepRecord, pack, replay_lockstep
-from sampler.experiments.lockstep import SETTINGS as SETTINGS_FILE
-from sampler.experiments.mars import MarsSettings, run_mars, score_of
+from sampler.experiments.mars import (
+    EDITOR,
+    STEPS,
+    LockstepRecord,
+    MarsSettings,
+    pack,
+    replay_lockstep,
+    run_mars,
+    score_of,
+)
+from sampler.experiments.mars import SETTINGS as SETTINGS_FILE
 from sampler.kernels.editor import ImprovingEdit, LearningSettings, Memory
 from sampler.record.replay import RecordError
 from sampler.spaces.molecules.edits import Addition

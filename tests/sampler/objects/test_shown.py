@@ -78,10 +78,12 @@ class TestMolecules:
         assert shown.text in (SMILES, "")
 
     def test_the_prompt_speaks_of_smiles_only_where_there_are_any(self):
-        prompt = judges.pairwise_prompt("molecules", "Which is safer?")
-        assert "Molecules are drawn. What" in sampler.Vision(molecules="picture").worded(prompt).system
-        for other in ("smiles", "both"):
-            assert sampler.Vision(molecules=other).worded(prompt) == prompt
+        written, drawn = (
+            judges.pairwise_prompt("molecules", "Which is safer?", is_drawn=each).template.system
+            for each in (False, True)
+        )
+        assert "Molecules are written as SMILES. What" in written
+        assert "Molecules are drawn. What" in drawn
 
     def test_the_detail_stands_with_each_picture_and_is_absent_otherwise(self):
         def parts(vision):

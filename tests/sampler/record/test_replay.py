@@ -10,8 +10,8 @@ import pytest
 
 import sampler
 from sampler import ConfigError, Difference, Record, RecordError, read_record, replay, tables
-from sampler.record.cells import JSON, MEASURE, MOMENT
 from sampler.record.replay import CHECKS
+from sampler.record.tables import JSON, MEASURE, MOMENT
 from sampler.record.verify import checked
 from tests.support.campaigns import EXAMPLES, archive, example_record, spreadsheet
 from tests.support.sampling import CONFIG, changes_not_found, make_record
@@ -288,12 +288,12 @@ def every_field_of_a_model(record: Record) -> list[str]:
         told_of(index, "the endpoint", "Another", expected["source"]["endpoint"]),
         told_of(index, "the temperature", 0.123, expected["source"]["temperature"]),
         told_of(index, "the requested model", "other", judge["model"]),
-        told_of(index, "the number of objects shown", 3, 2),
+        told_of(index, "the number of objects shown", 1, 2),
         told_of(index, "the question in the prompt", "Which?", expected["question"]),
     ]
     judge |= {"judge_index": 7, "question": "Which?", "source": "people", "endpoint": "Another"}
     judge["request"] |= {"temperature": 0.123, "model": "other"}
-    judge["prompt"] |= {"headings": ["A", "B", "C"], "opening": "Question: Which?"}
+    judge["prompt"] |= {"objects": 1, "question": "Which?"}
     return lines
 
 

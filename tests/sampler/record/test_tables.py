@@ -6,7 +6,7 @@ import pytest
 
 from sampler import tables
 from sampler.cli import main
-from sampler.record.cells import escaped
+from sampler.record.tables import escaped
 
 DANGEROUS = [
     ";=1+1", "; text", " ;=1", "；=1", "\t", "\ttext", "\n=1", "\x00=1", "\x1f1", "\x7f=1", "\u200b=1", "\ufeff+1",
