@@ -72,7 +72,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
         "cost",
     ),
 }  # fmt: skip
-VOTE_KEY = COLUMNS[VOTES][:4]
+SCORE_KEY, VOTE_KEY = COLUMNS[SCORES][:6], COLUMNS[VOTES][:4]
 
 
 class OutputError(RecordError):

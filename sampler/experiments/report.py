@@ -27,6 +27,7 @@ from sampler.experiments.metrics import (
     Cells,
     Estimate,
     RunFiles,
+    corpus_scores,
     strength_cells,
 )
 from sampler.experiments.options import ExperimentOptions, selected_steps, shown_steps
@@ -124,6 +125,10 @@ def write_report(folder: Path) -> list[Path]:
         numbers = list(rows(run, table))
         if len(numbers) > 1:
             written += write_figure(folder / outputs.FIGURES, name, numbers, _titled(draw, run, table))
+    if run.options.experiment == "translation":
+        written.append(folder / "corpus.csv")
+        found = ([*key, _written(each.value), each.count] for key, each in corpus_scores(run).items())
+        write_csv(written[-1], [["method", "column", "value", "count"], *found])
     return written
 
 

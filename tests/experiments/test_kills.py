@@ -238,7 +238,7 @@ def assert_whole(site: Site, scorers: Sequence[str]) -> None:
         site.rows(path) if (site.out / path).exists() else []
         for path in ("evaluation/scores.csv", "evaluation/votes.csv")
     )
-    assert len({tuple(row[name] for name in outputs.COLUMNS[outputs.SCORES][:6]) for row in scores}) == len(scores)
+    assert len({tuple(row[name] for name in outputs.SCORE_KEY) for row in scores}) == len(scores)
     assert len({tuple(row[name] for name in outputs.VOTE_KEY) for row in votes}) == len(votes)
     assert len(votes) == len(sampler.tournament_schedule(options))
     kept = min((sampler.planned_scores(options, role)["all"] for role in scorers), default=0)

@@ -122,7 +122,7 @@ def test_table_and_figures_are_whole_and_come_from_files_alone(site):
     score = {row["state_index"]: float(row["score"]) for row in record["scores"]}
     mean = np.mean([score[row["state_index"]] for row in record["samples"] if int(row["step"]) in kept])
     assert float(table["pref", "quality_de-en"]["ours"]) == pytest.approx(mean, abs=1e-12)
-    before = {path: path.read_bytes() for path in site.out.rglob("*") if path.name.startswith("table")}
+    before = {path: path.read_bytes() for path in site.out.rglob("*") if path.name.startswith(("table", "corpus"))}
     assert main(["report", str(site.out)]) == 0
     assert {path: path.read_bytes() for path in before} == before
 

@@ -13,7 +13,7 @@ from scipy.special import expit
 from sampler import ExperimentInput, ExperimentOptions, outputs, shown_steps, tournament_schedule
 from sampler.cli import main
 from sampler.diagnostics.scores import bradley_terry_intervals
-from sampler.experiments.metrics import MEASURES, mark_of, over_runs, strength_cells, tournament_choices
+from sampler.experiments.metrics import MEASURES, corpus_scores, mark_of, over_runs, strength_cells, tournament_choices
 from sampler.experiments.outputs import OutputError
 from tests.support.campaigns import begin_run, write_record, write_scores, write_votes
 from tests.support.sampling import rows_in_file
@@ -249,6 +249,7 @@ def test_translations_are_averaged_over_states_and_then_over_sources(tmp_path):
     assert cells["pref", "xcomet_de-en"].value is None
     # So few sources are not tested.
     assert cells["pointwise", "bleu_de-en"].mark == ""
+    assert corpus_scores(run)["pref", "bleu_de-en"].count == 3
 
 
 def bleu(text, reference):
@@ -279,6 +280,7 @@ def test_without_any_reference_only_the_cells_that_need_one_are_empty(tmp_path):
     assert (cells["pref", "bleu_de-en"].value, cells["pref", "bleu_de-en"].note) == (None, "no references")
     assert cells["pref", "xcomet_de-en"].value == 0.5
     assert cells["pref", "bleu_en-de"].value is not None
+    assert {name for _, name in corpus_scores(run)} == {"bleu_en-de", "chrf_en-de", "ter_en-de"}
 
 
 # What the evaluation finds where the truth is planted.
