@@ -117,7 +117,8 @@ def _diagnose(options: argparse.Namespace) -> None:
     with the lean, a test for cyclic preferences, and kappas of shared and repeated questions.
     """
     from sampler.diagnostics.findings import findings
-    from sampler.diagnostics.report import diagnose, page
+    from sampler.diagnostics.page import page
+    from sampler.diagnostics.report import diagnose
     from sampler.record.record import read_record
 
     rng = np.random.default_rng(options.seed)
@@ -128,7 +129,7 @@ def _diagnose(options: argparse.Namespace) -> None:
         told = json.dumps(found.answer.told(), indent=1, ensure_ascii=False)
         options.json.write_text(told + "\n", encoding="utf-8")
     if options.html is not None:
-        options.html.write_bytes(page(found, rng))
+        options.html.write_bytes(page(found))
 
 
 def _vocabulary_arguments(command: argparse.ArgumentParser) -> None:

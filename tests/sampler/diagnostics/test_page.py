@@ -14,7 +14,7 @@ import pytest
 from sampler import Record, answer, parse_config, tables
 from sampler.cli import main
 from sampler.diagnostics.findings import findings
-from sampler.diagnostics.report import page
+from sampler.diagnostics.page import page
 from tests.sampler.test_command_line import as_files
 from tests.support.campaigns import archive
 from tests.support.sampling import Voters, exported, run_campaign
@@ -54,8 +54,7 @@ def read(whole):
 
 
 def page_of(record, **options):
-    rng = np.random.default_rng(1)
-    return page(findings(record, rng, **options), rng)
+    return page(findings(record, np.random.default_rng(1), **options))
 
 
 @pytest.fixture(scope="module")
