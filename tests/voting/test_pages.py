@@ -29,10 +29,6 @@ def joined(client, campaign):
     return client
 
 
-def lease_in(page) -> str:
-    return page.context["screen"].lease.key
-
-
 def test_the_welcome_page_names_the_questions_and_joins_once(client, campaign, vote_path):
     page = client.get(invitation_path(campaign)).content.decode()
     assert "Which is darker?" in page
