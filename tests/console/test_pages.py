@@ -243,6 +243,10 @@ def test_a_pair_taken_back_from_somebody_removed_is_no_skip(crowds_study):
     assert progress_of(crowds_study).unanswered is None
 
 
+# Fixtures: pytest looks for them among the names of this file.
+rating_endpoint, rating_script = campaigns.rating_endpoint, campaigns.rating_script
+
+
 @pytest.fixture
 def finished(researcher, idle_tasks):
     """A campaign with its last vote."""
