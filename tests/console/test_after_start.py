@@ -8,7 +8,6 @@ from django.urls import reverse
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.frozen import limits_of
 from prefmh_web.campaigns.models import Campaign, Judge, ReplyIdentity
-from prefmh_web.config import Protocol
 from prefmh_web.participants import limits
 from tests.console.test_pages import as_shown, form
 from tests.support.campaigns import (
@@ -148,21 +147,6 @@ def test_a_raised_budget_and_further_places_count_at_once(researcher, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "label"),
     [
-        ({"questions.0.text": "Who are you?"}, "Questions about the person"),
-        ({"practice.0.answer": "second"}, "Practice"),
-        ({"gold.0.first": "A candle."}, "Gold pairs"),
-    ],
-)
-def test_the_rest_of_the_protocol_is_refused_by_name(owner, study, changes, label):
-    page = told(owner, path := path_of("protocol", study), as_shown(owner, path) | {"debriefing": "New"} | changes)
-    assert f"“{label}” cannot change after the start: " in page
-    assert Campaign.objects.get(pk=study.pk).config.study.protocol == Protocol.model_validate(PROTOCOL)
-    assert not noted(study).exists()
-
-
-@pytest.mark.parametrize(
-    ("changes", "label"),
-    [
         ({"judges.0.question": "Which is brighter?"}, "Questions"),
         ({"chains": "3"}, "Chains at the start"),
         ({"space.catalog.neighbours": "3"}, "What is compared?"),
@@ -213,21 +197,3 @@ def test_bonus_archive_and_an_accepted_model_are_events(owner, researcher, campa
     owner.post(path_of("accept-model", campaign))
     owner.post(path_of("accept-model", campaign))
     assert list(campaign.events.values_list("kind", "data")) == [("model-accepted", {"judges": "1", "by": "owner"})]
-
-
-@pytest.mark.parametrize(
-    ("name", "fields", "reason"),
-    [
-        ("add-member", {"username": "nobody", "role": "viewer"}, "There is no account “nobody”."),
-        ("extend", {"steps": "50"}, "The budget of 100 answers is too small"),
-        ("caps", {"requests": "9"}, "Only the caps of a running or paused campaign"),
-        ("archive", {}, "Pause it before you archive it"),
-    ],
-)
-def test_what_is_refused_is_told_on_the_tab_of_its_form(owner, study, name, fields, reason):
-    if name == "caps":
-        # The page was open when the campaign finished.
-        Campaign.objects.filter(pk=study.pk).update(status=Campaign.Status.FINISHED)
-    answer = owner.post(path_of(name, study), fields)
-    assert answer.url == path_of("edit", study)
-    assert reason in owner.get(answer.url).content.decode()

@@ -95,21 +95,6 @@ def choices_in(page: str) -> dict[str, list[str]]:
     return {name: re.findall(r"<option[^>]*>([^<]*)", options) for name, options in found}
 
 
-def test_what_a_list_is_taken_for_can_be_changed_once_it_was_sent(signed_in, idle_tasks):
-    page = reply(signed_in, **{FILE: SimpleUploadedFile("a.csv", b"text,title\none,two\nthree,four\n")})
-    assert choices_in(page)["column"] == ["text", "title"]
-    ticket = re.search(r'name="kept-space\.catalog\.file" value="([^"]+)"', page)[1]
-    again = {FILE: "", "kept-space.catalog.file": ticket, "space.catalog.seen": "a.csv"}
-    page = reply(signed_in, **again | {"space.catalog.column": "title"})
-    assert "The objects are in “title”." in page
-    # It is kept still, as it was sent.
-    assert "<strong>a.csv</strong>, kept." in page
-    create(signed_in, **again | {"space.catalog.column": "title"})
-    idle_tasks()
-    found = Campaign.objects.get().states.order_by("place").values_list("content", flat=True)
-    assert list(found) == ["two", "four"]
-
-
 def test_a_list_that_was_taken_for_the_wrong_thing_is_put_right_with_the_same_file(signed_in):
     def sent(**chosen) -> str:
         return reply(signed_in, **{FILE: SimpleUploadedFile("a.csv", b"id,sequence\n1,one\n2,two\n")} | chosen)
@@ -122,21 +107,6 @@ def test_a_list_that_was_taken_for_the_wrong_thing_is_put_right_with_the_same_fi
     assert "<strong>2</strong> rows, 2 texts." in sent(**seen, **{"space.catalog.column": "sequence"})
     # Of another file nothing was said.
     assert "no first row says which column" in sent(**seen | {"space.catalog.seen": "b.csv"})
-
-
-def test_a_first_row_is_an_object_if_that_is_chosen_and_a_pasted_list_is_not_kept(signed_in):
-    pasted = {FILE: "", PASTE: "text\none", "space.catalog.seen": "pasted.txt", "space.catalog.header": "no"}
-    page = reply(signed_in, **pasted)
-    assert "<strong>2</strong> rows, 2 texts." in page
-    assert '<option value="no" selected>' in page
-    assert catalogs.all_names() == []
-
-
-def test_texts_of_several_lines_are_parted_by_blank_lines(signed_in, idle_tasks):
-    create(signed_in, **{FILE: "", PASTE: "one\r\ntwo\r\n\r\nthree", "space.catalog.several_lines": "on"})
-    idle_tasks()
-    found = Campaign.objects.get().states.order_by("place").values_list("content", flat=True)
-    assert list(found) == ["one\ntwo", "three"]
 
 
 def test_several_pictures_need_no_zip(signed_in, idle_tasks):

@@ -189,12 +189,6 @@ def test_the_page_follows(live_site, campaign, researcher):
             first = socket.recv(timeout=10)
 
 
-def test_nobody_else_follows(live_site, campaign, django_user_model):
-    for cookies in ("", cookies_of(browser_of(django_user_model.objects.create_user("colleague")))):
-        with open_socket(live_site.url, f"/ws/campaigns/{campaign.pk}/convergence/", cookies) as socket:
-            assert closing_code(socket) == 4401
-
-
 _NUMBERS = re.compile(r"-?\d+")
 
 

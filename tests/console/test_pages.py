@@ -113,20 +113,6 @@ def test_a_long_list_of_campaigns_has_pages(client, researcher, campaign):
 WHY = "A file is broken."
 
 
-def test_a_card_shows_where_a_campaign_is_and_more_cards_take_no_more_queries(signed_in, researcher, idle_tasks):
-    address, taken = reverse("console:campaigns"), []
-    for name in ("One", "Two"):
-        made = make_campaign(researcher, name=name)
-        with CaptureQueriesContext(connection) as queries:
-            page = signed_in.get(address).content.decode()
-        taken.append(len(queries))
-        head, chains = made.chains.get(place=0).head.content, list(made.chains.all())
-        card = page.split(">" + name + "</a>")
-        assert head in card[0]
-        assert f"0 of {sum(each.length for each in chains)} steps" in card[1]
-    assert taken[0] == taken[1]
-
-
 def test_the_verdict_is_on_the_overview_and_then_on_the_card(signed_in, finished):
     address = reverse("console:verdict", args=[finished.pk])
     assert address in signed_in.get(finished.get_absolute_url()).content.decode()
@@ -363,7 +349,3 @@ def test_more_rows_take_no_more_queries(request, idle_tasks, kind):
         taken.append(len(queries))
     assert len(rows) == 20 + 4 * (kind == "finished")
     assert taken == [1, 1]
-
-
-def test_a_change_of_state_needs_a_post(signed_in, campaign):
-    assert signed_in.get(reverse("console:pause", args=[campaign.pk])).status_code == 405

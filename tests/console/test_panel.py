@@ -10,7 +10,7 @@ from django.utils import timezone
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Lease, Membership, Side, number_of
+from prefmh_web.campaigns.models import Campaign, Comparison, Lease, Membership, Side, number_of
 from tests.console.test_pages import form
 from tests.support.campaigns import (
     everything_in,
@@ -122,13 +122,6 @@ def test_a_panelist_who_sleeps_holds_up_its_chains_and_is_seen_and_reminded(rese
     assert leases.take(awake)
 
 
-def test_a_panelist_who_has_waited_for_long_stands_on_the_campaigns_page(researcher, signed_in):
-    campaign = panel_campaign(researcher, 2, config={"chains": 1})
-    assert "has held up" not in signed_in.get(campaign.get_absolute_url()).content.decode()
-    Comparison.objects.update(opened_at=timezone.now() - timedelta(hours=2))
-    assert "Panelist 2 has held up 1 chain since" in signed_in.get(campaign.get_absolute_url()).content.decode()
-
-
 def test_only_the_owner_sees_the_names(researcher, django_user_model, client):
     campaign = panel_campaign(researcher, 2, names=NAMES[:2])
     manager = django_user_model.objects.create_user("grete", password="correct horse battery staple")
@@ -139,16 +132,6 @@ def test_only_the_owner_sees_the_names(researcher, django_user_model, client):
         page = client.get(path)
         assert page.status_code == 200
         assert not any(name in page.content.decode() for name in NAMES)
-
-
-def test_a_panel_that_was_ended_early_says_so(researcher, signed_in):
-    campaign = panel_campaign(researcher, 2, config={"chains": 2, "steps": 20})
-    Chain.objects.update(step=8)
-    lifecycle.finish_now(campaign)
-    ended = "The campaign was ended before its last step."
-    page = signed_in.get(campaign.get_absolute_url()).content.decode()
-    assert f"Finished.</strong> {ended}" in " ".join(page.split())
-    assert ended in signed_in.get(reverse("console:results", args=[campaign.pk])).content.decode()
 
 
 def test_the_page_of_a_panel_that_is_over_has_no_link_to_send(researcher, signed_in):

@@ -65,23 +65,6 @@ def stored() -> Protocol:
     return Campaign.objects.get().config.study.protocol
 
 
-def test_what_is_filled_in_is_stored_and_shown_again(owner, draft):
-    role = ROLE | {"eligible": "student", "places": "student: 20"}
-    last = {"text": "Anything else?", "name": "comment", "kind": "text", "is_last": "on"}
-    assert "Saved." in save(owner, draft, questions=[role, AGE, last], comprehension=[CHECK])
-    protocol = stored()
-    first, second, third = protocol.questions
-    assert (first.options, first.eligible, first.places) == (("student", "other"), ("student",), {"student": 20})
-    assert (second.eligible_from, second.eligible_to) == (18, 65)
-    assert (third.is_last, third.is_required) == (True, False)
-    assert (protocol.check_share, protocol.checks_may_fail, protocol.checks_end) == (0.1, 2, True)
-    assert protocol.wait_minutes == 10
-    assert (protocol.comprehension[0].right, protocol.tries, protocol.instructions) == ("both", 3, "Read *both*.")
-    page = owner.get(path_of(draft)).content.decode()
-    for text in ("student: 20", "What do you read?", "Read *both*.", "Add a question"):
-        assert text in page
-
-
 def test_a_row_that_is_emptied_is_taken_out(owner, draft):
     save(owner, draft, questions=[ROLE, AGE])
     rows = posted(questions=[dict.fromkeys(ROLE, "") | {"kind": "choice"}, AGE])

@@ -269,13 +269,6 @@ class TestRatings:
         assert "takes no temperature but 1" in found.failure.reason
         assert not script.requests
 
-    def test_a_real_server_rates(self, llama: Endpoint) -> None:
-        ratings = called(judge_calls.ratings(llama, self.rated(), 20, rng()))
-        assert ratings.failure is None
-        assert len(ratings.given) == 20
-        assert len(set(ratings.given)) > 1
-        assert set(ratings.given) <= set(range(1, 11))
-
 
 # Votes drawn from p where it is told and sampled where it is not have one distribution: that of a sampled vote.
 

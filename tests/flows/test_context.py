@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 import sampler
-from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Judge, Vote
+from prefmh_web.campaigns.models import Annotator, Campaign, Judge
 from tests.campaigns.record.test_export import rewrite
 from tests.flows.test_model_costs import by_model
 from tests.support import campaigns
@@ -18,13 +18,12 @@ from tests.support.campaigns import (
     invitation_path,
     make_campaign,
     make_config,
-    make_draft,
     rating_endpoint,
     refused_by_replay,
     table,
     vote_until_finished,
 )
-from tests.support.models import KnownJudge, is_vote, scripted_server, votes_asked
+from tests.support.models import KnownJudge, is_vote, scripted_server
 
 __all__ = ["rating_endpoint"]
 
@@ -69,14 +68,6 @@ def test_what_is_common_stands_above_the_pair_and_what_differs_with_each_object(
     assert "0." not in "".join(names.values())
 
 
-def test_the_name_of_a_column_is_text_and_no_html(signed_in, researcher, idle_tasks):
-    table = campaigns.spreadsheet([["text", "<b>bold</b>"], *([name, "1"] for name in NAMES)])
-    campaign = make_draft(researcher, file=table, config=config_of(context=None))
-    shown = signed_in.get(campaign.get_absolute_url()).content.decode()
-    assert "&lt;b&gt;bold" in shown
-    assert "<b>bold" not in shown
-
-
 def test_the_record_holds_the_columns_and_replays(researcher, idle_tasks, tmp_path):
     campaign = finished(researcher, config=config_of())
     assert_record_is_whole(campaign)
@@ -118,20 +109,6 @@ def script():
 
 
 ASKED = by_model(budget=1, question="Which translates better?")
-
-
-def test_a_model_reads_what_people_would_read(researcher, endpoint, script, idle_tasks, tmp_path):
-    campaign = make_campaign(researcher, file=LIST, config=config_of(judges=[ASKED], steps=3))
-    assert Comparison.objects.filter(verdict__isnull=False).count() == 6
-    assert len(votes_asked(script)) >= Vote.objects.count() > 0
-    for request in votes_asked(script):
-        above, *pair = re.split(r"Text [AB]:\n", request["messages"][1]["content"])
-        assert above.count("Context:\n\nSource text:") == 1
-        for label, part in zip("AB", pair, strict=True):
-            (shown,) = [place for place, name in enumerate(NAMES) if f'"\n{name}\n"' in part]
-            assert re.search(rf'Text {label}, Estimate:\n\n"+\n0\.{shown}\n"', part)
-    assert Judge.objects.get().frozen["prompt"]["context"] == "Context:"
-    assert_replay_passes(export_to(campaign, tmp_path))
 
 
 def test_replay_finds_a_judge_that_was_told_of_no_context(researcher, endpoint, script, idle_tasks, tmp_path):

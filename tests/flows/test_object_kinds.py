@@ -222,27 +222,6 @@ def test_recordings_are_heard_and_voted_on(sheet, researcher, tmp_path):
     assert found == {"recordings/0.flac", "recordings/1.mp3"}
 
 
-def test_a_player_that_was_reached_by_keyboard_keeps_its_arrows(sheet, researcher):
-    page = sheet()
-    start(page, campaign_of("audio", researcher, campaigns.archive(TAKES), "takes.zip"))
-    page.wait_for_timeout(MS_TO_JUDGE)
-    players, before = page.locator(".option audio"), lease_on(page)
-    page.locator("#question").focus()
-    while not players.nth(0).evaluate("player => player === document.activeElement"):
-        page.keyboard.press("Tab")
-    page.keyboard.press("ArrowRight")
-    page.wait_for_timeout(MS_TO_JUDGE)
-    assert lease_on(page) == before
-    # After a press on it the arrow is an answer.
-    page.locator("#question").focus()
-    players.nth(0).click(position={"x": 30, "y": 27})
-    wait_until_playing(page, 0)
-    page.keyboard.press("p")
-    hear_both(page)
-    press_and_wait(page, "ArrowRight")
-    assert Vote.objects.get().chosen_side == Side.SECOND
-
-
 def test_a_recording_that_cannot_be_played_takes_no_vote(sheet, researcher):
     """Both are asked for again, and somebody who hears half a pair is asked not to choose."""
     page = sheet()

@@ -33,7 +33,7 @@ import sampler
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import access, changes
-from prefmh_web.campaigns.models import Annotator, Comparison, Event, Lease, Membership, Score, Side, Vote
+from prefmh_web.campaigns.models import Annotator, Comparison, Lease, Membership, Score, Side, Vote
 from prefmh_web.campaigns.record import export
 from prefmh_web.campaigns.record.rows import Moment, Snapshot
 from prefmh_web.objects import media
@@ -47,7 +47,6 @@ from tests.support.campaigns import (
     happened,
     make_campaign,
     make_config,
-    make_draft,
     refused_by_replay,
     set_caps,
     set_study,
@@ -319,12 +318,6 @@ def test_codes_are_changed_by_name_only(campaign, tmp_path):
     assert "SECRET99" not in everything_in(path)
 
 
-def test_a_draft_has_no_events(researcher, idle_tasks):
-    draft = make_draft(researcher)
-    set_study(draft, {"codes": {"completed": "A1"}}, ())
-    assert not Event.objects.exists()
-
-
 LIST = "text,source,note\n" + "".join(f"Text {place},The house,Note {place % 2}\n" for place in range(6))
 SHOWN = [{"column": "source", "label": "Source"}, {"column": "note", "label": "Note"}]
 
@@ -428,7 +421,3 @@ def test_an_archive_holds_them_beside_its_tables(painted):
         assert archive.namelist() == ["campaign.json", "pictures/0.png", "pictures/1.png", "manifest.json"]
         assert manifest.files["pictures/0.png"] == hashlib.sha256(BODIES[0]).hexdigest()
         assert archive.read("pictures/0.png") == BODIES[0]
-
-
-def test_other_campaigns_have_none(campaign):
-    assert list(export.stored_files(Snapshot.now(campaign))) == []

@@ -2,13 +2,10 @@
 
 import csv
 import re
-import shutil
-import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
-import openpyxl
 import pytest
 
 from sampler import Record, answer, parse_config, tables
@@ -80,22 +77,6 @@ def test_what_the_record_says_is_text_and_never_markup(hostile):
     text = "".join(found.text)
     for shown in (*(each[:900] for each in HOSTILE), "<b>height", '<script>alert("q")</script>'):
         assert shown in text
-
-
-def test_chromium_shows_the_page_and_finds_nothing_to_run_or_load(hostile, chromium, tmp_path):
-    path = tmp_path / "page.html"
-    path.write_bytes(page_of(hostile))
-    shown = chromium.new_page(viewport={"width": 1280, "height": 900})
-    problems, requests = [], []
-    shown.on("console", lambda message: problems.append(message.text))
-    shown.on("pageerror", lambda error: problems.append(str(error)))
-    shown.on("dialog", lambda dialog: problems.append(dialog.message))
-    shown.on("request", lambda request: requests.append(request.url))
-    shown.goto(path.as_uri())
-    assert problems == []
-    assert requests == [path.as_uri()]
-    assert shown.evaluate("document.documentElement.scrollWidth") <= 1280
-    shown.close()
 
 
 def test_the_verdict_stands_first_and_each_picture_has_a_table(hostile):
@@ -204,32 +185,3 @@ def test_arviz_takes_the_chains_as_chains(record, folder, capsys):
     draws = run(first + second)["draws"]
     assert draws.tolist() == [words[: min(map(len, chains))] for words in chains]
     assert "ess_bulk" in capsys.readouterr().out
-
-
-@pytest.mark.skipif(shutil.which("Rscript") is None, reason="needs Rscript")
-def test_r_sorts_the_objects_by_their_shares(record, folder):
-    (code,) = snippets("r")
-    told = subprocess.run(["Rscript", "-e", code], capture_output=True, text=True, check=True).stdout
-    largest = answer(record).shares[0]
-    assert record["states"][largest.object]["content"] in told.splitlines()[1]
-
-
-def as_excel_reads(cell: str) -> str | float:
-    try:
-        return float(cell)
-    except ValueError:
-        return cell
-
-
-def test_excel_sorts_the_objects_by_their_shares_and_takes_none_for_a_formula(record, folder):
-    book = openpyxl.Workbook()
-    with (folder / "results.csv").open(encoding="utf-8-sig", newline="") as file:
-        for row in csv.reader(file):
-            book.active.append([as_excel_reads(cell) for cell in row])
-    book.save("results.xlsx")
-    header, *rows = openpyxl.load_workbook("results.xlsx").active.iter_rows()
-    assert not [cell.value for row in rows for cell in row if cell.data_type == "f"]
-    share, content = (next(cell.column - 1 for cell in header if cell.value == name) for name in ("share", "content"))
-    rows.sort(key=lambda row: row[share].value, reverse=True)
-    largest = answer(record).shares[0]
-    assert record["states"][largest.object]["content"] in rows[0][content].value
