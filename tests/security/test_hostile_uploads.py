@@ -201,47 +201,6 @@ def test_no_cell_of_the_export_runs_as_a_formula(researcher, idle_tasks):
         assert not [text for text in texts if text.strip().startswith(("=", "+", "-", "@"))]
 
 
-HEADERS = {
-    "the column": (b"te\x00xt,weight\na,1\nb,1\n", "column 1"),
-    "the weight": (b"text,wei\x00ght\na,1\nb,1\n", "column 2"),
-    "a note": (b"text,weight,\x00\na,1,\nb,1,\n", "column 3"),
-    "nothing else": (b"\x00\x00\x00\n", "column 1"),
-}
-
-
-@pytest.mark.parametrize("header", HEADERS)
-def test_a_header_that_cannot_be_kept_is_refused_by_its_place(researcher, idle_tasks, header):
-    content, place = HEADERS[header]
-    draft = uploaded(researcher, "texts", content)
-    assert draft.catalog.status == Catalog.Status.REFUSED
-    assert f"Row 1, {place}" in draft.catalog.error
-    assert "NUL" in draft.catalog.error
-
-
-@pytest.mark.parametrize(
-    ("kind", "table", "where", "column", "kept"),
-    [
-        ("texts", b"text\none\nt\x00wo\nthree\n", "row 3", "text", 2),
-        ("texts", b"text,weight\none,1\ntwo,1\x00\nthree,1\n", "row 3", "weight", 2),
-        ("texts", b"text;weight\none;1\n\x00;2\nthree;1\n", "row 3", "text", 2),
-        ("molecules", b"smiles\nCCO\nCC\x00N\nCCC\n", "row 3", "smiles", 2),
-        ("molecules", b"smiles\nCCO\nCCN\x00\nCCC\n", "row 3", "smiles", 2),
-        ("molecules", b"smiles,weight\nCCO,1\nCCN,\x00\nCCC,2\n", "row 3", "weight", 2),
-        ("molecules", b"smiles\nCCO\nCCN\n\x00\n", "row 4", "smiles", 2),
-    ],
-)
-def test_a_row_that_cannot_be_kept_is_refused_by_row_and_column(
-    researcher, idle_tasks, kind, table, where, column, kept
-):
-    draft = uploaded(researcher, kind, table)
-    assert draft.catalog.status == Catalog.Status.READY
-    assert draft.states.count() == kept
-    [(source, reason)] = draft.catalog.refusals
-    assert source == where
-    assert f"“{column}”" in reason
-    assert "NUL" in reason
-
-
 def test_every_other_character_is_kept_as_it_came(researcher, idle_tasks, tmp_path):
     """Controls, line ends of every kind, what is no character, both ends of Unicode: into the record and back."""
     odd = [

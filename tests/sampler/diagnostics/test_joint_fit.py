@@ -6,10 +6,8 @@ Bradley-Terry scores with intervals, what has no fit, and the test against cycle
 import itertools
 import math
 
-import evalica
 import numpy as np
 import pytest
-from scipy import stats
 from scipy.optimize import linprog, minimize
 
 from sampler.diagnostics import scores as fits
@@ -63,19 +61,6 @@ def test_what_has_a_fit_is_what_linear_programming_says_has_one():
         assert has_fit == has_maximum(choices), choices
         outcomes[has_fit] += 1
     assert min(outcomes.values()) > 50
-
-
-def test_a_long_cycle_can_speak_against_a_lean():
-    around = [(1, 0, False, 0), (2, 1, False, 0), (0, 2, False, 0)]
-    # All three won in the second place; and once more, all in the first.
-    assert Choices.of(around).lean_refusal().startswith("the votes fit a bias to the second object without bound")
-    assert Choices.of(around + [(a, b, True, 0) for a, b, _, _ in around]).lean_refusal() is None
-
-
-def test_an_object_that_met_itself_and_was_chosen_on_either_side_speaks_against_a_lean():
-    alike = [("a", "a", True, 0), ("a", "a", False, 1)]
-    assert Choices.of(alike).lean_refusal() is None
-    assert Choices.of(alike[:1]).lean_refusal().startswith("the votes fit a bias to the first object without bound")
 
 
 def test_the_fit_is_the_maximum_of_the_likelihood():
@@ -210,7 +195,6 @@ def test_intervals_by_clusters_cover_and_those_by_votes_do_not(planted):
     assert not 0.91 <= coverage(planted, 40, 100, votes_alone) <= 0.98
 
 
-TEAMS = ("Milwaukee", "Detroit", "Toronto", "New York", "Boston", "Cleveland", "Baltimore")
 # American League East 1987, wins of the row over the column: Agresti, Categorical Data Analysis, 2nd edition, 10.6.
 WINS = np.array(
     [
@@ -253,40 +237,6 @@ def on_sides_in_turn(votes):
     return Choices.of((a, b, True, 0) if place % 2 else (b, a, False, 0) for place, (a, b) in enumerate(votes))
 
 
-def test_the_scores_of_the_textbook():
-    scores = scores_of(on_both_sides(from_wins(WINS, TEAMS)))
-    relative = [round(scores[team] - scores["Baltimore"], 2) for team in TEAMS]
-    # Agresti's estimates, with Baltimore at 0.
-    assert relative == [1.58, 1.44, 1.29, 1.25, 1.11, 0.68, 0]
-    assert sum(scores.values()) == pytest.approx(0, abs=1e-12)
-
-
-def test_scores_that_lie_far_apart_are_fitted_all_the_same():
-    # Each beats the next 50 to 1, so neighbours differ by log 50; with its own defaults the library stops half way.
-    votes = [(i, i + 1) for i in range(39) for _ in range(50)] + [(i + 1, i) for i in range(39)]
-    scores = scores_of(on_both_sides(votes))
-    gaps = [scores[i] - scores[i + 1] for i in range(39)]
-    np.testing.assert_allclose(gaps, math.log(50), atol=1e-5)
-    halted = evalica.bradley_terry(*zip(*votes, strict=True), [evalica.Winner.X] * len(votes)).scores
-    assert math.log(halted[0] / halted[39]) < 0.9 * sum(gaps)
-
-
-def test_intervals_are_as_wide_as_the_information_says():
-    scores = np.array([1.0, 0.3, -0.2, -1.1])
-    votes = on_both_sides(simulated_wins(np.random.default_rng(1), scores, 200))
-    found = bradley_terry_intervals(votes)
-    # On both sides alike, votes say nothing of a lean.
-    assert found.lean.log_odds == pytest.approx(0, abs=1e-9)
-    ordered = found.estimate[np.argsort(found.items)]
-    chance = 1 / (1 + np.exp(ordered[None, :] - ordered[:, None]))
-    information = -400 * chance * (1 - chance)
-    np.fill_diagonal(information, 0)
-    np.fill_diagonal(information, -information.sum(axis=1))
-    error = np.sqrt(np.diag(np.linalg.pinv(information)))[np.array(found.items)]
-    # Each vote is a cluster: a variance from 2,400 squares has a standard error of some 3 %, a width of half that.
-    np.testing.assert_allclose((found.high - found.low) / 2, 1.96 * error, rtol=0.15)
-
-
 def test_a_fit_that_did_not_converge_is_refused(monkeypatch):
     monkeypatch.setattr(fits, "_MOST_STEPS", 2)
     with pytest.raises(NoFit, match="no convergence within 2 steps"):
@@ -319,16 +269,6 @@ def test_the_parts_that_can_be_fitted():
     kept = votes.within(votes.parts())
     assert (set(kept.items), kept.votes) == (set("abcde"), 12)
     np.testing.assert_allclose(JointFit.of(kept, kept.parts()).solve(), 0, atol=1e-9)
-
-
-def test_the_textbooks_league_has_no_cycles():
-    found = cycle_test(on_sides_in_turn(from_wins(WINS, TEAMS)), np.random.default_rng(3))
-    assert found.cycles == 15
-    # Agresti reports a deviance of 15.7 on 15 degrees of freedom; Pearson's statistic has the same limit.
-    assert found.statistic == pytest.approx(15.7, rel=0.1)
-    expected = stats.chi2.sf(found.statistic, 15)
-    # Four standard errors of a share among 9,999 simulations, and 0.01 for what the chi-square law leaves out.
-    assert found.p_value == pytest.approx(expected, abs=0.02 + 0.01)
 
 
 def test_rock_paper_scissors_is_found():

@@ -16,34 +16,20 @@ from functools import cache
 
 import numpy as np
 import pytest
-from scipy import stats
-from scipy.special import expit
 
-from sampler import marginal_acceptance
-from sampler.acceptance import acceptance_probability
-from sampler.exact import preferences, stationary, target, total_variation, transitions_of, visit_covariance
+from sampler.exact import stationary, target, total_variation, visit_covariance
 from sampler.experiments import synthetic
 from sampler.experiments.synthetic import METHODS, ORACLE, PLUG_IN, PREF_MH, STATES, STEPS
-from sampler.kernels.crank_nicolson import PAPER_MIXTURE
-from sampler.kernels.suffix import Suffix
 from sampler.rules.scored import QuestConfig
 from sampler.spaces.texts import Writing, WrittenTexts
-from tests.sampler.kernels.test_suffix import FreeOfLength, tables
-from tests.sampler.kernels.test_suffix import solved as solved_texts
-from tests.sampler.kernels.test_suffix import space as texts_of
 from tests.support.enumerated import imbalance
 from tests.support.sampling import (
-    END,
     LOG_P0,
     PROMPT,
     PROPOSALS,
     SCORE,
-    SMALL_CATALOGS,
-    MeanSuffix,
     averaged,
-    neighbours_law,
     plug_in_rule,
-    pooled_rule,
     random_language,
     transition_matrix,
 )
@@ -151,106 +137,7 @@ def test_a_seed_gives_one_result_and_each_curve_its_own_stream():
     assert all(a.tv[0] == b.tv[0] for a, b in zip(first, short, strict=True))
 
 
-NINES = (9, 9, 9)
-TASTES = np.array([[0.5, 0.0], [0.2, 0.4], [-0.1, 0.3]])
-CHAINS, IMAGE_STEPS = 4000, 40
-LEAST_P_VALUE = 1e-3
-
-
-def unbalanced(rule):
-    catalog = SMALL_CATALOGS["lopsided"]
-    scores = np.random.default_rng(3).normal(size=(3, len(catalog)))
-    chain = transition_matrix(catalog.log_p0, neighbours_law(catalog), scores, NINES, rule)
-    return imbalance(target(catalog.log_p0, scores), chain)
-
-
-def under_top_p(log_r0, preference, budgets):
-    """Votes of a model that is truncated to the most probable 80 %: what it prefers by more than that is certain."""
-    certain = np.where(preference >= 0.8, 1.0, np.where(preference <= 0.2, 0.0, preference))
-    return marginal_acceptance(log_r0, certain, budgets)
-
-
-def test_nine_votes_of_each_of_three_judges_keep_the_target():
-    assert unbalanced(marginal_acceptance) < 1e-12
-
-
-@pytest.mark.parametrize("wrong", [under_top_p, averaged(pooled_rule)], ids=["top-p .8", "pooled"])
-def test_truncated_votes_and_pooled_ones_do_not(wrong):
-    assert unbalanced(wrong) > 1e-4
-
-
-def final_latents(keep_of):
-    """Return where chains stand that start in the target, shape (CHAINS, 2)."""
-    rng = np.random.default_rng(17)
-    latents = rng.normal(size=(CHAINS, 2)) + TASTES.sum(axis=0)
-    parts = PAPER_MIXTURE["parts"]
-    weights = [part["weight"] for part in parts]
-    # A fresh draw is a move of beta 1.
-    betas = np.array([part["kernel"].get("beta", 1.0) for part in parts])
-    for _ in range(IMAGE_STEPS):
-        beta = betas[rng.choice(len(betas), size=CHAINS, p=weights)][:, None]
-        proposals = keep_of(beta) * latents + beta * rng.normal(size=(CHAINS, 2))
-        votes = rng.binomial(9, expit((proposals - latents) @ TASTES.T))
-        accepts = rng.random(CHAINS) < acceptance_probability(np.zeros(CHAINS), votes, NINES)
-        latents = np.where(accepts[:, None], proposals, latents)
-    return latents
-
-
-def p_value(latents):
-    """Return the p-value of the mean under N(sum_i a_i, I): CHAINS |mean - sum a|^2 is chi-square with 2 degrees."""
-    gap = latents.mean(axis=0) - TASTES.sum(axis=0)
-    return float(stats.chi2.sf(CHAINS * gap @ gap, 2))
-
-
-def test_chains_with_linear_scores_stay_in_their_normal_law():
-    latents = final_latents(lambda beta: np.sqrt(1 - beta**2))
-    assert p_value(latents) > LEAST_P_VALUE
-    # The variance of a variance of normal draws is 2 / n: 4.5 of its standard errors.
-    assert np.all(np.abs(latents.var(axis=0) - 1) < 4.5 * math.sqrt(2 / CHAINS))
-
-
-def test_chains_without_the_root_leave_it():
-    assert p_value(final_latents(lambda beta: 1 - beta)) < 1e-12
-
-
 # The stories' method on a grammar that can be listed: fresh draws and suffixes, three judges, none of them pooled.
-
-
-FRESH = 0.1
-THREE, ONE_JUDGE = (3, 3, 3), (3,)
-
-
-class TiltedByLength(Suffix):
-    """A deliberately wrong kernel: cuts over the limit with the ratio n / n' of cuts over the length."""
-
-    def log_r0(self, state, proposal):
-        return float(np.log(len(state.tokens)) - np.log(len(proposal.tokens)))
-
-
-def scores_of_texts(judges):
-    """Return a score of each text by each judge, shape (judges, n)."""
-    return np.random.default_rng(12).normal(size=(judges, len(solved_texts("ragged")[0])))
-
-
-def unbalanced_stories(suffixes, cut, budgets, rule=marginal_acceptance):
-    """Return the imbalance of the mixture's chain against p0 exp(sum_i s_i), each component with its own ratio."""
-    log_p0, judges = solved_texts("ragged")[1], scores_of_texts(len(budgets))
-    fresh = np.tile(np.exp(log_p0), (len(log_p0), 1))
-    q, log_r0 = tables("ragged", suffixes, cut)
-    p = preferences(judges)
-    matrices = [transitions_of(law, rule(ratio, p, budgets)) for law, ratio in ((fresh, np.zeros_like(q)), (q, log_r0))]
-    return imbalance(target(log_p0, judges), FRESH * matrices[0] + (1 - FRESH) * matrices[1])
-
-
-@pytest.mark.parametrize("budgets", [THREE, ONE_JUDGE], ids=str)
-def test_the_paper_s_mixture_and_rule_keep_the_target(budgets):
-    assert unbalanced_stories(Suffix(texts_of("ragged"), "limit"), "limit", budgets) < 1e-12
-
-
-@pytest.mark.parametrize("budgets", [THREE, ONE_JUDGE], ids=str)
-def test_a_ratio_of_lengths_that_does_not_go_with_the_cut_does_not(budgets):
-    assert unbalanced_stories(TiltedByLength(texts_of("ragged"), "limit"), "limit", budgets) > 1e-4
-    assert unbalanced_stories(FreeOfLength(texts_of("ragged"), "length"), "length", budgets) > 1e-4
 
 
 # Translations by suffixes and a quality estimate: all ratios that QUEST is said to have, on a language that can be
@@ -270,52 +157,12 @@ def language():
     return texts, [Writing(PROMPT, tokens, model.text(PROMPT, tokens)) for tokens in model.every_text()], rewards
 
 
-def letters_of(writing):
-    return len(writing.tokens) - (writing.tokens[-1] == END)
-
-
-def cut_by_length(texts):
-    kernel = Suffix(texts, "length")
-    return len_of_tokens, lambda x, y, cut: kernel.log_r0(x, y)
-
-
-def end_not_counted(texts):
-    return letters_of, lambda x, y, cut: math.log(letters_of(x) / letters_of(y))
-
-
-def end_not_counted_and_short_ones_refused(texts):
-    length, ratio = end_not_counted(texts)
-    return length, lambda x, y, cut: ratio(x, y, cut) if letters_of(y) > cut else -math.inf
-
-
 def one(texts):
     return len_of_tokens, lambda x, y, cut: 0.0
 
 
-def upside_down(texts):
-    return len_of_tokens, lambda x, y, cut: math.log(len(y.tokens) / len(x.tokens))
-
-
-def released(texts):
-    """Return the ratio of MeanSuffix, which is that of QUEST's published code."""
-    return len_of_tokens, MeanSuffix(texts).mean_ratio
-
-
-def early_release(texts):
-    return len_of_tokens, lambda x, y, cut: math.log(len(y.tokens) / len(x.tokens)) + gap(texts, x, y, cut)
-
-
-def with_the_sum(texts):
-    return len_of_tokens, lambda x, y, cut: math.log(len(x.tokens) / len(y.tokens)) + gap(texts, x, y, cut)
-
-
 def len_of_tokens(writing):
     return len(writing.tokens)
-
-
-def gap(texts, x, y, cut):
-    """Return the log-probability of the suffix that is left less that of the one that is written."""
-    return texts.model.score_suffix(PROMPT, x.tokens, cut) - texts.model.score_suffix(PROMPT, y.tokens, cut)
 
 
 @cache
@@ -342,31 +189,3 @@ def accepted(log_r0, before, after):
     """Return the rule's acceptance; a quality whose logit is the reward gives it."""
     quality = [[1 / (1 + math.exp(-reward))] for reward in (before, after)]
     return QuestConfig(scorer="qe", beta=BETA).acceptance(log_r0, *quality)
-
-
-# How: the distance to p0 exp(r / beta) and to exp(r / beta) here, and those of EXPERIMENTS.md; 0 is to rounding.
-ROWS = {
-    "n/n', end counted": (cut_by_length, (0, 0.67), (0, 0.67)),
-    "n/n', end not counted": (end_not_counted, (0.16, 0.72), (0.10, 0.73)),
-    "n/n', end not counted, n' <= cut refused": (end_not_counted_and_short_ones_refused, (0, 0.67), (0, 0.67)),
-    "r0 = 1": (one, (0.091, 0.66), (0.09, 0.65)),
-    "n'/n": (upside_down, (0.17, 0.64), (0.15, 0.64)),
-    "QUEST released": (released, (0.15, 0.56), (0.17, 0.57)),
-    "QUEST early release": (early_release, (0.71, 0.052), (0.69, 0.03)),
-    "n/n', sum": (with_the_sum, (0.67, 0), (0.67, 0)),
-}
-
-
-@pytest.mark.parametrize(("how", "here", "there"), ROWS.values(), ids=ROWS.keys())
-def test_each_ratio_samples_what_it_samples(how, here, there):
-    unbalanced, *distances = measured(how)
-    for distance, expected, published in zip(distances, here, there, strict=True):
-        if expected == 0:
-            assert distance < 1e-12
-        else:
-            assert f"{distance:.2g}" == f"{expected:.2g}"
-            assert abs(distance - published) < 0.07
-    if here[0] == 0:
-        assert unbalanced < 1e-12
-    else:
-        assert unbalanced > 1e-3

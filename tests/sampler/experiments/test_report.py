@@ -13,7 +13,7 @@ from scipy.special import expit
 from sampler import ExperimentInput, ExperimentOptions, outputs, shown_steps, tournament_schedule
 from sampler.cli import main
 from sampler.diagnostics.scores import bradley_terry_intervals
-from sampler.experiments.metrics import MEASURES, corpus_scores, mark_of, over_runs, strength_cells, tournament_choices
+from sampler.experiments.metrics import MEASURES, corpus_scores, mark_of, strength_cells, tournament_choices
 from sampler.experiments.outputs import OutputError
 from tests.support.campaigns import begin_run, write_record, write_scores, write_votes
 from tests.support.sampling import rows_in_file
@@ -84,17 +84,6 @@ def test_every_file_is_there_and_the_same_again(reported):
     assert {name: sha256((folder / name).read_bytes()).hexdigest() for name in made} == before
 
 
-def test_a_tournament_of_molecules_gets_a_column_with_intervals_over_chains(tmp_path):
-    options = ExperimentOptions.of("molecules", methods=["mars-plain", "pref"], seeds=[0], chains=20, matches=20)
-    run = begin_run(tmp_path, options)
-    write_votes(run, lambda *_: 0.3, np.random.default_rng(2))
-    assert main(["report", str(tmp_path)]) == 0
-    rows = {(row["method"], row["column"]): row for row in rows_in_file(tmp_path / "table.csv")}
-    strength = rows["pref", "bt_follow-up"]
-    assert 0 < float(strength["ours"]) < 1.5
-    assert float(strength["low"]) < float(strength["ours"]) < float(strength["high"])
-
-
 @pytest.mark.parametrize(
     ("scale", "model", "is_beside"),
     [("paper", "Llama-3.1-8B-Instruct", True), ("paper", "tiny", False), ("laptop", "Llama-3.1-8B-Instruct", False)],
@@ -122,13 +111,6 @@ def test_the_best_and_the_second_best_of_a_column_are_marked(tmp_path):
     assert "| *0.500 ± 0.000* |" in markdown
     assert r"\textbf{0.900 $\pm$ 0.000}" in latex
     assert r"\underline{0.500 $\pm$ 0.000}" in latex
-
-
-def test_two_runs_have_an_error_and_no_interval_and_three_one_that_is_possible():
-    assert over_runs([0.2, 0.8]).spread == pytest.approx(0.3)
-    assert over_runs([0.2, 0.8]).low is None
-    three = over_runs([0.1, 0.5, 0.9], 0.0, 1.0)
-    assert (three.low, three.high) == (0.0, 1.0)
 
 
 def test_a_tournament_without_a_fit_is_told_in_the_table(tmp_path):
@@ -269,18 +251,6 @@ def test_a_missing_reference_is_named(tmp_path):
     run.document["inputs"]["de-en"][1]["reference"] = ""
     with pytest.raises(OutputError, match="empty reference for sentence 1 of de-en"):
         MEASURES["translation"](run)
-
-
-def test_without_any_reference_only_the_cells_that_need_one_are_empty(tmp_path):
-    run = translation_run(tmp_path)
-    for given in run.document["inputs"]["de-en"]:
-        given["reference"] = ""
-    write_scores(run, ["xcomet"], lambda *_: 0.5)
-    cells = MEASURES["translation"](run)
-    assert (cells["pref", "bleu_de-en"].value, cells["pref", "bleu_de-en"].note) == (None, "no references")
-    assert cells["pref", "xcomet_de-en"].value == 0.5
-    assert cells["pref", "bleu_en-de"].value is not None
-    assert {name for _, name in corpus_scores(run)} == {"bleu_en-de", "chrf_en-de", "ter_en-de"}
 
 
 # What the evaluation finds where the truth is planted.
