@@ -96,20 +96,6 @@ def test_a_server_that_samples_truly_obeys(scripted, script, dialect):
     assert "its log-probability says" in seen.evidence
 
 
-@pytest.mark.parametrize(
-    ("law", "told"),
-    [
-        ({"top_p": 0.95}, "sharper or truncated"),
-        ({"sharpened": 2.0}, "sharper or truncated"),
-        ({"sharpened": 0.5}, "flatter"),
-    ],
-    ids=str,
-)
-def test_a_server_that_truncates_sharpens_or_flattens_is_found(scripted, script, law, told):
-    seen = found(scripted, script, Voter(**law))
-    assert (seen.effect, told in seen.evidence) == (IGNORED, True), seen
-
-
 # Of p = .606 and .755 at temperature 1.
 FLATTER = Voter(logits=(0.4306, 0.0, -9.0, -9.0), told=2.613)
 
@@ -158,11 +144,6 @@ class TestWithoutLogProbabilities:
         assert (seen.effect, "and never in" in seen.evidence) == (IGNORED, True), seen
         assert len(script.requests) < MOST_REQUESTS
 
-    @pytest.mark.parametrize("logits", [(1.0, 0.0, 0.0, 0.0), (9.0, 0.0, 0.0, 0.0)])
-    def test_otherwise_it_cannot_be_told(self, scripted, script, logits):
-        seen = found(scripted, script, Voter(logits=logits, tells=False))
-        assert seen.effect == UNTOLD, seen
-
     def test_a_model_that_says_no_label_cannot_be_told_and_costs_little(self, scripted, script):
         script.answer = lambda body: chat_reply("Well")
         (seen,), failure = rare_label(scripted)
@@ -173,14 +154,6 @@ class TestWithoutLogProbabilities:
     def test_a_model_that_takes_no_temperature_is_not_asked(self, scripted, script, ask):
         seen = found(scripted, script, Voter(), ask, dialect=Dialect.OPENAI_REASONING)
         assert (seen.effect, script.requests) == (UNTOLD, [])
-
-
-def test_what_it_refuses_is_said(scripted, script):
-    script.answer = Voter()
-    script.strikes = lambda body: not body.get("logprobs")
-    script.faults.append(status(400, b"no such temperature"))
-    (seen,), _ = rare_label(scripted)
-    assert (seen.effect, "no such temperature" in seen.evidence) == (REFUSED, True)
 
 
 def after_test(endpoint: Endpoint, script: Script, voter) -> Endpoint:

@@ -21,7 +21,7 @@ from prefmh_web.endpoints.servers import Dialect
 from prefmh_web.operations import doctor
 from tests.console.test_endpoints import fields
 from tests.console.test_pages import form
-from tests.flows.test_judges_at_start import campaign, declared_server, judge_in
+from tests.flows.test_judges_at_start import campaign, declared_server
 from tests.flows.test_model_costs import JUDGE, QUESTION, by_model, draft, endpoint, script
 from tests.flows.test_models_judge import make
 from tests.security.world import browser_of
@@ -37,7 +37,7 @@ from tests.support.campaigns import (
     swept,
     table,
 )
-from tests.support.models import Script, anything_else, chat_reply, hiding, pictures, status, votes_asked, words
+from tests.support.models import Script, anything_else, chat_reply, hiding, pictures, status, votes_asked
 from tests.support.sampling import files_of, write
 
 __all__ = ["campaign", "endpoint", "script"]
@@ -345,27 +345,6 @@ def judged(researcher, settings):
         return made, votes_asked(script)
 
     return of
-
-
-def smiles_in(body: dict) -> bool:
-    return any(line.split(",")[0] in words(body).splitlines() for line in MOLECULES.splitlines()[1:])
-
-
-@pytest.mark.parametrize(
-    ("molecules", "count", "smiles"),
-    [(None, 2, True), ("smiles", 0, True), ("picture", 2, False), ("both", 2, True)],
-)
-def test_molecules_are_shown_as_the_config_says(judged, tmp_path, molecules, count, smiles):
-    campaign, asked = judged(**({"molecules": molecules} if molecules else {}))
-    assert campaign.status == Campaign.Status.FINISHED
-    assert {len(pictures(body)) for body in asked} == {count}
-    assert {smiles_in(body) for body in asked} == {smiles}
-    path = export_to(campaign, tmp_path)
-    assert_replay_passes(path)
-    judge = judge_in(path)
-    assert judge.get("vision") == ({"molecules": molecules} if molecules else None)
-    assert ("SMILES" in judge["prompt"]["system"]) == smiles
-    assert {body["messages"][0]["content"] for body in asked} == {judge["prompt"]["system"]}
 
 
 def test_a_record_whose_pictures_were_shown_otherwise_does_not_replay(judged, tmp_path):

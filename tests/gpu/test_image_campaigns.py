@@ -2,7 +2,6 @@
 
 import io
 from datetime import timedelta
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -181,38 +180,6 @@ def test_the_same_latent_is_the_same_file_and_is_painted_once(researcher, idle_t
         drawing.prepare_pictures(first, [space.start(np.random.default_rng(1), 0)])
 
 
-def test_a_picture_that_may_follow_either_way_is_painted_once(researcher, idle_tasks, offer):
-    judges = [{"question": "Which is better?", "votes": 1}]
-    kernel = {"kind": "crank-nicolson", "beta": 1}
-    campaign = started(researcher, idle_tasks, kernel=kernel, judges=judges, chains=1)
-    drafts = PrefetchedProposal.objects.filter(step=2)
-    assert (drafts.count(), drafts.values("code").distinct().count()) == (2, 1)
-    drafts.last().delete()
-    offer("broken")
-    drawing.prefetch(campaign.pk)
-    assert drafts.count() == 2
-    vote_once(campaign)
-    idle_tasks()
-    proposal = Comparison.objects.get(step=2).proposal
-    assert default_storage.exists(proposal.picture.name)
-
-
-def test_a_proposal_to_stay_needs_no_picture_and_takes_none_away(researcher, idle_tasks, offer):
-    campaign = started(researcher, idle_tasks, kernel={"kind": "crank-nicolson", "beta": 1e-15})
-    assert campaign.status == Campaign.Status.FINISHED
-    assert campaign.states.count() == 2
-    assert pictures_of(campaign) == set(campaign.states.values_list("picture", flat=True))
-
-
-def test_a_draft_that_stays_goes_without_its_states_picture(researcher, idle_tasks, offer):
-    campaign = started(researcher, idle_tasks)
-    head, comparison = campaign.chains.get(place=0).head, Comparison.objects.get(chain__place=0)
-    PrefetchedProposal.objects.filter(chain=comparison.chain, state=head).delete()
-    stays = PrefetchedProposal.objects.create(chain=comparison.chain, step=2, state=head, code=head.code, log_r0=0)
-    drawing.discard_pictures(campaign, PrefetchedProposal.objects.filter(pk=stays.pk))
-    assert head.picture.name in pictures_of(campaign)
-
-
 def test_a_decoder_that_fails_suspends_the_chain_with_the_reason_until_it_does_not(researcher, idle_tasks, offer):
     campaign = started(researcher, idle_tasks, judges=[{"question": "Which is better?", "votes": 1}], chains=1)
     offer("broken")
@@ -231,27 +198,6 @@ def test_a_decoder_that_fails_suspends_the_chain_with_the_reason_until_it_does_n
     assert (chain.claimed_until, chain.waits_because) == (None, "")
     proposal = chain.comparisons.get(step=2).proposal
     assert default_storage.exists(proposal.picture.name)
-
-
-def test_a_disk_that_takes_no_picture_suspends_the_chain_with_the_reason_until_it_does(
-    researcher, idle_tasks, offer, data_folder
-):
-    campaign = started(researcher, idle_tasks, judges=[{"question": "Which is better?", "votes": 1}], chains=1)
-    PrefetchedProposal.objects.all().delete()
-    folder = Path(default_storage.path(f"pictures/{campaign.pk}/painted"))
-    folder.rename(data_folder / "aside")
-    folder.touch()
-    vote_once(campaign)
-    idle_tasks()
-    chain = Chain.objects.get()
-    assert chain.waits_because.startswith("the picture cannot be stored: ")
-    assert (chain.step, chain.comparisons.count()) == (1, 1)
-    folder.unlink()
-    (data_folder / "aside").rename(folder)
-    Chain.objects.update(claimed_until=timezone.now())
-    tasks.sweep()
-    idle_tasks()
-    assert chain.comparisons.filter(step=2).exists()
 
 
 def test_a_sweep_gives_one_hint_for_a_campaign_and_none_while_a_picture_is_made(researcher, idle_tasks, offer):

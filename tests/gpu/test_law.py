@@ -12,16 +12,14 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
-from scipy import stats
 
 from prefmh_web.endpoints.local.texts import TransformersModel, Weights, check_padding
-from sampler import Purpose, stream
 from sampler.exact import log_base_ratio
 from sampler.kernels.suffix import Suffix
 from sampler.spaces.texts import Writing, WrittenTexts
 from tests.gpu.small_models import END, TopP, WithoutMask, WithoutPositions, gpt2, llama, tokenizer_of
 from tests.sampler.kernels.test_suffix import CUTS, FreeOfLength
-from tests.support.sampling import LEAST_P_VALUE, check_rows, matrix_of
+from tests.support.sampling import check_rows, matrix_of
 
 LETTERS = ("a", "b")
 VOCABULARY = 1 + len(LETTERS)
@@ -169,39 +167,6 @@ def test_scores_are_the_models_own(name, dtype, tolerance, device):
         p0 = law(name, prompt)
         assert math.fsum(p0.values()) == pytest.approx(1, abs=TOLERANCE)
         assert [model.score(prompt, tokens) for tokens in p0] == pytest.approx(np.log(list(p0.values())), abs=tolerance)
-
-
-def frequencies_p_value(name, module, device, count=5000):
-    """Return the p-value of the texts that proposals lead to, both prompts in one batch, by chi-square.
-
-    Each text under each prompt is expected `count` q times; those expected less than 10 times are counted together.
-    """
-    texts = texts_of(module, device)
-    seen, expected = [], []
-    states = [Writing(prompt, (1, 2, 1, END), "") for prompt in PROMPTS]
-    rngs = [stream(20261121, row, 1, Purpose.PROPOSAL) for row in range(count * len(states))]
-    proposals = Suffix(texts).propose_batch(rngs, states * count)
-    found = Counter((proposal.state.prompt, proposal.state.tokens) for proposal in proposals)
-    for state in states:
-        q = Counter()
-        for chance, target, _ in paths(name, state.prompt, state.tokens, "limit"):
-            q[target] += count * chance
-        rare = [target for target in q if q[target] < 10]
-        groups = [[target] for target in q if q[target] >= 10] + ([rare] if rare else [])
-        seen += [sum(found[state.prompt, target] for target in group) for group in groups]
-        expected += [sum(q[target] for target in group) for group in groups]
-    # Each prompt's counts sum to `count`: one degree of freedom less for each.
-    return stats.chisquare(seen, expected, ddof=len(states) - 1).pvalue
-
-
-@pytest.mark.parametrize("name", MAKES)
-def test_proposals_come_as_often_as_the_model_says(name, device):
-    assert frequencies_p_value(name, network(name, torch.float32), device) > LEAST_P_VALUE
-
-
-@pytest.mark.parametrize("wrong", [WithoutPositions, WithoutMask, TopP])
-def test_proposals_of_wrong_models_do_not(wrong, device):
-    assert frequencies_p_value("gpt2", wrong(network("gpt2", torch.float32)), device) < LEAST_P_VALUE
 
 
 @pytest.mark.parametrize("wrong", [WithoutPositions, WithoutMask])

@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from prefmh_web.endpoints.local import texts
 from prefmh_web.endpoints.local.texts import TransformersModel, Weights
-from tests.gpu.repeated_steps import RepeatedSteps, repeated_steps
 from tests.gpu.small_models import END, TEMPLATE, Wrapped, gpt2, llama, tokenizer_of
 
 WORDS = tuple(f"w{number}" for number in range(1, 40))
@@ -114,16 +112,6 @@ class TestRows:
         assert not any(model.ends & set(tokens[:-1]) for tokens in written)
 
 
-class HostReads(TorchDispatchMode):
-    """Counts how often the host asks what an array holds, but for whole ones that it copies."""
-
-    count = 0
-
-    def __torch_dispatch__(self, operation, types, given=(), more=None):
-        self.count += operation.name() in ("aten::_local_scalar_dense", "aten::is_nonzero", "aten::equal")
-        return operation(*given, **(more or {}))
-
-
 class TestSteps:
     """Tokens may be read each time, or once for many steps, as on a GPU."""
 
@@ -137,27 +125,6 @@ class TestSteps:
         monkeypatch.setattr(texts, "STEPS_A_READ", {"cpu": steps})
         assert model_of(make).continue_batch(given, prompts, prefixes) == written
         assert [rng.random() for rng in given] == [rng.random() for rng in fresh]
-
-    @pytest.mark.parametrize("make", [gpt2, llama])
-    def test_the_host_asks_for_nothing_between_two_looks(self, make, monkeypatch):
-        counts = []
-        for limit in (2, LIMIT):
-            model = model_of(make, limit=limit)
-            monkeypatch.setattr(texts, "STEPS_A_READ", {"cpu": limit})
-            with HostReads() as reads:
-                model.continue_batch(rngs(), [PROMPTS[0]] * ROWS, [()] * ROWS)
-            counts.append(reads.count)
-        assert counts[0] == counts[1], "more steps ask for more"
-
-    @pytest.mark.parametrize("make", [gpt2, llama])
-    def test_a_step_is_the_same_operations_on_the_same_arrays_each_time(self, make, device, monkeypatch):
-        prompts, prefixes = rows()
-        monkeypatch.setattr(texts, "STEPS_A_READ", {"cpu": 4, "cuda": 4})
-        model = model_of(weights=weights_of(make, device=device, dtype=torch.float64))
-        usual, before = model.continue_batch(rngs(), prompts, prefixes), RepeatedSteps.repeated
-        with repeated_steps():
-            assert model.continue_batch(rngs(), prompts, prefixes) == usual
-        assert RepeatedSteps.repeated > before
 
     def test_a_row_that_has_ended_at_the_end_of_the_context_lets_others_go_on(self, device):
         # The first writes the last token that fits; the others go on for 19 more, and it beside them.

@@ -911,13 +911,6 @@ def molecules(owner) -> Campaign:
     return made
 
 
-def images(owner) -> Campaign:
-    """A ZIP of pictures."""
-    file = archive({f"{colour}.png": picture(colour) for colour in ("red", "green", "blue", "white")})
-    space = {"kind": "catalog", "objects": "images", "neighbours": 1}
-    return _draft(owner, make_config(space=space), file, "Pictures.zip")
-
-
 def written(owner) -> Campaign:
     """Texts that a model behind an endpoint writes, judged by models, with caps."""
     judges = [
@@ -960,25 +953,9 @@ def prolific_study(owner) -> Campaign:
     return made
 
 
-def german(owner) -> Campaign:
-    """An open link in another language, with the line ends of browsers."""
-    made = _draft(owner, make_config(), TEXTS.encode(), "texts.csv", instructions="Lies\r\nbeide.", language="de")
-    set_study(made, {"recruiter": "open", "consent": "Ja."}, ())
-    set_study(made, {"protocol": Protocol.model_validate(WHOLE)}, ())
-    return made
-
-
 def base(owner) -> Campaign:
     """A rule that asks nobody."""
     return _draft(owner, make_config(space=_OPENINGS, kernel={"kind": "independent"}, judges=[], rule={"kind": "base"}))
-
-
-def score(owner) -> Campaign:
-    """MARS's rule."""
-    config = make_config(
-        space={"kind": "molecules"}, kernel={"kind": "fragments"}, judges=[], rule={"kind": "score", "form": "mars"}
-    )
-    return _draft(owner, config, scorer_names="logp qed")
 
 
 def quest(owner) -> Campaign:
@@ -986,14 +963,6 @@ def quest(owner) -> Campaign:
     kernel = {"kind": "suffix", "cut": "length"}
     rule = {"kind": "quest", "scorer": "comet", "beta": 0.2}
     return _draft(owner, make_config(space=_WRITTEN, kernel=kernel, judges=[], rule=rule))
-
-
-def ratings(owner) -> Campaign:
-    """Ratings by a model."""
-    source = {"kind": "model", "endpoint": "A judge", "law_unverified": True}
-    judges = [{"question": "How gothic is it?", "votes": 1, "source": source}]
-    rule = {"kind": "pointwise", "form": "power", "lowest": 1, "beta": 2.5}
-    return _draft(owner, make_config(space=_OPENINGS, kernel=_SUFFIXES, judges=judges, rule=rule))
 
 
 def started(owner) -> Campaign:
@@ -1016,8 +985,7 @@ def finished(owner) -> Campaign:
 SETUPS: dict[str, Callable[..., Campaign]] = {
     each.__name__.removesuffix("_study"): each
     for each in (
-        texts, listed, molecules, images, written, panel, prolific_study, german, base, score, quest, ratings,
-        started, finished,
+        texts, listed, molecules, written, panel, prolific_study, base, quest, started, finished,
     )
 }  # fmt: skip
 """By name."""

@@ -8,7 +8,7 @@ import zlib
 
 import numpy as np
 import pytest
-from PIL import Image, ImageCms, PngImagePlugin
+from PIL import Image, ImageCms
 
 from sampler import CatalogError
 from sampler.objects.images import describe_image
@@ -174,14 +174,6 @@ def test_a_profile_that_cannot_be_used_is_ignored(profile):
     item = images(TWO | {"x.png": picture((200, 40, 90), icc_profile=profile)})["x.png"]
     assert "icc_profile" not in decoded(item).info
     assert decoded(item).getpixel((2, 2)) == (200, 40, 90)
-
-
-def test_nothing_but_pixels_reaches_a_voter():
-    words = PngImagePlugin.PngInfo()
-    words.add_text("Author", "me at home")
-    image = picture((9, 9, 9), pnginfo=words, dpi=(300, 300), icc_profile=SWAPPED)
-    item = images(TWO | {"x.png": image})["x.png"]
-    assert decoded(item).info == {}
 
 
 def test_large_pictures_are_scaled_to_1024_pixels():
