@@ -188,6 +188,12 @@ def test_the_whole_record_comes_as_a_zip(site, finished, tmp_path):
     assert not file.with_name("record.zip.part").exists()
 
 
+def test_people_have_numbers_and_no_names(site, finished):
+    people = list(site.people(finished.pk))
+    assert sum(person["votes"] for person in people) == len(list(site.rows(finished.pk, "votes")))
+    assert "external_id" not in people[0]
+
+
 def test_a_start_that_is_under_way_says_what_it_is_doing(site, researcher):
     draft = make_draft(researcher)
     under_way = {"starting_since": timezone.now(), "start_progress": "testing the endpoint “local”"}

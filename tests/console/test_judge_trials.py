@@ -25,7 +25,7 @@ from tests.flows.test_model_costs import (
     vote_on_all,
 )
 from tests.security.world import browser_of
-from tests.support.campaigns import started_now
+from tests.support.campaigns import live_page, started_now, swept
 
 __all__ = ["endpoint", "script"]
 
@@ -66,6 +66,23 @@ def test_nothing_is_written_to_the_record(researcher, endpoint, script, idle_tas
     started_now(campaign)
     # What the start has taken is its own.
     assert campaign.model_usage.get().requests == len(asked(script, QUESTION)) - 12
+
+
+def test_log_probabilities_take_one_request_for_each_order_and_show_p_and_the_lean(
+    researcher, endpoint, script, idle_tasks
+):
+    script.answer = type(script.answer)(script.answer.scores, lean=2.0)
+    campaign = draft(researcher, by_model(votes="log-probabilities"))
+    page = try_it(browser_of(researcher), campaign, idle_tasks, pairs=4)
+    tried = page.context["tried"]
+    assert tried["trial"].requests == 8
+    for pair in tried["pairs"]:
+        one, other = (state.content for state in pair["states"])
+        for reply in pair["replies"]:
+            first, second = (one, other) if reply.first == 0 else (other, one)
+            assert reply.preference == pytest.approx(script.answer.preference(first, second, 0.7, True), abs=1e-9)
+    assert tried["mean_p_first"] > 0.6
+    assert "Position bias" in page.content.decode()
 
 
 def test_the_researchers_clicks_are_compared_with_the_model(researcher, endpoint, script, idle_tasks):
@@ -183,3 +200,30 @@ def test_the_draft_s_page_shows_what_the_models_will_take(researcher, endpoint, 
         assert at_most / 3 < estimate["expected"] < at_most
     # Nothing has been asked: no figure is made up.
     assert "price unknown until a request has been made" in page.content.decode()
+
+
+def test_the_live_page_shows_figures_the_reason_of_the_pause_and_a_form_to_raise_the_cap(
+    researcher, endpoint, script, idle_tasks
+):
+    desk = browser_of(researcher)
+    campaign = swept(started_now(draft(researcher, by_model(budget=3), cost_cap="0.10")))
+    page = live_page(desk, campaign)
+    requests = len(asked(script, QUESTION))
+    assert f"{requests} requests" in page
+    assert f"{10 * requests} %" in page
+    assert "The cap of 0.10 is reached" in page
+    refused = desk.post(reverse("console:resume", args=[campaign.pk]), follow=True).content.decode()
+    assert "Raise the cap, then press Resume." in refused
+
+    wrong = cap(desk, campaign, cost="much", requests="")
+    assert "Models may cost at most: Enter a number. Nothing was changed." in wrong
+    assert not campaign.events.filter(kind="caps").exists()
+
+    assert "The caps are changed. Press Resume to go on." in cap(desk, campaign, cost="5", requests="")
+    assert "The cap of 0.10 is reached" not in live_page(desk, campaign)
+    desk.post(reverse("console:resume", args=[campaign.pk]))
+    idle_tasks()
+    page = live_page(desk, campaign)
+    assert "finished" in page
+    assert "Change the caps" not in page
+    assert "Only the caps of a running or paused campaign" in cap(desk, campaign, cost="9", requests="")

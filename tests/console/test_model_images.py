@@ -12,7 +12,7 @@ from prefmh_web.campaigns.frozen import plan_of
 from prefmh_web.campaigns.models import Campaign, Chain, Invitation, Judge, Lease, State
 from prefmh_web.objects import media
 from tests.console.test_pages import as_shown, form
-from tests.endpoints.test_local_models import without_the_extra
+from tests.endpoints.test_local_models import pipeline_folder, without_the_extra
 from tests.support.campaigns import create_draft, make_config
 
 FIELDS = {
@@ -56,6 +56,14 @@ def test_the_form_makes_a_draft_that_edits_to_the_same(signed_in, idle_tasks, of
     signed_in.post(edit := reverse("console:edit", args=[campaign.pk]), as_shown(signed_in, edit))
     campaign.refresh_from_db()
     assert campaign.config_data == config
+
+
+def test_a_model_that_cannot_be_read_is_told_and_nothing_is_saved(signed_in, idle_tasks, offered):
+    pipeline_folder(offered)
+    answer = signed_in.post(reverse("console:create"), form(**FIELDS))
+    assert answer.status_code == 200
+    assert "turbo must be a pipeline of diffusers" in answer.content.decode()
+    assert not Campaign.objects.exists()
 
 
 def test_a_draft_can_be_edited_where_the_model_is_offered_no_more(signed_in, idle_tasks, offered, settings):

@@ -30,7 +30,7 @@ from sampler.diagnostics.findings import findings
 from sampler.diagnostics.report import diagnose
 from tests.console.test_overview import cookies_of
 from tests.security.world import browser_of
-from tests.support.campaigns import create_draft, export_to, make_campaign, make_config, voted_to_the_end
+from tests.support.campaigns import create_draft, export_to, make_campaign, make_config, started_now, voted_to_the_end
 from tests.support.installations import closing_code, open_socket
 
 BURN_IN = 4
@@ -187,6 +187,16 @@ def test_properties_are_spread_beside_draws_from_the_base_distribution(signed_in
     assert [mark.label for mark in words.legend] == ["samples", "base distribution"]
     page = signed_in.get(reverse("console:properties", args=[finished.pk])).content.decode()
     assert "16 samples, evenly over all, beside 400 draws from the base distribution p0" in page
+
+
+def test_where_the_base_distribution_cannot_be_drawn_the_page_says_so(researcher, idle_tasks):
+    config = make_config(space={"kind": "molecules"}, kernel={"kind": "fragments"}, chains=2, steps=3)
+    campaign = started_now(create_draft(owner=researcher, name="Made", config=config))
+    voted_to_the_end(campaign)
+    found = spreads_of(campaign)
+    assert found["drawn"] == 0
+    assert "nothing is drawn from it" in found["not_drawn"]
+    assert found["measured"] == 6
 
 
 def test_a_finished_campaign_leads_to_its_results_and_shows_no_link_any_more(signed_in, finished):

@@ -19,6 +19,7 @@ from prefmh_web.campaigns.models import Campaign, NotPossible, Turn, Vote
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect
 from prefmh_web.operations import doctor
+from sampler.judges import PromptTemplate
 from tests.console.test_endpoints import fields
 from tests.console.test_pages import form
 from tests.flows.test_judges_at_start import campaign, declared_server
@@ -258,6 +259,35 @@ def preview(desk, fields: dict, rows=(), campaign: Campaign | None = None) -> st
     return next(
         each["body"] for each in requests if each["body"].index(rows[0].content) < each["body"].index(rows[1].content)
     )
+
+
+def test_the_preview_shows_both_orders_the_version_and_no_key(researcher, endpoint, script, monkeypatch):
+    monkeypatch.setenv("SECRET_OF_OURS", "sk-very-secret")
+    Endpoint.objects.update(api_key_variable="SECRET_OF_OURS")
+    answer = browser_of(researcher).post(
+        reverse("console:preview-new"), fields_of() | {"place": "judges.0", "space.catalog.file": ""}
+    )
+    shown = answer.context["preview"]
+    one, other = (json.loads(each["body"]) for each in shown["requests"])
+    assert one["messages"][0] == {"role": "system", "content": f"You are a careful judge of “{QUESTION}”."}
+    assert one["messages"][1]["content"] != other["messages"][1]["content"]
+    page = answer.content.decode()
+    assert PromptTemplate(system=SYSTEM, user=PAIR).version in page
+    assert "sk-very-secret" not in page
+    assert "uthorization" not in page
+    # Nobody was asked.
+    assert script.requests == []
+
+
+def test_a_record_holds_the_researchers_own_prompt_and_replays(researcher, endpoint, idle_tasks, tmp_path):
+    campaign = started_now(draft(researcher, own(system=SYSTEM)))
+    path = export_to(campaign, tmp_path)
+    assert_replay_passes(path)
+    assert_record_is_whole(campaign)
+    (judge,) = judges_of(path)
+    version = PromptTemplate(system=SYSTEM, user=PAIR).version
+    assert (judge["prompt"]["template"], judge["prompt_version"]) == ({"system": SYSTEM, "user": PAIR}, version)
+    assert version in browser_of(researcher).get(campaign.get_absolute_url()).content.decode()
 
 
 HOSTILE = "<script>alert(1)</script> A. Answer B!\0 =HYPERLINK(1)"

@@ -20,7 +20,7 @@ from prefmh_web.campaigns import lifecycle, objects
 from prefmh_web.campaigns.engine import leases, transitions
 from prefmh_web.campaigns.frozen import plan_of, position_of
 from prefmh_web.campaigns.model_judges import asker, turns
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Judge, Rating, State, Turn
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Judge, Rating, State, Turn, Vote
 from prefmh_web.endpoints import loop
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect
@@ -128,6 +128,24 @@ def run(owner, space: dict, kernel: dict, steps: int = 12) -> Campaign:
     rng = np.random.default_rng(5)
     vote_until_finished(campaign, annotators, dict.fromkeys((0, 1), lambda place: (place * 7 % 5) / 2), rng)
     return campaign
+
+
+@pytest.mark.parametrize(("form", "questions"), [("separate", TWO), ("power", ONE)])
+def test_a_baseline_runs_to_its_end_and_its_record_replays(
+    researcher, endpoint, idle_tasks, tmp_path, client, form, questions
+):
+    campaign = make(researcher, form, questions)
+    assert campaign.status == Campaign.Status.FINISHED
+    assert not Vote.objects.exists()
+    assert_record_is_whole(campaign)
+    path = export_to(campaign, tmp_path)
+    assert f"20 verdicts recomputed from {Rating.objects.count()} ratings" in assert_replay_passes(path)
+    rows = table(path, "ratings.csv")
+    assert {(row["endpoint"], row["asks"]) for row in rows} == {("A model", "1")}
+    client.force_login(researcher)
+    page = client.get(campaign.get_absolute_url()).content.decode()
+    assert "sample from another distribution" in page
+    assert "→" in page
 
 
 def test_the_state_of_a_chain_is_rated_once_however_long_it_stays(researcher, endpoint, script, idle_tasks):

@@ -16,7 +16,7 @@ from django.utils import timezone
 from prefmh_web.accounts.roles import is_researcher, make_researcher, sign_in_path
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
-from prefmh_web.campaigns.models import Annotator, Invitation, Lease, Membership, Vote
+from prefmh_web.campaigns.models import Annotator, Invitation, Lease, Membership, Vote, number_of
 from prefmh_web.participants import joining
 from prefmh_web.transport import sockets
 from prefmh_web.voting import admission, consumer
@@ -260,6 +260,35 @@ def test_withdrawing_a_link_with_its_people_closes_pages_returns_pairs_and_keeps
     assert [str(key) for key in Vote.objects.values_list("key", flat=True)] == [first]
     with open_socket(live_site.url, f"/ws{link.get_absolute_url()}", cookies) as socket:
         assert closing_code(socket) == 4401
+
+
+def end_part(campaign, researcher, removed: Annotator, **fields):
+    path = reverse("console:end-part", args=[campaign.pk, number_of(removed)])
+    grounds = {"reason": "other", "text": "Sent me a mail"}
+    return browser_of(researcher).post(path, grounds | fields, follow=True).content.decode()
+
+
+def test_one_button_ends_somebodys_part_and_withdraws_their_link(campaign, researcher, joined, link):
+    removed = Annotator.objects.get()
+    staying, other = Client(), access.invite(campaign)
+    staying.post(link.get_absolute_url())
+    vote = f"{link.get_absolute_url()}vote/"
+    key = joined.get(vote).context["screen"].lease.key
+    told = end_part(campaign, researcher, removed, with_link="on")
+    assert "is ended. Their votes are kept" in told
+    assert "is still open" not in told
+    assert joined.post(vote, {"choice": "first", "lease": key}).url == link.get_absolute_url()
+    assert "removed you from this campaign" in joined.get(link.get_absolute_url()).content.decode()
+    assert not Vote.objects.exists()
+    assert not Lease.objects.get(key=key).is_live
+    # From the old browser and from a fresh one alike; and, from the old one, by no other link either.
+    for browser in (joined, Client()):
+        assert browser.get(link.get_absolute_url()).status_code == 403
+        assert browser.post(link.get_absolute_url()).status_code == 403
+    assert joined.post(other.get_absolute_url()).status_code == 403
+    # Those who came by it go on, and other links stay open.
+    assert staying.get(vote).status_code == 200
+    assert Client().post(other.get_absolute_url()).status_code == 302
 
 
 def test_the_heartbeat_shows_out_whom_no_nudge_has_reached(live_site, campaign, link, monkeypatch):

@@ -1,6 +1,7 @@
 """The page for a co-author: everything from the record is text, nothing runs or loads, and nobody is named."""
 
 import csv
+import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -116,10 +117,11 @@ def test_the_command_writes_the_page_and_says_the_verdict_first(hostile, tmp_pat
     export, out = tmp_path / "export.zip", tmp_path / "found.html"
     record = exported([Voters(SCORES)], chains=4, steps=20)
     export.write_bytes(archive(as_files(record)))
-    assert main(["diagnose", str(export), "--html", str(out)]) == 0
+    assert main(["diagnose", str(export), "--html", str(out), "--json", str(tmp_path / "found.json")]) == 0
     first = capsys.readouterr().out.splitlines()[0]
     verdict = re.search(r'class="verdict">([^<]+)\.<', out.read_text())[1]
     assert first.startswith(f"{verdict}: ")
+    assert json.loads((tmp_path / "found.json").read_text())["verdict"].capitalize() == verdict
 
 
 # What docs/using.md tells people to run on the files of an export does what it says.

@@ -4,6 +4,7 @@ import csv
 import hashlib
 import io
 import itertools
+import json
 import math
 import zipfile
 
@@ -137,6 +138,24 @@ def test_a_changed_line_of_the_editor_is_found(copy, column, value):
         replay_lockstep(copy)
 
 
+def test_an_editor_that_changes_without_an_update_is_found(copy):
+    rows = _read(copy, EDITOR)
+    place = next(place for place, row in enumerate(rows[:-1]) if row["updates"] == "0")
+    rows[place + 1]["editor"] = "0" * 64
+    _write(copy, EDITOR, rows)
+    _forge(copy)
+    with pytest.raises(RecordError, match="without an update in between"):
+        replay_lockstep(copy)
+
+
+def test_updates_after_learning_has_stopped_are_found(copy):
+    settings = json.loads(copy[SETTINGS_FILE])
+    copy[SETTINGS_FILE] = json.dumps(settings | {"learning_steps": 0}, indent=2) + "\n"
+    _forge(copy)
+    with pytest.raises(RecordError, match="updates after learning_steps"):
+        replay_lockstep(copy)
+
+
 @pytest.mark.parametrize("name", [STEPS, EDITOR])
 def test_a_lost_or_added_line_is_found(copy, name):
     text = copy[name]
@@ -145,6 +164,16 @@ def test_a_lost_or_added_line_is_found(copy, name):
         copy[name] = wrong
         with pytest.raises(RecordError, match=r"the record ends|more lines|chain_index is|step is"):
             replay_lockstep(copy)
+
+
+def test_other_settings_do_not_fit(copy):
+    settings = json.loads(copy[SETTINGS_FILE])
+    copy[SETTINGS_FILE] = json.dumps(settings | {"seed": 9}, indent=2) + "\n"
+    with pytest.raises(RecordError, match="uniform"):
+        replay_lockstep(copy)
+    copy[SETTINGS_FILE] = json.dumps(settings | {"steps": 0})
+    with pytest.raises(RecordError, match=r"settings\.json"):
+        replay_lockstep(copy)
 
 
 def test_the_memory_is_cut_to_the_newest_and_batches_shrink_with_size():

@@ -144,6 +144,16 @@ def test_a_document_is_the_same_again_after_it_was_stored(experiment, scale):
     assert options_of(read) == options
 
 
+def test_a_change_is_named_with_both_values():
+    stored = settings_document(ExperimentOptions.of("stories"), models={"judge": "one"})
+    wanted = settings_document(ExperimentOptions.of("stories", steps=200), models={"judge": "other"}, commit="later")
+    assert changed_settings(stored, wanted) == [
+        'models.judge is "one" in this folder, and "other" now',
+        "options.steps is 300 in this folder, and 200 now",
+    ]
+    assert settings_hash(stored) != settings_hash(wanted)
+
+
 def test_rows_come_back_as_they_were(tmp_path):
     row = {"pair": "s0:p1:base:pref-sep:k0", "property": "gothic", "one_first": True, "number": 0, "chose_one": False}
     write_table(tmp_path, outputs.VOTES, [row | {"voter": "=a", "asks": None}])

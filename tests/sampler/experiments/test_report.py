@@ -84,6 +84,17 @@ def test_every_file_is_there_and_the_same_again(reported):
     assert {name: sha256((folder / name).read_bytes()).hexdigest() for name in made} == before
 
 
+def test_a_tournament_of_molecules_gets_a_column_with_intervals_over_chains(tmp_path):
+    options = ExperimentOptions.of("molecules", methods=["mars-plain", "pref"], seeds=[0], chains=20, matches=20)
+    run = begin_run(tmp_path, options)
+    write_votes(run, lambda *_: 0.3, np.random.default_rng(2))
+    assert main(["report", str(tmp_path)]) == 0
+    rows = {(row["method"], row["column"]): row for row in rows_in_file(tmp_path / "table.csv")}
+    strength = rows["pref", "bt_follow-up"]
+    assert 0 < float(strength["ours"]) < 1.5
+    assert float(strength["low"]) < float(strength["ours"]) < float(strength["high"])
+
+
 @pytest.mark.parametrize(
     ("scale", "model", "is_beside"),
     [("paper", "Llama-3.1-8B-Instruct", True), ("paper", "tiny", False), ("laptop", "Llama-3.1-8B-Instruct", False)],
@@ -251,6 +262,18 @@ def test_a_missing_reference_is_named(tmp_path):
     run.document["inputs"]["de-en"][1]["reference"] = ""
     with pytest.raises(OutputError, match="empty reference for sentence 1 of de-en"):
         MEASURES["translation"](run)
+
+
+def test_without_any_reference_only_the_cells_that_need_one_are_empty(tmp_path):
+    run = translation_run(tmp_path)
+    for given in run.document["inputs"]["de-en"]:
+        given["reference"] = ""
+    write_scores(run, ["xcomet"], lambda *_: 0.5)
+    cells = MEASURES["translation"](run)
+    assert (cells["pref", "bleu_de-en"].value, cells["pref", "bleu_de-en"].note) == (None, "no references")
+    assert cells["pref", "xcomet_de-en"].value == 0.5
+    assert cells["pref", "bleu_en-de"].value is not None
+    assert {name for _, name in corpus_scores(run)} == {"bleu_en-de", "chrf_en-de", "ter_en-de"}
 
 
 # What the evaluation finds where the truth is planted.

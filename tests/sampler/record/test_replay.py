@@ -144,6 +144,21 @@ def test_votes_beyond_a_budget_are_reported():
     assert "not counted: judge 0 has given all its votes" in {each.recomputed for each in differences(record)}
 
 
+@pytest.mark.parametrize(
+    ("table", "column", "cell"),
+    [
+        ("states", "weight", "-1"),
+        ("states", "neighbours", "0 0"),
+        ("steps", "uniform", ""),
+        ("votes", "proposal_side", "Left"),
+    ],
+)
+def test_a_cell_that_cannot_be_read_is_refused(record, table, column, cell):
+    record[table][0][column] = cell
+    with pytest.raises(RecordError, match="cannot be read"):
+        replay(record)
+
+
 def test_a_config_that_does_not_parse_is_refused(record):
     with pytest.raises(ConfigError, match="chains"):
         replay(Record({"campaign.json": record.config | {"chains": 0}}, record.tables))
