@@ -75,17 +75,6 @@ def test_a_request_that_is_sent_again_creates_no_second_campaign(site, tmp_path)
     assert site.create(setup).number != first.number
 
 
-def test_what_is_wrong_with_a_setup_is_told_with_its_place(site):
-    bad = SETUP.replace("votes: 1", "votess: 1")
-    for send in (site.create, site.check):
-        with pytest.raises(RequestRefused) as refused:
-            send(bad.encode())
-        assert refused.value.status == 422
-        places = {(problem.line, problem.path) for problem in refused.value.problems}
-        assert places == {(6, "judges.0.votes"), (6, "judges.0.votess")}
-    assert not Campaign.objects.exists()
-
-
 def test_a_program_that_may_only_read_changes_nothing(reader, campaign):
     with pytest.raises(RequestRefused) as refused:
         reader.pause(campaign.pk)

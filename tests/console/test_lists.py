@@ -1,6 +1,5 @@
 """A list in the setup's form: pasted or in files, what the answer says of it, and that nothing of a bad one stays."""
 
-import hashlib
 import io
 import re
 
@@ -77,18 +76,6 @@ def test_a_broken_list_says_why_and_nothing_of_it_is_saved_or_kept(signed_in, ch
     assert catalogs.all_names() == []
 
 
-def test_a_pasted_list_stays_with_a_form_that_is_refused(signed_in, idle_tasks):
-    page = create(signed_in, **{FILE: "", PASTE: "one, two\nthree", "name": ""}).content.decode()
-    assert "<strong>pasted.txt</strong>, kept." in page
-    ticket = re.search(r'name="kept-space\.catalog\.file" value="([^"]+)"', page)[1]
-    create(signed_in, **{FILE: "", "kept-space.catalog.file": ticket})
-    idle_tasks()
-    made = Campaign.objects.get()
-    assert list(made.states.order_by("place").values_list("content", flat=True)) == ["one, two", "three"]
-    assert made.config.file.sha256 == hashlib.sha256(b'text\n"one, two"\nthree\n').hexdigest()
-    assert catalogs.all_names() == []
-
-
 def choices_in(page: str) -> dict[str, list[str]]:
     """Return what may be chosen of a list, by the fields' names."""
     found = re.findall(r'<select name="space\.catalog\.(\w+)">(.*?)</select>', page)
@@ -120,9 +107,3 @@ def test_several_pictures_need_no_zip(signed_in, idle_tasks):
     found = Campaign.objects.get().states.order_by("place").values_list("content", flat=True)
     assert list(found) == ["blue.png", "red.png"]
     assert not default_storage.exists(kept)
-
-
-def test_a_list_is_looked_at_for_researchers_only(client, django_user_model):
-    assert client.post(reverse("console:list"), {PASTE: "one\ntwo"}).status_code == 302
-    client.force_login(django_user_model.objects.create_user("nobody"))
-    assert client.post(reverse("console:list"), {PASTE: "one\ntwo"}).status_code == 403

@@ -12,8 +12,6 @@ import re
 import pytest
 from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
@@ -33,11 +31,9 @@ from prefmh_web.campaigns.models import (
     number_of,
 )
 from prefmh_web.campaigns.monitoring.progress import progress_of
-from prefmh_web.campaigns.monitoring.steps import rows_of, steps_in
 from prefmh_web.campaigns.record.export import answer_now
 from tests.campaigns.engine.test_suspension import campaign_of, skip
 from tests.security.world import browser_of
-from tests.support import campaigns
 from tests.support.campaigns import TEXTS, live_page, make_campaign, make_config, make_draft, voted_to_the_end
 
 OF_TEXTS = {"space.kind": "texts"}
@@ -97,17 +93,6 @@ def test_chains_that_wait_for_their_model_say_why(signed_in, campaign):
     Chain.objects.exclude(place=0).update(waits_because="the writer gave no tokens")
     page = signed_in.get(campaign.get_absolute_url())
     assert "2 chains wait for the model: the writer gave no tokens." in page.content.decode()
-
-
-def test_a_long_list_of_campaigns_has_pages(client, researcher, campaign):
-    client.force_login(researcher)
-    Campaign.objects.bulk_create(
-        Campaign(owner=researcher, name=f"Number {number}", config_data=campaign.config_data) for number in range(60)
-    )
-    first, second = (client.get("/", {"page": page}).content.decode() for page in (1, 2))
-    assert "Page 1 of 2" in first
-    assert {*re.findall(r"Number \d+", first)}.isdisjoint(re.findall(r"Number \d+", second))
-    assert len({*re.findall(r"Number \d+", first + second)}) == 60
 
 
 WHY = "A file is broken."
@@ -229,10 +214,6 @@ def test_a_pair_taken_back_from_somebody_removed_is_no_skip(crowds_study):
     assert progress_of(crowds_study).unanswered is None
 
 
-# Fixtures: pytest looks for them among the names of this file.
-rating_endpoint, rating_script = campaigns.rating_endpoint, campaigns.rating_script
-
-
 @pytest.fixture
 def finished(researcher, idle_tasks):
     """A campaign with its last vote."""
@@ -321,31 +302,3 @@ def test_a_viewer_reads_a_step_and_no_page_of_a_person(finished, django_user_mod
     assert page.status_code == 200
     assert "person " in page.content.decode()
     assert reverse("console:people", args=[finished.pk]) not in page.content.decode()
-
-
-@pytest.fixture
-def rated(researcher, endpoint, idle_tasks):
-    made = campaigns.make(researcher)
-    assert campaigns.swept(made).status == Campaign.Status.FINISHED
-    return made
-
-
-@pytest.fixture
-def scored(researcher, idle_tasks):
-    rule = {"kind": "score", "form": "power", "scorers": ["words"], "beta": 1}
-    made = make_campaign(researcher, config=make_config(judges=[], rule=rule, chains=2, steps=10))
-    assert campaigns.swept(made).status == Campaign.Status.FINISHED
-    return made
-
-
-@pytest.mark.parametrize("kind", ["finished", "rated", "scored"])
-def test_more_rows_take_no_more_queries(request, idle_tasks, kind):
-    campaign = request.getfixturevalue(kind)
-    judges, steps = list(campaign.judges.all()), list(steps_in(campaign, {}))
-    taken = []
-    for most in (1, len(steps)):
-        with CaptureQueriesContext(connection) as queries:
-            rows = rows_of(campaign, judges, steps[:most])
-        taken.append(len(queries))
-    assert len(rows) == 20 + 4 * (kind == "finished")
-    assert taken == [1, 1]

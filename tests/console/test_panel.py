@@ -50,15 +50,6 @@ def test_a_panel_is_set_up_and_its_draft_says_the_price_and_warns_of_few_pairs(s
     assert setup.count('value="Which?"') == 1
 
 
-def test_a_draft_that_becomes_a_crowds_names_nobody(signed_in, idle_tasks):
-    signed_in.post(reverse("console:create"), panel_form())
-    idle_tasks()
-    draft = Campaign.objects.get()
-    signed_in.post(reverse("console:edit", args=[draft.pk]), form(panel=""))
-    draft.refresh_from_db()
-    assert not draft.config.panelists
-
-
 def test_a_panel_is_not_sent_by_a_platform_and_has_no_limit(researcher):
     draft = make_draft(researcher, config=make_config(judges=panel_judges(2)))
     for fields, message in (
@@ -132,20 +123,3 @@ def test_only_the_owner_sees_the_names(researcher, django_user_model, client):
         page = client.get(path)
         assert page.status_code == 200
         assert not any(name in page.content.decode() for name in NAMES)
-
-
-def test_the_page_of_a_panel_that_is_over_has_no_link_to_send(researcher, signed_in):
-    campaign = panel_campaign(researcher, 2)
-    Comparison.objects.update(opened_at=timezone.now() - timedelta(hours=2))
-    access.remind(campaign, 1)
-    path, links = (
-        reverse("console:panel", args=[campaign.pk]),
-        [link_of(campaign, panelist).token for panelist in (1, 2)],
-    )
-    page = signed_in.get(path).content.decode()
-    assert all(link in page for link in links)
-    lifecycle.finish_now(campaign)
-    page = signed_in.get(path).content.decode()
-    assert not any(link in page for link in links)
-    assert "nobody can join by a link any more" in page
-    assert "1 time, the last time" in page

@@ -115,19 +115,6 @@ def test_answers_are_downloaded_by_the_numbers_of_the_record(owner, researcher):
     assert "anna" not in text
 
 
-def test_a_protocol_needs_people_with_an_id(owner, draft):
-    set_study(draft, {"recruiter": "anybody"}, ())
-    page = save(owner, draft, questions=[ROLE])
-    assert "The protocol asks things of each person" in page
-    assert "Not saved: some fields need to be corrected." in page
-    assert stored().is_empty
-    set_study(draft, {"recruiter": "prolific"}, ())
-    save(owner, draft, questions=[ROLE])
-    page = owner.post(reverse("console:participants", args=[draft.pk]), {"recruiter": "anybody"}).content.decode()
-    assert "The protocol asks things of each person" in page
-    assert Campaign.objects.get().config.study.recruiter == "prolific"
-
-
 IMAGES = archive({f"{colour}.png": picture(colour) for colour in ("red", "blue", "green", "grey")})
 IN_SPACE = "The red house stood there."
 

@@ -63,17 +63,6 @@ def test_only_as_many_replies_are_asked_for_as_can_be_needed(researcher, endpoin
     assert Vote.objects.count() == len(votes_asked(script)) < budget * judged
 
 
-@pytest.mark.parametrize("order", ["both", "balanced"])
-def test_log_probabilities_are_asked_for_once_for_each_order_that_a_pair_is_shown_in(
-    researcher, endpoint, script, idle_tasks, order
-):
-    # With so many votes a pair takes several turns: what the first one found serves the others.
-    make(researcher, judges_of("log-probabilities", order, 8))
-    shown = {(vote.comparison_id, vote.proposal_side) for vote in Vote.objects.all()}
-    assert {side for _, side in shown} == set(Side)
-    assert len(votes_asked(script)) == len(shown) < Vote.objects.count() / 2
-
-
 def test_people_see_only_what_the_model_leaves_open(researcher, endpoint, idle_tasks, tmp_path):
     judges = [by_model(budget=2, first=True), {"question": "Which is better?", "votes": 1}]
     campaign = make(researcher, judges, steps=6)

@@ -3,11 +3,9 @@
 Waiting costs the participant nothing: after the declared time comes the paid end.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
-from django.db import connections
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -148,23 +146,6 @@ def test_a_code_that_was_not_there_yet_is_shown_when_it_is(researcher):
     assert CODES["completed"] in page_of(browser, study, "vote/")
     set_study(study, {"codes": {"completed": "OTHER"}}, ())
     assert CODES["completed"] in page_of(browser, study, "vote/")
-
-
-def test_codes_are_saved_while_people_join(researcher):
-    """On PostgreSQL, one of the two would be ended if they took their locks in another order."""
-    study = recruited_campaign(researcher)
-
-    def save() -> None:
-        for number in range(20):
-            set_study(study, {"codes": {"completed": str(number)}}, ())
-        connections.close_all()
-
-    with ThreadPoolExecutor(1) as thread:
-        saved = thread.submit(save)
-        for number in range(20):
-            arrive(study, prolific(f"person {number}"))
-        saved.result()
-    assert Participation.objects.count() == 20
 
 
 def test_without_a_platform_everybody_sees_the_same_code(researcher):

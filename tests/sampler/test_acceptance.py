@@ -93,19 +93,6 @@ def test_an_early_verdict_is_the_verdict_of_all_votes(case):
     assert said[-len(settled) :] == settled, "a settled verdict was opened again"
 
 
-@given(ballots())
-@settings(deadline=None, derandomize=True, max_examples=200)
-def test_one_more_vote_for_the_proposal_never_lowers_acceptance(case):
-    log_r0, _, budgets, votes = case
-    votes_for = [0] * len(budgets)
-    before = acceptance_probability(log_r0, votes_for, budgets)
-    for judge, _ in votes:
-        votes_for[judge] += 1
-        after = acceptance_probability(log_r0, votes_for, budgets)
-        assert before <= after <= 1
-        before = after
-
-
 # More judges and larger N than a double can multiply: right digits, no warning, and the old decisions elsewhere.
 
 

@@ -34,7 +34,6 @@ from sampler import (
     Record,
     Tally,
     Verdict,
-    acceptance_probability,
     advance,
     ask,
     begin,
@@ -110,16 +109,6 @@ def averaged(rule: Rule) -> MeanRule:
     return mean
 
 
-def exact_rule(log_r0: Matrix, votes: npt.NDArray[np.int64], budgets: npt.NDArray[np.int64]) -> Matrix:
-    """The package's rule on votes: min(1, r0 prod_i K_i / (N_i - K_i + 1))."""
-    return np.asarray(acceptance_probability(log_r0, votes, budgets))
-
-
-def majority_rule(log_r0: Matrix, votes: npt.NDArray[np.int64], budgets: npt.NDArray[np.int64]) -> Matrix:
-    """A wrong rule: min(1, r0) if more than half of each judge's votes are for the proposal, else 0."""
-    return np.minimum(1, np.exp(log_r0)) * np.all(2 * votes > budgets)
-
-
 def plug_in_rule(log_r0: Matrix, votes: npt.NDArray[np.int64], budgets: npt.NDArray[np.int64]) -> Matrix:
     """A wrong rule: the odds estimated as K / (N - K)."""
     if np.any(votes == 0):
@@ -127,11 +116,6 @@ def plug_in_rule(log_r0: Matrix, votes: npt.NDArray[np.int64], budgets: npt.NDAr
     if np.any(votes == budgets):
         return np.where(np.isneginf(log_r0), 0.0, 1.0)
     return np.minimum(1, np.exp(log_r0) * np.prod(votes / (budgets - votes)))
-
-
-def pooled_rule(log_r0: Matrix, votes: npt.NDArray[np.int64], budgets: npt.NDArray[np.int64]) -> Matrix:
-    """A wrong rule for two judges or more: all votes counted as if one judge had cast them."""
-    return np.minimum(1, np.exp(log_r0) * votes.sum() / (budgets.sum() - votes.sum() + 1))
 
 
 def visits_p_value(visits: npt.ArrayLike, transitions: Matrix, law: Matrix) -> float:
@@ -412,29 +396,6 @@ def claimed_ratios(kernel: LearnedFragments, states: list[str], q: np.ndarray) -
         for j in np.flatnonzero(q[i]):
             ratios[i, j] = kernel.log_r0(state, states[j])
     return ratios
-
-
-def single_path_chain(kernel: LearnedFragments, states: list[str], log_p0: np.ndarray) -> np.ndarray:
-    """Return the chain whose ratio is of the action drawn and of the one that undoes it, not of all ways.
-
-    Each action has its own ratio here, so the chain is worked out action by action, shape (n, n).
-    """
-    place = {state: i for i, state in enumerate(states)}
-    chances = [{edit: chance for edit, chance, _ in kernel.actions(state)} for state in states]
-    matrix = np.zeros((len(states), len(states)))
-    for i, state in enumerate(states):
-        for _, chance, reached in kernel.actions(state):
-            j = place[reached]
-            if i == j:
-                continue
-            low, high = sorted((state, reached), key=lambda each: read_state(each).size)
-            ways = kernel.edits.ways(low, high)
-            # Any one of the ways back; which one a program happens to find does not mend the ratio.
-            undo = ways.deletions[0] if state == low else ways.additions[0]
-            ratio = math.exp(log_p0[j] - log_p0[i]) * chances[j][undo] / chance
-            matrix[i, j] += chance * min(1.0, ratio)
-    np.fill_diagonal(matrix, 1 - matrix.sum(axis=1))
-    return matrix
 
 
 class CountingEditor:

@@ -16,7 +16,6 @@ import io
 import json
 import re
 import zipfile
-from collections import Counter
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from uuid import uuid4
@@ -38,8 +37,6 @@ from prefmh_web.campaigns.record import export
 from prefmh_web.campaigns.record.rows import Moment, Snapshot
 from prefmh_web.objects import media
 from sampler import tables
-from sampler.diagnostics.findings import findings
-from sampler.diagnostics.report import diagnose
 from tests.support.campaigns import (
     assert_replay_passes,
     everything_in,
@@ -61,17 +58,6 @@ from tests.support.campaigns import (
 def voted(researcher, idle_tasks):
     """A finished campaign of 2 chains of 12 steps."""
     return voted_to_the_end(make_campaign(researcher, config=make_config(chains=2, steps=12)))
-
-
-def test_steps_say_which_of_several_lengths_they_walked(researcher, idle_tasks, tmp_path):
-    lengths = [{"weight": 0.5, "length": 1}, {"weight": 0.5, "length": 8}]
-    walk = {"kind": "walk", "kernel": {"kind": "neighbours"}, "length": lengths}
-    campaign = make_campaign(researcher, config=make_config(kernel=walk, chains=2, steps=20))
-    path = export_to(voted_to_the_end(campaign), tmp_path)
-    assert_replay_passes(path)
-    assert Counter(row["part_index"] for row in table(path, "steps.csv")).keys() == {"0", "1"}
-    changed = rewrite(path, "steps.csv", lambda rows: rows[5].update(part_index="2"))
-    assert "part" in refused_by_replay(changed)
 
 
 def rewrite(path, name, change):
@@ -246,34 +232,8 @@ def test_replay_tells_where_scores_are_wrong(scored):
         assert told in refused_by_replay(rewrite(scored, "scores.csv", change), "1 difference")
 
 
-def test_of_what_nothing_measures_a_number_is_told_and_no_number_is_right(scored):
-    record = sampler.read_record(scored)
-    scorers = [{**each, "kind": "measured"} for each in record.documents["scorers.json"]]
-    record = sampler.Record(record.documents | {"scorers.json": scorers}, record.tables)
-    found = sampler.replay(record).differences
-    numbers = [row for row in record["scores"] if row["scorer"] == "length" and row["score"]]
-    assert any(row["scorer"] == "length" and not row["score"] for row in record["scores"])
-    assert len(found) == len(numbers)
-    assert all(str(each).endswith("expected none") for each in found)
-
-
 def test_a_measure_within_the_tolerance_is_the_same(scored):
     assert_replay_passes(rewrite(scored, "scores.csv", lambda rows: words_of(rows).update(score="5.000001")))
-
-
-def test_the_report_follows_scores_like_measures(scored):
-    record = sampler.read_record(scored)
-    whole = [{**row, "score": row["score"] or "1"} for row in record["scores"]]
-    rng = np.random.default_rng(0)
-    report = list(diagnose(findings(record.but(scores=whole), rng), rng))
-    assert any(line.startswith("Convergence of length: R-hat") for line in report)
-    assert sum(line.startswith("Convergence of words:") for line in report) == 1
-    # Where a state that was visited has none, it says so and invents nothing.
-    last = record["samples"][-1]["state_index"]
-    gone = [{**row, "score": "" if row["state_index"] == last else row["score"]} for row in record["scores"]]
-    report = diagnose(findings(record.but(scores=gone), rng), rng)
-    lines = [line for line in report if line.startswith("Convergence of length:")]
-    assert "have no number there" in lines[0]
 
 
 def test_each_change_is_a_row_in_the_order_of_time(campaign, researcher, tmp_path):

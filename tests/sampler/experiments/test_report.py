@@ -112,25 +112,6 @@ def test_the_paper_s_numbers_stand_beside_runs_of_its_size_and_models_only(scale
         assert ("stands in for Llama-3.1-8B-Instruct" in first) == (model == "tiny")
 
 
-def test_the_best_and_the_second_best_of_a_column_are_marked(tmp_path):
-    options = ExperimentOptions.of("stories", "laptop", methods=["base", "pref-joint", "pref-sep"])
-    rating = {"base": 2.0, "pref-joint": 5.0, "pref-sep": 9.0}
-    write_scores(begin_run(tmp_path, options), ["gothic"], lambda _, state: rating[state[0]])
-    assert main(["report", str(tmp_path)]) == 0
-    markdown, latex = ((tmp_path / f"table.{ending}").read_text(encoding="utf-8") for ending in ("md", "tex"))
-    assert "**0.900 ± 0.000**" in markdown
-    assert "| *0.500 ± 0.000* |" in markdown
-    assert r"\textbf{0.900 $\pm$ 0.000}" in latex
-    assert r"\underline{0.500 $\pm$ 0.000}" in latex
-
-
-def test_a_tournament_without_a_fit_is_told_in_the_table(tmp_path):
-    run = begin_run(tmp_path, ExperimentOptions.of("stories", "laptop"))
-    write_votes(run, lambda _, one, other, __: float(one < other), np.random.default_rng(1))
-    assert main(["report", str(tmp_path)]) == 0
-    assert "never lost to any other" in (tmp_path / "table.md").read_text(encoding="utf-8")
-
-
 def test_a_folder_that_is_none_is_an_error(tmp_path, capsys):
     assert main(["report", str(tmp_path)]) == 2
     assert "settings.json is missing" in capsys.readouterr().err

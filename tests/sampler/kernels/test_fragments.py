@@ -24,7 +24,6 @@ from tests.support.sampling import (
     SMALL_SPACES,
     SmallSpace,
     check_balance,
-    check_long_run,
     check_rows,
     plain,
     q_matrix,
@@ -37,8 +36,6 @@ from tests.support.sampling import (
 every_space = pytest.mark.parametrize("name", SMALL_SPACES)
 # Here no two actions lead to the same product, and a ratio of single paths is the exact one.
 WITHOUT_SYMMETRY = ("imidazole", "pyridone")
-# Those whose chain mixes within thousands of steps.
-WALKED = ("alkanes", "duplicates")
 # 100,000 in a release: MOLECULE_MOVES=100000 python -m pytest tests/sampler/kernels/test_fragments.py
 FUZZ_MOVES = int(os.environ.get("MOLECULE_MOVES", "2500"))
 
@@ -102,13 +99,6 @@ def check_claims(name, kernel):
     check_balance(log_p0, q, claimed(name, kernel))
 
 
-def check_visits(name, kernel):
-    """Check a long chain of the kernel in a small space."""
-    states, log_p0, q = solved(name)
-    law = dict(zip(states, target(log_p0, np.zeros((1, len(states)))), strict=True))
-    check_long_run(np.random.default_rng(5), kernel, SMALL_SPACES[name].start, law, q, steps=8_000)
-
-
 @every_space
 def test_the_ratio_of_the_paper_breaks_detailed_balance(name):
     with pytest.raises(AssertionError, match="log r0 is off"):
@@ -120,17 +110,6 @@ def test_a_ratio_of_single_paths_breaks_detailed_balance(name):
     space = SMALL_SPACES[name]
     with pytest.raises(AssertionError, match="log r0 is off"):
         check_claims(name, PathsOnly(Vocabulary(space.arms), space.law(), space.add))
-
-
-@pytest.mark.parametrize("name", WALKED)
-def test_a_long_chain_visits_what_the_law_says(name):
-    check_visits(name, SMALL_SPACES[name].kernel())
-
-
-@pytest.mark.parametrize("name", WALKED)
-def test_a_long_chain_with_the_ratio_of_the_paper_does_not(name):
-    with pytest.raises(AssertionError, match="do not follow the law"):
-        check_visits(name, SMALL_SPACES[name].kernel("paper"))
 
 
 def test_filters_are_part_of_the_target():

@@ -19,12 +19,10 @@ from tests.support.sampling import (
     FixedEditor,
     RestlessEditor,
     check_balance,
-    check_long_run,
     check_rows,
     claimed_ratios,
     learned,
     q_matrix,
-    single_path_chain,
     size_log_p0,
 )
 
@@ -119,25 +117,6 @@ def test_multiplying_the_forward_by_the_backward_probability_breaks_it(name):
 
 
 @with_ways
-def test_an_editor_updated_between_forward_and_backward_breaks_it(name):
-    space = SMALL_SPACES[name]
-    states, log_p0, q = solved(name)
-    updated = q_matrix(learned(space, FixedEditor(len(Vocabulary(space.arms)), seed=1)), states)
-    wrong = log_base_ratio(log_p0, q)
-    moves = q > 0
-    wrong[moves] += np.log(updated.T[moves]) - np.log(q.T[moves])
-    law, chain = chain_of(name, wrong)
-    assert imbalance(law, chain) > LEAST_IMBALANCE
-
-
-@with_ways
-def test_a_ratio_of_single_paths_breaks_it(name):
-    states, log_p0, _ = solved(name)
-    chain = single_path_chain(learned(SMALL_SPACES[name]), states, log_p0)
-    assert imbalance(target(log_p0, np.zeros((1, len(states)))), chain) > LEAST_IMBALANCE
-
-
-@with_ways
 def test_a_draw_carries_the_probabilities_that_the_law_gives(name):
     states, log_p0, q = solved(name)
     kernel, exact = learned(SMALL_SPACES[name]), log_base_ratio(log_p0, q)
@@ -163,16 +142,6 @@ def test_draws_follow_the_law():
     drawn = Counter(each.state for each in kernel.propose_batch(rngs, [state] * len(rngs)))
     assert _p_value(drawn, kernel.law(state)) > 1e-4
     assert _p_value(drawn, space.kernel().law(state)) < 1e-4
-
-
-def test_a_long_chain_visits_what_the_law_says():
-    states, log_p0, q = solved("duplicates")
-    law = dict(zip(states, target(log_p0, np.zeros((1, len(states)))), strict=True))
-    kernel = learned(SMALL_SPACES["duplicates"])
-    check_long_run(np.random.default_rng(5), kernel, "CC", law, q, steps=5_000)
-    paper = learned(SMALL_SPACES["duplicates"], convention="paper")
-    with pytest.raises(AssertionError, match="do not follow the law"):
-        check_long_run(np.random.default_rng(5), paper, "CC", law, q, steps=5_000)
 
 
 def test_a_batch_draws_what_single_calls_draw():

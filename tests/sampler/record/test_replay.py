@@ -341,32 +341,6 @@ def test_a_change_is_told_in_full(name: str, change: Change) -> None:
     assert told(record) == expected
 
 
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        (
-            lambda record: record["ratings"].append(dict(record["ratings"][0])),
-            "the rating of state . by judge 0 in slot 0 oc",
-        ),
-        (lambda record: record.documents["judges.json"].pop(), r"judges\.json must hold the 2 judges of the config"),
-        (
-            lambda record: record.documents["judges.json"].__setitem__(1, "x"),
-            r"judges\.json must hold the 2 judges of the config",
-        ),
-        (
-            lambda record: record.documents["judges.json"][0].update(prompt="x"),
-            r"prompt in judges\.json must be an object",
-        ),
-        (lambda record: record.documents["judges.json"][0].pop("question"), "lacks 'question'"),
-    ],
-)
-def test_what_cannot_be_in_a_record_of_ratings_is_refused(change: Callable[[Record], object], reason: str) -> None:
-    record = example("ratings-separate")
-    change(record)
-    with pytest.raises(RecordError, match=reason):
-        told(record)
-
-
 def test_a_step_that_is_open_although_its_last_rating_is_there_is_no_difference() -> None:
     # Another chain may bring it while the record is written.
     record = example("ratings-separate")

@@ -1,6 +1,5 @@
 """Molecules as a space: attaching and cutting, p0, configs and states, vocabularies."""
 
-import itertools
 import math
 
 import numpy as np
@@ -8,10 +7,9 @@ import pytest
 from rdkit import Chem
 
 from sampler import Purpose, stream
-from sampler.kernels.fragments import FragmentMoves
 from sampler.kernels.size_pilot import drug_like_sizes, pilot
 from sampler.objects.molecules import describe_molecule
-from sampler.spaces.molecules.graph import attach, canonical_state, heavy_atoms, read_arm, read_molecule
+from sampler.spaces.molecules.graph import attach, canonical_state, read_arm, read_molecule
 from sampler.spaces.molecules.space import (
     MAX_ARMS,
     MAX_HEAVY_ATOMS,
@@ -141,16 +139,6 @@ def log_p0(law, smiles):
     return law.log_p0(Chem.MolFromSmiles(smiles))
 
 
-def sizes_visited(kernel, rng, steps, start):
-    """Yield the number of heavy atoms after each step of a chain without judges, which accepts with min(1, r0)."""
-    state, size = start, heavy_atoms(start)
-    for _ in range(steps):
-        proposal = kernel.propose(rng, state)
-        if proposal.state != state and rng.random() < math.exp(min(0.0, proposal.log_r0)):
-            state, size = proposal.state, heavy_atoms(proposal.state)
-        yield size
-
-
 def test_sizes_have_their_weight_and_no_other_does():
     law = MoleculeLaw(THREE)
     assert [log_p0(law, smiles) for smiles in ("C", "CO", "CCO", "CCCO")] == [0.0, -1.0, -3.0, -math.inf]
@@ -170,29 +158,6 @@ def test_a_filter_takes_molecules_out_of_the_target(filters, inside, outside):
     law = MoleculeLaw((0.0,) * 20, **filters)
     assert log_p0(law, inside) == 0.0
     assert log_p0(law, outside) == -math.inf
-
-
-def test_the_frozen_weights_keep_a_chain_without_judges_at_drug_like_sizes():
-    # A chain forgets its size within thousands of steps, so the chains start at drugs; without weights they leave.
-    weights = default_size_log_weights()
-    assert len(weights) == 40
-    assert 15 < mean_size(weights) < 32
-    assert mean_size((0.0,) * 40) > 35
-
-
-def mean_size(weights):
-    """Return the mean size along chains that start at diazepam, sildenafil and atenolol (20, 33, 19 heavy atoms)."""
-    kernel = FragmentMoves(default_vocabulary(), MoleculeLaw(weights))
-    drugs = (
-        "CN1C(=O)CN=C(c2ccccc2)c2cc(Cl)ccc21",
-        "CCCc1nn(C)c2c(=O)nc(-c3cc(S(=O)(=O)N4CCN(C)CC4)ccc3OCC)[nH]c12",
-        "CC(C)NCC(O)COc1ccc(CC(N)=O)cc1",
-    )
-    chains = [
-        sizes_visited(kernel, stream(seed, 0, 0, Purpose.PROPOSAL), 1_500, canonical_state(drug))
-        for seed, drug in enumerate(drugs)
-    ]
-    return np.mean([list(itertools.islice(chain, 500, None)) for chain in chains])
 
 
 def test_the_pilot_counts_molecules():
