@@ -15,9 +15,7 @@ with a limit of its own, the most valuable ones first; what one leaves of its ti
     speed      tokens a second beside the floor: weights and cache are read once a step, or products take longer; and
                with each step repeated as one CUDA graph, which the product does not do yet
     images     SDXL-Turbo's shape, saved and loaded as a site does: the same latent gives the same pixels; speed
-    editor     MARS's learned editor: its record replays on the CPU; speed beside the CPU's
-    tests      `tests/gpu`
-    campaign   a campaign on SQLite whose writer is a model here: killed in a batch, finished, replayed
+    tests      `tests/gpu`: whole campaigns and MARS's learned editor among them
 
 A part that fails or takes too long is recorded and the next one begun; so is what it had found. FOLDER gets one JSON
 line for each finding at once, `gpu.json` with all of them at the end, and `profile.txt`. The last output is a table.
@@ -96,11 +94,9 @@ PARTS: dict[str, tuple[Callable[[str], Callable[[Run], None]], int]] = {
     "again": (_in("gpu_texts"), 20),
     "speed": (_in("gpu_texts"), 55),
     "images": (_in("gpu_images"), 70),
-    "editor": (_in("gpu_editor"), 30),
     "tests": (lambda _: tests, 45),
-    "campaign": (_in("gpu_campaign"), 50),
 }
-"""The parts in order, where each is, and its seconds on a GPU: 7 minutes in all."""
+"""The parts in order, where each is, and its seconds on a GPU: 6 minutes in all."""
 
 
 def _run_part(part: str, arguments: argparse.Namespace, environment: Mapping[str, str], until: float) -> None:

@@ -30,8 +30,6 @@ class Size:
         batches: rows of a batch whose speed is measured; `beside`, whose tokens are compared.
         copied, product: numbers copied, and rows of the square matrices multiplied.
         pictures: drawn between two of the same latent.
-        molecules: chains and steps of the learned editor, and how many of these steps are taken on the CPU too.
-        campaign: chains, steps and tokens of a text of a whole campaign.
     """
 
     models: dict[str, tuple[int, int, int, int, int, int]]
@@ -46,19 +44,17 @@ class Size:
     copied: int
     product: int
     pictures: int
-    molecules: tuple[int, int, int]
-    campaign: tuple[int, int, int]
 
 
 REAL = Size(
     {"1.2 B": (2048, 16, 32, 8, 8192, 128_256), "8 B": (4096, 32, 32, 8, 14_336, 128_256)},
     rows=256, new=192, timed=64, compared=32, prefix=150, firsts=20_000, batches=(1, 16, 64, 256),
-    beside=(1, 7, 64), copied=2**30, product=8192, pictures=100, molecules=(200, 30, 5), campaign=(64, 8, 48),
+    beside=(1, 7, 64), copied=2**30, product=8192, pictures=100,
 )  # fmt: skip
 TINY = Size(
     {"tiny": (32, 2, 4, 2, 64, 400)},
     rows=24, new=12, timed=6, compared=6, prefix=9, firsts=2000, batches=(1, 24), beside=(1, 7),
-    copied=2**20, product=128, pictures=3, molecules=(4, 4, 2), campaign=(8, 6, 8),
+    copied=2**20, product=128, pictures=3,
 )  # fmt: skip
 
 
