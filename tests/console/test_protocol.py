@@ -119,24 +119,6 @@ IMAGES = archive({f"{colour}.png": picture(colour) for colour in ("red", "blue",
 IN_SPACE = "The red house stood there."
 
 
-def test_pairs_of_ones_own_are_stored_as_the_campaign_writes_its_objects(owner, draft):
-    rows = {"practice": [EXPLAINED], "gold": [PAIR | {"question": "2"}], "gold_share": "10"}
-    for _ in range(2):
-        assert "Saved." in save(owner, draft, **rows)
-        [practice], [gold] = stored().practice, stored().gold
-        assert (practice.first, practice.second, practice.if_wrong) == (
-            "A dark night.",
-            "A bright\nday.",
-            "Night is darker.",
-        )
-        assert (gold.question, stored().gold_share) == (2, 0.1)
-    page = owner.get(path_of(draft)).content.decode()
-    assert "Which is better?" in page
-    assert "are objects of the campaign, too" not in page
-    assert "Saved." in save(owner, draft)
-    assert not stored().own_pairs
-
-
 def test_an_object_on_which_people_vote_is_warned_about_on_practice_and_gold_pairs(owner, draft):
     save(owner, draft, practice=[EXPLAINED | {"second": IN_SPACE}])
     page = owner.get(path_of(draft)).content.decode()

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from sampler import (
-    BradleyTerry,
     Independent,
     Mixture,
     Neighbours,
@@ -36,7 +35,6 @@ from sampler import (
     transition_matrix,
     votes_per_step,
 )
-from sampler import Independent as IndependentKernel
 from tests.support.sampling import LOPSIDED, independent_law, mixture, two_scores
 
 KERNELS = {
@@ -184,24 +182,6 @@ def test_more_votes_mix_faster_and_cost_more():
     assert times == sorted(times, reverse=True)
     assert gaps == sorted(gaps)
     assert costs == sorted(costs)
-
-
-def test_votes_per_step_is_what_a_simulated_campaign_asks():
-    judges = [BradleyTerry(scores.__getitem__) for scores in SCORES]
-    plan = Plan(3, LOPSIDED, IndependentKernel(LOPSIDED), RULE.budgets)
-    position, counts = begin(plan, 0), []
-    for _ in range(6_000):
-        comparison = ask(plan, position)
-        rng, tally = stream(3, 0, comparison.step, Purpose.JUDGES), Tally.empty(2)
-        while (verdict := tell(comparison, tally)) is Verdict.UNDECIDED:
-            judge = 0 if tally.votes_cast[0] < 3 else 1
-            tally = tally.add(judge, judges[judge].vote(rng, comparison.current, comparison.proposal))
-        counts.append(sum(tally.votes_cast))
-        position = advance(position, comparison, verdict)
-    exact = votes_per_step(LOPSIDED.log_p0, Q, SCORES, RULE)
-    # Batch means: 60 means of 100 steps, nearly independent; four standard errors.
-    means = np.reshape(counts, (60, 100)).mean(axis=1)
-    assert abs(means.mean() - exact) < 4 * means.std(ddof=1) / np.sqrt(60)
 
 
 def test_without_early_stopping_every_comparison_costs_its_budgets():

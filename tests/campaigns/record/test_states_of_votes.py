@@ -3,7 +3,6 @@
 import pytest
 
 import sampler
-from prefmh_web.campaigns.models import Vote
 from tests.campaigns.record.test_export import rewrite
 from tests.support.campaigns import (
     assert_replay_passes,
@@ -22,22 +21,6 @@ LIST = "text,Année,an-née,=sum\n" + "".join(f"Text {place},{place},x,=1+1\n" f
 def voted(researcher, idle_tasks):
     """A finished campaign of a list with three further columns."""
     return voted_to_the_end(make_campaign(researcher, file=LIST, config=make_config(chains=2, steps=4)))
-
-
-def test_each_vote_names_the_states_that_stood_left_and_right_and_the_chosen_one(voted, tmp_path):
-    path = export_to(voted, tmp_path)
-    found = Vote.objects.filter(judge__campaign=voted).select_related("comparison__current", "comparison__proposal")
-    expected = {
-        str(vote.key): [
-            str(vote.comparison.standing(side, vote.proposal_side).place)
-            for side in ("first", "second", vote.chosen_side)
-        ]
-        for vote in found
-    }
-    rows = table(path, "votes.csv")
-    assert {row["lease"]: [row["first_state"], row["second_state"], row["chosen_state"]] for row in rows} == expected
-    assert {row["hidden_ms"] for row in rows} == {""}
-    assert_replay_passes(path)
 
 
 def test_an_uploaded_lists_columns_stand_with_its_objects(voted, tmp_path):
