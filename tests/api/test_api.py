@@ -30,10 +30,9 @@ from sampler.record.cells import unescaped
 from tests.security.world import browser_of
 from tests.support.campaigns import (
     SETUPS,
-    make_campaign,
     make_config,
     make_draft,
-    voted_to_the_end,
+    voted_campaign,
     wait_until_idle,
 )
 
@@ -111,7 +110,7 @@ def test_a_whole_campaign(site, tmp_path):
 
 @pytest.fixture
 def finished(researcher):
-    return voted_to_the_end(make_campaign(researcher, config=make_config(steps=7, burn_in=2)))
+    return voted_campaign(researcher, config=make_config(steps=7, burn_in=2))
 
 
 def table_in(campaign, name: str) -> list[dict[str, str]]:
@@ -121,7 +120,7 @@ def table_in(campaign, name: str) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("name", ["steps", "votes", "samples"])
 @pytest.mark.parametrize("limit", [1, 3, 500])
-def test_pages_together_are_the_table_of_the_export(site, live_site, finished, name, limit):
+def test_pages_together_are_the_table_of_the_export(finished, site, live_site, name, limit):
     rows, cursor, is_last = [], "", False
     while not is_last:
         page = site._json("GET", f"/campaigns/{finished.pk}/{name}", params={"cursor": cursor, "limit": limit})
@@ -153,7 +152,7 @@ def written(value) -> str:
         ({"limit": 0}, "limit"),
     ],
 )
-def test_a_page_that_cannot_be_is_refused_with_its_field(site, finished, wanted, field):
+def test_a_page_that_cannot_be_is_refused_with_its_field(finished, site, wanted, field):
     with pytest.raises(RequestRefused) as refused:
         site._json("GET", f"/campaigns/{finished.pk}/votes", params=wanted)
     assert refused.value.status == 422
@@ -168,7 +167,7 @@ def test_a_step_that_is_open_tells_nothing(site, campaign):
     assert [row["step"] for row in site.rows(campaign.pk, "samples")] == [0, 0, 0]
 
 
-def test_the_whole_record_comes_as_a_zip(site, finished, tmp_path):
+def test_the_whole_record_comes_as_a_zip(finished, site, tmp_path):
     file = tmp_path / "record.zip"
     site.download(finished.pk, file)
     with zipfile.ZipFile(file) as archive:
@@ -177,7 +176,7 @@ def test_the_whole_record_comes_as_a_zip(site, finished, tmp_path):
     assert not file.with_name("record.zip.part").exists()
 
 
-def test_people_have_numbers_and_no_names(site, finished):
+def test_people_have_numbers_and_no_names(finished, site):
     people = list(site.people(finished.pk))
     assert sum(person["votes"] for person in people) == len(list(site.rows(finished.pk, "votes")))
     assert "external_id" not in people[0]

@@ -63,10 +63,8 @@ def told(owner, path: str, fields: dict) -> str:
     ("fields", "path", "old", "new"),
     [
         ({"places": "7"}, "places", 5, 7),
-        ({"place_pay": "1.50"}, "place_pay", None, 1.5),
         ({"consent": "New text"}, "consent", "Old text", "New text"),
         # What is hidden is told to nobody.
-        ({"way_back": "https://x.example/"}, "way_back", None, None),
         ({"codes.completed": "N3W"}, "codes", None, None),
     ],
 )
@@ -74,7 +72,7 @@ def test_of_how_people_come_these_change_and_are_events(owner, study, tmp_path, 
     page = path_of("participants", study)
     assert "Saved." in told(owner, page, as_shown(owner, page) | fields)
     [name, typed] = next(iter(fields.items()))
-    assert as_shown(owner, page)[name] == [typed.replace("1.50", "1.5")]
+    assert as_shown(owner, page)[name] == [typed]
     said = {"path": f"study.{path}", "old": old, "new": new, "by": "owner"}
     event = noted(study).get()
     assert (event.kind, event.by, event.data) == ("config-changed", study.owner, said)

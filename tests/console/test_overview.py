@@ -24,7 +24,7 @@ from prefmh_web.campaigns.proposals import scoring
 from prefmh_web.console.consumer import Group
 from prefmh_web.console.plots import MOST_POINTS, traces
 from tests.security.world import browser_of
-from tests.support.campaigns import make_campaign, make_config, voted_to_the_end, wait_until_idle
+from tests.support.campaigns import make_campaign, make_config, voted_campaign, voted_to_the_end, wait_until_idle
 from tests.support.installations import open_socket
 
 
@@ -109,7 +109,7 @@ TEXTS = "text\n" + "".join(
 @pytest.fixture
 def finished(researcher):
     """A campaign of 3 chains with 40 steps each, the first 10 of which are burn-in."""
-    return voted_to_the_end(make_campaign(researcher, file=TEXTS, config=make_config(steps=40, burn_in=10)))
+    return voted_campaign(researcher, file=TEXTS, config=make_config(steps=40, burn_in=10))
 
 
 def words_along(campaign, place):

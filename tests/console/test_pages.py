@@ -34,7 +34,14 @@ from prefmh_web.campaigns.monitoring.progress import progress_of
 from prefmh_web.campaigns.record.export import answer_now
 from tests.campaigns.engine.test_suspension import campaign_of, skip
 from tests.security.world import browser_of
-from tests.support.campaigns import TEXTS, live_page, make_campaign, make_config, make_draft, voted_to_the_end
+from tests.support.campaigns import (
+    TEXTS,
+    live_page,
+    make_campaign,
+    make_config,
+    make_draft,
+    voted_campaign,
+)
 
 OF_TEXTS = {"space.kind": "texts"}
 OF_MOLECULES = {"space.kind": "molecules", "space.molecules.start": "CC"}
@@ -98,7 +105,7 @@ def test_chains_that_wait_for_their_model_say_why(signed_in, campaign):
 WHY = "A file is broken."
 
 
-def test_the_verdict_is_on_the_overview_and_then_on_the_card(signed_in, finished):
+def test_the_verdict_is_on_the_overview_and_then_on_the_card(finished, signed_in):
     address = reverse("console:verdict", args=[finished.pk])
     assert address in signed_in.get(finished.get_absolute_url()).content.decode()
     said = signed_in.get(address).content.decode()
@@ -217,7 +224,7 @@ def test_a_pair_taken_back_from_somebody_removed_is_no_skip(crowds_study):
 @pytest.fixture
 def finished(researcher, idle_tasks):
     """A campaign with its last vote."""
-    return voted_to_the_end(make_campaign(researcher, config=make_config(chains=2, steps=12)))
+    return voted_campaign(researcher, config=make_config(chains=2, steps=12))
 
 
 def listed(desk, campaign, **limits) -> set[tuple[int, int]]:
@@ -230,7 +237,7 @@ def placed(steps) -> set[tuple[int, int]]:
     return set(steps.values_list("chain__place", "step"))
 
 
-def test_the_limits_leave_what_they_say(signed_in, finished):
+def test_the_limits_leave_what_they_say(finished, signed_in):
     steps = Comparison.objects.all()
     assert listed(signed_in, finished) == placed(steps)
     assert listed(signed_in, finished, chain=1) == placed(steps.filter(chain__place=1))
@@ -255,7 +262,7 @@ def test_the_limits_leave_what_they_say(signed_in, finished):
     assert listed(signed_in, finished, seconds=took + 0.001) == set()
 
 
-def test_a_step_shows_votes_in_order_with_sides_verdict_and_draw(signed_in, finished):
+def test_a_step_shows_votes_in_order_with_sides_verdict_and_draw(finished, signed_in):
     step = Comparison.objects.filter(verdict="accept", votes__number=2).first()
     page = signed_in.get(reverse("console:step", args=[finished.pk, step.chain.place, step.step])).content.decode()
     assert step.current.content in _plain(page)

@@ -30,7 +30,14 @@ from sampler.diagnostics.findings import findings
 from sampler.diagnostics.report import diagnose
 from tests.console.test_overview import cookies_of
 from tests.security.world import browser_of
-from tests.support.campaigns import create_draft, export_to, make_campaign, make_config, started_now, voted_to_the_end
+from tests.support.campaigns import (
+    create_draft,
+    export_to,
+    make_config,
+    started_now,
+    voted_campaign,
+    voted_to_the_end,
+)
 from tests.support.installations import closing_code, open_socket
 
 BURN_IN = 4
@@ -40,7 +47,7 @@ BURN_IN = 4
 def finished(researcher, idle_tasks):
     """A campaign with its last vote."""
     config = make_config(chains=2, steps=12, burn_in=BURN_IN)
-    return voted_to_the_end(make_campaign(researcher, config=config))
+    return voted_campaign(researcher, config=config)
 
 
 def numbers_in(text: str) -> Counter[float]:
@@ -180,7 +187,7 @@ def test_page_report_record_and_api_give_the_same_figures(signed_in, researcher,
     assert [each for each in written if each not in paragraph(half_way, figures_of(half_way))] == []
 
 
-def test_properties_are_spread_beside_draws_from_the_base_distribution(signed_in, finished):
+def test_properties_are_spread_beside_draws_from_the_base_distribution(finished, signed_in):
     found = spreads_of(finished)
     assert (found["measured"], found["drawn"]) == (16, 400)
     words = next(plot for plot in found["plots"] if plot.title == "words")
@@ -199,7 +206,7 @@ def test_where_the_base_distribution_cannot_be_drawn_the_page_says_so(researcher
     assert found["measured"] == 6
 
 
-def test_a_finished_campaign_leads_to_its_results_and_shows_no_link_any_more(signed_in, finished):
+def test_a_finished_campaign_leads_to_its_results_and_shows_no_link_any_more(finished, signed_in):
     page = signed_in.get(finished.get_absolute_url()).content.decode()
     assert reverse("console:results", args=[finished.pk]) in page
     token = finished.invitations.get().token

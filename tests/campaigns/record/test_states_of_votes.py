@@ -7,11 +7,10 @@ from tests.campaigns.record.test_export import rewrite
 from tests.support.campaigns import (
     assert_replay_passes,
     export_to,
-    make_campaign,
     make_config,
     refused_by_replay,
     table,
-    voted_to_the_end,
+    voted_campaign,
 )
 
 LIST = "text,Année,an-née,=sum\n" + "".join(f"Text {place},{place},x,=1+1\n" for place in range(6))
@@ -20,7 +19,7 @@ LIST = "text,Année,an-née,=sum\n" + "".join(f"Text {place},{place},x,=1+1\n" f
 @pytest.fixture
 def voted(researcher, idle_tasks):
     """A finished campaign of a list with three further columns."""
-    return voted_to_the_end(make_campaign(researcher, file=LIST, config=make_config(chains=2, steps=4)))
+    return voted_campaign(researcher, file=LIST, config=make_config(chains=2, steps=4))
 
 
 def test_an_uploaded_lists_columns_stand_with_its_objects(voted, tmp_path):
