@@ -66,14 +66,6 @@ def test_a_large_setup_is_taken_from_programs_that_may_change_campaigns_only(liv
     assert answer.json()["problems"]
 
 
-def test_a_request_that_is_sent_again_creates_no_second_campaign(site, tmp_path):
-    setup = zipped(tmp_path)
-    first, again = site.create(setup, once="morning"), site.create(setup, once="morning")
-    assert (first.created, again.created) == (True, False)
-    assert first.number == again.number
-    assert site.create(setup).number != first.number
-
-
 def test_a_program_that_may_only_read_changes_nothing(reader, campaign):
     with pytest.raises(RequestRefused) as refused:
         reader.pause(campaign.pk)

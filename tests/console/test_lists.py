@@ -12,10 +12,9 @@ from PIL import Image
 from prefmh_web.campaigns import catalogs
 from prefmh_web.campaigns.models import Campaign
 from tests.console.test_pages import form
-from tests.sampler.objects.test_lists import MOLECULES, SHEET
+from tests.sampler.objects.test_lists import SHEET
 
 FILE, PASTE = "space.catalog.file", "space.catalog.paste"
-OF_MOLECULES = {"space.catalog.objects": "molecules", FILE: ""}
 OF_IMAGES = {"space.catalog.objects": "images", FILE: ""}
 
 
@@ -39,19 +38,6 @@ def reply(client, **changes) -> str:
 
 def create(client, **changes):
     return client.post(reverse("console:create"), form(**changes))
-
-
-def test_the_answer_to_a_pasted_list_says_what_it_was_taken_for_and_keeps_nothing(signed_in):
-    page = reply(signed_in, **OF_MOLECULES | {PASTE: "\r\n".join([*MOLECULES, "CCO twice", "nonsense"])})
-    assert "<strong>22</strong> rows, 20 molecules." in page
-    assert "There is no header" in page
-    assert "repeats row 15; their weights were added" in page
-    assert "“nonsense” is not a SMILES" in page
-    # As voters see it, with their question.
-    assert re.search(r'class="question"[^>]*>Which\?<', page)
-    assert page.count('class="option chosen"') + page.count('class="option"') == 2
-    assert catalogs.all_names() == []
-    assert not Campaign.objects.exists()
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from prefmh_web.campaigns.proposals import scoring
 from prefmh_web.console.consumer import Group
 from prefmh_web.console.plots import MOST_POINTS, traces
 from tests.security.world import browser_of
-from tests.support.campaigns import make_campaign, make_config, voted_campaign, voted_to_the_end, wait_until_idle
+from tests.support.campaigns import make_campaign, make_config, voted_campaign, wait_until_idle
 from tests.support.installations import open_socket
 
 
@@ -112,34 +112,10 @@ def finished(researcher):
     return voted_campaign(researcher, file=TEXTS, config=make_config(steps=40, burn_in=10))
 
 
-def words_along(campaign, place):
-    """The number of words of chain `place`'s object after each step, from its start, read step by step."""
-    chain = campaign.chains.get(place=place)
-    found = [len(chain.start.content.split())]
-    for step in Comparison.objects.filter(chain=chain, verdict__isnull=False).order_by("step"):
-        head = step.proposal if step.verdict == Comparison.Verdict.ACCEPT else step.current
-        found.append(len(head.content.split()))
-    return found
-
-
 def measured(campaign):
     scoring.measure(campaign.pk)
     wait_until_idle()
     return trajectories_of(campaign)
-
-
-def test_a_property_is_followed_as_steps_are_decided_and_what_is_remembered_goes_on(researcher, idle_tasks):
-    campaign = make_campaign(researcher, file=TEXTS, config=make_config(steps=12))
-    assert [len(each) for each in trajectories_of(campaign).along("words").values()] == [1, 1, 1]
-    voted_to_the_end(campaign)
-    assert trajectories_of(campaign).until == min(
-        each.decided_at for each in Comparison.objects.filter(verdict="accept")
-    )
-    trajectories, last = measured(campaign), Comparison.objects.latest("decided_at")
-    assert (trajectories.unmeasured, trajectories.until) == (0, last.decided_at)
-    assert [each.tolist() for each in trajectories.along("words").values()] == [
-        words_along(campaign, c) for c in range(3)
-    ]
 
 
 def test_the_page_follows(live_site, campaign, researcher):

@@ -69,16 +69,6 @@ OTHER_PAGES = {
 }
 
 
-@pytest.mark.parametrize("name", OTHER_PAGES)
-def test_what_is_no_answer_at_one_place_is_no_end(scripted: Endpoint, script: Script, name: str) -> None:
-    # A gateway that answers everything it does not know in its own way, before a vLLM.
-    script.pages.update(dict.fromkeys(("/props", "/get_server_info"), OTHER_PAGES[name]))
-    script.answer = writer
-    scripted.dialect = Dialect.OPENAI
-    tried(scripted)
-    assert scripted.dialect == Dialect.VLLM
-
-
 def test_a_server_of_another_kind_is_taken_for_openais(scripted: Endpoint, script: Script) -> None:
     script.pages.update(dict.fromkeys(("/props", "/get_server_info", "/version"), OTHER_PAGES["a page of HTML"]))
     script.answer = writer

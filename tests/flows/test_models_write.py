@@ -45,7 +45,7 @@ from tests.support.campaigns import (  # noqa: F401 - fixtures
     table,
     vote_until_finished,
 )
-from tests.support.models import chat_reply, returns, votes_asked
+from tests.support.models import chat_reply, returns
 from tests.support.sampling import mixture
 
 SPACE = {
@@ -146,16 +146,6 @@ def test_a_baseline_runs_to_its_end_and_its_record_replays(
     page = client.get(campaign.get_absolute_url()).content.decode()
     assert "sample from another distribution" in page
     assert "→" in page
-
-
-def test_the_state_of_a_chain_is_rated_once_however_long_it_stays(researcher, endpoint, script, idle_tasks):
-    # Of this form, that a state with the better rating stays for a while is as good as certain.
-    config = rated_config("power", ONE, space={"kind": "texts", "scenarios": [3]}, kernel={"kind": "suffix"})
-    started_now(create_draft(owner=researcher, config=config))
-    moves = sum(not step.is_identity for step in Comparison.objects.all())
-    assert Comparison.objects.filter(verdict="reject").exists()
-    # Each chain's start, and each proposal, three times.
-    assert len(votes_asked(script)) == Rating.objects.count() == 3 * (2 + moves)
 
 
 def test_replies_that_are_no_rating_suspends_the_step_until_somebody_has_seen_to_it(

@@ -28,7 +28,6 @@ from sampler import (
     begin_many,
     parse_config,
     spectral_gap,
-    stationary,
     stream,
     target,
     tell,
@@ -157,21 +156,6 @@ Q = independent_law(LOPSIDED)
 RULE = NVote((3, 2))
 
 
-def two_states(a, b):
-    """P = [[1 - a, a], [b, 1 - b]]: eigenvalues 1 and 1 - a - b, stationary law (b, a) / (a + b)."""
-    return np.array([[1 - a, a], [b, 1 - b]])
-
-
-@pytest.mark.parametrize(("a", "b"), [(0.3, 0.1), (0.5, 0.5), (0.9, 0.8)])
-def test_two_states_are_as_in_the_textbook(a, b):
-    law, second = stationary(two_states(a, b)), 1 - a - b
-    np.testing.assert_allclose(law, [b / (a + b), a / (a + b)], atol=1e-13)
-    assert spectral_gap(two_states(a, b)) == pytest.approx(1 - abs(second), abs=1e-13)
-    # Correlations are second^t, so tau = (1 + second) / (1 - second), below 1 when the chain alternates.
-    tau = autocorrelation_time(two_states(a, b), law, [0.0, 1.0])
-    assert tau == pytest.approx((1 + second) / (1 - second), rel=1e-12)
-
-
 def test_more_votes_mix_faster_and_cost_more():
     times, costs, gaps = [], [], []
     for budgets in [(1, 1), (2, 2), (4, 4), (8, 8)]:
@@ -199,19 +183,6 @@ def test_a_constant_function_has_no_autocorrelation_time():
 # Random streams are functions of (seed, chain, step, purpose).
 
 
-# The first uniform of (2026, 0, 1) for each purpose, as drawn by NumPy 2.4.
-GOLDEN = [
-    0.6113601648475301,
-    0.5934510377737561,
-    0.4810139384147536,
-    0.7520820870066744,
-    0.018371858571129995,
-    0.3049986316399428,
-    0.8323655843959311,
-    0.32574852020222245,
-]
-
-
 def test_every_part_of_the_key_changes_the_numbers():
     keys = itertools.product((0, 1, 2**32, 2**53 - 1), (0, 1, 2), (0, 1, 2), Purpose)
     firsts = [stream(*key).random() for key in keys]
@@ -223,12 +194,6 @@ def test_a_uniform_is_the_top_53_bits_of_the_raw_output(purpose):
     raw = np.random.PCG64(np.random.SeedSequence(99, spawn_key=(2, 8, int(purpose)))).random_raw(100)
     expected = (raw >> np.uint64(11)).astype(np.float64) / 2.0**53
     assert stream(99, 2, 8, purpose).random(100).tolist() == expected.tolist()
-
-
-def test_old_records_can_be_redrawn():
-    # Written down once; a change here means that no record made before can be checked any more.
-    assert [stream(2026, 0, 1, purpose).random() for purpose in Purpose] == GOLDEN
-    assert [purpose.value for purpose in Purpose] == [0, 1, 2, 3, 4, 5, 6, 7]
 
 
 @pytest.mark.parametrize("key", [(-1, 0, 0), (0, -1, 0), (0, 0, -1)])

@@ -156,13 +156,6 @@ def test_a_vote_that_came_too_late_has_no_number_and_its_voter_one_of_the_campai
     assert of_step[-1]["number"] == ""
 
 
-def test_voters_numbers_are_the_campaigns_own(voted, researcher, idle_tasks, tmp_path):
-    second = voted_campaign(researcher, name="Second", config=make_config(chains=2, steps=12))
-    of_both = [{row["voter"] for row in table(export_to(each, tmp_path), "votes.csv")} for each in (voted, second)]
-    assert of_both[0] == of_both[1]
-    assert "1" in of_both[0]
-
-
 def test_a_longer_record_needs_no_more_statements(voted, researcher, idle_tasks, django_assert_num_queries):
     short = voted_campaign(researcher, name="Short", config=make_config(chains=2, steps=1))
     # What a process remembers of a campaign it asks once.
@@ -355,14 +348,6 @@ def painted(researcher, idle_tasks):
     snapshot = Snapshot.now(campaign)
     space = sampler.ServedImagesConfig(model="small", prompt="a house", dimension=4)
     return dataclasses.replace(snapshot, config=snapshot.config.model_copy(update={"space": space}))
-
-
-def test_each_stored_picture_is_read_in_pieces_under_its_objects_number(painted):
-    found = {name: list(pieces) for name, pieces in export.stored_files(painted)}
-    assert {name: b"".join(pieces) for name, pieces in found.items()} == {
-        f"pictures/{place}.png": body for place, body in BODIES.items()
-    }
-    assert len(found["pictures/0.png"]) > 1
 
 
 def test_a_lost_file_is_left_out_and_named_in_the_log(painted, caplog):

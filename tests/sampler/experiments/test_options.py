@@ -23,7 +23,7 @@ from sampler import (
     settings_text,
     tournament_schedule,
 )
-from sampler.experiments.outputs import OutputError, read_table, write_table
+from sampler.experiments.outputs import OutputError, read_table
 
 # The sums of `--dry-run`, against the notes' numbers and against counting one by one.
 
@@ -152,15 +152,6 @@ def test_a_change_is_named_with_both_values():
         "options.steps is 300 in this folder, and 200 now",
     ]
     assert settings_hash(stored) != settings_hash(wanted)
-
-
-def test_rows_come_back_as_they_were(tmp_path):
-    row = {"pair": "s0:p1:base:pref-sep:k0", "property": "gothic", "one_first": True, "number": 0, "chose_one": False}
-    write_table(tmp_path, outputs.VOTES, [row | {"voter": "=a", "asks": None}])
-    assert "'=a" in (tmp_path / outputs.VOTES).read_text()
-    (read,) = read_table(tmp_path, outputs.VOTES)
-    assert (read["voter"], read["asks"]) == ("=a", "")
-    assert (read["one_first"], read["chose_one"]) == ("1", "0")
 
 
 def test_a_table_of_other_columns_is_refused(tmp_path):

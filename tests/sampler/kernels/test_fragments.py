@@ -24,6 +24,7 @@ from tests.support.sampling import (
     SMALL_SPACES,
     SmallSpace,
     check_balance,
+    check_long_run,
     check_rows,
     plain,
     q_matrix,
@@ -97,6 +98,13 @@ def check_claims(name, kernel):
     """Check the kernel's own ratios of every move in a small space."""
     _, log_p0, q = solved(name)
     check_balance(log_p0, q, claimed(name, kernel))
+
+
+def check_visits(name, kernel):
+    """Check a long chain of the kernel in a small space."""
+    states, log_p0, q = solved(name)
+    law = dict(zip(states, target(log_p0, np.zeros((1, len(states)))), strict=True))
+    check_long_run(np.random.default_rng(5), kernel, SMALL_SPACES[name].start, law, q, steps=8_000)
 
 
 @every_space

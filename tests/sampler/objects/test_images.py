@@ -350,14 +350,6 @@ def test_colourfulness_follows_the_published_formula():
     assert describe_image(halves(RED, BLUE)).colourfulness == pytest.approx(spread + 0.3 * centre)
 
 
-def test_black_and_white_halves_have_the_largest_contrast_and_one_edge():
-    described = describe_image(halves(BLACK, WHITE_PIXEL))
-    assert described.contrast == pytest.approx(0.5)
-    # The step lies between two columns; the centred difference sees it from both.
-    assert described.edge_density == pytest.approx(2 / SIDE)
-    assert described.symmetry == pytest.approx(-1)
-
-
 @pytest.mark.parametrize("shape", [(1, 1), (1, 7), (7, 1), (2, 1), (1, 1024)])
 def test_what_a_row_or_a_column_has_no_measure_of_is_absent_and_the_rest_is_measured(shape):
     pixels = np.random.default_rng(3).integers(0, 256, (*shape, 3), dtype=np.uint8)
