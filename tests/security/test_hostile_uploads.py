@@ -5,6 +5,8 @@ Characters that no database keeps, in every place of an upload: the row and the 
 On PostgreSQL, which refuses a whole statement for one NUL, these tests say more than on SQLite:
 
     python -m tests.support.servers tests/security/test_hostile_uploads.py
+
+Objects that cannot be measured, or hardly: a page shows what is known of them, and no measure takes for ever.
 """
 
 import contextlib
@@ -14,6 +16,8 @@ import os
 import random
 import socket
 import struct
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -32,6 +36,8 @@ from tests.console.test_pages import form
 from tests.security.world import browser_of
 from tests.support import campaigns
 from tests.support.campaigns import (
+    OF_PICTURES,
+    PICTURES,
     assert_replay_passes,
     create_draft,
     export_to,
@@ -261,3 +267,24 @@ def test_whatever_is_uploaded_is_read_or_refused_in_words(kind):
         for text in told:
             assert "\x00" not in text
             text.encode()
+
+
+def test_a_lost_picture_hides_no_campaign(researcher, idle_tasks):
+    config = make_config(space=OF_PICTURES)
+    campaign = make_campaign(researcher, file=PICTURES, filename="pictures.zip", config=config)
+    head = campaign.chains.first().head
+    head.picture.storage.delete(head.picture.name)
+    browser = browser_of(researcher)
+    assert "its picture cannot be read" in browser.get(campaign.get_absolute_url()).content.decode()
+    assert browser.get(f"/campaigns/pictures/{head.pk}/").status_code == 404
+
+
+@pytest.mark.parametrize("text", ["'.' * 400_000 + 'a'", "'.' * 100_000 + chr(34) * 300_000 + 'a'", "'?!' * 200_000"])
+def test_a_text_of_marks_is_measured_before_anybody_gives_up(text):
+    """Steps in proportion to its square, as there once were, would take half an hour."""
+    command = [sys.executable, "-c", f"import sampler; print(sampler.describe_text({text}).words)"]
+    try:
+        words = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+    except subprocess.TimeoutExpired:
+        words = "still counting"
+    assert words in ("1\n", "0\n")

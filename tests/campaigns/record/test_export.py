@@ -7,6 +7,8 @@ What a researcher does in a started campaign is in events.csv, and nothing of it
 preferences.jsonl says what votes.csv and states.csv say together, and nothing of who voted.
 
 Pictures that an image model has made are in the archive, under their objects' numbers.
+
+The cells of an uploaded list stand with its objects.
 """
 
 import csv
@@ -369,3 +371,19 @@ def test_an_archive_holds_them_beside_its_tables(painted):
         assert archive.namelist() == ["campaign.json", "pictures/0.png", "pictures/1.png", "manifest.json"]
         assert manifest.files["pictures/0.png"] == hashlib.sha256(BODIES[0]).hexdigest()
         assert archive.read("pictures/0.png") == BODIES[0]
+
+
+ODD_COLUMNS = "text,Année,an-née,=sum\n" + "".join(f"Text {place},{place},x,=1+1\n" for place in range(6))
+
+
+def test_an_uploaded_lists_columns_stand_with_its_objects(researcher, idle_tasks, tmp_path):
+    voted = voted_campaign(researcher, file=ODD_COLUMNS, config=make_config(chains=2, steps=4))
+    path = export_to(voted, tmp_path)
+    row = table(path, "states.csv")[2]
+    assert list(row)[6:] == ["meta_année", "meta_an_née", "meta_sum"]
+    # No spreadsheet may run it; whoever reads the record gets it as it was uploaded.
+    assert list(row.values())[6:] == ["2", "x", "'=1+1"]
+    assert sampler.read_record(path)["states"][2]["meta_sum"] == "=1+1"
+    assert_replay_passes(path)
+    told = refused_by_replay(rewrite(path, "states.csv", lambda rows: rows[0].update(meta_année="7")), "1 difference")
+    assert "“meta_année” of state 0 in states.csv: the export has “7”, expected “0”" in told
