@@ -264,32 +264,6 @@ def test_after_the_declared_wait_the_part_ends_paid_and_nobody_is_asked_on(resea
     assert (row["outcome"], row["paid"], row["votes"]) == ("nothing-left", "in full", "3")
 
 
-@pytest.mark.parametrize(
-    ("recruiter", "protocol", "said"),
-    [
-        ("prolific", {}, "You wait 5 minutes at most"),
-        (
-            "prolific",
-            {"wait_minutes": 20, "wait_is_paid": True},
-            "20 minutes at most; then your part ends here. The time",
-        ),
-        ("prolific", {"wait_minutes": 0}, ""),
-        ("open", {}, ""),
-    ],
-)
-def test_who_waits_reads_that_others_are_needed_and_how_long_at_most(researcher, recruiter, protocol, said):
-    study = recruited_campaign(researcher, recruiter, protocol=protocol, **ONE_CHAIN)
-    anna, ben = Client(), Client()
-    for browser, name in ((anna, "anna"), (ben, "ben")):
-        browser.get(invitation_path(study), prolific(name) if recruiter == "prolific" else {})
-        browser.post(invitation_path(study))
-    assert pair_of(ben, study)
-    page = page_of(anna, study, "vote/")
-    assert "needs votes of other people first" in page
-    assert said in page
-    assert ("at most; then" in page) == bool(said)
-
-
 def test_the_sweep_ends_the_part_of_somebody_whose_page_is_gone_and_of_nobody_with_a_pair(researcher):
     study = recruited_campaign(researcher, protocol=SHORT, **ONE_CHAIN)
     anna, ben = waiting_person(study)

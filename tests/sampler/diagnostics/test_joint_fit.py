@@ -195,25 +195,9 @@ def test_intervals_by_clusters_cover_and_those_by_votes_do_not(planted):
     assert not 0.91 <= coverage(planted, 40, 100, votes_alone) <= 0.98
 
 
-# American League East 1987, wins of the row over the column: Agresti, Categorical Data Analysis, 2nd edition, 10.6.
-WINS = np.array(
-    [
-        [0, 7, 9, 7, 7, 9, 11],
-        [6, 0, 7, 5, 11, 9, 9],
-        [4, 6, 0, 7, 7, 8, 12],
-        [6, 8, 6, 0, 6, 7, 10],
-        [6, 2, 6, 7, 0, 7, 12],
-        [4, 4, 5, 6, 6, 0, 6],
-        [2, 4, 1, 3, 1, 7, 0],
-    ]
-)
-
-
-def from_wins(wins, names=None):
+def from_wins(wins):
     """Return votes (winner, loser) from a matrix of wins of the row over the column."""
-    names = range(len(wins)) if names is None else names
-    return [(a, b) for a, row in zip(names, wins, strict=True) for b, n in zip(names, row, strict=True)
-            for _ in range(n)]  # fmt: skip
+    return [(a, b) for a, row in enumerate(wins) for b, count in enumerate(row) for _ in range(count)]
 
 
 def simulated_wins(rng, scores, votes):
@@ -240,7 +224,7 @@ def on_sides_in_turn(votes):
 def test_a_fit_that_did_not_converge_is_refused(monkeypatch):
     monkeypatch.setattr(fits, "_MOST_STEPS", 2)
     with pytest.raises(NoFit, match="no convergence within 2 steps"):
-        scores_of(on_both_sides(from_wins(WINS)))
+        scores_of(on_both_sides(from_wins(np.array([[0, 9, 5], [1, 0, 8], [5, 2, 0]]))))
 
 
 @pytest.mark.parametrize(
