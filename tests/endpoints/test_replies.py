@@ -268,9 +268,6 @@ def test_no_other_word_for_an_end_counts(word: str, dialect: str) -> None:
     assert outcome(dialect, FIRST, reply(finish=word, logprobs=GOOD)) in (NoDistribution, ServerError)
 
 
-# Votes by log-probabilities of a server of whose replies a tenth are broken, where the token that was sampled is A.
-
-
 # What a server that refuses for now says of when to come back.
 
 

@@ -197,9 +197,6 @@ def recording(hertz: float = 440.0, kind: str = "WAV", subtype: str | None = Non
     return recorded(samples, int(of_tone.get("rate", 16_000)), kind, subtype)
 
 
-# A form as a browser sends it back when nobody has touched it.
-
-
 # Celery workers of the server stack's tests, and when they have nothing left to do.
 
 

@@ -740,12 +740,6 @@ _SAID: dict[str, Callable[[Body], Body]] = {
 }
 
 
-# Eyes for the tests' language model: a CLIP of random weights, which llama.cpp's server reads beside the model.
-#
-# A picture becomes sixty-four tokens, whose values depend on its pixels. So what the model answers depends on what it
-# sees, as it does on what it reads.
-
-
 # Real programs for SCORERS, written as small Python scripts.
 
 

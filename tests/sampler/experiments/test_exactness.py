@@ -137,9 +137,6 @@ def test_a_seed_gives_one_result_and_each_curve_its_own_stream():
     assert all(a.tv[0] == b.tv[0] for a, b in zip(first, short, strict=True))
 
 
-# The stories' method on a grammar that can be listed: fresh draws and suffixes, three judges, none of them pooled.
-
-
 # Translations by suffixes and a quality estimate: all ratios that QUEST is said to have, on a language that can be
 # listed. One of them targets the paper's law; the others miss it, among them both published codes. The language is
 # random, and its rewards too; so the distances are those of this language. They lie within 0.07 of the measured ones

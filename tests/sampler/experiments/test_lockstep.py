@@ -288,7 +288,7 @@ def test_an_archive_without_a_file_cannot_be_read(archived, tmp_path, name):
         sampler.replay_file(archive_with(archived[0], tmp_path / "changed.zip", name, lambda content: None))
 
 
-# The MARS run: chains of molecules driven by computed properties.
+# The command.
 
 
 def test_the_command_writes_the_molecules(tmp_path, capsys):

@@ -25,7 +25,7 @@ from sampler import (
 )
 from sampler.experiments.outputs import OutputError, read_table
 
-# The sums of `--dry-run`, against the notes' numbers and against counting one by one.
+# The sums of `--dry-run`, against counting one by one.
 
 
 SMALL = {
