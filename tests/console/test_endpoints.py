@@ -83,13 +83,6 @@ def test_a_bad_endpoint_says_why_and_is_not_saved(signed_in, endpoint, script, c
     assert Endpoint.objects.count() == 1
 
 
-def question(**changes) -> dict:
-    asked = {"question": "Which?", "votes": "4", "order": "random", "source.kind": "model"}
-    model = {"endpoint": "A model", "temperature": "0.7", "votes": "log-probabilities", "first": "on"}
-    filled = asked | {f"source.model.{name}": value for name, value in model.items()} | changes
-    return {f"judges.0.{name}": value for name, value in filled.items()}
-
-
 _RUNNING, _DONE, _STOPPED = EndpointTest.Status.RUNNING, EndpointTest.Status.DONE, EndpointTest.Status.STOPPED
 
 

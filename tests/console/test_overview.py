@@ -19,12 +19,10 @@ from django.utils import timezone
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Vote
 from prefmh_web.campaigns.monitoring.progress import progress_of
-from prefmh_web.campaigns.monitoring.results import trajectories_of
-from prefmh_web.campaigns.proposals import scoring
 from prefmh_web.console.consumer import Group
 from prefmh_web.console.plots import MOST_POINTS, traces
 from tests.security.world import browser_of
-from tests.support.campaigns import make_campaign, make_config, voted_campaign, wait_until_idle
+from tests.support.campaigns import make_campaign, make_config, voted_campaign
 from tests.support.installations import open_socket
 
 
@@ -110,12 +108,6 @@ TEXTS = "text\n" + "".join(
 def finished(researcher):
     """A campaign of 3 chains with 40 steps each, the first 10 of which are burn-in."""
     return voted_campaign(researcher, file=TEXTS, config=make_config(steps=40, burn_in=10))
-
-
-def measured(campaign):
-    scoring.measure(campaign.pk)
-    wait_until_idle()
-    return trajectories_of(campaign)
 
 
 def test_the_page_follows(live_site, campaign, researcher):

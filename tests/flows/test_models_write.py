@@ -1,7 +1,5 @@
 """A language model writes a campaign's texts: over the real llama.cpp server, with a tiny model of random weights.
 
-Campaigns whose chains make their objects: from the setup form's config to a replay that draws everything again.
-
 Models rate each object alone: the paper's baselines, through the same loop, record and export as votes.
 
 Turns of several chains, or of one that was thought lost, rate the same object at the same time.
@@ -10,7 +8,6 @@ Turns of several chains, or of one that was thought lost, rate the same object a
 import uuid
 from datetime import timedelta
 
-import numpy as np
 import pytest
 from django.db import connection
 from django.utils import timezone
@@ -119,15 +116,6 @@ def test_where_a_model_writes_a_chain_opens_before_anybody_waits(researcher, tin
     path = export_to(campaign, tmp_path)
     assert_replay_passes(path)
     assert [said["reason"] for _, said in happened(path, "chain-opened")] == ["ahead"] * 6
-
-
-def run(owner, space: dict, kernel: dict, steps: int = 12) -> Campaign:
-    """Return a campaign that four people have voted to its end."""
-    campaign = started_now(create_draft(owner=owner, config=make_config(space=space, kernel=kernel, steps=steps)))
-    annotators = [Annotator.objects.create(campaign=campaign) for _ in range(4)]
-    rng = np.random.default_rng(5)
-    vote_until_finished(campaign, annotators, dict.fromkeys((0, 1), lambda place: (place * 7 % 5) / 2), rng)
-    return campaign
 
 
 @pytest.mark.parametrize(("form", "questions"), [("separate", TWO), ("power", ONE)])

@@ -1,6 +1,4 @@
-"""Campaigns that ask nobody: independent draws, scores of molecules, QUEST's quality estimates; run to their
-end, exported and replayed.
-"""
+"""Campaigns that ask nobody: independent draws and scores of molecules; run to their end, exported and replayed."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What /metrics tells of the record is exact, and asking for it is no more work at a million votes than at ten.
+"""What /metrics tells of the record is exact.
 
 Logs for machines: one object a line, which says what it is about, and never who voted how.
 """

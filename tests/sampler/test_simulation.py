@@ -1,8 +1,6 @@
-"""Simulated chains visit states as the exact chain says; wrong rules, and a majority vote, are found out.
+"""Simulated chains visit states as the exact chain says, and a majority vote is found out.
 
 And the test on visit counts that the statistical tests share: it holds its level and finds a wrong law.
-
-Detailed balance and stationarity to rounding error, and the wrong rules that must fail the same check.
 """
 
 import itertools

@@ -4,15 +4,9 @@ Visit frequencies of T steps are close to Gaussian with mean mu, the chain's sta
 (central limit theorem for Markov chains, `visit_covariance`). So T^(1/2) TV(frequencies, mu) has the mean and spread of
 1/2 sum_k |G_k| with G ~ N(0, Sigma): E|G_k| = (2/pi)^(1/2) s_k, and for correlation r
 Cov(|G_j|, |G_k|) = (2/pi) s_j s_k (r arcsin r + (1 - r^2)^(1/2) - 1).
-
-The images' method: Crank-Nicolson moves of the paper's mixture, three judges with nine votes each.
-
-Latents cannot be listed. What can: the density of a move of two numbers, and the rule on a small catalog. And with
-scores a_i·z, linear in the latent, the target is N(sum_i a_i, I), so many chains that start there must stay there.
 """
 
 import math
-from functools import cache
 
 import numpy as np
 import pytest
@@ -20,17 +14,12 @@ import pytest
 from sampler.exact import stationary, target, total_variation, visit_covariance
 from sampler.experiments import synthetic
 from sampler.experiments.synthetic import METHODS, ORACLE, PLUG_IN, PREF_MH, STATES, STEPS
-from sampler.rules.scored import QuestConfig
-from sampler.spaces.texts import Writing, WrittenTexts
-from tests.support.enumerated import imbalance
 from tests.support.sampling import (
     LOG_P0,
-    PROMPT,
     PROPOSALS,
     SCORE,
     averaged,
     plug_in_rule,
-    random_language,
     transition_matrix,
 )
 
@@ -135,54 +124,3 @@ def test_a_seed_gives_one_result_and_each_curve_its_own_stream():
     assert not any(np.array_equal(a.tv, b.tv) for a, b in zip(first, other, strict=True))
     short = synthetic.run(1, steps=500)
     assert all(a.tv[0] == b.tv[0] for a, b in zip(first, short, strict=True))
-
-
-# Translations by suffixes and a quality estimate: all ratios that QUEST is said to have, on a language that can be
-# listed. One of them targets the paper's law; the others miss it, among them both published codes. The language is
-# random, and its rewards too; so the distances are those of this language. They lie within 0.07 of the measured ones
-# of EXPERIMENTS.md, section 4, whose language is another one of the same kind.
-
-
-BETA = 0.5
-SEED = 1712
-
-
-@cache
-def language():
-    model, rewards = random_language(SEED)
-    texts = WrittenTexts(model, [PROMPT])
-    return texts, [Writing(PROMPT, tokens, model.text(PROMPT, tokens)) for tokens in model.every_text()], rewards
-
-
-def one(texts):
-    return len_of_tokens, lambda x, y, cut: 0.0
-
-
-def len_of_tokens(writing):
-    return len(writing.tokens)
-
-
-@cache
-def measured(how):
-    """Return the imbalance against p0 exp(r / beta), and how far the chain's law is from it and from exp(r / beta)."""
-    texts, states, rewards = language()
-    length, ratio = how(texts)
-    matrix = np.zeros((len(states), len(states)))
-    for a, x in enumerate(states):
-        for b, y in enumerate(states):
-            for cut in range(length(x)):
-                if a != b and x.tokens[:cut] == y.tokens[:cut] and cut < len(y.tokens):
-                    written = math.exp(texts.model.score_suffix(PROMPT, y.tokens, cut)) / length(x)
-                    matrix[a, b] += written * accepted(ratio(x, y, cut), rewards[a], rewards[b])
-    matrix += np.diag(1 - matrix.sum(axis=1))
-    tilt = np.exp(rewards / BETA)
-    p0 = np.exp([texts.model.score(PROMPT, state.tokens) for state in states])
-    law, tilt_alone = p0 * tilt / (p0 @ tilt), tilt / tilt.sum()
-    visited = stationary(matrix)
-    return imbalance(law, matrix), total_variation(visited, law), total_variation(visited, tilt_alone)
-
-
-def accepted(log_r0, before, after):
-    """Return the rule's acceptance; a quality whose logit is the reward gives it."""
-    quality = [[1 / (1 + math.exp(-reward))] for reward in (before, after)]
-    return QuestConfig(scorer="qe", beta=BETA).acceptance(log_r0, *quality)

@@ -1,4 +1,4 @@
-"""Moves by fragments: q by three routes, the base ratio the kernel claims, the balance and the law that follow."""
+"""Moves by fragments: q by two routes, the base ratio the kernel claims, and the balance that follows."""
 
 import math
 import os
