@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -49,33 +49,23 @@ class Pair:
     """One judge's question about one comparison.
 
     Args:
-        kind: a name of `sampler.OBJECT_KINDS`.
-        criterion: the judge's one question.
+        prompt: the words around the objects.
+        criterion: the judge's one question, for a program, which is sent no other words.
         current, proposal: x and x'.
         temperature: of the votes.
-        prompt: the words around the objects; None for those that this version of the program has.
         keeps_reasons: whether sampled votes come with what the model thought.
-
-    Raises:
-        ValueError: the temperature is too low.
     """
 
-    kind: str
+    prompt: judges.AnyPrompt
     criterion: str
     current: judges.Exhibit
     proposal: judges.Exhibit
     temperature: float = 1.0
-    prompt: judges.AnyPrompt | None = None
     keeps_reasons: bool = False
-
-    def __post_init__(self) -> None:
-        judges.checked_temperature(self.temperature)
 
     def messages(self, proposal_first: bool) -> judges.Messages:
         """Return what the judge is shown under one presentation."""
-        first, second = judges.in_order(self.current, self.proposal, proposal_first)
-        prompt = self.prompt or judges.pairwise_prompt(self.kind, self.criterion)
-        return prompt.messages(first, second)
+        return self.prompt.messages(*judges.in_order(self.current, self.proposal, proposal_first))
 
     def compared(self, proposal_first: bool) -> Compared:
         """Return the same for a program."""
@@ -117,54 +107,43 @@ class ModelVote:
 
 
 @dataclass(frozen=True)
-class Votes:
-    """What came of asking for some votes.
+class ModelRating:
+    """One rating; the place is that of its request among those made, and other fields are as in `ModelVote`."""
+
+    place: int
+    value: int
+    asks: int
+    identity: Identity | None = field(default=None, compare=False)
+
+
+Given = TypeVar("Given", ModelVote, ModelRating)
+
+
+@dataclass(frozen=True)
+class Answers(Generic[Given]):
+    """What came of asking for some votes or ratings.
 
     Args:
-        cast: the votes that there are, by place.
+        given: those that there are, by place.
         failure: why the others are missing; None if none is.
         untold: presentations whose p the log-probabilities do not tell.
         sound: of each reply with log-probabilities, whether they were those of a distribution.
     """
 
-    cast: tuple[ModelVote, ...]
+    given: tuple[Given, ...]
     failure: EndpointError | None
     untold: frozenset[bool] = frozenset()
     sound: tuple[bool, ...] = ()
 
 
 @dataclass(frozen=True)
-class Ratings:
-    """What came of asking for some ratings, and how many replies each took; other fields as in `Votes`."""
-
-    given: tuple[int, ...]
-    asks: tuple[int, ...]
-    failure: EndpointError | None
-    identities: tuple[Identity, ...] = ()
-
-
-@dataclass(frozen=True)
 class Rated:
-    """One judge's question about one object; several criteria in one question make the rating a joint one.
+    """One judge's question about one object; several criteria in one question make the rating a joint one."""
 
-    Raises:
-        ValueError: the temperature is too low.
-    """
-
-    kind: str
-    criterion: str
+    prompt: judges.AnyPrompt
     exhibit: judges.Exhibit
     scale: judges.RatingScale
     temperature: float = 1.0
-    prompt: judges.AnyPrompt | None = None
-
-    def __post_init__(self) -> None:
-        judges.checked_temperature(self.temperature)
-
-    def messages(self) -> judges.Messages:
-        """Return what the judge is shown."""
-        prompt = self.prompt or judges.rating_prompt(self.kind, self.criterion, self.scale)
-        return prompt.messages(self.exhibit)
 
 
 async def votes_by_sampling(
@@ -173,7 +152,7 @@ async def votes_by_sampling(
     proposal_first: Sequence[bool],
     rng: np.random.Generator,
     admitted: Admitted | None = None,
-) -> Votes:
+) -> Answers[ModelVote]:
     """Ask for one vote under each of these presentations; each an independent sample.
 
     Args:
@@ -198,7 +177,7 @@ async def votes_by_sampling(
 
     jobs = [job(place, bool(first)) for place, first in enumerate(proposal_first)]
     called = await _called(endpoint, jobs, (pair.current, pair.proposal), sampled=True)
-    return Votes(called.results, called.failure)
+    return Answers(called.results, called.failure)
 
 
 async def votes_by_log_probabilities(
@@ -209,7 +188,7 @@ async def votes_by_log_probabilities(
     known: Mapping[bool, float] | None = None,
     admitted: Admitted | None = None,
     left_out: Collection[bool] = (),
-) -> Votes:
+) -> Answers[ModelVote]:
     """Ask for p once under each presentation that occurs, and draw the votes from it.
 
     The votes have the law of `votes_by_sampling` (`sampler.judges.replies` says under which
@@ -244,7 +223,7 @@ async def votes_by_log_probabilities(
     # What p cannot tell, sampling can: an error that it cannot help with comes first.
     others = [outcome for outcome in called.errors if not isinstance(outcome, UNTOLD)]
     failure = others[0] if others else called.failure
-    return Votes(cast, failure, untold, tuple(sound))
+    return Answers(cast, failure, untold, tuple(sound))
 
 
 async def votes_by_either(
@@ -257,7 +236,7 @@ async def votes_by_either(
     known: Mapping[bool, float] | None = None,
     sampled: Collection[bool] = (),
     admitted: Admitted | None = None,
-) -> Votes:
+) -> Answers[ModelVote]:
     """Draw the votes from p; sample those under a presentation whose p the server does not tell.
 
     A server tells the log-probabilities of its twenty likeliest tokens. Where a label is not among them, p is not
@@ -282,23 +261,26 @@ async def votes_by_either(
     if not rest or (drawn.failure is not None and not isinstance(drawn.failure, UNTOLD)):
         return drawn
     votes = await votes_by_sampling(endpoint, pair, [proposal_first[place] for place in rest], rng, admitted)
-    cast = [*drawn.cast, *(replace(vote, place=rest[vote.place]) for vote in votes.cast)]
-    return replace(drawn, cast=tuple(sorted(cast, key=lambda vote: vote.place)), failure=votes.failure)
+    cast = [*drawn.given, *(replace(vote, place=rest[vote.place]) for vote in votes.given)]
+    return replace(drawn, given=tuple(sorted(cast, key=lambda vote: vote.place)), failure=votes.failure)
 
 
 async def ratings(
     endpoint: Endpoint, rated: Rated, count: int, rng: np.random.Generator, admitted: Admitted | None = None
-) -> Ratings:
+) -> Answers[ModelRating]:
     """Ask for `count` ratings of one object; each an independent sample. `rng` as in `votes_by_sampling`."""
-    question = replace(question_for(endpoint, rated.temperature, rated.scale.answers), messages=rated.messages())
+    messages = rated.prompt.messages(rated.exhibit)
+    asked = replace(question_for(endpoint, rated.temperature, rated.scale.answers), messages=messages)
     parse = partial(judges.parse_rating, scale=rated.scale)
-    answer = partial(_answer, question=question, parse=parse, admitted=admitted)
-    jobs = [partial(answer, seeds=_seeds(rng)) for _ in range(count)]
-    return _rated(await _called(endpoint, jobs, (rated.exhibit,), sampled=True))
+    jobs = [_rating_job(asked, place, rng, parse, admitted) for place in range(count)]
+    called = await _called(endpoint, jobs, (rated.exhibit,), sampled=True)
+    return Answers(called.results, called.failure)
 
 
-async def detection(endpoint: Endpoint, question: str, exhibit: judges.Exhibit, rng: np.random.Generator) -> Ratings:
-    """Ask greedily whether something is in an object: given is 1 for yes, or 0 for no.
+async def detection(
+    endpoint: Endpoint, question: str, exhibit: judges.Exhibit, rng: np.random.Generator
+) -> Answers[ModelRating]:
+    """Ask greedily whether something is in an object: the value is 1 for yes, or 0 for no.
 
     A server that gives the same reply whatever the seed is as good as any here.
 
@@ -308,13 +290,25 @@ async def detection(endpoint: Endpoint, question: str, exhibit: judges.Exhibit, 
     """
     messages = judges.detection_prompt(question).messages(exhibit)
     asked = replace(question_for(endpoint, 0.0, judges.YES_OR_NO), messages=messages)
-    job = partial(_answer, question=asked, seeds=_seeds(rng), parse=lambda reply: int(judges.parse_yes_or_no(reply)))
-    return _rated(await _called(endpoint, [job], (exhibit,), sampled=None))
+    job = _rating_job(asked, 0, rng, lambda reply: int(judges.parse_yes_or_no(reply)))
+    called = await _called(endpoint, [job], (exhibit,), sampled=None)
+    return Answers(called.results, called.failure)
 
 
-def _rated(called: Called[tuple[int, int, Reply]]) -> Ratings:
-    given, asks, replies = zip(*called.results, strict=True) if called.results else ((), (), ())
-    return Ratings(given, asks, called.failure, tuple(reply.identity for reply in replies))
+def _rating_job(
+    question: Question,
+    place: int,
+    rng: np.random.Generator,
+    parse: Callable[[str | None], int],
+    admitted: Admitted | None = None,
+) -> Job[ModelRating]:
+    seeds = _seeds(rng)
+
+    async def rate(client: Client) -> ModelRating:
+        value, asks, reply = await _answer(client, question, seeds, parse, admitted)
+        return ModelRating(place, value, asks, reply.identity)
+
+    return rate
 
 
 def question_for(endpoint: Endpoint, temperature: float, choices: Sequence[str]) -> Question:

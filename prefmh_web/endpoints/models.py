@@ -116,7 +116,7 @@ class Endpoint(models.Model):
 
     @property
     def totals(self) -> "Usage":
-        """What it has taken since ever."""
+        """What it has taken since ever. One query."""
         return Usage.objects.filter(endpoint=self).first() or Usage(endpoint=self)
 
 

@@ -230,7 +230,7 @@ def _ratings(run: Run, states: KeptStates) -> Iterator[Wanted]:
         endpoint = _endpoint(run, asked.role)
         rate = _detection if asked.role == DETECTOR else _rating
         for place in states.places:
-            ask = partial(rate, endpoint, run.options.of_experiment.objects, asked, partial(states.exhibit, place))
+            ask = partial(rate, endpoint, asked, partial(states.exhibit, place))
             yield Wanted(_key(place, asked.name), place.method, endpoint, asked.role, ask)
 
 
@@ -247,7 +247,7 @@ def _votes(run: Run, states: KeptStates) -> Iterator[Wanted]:
         asked = about[slot.about]
         words = judges.OwnPrompt(judges.PRESETS[asked.preset].template, asked.question)
         one, other = (_with_source(run, place, words, shown_of(place)) for place in (slot.match.one, slot.match.other))
-        pair = judge_calls.Pair(options.of_experiment.objects, asked.question, other, one, prompt=words)
+        pair = judge_calls.Pair(words, asked.question, other, one)
         ask = partial(_vote, endpoint, pair, slot.one_first)
         yield Wanted(_key_of_vote(slot), slot.first.method, endpoint, EVALUATOR, ask)
 
@@ -271,24 +271,24 @@ def _with_source(run: Run, place: Place, words: judges.OwnPrompt, shown: judges.
 # Nobody can ask a server for the same reply again: seeds only keep replies apart.
 
 
-def _rating(endpoint: Endpoint, kind: str, asked: sampler.Asked, shown: Callable[[], judges.Exhibit]) -> Came:
+def _rating(endpoint: Endpoint, asked: sampler.Asked, shown: Callable[[], judges.Exhibit]) -> Came:
     words = judges.OwnPrompt(judges.PRESETS[asked.preset].template, asked.question, 1, (SCALE.lowest, SCALE.highest))
-    rated = judge_calls.Rated(kind, asked.question, shown(), SCALE, prompt=words)
+    rated = judge_calls.Rated(words, shown(), SCALE)
     return _first(judge_calls.ratings(endpoint, rated, 1, np.random.default_rng()))
 
 
-def _detection(endpoint: Endpoint, kind: str, asked: sampler.Asked, shown: Callable[[], judges.Exhibit]) -> Came:
+def _detection(endpoint: Endpoint, asked: sampler.Asked, shown: Callable[[], judges.Exhibit]) -> Came:
     return _first(judge_calls.detection(endpoint, asked.question, shown(), np.random.default_rng()))
 
 
-def _first(ratings: Coroutine[Any, Any, judge_calls.Ratings]) -> Came:
+def _first(ratings: Coroutine[Any, Any, judge_calls.Answers[judge_calls.ModelRating]]) -> Came:
     found = called(ratings)
-    return found.failure if found.failure is not None else (float(found.given[0]), found.asks[0])
+    return found.failure if found.failure is not None else (float(found.given[0].value), found.given[0].asks)
 
 
 def _vote(endpoint: Endpoint, pair: judge_calls.Pair, first: bool) -> Came:
     votes = called(judge_calls.votes_by_sampling(endpoint, pair, [first], np.random.default_rng()))
-    return votes.failure if votes.failure is not None else (float(votes.cast[0].for_proposal), votes.cast[0].asks)
+    return votes.failure if votes.failure is not None else (float(votes.given[0].for_proposal), votes.given[0].asks)
 
 
 # SQLite has one lock for all who write: threads that want it at once would wait longer than their work takes.

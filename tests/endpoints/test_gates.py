@@ -33,7 +33,7 @@ TOKENS_IN, TOKENS_OUT = 50, 2
 DOWN = Unreachable("the server cannot be reached")
 
 
-def ask(endpoint: Endpoint, votes: int = 1) -> judge_calls.Votes:
+def ask(endpoint: Endpoint, votes: int = 1) -> judge_calls.Answers:
     return called(judge_calls.votes_by_sampling(endpoint, PAIR, [True] * votes, np.random.default_rng(1)))
 
 
@@ -134,7 +134,7 @@ class TestCircuit:
     def test_the_trial_sends_one_request_at_a_time_and_stops_at_the_first_failure(self, scripted, script) -> None:
         rests_no_longer(scripted)
         script.faults.append(status(500))
-        assert ask(scripted, votes=4).cast == ()
+        assert ask(scripted, votes=4).given == ()
         assert len(script.requests) == 1
 
     def test_a_server_that_asks_for_a_pause_gets_it_at_once(self, scripted, script: Script) -> None:
@@ -166,7 +166,7 @@ class TestPlaces:
     def asked_beside(self, endpoint: Endpoint, votes: int) -> Iterator[Callable]:
         """Ask in another thread, as another caller in this process does; yield what waits for what it came to."""
 
-        def asked() -> judge_calls.Votes:
+        def asked() -> judge_calls.Answers:
             try:
                 return ask(endpoint, votes)
             finally:
@@ -182,7 +182,7 @@ class TestPlaces:
         with self.asked_beside(scripted, 4) as first, self.asked_beside(scripted, 4) as second:
             eventually(lambda: held.now == 3)
             held.may_go_on.set()
-            assert len(first().cast) == len(second().cast) == 4
+            assert len(first().given) == len(second().given) == 4
         assert held.most == 3
 
     def test_an_error_gives_the_place_back(self, scripted) -> None:
@@ -203,7 +203,7 @@ class TestMinute:
     ):
         scripted.requests_a_minute = 5
         votes = ask(scripted, 8)
-        assert len(votes.cast) == len(script.requests) == 5
+        assert len(votes.given) == len(script.requests) == 5
         assert isinstance(votes.failure, MinuteFull)
         assert 0 < votes.failure.retry_after <= limits.COUNTS_FOR_S
         assert "5 requests a minute" in votes.failure.reason
@@ -216,7 +216,7 @@ class TestMinute:
         monkeypatch.setattr(limits, "COUNTS_FOR_S", 1)
         scripted.requests_a_minute = 2
         votes = ask(scripted, 5)
-        assert (len(votes.cast), votes.failure) == (5, None)
+        assert (len(votes.given), votes.failure) == (5, None)
 
     def test_tokens_are_those_that_the_server_counted(self, scripted, script: Script, impatient):
         scripted.tokens_a_minute = 100_000
@@ -231,7 +231,7 @@ class TestMinute:
     def test_what_a_process_that_has_ended_may_have_sent_counts(self, scripted, script: Script, impatient):
         scripted.requests_a_minute = 5
         gate_of(scripted).count_as_spent(3)
-        assert len(ask(scripted, 5).cast) == 2
+        assert len(ask(scripted, 5).given) == 2
 
     def test_a_turn_is_not_begun_where_the_minute_has_no_room_for_it(self, scripted):
         scripted.requests_a_minute = 5

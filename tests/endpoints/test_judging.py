@@ -25,8 +25,8 @@ from prefmh_web.endpoints.errors import (
 )
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect
-from sampler.judges import Exhibit, Picture, RatingScale
-from tests.endpoints.conftest import CURRENT, KNOWN, PROPOSAL, pair, z_score
+from sampler.judges import Exhibit, Picture, RatingScale, rating_prompt
+from tests.endpoints.conftest import CURRENT, KNOWN, PROPOSAL, pair, pair_of, z_score
 from tests.support.models import (
     KnownJudge,
     Script,
@@ -49,11 +49,11 @@ def rng(seed: int = SEED) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def by_log_probabilities(endpoint: Endpoint, asked: judge_calls.Pair, first, draws, known=None) -> judge_calls.Votes:
+def by_log_probabilities(endpoint: Endpoint, asked: judge_calls.Pair, first, draws, known=None) -> judge_calls.Answers:
     return called(judge_calls.votes_by_log_probabilities(endpoint, asked, first, draws.random(len(first)), known))
 
 
-def by_sampling(endpoint: Endpoint, asked: judge_calls.Pair, first, draws) -> judge_calls.Votes:
+def by_sampling(endpoint: Endpoint, asked: judge_calls.Pair, first, draws) -> judge_calls.Answers:
     return called(judge_calls.votes_by_sampling(endpoint, asked, first, draws))
 
 
@@ -66,16 +66,16 @@ def test_replies_that_are_asked_again_leave_the_law_alone(scripted: Endpoint, sc
     votes = by_sampling(scripted, pair(temperature), [True] * wanted, rng())
     expected = KNOWN.preference(PROPOSAL, CURRENT, temperature, True)
     # Beyond four standard deviations once in 16,000 runs.
-    assert abs(z_score(sum(v.for_proposal for v in votes.cast), len(votes.cast), expected)) < 4
-    again = sum(v.asks - 1 for v in votes.cast)
-    assert scripted.totals.unreadable == again + judge_calls.MOST_ASKS * (wanted - len(votes.cast)) > 0
+    assert abs(z_score(sum(v.for_proposal for v in votes.given), len(votes.given), expected)) < 4
+    again = sum(v.asks - 1 for v in votes.given)
+    assert scripted.totals.unreadable == again + judge_calls.MOST_ASKS * (wanted - len(votes.given)) > 0
 
 
 class TestWhatIsAsked:
     def test_each_vote_is_shown_as_it_was_drawn_with_a_seed_of_its_own(self, scripted, script: Script) -> None:
         votes = by_sampling(scripted, pair(), [True, False, True, True], rng())
-        assert [vote.proposal_first for vote in votes.cast] == [True, False, True, True]
-        assert [vote.place for vote in votes.cast] == [0, 1, 2, 3]
+        assert [vote.proposal_first for vote in votes.given] == [True, False, True, True]
+        assert [vote.place for vote in votes.given] == [0, 1, 2, 3]
         seeds = sorted(body["seed"] for body in script.requests)
         assert len(set(seeds)) == 4
         assert min(np.diff(seeds)) > 1000
@@ -88,7 +88,7 @@ class TestWhatIsAsked:
     def test_a_label_means_the_object_that_stood_there(self, scripted, script: Script) -> None:
         script.faults.extend([says("A")] * 4)
         votes = by_sampling(scripted, pair(), [True, False, False, True], rng())
-        assert [vote.for_proposal for vote in votes.cast] == [True, False, False, True]
+        assert [vote.for_proposal for vote in votes.given] == [True, False, False, True]
 
     def test_log_probabilities_cost_one_request_for_each_presentation(self, scripted, script: Script) -> None:
         first = [True, False, False, True, True]
@@ -96,13 +96,13 @@ class TestWhatIsAsked:
         assert len(script.requests) == 2
         # Where raw and processed log-probabilities are the same.
         assert all(body["temperature"] == 1.0 and "structured_outputs" not in body for body in script.requests)
-        for vote in votes.cast:
+        for vote in votes.given:
             known = KNOWN.preference(PROPOSAL, CURRENT, 0.5, vote.proposal_first)
             assert vote.preference == pytest.approx(known)
         # Their own stream: the same votes again, and no request for what is known.
-        found = {vote.proposal_first: vote.preference for vote in votes.cast}
+        found = {vote.proposal_first: vote.preference for vote in votes.given}
         again = by_log_probabilities(scripted, pair(0.5), first, rng(), found)
-        assert again.cast == votes.cast
+        assert again.given == votes.given
         assert len(script.requests) == 2
 
     @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ class TestWhatIsAsked:
     def test_pictures_are_not_sent_to_a_model_that_does_not_see_them(self, scripted, script: Script) -> None:
         scripted.can_images = False
         drawn = Exhibit("CC", Picture("image/png", b"red"))
-        blind = judge_calls.Pair("molecules", "Which is safer?", drawn, drawn)
+        blind = pair_of("molecules", "Which is safer?", drawn, drawn)
         for way in (by_sampling, by_log_probabilities):
             assert "does not see pictures" in way(scripted, blind, [True], rng()).failure.reason
         assert script.requests == []
@@ -150,7 +150,7 @@ class TestFaults:
         scripted.timeout_s = 1
         script.faults.append(fault)
         votes = by_sampling(scripted, pair(), [True], rng())
-        assert votes.cast == ()
+        assert votes.given == ()
         assert type(votes.failure) is kind
         assert words in votes.failure.reason
         assert isinstance(votes.failure, TryLater) == ((fault, kind, words) in PASSING)
@@ -171,7 +171,7 @@ class TestFaults:
     def test_what_is_no_label_is_asked_again_a_few_times_and_never_guessed(self, scripted, script, fault) -> None:
         script.faults.extend([fault] * judge_calls.MOST_ASKS)
         votes = by_sampling(scripted, pair(), [True], rng())
-        assert votes.cast == ()
+        assert votes.given == ()
         assert type(votes.failure) is Unparsable
         assert isinstance(votes.failure, NeedsAttention)
         assert len({body["seed"] for body in script.requests}) == judge_calls.MOST_ASKS
@@ -180,20 +180,20 @@ class TestFaults:
         script.faults.extend([fault, says(" b. ")])
         votes = by_sampling(scripted, pair(), [True], rng())
         assert votes.failure is None
-        assert (votes.cast[0].asks, votes.cast[0].for_proposal) == (2, False)
+        assert (votes.given[0].asks, votes.given[0].for_proposal) == (2, False)
 
     def test_votes_cast_beside_a_fault_are_kept_with_their_places(self, scripted, script: Script) -> None:
         scripted.concurrency = 1
         script.faults.extend([says("A"), *[says("neither")] * judge_calls.MOST_ASKS, says("B")])
         votes = by_sampling(scripted, pair(), [True, True, True], rng())
-        assert [(vote.place, vote.for_proposal) for vote in votes.cast] == [(0, True), (2, False)]
+        assert [(vote.place, vote.for_proposal) for vote in votes.given] == [(0, True), (2, False)]
         assert isinstance(votes.failure, Unparsable)
 
     def test_after_a_fault_that_passes_the_rest_is_not_begun(self, scripted, script: Script) -> None:
         scripted.concurrency = 1
         script.faults.extend([says("A"), status(500)])
         votes = by_sampling(scripted, pair(), [True] * 6, rng())
-        assert len(votes.cast) == 1
+        assert len(votes.given) == 1
         assert len(script.requests) == 2
 
     def test_log_probabilities_that_are_missing_or_wrong_are_refused(self, scripted, script: Script) -> None:
@@ -220,12 +220,12 @@ class TestNoDistribution:
         script.faults.append(returns(chat_reply("A", logprobs=TOO_MUCH)))
         votes = by_log_probabilities(scripted, pair(), [True], rng())
         assert votes.sound == (False, True)
-        assert votes.cast[0].preference == pytest.approx(KNOWN.preference(PROPOSAL, CURRENT, 1.0, True))
+        assert votes.given[0].preference == pytest.approx(KNOWN.preference(PROPOSAL, CURRENT, 1.0, True))
 
     def test_after_two_no_vote_is_drawn_and_one_may_be_sampled(self, scripted, script: Script) -> None:
         script.faults.extend([returns(chat_reply("A", logprobs=TOO_MUCH))] * 2)
         refused = by_log_probabilities(scripted, pair(), [True], rng())
-        assert (refused.cast, refused.sound) == ((), (False, False))
+        assert (refused.given, refused.sound) == ((), (False, False))
         # What they have cost counts.
         assert scripted.totals.tokens_in == 2 * 50
         assert isinstance(refused.failure, NoDistribution)
@@ -233,20 +233,20 @@ class TestNoDistribution:
         scripted.samples_plainly = True
         votes = called(judge_calls.votes_by_either(scripted, pair(), [True], [0.5], rng()))
         assert votes.failure is None
-        assert [(vote.preference, vote.asks) for vote in votes.cast] == [(None, 1)]
+        assert [(vote.preference, vote.asks) for vote in votes.given] == [(None, 1)]
 
 
 class TestRatings:
     SCALE = RatingScale(1, 10)
 
     def rated(self) -> judge_calls.Rated:
-        return judge_calls.Rated("texts", "How dark is it?", Exhibit(CURRENT), self.SCALE)
+        return judge_calls.Rated(rating_prompt("texts", "How dark is it?", self.SCALE), Exhibit(CURRENT), self.SCALE)
 
     def test_ratings_are_whole_numbers_on_the_scale(self, scripted, script: Script) -> None:
         scripted.concurrency = 1
         script.faults.extend([says("7"), says("I'd say 8"), says('"8".'), says("10")])
         ratings = called(judge_calls.ratings(scripted, self.rated(), 3, rng()))
-        assert ratings.given == (7, 8, 10)
+        assert [each.value for each in ratings.given] == [7, 8, 10]
         assert scripted.totals.unreadable == 1
         assert script.requests[0]["structured_outputs"] == {"choice": list(self.SCALE.answers)}
 
@@ -255,7 +255,7 @@ class TestRatings:
         script.faults.extend([says("Yes."), says("no"), says("I see one"), says('"YES"')])
         question = "Is a red mushroom in the image? Answer yes or no."
         found = [called(judge_calls.detection(scripted, question, Exhibit("a mushroom"), rng())) for _ in range(3)]
-        assert [each.given for each in found] == [(1,), (0,), (1,)]
+        assert [each.given[0].value for each in found] == [1, 0, 1]
         assert scripted.totals.unreadable == 1
         assert {body["temperature"] for body in script.requests} == {0}
         assert script.requests[0]["structured_outputs"] == {"choice": ["yes", "no"]}
@@ -305,9 +305,12 @@ def test_the_mixture_has_the_law_of_a_sampled_vote(hides: Endpoint, script: Scri
             judge_calls.votes_by_either(hides, pair(MIXED_TEMPERATURE), first, draws.random(MIXED_VOTES), draws)
         )
         assert votes.failure is None
-        assert [vote.place for vote in votes.cast] == list(range(MIXED_VOTES))
-        assert {(vote.proposal_first, vote.preference is None) for vote in votes.cast} == {(True, True), (False, False)}
-        return votes.cast
+        assert [vote.place for vote in votes.given] == list(range(MIXED_VOTES))
+        assert {(vote.proposal_first, vote.preference is None) for vote in votes.given} == {
+            (True, True),
+            (False, False),
+        }
+        return votes.given
 
     # 4 standard deviations happen once in 16,000 runs.
     assert all(abs(z) < 4 for z in z_scores(cast).values())
@@ -317,7 +320,7 @@ def test_the_mixture_has_the_law_of_a_sampled_vote(hides: Endpoint, script: Scri
 def test_a_vote_for_the_label_that_is_listed_would_be_noticed(hides: Endpoint) -> None:
     def cast(first: Sequence[bool], draws: np.random.Generator) -> Sequence[judge_calls.ModelVote]:
         uniforms = draws.random(MIXED_VOTES)
-        told = called(judge_calls.votes_by_log_probabilities(hides, pair(MIXED_TEMPERATURE), first, uniforms)).cast
+        told = called(judge_calls.votes_by_log_probabilities(hides, pair(MIXED_TEMPERATURE), first, uniforms)).given
         rest = [place for place in range(MIXED_VOTES) if first[place]]
         return [*told, *(judge_calls.ModelVote(place, True, True, asks=0) for place in rest)]
 
@@ -329,5 +332,5 @@ def test_what_was_sampled_once_is_not_asked_for_again(hides: Endpoint, script: S
     votes = called(
         judge_calls.votes_by_either(hides, pair(MIXED_TEMPERATURE), [True] * 3, draws.random(3), draws, sampled={True})
     )
-    assert [vote.preference for vote in votes.cast] == [None] * 3
+    assert [vote.preference for vote in votes.given] == [None] * 3
     assert len(votes_asked(script)) == 3

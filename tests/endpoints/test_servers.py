@@ -23,7 +23,7 @@ from prefmh_web.endpoints.errors import EndpointError, TryLater, Unable
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Compared, Dialect, Question
 from sampler.judges import Exhibit, UnparsableReplyError, parse_label
-from tests.endpoints.conftest import PAIR
+from tests.endpoints.conftest import PAIR, pair_of
 from tests.support.installations import wait_for
 from tests.support.models import Script, port_from, returns, status
 
@@ -211,14 +211,14 @@ def test_the_program_of_the_docs_votes_by_its_law(make_endpoint):
     program = subprocess.Popen([sys.executable, "-c", code.replace("8100", str(port))], stderr=subprocess.DEVNULL)
     try:
         endpoint = make_endpoint(f"http://127.0.0.1:{port}", dialect=Dialect.PROGRAM)
-        pair = judge_calls.Pair("texts", "Which is longer?", SHORT, LONG)
+        pair = pair_of("texts", "Which is longer?", SHORT, LONG)
 
-        def votes(count: int) -> judge_calls.Votes:
+        def votes(count: int) -> judge_calls.Answers:
             first = [place % 2 == 0 for place in range(count)]
             return called(judge_calls.votes_by_sampling(endpoint, pair, first, np.random.default_rng(1)))
 
         wait_for(lambda: votes(1).failure is None, "the program answers")
-        cast = votes(VOTES).cast
+        cast = votes(VOTES).given
     finally:
         program.kill()
         program.wait()

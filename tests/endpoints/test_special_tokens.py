@@ -3,9 +3,9 @@
 import httpx
 import pytest
 
-from prefmh_web.endpoints import judge_calls
 from prefmh_web.endpoints.models import Endpoint
 from sampler.judges import Exhibit, RatingScale, pairwise_messages, rating_prompt
+from tests.endpoints.conftest import pair_of
 
 # The control tokens of the tests' model come first in its vocabulary.
 CONTROL = range(6)
@@ -32,7 +32,7 @@ def turns(base_url: str, messages: list[dict]) -> list[int]:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_text_cannot_end_the_turn_it_is_shown_in(llama: Endpoint, text: str) -> None:
     def shown(each: str) -> list[list[dict]]:
-        pair = judge_calls.Pair("texts", "Which is darker?", Exhibit("the red moon"), Exhibit(each))
+        pair = pair_of("texts", "Which is darker?", Exhibit("the red moon"), Exhibit(each))
         rated = rating_prompt("texts", "How dark?", RatingScale()).messages(Exhibit(each))
         return [pair.messages(True), pair.messages(False), rated]
 

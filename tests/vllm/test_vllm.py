@@ -16,7 +16,7 @@ from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.probe import probe
 from prefmh_web.endpoints.servers import Dialect
 from prefmh_web.endpoints.writer import ServedModel
-from sampler.judges import Exhibit
+from sampler.judges import Exhibit, pairwise_prompt
 from tests.support.campaigns import (
     assert_record_is_whole,
     assert_replay_passes,
@@ -76,14 +76,20 @@ def test_the_test_of_an_endpoint_sees_what_vllm_can_do(endpoint):
 
 @pytest.mark.parametrize("temperature", [0.5, 1.5])
 def test_sampled_votes_have_the_law_that_log_probabilities_tell(endpoint, temperature):
-    pair = judge_calls.Pair("texts", "Which is darker?", Exhibit("w3 w5 w9"), Exhibit("w20 w4"), temperature)
+    pair = judge_calls.Pair(
+        pairwise_prompt("texts", "Which is darker?"),
+        "Which is darker?",
+        Exhibit("w3 w5 w9"),
+        Exhibit("w20 w4"),
+        temperature,
+    )
     rng = np.random.default_rng(20261121)
     told = called(judge_calls.votes_by_log_probabilities(endpoint, pair, [True], [0.5]))
     assert told.failure is None
-    [chance] = [vote.preference for vote in told.cast]
+    [chance] = [vote.preference for vote in told.given]
     votes = called(judge_calls.votes_by_sampling(endpoint, pair, [True] * VOTES, rng))
-    assert (votes.failure, len(votes.cast)) == (None, VOTES)
-    in_favour = sum(vote.for_proposal for vote in votes.cast)
+    assert (votes.failure, len(votes.given)) == (None, VOTES)
+    in_favour = sum(vote.for_proposal for vote in votes.given)
     # Binomial(VOTES, chance); 4 standard deviations happen once in 16,000 runs.
     assert abs(in_favour - VOTES * chance) < 4 * math.sqrt(VOTES * chance * (1 - chance))
 

@@ -317,7 +317,7 @@ PROPOSALS = ModelUsage.PROPOSALS
 REQUESTS_OF_A_PROMPT = 2
 # Its tokens are drawn, then turned into words; and its prompt is turned into tokens the first time.
 REQUESTS_OF_A_FIRST_TEXT = 2 + REQUESTS_OF_A_PROMPT
-_SUMS = ("requests", "failed", "unreadable", "unpriced", "tokens_in", "tokens_out", "seconds", "cost", "repeated")
+_SUMS = (*ModelUsage.NAMES, "repeated")
 _LARGEST = ("most_tokens_in", "most_tokens_out")
 _TABLE = ModelUsage._meta.db_table
 _CHANGES = [

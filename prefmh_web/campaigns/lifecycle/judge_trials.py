@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 import sampler
@@ -44,7 +44,6 @@ from sampler import judges as model_judges
 MOST_PAIRS, MOST_REPLIES = 20, 5
 # Two objects, and a proposal where two starts are the same.
 _TEXTS_A_PAIR = 3
-_SUMS = ("requests", "failed", "unpriced", "tokens_in", "tokens_out", "seconds", "cost")
 _STORED = ("content", "code", "media_type", "columns", "place")
 
 
@@ -221,9 +220,8 @@ def _missing(campaign: Campaign, trial: JudgeTrial, pair: TrialPair) -> list[str
 
 
 def _store(trial: JudgeTrial, tally: Tally, reason: str | None) -> None:
-    spent: dict[str, Any] = {name: F(name) + getattr(tally, name) for name in _SUMS}
     with transaction.atomic():
-        JudgeTrial.objects.filter(pk=trial.pk).update(until=None, **spent)
+        JudgeTrial.objects.filter(pk=trial.pk).update(until=None, **JudgeTrial.with_more(tally))
         found = JudgeTrial.objects.select_for_update().filter(pk=trial.pk, status=JudgeTrial.Status.ASKING).first()
         if found is None:
             # Stopped meanwhile.

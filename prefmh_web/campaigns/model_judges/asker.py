@@ -276,7 +276,7 @@ async def answered(taken: Taken) -> Answered:
     """Ask for a turn that was taken."""
     admitted = Admitted(taken.known)
     with limits.tallied() as tally:
-        answers = await taken.ask.answers(admitted)
+        answers = await taken.ask.answers(admitted=admitted)
     return Answered(taken, answers, admitted, tally)
 
 

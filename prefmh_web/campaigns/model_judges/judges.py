@@ -51,9 +51,9 @@ from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Rating, ReplyIdentity, Side, State, Turn, Vote
 from prefmh_web.campaigns.objects import exhibit
 from prefmh_web.endpoints import judge_calls, truth
-from prefmh_web.endpoints.errors import EndpointError
+from prefmh_web.endpoints.judge_calls import Answers
 from prefmh_web.endpoints.models import Endpoint
-from prefmh_web.endpoints.replies import Admitted, Identity
+from prefmh_web.endpoints.replies import Identity
 from prefmh_web.endpoints.servers import CHAT, Compared, Dialect, Question
 from sampler import judges as model_judges
 
@@ -304,21 +304,17 @@ class Asking:
 
 
 @dataclass(frozen=True)
-class Answers:
-    """What came back: votes or ratings, each after what its reply said it was from, None where p was known before;
-    why others are missing; of replies with log-probabilities, whether they were those of a distribution.
+class Ask:
+    """How a model is asked.
+
+    Args:
+        answers: asks it, on the loop on which servers are asked, given `admitted`.
+        row: what one of the answers is stored as; of which identity it is, is not in it yet.
+        requests: how many it begins with.
     """
 
-    given: Sequence[tuple[Identity | None, Any]]
-    failure: EndpointError | None
-    sound: Sequence[bool] = ()
-
-
-@dataclass(frozen=True)
-class Ask:
-    """What asks a model, on the loop on which servers are asked, and how many requests it begins with."""
-
-    answers: Callable[[Admitted], Awaitable[Answers]]
+    answers: Callable[..., Awaitable[Answers[Any]]]
+    row: Callable[[Any], Any]
     requests: int
 
 
@@ -356,14 +352,18 @@ def asks(asking: Asking, endpoint: Endpoint, rows: Mapping[int, State]) -> Ask:
     return _asks_for_ratings(asking, asking.state, endpoint)
 
 
-def store(asking: Asking, comparison: Comparison, answers: Answers, rows: Rows, seen: Seen) -> None:
+def store(
+    asking: Asking, ask: Ask, comparison: Comparison, answers: Answers[Any], identities: Rows, seen: Seen
+) -> None:
     """Store answers, on the locked comparison; those whose identity does not count are dropped."""
     counting = []
-    for identity, given in answers.given:
-        if identity is not None and identity in rows:
-            given.identity = rows[identity]
-        if identity is None or identity in rows:
-            counting.append(given)
+    for given in answers.given:
+        row = ask.row(given)
+        if given.identity in identities:
+            row.identity = identities[given.identity]
+        # Where p was known before, the identity is that of the reply that told it.
+        if given.identity is None or given.identity in identities:
+            counting.append(row)
     if asking.state is None:
         transitions.cast_votes(comparison, counting, seen)
         return
@@ -399,12 +399,7 @@ def _asks_for_votes(asking: Asking, endpoint: Endpoint, rows: Mapping[int, State
             judge_calls.votes_by_either, endpoint, pair, order, uniforms, rng, known=known, sampled=sampled
         )
 
-    async def ask(admitted: Admitted) -> Answers:
-        votes = await voting(admitted=admitted)
-        given = [(vote.identity, _vote(asking, vote, known_from.get(vote.proposal_first))) for vote in votes.cast]
-        return Answers(given, votes.failure, votes.sound)
-
-    return Ask(ask, requests)
+    return Ask(voting, partial(_vote, asking, known_from), requests)
 
 
 def _told_before(asking: Asking) -> tuple[dict[bool, Vote], set[bool]]:
@@ -422,21 +417,20 @@ def _pair(
     """Return the question that a judge is asked."""
     comparison, prompt = asking.comparison, frozen_prompt(asking.judge)
     return judge_calls.Pair(
-        kind=started_campaign(comparison.chain.campaign).object_kind.name,
+        prompt=prompt,
         criterion=asking.judge.question,
         current=exhibit(rows[comparison.current_id], endpoint, prompt, source.vision),
         proposal=exhibit(rows[comparison.proposal_id], endpoint, prompt, source.vision),
         temperature=source.temperature,
-        prompt=prompt,
         keeps_reasons=source.reasons,
     )
 
 
-def _vote(asking: Asking, vote: judge_calls.ModelVote, known_from: ReplyIdentity | None) -> Vote:
+def _vote(asking: Asking, known_from: Mapping[bool, ReplyIdentity | None], vote: judge_calls.ModelVote) -> Vote:
     """Return a vote as it is to be stored.
 
     Args:
-        known_from: the identity of the earlier reply that p is known from, if it is.
+        known_from: by presentation, the identity of the earlier reply that p is known from, if it is.
     """
     slot, first = asking.slots[vote.place], Side.FIRST
     return Vote(
@@ -448,7 +442,7 @@ def _vote(asking: Asking, vote: judge_calls.ModelVote, known_from: ReplyIdentity
         slot=slot,
         preference=vote.preference,
         asks=vote.asks,
-        identity=known_from,
+        identity=known_from.get(vote.proposal_first),
         reason=vote.reason[: Vote.LONGEST_REASON + 1],
     )
 
@@ -485,28 +479,15 @@ def _is_being_rated(state: State, judge: Judge) -> bool:
 
 def _asks_for_ratings(asking: Asking, state: State, endpoint: Endpoint) -> Ask:
     """Return what asks for ratings of an object; fewer may come, and the others are asked for another time."""
-    judge, campaign = asking.judge, asking.comparison.chain.campaign
-    config = started_campaign(campaign).config
-    source = model_source(config, judge.place)
+    judge, config = asking.judge, started_campaign(asking.comparison.chain.campaign).config
+    source, prompt = model_source(config, judge.place), frozen_prompt(judge)
     if not isinstance(config.rule, sampler.PointwiseConfig):
         raise TypeError(f"rule {config.rule.kind} takes no ratings")
-    prompt = frozen_prompt(judge)
-    rated = judge_calls.Rated(
-        kind=campaign.object_kind.name,
-        criterion=judge.question,
-        exhibit=exhibit(state, endpoint, prompt, source.vision),
-        scale=config.rule.scale,
-        temperature=source.temperature,
-        prompt=prompt,
-    )
+    shown = exhibit(state, endpoint, prompt, source.vision)
+    rated = judge_calls.Rated(prompt, shown, config.rule.scale, source.temperature)
 
-    async def ask(admitted: Admitted) -> Answers:
-        asked = await judge_calls.ratings(endpoint, rated, len(asking.slots), np.random.default_rng(), admitted)
-        answers = zip(asking.slots, asked.given, asked.asks, asked.identities, strict=False)
-        given = [
-            (identity, Rating(state=state, judge=judge, slot=slot, value=value, asks=asks))
-            for slot, value, asks, identity in answers
-        ]
-        return Answers(given, asked.failure)
+    def row(given: judge_calls.ModelRating) -> Rating:
+        return Rating(state=state, judge=judge, slot=asking.slots[given.place], value=given.value, asks=given.asks)
 
-    return Ask(ask, len(asking.slots))
+    count = len(asking.slots)
+    return Ask(partial(judge_calls.ratings, endpoint, rated, count, np.random.default_rng()), row, count)

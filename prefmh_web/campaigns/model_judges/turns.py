@@ -22,6 +22,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q, Sum
@@ -32,9 +33,10 @@ from prefmh_web.campaigns.engine import locks, open_comparisons, sql, usage
 from prefmh_web.campaigns.engine.locks import claim_end
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.model_judges import judges
-from prefmh_web.campaigns.model_judges.judges import Answers, Ask, Asking, Rows
+from prefmh_web.campaigns.model_judges.judges import Ask, Asking, Rows
 from prefmh_web.campaigns.models import Campaign, Comparison, Judge, ReplyIdentity, State, Turn
 from prefmh_web.endpoints.errors import EndpointError, TryLater
+from prefmh_web.endpoints.judge_calls import Answers
 from prefmh_web.endpoints.limits import Tally
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.replies import Admitted
@@ -82,7 +84,7 @@ class Answered:
     """What came of a turn, and what it took."""
 
     taken: Taken
-    answers: Answers
+    answers: Answers[Any]
     admitted: Admitted
     tally: Tally
 
@@ -194,7 +196,8 @@ class _Batch:
         asking, answers = each.taken.asking, each.answers
         judge, comparison = asking.judge, self._comparisons[asking.comparison.pk]
         campaign, failure = comparison.chain.campaign, answers.failure
-        judges.store(asking, comparison, answers, _counting(judge, answers, each.taken.known), self._seen)
+        identities = _counting(judge, answers, each.taken.known)
+        judges.store(asking, each.taken.ask, comparison, answers, identities, self._seen)
         if (opened := self._seen.opened.get(comparison.pk)) is not None:
             # Its votes are there now, or come another time: none is promised to whoever looks for room beside it.
             opened.note_turn_over(judge.pk)
@@ -291,13 +294,13 @@ def _row(claim: Taken, owner: uuid.UUID) -> tuple[object, ...]:
     return *claim.wanted, *claimed, reserved.requests, reserved.cost, owner
 
 
-def _counting(judge: Judge, answers: Answers, known: Rows) -> Rows:
+def _counting(judge: Judge, answers: Answers[Any], known: Rows) -> Rows:
     """Return the rows of those identities whose replies count.
 
     Args:
         known: those that counted when the turn began, and so count now.
     """
-    found = {identity for identity, _ in answers.given if identity}
+    found = {given.identity for given in answers.given if given.identity}
     rows = {identity: known.get(identity) or judges.row_of(judge, identity) for identity in found}
     return {identity: row for identity, row in rows.items() if row.accepted_at is not None}
 

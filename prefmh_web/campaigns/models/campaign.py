@@ -142,7 +142,7 @@ class Campaign(models.Model):
 
     @property
     def has_panel(self) -> bool:
-        """True of a started campaign whose people are named, each a judge of their own."""
+        """True of a started campaign whose people are named, each a judge of their own. One query."""
         return self.judges.filter(panelist__isnull=False).exists()
 
     @property

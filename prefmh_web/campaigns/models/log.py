@@ -15,7 +15,7 @@ from django.db.models.fields.json import KT
 
 from prefmh_web.campaigns.models.campaign import Campaign
 from prefmh_web.campaigns.models.people import Annotator
-from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.models import Counts, Endpoint
 
 
 class EndReason(models.TextChoices):
@@ -103,26 +103,7 @@ class TrialPair(TypedDict):
     preferred: int | None
 
 
-class Usage(models.Model):
-    """What asking a model has taken: requests, tokens, seconds, cost.
-
-    The cost is in the currency of the endpoints' prices, at the prices of the time. `seconds` are those of answered
-    requests. `unpriced` requests had tokens, and no known price.
-    """
-
-    requests = models.PositiveBigIntegerField(default=0)
-    failed = models.PositiveBigIntegerField(default=0)
-    unpriced = models.PositiveBigIntegerField(default=0)
-    tokens_in = models.PositiveBigIntegerField(default=0)
-    tokens_out = models.PositiveBigIntegerField(default=0)
-    seconds = models.FloatField(default=0)
-    cost = models.FloatField(default=0)
-
-    class Meta:
-        abstract = True
-
-
-class JudgeTrial(Usage):
+class JudgeTrial(Counts):
     """One trial of one judge of a draft. Written by `lifecycle/judge_trials.py`."""
 
     class Status(models.TextChoices):
@@ -157,11 +138,10 @@ class JudgeTrial(Usage):
         return self.status == self.Status.ASKING
 
 
-class ModelUsage(Usage):
+class ModelUsage(Counts):
     """What one judge of a campaign has taken, or the writing of its proposals.
 
-    `unreadable` replies, neither label nor rating, are among the answered. `repeated` bounds the requests that were
-    made again because whoever had claimed them died: see `engine/usage.py`.
+    `repeated` bounds the requests that were made again because whoever had claimed them died: see `engine/usage.py`.
     """
 
     # In `place`, beside the places of judges.
@@ -169,7 +149,6 @@ class ModelUsage(Usage):
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="model_usage")
     place = models.SmallIntegerField()
-    unreadable = models.PositiveBigIntegerField(default=0)
     repeated = models.PositiveBigIntegerField(default=0)
     # The largest of one request: by these, what the next one may cost.
     most_tokens_in = models.PositiveBigIntegerField(default=0)
@@ -178,10 +157,6 @@ class ModelUsage(Usage):
     class Meta:
         ordering = ("place",)
         constraints = (models.UniqueConstraint(fields=("campaign", "place"), name="model_usage_once_per_judge"),)
-
-    @property
-    def answered(self) -> int:
-        return self.requests - self.failed
 
     @property
     def is_of_proposals(self) -> bool:
