@@ -31,6 +31,7 @@ AGE = {
 }
 PAIR = {"first": " A dark night. ", "second": "A bright\r\nday.", "answer": "first", "question": "1"}
 EXPLAINED = PAIR | {"if_wrong": "Night is darker."}
+SCALE = {"text": "How are you?", "name": "mood", "kind": "scale", "least": "1", "most": "3", "is_required": "on"}
 CHECK = {"text": "What do you read?", "options": "one\r\nboth", "right": "both"}
 TEXTS = {"instructions": "Read *both*.", "tries": "3", "debriefing": "Thanks", "check_share": "10", "gold_share": "0"}
 TEXTS |= {"checks_may_fail": "2", "checks_end": "on", "repeat_share": "0"}
@@ -87,6 +88,7 @@ def test_a_row_that_is_emptied_is_taken_out(owner, draft):
         ({"questions": [ROLE | {"places": "student: " + "9" * 4400}]}, "is not a name and a number"),
         ({"questions": [AGE | {"least": "9", "most": "3"}]}, "greater than the greatest"),
         ({"questions": [AGE | {"kind": "scale", "eligible_from": "", "eligible_to": ""}]}, "first and the last point"),
+        ({"questions": [SCALE | {"options": "bad"}]}, "two lines, or none"),
         ({"questions": [ROLE, ROLE]}, "Two questions have the name “role”"),
         ({"comprehension": [CHECK | {"right": "none"}]}, "must be one of the options"),
         ({"instructions": "x" * 300_001}, "at most 300000 characters"),
