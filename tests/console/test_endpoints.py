@@ -16,7 +16,7 @@ from prefmh_web.endpoints import probe
 from prefmh_web.endpoints.models import Endpoint, EndpointTest
 from prefmh_web.endpoints.servers import Dialect
 from tests.security.test_limits import all_at_once
-from tests.support.models import Held, KnownJudge, Script, chat_reply, raw, reply, scripted_server, send, status
+from tests.support.models import Held, KnownJudge, Script, chat_reply, reply, scripted_server, send, status
 
 JUDGE = KnownJudge({"the dark house": 0.4, "the red moon": 0.0})
 
@@ -81,18 +81,6 @@ def test_a_bad_endpoint_says_why_and_is_not_saved(signed_in, endpoint, script, c
     assert answer.status_code == 200
     assert message in answer.content.decode()
     assert Endpoint.objects.count() == 1
-
-
-def test_who_is_no_researcher_has_no_endpoints(client, django_user_model):
-    client.force_login(django_user_model.objects.create_user("eve"))
-    assert client.get(reverse("console:endpoints")).status_code == 403
-
-
-def question(**changes) -> dict:
-    asked = {"question": "Which?", "votes": "4", "order": "random", "source.kind": "model"}
-    model = {"endpoint": "A model", "temperature": "0.7", "votes": "log-probabilities", "first": "on"}
-    filled = asked | {f"source.model.{name}": value for name, value in model.items()} | changes
-    return {f"judges.0.{name}": value for name, value in filled.items()}
 
 
 _RUNNING, _DONE, _STOPPED = EndpointTest.Status.RUNNING, EndpointTest.Status.DONE, EndpointTest.Status.STOPPED
@@ -239,18 +227,6 @@ def models_there(desk, url: str) -> str:
     return desk.get(reverse("console:models-there"), {"base_url": url}).content.decode()
 
 
-def test_name_address_and_model_come_first_and_the_rest_is_folded(signed_in, script):
-    page = signed_in.get(reverse("console:new-endpoint")).content.decode()
-    first, rest = page.split('<details class="fold">')
-    for name in ("name", "base_url", "model"):
-        assert f'name="{name}"' in first
-    for name in ("kind", "api_key_variable", "concurrency", "input_price"):
-        assert f'name="{name}"' in rest
-    # What is wrong is not folded away.
-    refused = signed_in.post(reverse("console:new-endpoint"), fields(script, concurrency="0")).content.decode()
-    assert '<details class="fold" open>' in refused
-
-
 def test_save_and_test_is_one_button(signed_in, script, idle_tasks):
     signed_in.post(reverse("console:new-endpoint"), fields(script, name="Mine", test=""))
     idle_tasks()
@@ -296,15 +272,6 @@ def test_a_test_that_fails_names_the_models_that_are_there(signed_in, researcher
     assert "the server has no model “tyni”; it lists &lt;b&gt;large&lt;/b&gt;, tiny" in press_test(
         signed_in, endpoint, idle_tasks
     )
-
-
-def test_a_server_that_is_not_there_is_asked_once(signed_in, researcher, script: Script, idle_tasks):
-    script.faults.extend([raw(b"")] * 9)
-    endpoint = Endpoint.objects.create(
-        owner=researcher, name="Mine", base_url=script.url, model="m", dialect=Dialect.VLLM, dialect_is_declared=True
-    )
-    assert "Test of Mine failed" in press_test(signed_in, endpoint, idle_tasks)
-    assert len(script.requests) == 1
 
 
 @pytest.mark.parametrize("key", ["sk-proj-0123456789abcdef", "AIzaSyD-secret", "hf_abcdef0123"])

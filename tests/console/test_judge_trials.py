@@ -132,18 +132,6 @@ def test_a_try_is_bounded(researcher, endpoint, script, idle_tasks, fields):
     assert not JudgeTrial.objects.exists()
 
 
-def test_a_started_campaign_is_tried_no_more(researcher, endpoint, script, idle_tasks):
-    campaign = draft(researcher, by_model())
-    url = reverse("console:try", args=[campaign.pk, 0])
-    desk = browser_of(researcher)
-    assert desk.get(reverse("console:try", args=[campaign.pk, 5])).status_code == 404
-    try_it(desk, campaign, idle_tasks)
-    started_now(campaign)
-    refused = desk.post(url, {"pairs": 1, "replies": 1}, follow=True)
-    assert "The campaign has started" in refused.content.decode()
-    assert JudgeTrial.objects.count() == 1
-
-
 def test_the_live_page_says_how_the_model_votes_and_whether_people_agree(researcher, endpoint, script, idle_tasks):
     people = {"question": QUESTION, "votes": 1}
     campaign = draft(researcher, by_model(budget=1, votes="log-probabilities"), people)
@@ -181,26 +169,6 @@ def test_a_try_that_a_worker_left_is_taken_up_again(researcher, endpoint, script
 def cap(browser, campaign: Campaign, **fields: str) -> str:
     sent = {"name": campaign.name} | {f"caps.{name}": value for name, value in fields.items()}
     return browser.post(reverse("console:edit", args=[campaign.pk]), sent, follow=True).content.decode()
-
-
-@pytest.mark.parametrize(
-    ("judge", "at_most", "expected"),
-    [
-        # 2 chains of 8 steps, 3 votes each; of one judge it is known how many are needed on average.
-        (by_model(budget=3), 48, True),
-        (by_model(budget=3, votes="log-probabilities"), 32, False),
-        (by_model(budget=1, votes="log-probabilities"), 16, False),
-    ],
-)
-def test_the_draft_s_page_shows_what_the_models_will_take(researcher, endpoint, idle_tasks, judge, at_most, expected):
-    page = browser_of(researcher).get(draft(researcher, judge).get_absolute_url())
-    (estimate,) = page.context["board"].estimates
-    assert estimate["most"] == at_most
-    assert (estimate["expected"] is not None) == expected
-    if expected:
-        assert at_most / 3 < estimate["expected"] < at_most
-    # Nothing has been asked: no figure is made up.
-    assert "price unknown until a request has been made" in page.content.decode()
 
 
 def test_the_live_page_shows_figures_the_reason_of_the_pause_and_a_way_to_raise_the_cap(

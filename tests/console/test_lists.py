@@ -1,6 +1,5 @@
 """A list in the setup's form: pasted or in files, what the answer says of it, and that nothing of a bad one stays."""
 
-import hashlib
 import io
 import re
 
@@ -13,10 +12,9 @@ from PIL import Image
 from prefmh_web.campaigns import catalogs
 from prefmh_web.campaigns.models import Campaign
 from tests.console.test_pages import form
-from tests.sampler.objects.test_lists import MOLECULES, SHEET
+from tests.sampler.objects.test_lists import SHEET
 
 FILE, PASTE = "space.catalog.file", "space.catalog.paste"
-OF_MOLECULES = {"space.catalog.objects": "molecules", FILE: ""}
 OF_IMAGES = {"space.catalog.objects": "images", FILE: ""}
 
 
@@ -42,19 +40,6 @@ def create(client, **changes):
     return client.post(reverse("console:create"), form(**changes))
 
 
-def test_the_answer_to_a_pasted_list_says_what_it_was_taken_for_and_keeps_nothing(signed_in):
-    page = reply(signed_in, **OF_MOLECULES | {PASTE: "\r\n".join([*MOLECULES, "CCO twice", "nonsense"])})
-    assert "<strong>22</strong> rows, 20 molecules." in page
-    assert "There is no header" in page
-    assert "repeats row 15; their weights were added" in page
-    assert "“nonsense” is not a SMILES" in page
-    # As voters see it, with their question.
-    assert re.search(r'class="question"[^>]*>Which\?<', page)
-    assert page.count('class="option chosen"') + page.count('class="option"') == 2
-    assert catalogs.all_names() == []
-    assert not Campaign.objects.exists()
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -77,37 +62,10 @@ def test_a_broken_list_says_why_and_nothing_of_it_is_saved_or_kept(signed_in, ch
     assert catalogs.all_names() == []
 
 
-def test_a_pasted_list_stays_with_a_form_that_is_refused(signed_in, idle_tasks):
-    page = create(signed_in, **{FILE: "", PASTE: "one, two\nthree", "name": ""}).content.decode()
-    assert "<strong>pasted.txt</strong>, kept." in page
-    ticket = re.search(r'name="kept-space\.catalog\.file" value="([^"]+)"', page)[1]
-    create(signed_in, **{FILE: "", "kept-space.catalog.file": ticket})
-    idle_tasks()
-    made = Campaign.objects.get()
-    assert list(made.states.order_by("place").values_list("content", flat=True)) == ["one, two", "three"]
-    assert made.config.file.sha256 == hashlib.sha256(b'text\n"one, two"\nthree\n').hexdigest()
-    assert catalogs.all_names() == []
-
-
 def choices_in(page: str) -> dict[str, list[str]]:
     """Return what may be chosen of a list, by the fields' names."""
     found = re.findall(r'<select name="space\.catalog\.(\w+)">(.*?)</select>', page)
     return {name: re.findall(r"<option[^>]*>([^<]*)", options) for name, options in found}
-
-
-def test_what_a_list_is_taken_for_can_be_changed_once_it_was_sent(signed_in, idle_tasks):
-    page = reply(signed_in, **{FILE: SimpleUploadedFile("a.csv", b"text,title\none,two\nthree,four\n")})
-    assert choices_in(page)["column"] == ["text", "title"]
-    ticket = re.search(r'name="kept-space\.catalog\.file" value="([^"]+)"', page)[1]
-    again = {FILE: "", "kept-space.catalog.file": ticket, "space.catalog.seen": "a.csv"}
-    page = reply(signed_in, **again | {"space.catalog.column": "title"})
-    assert "The objects are in “title”." in page
-    # It is kept still, as it was sent.
-    assert "<strong>a.csv</strong>, kept." in page
-    create(signed_in, **again | {"space.catalog.column": "title"})
-    idle_tasks()
-    found = Campaign.objects.get().states.order_by("place").values_list("content", flat=True)
-    assert list(found) == ["two", "four"]
 
 
 def test_a_list_that_was_taken_for_the_wrong_thing_is_put_right_with_the_same_file(signed_in):
@@ -124,21 +82,6 @@ def test_a_list_that_was_taken_for_the_wrong_thing_is_put_right_with_the_same_fi
     assert "no first row says which column" in sent(**seen | {"space.catalog.seen": "b.csv"})
 
 
-def test_a_first_row_is_an_object_if_that_is_chosen_and_a_pasted_list_is_not_kept(signed_in):
-    pasted = {FILE: "", PASTE: "text\none", "space.catalog.seen": "pasted.txt", "space.catalog.header": "no"}
-    page = reply(signed_in, **pasted)
-    assert "<strong>2</strong> rows, 2 texts." in page
-    assert '<option value="no" selected>' in page
-    assert catalogs.all_names() == []
-
-
-def test_texts_of_several_lines_are_parted_by_blank_lines(signed_in, idle_tasks):
-    create(signed_in, **{FILE: "", PASTE: "one\r\ntwo\r\n\r\nthree", "space.catalog.several_lines": "on"})
-    idle_tasks()
-    found = Campaign.objects.get().states.order_by("place").values_list("content", flat=True)
-    assert list(found) == ["one\ntwo", "three"]
-
-
 def test_several_pictures_need_no_zip(signed_in, idle_tasks):
     page = reply(signed_in, **OF_IMAGES | {FILE: [picture("red"), picture("blue")]})
     assert "<strong>2</strong> files, 2 images." in page
@@ -150,9 +93,3 @@ def test_several_pictures_need_no_zip(signed_in, idle_tasks):
     found = Campaign.objects.get().states.order_by("place").values_list("content", flat=True)
     assert list(found) == ["blue.png", "red.png"]
     assert not default_storage.exists(kept)
-
-
-def test_a_list_is_looked_at_for_researchers_only(client, django_user_model):
-    assert client.post(reverse("console:list"), {PASTE: "one\ntwo"}).status_code == 302
-    client.force_login(django_user_model.objects.create_user("nobody"))
-    assert client.post(reverse("console:list"), {PASTE: "one\ntwo"}).status_code == 403

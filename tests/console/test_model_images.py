@@ -66,17 +66,6 @@ def test_a_model_that_cannot_be_read_is_told_and_nothing_is_saved(signed_in, idl
     assert not Campaign.objects.exists()
 
 
-def test_a_draft_can_be_edited_where_the_model_is_offered_no_more(signed_in, idle_tasks, offered, settings):
-    signed_in.post(reverse("console:create"), form(**FIELDS))
-    settings.LOCAL_IMAGE_MODELS = {}
-    campaign = Campaign.objects.get()
-    page = signed_in.get(reverse("console:edit", args=[campaign.pk])).content.decode()
-    assert "a red mushroom" in page
-    signed_in.post(reverse("console:edit", args=[campaign.pk]), form())
-    campaign.refresh_from_db()
-    assert not campaign.config.generates
-
-
 @without_the_extra
 def test_a_worker_without_the_extra_says_on_the_page_what_to_install(signed_in, idle_tasks, offered):
     signed_in.post(reverse("console:create"), form(**FIELDS))

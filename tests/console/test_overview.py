@@ -16,17 +16,14 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-import sampler
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Measured, Vote
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Vote
 from prefmh_web.campaigns.monitoring.progress import progress_of
-from prefmh_web.campaigns.monitoring.results import follow, trajectories_of
-from prefmh_web.campaigns.proposals import scoring
 from prefmh_web.console.board import Group
 from prefmh_web.console.plots import MOST_POINTS, traces
 from tests.security.world import browser_of
-from tests.support.campaigns import make_campaign, make_config, voted_to_the_end, wait_until_idle
-from tests.support.installations import closing_code, open_socket
+from tests.support.campaigns import make_campaign, make_config, voted_campaign, wait_until_idle
+from tests.support.installations import open_socket
 
 
 def cookies_of(browser: Client) -> str:
@@ -81,13 +78,6 @@ def test_the_socket_sends_a_part_again_only_if_it_has_changed(live_site, campaig
         assert 'id="board-heads"' not in message
 
 
-def test_signing_out_closes_the_board(live_site, campaign, signed_in):
-    with open_socket(live_site.url, f"/ws/campaigns/{campaign.pk}/", cookies_of(signed_in)) as socket:
-        socket.recv(timeout=10)
-        signed_in.post("/accounts/sign-out/")
-        assert closing_code(socket) == 4401
-
-
 def simulated(group: Group, part, seconds: int) -> list[tuple[int, int]]:
     """Return when a page got how many bytes, if all parts change every second."""
     sent = []
@@ -117,63 +107,11 @@ TEXTS = "text\n" + "".join(
 @pytest.fixture
 def finished(researcher):
     """A campaign of 3 chains with 40 steps each, the first 10 of which are burn-in."""
-    return voted_to_the_end(make_campaign(researcher, file=TEXTS, config=make_config(steps=40, burn_in=10)))
+    return voted_campaign(researcher, file=TEXTS, config=make_config(steps=40, burn_in=10))
 
 
 def page_of(campaign, user, query=""):
     return browser_of(user).get(reverse("console:convergence", args=[campaign.pk]) + query)
-
-
-def words_along(campaign, place):
-    """The number of words of chain `place`'s object after each step, from its start, read step by step."""
-    chain = campaign.chains.get(place=place)
-    found = [len(chain.start.content.split())]
-    for step in Comparison.objects.filter(chain=chain, verdict__isnull=False).order_by("step"):
-        head = step.proposal if step.verdict == Comparison.Verdict.ACCEPT else step.current
-        found.append(len(head.content.split()))
-    return found
-
-
-def measured(campaign):
-    scoring.measure(campaign.pk)
-    wait_until_idle()
-    return trajectories_of(campaign)
-
-
-def test_a_property_is_followed_as_steps_are_decided_and_what_is_remembered_goes_on(researcher, idle_tasks):
-    campaign = make_campaign(researcher, file=TEXTS, config=make_config(steps=12))
-    assert [len(each) for each in trajectories_of(campaign).along("words").values()] == [1, 1, 1]
-    voted_to_the_end(campaign)
-    trajectories = measured(campaign)
-    assert trajectories.unmeasured == 0
-    assert [each.tolist() for each in trajectories.along("words").values()] == [
-        words_along(campaign, c) for c in range(3)
-    ]
-
-
-def test_the_statistics_are_those_of_the_sampler_without_the_burn_in(finished, researcher):
-    measured(finished)
-    name = "readability"
-    found = follow(trajectories_of(finished), name, 11)
-    draws = [numbers[11:] for numbers in trajectories_of(finished).along(name).values()]
-    [of] = found.statistics.targets
-    assert of.found == sampler.diagnostics.convergence(draws)
-    page = page_of(finished, researcher, f"?properties={name}").content.decode()
-    assert f"{found.statistics.r_hat:.3f}" in page
-    assert "3 chains of 30 draws" in page
-    assert "leave out the first 10 steps" in page
-    assert "3 chains of 40 draws" in page_of(finished, researcher, f"?properties={name}&all_steps=on").content.decode()
-
-
-def test_objects_are_measured_once_and_not_by_the_page(finished, researcher, monkeypatch):
-    page = page_of(finished, researcher)
-    assert "0 of" in page.content.decode()
-    wait_until_idle()
-    stored = Measured.objects.count()
-    assert stored == trajectories_of(finished).visited
-    assert "objects are measured" not in page_of(finished, researcher).content.decode()
-    scoring.measure(finished.pk)
-    assert Measured.objects.count() == stored
 
 
 def test_the_page_follows_while_objects_are_measured_and_until_the_end(finished, researcher):

@@ -10,7 +10,7 @@ from django.utils import timezone
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Lease, Membership, Side, number_of
+from prefmh_web.campaigns.models import Campaign, Comparison, Lease, Membership, Side, number_of
 from tests.console.test_pages import form
 from tests.support.campaigns import (
     everything_in,
@@ -48,15 +48,6 @@ def test_a_panel_is_set_up_and_its_draft_says_the_price_and_warns_of_few_pairs(s
     setup = signed_in.get(reverse("console:edit", args=[draft.pk])).content.decode()
     assert "\n".join(NAMES) in setup
     assert setup.count('value="Which?"') == 1
-
-
-def test_a_draft_that_becomes_a_crowds_names_nobody(signed_in, idle_tasks):
-    signed_in.post(reverse("console:create"), panel_form())
-    idle_tasks()
-    draft = Campaign.objects.get()
-    signed_in.post(reverse("console:edit", args=[draft.pk]), form(panel=""))
-    draft.refresh_from_db()
-    assert not draft.config.panelists
 
 
 def test_a_panel_is_not_sent_by_a_platform_and_has_no_limit(researcher):
@@ -122,13 +113,6 @@ def test_a_panelist_who_sleeps_holds_up_its_chains_and_is_seen_and_reminded(rese
     assert leases.take(awake)
 
 
-def test_a_panelist_who_has_waited_for_long_stands_on_the_campaigns_page(researcher, signed_in):
-    campaign = panel_campaign(researcher, 2, config={"chains": 1})
-    assert "has held up" not in signed_in.get(campaign.get_absolute_url()).content.decode()
-    Comparison.objects.update(opened_at=timezone.now() - timedelta(hours=2))
-    assert "Panelist 2 has held up 1 chain since" in signed_in.get(campaign.get_absolute_url()).content.decode()
-
-
 def test_only_the_owner_sees_the_names(researcher, django_user_model, client):
     campaign = panel_campaign(researcher, 2, names=NAMES[:2])
     manager = django_user_model.objects.create_user("grete", password="correct horse battery staple")
@@ -139,29 +123,3 @@ def test_only_the_owner_sees_the_names(researcher, django_user_model, client):
         page = client.get(path)
         assert page.status_code == 200
         assert not any(name in page.content.decode() for name in NAMES)
-
-
-def test_a_panel_that_was_ended_early_says_so(researcher, signed_in):
-    campaign = panel_campaign(researcher, 2, config={"chains": 2, "steps": 20})
-    Chain.objects.update(step=8)
-    lifecycle.finish_now(campaign)
-    ended = "The campaign was ended before its last step."
-    page = signed_in.get(campaign.get_absolute_url()).content.decode()
-    assert f"Finished.</strong> {ended}" in " ".join(page.split())
-    assert ended in signed_in.get(reverse("console:results", args=[campaign.pk])).content.decode()
-
-
-def test_the_page_of_a_panel_that_is_over_has_no_link_to_send(researcher, signed_in):
-    campaign = panel_campaign(researcher, 2)
-    Comparison.objects.update(opened_at=timezone.now() - timedelta(hours=2))
-    access.remind(campaign, 1)
-    path, links = (
-        reverse("console:panel", args=[campaign.pk]),
-        [link_of(campaign, panelist).token for panelist in (1, 2)],
-    )
-    page = signed_in.get(path).content.decode()
-    assert all(link in page for link in links)
-    lifecycle.finish_now(campaign)
-    page = signed_in.get(path).content.decode()
-    assert not any(link in page for link in links)
-    assert "nobody can join by a link any more" in page

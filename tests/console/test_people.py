@@ -12,7 +12,6 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Campaign, Event, Membership, Vote, number_of
 from prefmh_web.config import Study
@@ -196,24 +195,6 @@ def draft(researcher):
 def save(owner, campaign, **fields) -> str:
     path = reverse("console:participants", args=[campaign.pk])
     return owner.post(path, fields, follow=True).content.decode()
-
-
-def test_a_draft_is_set_up_and_its_link_shown_once_it_has_started(owner, draft):
-    assert "Saved." in save(owner, draft, **PROLIFIC)
-    stored = Campaign.objects.get().config.study
-    assert (stored.recruiter, stored.votes_each) == ("prolific", 40)
-    assert {name: code for name, code in stored.codes.items() if code} == {"completed": "C1", "nothing-left": "C2"}
-    assert stored.pay_for("nothing-left") == "full"
-    assert stored.pay_for("ended") == "nothing"
-    # Left empty, it is the platform's own, whichever that will be.
-    assert (stored.way_back, stored.address_back) == ("", "https://app.prolific.com/submissions/complete?cc={code}")
-    path = reverse("console:participants", args=[draft.pk])
-    assert "when the campaign has started" in owner.get(path).content.decode()
-    lifecycle.start(draft)
-    for address in (path, draft.get_absolute_url()):
-        page = owner.get(address).content.decode()
-        assert "Paste this link into Prolific" in page
-        assert "?PROLIFIC_PID={{%PROLIFIC_PID%}}&amp;STUDY_ID=" in page
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ AGE = {
 }
 PAIR = {"first": " A dark night. ", "second": "A bright\r\nday.", "answer": "first", "question": "1"}
 EXPLAINED = PAIR | {"if_wrong": "Night is darker."}
+SCALE = {"text": "How are you?", "name": "mood", "kind": "scale", "least": "1", "most": "3", "is_required": "on"}
 CHECK = {"text": "What do you read?", "options": "one\r\nboth", "right": "both"}
 TEXTS = {"instructions": "Read *both*.", "tries": "3", "debriefing": "Thanks", "check_share": "10", "gold_share": "0"}
 TEXTS |= {"checks_may_fail": "2", "checks_end": "on", "repeat_share": "0"}
@@ -65,23 +66,6 @@ def stored() -> Protocol:
     return Campaign.objects.get().config.study.protocol
 
 
-def test_what_is_filled_in_is_stored_and_shown_again(owner, draft):
-    role = ROLE | {"eligible": "student", "places": "student: 20"}
-    last = {"text": "Anything else?", "name": "comment", "kind": "text", "is_last": "on"}
-    assert "Saved." in save(owner, draft, questions=[role, AGE, last], comprehension=[CHECK])
-    protocol = stored()
-    first, second, third = protocol.questions
-    assert (first.options, first.eligible, first.places) == (("student", "other"), ("student",), {"student": 20})
-    assert (second.eligible_from, second.eligible_to) == (18, 65)
-    assert (third.is_last, third.is_required) == (True, False)
-    assert (protocol.check_share, protocol.checks_may_fail, protocol.checks_end) == (0.1, 2, True)
-    assert protocol.wait_minutes == 10
-    assert (protocol.comprehension[0].right, protocol.tries, protocol.instructions) == ("both", 3, "Read *both*.")
-    page = owner.get(path_of(draft)).content.decode()
-    for text in ("student: 20", "What do you read?", "Read *both*.", "Add a question"):
-        assert text in page
-
-
 def test_a_row_that_is_emptied_is_taken_out(owner, draft):
     save(owner, draft, questions=[ROLE, AGE])
     rows = posted(questions=[dict.fromkeys(ROLE, "") | {"kind": "choice"}, AGE])
@@ -104,6 +88,7 @@ def test_a_row_that_is_emptied_is_taken_out(owner, draft):
         ({"questions": [ROLE | {"places": "student: " + "9" * 4400}]}, "is not a name and a number"),
         ({"questions": [AGE | {"least": "9", "most": "3"}]}, "greater than the greatest"),
         ({"questions": [AGE | {"kind": "scale", "eligible_from": "", "eligible_to": ""}]}, "first and the last point"),
+        ({"questions": [SCALE | {"options": "bad"}]}, "two lines, or none"),
         ({"questions": [ROLE, ROLE]}, "Two questions have the name “role”"),
         ({"comprehension": [CHECK | {"right": "none"}]}, "must be one of the options"),
         ({"instructions": "x" * 300_001}, "at most 300000 characters"),
@@ -132,39 +117,8 @@ def test_answers_are_downloaded_by_the_numbers_of_the_record(owner, researcher):
     assert "anna" not in text
 
 
-def test_a_protocol_needs_people_with_an_id(owner, draft):
-    set_study(draft, {"recruiter": "anybody"}, ())
-    page = save(owner, draft, questions=[ROLE])
-    assert "The protocol asks things of each person" in page
-    assert "Not saved: some fields need to be corrected." in page
-    assert stored().is_empty
-    set_study(draft, {"recruiter": "prolific"}, ())
-    save(owner, draft, questions=[ROLE])
-    page = owner.post(reverse("console:participants", args=[draft.pk]), {"recruiter": "anybody"}).content.decode()
-    assert "The protocol asks things of each person" in page
-    assert Campaign.objects.get().config.study.recruiter == "prolific"
-
-
 IMAGES = archive({f"{colour}.png": picture(colour) for colour in ("red", "blue", "green", "grey")})
 IN_SPACE = "The red house stood there."
-
-
-def test_pairs_of_ones_own_are_stored_as_the_campaign_writes_its_objects(owner, draft):
-    rows = {"practice": [EXPLAINED], "gold": [PAIR | {"question": "2"}], "gold_share": "10"}
-    for _ in range(2):
-        assert "Saved." in save(owner, draft, **rows)
-        [practice], [gold] = stored().practice, stored().gold
-        assert (practice.first, practice.second, practice.if_wrong) == (
-            "A dark night.",
-            "A bright\nday.",
-            "Night is darker.",
-        )
-        assert (gold.question, stored().gold_share) == (2, 0.1)
-    page = owner.get(path_of(draft)).content.decode()
-    assert "Which is better?" in page
-    assert "are objects of the campaign, too" not in page
-    assert "Saved." in save(owner, draft)
-    assert not stored().own_pairs
 
 
 def test_an_object_on_which_people_vote_is_warned_about_on_practice_and_gold_pairs(owner, draft):

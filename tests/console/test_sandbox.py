@@ -100,22 +100,6 @@ def test_the_whole_way_writes_nothing(signed_in, draft):
     assert not Vote.objects.exists()
 
 
-def test_the_pairs_are_of_the_list_and_others_come_with_each_vote(signed_in, researcher, idle_tasks):
-    draft = make_draft(researcher, config=make_config(chains=1, judges=[{"question": "Which?", "votes": 1}]))
-    idle_tasks()
-    walker = Walker(signed_in, draft)
-    page = walker.send(consent="agree")
-    own = set(draft.states.values_list("content", flat=True))
-    pairs = []
-    for _ in range(6):
-        shown = re.findall(r'aria-label="Object [12]: ([^"]+)"', page)
-        assert set(shown) <= own
-        pairs.append(frozenset(shown))
-        page = walker.send(choice="second")
-    assert "Your part is complete" in page
-    assert len(set(pairs)) > 1
-
-
 @pytest.mark.parametrize("kind", ["images", "molecules", "texts"])
 def test_objects_that_chains_make_are_made_for_the_sandbox(signed_in, researcher, kind):
     kernel = {"kind": "fragments"} if kind == "molecules" else {"kind": "independent"}

@@ -21,7 +21,6 @@ from tests.support.models import port_from
 from tests.support.servers import without_ours
 
 COMPOSE, DOCKERFILE = ROOT / "docker/compose.yaml", ROOT / "docker/Dockerfile"
-IGNORED, NGINX = ROOT / "docker/Dockerfile.dockerignore", ROOT / "docker/nginx.conf"
 OUR_IMAGE = "prefmh:local"
 OURS = ("web", "worker", "judges", "files", "gpu", "beat")
 SECRETS = {"SECRET_KEY": secrets.token_urlsafe(50), "SITE_URL": "http://localhost", "POSTGRES_PASSWORD": "word"}

@@ -26,7 +26,7 @@ from prefmh_web.endpoints.limits import FIRST_PAUSE_S, Circuit, gate_of
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect, Question
 from tests.endpoints.conftest import PAIR
-from tests.support.models import Held, Script, says, status
+from tests.support.models import Held, Script, status
 
 # What the scripted server says that each reply took.
 TOKENS_IN, TOKENS_OUT = 50, 2
@@ -246,18 +246,6 @@ class TestMinute:
 
 
 class TestUsage:
-    def test_requests_tokens_time_and_cost_are_summed(self, scripted, script: Script) -> None:
-        scripted.input_price, scripted.output_price = 3.0, 15.0
-        script.faults.append(says("neither"))
-        ask(scripted, votes=4)
-        script.faults.append(status(500))
-        ask(scripted)
-        totals = scripted.totals
-        assert (totals.requests, totals.answered, totals.failed, totals.unreadable) == (6, 5, 1, 1)
-        assert (totals.tokens_in, totals.tokens_out) == (5 * TOKENS_IN, 5 * TOKENS_OUT)
-        assert totals.cost == pytest.approx((250 * 3 + 10 * 15) / 1e6)
-        assert totals.seconds > 0
-
     @pytest.mark.parametrize("table", ["endpoints_usage", "endpoints_endpoint"])
     def test_what_the_database_did_not_take_is_written_once_when_it_does(self, scripted, script, table: str) -> None:
         def away(execute, sql, params, many, context):

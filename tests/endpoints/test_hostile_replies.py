@@ -46,7 +46,7 @@ from tests.support.models import (
 RATED = judge_calls.Rated(
     rating_prompt("texts", "How dark?", RatingScale(0, 10)), Exhibit("the red moon"), RatingScale(0, 10)
 )
-MANY = examples(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = examples(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def rng() -> np.random.Generator:
@@ -199,7 +199,7 @@ def test_a_reply_that_is_wrong_at_one_place_is_a_result_or_an_error(scripted, sc
 
 @pytest.mark.parametrize("name", ["a vote", "log-probabilities", "a text of llama.cpp's", "a test"])
 def test_a_reply_of_any_bytes_is_an_error(scripted, script: Script, name: str) -> None:
-    @examples(MANY, max_examples=60)
+    @MANY
     @given(st.binary(max_size=300), st.booleans(), st.sampled_from([200, 204, 206, 301, 400, 418, 429, 500, 503, 599]))
     def check(content: bytes, is_whole: bool, code: int) -> None:
         head = b"HTTP/1.1 200 OK\r\n" if is_whole else b""

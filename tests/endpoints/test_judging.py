@@ -269,14 +269,6 @@ class TestRatings:
         assert "takes no temperature but 1" in found.failure.reason
         assert not script.requests
 
-    def test_a_real_server_rates(self, llama: Endpoint) -> None:
-        ratings = called(judge_calls.ratings(llama, self.rated(), 20, rng()))
-        assert ratings.failure is None
-        assert len(ratings.given) == 20
-        values = {each.value for each in ratings.given}
-        assert len(values) > 1
-        assert values <= set(range(1, 11))
-
 
 # Votes drawn from p where it is told and sampled where it is not have one distribution: that of a sampled vote.
 

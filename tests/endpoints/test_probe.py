@@ -3,31 +3,20 @@
 import itertools
 import json
 
-import numpy as np
 import pytest
 from yarl import URL
 
-from prefmh_web.endpoints import judge_calls
-from prefmh_web.endpoints.calls import called
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.probe import probe
 from prefmh_web.endpoints.servers import Dialect, dialect_of_host
-from sampler.judges import Exhibit, Picture
-from tests.endpoints.conftest import pair_of
-from tests.support.campaigns import picture
 from tests.support.models import (
-    WIDTH,
     Script,
     chat_reply,
     cut,
     logged,
-    model_server,
-    port_from,
     raw,
     returns,
     status,
-    write_model,
-    write_projector,
 )
 
 OBEYED = "obeyed"
@@ -50,20 +39,6 @@ def test_a_real_server_is_known_and_tried(llama: Endpoint) -> None:
     llama.refresh_from_db()
     assert (llama.dialect, llama.can_confine, llama.can_images) == (Dialect.LLAMA_CPP, True, False)
     assert llama.tested_at is not None
-
-
-def test_a_real_server_that_sees_pictures_is_known_to_and_judges_them(make_endpoint, tmp_path) -> None:
-    projector = write_projector(tmp_path / "eyes.gguf", WIDTH)
-    shown = [Exhibit("a picture", Picture("image/png", picture(colour, (64, 64)))) for colour in ("red", "blue")]
-    with model_server(write_model(tmp_path / "tiny.gguf"), port_from(22_000), projector) as url:
-        endpoint = make_endpoint(url, dialect=Dialect.LLAMA_CPP)
-        can = tried(endpoint)
-        endpoint.refresh_from_db()
-        asked = pair_of("images", "Which is darker?", *shown)
-        votes = called(judge_calls.votes_by_sampling(endpoint, asked, [True, False], np.random.default_rng(1)))
-    assert can["images"] is endpoint.can_images is True
-    assert votes.failure is None
-    assert len(votes.given) == 2
 
 
 def test_a_server_that_ignores_what_it_is_told_is_found_out(scripted: Endpoint, script: Script) -> None:
@@ -92,16 +67,6 @@ OTHER_PAGES = {
     "a cut": cut,
     "deep JSON": raw(b"[" * 100_000),
 }
-
-
-@pytest.mark.parametrize("name", OTHER_PAGES)
-def test_what_is_no_answer_at_one_place_is_no_end(scripted: Endpoint, script: Script, name: str) -> None:
-    # A gateway that answers everything it does not know in its own way, before a vLLM.
-    script.pages.update(dict.fromkeys(("/props", "/get_server_info"), OTHER_PAGES[name]))
-    script.answer = writer
-    scripted.dialect = Dialect.OPENAI
-    tried(scripted)
-    assert scripted.dialect == Dialect.VLLM
 
 
 def test_a_server_of_another_kind_is_taken_for_openais(scripted: Endpoint, script: Script) -> None:

@@ -14,7 +14,6 @@ import sampler
 from tests.support.installations import Site
 from tests.support.models import Script, anything_else, scripted_server
 
-METHODS = ("mars-plain", "pointwise", "pref", "mars-plain-exact", "pointwise-exact", "pref-exact")
 CHAINS, STEPS = 2, 3
 SIZE = ("--scale", "laptop", "--seeds", "0", "--chains", str(CHAINS), "--steps", str(STEPS))
 
@@ -40,36 +39,6 @@ def alone(site) -> Site:
 
 def ran(site: Site, out: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return site.run("--out", str(out), *options)
-
-
-def test_a_run_with_exact_rows_asks_what_was_planned(site, tmp_path):
-    out = tmp_path / "out"
-    options = ("--methods", "mars-plain,pointwise,pref", "--exact")
-    ended = ran(site, out, *options)
-    assert ended.returncode == 0, ended.stderr
-    assert {row["method"] for row in site.rows(out / "table.csv")} == set(METHODS)
-
-    numbers = ("planned", "requests", "unparsable")
-    calls = {row["method"]: {name: int(row[name]) for name in numbers} for row in site.rows(out / "calls.csv")}
-    judged = {name for name in METHODS if not name.startswith("mars")}
-    assert set(calls) == judged
-    for method in METHODS:
-        path = out / "records" / f"{method}-s0.zip"
-        assert not sampler.replay_file(path).differences
-        record = sampler.read_record(path)
-        assert len(record["steps"]) == CHAINS * STEPS
-        if method not in judged:
-            assert not record["votes"]
-            continue
-        # Of a proposal that is the molecule itself nothing is asked. Before the first step, each judge is tried once.
-        void = sum(row["current_state"] == row["proposal_state"] for row in record["steps"])
-        tried = len(record.config["judges"])
-        made = calls[method]["requests"] - calls[method]["unparsable"] - tried
-        if method.startswith("pointwise"):
-            assert made == len(record["ratings"]) == calls[method]["planned"] - 8 * void
-        else:
-            # Votes that could not change a verdict any more are not asked for.
-            assert len(record["votes"]) <= made <= calls[method]["planned"] - 8 * void
 
 
 @pytest.mark.skipif(find_spec("torch") is None, reason="needs the extra [gpu]")

@@ -1,17 +1,13 @@
 """`manage.py experiment translation`, whole: QUEST, ratings and votes that see source and estimate; then run again."""
 
-import json
-import math
 import re
 import shlex
 import sys
 from collections.abc import Iterator
 
-import numpy as np
 import pytest
 
 import sampler
-from sampler.cli import main
 from tests.experiments.test_kills import writes_and_judges
 from tests.support.installations import Site
 from tests.support.models import READS, Script, declared, scripted_server
@@ -56,35 +52,6 @@ def user_messages(server: Script, model: str) -> list[str]:
     return [text for body in chats if re.search(r"word\d", text := str(body["messages"][-1]["content"]))]
 
 
-def test_records_replay_and_quest_s_verdicts_follow_from_them(site):
-    for method in METHODS:
-        for direction in DIRECTIONS:
-            record = record_of(site, method, direction)
-            assert len(record["steps"]) == PROMPTS * STEPS
-            sources = [each.prompt for each in sampler.own_sentences()[direction]]
-            assert record.config["space"]["sources"] == sources[:PROMPTS]
-            scored = {row["state_index"]: float(row["score"]) for row in record["scores"]}
-            assert set(scored) == {row["state_index"] for row in record["states"]}
-    for direction in DIRECTIONS:
-        assert_quest(record_of(site, "quest-0.1", direction), beta=0.1)
-        with pytest.raises(AssertionError):
-            # Negative control: a tilt towards what is estimated to be bad decides otherwise.
-            assert_quest(record_of(site, "quest-0.1", direction), beta=-0.1)
-
-
-def assert_quest(record: sampler.Record, beta: float) -> None:
-    """Compute each verdict anew from tokens, scores and random numbers."""
-    tokens = {row["state_index"]: len(json.loads(row["code"])["tokens"]) for row in record["states"]}
-    scored = {row["state_index"]: float(row["score"]) for row in record["scores"]}
-    for row in record["steps"]:
-        before, after = row["current_state"], row["proposal_state"]
-        log_r0 = math.log(tokens[before] / tokens[after])
-        assert float(row["log_r0"]) == pytest.approx(log_r0, abs=1e-12)
-        reward = {state: math.log(q / (1 - q)) for state, q in scored.items()}
-        bound = min(0.0, log_r0 + (reward[after] - reward[before]) / beta)
-        assert row["verdict"] == ("accept" if float(row["uniform"]) < math.exp(bound) else "reject")
-
-
 def test_judges_and_the_evaluator_see_the_source_and_judges_the_estimate(site, server):
     records = {name: [record_of(site, name, each) for each in DIRECTIONS] for name in ("pointwise", "pref")}
     # The scripted writer heeds no prompt: in another direction the same text has another source and estimate.
@@ -109,22 +76,6 @@ def test_judges_and_the_evaluator_see_the_source_and_judges_the_estimate(site, s
     for text in user_messages(server, "evaluator"):
         assert "Quality estimate" not in text
         assert sum(source in text for source in sources) == 1
-
-
-def test_table_and_figures_are_whole_and_come_from_files_alone(site):
-    table = {(row["method"], row["column"]): row for row in site.rows("table.csv")}
-    metrics = ("bleu", "chrf", "ter", "xcomet", "quality")
-    for method in METHODS:
-        for direction in DIRECTIONS:
-            assert all(table[method, f"{name}_{direction}"]["ours"] for name in metrics)
-    assert table["pref", "bleu_de-en"]["paper"] == ""
-    record, kept = record_of(site, "pref", "de-en"), (2, 3)
-    score = {row["state_index"]: float(row["score"]) for row in record["scores"]}
-    mean = np.mean([score[row["state_index"]] for row in record["samples"] if int(row["step"]) in kept])
-    assert float(table["pref", "quality_de-en"]["ours"]) == pytest.approx(mean, abs=1e-12)
-    before = {path: path.read_bytes() for path in site.out.rglob("*") if path.name.startswith(("table", "corpus"))}
-    assert main(["report", str(site.out)]) == 0
-    assert {path: path.read_bytes() for path in before} == before
 
 
 def test_a_scorer_without_a_number_ends_the_command_and_no_judge_is_asked(server, tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from prefmh_web.accounts.roles import sign_in_path
-from prefmh_web.campaigns.models import Comparison, Lease, Side, Vote
+from prefmh_web.campaigns.models import Comparison, Vote
 from tests.support.campaigns import (
     assert_record_is_whole,
     assert_replay_passes,
@@ -94,64 +94,6 @@ def test_two_people_vote_and_the_chain_moves_on_every_page(open_page, researcher
     assert {row["voter"] for row in rows} == {str(person.pk) for person in campaign.annotators.all()}
     assert_replay_passes(path)
     assert_record_is_whole(campaign)
-
-
-def test_nothing_on_the_voting_page_tells_the_proposal(open_page, campaign):
-    page = join(open_page, campaign)
-    lease = Lease.objects.get()
-    comparison = lease.comparison
-    shown = page.locator("#panel").inner_html()
-    # The same pair on the same sides, but with the proposal and the current object having changed places.
-    Comparison.objects.filter(pk=comparison.pk).update(current=comparison.proposal, proposal=comparison.current)
-    Lease.objects.filter(pk=lease.pk).update(proposal_side=Side(lease.proposal_side).other)
-    page.reload()
-    assert page.locator("#panel").inner_html() == shown
-    Comparison.objects.filter(pk=comparison.pk).update(current=comparison.current, proposal=comparison.proposal)
-    Lease.objects.filter(pk=lease.pk).update(proposal_side=lease.proposal_side)
-    sides = set()
-    for _ in range(8):
-        vote_key = lease_on(page)
-        html = page.content()
-        assert not re.search(r"proposal|current|accept", html, re.IGNORECASE)
-        press_and_wait(page, "1")
-        sides.add(Vote.objects.get(key=vote_key).proposal_side)
-        if not page.locator("input[name=lease]").count():
-            break
-    assert sides == {"first", "second"}
-
-
-BOTH_ORDERS = [{"question": "Which?", "votes": 4, "order": f"proposal-{place}"} for place in ("first", "second")]
-
-
-@pytest.mark.parametrize(
-    ("width", "judges", "layout"),
-    [(1280, [], "beside"), (360, [], "stacked"), (1280, BOTH_ORDERS, "stacked")],
-    ids=["wide", "narrow", "both orders"],
-)
-def test_the_question_stands_above_two_marked_objects_whose_layout_comes_with_the_vote(
-    open_page, researcher, width, judges, layout
-):
-    config = make_config(judges=judges or [{"question": "Which?", "votes": 1}], chains=4, steps=9)
-    campaign = make_campaign(researcher, config=config)
-    page = join(open_page, campaign)
-    page.set_viewport_size({"width": width, "height": 800})
-    # In one look: the socket may just be showing the pair anew.
-    question, left, right = page.evaluate(
-        "() => [...document.querySelectorAll('#question, .option')].map(each => each.getBoundingClientRect().toJSON())"
-    )
-    assert question["bottom"] <= left["top"]
-    assert (left["top"] == right["top"]) == (layout == "beside")
-    used = left["width"] + right["width"] if layout == "beside" else left["width"]
-    assert used > 0.8 * width
-    assert left["width"] == pytest.approx(right["width"], rel=0.05)
-    # A check that says “choose object 2” is true here: each object has its mark, for eyes and for screen readers.
-    assert page.locator(".option .mark").all_text_contents() == ["1", "2"]
-    expect(page.get_by_role("button", name="Object 2: ")).to_be_visible()
-    for told in ("changed" if width == 360 else layout, layout):
-        key = lease_on(page)
-        press_and_wait(page, "2")
-        vote = Vote.objects.get(key=key)
-        assert (vote.layout, vote.chosen_side, vote.is_translated) == (told, "second", False)
 
 
 def test_a_double_click_is_one_vote(open_page, campaign):

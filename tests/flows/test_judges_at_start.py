@@ -148,13 +148,6 @@ class TestOwnPairs:
         assert campaign.status == Campaign.Status.DRAFT
         assert "does not sample from the distribution that it tells" in page
 
-    def test_a_cap_leaves_it_untested(self, start):
-        campaign, page = start(1.0, "sampled", request_cap=300)
-        assert campaign.status == Campaign.Status.DRAFT
-        assert "is not tested" in page
-        assert "The cap of 300 requests is reached" in page
-        assert campaign.model_usage.get().requests == 1
-
 
 def test_the_longest_prompt_of_a_question_must_fit_into_the_context(
     signed_in, researcher, llama_url, settings, idle_tasks

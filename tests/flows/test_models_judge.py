@@ -11,10 +11,8 @@ from django.db import connection
 from prefmh_web.campaigns.engine import leases, open_comparisons
 from prefmh_web.campaigns.model_judges import asker, turns
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Judge, Side, Turn, Vote
-from prefmh_web.campaigns.monitoring.judging import Share, costs_of
 from prefmh_web.transport import publishing
 from tests.flows.test_model_costs import by_model, endpoint, script
-from tests.security.world import browser_of
 from tests.support.campaigns import (
     assert_record_is_whole,
     assert_replay_passes,
@@ -61,17 +59,6 @@ def test_only_as_many_replies_are_asked_for_as_can_be_needed(researcher, endpoin
     make(researcher, [by_model(budget=budget)])
     judged = Comparison.objects.filter(votes__isnull=False).distinct().count()
     assert Vote.objects.count() == len(votes_asked(script)) < budget * judged
-
-
-@pytest.mark.parametrize("order", ["both", "balanced"])
-def test_log_probabilities_are_asked_for_once_for_each_order_that_a_pair_is_shown_in(
-    researcher, endpoint, script, idle_tasks, order
-):
-    # With so many votes a pair takes several turns: what the first one found serves the others.
-    make(researcher, judges_of("log-probabilities", order, 8))
-    shown = {(vote.comparison_id, vote.proposal_side) for vote in Vote.objects.all()}
-    assert {side for _, side in shown} == set(Side)
-    assert len(votes_asked(script)) == len(shown) < Vote.objects.count() / 2
 
 
 def test_people_see_only_what_the_model_leaves_open(researcher, endpoint, idle_tasks, tmp_path):
@@ -172,41 +159,6 @@ def test_the_outcome_is_the_same_and_what_came_too_late_is_kept_and_does_not_cou
     assert Vote.objects.filter(judge__campaign=at_once, number__isnull=True).exists()
     assert_record_is_whole(at_once)
     assert_replay_passes(export_to(at_once, tmp_path))
-
-
-def test_each_step_that_is_asked_costs_all_votes_and_the_page_says_how_many_were_not_needed(
-    researcher, endpoint, script, idle_tasks
-):
-    campaign = make(researcher, [by_model(budget=3, all_at_once=True)])
-    assert campaign.status == Campaign.Status.FINISHED
-    asked = Comparison.objects.filter(chain__campaign=campaign, votes__isnull=False).distinct().count()
-    assert Vote.objects.count() == 3 * asked == len(votes_asked(script))
-    wasted = Vote.objects.filter(number__isnull=True).count()
-    # One vote at least decided each of them.
-    assert 0 < wasted <= 2 * asked
-    [row] = costs_of(campaign)["rows"]
-    assert row["wasted"] == Share(wasted, 3 * asked)
-    page = browser_of(researcher).get(campaign.get_absolute_url()).content.decode()
-    assert f"{wasted} of {3 * asked} votes" in page
-
-
-def test_both_judges_are_asked_for_all_their_votes_side_by_side(researcher, endpoint, monkeypatch, eventually):
-    # Nobody takes a turn, so that what each may be asked for can be seen.
-    monkeypatch.setattr(asker, "take", lambda comparison_id, judge_id: None)
-    rooms = {}
-    for all_at_once in (False, True):
-        source = {"all_at_once": True} if all_at_once else {}
-        campaign = make(researcher, judges("sampled", budget=4, **source), chains=1)
-        opened_ones = Comparison.objects.filter(chain__campaign=campaign, verdict__isnull=True)
-        eventually(opened_ones.exists)
-        comparison = opened_ones.get()
-        first, second = Judge.objects.filter(campaign=campaign).order_by("place")
-        opened = open_comparisons.on(comparison.pk, campaign)
-        of_first = opened.room(first.pk, 4)
-        opened.note("turn", first.pk, None, of_first)
-        rooms[all_at_once] = of_first, opened.room(second.pk, 4)
-    assert rooms[True] == (4, 4)
-    assert sum(rooms[False]) < 8
 
 
 def test_while_a_person_has_the_pair_no_more_is_asked_than_leaves_their_vote_in_time(

@@ -25,27 +25,6 @@ pytestmark = pytest.mark.browser
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
 SIZES = ((360, 740), (1280, 900))
 TAKEN = "document.title = 'taken'"
-GUIDE = """# A cup of tea
-
-Boil **half a litre** of water, then *wait*.
-
-1. Warm the pot.
-2. Take leaves:
-   - black, or
-   - green.
-
-| leaves | minutes | degrees |
-|---|:---:|---:|
-| black | 4 | 95 |
-| green | 2 | 75 |
-
-```python
-def steep(leaves, minutes):
-    return f"{leaves} for {minutes} minutes, and not a moment longer than that"
-```
-
-> Ask your guests first. See [the guide](https://spy.example/guide), ![a cup](https://spy.example/cup.png).
-"""
 HOSTILE = f"""## Plain words
 
 <script>{TAKEN}</script><img src=x onerror="{TAKEN}"> <b onmouseover="{TAKEN}">here</b>
@@ -139,25 +118,6 @@ def finish(page: Page, votes: int) -> None:
     expect(page.locator("#panel")).to_contain_text("finished")
 
 
-def test_texts_in_markdown_are_voted_on(sheet, researcher, tmp_path):
-    table = campaigns.spreadsheet(
-        [["text"], [GUIDE], [GUIDE.replace("tea", "coffee") + "\n" + "Wait longer.\n\n" * 30]]
-    )
-    campaign = campaign_of("markdown", researcher, table, "answers.csv")
-    page = sheet()
-    start(page, campaign)
-    check_look(page, "markdown")
-    # The object itself is read, and pressed without a vote.
-    page.locator(".option td").first.click()
-    page.locator(".option .link").first.click()
-    assert not Vote.objects.exists()
-    key = lease_on(page)
-    choose_by_keyboard(page, "second")
-    assert Vote.objects.get(key=key).chosen_side == Side.SECOND
-    finish(page, 5)
-    assert_replay_passes(export_to(campaign, tmp_path))
-
-
 def test_hostile_markdown_does_nothing(sheet, researcher):
     table = campaigns.spreadsheet([["text"], [HOSTILE], [HOSTILE + "\nAnd again."]])
     page = sheet()
@@ -220,27 +180,6 @@ def test_recordings_are_heard_and_voted_on(sheet, researcher, tmp_path):
     with zipfile.ZipFile(export) as record:
         found = {name for name in record.namelist() if name.startswith("recordings/")}
     assert found == {"recordings/0.flac", "recordings/1.mp3"}
-
-
-def test_a_player_that_was_reached_by_keyboard_keeps_its_arrows(sheet, researcher):
-    page = sheet()
-    start(page, campaign_of("audio", researcher, campaigns.archive(TAKES), "takes.zip"))
-    page.wait_for_timeout(MS_TO_JUDGE)
-    players, before = page.locator(".option audio"), lease_on(page)
-    page.locator("#question").focus()
-    while not players.nth(0).evaluate("player => player === document.activeElement"):
-        page.keyboard.press("Tab")
-    page.keyboard.press("ArrowRight")
-    page.wait_for_timeout(MS_TO_JUDGE)
-    assert lease_on(page) == before
-    # After a press on it the arrow is an answer.
-    page.locator("#question").focus()
-    players.nth(0).click(position={"x": 30, "y": 27})
-    wait_until_playing(page, 0)
-    page.keyboard.press("p")
-    hear_both(page)
-    press_and_wait(page, "ArrowRight")
-    assert Vote.objects.get().chosen_side == Side.SECOND
 
 
 def test_a_recording_that_cannot_be_played_takes_no_vote(sheet, researcher):

@@ -1,6 +1,4 @@
-"""Campaigns that ask nobody: independent draws, scores of molecules, QUEST's quality estimates; run to their
-end, exported and replayed.
-"""
+"""Campaigns that ask nobody: independent draws and scores of molecules; run to their end, exported and replayed."""
 
 from pathlib import Path
 
@@ -96,14 +94,6 @@ def test_scores_of_molecules_decide_and_stand_in_the_record(finished, client):
     page = live_page(client, made)
     assert "<th>synthetic_accessibility</th>" in page
     assert "→" in page
-
-
-def test_quality_estimates_of_a_program_decide_and_the_replay_needs_no_program(finished, settings):
-    made, path, _ = finished(QUEST)
-    settings.SCORERS = {}
-    assert "30 verdicts recomputed from" in assert_replay_passes(path)
-    assert verdicts_of_moves(path)[1] == {"accept", "reject"}
-    assert made.config.law.startswith("p0(x) * exp(r(x)/0.5)")
 
 
 def test_a_scorer_that_fails_holds_up_the_steps_and_no_longer(researcher, idle_tasks, quality, tmp_path, client):

@@ -14,7 +14,6 @@ from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Comparison, Event, Lease, Vote
 from tests.flows.test_browser import join
 from tests.flows.test_browser import open_page as open_page
-from tests.flows.test_context import config_of
 from tests.support import campaigns
 from tests.support.campaigns import (
     create_draft,
@@ -28,7 +27,6 @@ from tests.support.installations import lease_on, press_and_wait
 pytestmark = pytest.mark.browser
 ONE_VOTE = [{"question": "Which is calmer?", "votes": 1}]
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
-PHONE = {"width": 360, "height": 740}
 WORDS = ["lamp", "rain", "marsh", "door", "page", "house", "letter"]
 # Each longer than the one before.
 LONG = [[f"{word} {' '.join(WORDS)}. " * (60 + 60 * place)] for place, word in enumerate(WORDS)]
@@ -41,25 +39,12 @@ _PLACES = """() => {
     return [each.scrollTop / Math.max(1, room[0]), each.scrollLeft / Math.max(1, room[1]), room[0]];
   });
 }"""
-_SMALL = """() => [...document.querySelectorAll('.preferences button, .preferences input')]
-  .filter((each) => each.checkVisibility()).map((each) => (each.closest('label') ?? each).getBoundingClientRect())
-  .filter((box) => box.width < 24 || box.height < 24).length"""
 
 
 @pytest.fixture
 def texts(researcher):
     table = campaigns.spreadsheet([["text"], *LONG])
     return make_campaign(researcher, file=table, config=make_config(judges=ONE_VOTE, chains=1, steps=60))
-
-
-@pytest.fixture
-def columns(researcher):
-    """Long texts in Arabic above both objects, and a long word with one of them."""
-    source = "بيت أحمر كبير على التل. " * 40
-    rows = [[*text, source, f"{place} " + "w" * 300 * (place == 0)] for place, text in enumerate(LONG)]
-    return make_campaign(
-        researcher, file=campaigns.spreadsheet([["text", "source", "quality"], *rows]), config=config_of()
-    )
 
 
 @pytest.fixture
@@ -180,31 +165,6 @@ def test_differences_are_shown_on_demand_and_leave_no_trace_when_they_are_off(op
     assert [url for url in asked if "marked" in url]
 
 
-@pytest.mark.parametrize("kind", ["texts", "molecules", "columns"])
-@pytest.mark.parametrize("size", [{"width": 1280, "height": 900}, PHONE], ids=["wide", "narrow"])
-def test_both_long_objects_are_in_view_and_nothing_is_too_small_to_press(open_page, request, kind, size):
-    page = settled(join(open_page, request.getfixturevalue(kind), viewport=size))
-    if kind == "molecules":
-        page.get_by_role("button", name="Larger").click()
-    wide, *boxes = page.evaluate(
-        "() => [document.documentElement.scrollWidth,"
-        " ...[...document.querySelectorAll('.reading')].map((each) => each.getBoundingClientRect().bottom)]"
-    )
-    assert wide <= size["width"]
-    if kind == "columns":
-        # On a narrow screen the page grows with its objects.
-        context = page.locator("#panel > .context")
-        expect(context.locator("dd")).to_have_css("direction", "rtl")
-        assert context.bounding_box()["height"] < 0.4 * size["height"]
-    else:
-        assert max(boxes) <= size["height"]
-    assert page.evaluate(_SMALL) == 0
-    for scheme in ("dark", "light"):
-        page.emulate_media(color_scheme=scheme)
-        found = Axe().run(page, options=RULES).response["violations"]
-        assert not [(wrong["id"], wrong["nodes"][0]["html"][:120]) for wrong in found]
-
-
 SMILES = "smiles\nCCO\nCCN\nCCC\nCCCl\n"
 ONE_CHAIN = make_config(
     space={"kind": "catalog", "objects": "molecules", "neighbours": 2},
@@ -296,32 +256,6 @@ def test_words_that_a_translator_has_changed_take_no_vote_and_the_pair_goes_back
     # No vote comes of it later, and it is no skip: of those, one suspends a step here.
     assert leases.answer(lease.key, lease.annotator, "first", 900) is None
     assert not Comparison.objects.filter(suspended_at__isnull=False).exists()
-
-
-def test_a_page_whose_interface_alone_is_translated_counts_and_says_so(open_page, campaign):
-    page = joined(open_page, campaign)
-    shown = page.locator("#question, .option").all_text_contents()
-    page.evaluate(TRANSLATE, ["body", True, True])
-    assert page.locator("#question, .option").all_text_contents() == shown
-    expect(page.get_by_role("button", name="Sxxx xxxx xxxx")).to_be_visible()
-    key = lease_on(page)
-    press_and_wait(page, "1")
-    assert Vote.objects.get(key=key).is_translated is True
-
-
-def test_a_picture_that_loads_later_is_voted_on(open_page, drawn):
-    page = open_page("about:blank")
-    page.route(PICTURES, lambda route: route.abort())
-    page.goto(drawn.invitations.get().get_absolute_url())
-    page.get_by_role("button", name="Start").click()
-    expect(page.get_by_role("alert")).to_be_visible()
-    page.unroute(PICTURES)
-    page.get_by_role("button", name="Try again").press("Enter")
-    expect(page.get_by_role("alert")).to_be_hidden()
-    expect(page.locator("#question")).to_be_focused()
-    press_and_wait(page, "ArrowLeft")
-    page.get_by_text("You: 1 vote").wait_for()
-    assert Vote.objects.get().hidden_ms == 0
 
 
 def test_no_picture_comes_before_the_other_when_the_server_sends_the_pair_again(open_page, drawn):

@@ -115,12 +115,6 @@ def test_metrics_are_for_bearers_of_the_token(client, db, settings):
     assert client.get("/metrics", headers={"Authorization": "Bearer another"}).status_code == 403
 
 
-def read(client) -> dict[str, float]:
-    page = client.get("/metrics", headers={"Authorization": "Bearer the-token"}).content.decode()
-    lines = (line.rpartition(" ") for line in page.splitlines() if not line.startswith("#"))
-    return {name: float(value) for name, _, value in lines}
-
-
 def test_a_process_without_redis_or_database_is_alive_and_not_ready(installation):
     installation.redis.kill()
     try:

@@ -166,15 +166,3 @@ def test_what_somebody_answered_stays_spent_when_they_have_who_they_are_deleted(
     # The trial stays, under their number.
     assert Check.objects.exclude(chosen_side="").count() == 1
     assert limits.spent(campaign) == before
-
-
-def test_places_times_pay_stands_on_the_setup_and_on_the_live_page(researcher):
-    config = make_config(judges=ONE_JUDGE, chains=4, steps=30)
-    money = {"places": 40, "place_pay": "1.50", "currency": "£"}
-    campaign = recruited_campaign(researcher, config=config, budget=200, **money)
-    owner = browser_of(researcher)
-    for path in (reverse("console:participants", args=[campaign.pk]), campaign.get_absolute_url()):
-        page = owner.get(path).content.decode()
-        assert "At most 40 places × £1.50 = <strong>£60.00</strong>" in page
-        assert "£0.50 a vote" in page
-        assert "0 of 200 answers are spent" in page

@@ -48,21 +48,6 @@ def answer(browser, campaign, said: str, text: str = TEXT):
     return browser.post(invitation_path(campaign), {"consent": said, "version": consent.version_of(text)})
 
 
-def test_who_agrees_votes_and_what_they_agreed_to_is_kept(study):
-    browser = come(study)
-    page = page_of(browser, study, "")
-    assert "<h2>Consent</h2>" in page
-    assert "<em>texts</em>" in page
-    assert "I do not agree" in page
-    assert not Participation.objects.exists()
-    assert answer(browser, study, "agree").url.endswith("/vote/")
-    assert pair_of(browser, study) is not None
-    [given] = Participation.objects.get().consents
-    assert given["agreed"]
-    [text] = consent.texts(study.pk)
-    assert (text.data["version"], text.data["wording"]) == (given["version"], TEXT)
-
-
 @pytest.mark.parametrize(
     "fields", [{}, {"consent": "maybe"}, {"consent": "agree"}, {"consent": "agree", "version": "0" * 64}]
 )

@@ -3,11 +3,9 @@
 Waiting costs the participant nothing: after the declared time comes the paid end.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
-from django.db import connections
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -150,23 +148,6 @@ def test_a_code_that_was_not_there_yet_is_shown_when_it_is(researcher):
     assert CODES["completed"] in page_of(browser, study, "vote/")
 
 
-def test_codes_are_saved_while_people_join(researcher):
-    """On PostgreSQL, one of the two would be ended if they took their locks in another order."""
-    study = recruited_campaign(researcher)
-
-    def save() -> None:
-        for number in range(20):
-            set_study(study, {"codes": {"completed": str(number)}}, ())
-        connections.close_all()
-
-    with ThreadPoolExecutor(1) as thread:
-        saved = thread.submit(save)
-        for number in range(20):
-            arrive(study, prolific(f"person {number}"))
-        saved.result()
-    assert Participation.objects.count() == 20
-
-
 def test_without_a_platform_everybody_sees_the_same_code(researcher):
     study = recruited_campaign(researcher, "anybody", votes_each=1, way_back="")
     browser = Client()
@@ -281,32 +262,6 @@ def test_after_the_declared_wait_the_part_ends_paid_and_nobody_is_asked_on(resea
     assert CODES["nothing-left"] in page_of(anna, study, "vote/")
     [row, _] = payments_of(browser_of(study.owner), study)
     assert (row["outcome"], row["paid"], row["votes"]) == ("nothing-left", "in full", "3")
-
-
-@pytest.mark.parametrize(
-    ("recruiter", "protocol", "said"),
-    [
-        ("prolific", {}, "You wait 5 minutes at most"),
-        (
-            "prolific",
-            {"wait_minutes": 20, "wait_is_paid": True},
-            "20 minutes at most; then your part ends here. The time",
-        ),
-        ("prolific", {"wait_minutes": 0}, ""),
-        ("open", {}, ""),
-    ],
-)
-def test_who_waits_reads_that_others_are_needed_and_how_long_at_most(researcher, recruiter, protocol, said):
-    study = recruited_campaign(researcher, recruiter, protocol=protocol, **ONE_CHAIN)
-    anna, ben = Client(), Client()
-    for browser, name in ((anna, "anna"), (ben, "ben")):
-        browser.get(invitation_path(study), prolific(name) if recruiter == "prolific" else {})
-        browser.post(invitation_path(study))
-    assert pair_of(ben, study)
-    page = page_of(anna, study, "vote/")
-    assert "needs votes of other people first" in page
-    assert said in page
-    assert ("at most; then" in page) == bool(said)
 
 
 def test_the_sweep_ends_the_part_of_somebody_whose_page_is_gone_and_of_nobody_with_a_pair(researcher):

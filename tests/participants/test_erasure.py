@@ -12,7 +12,6 @@ from django.db import connection, connections
 from django.test import Client
 from django.urls import reverse
 
-from prefmh_web.campaigns.lifecycle import status
 from prefmh_web.campaigns.models import Annotator, Campaign, Event, Lease, Vote, number_of
 from prefmh_web.participants import erasure, limits, payments
 from prefmh_web.participants.erasure import Scope
@@ -354,16 +353,3 @@ def test_without_a_platform_reports_go(researcher, campaign):
     assert b"zzwordszz" not in bytes_of_all(campaign)
     browser.post(invitation_path(campaign))
     assert Annotator.objects.count() == 2
-
-
-def test_a_campaign_with_forgotten_people_can_be_deleted(researcher):
-    study, anna = study_of(researcher), values_of("anna")
-    come(study, anna)
-    come(study, values_of("ben"))
-    erasure.erase(person_in(study, anna), Scope.PARTICIPANT, is_forced=True)
-    Campaign.objects.filter(pk=study.pk).update(status=Campaign.Status.PAUSED)
-    status.request_deletion(study, study.name)
-    wait_until_idle()
-    status.finish_deletion(study.pk)
-    assert not Campaign.objects.filter(pk=study.pk).exists()
-    assert not Participant.objects.exists()

@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 from django.test import Client
 
 from prefmh_web.campaigns.models import Annotator, Campaign, EndReason, Event, Lease, NotPossible, Vote, number_of
-from prefmh_web.participants import completion, consent, erasure, limits
+from prefmh_web.participants import completion, consent, limits
 from prefmh_web.participants.models import Participant, Participation
 from prefmh_web.voting.tasks import settle_parts
 from tests.participants.test_stages import ABOUT, READ, UNDERSTOOD
@@ -208,20 +208,6 @@ def test_closing_a_link_with_all_who_came_by_it_is_an_event_for_each(researcher,
     assert link.revoked_at
 
 
-def test_what_was_written_goes_with_the_id_and_the_event_stays(researcher, tmp_path):
-    study = study_of(researcher)
-    vote(arrive(study, prolific("anna")), study)
-    end(study)
-    Campaign.objects.filter(pk=study.pk).update(status=Campaign.Status.FINISHED)
-    erasure.forget(study)
-    assert ended().get().data["text"] == ""
-    assert [row["kind"] for row in table(export_to(study, tmp_path), "events.csv")] == [
-        "started",
-        "participation-ended",
-        "erased",
-    ]
-
-
 TEXT = "Do you *agree*?"
 AGREE = {"consent": "agree", "version": consent.version_of(TEXT)}
 CODES_OF_LINK = {"completed": "DONE", "no-consent": "N0"}
@@ -287,19 +273,3 @@ def test_who_withdraws_has_left_for_good_and_once_forgotten_is_somebody_new(stud
     assert ("Your part has ended" in page) is not bool(erase)
     browser.post(invitation_path(study), AGREE)
     assert (Annotator.objects.count(), Participant.objects.count()) == (2 if erase else 1, 1)
-
-
-def test_what_stands_in_the_address_names_nobody(study):
-    browser = Client()
-    page = browser.get(invitation_path(study), {"PROLIFIC_PID": "anna", "participant": "anna"})
-    assert page.status_code == 200
-    browser.post(invitation_path(study), AGREE)
-    assert Participant.objects.get().external_id != "anna"
-
-
-def test_the_page_of_people_shows_no_id(study):
-    browser = stranger(study)
-    browser.post(invitation_path(study), AGREE)
-    owner, drawn = browser_of(study.owner), Participant.objects.get().external_id
-    for path in ("people/", f"people/{number_of(Annotator.objects.get())}/", "participants/"):
-        assert drawn not in owner.get(f"{study.get_absolute_url()}{path}").content.decode()

@@ -153,17 +153,6 @@ def test_with_many_at_once_no_place_is_taken_twice(researcher, protocol):
     assert sorted(outcomes()) == [""] * 3 + ["full"] * 9
 
 
-def test_a_refusal_holds_no_place_and_who_changes_their_mind_needs_a_free_one(researcher):
-    study = recruited_campaign(researcher, places=1, consent=TEXT)
-    first = come(study, "anna")
-    answer(first, study, "refuse")
-    second = come(study, "ben")
-    answer(second, study, "agree")
-    assert pair_of(second, study)
-    answer(first, study, "agree")
-    assert "All places of this study are taken" in page_of(first, study, "vote/")
-
-
 def test_who_is_away_for_long_loses_the_place_and_has_it_again_while_one_is_free(researcher):
     study = recruited_campaign(researcher, places=1, absent_minutes=30, codes=CODES_OF_ALL)
     first = arrive(study, prolific("anna"))
@@ -233,16 +222,6 @@ def test_who_gave_nothing_and_finds_the_place_taken_is_not_paid(researcher):
     assert "FULL" in come_back(study)
     paid = {row["external_id"]: row["paid"] for row in payments_of(browser_of(researcher), study)}
     assert paid == {"anna": "not", "ben": ""}
-
-
-def test_who_votes_on_nothing_until_the_time_is_over_gives_the_place_back(researcher):
-    study = recruited_campaign(researcher, places=1, most_minutes=20)
-    pair_of(arrive(study, prolific("anna")), study)
-    Lease.objects.update(ended_at=timezone.now(), ending="expired")
-    later(18)
-    settle_parts()
-    assert outcomes() == ["time-over"]
-    assert pair_of(arrive(study, prolific("ben")), study)
 
 
 def test_a_connection_that_is_lost_for_a_moment_costs_no_place(researcher):

@@ -10,15 +10,12 @@ from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.models import Lease, NotPossible, Vote
 from prefmh_web.participants.models import Participation
 from prefmh_web.voting.tasks import settle_parts
-from tests.participants.test_consent import TEXT, answer, come
 from tests.support.campaigns import (
     CODES,
     CODES_OF_ALL,
     PICTURE,
     WHOLE,
     arrive,
-    everything_in,
-    export_to,
     go_on,
     invitation_path,
     make_config,
@@ -142,17 +139,6 @@ def test_the_instructions_may_be_misunderstood_so_often_and_no_more(study):
     assert not Lease.objects.exists()
 
 
-def test_consent_comes_first_and_a_refusal_sees_no_stage(researcher):
-    study = recruited_campaign(researcher, protocol=WHOLE, consent=TEXT)
-    browser = come(study)
-    assert browser.get(stage_path(study)).url == invitation_path(study)
-    answer(browser, study, "refuse")
-    assert Participation.objects.get().stage == "arrival"
-    assert browser.get(stage_path(study)).url == invitation_path(study)
-    answer(browser, study, "agree")
-    assert "What are you?" in page_of(browser, study)
-
-
 def test_last_questions_that_nobody_answered_keep_nobody_from_their_pay(study):
     browser = arrive(study, prolific("anna"))
     go_on(browser, study, ABOUT, READ, UNDERSTOOD)
@@ -172,17 +158,6 @@ def test_names_of_the_page_itself_may_be_names_of_questions(researcher):
     go_on(browser, study, {"stage": "questions"} | {f"answer-{name}": "x" for name in names})
     assert Participation.objects.get().stage == "votes"
     assert len(Participation.objects.get().answers) == 3
-
-
-def test_answers_are_no_part_of_the_export(study, tmp_path):
-    browser = arrive(study, prolific("anna"))
-    go_on(browser, study, ABOUT, READ, UNDERSTOOD)
-    vote(browser, study, times=2)
-    go_on(browser, study, {"stage": "last-questions", "answer-comment": "My secret"})
-    told = everything_in(export_to(study, tmp_path))
-    assert "My secret" not in told
-    # The question with its options is.
-    assert "student" in told
 
 
 PAIRS = [

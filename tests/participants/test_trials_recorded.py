@@ -51,7 +51,6 @@ PROTOCOL = {
 # Of two people, one waits for the pair that the other has.
 CONFIG = make_config(judges=[{"question": "Which is darker?", "votes": 1}], chains=1, steps=60)
 ALL = {"instructed", "gold", "repeat"}
-OTHER = {"first": "second", "second": "first"}
 AGREED = consent.Answer(consent.version_of(TEXT), agrees=True)
 
 

@@ -5,14 +5,12 @@ import json
 
 import numpy as np
 import pytest
-from scipy.special import expit
 
 import sampler
-from sampler import Catalog, ConfigError, Independent, Mixture, Neighbours, exact, parse_config
+from sampler import Catalog, ConfigError, Independent, Mixture, Neighbours, parse_config
 from sampler.judges.config import best_acceptance
-from tests.laws.law import CATALOG
 from tests.support.campaigns import make_config
-from tests.support.sampling import PATH, mixture, neighbours_law, problems_of
+from tests.support.sampling import PATH, mixture, problems_of
 
 # Configs: good ones parse and build, bad ones list every problem with its path.
 
@@ -270,31 +268,6 @@ def test_what_a_panel_cannot_be_is_refused_where_it_stands(config, path, message
     assert message in problems_of(config)[path]
 
 
-def test_panelists_of_any_scores_leave_the_law_of_their_sum_unchanged():
-    scores = np.random.default_rng(1).normal(0, 2, size=(5, len(CATALOG.weights)))
-    q = neighbours_law(CATALOG)
-    preferences = np.stack([expit(each[None, :] - each[:, None]) for each in scores], axis=-1)
-    rule = sampler.NVote((1,) * 5)
-    matrix = exact.transitions_of(q, rule.mean_acceptance(exact.log_base_ratio(CATALOG.log_p0, q), preferences))
-    assert np.allclose(exact.stationary(matrix), sampler.target(CATALOG.log_p0, scores), atol=1e-12)
-    # One judge whose voters are these five has another law.
-    mixed = np.repeat(preferences.mean(axis=-1, keepdims=True), 5, axis=-1)
-    crowd = exact.transitions_of(q, rule.mean_acceptance(exact.log_base_ratio(CATALOG.log_p0, q), mixed))
-    assert np.abs(exact.stationary(crowd) - exact.stationary(matrix)).sum() / 2 > 0.05
-
-
 def test_the_best_acceptance_is_that_of_people_who_do_not_care():
     even = np.full((1, 5), 0.5)
     assert best_acceptance(5) == pytest.approx(sampler.NVote((1,) * 5).mean_acceptance(np.zeros(1), even)[0])
-
-
-def test_to_others_a_panelist_is_a_number_and_the_law_is_the_same():
-    named = sampler.parse_config(PANEL)
-    told = named.model_copy(update={"judges": sampler.unnamed(named.judges)})
-    assert not any(name in told.model_dump_json() for name in NAMES)
-    assert told.panelists == ("1", "2", "3")
-    assert told.law == named.law
-    # Once more, nothing changes; and nothing does where there is no panel.
-    assert sampler.unnamed(told.judges) == told.judges
-    crowd = sampler.parse_config(panel_with(judges=[{"question": "Which?", "votes": 1}]))
-    assert sampler.unnamed(crowd.judges) == crowd.judges

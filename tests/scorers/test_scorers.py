@@ -79,14 +79,6 @@ def test_an_object_at_which_it_always_dies_has_its_last_words_as_reason(declare)
     assert "cannot parse this" in two.reason
 
 
-def test_one_that_always_fails_is_given_up_after_a_bounded_number_of_tries(declare, tmp_path):
-    starts = tmp_path / "starts"
-    declare(f"import sys\nopen({str(starts)!r}, 'a').write('x')\nsys.exit('no model')\n", whole=True)
-    with pytest.raises(ScorerError, match="no model"):
-        scores(*"abcdefgh")
-    assert len(starts.read_text()) == commands.MOST_FAILURES
-
-
 def test_a_program_that_is_not_there_is_named(declare, settings):
     settings.SCORERS = {"missing": ("/nowhere/scorer",)}
     [answer] = scores("a", name="missing")

@@ -51,7 +51,8 @@ def test_a_stranger_gets_nothing_of_the_victims(world, stranger):
     """Neither another researcher, nor a bystander, whose own list is their own."""
     who = getattr(world, stranger)
     addresses = [address for address in all_addresses() if address.parts or stranger == "colleague"]
-    for address, method in itertools.product(addresses, METHODS):
+    methods = METHODS if stranger == "colleague" else ("GET", "POST")
+    for address, method in itertools.product(addresses, methods):
         answer = send(browser_of(who), method, address.path(world.names))
         assert_leaks_nothing(answer, world)
         if not address.parts or address.name == "console:docs":
@@ -252,20 +253,6 @@ def test_a_body_no_page_sends_changes_nothing(world, path):
         assert answer.status_code in {200, 302, 400, 404, 415}, body
 
 
-WRONG_NUMBERS = ["many", "1e309", "NaN", "9" * 400, "\x00"]
-NUMBER_FIELDS = [
-    "chains", "steps", "answering.seconds", "seed", "space.catalog.neighbours", "judges.0.votes",
-    "kernel.usual.length",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("field", NUMBER_FIELDS)
-def test_no_wrong_number_makes_a_campaign(world, field):
-    for value in WRONG_NUMBERS:
-        answer = browser_of(world.victim).post("/campaigns/new/", form(**{field: value}))
-        assert answer.status_code == 200, value
-
-
 def test_no_number_of_questions_makes_a_page_without_end(world):
     answer = browser_of(world.victim).post(
         "/campaigns/new/", form(**{"judges.9999.votes": "x", f"judges.{'9' * 5000}.votes": "1"})
@@ -299,14 +286,6 @@ def test_no_header_signs_anybody_in(world, header):
 @pytest.mark.parametrize("sesame", ["", "A" * 40, "AAAAAAAA", "%00", "é" * 30])
 def test_no_guessed_link_signs_anybody_in(world, sesame):
     assert browser_of(None).get("/accounts/sign-in/by-link/", {"sesame": sesame}).status_code == 403
-
-
-def test_a_setup_that_is_good_does_make_one(world):
-    """The negative control: the form above is refused for what is wrong in it."""
-    answer = browser_of(world.victim).post("/campaigns/new/", form())
-    made = Campaign.objects.get(pk=int(answer.url.strip("/").split("/")[-1]))
-    wait_until_idle()
-    made.delete()
 
 
 def test_an_upload_named_like_a_path_stays_in_its_folder(world):

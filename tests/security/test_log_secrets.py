@@ -15,7 +15,6 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.security.world import browser_of
 from tests.support.installations import ROOT, wait_for
 from tests.support.models import port_from
 
@@ -159,18 +158,3 @@ def test_a_failure_tells_no_secret_whoever_handles_its_record():
     # The negative control: what is no secret is kept.
     assert "ValueError: no route for /ws/join/" in text
     assert "kept: campaign 3" in text
-
-
-def test_pages_may_be_asked_for_without_their_content(campaign, researcher, client):
-    """HEAD, as those who show previews of links ask: answered as GET is, with nothing done."""
-    link = campaign.invitations.get().get_absolute_url()
-    assert client.head(link).status_code == 200
-    assert client.head(f"{link}vote/").status_code == 302
-    client.post(link)
-    assert client.head(f"{link}vote/").status_code == 200
-    assert not campaign.annotators.get().leases.exists()
-    owner, page = browser_of(researcher), campaign.get_absolute_url()
-    for path in ("/", page, "/campaigns/new/", "/endpoints/", f"{page}files/votes.csv", f"{page}files/export.zip"):
-        answer = owner.head(path)
-        assert (path, answer.status_code) == (path, 200)
-        assert answer.content == b""

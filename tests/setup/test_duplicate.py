@@ -62,7 +62,7 @@ def test_of_a_file_that_is_gone_nothing_is_made(researcher):
     assert Campaign.objects.count() == 1
 
 
-@pytest.mark.parametrize("name", ["texts", "listed", "images", "prolific"])
+@pytest.mark.parametrize("name", ["texts", "listed", "prolific"])
 def test_a_pilot_has_the_config_of_its_campaign_but_for_its_size(name, researcher):
     campaign = SETUPS[name](researcher)
     made = apply.pilot(campaign, researcher, 4, 12)

@@ -128,7 +128,7 @@ _VALUES = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(
     st.lists(
         st.tuples(st.sampled_from(_PATHS), st.sampled_from(["set", "remove", "add"]), _VALUES), min_size=1, max_size=3
@@ -145,7 +145,7 @@ def test_a_changed_setup_is_read_or_refused_with_a_place(changes):
     assert_read_or_told(text)
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(st.integers(0, 5000), st.integers(0, 30), st.text(alphabet=st.characters(max_codepoint=0x2FFF), max_size=12))
 def test_a_changed_text_is_read_or_refused_with_a_sentence(at, removed, put_in):
     text = as_text(WHOLE)

@@ -37,7 +37,6 @@ import numpy as np
 import pytest
 import soundfile
 from celery.signals import before_task_publish, task_postrun
-from django import forms
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
@@ -196,40 +195,6 @@ def recording(hertz: float = 440.0, kind: str = "WAV", subtype: str | None = Non
     """Return a tone as the bytes of a file."""
     samples = tone(hertz, **of_tone)
     return recorded(samples, int(of_tone.get("rate", 16_000)), kind, subtype)
-
-
-# A form as a browser sends it back when nobody has touched it.
-
-
-def sent_back(*parts: forms.BaseForm | forms.BaseFormSet) -> dict[str, Any]:
-    """Return the fields of forms and formsets with the values that a page shows, line ends as browsers send them."""
-    found: dict[str, Any] = {}
-    for part in parts:
-        if isinstance(part, forms.BaseFormSet):
-            found |= sent_back(part.management_form, *part.forms)
-            continue
-        for each in part:
-            value = _sent(each)
-            if value is not None:
-                found[each.html_name] = value
-    return found
-
-
-def _sent(field: forms.BoundField) -> Any:
-    widget, value = field.field.widget, field.value()
-    if isinstance(widget, forms.FileInput):
-        return None
-    if isinstance(widget, forms.CheckboxInput):
-        return "on" if value else None
-    if isinstance(widget, forms.SelectMultiple | forms.CheckboxSelectMultiple):
-        chosen = {str(getattr(each, "pk", each)) for each in value or ()}
-        # In the order of the page, not in that of the draft.
-        return [str(choice) for choice, _ in field.field.choices if str(choice) in chosen]
-    if value is None:
-        return ""
-    text = widget.format_value(value)
-    text = text[0] if isinstance(text, list) else text
-    return str("" if text is None else text).replace("\r\n", "\n").replace("\n", "\r\n")
 
 
 # Celery workers of the server stack's tests, and when they have nothing left to do.
@@ -610,6 +575,11 @@ def voted_to_the_end(campaign: Campaign, people: int = 3) -> Campaign:
     return Campaign.objects.get(pk=campaign.pk)
 
 
+def voted_campaign(owner, **options) -> Campaign:
+    """Return a campaign whose last vote is cast, as `voted_to_the_end` does."""
+    return copied(owner, ("voted", options), lambda: voted_to_the_end(start_campaign(owner, **options)))
+
+
 def live_page(browser: Client, campaign: Campaign) -> str:
     """Return the campaign's own page."""
     return browser.get(campaign.get_absolute_url()).content.decode()
@@ -943,13 +913,6 @@ def molecules(owner) -> Campaign:
     return made
 
 
-def images(owner) -> Campaign:
-    """A ZIP of pictures."""
-    file = archive({f"{colour}.png": picture(colour) for colour in ("red", "green", "blue", "white")})
-    space = {"kind": "catalog", "objects": "images", "neighbours": 1}
-    return _draft(owner, make_config(space=space), file, "Pictures.zip")
-
-
 def written(owner) -> Campaign:
     """Texts that a model behind an endpoint writes, judged by models, with caps."""
     judges = [
@@ -992,25 +955,9 @@ def prolific_study(owner) -> Campaign:
     return made
 
 
-def german(owner) -> Campaign:
-    """An open link in another language, with the line ends of browsers."""
-    made = _draft(owner, make_config(), TEXTS.encode(), "texts.csv", instructions="Lies\r\nbeide.", language="de")
-    set_study(made, {"recruiter": "open", "consent": "Ja."}, ())
-    set_study(made, {"protocol": Protocol.model_validate(WHOLE)}, ())
-    return made
-
-
 def base(owner) -> Campaign:
     """A rule that asks nobody."""
     return _draft(owner, make_config(space=_OPENINGS, kernel={"kind": "independent"}, judges=[], rule={"kind": "base"}))
-
-
-def score(owner) -> Campaign:
-    """MARS's rule."""
-    config = make_config(
-        space={"kind": "molecules"}, kernel={"kind": "fragments"}, judges=[], rule={"kind": "score", "form": "mars"}
-    )
-    return _draft(owner, config, scorer_names="logp qed")
 
 
 def quest(owner) -> Campaign:
@@ -1018,14 +965,6 @@ def quest(owner) -> Campaign:
     kernel = {"kind": "suffix", "cut": "length"}
     rule = {"kind": "quest", "scorer": "comet", "beta": 0.2}
     return _draft(owner, make_config(space=_WRITTEN, kernel=kernel, judges=[], rule=rule))
-
-
-def ratings(owner) -> Campaign:
-    """Ratings by a model."""
-    source = {"kind": "model", "endpoint": "A judge", "law_unverified": True}
-    judges = [{"question": "How gothic is it?", "votes": 1, "source": source}]
-    rule = {"kind": "pointwise", "form": "power", "lowest": 1, "beta": 2.5}
-    return _draft(owner, make_config(space=_OPENINGS, kernel=_SUFFIXES, judges=judges, rule=rule))
 
 
 def started(owner) -> Campaign:
@@ -1048,8 +987,7 @@ def finished(owner) -> Campaign:
 SETUPS: dict[str, Callable[..., Campaign]] = {
     each.__name__.removesuffix("_study"): each
     for each in (
-        texts, listed, molecules, images, written, panel, prolific_study, german, base, score, quest, ratings,
-        started, finished,
+        texts, listed, molecules, written, panel, prolific_study, base, quest, started, finished,
     )
 }  # fmt: skip
 """By name."""

@@ -34,7 +34,6 @@ from sampler import (
     Record,
     Tally,
     Verdict,
-    acceptance_probability,
     advance,
     ask,
     begin,
@@ -108,16 +107,6 @@ def averaged(rule: Rule) -> MeanRule:
         return total
 
     return mean
-
-
-def exact_rule(log_r0: Matrix, votes: npt.NDArray[np.int64], budgets: npt.NDArray[np.int64]) -> Matrix:
-    """The package's rule on votes: min(1, r0 prod_i K_i / (N_i - K_i + 1))."""
-    return np.asarray(acceptance_probability(log_r0, votes, budgets))
-
-
-def majority_rule(log_r0: Matrix, votes: npt.NDArray[np.int64], budgets: npt.NDArray[np.int64]) -> Matrix:
-    """A wrong rule: min(1, r0) if more than half of each judge's votes are for the proposal, else 0."""
-    return np.minimum(1, np.exp(log_r0)) * np.all(2 * votes > budgets)
 
 
 def plug_in_rule(log_r0: Matrix, votes: npt.NDArray[np.int64], budgets: npt.NDArray[np.int64]) -> Matrix:
@@ -311,34 +300,6 @@ def tried_delete(vocabulary: Vocabulary, high: str, low: str) -> float:
     graph = read_molecule(high)
     pieces = [graph.pieces(cut) for cut in graph.cuts]
     return sum(each.kept == low and each.arm in vocabulary for each in pieces) / len(pieces)
-
-
-def written_out_law(space: SmallSpace, state: str) -> dict[str, float]:
-    """Return q(.|state) apart from the package's graphs: every hydrogen is an atom of its own, moved by hand.
-
-    Molecules are compared as SMILES that RDKit has read back. The vocabulary is merged here a second time.
-    """
-    total = sum(weight for _, weight in space.arms)
-    merged = Counter()
-    for arm, weight in space.arms:
-        merged[Chem.CanonSmiles(arm)] += weight / total
-    law = space.law()
-    full = Chem.AddHs(Chem.MolFromSmiles(state))
-    heavy = [atom for atom in full.GetAtoms() if atom.GetAtomicNum() > 1]
-    rooms = [atom.GetIdx() for atom in heavy if any(near.GetAtomicNum() == 1 for near in atom.GetNeighbors())]
-    bonds = [bond for bond in full.GetBonds() if _is_cuttable(bond)]
-    found = Counter()
-    for arm, weight in merged.items():
-        for room in rooms:
-            found[_grown(full, room, arm, law, state)] += space.add * weight / len(rooms)
-    for bond in bonds:
-        ends = (bond.GetBeginAtomIdx(), bond.GetEndAtomIdx())
-        for keep, drop in (ends, ends[::-1]):
-            kept, arm = _parted(full, keep, drop)
-            reached = kept if arm in merged and _is_inside(kept, law) else state
-            found[reached] += (1 - space.add) / (2 * len(bonds))
-    found[state] += (0 if rooms else space.add) + (0 if bonds else 1 - space.add)
-    return dict(found)
 
 
 def _is_cuttable(bond: Chem.Bond) -> bool:

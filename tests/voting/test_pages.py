@@ -29,10 +29,6 @@ def joined(client, campaign):
     return client
 
 
-def lease_in(page) -> str:
-    return page.context["screen"].lease.key
-
-
 def test_the_welcome_page_names_the_questions_and_joins_once(client, campaign, vote_path):
     page = client.get(invitation_path(campaign)).content.decode()
     assert "Which is darker?" in page
@@ -112,16 +108,6 @@ def test_a_filled_frame_is_what_the_templates_give(kind, language, name):
                     )
                     assert html_of(name, "pair", shown, progress) == whole
                     assert str(shown["lease"].key) in whole
-
-
-def test_the_longer_text_decides_how_large_both_stand():
-    for left, right, is_large in (
-        ("Rain.", "No rain.", True),
-        ("Rain.", "Rain. " * 50, False),
-        ("Rain. " * 50, "", False),
-    ):
-        html = html_of("pair", "pair", shown_of("texts", left, right, "Which?"), HOW_FAR[0])
-        assert ('class="sides texts short"' in html) == is_large
 
 
 def test_what_a_person_writes_into_a_text_is_never_a_place_to_fill_in():

@@ -18,7 +18,6 @@ from django.db import connection
 from django.db.models import Exists, F, OuterRef
 from django.utils import timezone
 
-import sampler
 from prefmh_web.campaigns.engine import leases, open_comparisons, sql, transitions
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.lifecycle import access, changes, pause, resume
@@ -36,10 +35,7 @@ from tests.support.campaigns import (
 from tests.support.models import (
     SCORES,
     KnownJudge,
-    Script,
-    is_vote,
     scripted_server,
-    status,
 )
 
 pytestmark = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has one lock; see tests/support/servers.py")
@@ -284,42 +280,3 @@ def test_without_a_lock_it_shows(campaign, monkeypatch, name, locks):
     monkeypatch.setattr(sql, name, dataclasses.replace(getattr(sql, name), locks=locks))
     with pytest.raises(AssertionError):
         assert_nothing_goes_wrong(campaign, *UNTIL_IT_SHOWS)
-
-
-CHAINS = 60
-SOURCE = {"kind": "model", "endpoint": "A model"}
-MODEL = {"question": "Which is darker?", "votes": 3, "source": SOURCE}
-BY_PEOPLE = {"question": "Which is better?", "votes": 3}
-OTHERS = BY_PEOPLE | {"question": "Or?"}
-
-
-@pytest.fixture
-def silent() -> Iterator[Script]:
-    """A model that passes its test and gives no vote: what its votes would show is known all the same."""
-    with scripted_server(KnownJudge({})) as script:
-        script.strikes = is_vote
-        script.faults.extend([status(503)] * 10_000)
-        yield script
-
-
-@pytest.mark.parametrize("judges", [[MODEL, BY_PEOPLE], [BY_PEOPLE, MODEL], [BY_PEOPLE, MODEL, OTHERS]])
-def test_the_sides_that_people_see_are_independent_of_those_that_models_see(
-    researcher, silent, settings, idle_tasks, judges
-):
-    registered(researcher, silent.url, settings)
-    campaign = make_campaign(researcher, config=make_config(judges=judges, chains=CHAINS, steps=2))
-    place, budgets = judges.index(MODEL), tuple(judge["votes"] for judge in judges)
-    shown: list[tuple[bool, tuple[bool, ...]]] = []
-    for _ in range(CHAINS * 2):
-        lease = leases.take(Annotator.objects.create(campaign=campaign))
-        if lease is None:
-            break
-        chain, step = lease.comparison.chain.place, lease.comparison.step
-        sides = sampler.presentations_of(campaign.seed, chain, step, budgets, place, "random")
-        shown.append((lease.proposal_side == Side.FIRST, sides))
-    assert Lease.objects.count() >= CHAINS / 2
-    people = np.array([first for first, _ in shown])
-    for slot in range(MODEL["votes"]):
-        model = np.array([sides[slot] for _, sides in shown])
-        # Agreement of fair coins has standard deviation sqrt(n) / 2; four of them.
-        assert abs(np.sum(people == model) - len(shown) / 2) < 2 * np.sqrt(len(shown)), f"slot {slot}"

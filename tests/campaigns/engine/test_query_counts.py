@@ -42,12 +42,6 @@ def campaign(researcher):
     return start_campaign(researcher)
 
 
-@pytest.fixture
-def joined(client, campaign):
-    client.post(invitation_path(campaign))
-    return client
-
-
 def cost(call) -> int:
     with Statements(connection) as statements:
         call()

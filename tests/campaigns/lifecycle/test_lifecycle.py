@@ -35,7 +35,6 @@ from tests.support.campaigns import (
     create_draft,
     export_to,
     invitation_path,
-    make_campaign,
     make_config,
     make_draft,
     pair_of,
@@ -298,16 +297,5 @@ def test_the_owner_archives_and_deletes_on_the_page(campaign, client, researcher
     assert Campaign.objects.exists()
     told = client.post(f"{path}delete/confirmed/", {"name": campaign.name}, follow=True).content.decode()
     assert "is being deleted" in told
-    idle_tasks()
-    assert rows() == {}
-
-
-def test_a_finished_campaign_with_no_vote_is_deleted_too(researcher, idle_tasks):
-    config = make_config(kernel={"kind": "independent"}, rule={"kind": "base"}, judges=[])
-    campaign = make_campaign(researcher, config=config)
-    campaign.refresh_from_db()
-    if campaign.is_running:
-        paused(campaign)
-    status.request_deletion(campaign, f" {campaign.name} ")
     idle_tasks()
     assert rows() == {}

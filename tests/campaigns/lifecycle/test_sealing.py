@@ -27,7 +27,6 @@ from tests.support.campaigns import (
     content_of,
     export_to,
     happened,
-    invitation_path,
     make_config,
     make_draft,
     started_now,
@@ -235,14 +234,3 @@ def test_a_draft_that_is_saved_again_stays_as_it_is_and_shows_a_typed_seed_only(
     assert (f'name="seed" value="{draft.seed}"' in browsers[0].get(path).content.decode()) is bool(typed)
     browsers[0].post(path, form(seed=typed, **{"space.catalog.file": ""}))
     assert Campaign.objects.get().seed == draft.seed
-
-
-def test_whoever_reads_a_draft_does_not_see_its_seed(researcher, browsers):
-    draft = make_draft(researcher)
-    for path in (draft.get_absolute_url(), reverse("console:download", args=[draft.pk, "campaign.json"])):
-        assert_is_nowhere(TYPED, browsers[0].get(path).content, path)
-
-
-def test_voters_pages_say_nothing_of_the_seed(running):
-    page = Client().get(invitation_path(running), follow=True)
-    assert_is_nowhere(running.seed, page.content, "the voter's page")

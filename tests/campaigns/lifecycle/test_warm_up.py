@@ -115,33 +115,6 @@ def test_the_choice_is_made_once(researcher, idle_tasks):
     assert reread(campaign).tuning == chosen.tuning
 
 
-def test_every_export_replays_in_the_warm_up_and_after_it(researcher, idle_tasks, tmp_path):
-    campaign = warming_campaign(researcher)
-    assert_replay_passes(export_to(campaign, tmp_path))
-    decide(campaign, only=0)
-    assert_replay_passes(export_to(campaign, tmp_path))
-    assert "tuning.json" not in sampler.read_record(tmp_path / "export.zip").documents
-    scores = {0: lambda place: -place / 4}
-    people = [Annotator.objects.create(campaign=campaign) for _ in range(3)]
-    vote_until_finished(campaign, people, scores, np.random.default_rng(2))
-    assert_record_is_whole(campaign)
-    assert_replay_passes(export_to(campaign, tmp_path))
-    record = sampler.read_record(tmp_path / "export.zip")
-    tuning = record.documents["tuning.json"]
-    assert tuning["length"] == reread(campaign).walk_length
-    trials = tuning["trials"]
-    warm = [step for step in record["steps"] if int(step["step"]) <= W]
-    assert [trial["length"] for trial in trials] == WARM_UP["grid"]
-    assert [trial["steps"] for trial in trials] == [
-        sum(row["part_index"] == str(part) for row in warm) for part in range(3)
-    ]
-    counted = [row for row in record["votes"] if row["number"] and int(row["step"]) <= W]
-    assert sum(trial["votes"] for trial in trials) == len(counted)
-    assert {row["part_index"] for row in record["steps"] if int(row["step"]) > W} == {""}
-    phases = [row["phase"] for row in record["samples"] if row["chain_index"] == "0"]
-    assert phases == ["warm-up"] * (W + 1) + ["burn-in"] * 2 + ["sampling"] * 4
-
-
 def late(campaign: Campaign) -> None:
     """Let the campaign's past lie an hour further back."""
     hour = timedelta(hours=1)

@@ -29,15 +29,6 @@ def test_a_chain_that_has_moved_is_not_claimed(chains):
         assert mine == [chains[1].pk, chains[2].pk]
 
 
-def test_a_claim_ends_a_rest_that_is_over_and_nobody_claims_one_that_is_not(chains):
-    Chain.objects.update(waits_because="no memory", claimed_until=timezone.now())
-    Chain.objects.filter(pk=chains[0].pk).update(claimed_until=timezone.now() + timedelta(minutes=1))
-    chains = list(Chain.objects.order_by("place"))
-    with drawing.claimed(chains, texts=1) as mine:
-        assert mine == [chains[1].pk, chains[2].pk]
-        assert not Chain.objects.filter(pk__in=mine).exclude(waits_because="").exists()
-
-
 def test_what_a_dead_holder_had_is_free_after_a_while_and_not_freed_again_by_it(chains, eventually, monkeypatch):
     monkeypatch.setattr(locks, "CLAIM_S", 0.5)
     # Who is dead renews nothing.

@@ -8,7 +8,6 @@ import json
 import math
 import zipfile
 
-import numpy as np
 import pytest
 
 import sampler
@@ -28,7 +27,6 @@ from sampler.experiments.mars import SETTINGS as SETTINGS_FILE
 from sampler.kernels.editor import ImprovingEdit, LearningSettings, Memory
 from sampler.record.replay import RecordError
 from sampler.spaces.molecules.edits import Addition
-from sampler.spaces.molecules.graph import canonical_state, heavy_atoms
 from sampler.spaces.molecules.space import MoleculeLaw, MoleculesConfig
 from tests.support.sampling import CountingEditor, rows_in_file
 
@@ -56,11 +54,6 @@ def recorded():
 @pytest.fixture
 def copy(recorded):
     return dict(recorded[2])
-
-
-def test_equal_settings_give_equal_files(recorded):
-    again = run()
-    assert (again[0], again[2]) == (recorded[0], recorded[2])
 
 
 def test_a_record_is_replayed_from_its_files(recorded):
@@ -303,31 +296,7 @@ def test_an_archive_without_a_file_cannot_be_read(archived, tmp_path, name):
         sampler.replay_file(archive_with(archived[0], tmp_path / "changed.zip", name, lambda content: None))
 
 
-# The MARS run: chains of molecules driven by computed properties.
-
-
-PLAIN = MarsSettings(seed=3, chains=4, steps=60, convention="paper")
-
-
-@pytest.fixture(scope="module")
-def plain_ended():
-    return run_mars(PLAIN)
-
-
-def test_final_molecules_are_states(plain_ended):
-    for final in plain_ended:
-        assert canonical_state(final.smiles) == final.smiles
-        assert 0 <= final.moved <= final.proposed <= PLAIN.steps
-        assert heavy_atoms(final.smiles) <= 40
-
-
-def test_chains_climb_towards_a_high_score(plain_ended):
-    # From 0.54 at CC; the highest there is, is 0.7.
-    assert np.mean([score_of(final.smiles) for final in plain_ended]) > score_of("CC") + 0.03
-
-
-def test_conventions_differ(plain_ended):
-    assert run_mars(PLAIN.model_copy(update={"convention": "exact"})) != plain_ended
+# The command.
 
 
 def test_the_command_writes_the_molecules(tmp_path, capsys):

@@ -13,7 +13,7 @@ from scipy.special import expit
 from sampler import ExperimentInput, ExperimentOptions, outputs, shown_steps, tournament_schedule
 from sampler.cli import main
 from sampler.diagnostics.scores import bradley_terry_intervals
-from sampler.experiments.metrics import MEASURES, corpus_scores, mark_of, over_runs, strength_cells, tournament_choices
+from sampler.experiments.metrics import MEASURES, corpus_scores, mark_of, strength_cells, tournament_choices
 from sampler.experiments.outputs import OutputError
 from tests.support.campaigns import begin_run, write_record, write_scores, write_votes
 from tests.support.sampling import rows_in_file
@@ -110,32 +110,6 @@ def test_the_paper_s_numbers_stand_beside_runs_of_its_size_and_models_only(scale
         assert ("6 of 300 steps" if scale == "laptop" else "300 of 300 steps") in first
         assert f"judge mine: {model}" in first
         assert ("stands in for Llama-3.1-8B-Instruct" in first) == (model == "tiny")
-
-
-def test_the_best_and_the_second_best_of_a_column_are_marked(tmp_path):
-    options = ExperimentOptions.of("stories", "laptop", methods=["base", "pref-joint", "pref-sep"])
-    rating = {"base": 2.0, "pref-joint": 5.0, "pref-sep": 9.0}
-    write_scores(begin_run(tmp_path, options), ["gothic"], lambda _, state: rating[state[0]])
-    assert main(["report", str(tmp_path)]) == 0
-    markdown, latex = ((tmp_path / f"table.{ending}").read_text(encoding="utf-8") for ending in ("md", "tex"))
-    assert "**0.900 ± 0.000**" in markdown
-    assert "| *0.500 ± 0.000* |" in markdown
-    assert r"\textbf{0.900 $\pm$ 0.000}" in latex
-    assert r"\underline{0.500 $\pm$ 0.000}" in latex
-
-
-def test_two_runs_have_an_error_and_no_interval_and_three_one_that_is_possible():
-    assert over_runs([0.2, 0.8]).spread == pytest.approx(0.3)
-    assert over_runs([0.2, 0.8]).low is None
-    three = over_runs([0.1, 0.5, 0.9], 0.0, 1.0)
-    assert (three.low, three.high) == (0.0, 1.0)
-
-
-def test_a_tournament_without_a_fit_is_told_in_the_table(tmp_path):
-    run = begin_run(tmp_path, ExperimentOptions.of("stories", "laptop"))
-    write_votes(run, lambda _, one, other, __: float(one < other), np.random.default_rng(1))
-    assert main(["report", str(tmp_path)]) == 0
-    assert "never lost to any other" in (tmp_path / "table.md").read_text(encoding="utf-8")
 
 
 def test_a_folder_that_is_none_is_an_error(tmp_path, capsys):

@@ -135,7 +135,7 @@ def check_on_molecules(convention) -> None:
 def check_on_latents(make) -> None:
     beta, dimension = 0.7, 2
     assert latents.density_imbalance(make(beta), dimension) < 1e-12
-    assert latents.p_value(make(beta), beta) > latents.LEAST_P_VALUE
+    assert latents.p_value(make(beta), beta) > LEAST_P_VALUE
 
 
 def of_two(second) -> Callable[[Catalog], Mixture]:

@@ -22,20 +22,9 @@ MOLECULES = [
     "Cn1cnc2c1c(=O)n(C)c(=O)n2C",
     "CC(C)Cc1ccc(cc1)C(C)C(=O)O",
     "C1=CC=CC=C1",
-    "OC(=O)c1ccccc1O",
     "CN1CCC[C@H]1c1cccnc1",
-    "C[C@@H](O)C(=O)O",
     "F/C=C/F",
-    "F/C=C\\F",
     "[NH4+].[Cl-]",
-    "OCC1OC(O)C(O)C(O)C1O",
-    "CCO",
-    "CCN(CC)CC",
-    "c1ccc2ccccc2c1",
-    "O=C(O)CCC(=O)O",
-    "CC#N",
-    "C1CCNCC1",
-    "Clc1ccccc1",
 ]
 
 
@@ -76,7 +65,7 @@ def read(data: bytes, kind: str = "molecules") -> sampler.Reading:
 
 def test_the_same_molecules_are_the_same_list_in_every_form():
     pasted, listing = written("\n".join(MOLECULES).encode(), "pasted.txt")
-    assert (listing.rows, listing.header) == (20, ())
+    assert (listing.rows, listing.header) == (len(MOLECULES), ())
     named = [f"{smiles} compound {number}" for number, smiles in enumerate(MOLECULES)]
     forms = {
         "a.smi": "\r\n".join(named).encode(),

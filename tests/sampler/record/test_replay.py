@@ -144,15 +144,6 @@ def test_votes_beyond_a_budget_are_reported():
     assert "not counted: judge 0 has given all its votes" in {each.recomputed for each in differences(record)}
 
 
-@pytest.mark.parametrize("name", ["states", "steps", "votes", "samples"])
-def test_a_missing_column_is_named(record, name):
-    column = next(iter(record[name][0]))
-    for row in record[name]:
-        del row[column]
-    with pytest.raises(RecordError, match=f"{name}.csv: there is no column “{column}”"):
-        replay(record)
-
-
 @pytest.mark.parametrize(
     ("table", "column", "cell"),
     [
@@ -348,32 +339,6 @@ def test_a_change_is_told_in_full(name: str, change: Change) -> None:
     record = example(name)
     expected = change(record)
     assert told(record) == expected
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        (
-            lambda record: record["ratings"].append(dict(record["ratings"][0])),
-            "the rating of state . by judge 0 in slot 0 oc",
-        ),
-        (lambda record: record.documents["judges.json"].pop(), r"judges\.json must hold the 2 judges of the config"),
-        (
-            lambda record: record.documents["judges.json"].__setitem__(1, "x"),
-            r"judges\.json must hold the 2 judges of the config",
-        ),
-        (
-            lambda record: record.documents["judges.json"][0].update(prompt="x"),
-            r"prompt in judges\.json must be an object",
-        ),
-        (lambda record: record.documents["judges.json"][0].pop("question"), "lacks 'question'"),
-    ],
-)
-def test_what_cannot_be_in_a_record_of_ratings_is_refused(change: Callable[[Record], object], reason: str) -> None:
-    record = example("ratings-separate")
-    change(record)
-    with pytest.raises(RecordError, match=reason):
-        told(record)
 
 
 def test_a_step_that_is_open_although_its_last_rating_is_there_is_no_difference() -> None:

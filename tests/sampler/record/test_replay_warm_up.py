@@ -3,12 +3,10 @@
 import copy
 import random
 
-import numpy as np
 import pytest
 
 import sampler
 from sampler import Record, RecordError, Verdict, WarmUpStep, ended_early, parse_config, tuned
-from sampler.kernels.warm_up import says_too_little, trials
 from sampler.record.record import step_key
 from tests.support.sampling import CONFIG, changes_not_found, make_record
 
@@ -134,20 +132,6 @@ def test_a_warm_up_that_was_ended_early_goes_on_with_the_configs_length():
     ended = ended_early(CONFIG_OF_IT, "2026-11-23T04:00:00.000+00:00")
     assert told(record, ended) == []
     assert told(record, ended | {"length": 9}) == ["tuning.json: length: the export has 9, expected 5"]
-
-
-@pytest.mark.parametrize("constant", [0.4423, 2.5, -1e6 / 7])
-def test_a_property_that_never_changes_has_no_say(constant):
-    """Not even by the rounding of its spread."""
-    rng = np.random.default_rng(1)
-    before, after = rng.integers(2, 9, 400), rng.integers(2, 9, 400)
-    same = np.full(400, constant)
-    votes, part = np.ones(400, int), rng.integers(0, 3, 400)
-    columns = [np.stack(each, axis=1) for each in ((before, same), (after, same), (after, same * (1 + 1e-14)))]
-    with_it = trials((1, 3, 9), part, votes, votes, *columns)
-    without = trials((1, 3, 9), part, votes, votes, before[:, None], after[:, None], after[:, None])
-    assert [each.jump_per_vote for each in with_it] == pytest.approx([each.jump_per_vote for each in without])
-    assert not says_too_little(with_it)
 
 
 def test_tuning_without_a_warm_up_is_found():

@@ -13,7 +13,6 @@ DANGEROUS = [
     "\u00a0@A1", "﹣1", "−1", "＇=1", "\u202e=1", " \t =1", "＠A1", "＋1", "－1", "=1+1", "'quoted",
 ]  # fmt: skip
 HARMLESS = ["plain", "0=1", "9;x", "a'b", "a;=b", "1-2", "", "½", "“a”", " ", "\u00a0", "#1", "a\t=1", "CC(=O)O"]
-EVERY = (*tables.EVERY, tables.PROPERTIES)
 
 
 def code_points(text: str) -> str:

@@ -31,7 +31,6 @@ from tests.support.sampling import (
     averaged,
     independent_law,
     neighbours_law,
-    plug_in_rule,
     two_scores,
 )
 
@@ -78,12 +77,6 @@ def test_the_plug_in_rule_estimates_the_odds_by_the_share():
     assert InvalidPlugIn((4,)).acceptance(-800.0, [4]) == 1.0
     assert InvalidPlugIn((4, 2)).acceptance(800.0, [4, 0]) == 0.0
     assert InvalidPlugIn((4,)).acceptance(-math.inf, [4]) == 0.0
-
-
-def test_the_plug_in_average_agrees_with_the_tests_own():
-    log_r0, preference = np.array([-1.0, 0.0, 2.0]), np.array([[0.2, 0.9], [0.5, 0.5], [0.7, 0.1]])
-    expected = averaged(plug_in_rule)(log_r0, preference, (3, 2))
-    np.testing.assert_allclose(InvalidPlugIn((3, 2)).mean_acceptance(log_r0, preference), expected, rtol=1e-13)
 
 
 @pytest.mark.parametrize("law", [independent_law, neighbours_law])
@@ -385,12 +378,6 @@ def odds_of_acceptance(undo):
         return sum(share * accepts(preference, needed, undo) for needed, share in NEEDED.items())
 
     return np.array([acceptance(p) / acceptance(1 - p) for p in OF_VOTERS])
-
-
-def test_the_acceptance_that_is_written_out_here_is_the_rule_s():
-    expected = NVote((N,)).mean_acceptance(0.0, OF_VOTERS[:, None])
-    found = [sum(share * accepts(p, needed, held) for needed, share in NEEDED.items()) for p in OF_VOTERS]
-    assert found == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_choice_that_is_held_leaves_the_chain_exact():

@@ -24,7 +24,6 @@ from tests.support.sampling import (
 
 TEXTS = {"kind": "texts", "scenarios": [0]}
 SUFFIX = {"kind": "suffix", "cut": "length"}
-SERVED = {"kind": "model-texts", "model": "tower", "prompts": ["Translate."], "limit": 20}
 BASE = {
     "version": 1, "space": TEXTS, "kernel": {"kind": "independent"}, "judges": [], "rule": {"kind": "base"},
     "chains": 2, "steps": 10, "seed": 1,

@@ -58,34 +58,6 @@ def test_another_process_with_another_number_of_threads_makes_the_same_picture(p
         assert made.stdout == pictures[0].tobytes()
 
 
-def test_every_number_of_the_latent_is_read():
-    """Each number must change some picture, else part of the state would be invisible."""
-    unread = set(range(DIMENSION))
-    for chain in range(60):
-        if not unread:
-            break
-        vector, seen = latent(chain).vector, PATTERNS.pixels(latent(chain))
-        for place in sorted(unread):
-            changed = vector.copy()
-            changed[place] = -changed[place] - 0.5
-            if not np.array_equal(PATTERNS.pixels(Latent.of(changed)), seen):
-                unread.discard(place)
-    assert not unread
-
-
-def test_rounding_apart_latents_are_close_and_others_are_not():
-    vector = latent(0).vector
-    assert PATTERNS.is_close(latent(0), Latent.of(np.nextafter(vector, 9)))
-    assert not PATTERNS.is_close(latent(0), Latent.of(vector + 1e-6))
-    assert not PATTERNS.is_close(latent(0), latent(1))
-    assert not PATTERNS.is_close(latent(0), Latent.of(vector[1:]))
-
-
-def test_a_state_survives_its_code_bit_by_bit():
-    for chain in CHAINS:
-        assert PATTERNS.decode(PATTERNS.encode(latent(chain))) == latent(chain)
-
-
 def code_of(vector):
     return PATTERNS.encode(Latent(np.asarray(vector, dtype="<f8").tobytes()))
 

@@ -1,10 +1,8 @@
 """Texts as a space: the grammar as a language model, the openings that it writes, and the texts of a served model."""
 
-import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator
 from functools import cache
 
 import pytest
@@ -161,35 +159,6 @@ def test_codes_that_are_no_state_are_refused():
     for reason, code in bad.items():
         with pytest.raises(ValueError, match=reason):
             texts.decode(code)
-
-
-OBJECTS_OF_200_CHAINS = "2a7fc0f3cf6a905f3f33e36d830e0750b61ce38c9f71fd0eca3645c299536356"
-"""SHA-256 of what chains of seeds 0 to 199 propose in 50 steps each, recorded while the sentences were still Python."""
-
-
-def test_chains_of_two_hundred_seeds_make_the_recorded_objects():
-    found = hashlib.sha256()
-    for seed in range(200):
-        for code in _proposed(seed):
-            found.update(f"{code}\n".encode())
-    assert found.hexdigest() == OBJECTS_OF_200_CHAINS
-
-
-def _proposed(seed: int) -> Iterator[str]:
-    """Yield what a chain over one or two scenarios proposes, which stays at every third step."""
-    suffix = {"kind": "suffix"}
-    parts = [{"weight": 0.2, "kernel": {"kind": "independent"}}, {"weight": 0.8, "kernel": suffix}]
-    scenarios = dict.fromkeys((seed % 50, (7 * seed + 3) % 50))
-    space = {"kind": "texts", "scenarios": list(scenarios), "temperature": (0.5, 1.0, 2.0)[seed % 3]}
-    kernel = {"kind": "mixture", "parts": parts}
-    config = parse_config(make_config(space=space, kernel=kernel, seed=seed, chains=1))
-    texts = config.space.build()
-    kernel, state = config.kernel.build(texts), texts.start(stream(seed, 0, 0, Purpose.START), 0)
-    for step in range(1, 51):
-        proposal = kernel.propose(stream(seed, 0, step, Purpose.PROPOSAL), state)
-        yield texts.encode(proposal.state)
-        if step % 3:
-            state = proposal.state
 
 
 # What is shown with texts that a served model writes: the source of each, and a scorer's number.
