@@ -99,10 +99,10 @@ def test_a_reading_overtaken_by_a_newer_file_writes_nothing(researcher, idle_tas
 
 
 def test_a_file_whose_reading_keeps_failing_is_refused_in_the_end(researcher, idle_tasks, monkeypatch, caplog):
-    def fail(items, count):
+    def fail(kind, items, count):
         raise ZeroDivisionError("no room")
 
-    monkeypatch.setattr(sampler.OBJECT_KINDS["texts"], "neighbours", fail)
+    monkeypatch.setattr(type(sampler.OBJECT_KINDS["texts"]), "neighbours", fail)
     make_draft(researcher)
     for _ in range(4):
         tasks.sweep()
@@ -131,14 +131,14 @@ def test_files_that_no_row_names_are_removed(researcher, idle_tasks, data_folder
 def test_a_draft_deleted_while_its_file_is_read_leaves_nothing(
     researcher, idle_tasks, data_folder, monkeypatch, caplog
 ):
-    kind = sampler.OBJECT_KINDS["images"]
-    link = kind.neighbours
+    files = type(sampler.OBJECT_KINDS["images"])
+    link = files.neighbours
 
-    def delete_the_draft_and_link(items, count):
+    def delete_the_draft_and_link(kind, items, count):
         lifecycle.discard(Campaign.objects.get())
-        return link(items, count)
+        return link(kind, items, count)
 
-    monkeypatch.setattr(kind, "neighbours", delete_the_draft_and_link)
+    monkeypatch.setattr(files, "neighbours", delete_the_draft_and_link)
     config = make_config(space=OF_PICTURES)
     create_draft(owner=researcher, name="Gone", config=config, file=ContentFile(PICTURES, "p.zip"), filename="p.zip")
     idle_tasks()
