@@ -302,42 +302,8 @@ def tried_delete(vocabulary: Vocabulary, high: str, low: str) -> float:
     return sum(each.kept == low and each.arm in vocabulary for each in pieces) / len(pieces)
 
 
-def _is_cuttable(bond: Chem.Bond) -> bool:
-    ends = (bond.GetBeginAtom(), bond.GetEndAtom())
-    return (
-        bond.GetBondType() == Chem.BondType.SINGLE
-        and not bond.IsInRing()
-        and all(atom.GetAtomicNum() > 1 for atom in ends)
-        and not all(atom.GetFormalCharge() for atom in ends)
-    )
-
-
 def _is_inside(state: str | None, law: MoleculeLaw) -> bool:
     return state is not None and np.isfinite(law.log_p0(Chem.MolFromSmiles(state)))
-
-
-def _grown(full: Chem.Mol, room: int, arm: str, law: MoleculeLaw, state: str) -> str:
-    arm_full = Chem.AddHs(Chem.MolFromSmiles(arm))
-    both = Chem.RWMol(Chem.CombineMols(full, arm_full))
-    dummy = next(atom for atom in both.GetAtoms() if atom.GetAtomicNum() == 0)
-    end = dummy.GetNeighbors()[0]
-    hydrogen = next(near for near in both.GetAtomWithIdx(room).GetNeighbors() if near.GetAtomicNum() == 1)
-    if end.GetFormalCharge() and both.GetAtomWithIdx(room).GetFormalCharge():
-        return state
-    both.AddBond(room, end.GetIdx(), Chem.BondType.SINGLE)
-    for place in sorted((dummy.GetIdx(), hydrogen.GetIdx()), reverse=True):
-        both.RemoveAtom(place)
-    product = _read_back(both)
-    return product if _is_inside(product, law) else state
-
-
-def _parted(full: Chem.Mol, keep: int, drop: int) -> tuple[str, str]:
-    both = Chem.RWMol(full)
-    both.RemoveBond(keep, drop)
-    both.AddBond(keep, both.AddAtom(Chem.Atom(1)), Chem.BondType.SINGLE)
-    both.AddBond(drop, both.AddAtom(Chem.Atom(0)), Chem.BondType.SINGLE)
-    one, other = (_read_back(part) for part in Chem.GetMolFrags(both, asMols=True, sanitizeFrags=False))
-    return (other, one) if "*" in one else (one, other)
 
 
 def _read_back(molecule: Chem.Mol) -> str:
