@@ -9,7 +9,7 @@ To add a space that generates its objects:
 3. give it a kernel (`sampler.kernels` says how), or name it in the `moves_in` of one that moves here.
 
 Nothing else is needed to simulate, record and replay. The form of a campaign's setup is made of the declaration;
-`prefmh_web/console/forms` names the usual move of a space (`moves.py`) and the picture of its card (`setup_form.py`).
+`prefmh_web/console/forms/setup_form.py` names the usual move of a space and the picture of its card.
 """
 
 from __future__ import annotations
