@@ -71,6 +71,15 @@ def test_of_a_bad_file_every_problem_is_listed_with_its_place_and_nothing_is_sav
     assert Campaign.objects.count() == 1
 
 
+def test_a_column_that_the_list_does_not_have_is_refused_with_the_columns_that_it_has(signed_in):
+    listed = SimpleUploadedFile("t.csv", b"text,source\none,1\ntwo,2\n")
+    shown = {f"space.catalog.context.0.{name}": "prompt" for name in ("column", "label")}
+    sent = {"space.catalog.file": listed, **shown}
+    page = signed_in.post(reverse("console:create"), form(**sent)).content.decode()
+    assert "The file has no “prompt”. It has “source”." in page
+    assert not Campaign.objects.exists()
+
+
 def test_what_an_import_cannot_find_is_told_on_the_drafts_page(signed_in, researcher):
     answer = send(signed_in, written_file(SETUPS["quest"](researcher)))
     page = signed_in.get(answer.url).content.decode()

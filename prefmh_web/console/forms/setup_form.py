@@ -25,7 +25,7 @@ from pydantic import ValidationError as Refused
 from pydantic.fields import FieldInfo
 
 import sampler
-from prefmh_web.campaigns.models import Campaign
+from prefmh_web.campaigns.models import Campaign, Catalog
 from prefmh_web.config import CampaignConfig
 from prefmh_web.console.forms.fields import MISSING, Choices, KeptFileInput, KeptFiles, ListInput, Variants
 from prefmh_web.console.forms.schema_form import Fold, Group, Part, Rows, SchemaForm
@@ -412,6 +412,32 @@ class SetupForm(SchemaForm):
     def further(self, config: CampaignConfig) -> Iterator[tuple[str, str]]:
         if self.upload and self.upload.size > MAX_FILE_BYTES:
             yield "space.file", f"The file is larger than {MAX_FILE_BYTES // 2**20} MiB. Split it."
+        elif isinstance(config.space, sampler.CatalogConfig):
+            yield from self._lacking(config.space)
+
+    def _lacking(self, space: sampler.CatalogConfig) -> Iterator[tuple[str, str]]:
+        """Yield the columns that are to be shown and that the list does not have."""
+        columns = self._columns_of_upload(space.objects) if self.upload else self._columns_read()
+        for number, shown in enumerate(space.context):
+            if columns is not None and shown.column not in columns:
+                found = ", ".join(f"“{name}”" for name in columns) or "no further columns"
+                yield f"space.context.{number}.column", f"The file has no “{shown.column}”. It has {found}."
+
+    def _columns_read(self) -> Any:
+        """Return the further columns of the list that a draft has; None where none has been read."""
+        if self.campaign is None or self.campaign.config.generates:
+            return None
+        read = Catalog.objects.filter(campaign_id=self.campaign.pk, status=Catalog.Status.READY).first()
+        return read and read.columns
+
+    def _columns_of_upload(self, objects: str) -> Any:
+        """Return the further columns of a file; None where only its reading tells them, or what is wrong with it."""
+        try:
+            return sampler.extra_columns_of(self.upload, sampler.OBJECT_COLUMNS[objects])
+        except (KeyError, sampler.CatalogError):
+            return None
+        finally:
+            self.upload.seek(0)
 
 
 def _scorers() -> Choices:
