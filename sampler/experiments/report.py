@@ -38,6 +38,7 @@ _HEADER = (
     "method", "label", "column", "ours", "spread", "low", "high", "count", "mark", "note",
     "paper", "paper_spread", "paper_mark", "paper_centred", "inexact",
 )  # fmt: skip
+_PANELS_IN_A_ROW = 4
 Drawing = Callable[[Any, RunFiles, "ResultTable"], None]
 """Draws on an empty figure of matplotlib."""
 
@@ -101,10 +102,8 @@ def check_report(experiment: str) -> None:
     Raises:
         MissingExtra: a library of the extra [analysis] is not installed.
     """
-    if experiment in DRAWINGS:
-        analysis_library("matplotlib")
-    if experiment == "translation":
-        analysis_library("sacrebleu")
+    for library in ("matplotlib", "sacrebleu") if experiment == "translation" else ("matplotlib",):
+        analysis_library(library)
 
 
 def write_report(folder: Path) -> list[Path]:
@@ -121,7 +120,7 @@ def write_report(folder: Path) -> list[Path]:
     write_csv(written[0], [_HEADER, *_csv_rows(table)])
     for path, lines in zip(written[1:], (_markdown(table), _latex(table)), strict=True):
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    for name, rows, draw in DRAWINGS.get(run.options.experiment, ()):
+    for name, rows, draw in DRAWINGS[run.options.experiment]:
         numbers = list(rows(run, table))
         if len(numbers) > 1:
             written += write_figure(folder / outputs.FIGURES, name, numbers, _titled(draw, run, table))
@@ -343,6 +342,53 @@ def _titled(draw: Drawing, run: RunFiles, table: ResultTable) -> Callable[[Any],
     return drawn
 
 
+def _dot_rows(run: RunFiles, table: ResultTable) -> Rows:
+    """Yield method, column, our number with its interval, and the paper's on the same scale."""
+    yield "method", "column", "ours", "low", "high", "paper"
+    for column in _measured(table):
+        for method, cell in zip(table.methods, table.of_column(column), strict=True):
+            numbers = (cell.ours.value, cell.ours.low, cell.ours.high, cell.compared)
+            yield method.name, column.name, *map(_written, numbers)
+
+
+def _draw_dots(figure: Any, run: RunFiles, table: ResultTable) -> None:
+    """Draw each column that we have a number for as a panel."""
+    drawn = _measured(table)
+    across = min(_PANELS_IN_A_ROW, len(drawn))
+    down = -(-len(drawn) // across)
+    figure.set_size_inches(1.4 + 1.9 * across, down * (0.9 + 0.24 * len(table.methods)) + 0.3)
+    rings = "; rings: the paper" if table.has_the_papers else ""
+    has_interval = any(cell.ours.low is not None for cell in table.cells.values())
+    intervals = ", with 95 % intervals" if has_interval else ""
+    figure.supxlabel(f"dots: this run{intervals}{rings}", fontsize=8)
+    panels = figure.subplots(down, across, sharey=True, squeeze=False)
+    for axes in panels.flat[len(drawn) :]:
+        axes.set_axis_off()
+    for axes, column in zip(panels.flat, drawn, strict=False):
+        for place, cell in enumerate(table.of_column(column)):
+            _draw_cell(axes, place, cell)
+        axes.set_title(_headed(column))
+        axes.set_yticks(range(len(table.methods)), [method.label for method in table.methods])
+        axes.set_ylim(len(table.methods) - 0.5, -0.5)
+        axes.grid(axis="x", color="0.9", linewidth=0.6)
+        axes.set_axisbelow(True)
+
+
+def _draw_cell(axes: Any, place: int, cell: Cell) -> None:
+    ours, colour = cell.ours, COLOURS[place % len(COLOURS)]
+    if ours.value is not None:
+        if ours.low is not None and ours.high is not None:
+            axes.plot([ours.low, ours.high], [place, place], color=colour, linewidth=1.4)
+        axes.plot([ours.value], [place], marker="o", color=colour, markersize=4)
+    if cell.compared is not None:
+        ring = {"markerfacecolor": "none", "markeredgecolor": "0.4", "markersize": 6}
+        axes.plot([cell.compared], [place], marker="o", linestyle="none", **ring)
+
+
+def _measured(table: ResultTable) -> list[Column]:
+    return [column for column in table.columns if any(cell.ours.value is not None for cell in table.of_column(column))]
+
+
 def _radar_rows(run: RunFiles, table: ResultTable) -> Rows:
     """Yield method, column, value and value on the scale from the lowest method (0) to the highest (1)."""
     yield "method", "column", "value", "normalised"
@@ -430,11 +476,15 @@ def _picture(run: RunFiles, method: ExperimentMethod, step: int) -> Path:
     return run.folder / outputs.IMAGES / outputs.image_name(method.name, run.options.seeds[0], step)
 
 
+_DOTS = ("measures", _dot_rows, _draw_dots)
 DRAWINGS: dict[str, tuple[tuple[str, Callable[[RunFiles, ResultTable], Rows], Drawing], ...]] = {
     "stories": (("radar", _radar_rows, _draw_radar),),
     "images": (
         ("selected", partial(_trajectory_rows, selected_steps), partial(_draw_trajectories, selected_steps)),
         ("trajectories", partial(_trajectory_rows, shown_steps), partial(_draw_trajectories, shown_steps)),
+        _DOTS,
     ),
+    "molecules": (_DOTS,),
+    "translation": (_DOTS,),
 }
-"""By experiment that has figures: each one's name, the numbers behind it, and how it is drawn."""
+"""By experiment: each figure's name, the numbers behind it, and how it is drawn."""

@@ -61,9 +61,9 @@ def translation(folder):
 FOLDERS = {"stories": stories, "images": images, "molecules": molecules, "translation": translation}
 FIGURES = {
     "stories": {"radar"},
-    "images": {"selected", "trajectories"},
-    "molecules": set(),
-    "translation": set(),
+    "images": {"selected", "trajectories", "measures"},
+    "molecules": {"measures"},
+    "translation": {"measures"},
 }
 
 
