@@ -5,6 +5,7 @@ import re
 from urllib.parse import urlencode
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import Group
 from django.core.management import CommandError, call_command
 from django.test import Client
@@ -104,3 +105,12 @@ def test_a_deactivated_account_signs_in_by_neither_way(db, django_user_model, cl
     user = django_user_model.objects.create_user("grace", password="the right one", is_active=False)
     assert client.post("/accounts/sign-in/", {"username": "grace", "password": "the right one"}).status_code == 200
     assert client.get(sign_in_path(user)).status_code == 403
+
+
+def test_an_answer_under_an_ended_session_takes_no_cookie_away_but_signing_out_does(db, django_user_model):
+    user, browser = django_user_model.objects.create_user("grace"), Client()
+    # Signing in gives a session another key, while pictures of a pair are still on their way under the old one.
+    browser.cookies[settings.SESSION_COOKIE_NAME] = "a" * 32
+    assert settings.SESSION_COOKIE_NAME not in browser.get("/").cookies
+    browser.get(sign_in_path(user))
+    assert browser.post(reverse("accounts:sign-out")).cookies[settings.SESSION_COOKIE_NAME].value == ""
