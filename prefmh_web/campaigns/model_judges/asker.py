@@ -46,6 +46,8 @@ DATABASE_IS_AWAY = (OperationalError, InterfaceError)
 _MOST_WAITING = 10_000
 # Of answers, and of claims, in one transaction: locks are held for as long as it takes.
 _MOST_TOGETHER = 48
+# What comes within so short a time is stored in one transaction; models take much longer.
+_TOGETHER_S = 0.005
 # How soon room is seen that came without a turn's end: the limit has risen, or a minute has passed.
 _LOOK_EVERY_S = 0.2
 _FLUSH_EVERY_S = 1.0
@@ -161,6 +163,7 @@ class Asker:
         with suppress(TimeoutError):
             async with asyncio.timeout(_LOOK_EVERY_S if self._count or self._is_over else _FLUSH_EVERY_S):
                 await self._bell.wait()
+                await asyncio.sleep(_TOGETHER_S)
         self._bell.clear()
 
     async def _work(self) -> None:
