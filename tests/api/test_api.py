@@ -314,3 +314,11 @@ def test_each_address_is_open_to_whom_it_should_be_and_to_nobody_else(campaign, 
     described = browser.get("/api/openapi.json").json()["paths"]
     inside = {path.partition("{campaign_id}")[2]: each for path, each in described.items() if "{campaign_id}" in path}
     assert {(method, path) for path, each in inside.items() for method in each} == {key[:2] for key in RIGHTS}
+
+
+def test_a_request_that_is_sent_again_creates_no_second_campaign(site, tmp_path):
+    setup = zipped(tmp_path)
+    first, again = site.create(setup, once="morning"), site.create(setup, once="morning")
+    assert (first.created, again.created) == (True, False)
+    assert first.number == again.number
+    assert site.create(setup).number != first.number

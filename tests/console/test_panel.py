@@ -10,7 +10,7 @@ from django.utils import timezone
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.campaigns.models import Campaign, Comparison, Lease, Membership, Side, number_of
+from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Lease, Membership, Side, number_of
 from tests.console.test_pages import form
 from tests.support.campaigns import (
     everything_in,
@@ -123,3 +123,30 @@ def test_only_the_owner_sees_the_names(researcher, django_user_model, client):
         page = client.get(path)
         assert page.status_code == 200
         assert not any(name in page.content.decode() for name in NAMES)
+
+
+def test_a_panel_that_was_ended_early_says_so(researcher, signed_in):
+    campaign = panel_campaign(researcher, 2, config={"chains": 2, "steps": 20})
+    Chain.objects.update(step=8)
+    lifecycle.finish_now(campaign)
+    ended = "The campaign was ended before its last step."
+    page = signed_in.get(campaign.get_absolute_url()).content.decode()
+    assert f"Finished.</strong> {ended}" in " ".join(page.split())
+    assert ended in signed_in.get(reverse("console:results", args=[campaign.pk])).content.decode()
+
+
+def test_the_page_of_a_panel_that_is_over_has_no_link_to_send(researcher, signed_in):
+    campaign = panel_campaign(researcher, 2)
+    Comparison.objects.update(opened_at=timezone.now() - timedelta(hours=2))
+    access.remind(campaign, 1)
+    path, links = (
+        reverse("console:panel", args=[campaign.pk]),
+        [link_of(campaign, panelist).token for panelist in (1, 2)],
+    )
+    page = signed_in.get(path).content.decode()
+    assert all(link in page for link in links)
+    lifecycle.finish_now(campaign)
+    page = signed_in.get(path).content.decode()
+    assert not any(link in page for link in links)
+    assert "nobody can join by a link any more" in page
+    assert "1 time, the last time" in page

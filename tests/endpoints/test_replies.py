@@ -11,6 +11,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -28,7 +29,7 @@ from prefmh_web.endpoints.errors import (
     Unable,
 )
 from prefmh_web.endpoints.servers import Dialect, Question
-from sampler.judges import NoPreferenceError, UnparsableReplyError, label_preference, parse_label
+from sampler.judges import NoPreferenceError, UnparsableReplyError, drawn_vote, label_preference, parse_label
 
 CHAT = ({"role": "user", "content": "A or B?"},)
 SAMPLED = Question("m", CHAT, 8)
@@ -266,6 +267,61 @@ def test_no_other_word_for_an_end_counts(word: str, dialect: str) -> None:
     for question in (SAMPLED, CONFINED, THINKING):
         assert outcome(dialect, question, reply(finish=word)) in (NO, ServerError)
     assert outcome(dialect, FIRST, reply(finish=word, logprobs=GOOD)) in (NoDistribution, ServerError)
+
+
+# Votes by log-probabilities of a server of whose replies a tenth are broken, where the token that was sampled is A.
+
+VOTES, CHANCE, BROKEN = 20_000, 0.6, 0.1
+# Beyond it with probability 6e-5, as the votes are binomial.
+TOLERANCE = 4 * math.sqrt(CHANCE * (1 - CHANCE) / VOTES)
+
+
+def as_a_server_with_a_fault(rng: np.random.Generator) -> dict[str, Any]:
+    """Return a reply of a model that says A with probability CHANCE; a tenth of all list the sampled A wrongly."""
+    token = "A" if rng.random() < CHANCE else "B"
+    own = {"A": math.log(CHANCE), "B": math.log(1 - CHANCE)}
+    is_broken = token == "A" and rng.random() < BROKEN / CHANCE
+    listed = {"A": math.log(0.1) if is_broken else own["A"], "B": own["B"]}
+    return reply(token, "length", tops(*listed.items(), token=token, own=own[token]))
+
+
+def share_of_a(of_a_failed_reply: Callable[[dict[str, Any]], float | None]) -> float:
+    """Return the share of votes for A, the votes of replies that fail being given by a function.
+
+    Args:
+        of_a_failed_reply: the probability of a vote for A; None where another reply is asked for.
+    """
+    rng, server, votes = np.random.default_rng(20261128), Dialect.VLLM.server, 0
+    for _ in range(VOTES):
+        chance: float | None = None
+        while chance is None:
+            found = as_a_server_with_a_fault(rng)
+            try:
+                chance = label_preference(server.first_token(found, FIRST), 1.0, confined=True).first
+            except NoDistribution:
+                chance = of_a_failed_reply(found)
+        votes += drawn_vote(rng.random(), chance)
+    return votes / VOTES
+
+
+def its_own_token(found: dict[str, Any]) -> float:
+    return float(found["choices"][0]["message"]["content"] == "A")
+
+
+def its_log_probabilities(found: dict[str, Any]) -> float:
+    [position] = found["choices"][0]["logprobs"]["content"]
+    return label_preference(
+        [(top["token"], top["logprob"]) for top in position["top_logprobs"]], 1.0, confined=True
+    ).first
+
+
+def test_votes_keep_their_law_where_replies_that_fail_are_refused_and_only_there() -> None:
+    assert abs(share_of_a(lambda found: None) - CHANCE) < TOLERANCE
+    # A tenth of the votes is A for certain, or A with probability .2.
+    for counted, share in ((its_own_token, 0.9 * CHANCE + 0.1), (its_log_probabilities, 0.9 * CHANCE + 0.1 * 0.2)):
+        biased = share_of_a(counted)
+        assert abs(biased - share) < TOLERANCE
+        assert abs(biased - CHANCE) > TOLERANCE
 
 
 # What a server that refuses for now says of when to come back.

@@ -200,3 +200,19 @@ def messages_like(body: dict[str, Any]) -> Callable[[str, str], list[dict[str, A
         return [message | {"content": put(message["content"])} for message in body["messages"]]
 
     return messages
+
+
+def test_votes_drawn_from_what_a_real_server_tells_have_the_law_of_its_model(
+    signed_in, researcher, idle_tasks, tmp_path, llama_url
+):
+    between = Between(llama_url)
+    with scripted_server(between) as script:
+        like_llama_cpp(script)
+        campaign = judged(researcher, Dialect.LLAMA_CPP, script.url, "log-probabilities")
+        logged = votes_of(signed_in, campaign, idle_tasks, tmp_path)
+        asked = next(body for body in script.requests if body.get("logprobs") and FIRST in str(body))
+    chances = between.chances(messages_like(asked), temperature_of(Dialect.LLAMA_CPP))
+    assert p_value(logged, chances) > LEAST_P_VALUE
+    for vote in logged:
+        # What a real server computes depends a little on what it computes beside.
+        assert drawn_from(vote) == pytest.approx(chances[shown_first(vote)], abs=1e-3)

@@ -175,3 +175,18 @@ def test_without_a_platform_there_is_nothing_to_withdraw_from(client, campaign):
     assert "Withdraw" not in client.get(f"{invitation_path(campaign)}vote/").content.decode()
     client.post(reverse("voting:withdraw", args=[token]))
     assert Annotator.objects.get().removed_at is None
+
+
+def test_who_agrees_votes_and_what_they_agreed_to_is_kept(study):
+    browser = come(study)
+    page = page_of(browser, study, "")
+    assert "<h2>Consent</h2>" in page
+    assert "<em>texts</em>" in page
+    assert "I do not agree" in page
+    assert not Participation.objects.exists()
+    assert answer(browser, study, "agree").url.endswith("/vote/")
+    assert pair_of(browser, study) is not None
+    [given] = Participation.objects.get().consents
+    assert given["agreed"]
+    [text] = consent.texts(study.pk)
+    assert (text.data["version"], text.data["wording"]) == (given["version"], TEXT)

@@ -298,3 +298,29 @@ def test_where_no_wait_is_declared_nobody_is_sent_away(researcher):
     settle_parts()
     assert screen_of(anna, study).standing == "waiting"
     assert part_of("anna").outcome == ""
+
+
+@pytest.mark.parametrize(
+    ("recruiter", "protocol", "said"),
+    [
+        ("prolific", {}, "You wait 5 minutes at most"),
+        (
+            "prolific",
+            {"wait_minutes": 20, "wait_is_paid": True},
+            "20 minutes at most; then your part ends here. The time",
+        ),
+        ("prolific", {"wait_minutes": 0}, ""),
+        ("open", {}, ""),
+    ],
+)
+def test_who_waits_reads_that_others_are_needed_and_how_long_at_most(researcher, recruiter, protocol, said):
+    study = recruited_campaign(researcher, recruiter, protocol=protocol, **ONE_CHAIN)
+    anna, ben = Client(), Client()
+    for browser, name in ((anna, "anna"), (ben, "ben")):
+        browser.get(invitation_path(study), prolific(name) if recruiter == "prolific" else {})
+        browser.post(invitation_path(study))
+    assert pair_of(ben, study)
+    page = page_of(anna, study, "vote/")
+    assert "needs votes of other people first" in page
+    assert said in page
+    assert ("at most; then" in page) == bool(said)

@@ -293,3 +293,14 @@ def test_the_sweep_settles_who_has_gone_after_their_last_vote(study, votes, outc
     [row] = payments_of(browser_of(study.owner), study)
     assert (row["outcome"], row["paid"]) == (outcome, paid)
     assert CODES_OF_ALL[outcome] in page_of(browser, study, "vote/")
+
+
+def test_a_refusal_holds_no_place_and_who_changes_their_mind_needs_a_free_one(researcher):
+    study = recruited_campaign(researcher, places=1, consent=TEXT)
+    first = come(study, "anna")
+    answer(first, study, "refuse")
+    second = come(study, "ben")
+    answer(second, study, "agree")
+    assert pair_of(second, study)
+    answer(first, study, "agree")
+    assert "All places of this study are taken" in page_of(first, study, "vote/")

@@ -67,6 +67,45 @@ def test_verdict_is_settled_as_soon_as_missing_votes_cannot_change_it(uniform, v
     assert verdict(0.0, uniform, [votes_for], [votes_cast], [3]) is expected
 
 
+@st.composite
+def ballots(draw):
+    """A comparison and every vote it may cost, in some order: (log_r0, uniform, budgets, votes)."""
+    budgets = draw(st.lists(st.integers(1, 6), min_size=1, max_size=4))
+    log_r0 = draw(st.floats(-6, 6) | st.floats(-800, 800) | st.just(-math.inf))
+    uniform = draw(st.floats(0, 1, exclude_max=True))
+    order = draw(st.permutations([judge for judge, budget in enumerate(budgets) for _ in range(budget)]))
+    return log_r0, uniform, budgets, [(judge, draw(st.booleans())) for judge in order]
+
+
+@given(ballots())
+@settings(deadline=None, derandomize=True, max_examples=300)
+def test_an_early_verdict_is_the_verdict_of_all_votes(case):
+    log_r0, uniform, budgets, votes = case
+    votes_for, votes_cast = [0] * len(budgets), [0] * len(budgets)
+    said = [verdict(log_r0, uniform, votes_for, votes_cast, budgets)]
+    for judge, for_proposal in votes:
+        votes_cast[judge] += 1
+        votes_for[judge] += for_proposal
+        said.append(verdict(log_r0, uniform, votes_for, votes_cast, budgets))
+    accepted = uniform < acceptance_probability(log_r0, votes_for, budgets)
+    settled = [each for each in said if each is not Verdict.UNDECIDED]
+    assert set(settled) == {Verdict.ACCEPT if accepted else Verdict.REJECT}
+    assert said[-len(settled) :] == settled, "a settled verdict was opened again"
+
+
+@given(ballots())
+@settings(deadline=None, derandomize=True, max_examples=200)
+def test_one_more_vote_for_the_proposal_never_lowers_acceptance(case):
+    log_r0, _, budgets, votes = case
+    votes_for = [0] * len(budgets)
+    before = acceptance_probability(log_r0, votes_for, budgets)
+    for judge, _ in votes:
+        votes_for[judge] += 1
+        after = acceptance_probability(log_r0, votes_for, budgets)
+        assert before <= after <= 1
+        before = after
+
+
 # More judges and larger N than a double can multiply: right digits, no warning, and the old decisions elsewhere.
 
 

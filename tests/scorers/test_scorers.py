@@ -238,3 +238,11 @@ def test_a_command_that_has_changed_is_not_the_one_of_the_start(declare, setting
 def test_a_name_that_is_measured_already_is_told(settings):
     settings.SCORERS = {"qed": ("a",), "mine": ("b",)}
     assert clashing_names() == ["qed"]
+
+
+def test_one_that_always_fails_is_given_up_after_a_bounded_number_of_tries(declare, tmp_path):
+    starts = tmp_path / "starts"
+    declare(f"import sys\nopen({str(starts)!r}, 'a').write('x')\nsys.exit('no model')\n", whole=True)
+    with pytest.raises(ScorerError, match="no model"):
+        scores(*"abcdefgh")
+    assert len(starts.read_text()) == commands.MOST_FAILURES

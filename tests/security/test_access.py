@@ -310,3 +310,19 @@ def test_the_heartbeat_asks_a_page_whose_session_has_ended_to_connect_again(live
         assert closing_code(socket) == 1011
     with open_socket(live_site.url, f"/ws{link.get_absolute_url()}", cookies) as socket:
         assert closing_code(socket) == 4401
+
+
+def test_links_are_made_and_withdrawn_from_the_page(campaign, researcher, joined, link):
+    owner = browser_of(researcher)
+    owner.post(reverse("console:invite", args=[campaign.pk]), {"single_use": "on"})
+    single = campaign.invitations.get(is_single_use=True)
+    page = owner.get(reverse("console:edit", args=[campaign.pk])).content.decode()
+    assert single.token in page
+    assert "one person" in page
+    owner.post(reverse("console:revoke", args=[campaign.pk, link.pk]), {"withdraw": "on"})
+    link.refresh_from_db()
+    assert link.revoked_at
+    assert Annotator.objects.get().removed_at
+    # The card at the top offers a link that everybody can use, and there is none now.
+    page = owner.get(campaign.get_absolute_url())
+    assert page.context["invitation"] is None

@@ -53,3 +53,12 @@ def test_a_holder_that_works_for_long_keeps_its_chains(chains, eventually, monke
         later = timezone.now() + timedelta(seconds=locks.CLAIM_S)
         eventually(lambda: Chain.objects.filter(claimed_until__gt=later).count() == 2)
     assert Chain.objects.filter(locks.unclaimed()).count() == 3
+
+
+def test_a_claim_ends_a_rest_that_is_over_and_nobody_claims_one_that_is_not(chains):
+    Chain.objects.update(waits_because="no memory", claimed_until=timezone.now())
+    Chain.objects.filter(pk=chains[0].pk).update(claimed_until=timezone.now() + timedelta(minutes=1))
+    chains = list(Chain.objects.order_by("place"))
+    with drawing.claimed(chains, texts=1) as mine:
+        assert mine == [chains[1].pk, chains[2].pk]
+        assert not Chain.objects.filter(pk__in=mine).exclude(waits_because="").exists()
