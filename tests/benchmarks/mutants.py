@@ -79,7 +79,10 @@ NAMED = (
     ("sampler/config.py", 'return "burn-in"\n', 'return "sampling"\n'),
 )
 """A file, a piece of it, and what takes its place."""
-EQUIVALENT: dict[str, str] = {}
+EQUIVALENT: dict[str, str] = {
+    "prefmh_web/campaigns/engine/transitions.py: comparison.verdict is None and vote.counted"
+    " -> (comparison.verdict is None or vote.counted)": "a decided step's judges get a hint that finds nothing to do",
+}
 """By a mutant's name, why it changes nothing that anybody could notice."""
 _LONGEST_S = 900
 _SWAPPED: dict[type[ast.AST], type[ast.AST]] = {

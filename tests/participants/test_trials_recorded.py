@@ -149,6 +149,16 @@ def test_replay_finds_a_study_that_does_not_fit_the_record(record, change, told)
     assert any(told in each for each in differences(record))
 
 
+def test_replay_finds_more_answers_than_the_budget(record):
+    trials = sum(bool(row["chosen_side"]) for row in record["checks"])
+    # Enough for every step, and for all votes without the trials.
+    votes = record["votes"]
+    votes.extend([*votes, *votes][: 61 - len(votes)])
+    record.study["budget"] = len(votes)
+    assert trials
+    assert any("study.budget" in each for each in differences(record))
+
+
 @pytest.mark.parametrize("name", ["check_share", "gold", "repeat_share"])
 def test_a_study_that_cannot_be_read_is_told_by_its_field(record, name):
     record.study["protocol"][name] = "often"

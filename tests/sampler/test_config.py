@@ -225,6 +225,11 @@ WARM_UP = {"steps": 3, "grid": [1, 3], "properties": ["words"], "burn_in": 1}
 WALK = {"kind": "walk", "kernel": {"kind": "neighbours"}, "length": 3, "warm_up": WARM_UP}
 
 
+def test_steps_of_a_warm_up_and_after_it_are_told_apart():
+    config = parse_config(changed(["kernel"], WALK))
+    assert [config.phase_of(step) for step in range(1, 7)] == ["warm-up"] * 3 + ["burn-in"] + ["sampling"] * 2
+
+
 def panel_with(**changes) -> dict:
     return copy.deepcopy(PANEL) | changes
 

@@ -74,7 +74,7 @@ def rewrite(path, name, change):
                 rows = list(reader)
                 change(rows)
                 out = io.StringIO()
-                writer = csv.DictWriter(out, reader.fieldnames)
+                writer = csv.DictWriter(out, rows[0] if rows else reader.fieldnames)
                 writer.writeheader()
                 writer.writerows(rows)
                 text = out.getvalue()
@@ -387,3 +387,5 @@ def test_an_uploaded_lists_columns_stand_with_its_objects(researcher, idle_tasks
     assert_replay_passes(path)
     told = refused_by_replay(rewrite(path, "states.csv", lambda rows: rows[0].update(meta_année="7")), "1 difference")
     assert "“meta_année” of state 0 in states.csv: the export has “7”, expected “0”" in told
+    further = rewrite(path, "states.csv", lambda rows: [row.update(meta_ghost="1") for row in rows])
+    assert "the column “meta_ghost” of states.csv" in refused_by_replay(further)
