@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import io
 import itertools
 import json
 import math
@@ -24,6 +25,7 @@ import gguf
 import httpx
 import numpy as np
 import pytest
+from PIL import Image
 
 from prefmh_web.endpoints.servers import Dialect
 from prefmh_web.scorers import commands
@@ -397,7 +399,8 @@ def texts_written(script: Script, since: int = 0) -> int:
 # A real OpenAI-compatible server over a model that the tests write themselves.
 #
 # `write_model` writes a llama of about 150,000 random weights with a byte-level tokenizer; `model_server` serves it
-# with llama.cpp's own server (the wheel `xllamacpp`) in a process of its own, on a free port.
+# with llama.cpp's own server (the wheel `xllamacpp`) in a process of its own, on a free port. With a projector
+# it sees pictures.
 #
 # The last layer of the model is random too, but for two things: after the token that opens the assistant's turn, A, B
 # and digits are likely; and everywhere, words, spaces and the end of the text are.
@@ -423,6 +426,8 @@ parameters.hostnames, parameters.port = ["127.0.0.1"], int(sys.argv[2])
 parameters.n_ctx, parameters.n_parallel = 8 * int(sys.argv[3]), 8
 parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = 1
 parameters.warmup = False
+if sys.argv[4]:
+    parameters.mmproj.path, parameters.mmproj_use_gpu = sys.argv[4], False
 server = xllamacpp.Server(parameters)
 print(server.listening_address, flush=True)
 sys.stdin.read()  # ends when the tests end
@@ -475,8 +480,11 @@ def _write_tensors(writer: gguf.GGUFWriter, tensors: dict[str, np.ndarray]) -> N
 
 
 @contextlib.contextmanager
-def model_server(model: Path, port: int) -> Iterator[str]:
+def model_server(model: Path, port: int, projector: Path | None = None) -> Iterator[str]:
     """Serve the model; yield the base URL, which ends in /v1, once it answers.
+
+    Args:
+        projector: what lets it see pictures.
 
     Raises:
         RuntimeError: it did not start; the message holds what it printed.
@@ -484,7 +492,7 @@ def model_server(model: Path, port: int) -> Iterator[str]:
     log = model.with_suffix(".log")
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [sys.executable, "-c", _SERVE, str(model), str(port), str(CONTEXT)],
+            [sys.executable, "-c", _SERVE, str(model), str(port), str(CONTEXT), str(projector or "")],
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -558,7 +566,14 @@ def _weights(rng: np.random.Generator, tokens: list[str], width: int, layers: in
     return weights
 
 
-# Pictures and words that a request holds.
+# Answers of a model that sees: votes, ratings and detections follow from the pixels that it is sent.
+
+
+# What a picture is to a model that sees, at any size.
+TOKENS = 64
+_GAIN = 20.0
+# By the words of the question: the channel in which it looks.
+_CHANNELS = {"salamander": 0, "mushroom": 0, "butterfly": 2}
 
 
 def pictures(body: dict) -> list[bytes]:
@@ -576,6 +591,38 @@ def words(body: dict) -> str:
         content = message["content"]
         said += [content] if isinstance(content, str) else [part.get("text", "") for part in content]
     return "\n".join(said)
+
+
+def brightness(file: bytes, said: str) -> float:
+    """Return how bright a picture is in the channel that a question names, 0 to 1."""
+    [channel] = {channel for name, channel in _CHANNELS.items() if name in said} or {0}
+    with Image.open(io.BytesIO(file)) as opened:
+        return float(np.asarray(opened.convert("RGB"))[..., channel].mean()) / 255
+
+
+def is_there(file: bytes, said: str) -> bool:
+    """Say what a detector answers."""
+    return brightness(file, said) > 0.5
+
+
+def sees(body: dict) -> dict:
+    """Answer from the pixels; what the test of an endpoint asks as a model of fifty words does."""
+    shown, said = pictures(body), words(body)
+    reply = _said(body, shown, said) if shown and any(name in said for name in _CHANNELS) else anything_else(body)
+    if "usage" in reply:
+        reply["usage"]["prompt_tokens"] += TOKENS * len(shown)
+    return reply
+
+
+def _said(body: dict, shown: list[bytes], said: str) -> dict:
+    rng = np.random.default_rng(body["seed"])
+    if len(shown) == 2:
+        first, second = (brightness(each, said) for each in shown)
+        chance = 1 / (1 + np.exp(-_GAIN * (first - second) / body["temperature"]))
+        return chat_reply("A" if rng.random() < chance else "B")
+    if "yes or no" in said:
+        return chat_reply("Yes." if is_there(shown[0], said) else "No.")
+    return chat_reply(str(round(10 * brightness(shown[0], said))))
 
 
 # A judge whose preferences are known, in the words of each kind of server: what it is sent, and what it answers.
@@ -697,6 +744,39 @@ _SAID: dict[str, Callable[[Body], Body]] = {
     Dialect.OLLAMA: _as_ollama,
     Dialect.PROGRAM: _as_program,
 }
+
+
+# Eyes for the tests' language model: a CLIP of random weights, which llama.cpp's server reads beside the model.
+#
+# A picture becomes sixty-four tokens, whose values depend on its pixels. So what the model answers depends on what it
+# sees, as it does on what it reads.
+
+
+_EYE, _VISION_HEADS, _LAYERS, _HIDDEN = 32, 2, 2, 64
+_SIZE, _PATCH = 112, 14
+
+
+def _vision_weights(rng: np.random.Generator, width: int) -> dict[str, np.ndarray]:
+    def normal(*shape: int) -> np.ndarray:
+        return 0.2 * rng.standard_normal(shape)
+
+    weights = {
+        "v.class_embd": normal(_EYE),
+        "v.patch_embd.weight": normal(_EYE, 3, _PATCH, _PATCH),
+        "v.position_embd.weight": normal((_SIZE // _PATCH) ** 2 + 1, _EYE),
+    }
+    matrices = {"mm.0": (width, _EYE), "mm.2": (width, width)}
+    norms = ["v.pre_ln", "v.post_ln"]
+    for layer in range(_LAYERS):
+        block = f"v.blk.{layer}"
+        matrices |= {f"{block}.{name}": (_EYE, _EYE) for name in ("attn_q", "attn_k", "attn_v", "attn_out")}
+        matrices |= {f"{block}.ffn_up": (_HIDDEN, _EYE), f"{block}.ffn_down": (_EYE, _HIDDEN)}
+        norms += [f"{block}.ln1", f"{block}.ln2"]
+    for name, shape in matrices.items():
+        weights |= {f"{name}.weight": normal(*shape), f"{name}.bias": np.zeros(shape[0])}
+    for name in norms:
+        weights |= {f"{name}.weight": np.ones(_EYE), f"{name}.bias": np.zeros(_EYE)}
+    return weights
 
 
 # Real programs for SCORERS, written as small Python scripts.
