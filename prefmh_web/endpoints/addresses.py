@@ -29,7 +29,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from django.conf import settings
 from yarl import URL
 
-from prefmh_web.endpoints.errors import AddressRefused, KeyMissing, Unreachable
+from prefmh_web.endpoints.errors import AddressRefused, EndpointError, KeyMissing, Unreachable
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -190,6 +190,7 @@ class CheckedConnector(aiohttp.TCPConnector):
 
         Raises:
             AddressRefused: its other end may not be called, or not with a key.
+            Unreachable: it is cut already.
         """
         host = req.url.raw_host or ""
         if is_address(host):
@@ -197,7 +198,7 @@ class CheckedConnector(aiohttp.TCPConnector):
         connection = await super().connect(req, traces, timeout)
         try:
             _check_peer(connection, req)
-        except AddressRefused:
+        except EndpointError:
             connection.close()
             raise
         return connection

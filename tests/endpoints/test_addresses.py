@@ -1,10 +1,13 @@
 """A campaign is no way into the network: hostile base URLs, names that lead home, redirects."""
 
+import asyncio
+import gc
 import ipaddress
 import socket
 import ssl
 from collections.abc import Iterator
 
+import aiohttp
 import pytest
 from yarl import URL
 
@@ -190,6 +193,24 @@ def test_an_address_where_nobody_listens_is_passed_over(monkeypatch, script: Scr
     resolver(monkeypatch, ["127.0.0.2", "127.0.0.1"])
     chat(named)
     assert len(script.requests) == 1
+
+
+def test_a_connection_that_is_cut_before_anything_is_sent_is_closed(monkeypatch, script: Script, named: str) -> None:
+    resolver(monkeypatch, ["127.0.0.1"])
+    connected = aiohttp.TCPConnector.connect
+
+    async def cut(*arguments, **options):
+        connection = await connected(*arguments, **options)
+        connection.transport.abort()
+        while connection.transport is not None:
+            await asyncio.sleep(0)
+        return connection
+
+    monkeypatch.setattr(aiohttp.TCPConnector, "connect", cut)
+    with pytest.raises(Unreachable):
+        chat(named)
+    # One that were not closed would be a warning here, and so an error.
+    gc.collect()
 
 
 def test_a_name_that_does_not_resolve_is_unreachable(settings) -> None:
