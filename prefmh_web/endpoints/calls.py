@@ -19,6 +19,7 @@ from prefmh_web.endpoints.client import Client, Reply
 from prefmh_web.endpoints.errors import AddressRefused, EndpointError, MinuteFull, NeedsAttention, TryLater
 from prefmh_web.endpoints.limits import Gate
 from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.replies import Admitted
 from prefmh_web.endpoints.servers import Question
 
 Result = TypeVar("Result")
@@ -65,7 +66,7 @@ def asked(endpoint: Endpoint, questions: Sequence[Question]) -> Called[Reply]:
     return called(call(endpoint, [job(question) for question in questions]))
 
 
-async def call(endpoint: Endpoint, jobs: Sequence[Job[Result]]) -> Called[Result]:
+async def call(endpoint: Endpoint, jobs: Sequence[Job[Result]], admitted: Admitted | None = None) -> Called[Result]:
     """Run jobs against an endpoint, as many at a time as it may have.
 
     Nothing is raised for what a server does: each job's error stands in its place. After an error that passes, jobs
@@ -73,6 +74,7 @@ async def call(endpoint: Endpoint, jobs: Sequence[Job[Result]]) -> Called[Result
 
     Args:
         jobs: each makes requests with the client it is given, and may raise `EndpointError`.
+        admitted: whose replies count; anybody's if None.
     """
     if not jobs:
         return Called(())
@@ -83,7 +85,7 @@ async def call(endpoint: Endpoint, jobs: Sequence[Job[Result]]) -> Called[Result
         return Called((error,) * len(jobs))
     permit = gate.permit if endpoint.is_limited_a_minute else None
     try:
-        client = Client(endpoint, permit)
+        client = Client(endpoint, permit, admitted)
         outcomes = await _side_by_side(client, gate, jobs, one_by_one=not as_usual)
     except AddressRefused as error:
         gate.passed((), 0, error, was_usual=as_usual)

@@ -101,13 +101,16 @@ class Client:
     Args:
         endpoint: need not be stored.
         permit: what each request waits for, where the endpoint has limits a minute.
+        admitted: whose replies to questions count; anybody's if None.
 
     Raises:
         AddressRefused: the base URL may not be called.
     """
 
-    def __init__(self, endpoint: Endpoint, permit: Permit | None = None) -> None:
-        self.endpoint, self._permit = endpoint, permit
+    def __init__(
+        self, endpoint: Endpoint, permit: Permit | None = None, admitted: replies.Admitted | None = None
+    ) -> None:
+        self.endpoint, self._permit, self._admitted = endpoint, permit, admitted
         self.calls: list[Call] = []
         # Replies that were neither label nor rating.
         self.unparsable = 0
@@ -125,25 +128,30 @@ class Client:
         """Return the reply to a question; confined to its choices where the server can, which is checked all the same.
 
         Raises:
-            EndpointError: there is none, or not the log-probabilities that were asked for.
+            EndpointError: there is none, or not the log-probabilities that were asked for; or it does not count.
         """
+        if self._admitted is not None:
+            self._admitted.check()
         server, began = self.server, time.monotonic()
         if question.log_probabilities and not server.has_log_probabilities:
             raise Unable("this kind of server returns no log-probabilities")
 
-        def read(reply: Body) -> Reply:
-            text, chat = server.text(reply, question), server.as_chat(reply)
+        def read(body: Body) -> Reply:
+            text, chat = server.text(body, question), server.as_chat(body)
             return Reply(
                 None if text is None else self.without_key(replies.storable(text)),
                 self.without_key(replies.reasoning(chat)),
-                tuple(server.first_token(reply, question)) if question.log_probabilities else (),
-                self._identity(reply),
+                tuple(server.first_token(body, question)) if question.log_probabilities else (),
+                self._identity(body),
                 time.monotonic() - began,
                 *replies.tokens_used(chat),
             )
 
         path, tokens = server.path(question.model), server.estimate(question)
-        return await self.send(path, server.body(question), read, is_beside=server.is_beside, tokens=tokens)
+        reply = await self.send(path, server.body(question), read, is_beside=server.is_beside, tokens=tokens)
+        if self._admitted is not None:
+            self._admitted.check(reply.identity)
+        return reply
 
     async def complete(
         self, prompt: Sequence[int], *, temperature: float, seed: int, limit: int

@@ -1,10 +1,9 @@
 """Votes and ratings of model judges, and detectors: what a campaign's task and an evaluation call.
 
-    votes_by_sampling            one request a vote, each with its own seed, at the judge's temperature
-    votes_by_log_probabilities   one request for each presentation, and the votes drawn from p with the caller's numbers
-    votes_by_either              the same; sampled under presentations whose p the server does not tell
-    ratings                      one request a rating
-    detection                    one request, at temperature 0: is something there
+    votes       sampled, one request a vote, each with its own seed; or drawn from p with the caller's numbers, one
+                request for each presentation, and sampled where the server does not tell p
+    ratings     one request a rating
+    detection   one request, at temperature 0: is something there
 
 Nothing is raised for what a server or a model does. What was cast is returned and may be stored, also when the rest
 failed: each vote's presentation was drawn before, and votes under one presentation are independent, so the missing
@@ -12,9 +11,9 @@ ones may be asked another time. `failure` says what to do about them (`errors.py
 seconds, a `NeedsAttention` when somebody has seen to it.
 
 An unparsable reply is asked again, with another seed and under the same presentation, up to `MOST_ASKS` times in all.
-That makes a vote one given that the reply is a label; `ModelVote.asks` counts, for the page that shows how often.
+That makes a vote one given that the reply is a label; `Given.asks` counts, for the page that shows how often.
 
-Whoever asks may say whose replies count (`identity.Admitted`). A reply of another model is dropped before it is read,
+Whoever asks may say whose replies count (`replies.Admitted`). A reply of another model is dropped before it is read,
 so whether it counts cannot depend on its answer, and nothing more is asked.
 """
 
@@ -22,12 +21,12 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from prefmh_web.endpoints.calls import Called, Job, call
-from prefmh_web.endpoints.client import LABEL_TOKENS, Client, Reply
+from prefmh_web.endpoints.client import LABEL_TOKENS, Client
 from prefmh_web.endpoints.errors import EndpointError, NoDistribution, NotTold, Unable, Unparsable
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.replies import Admitted, Identity
@@ -82,61 +81,6 @@ def compared(criterion: str, first: judges.Exhibit, second: judges.Exhibit) -> C
 
 
 @dataclass(frozen=True)
-class ModelVote:
-    """One vote.
-
-    Args:
-        place: its place among those asked for.
-        proposal_first: its presentation, as it was asked for.
-        for_proposal: what it says.
-        asks: how many replies it took; 1 unless some were unparsable; 0 if it was drawn from p.
-        preference: the probability p of a vote for the proposal that it was drawn from; None if it was sampled.
-        identity: what the reply said it is from; None if p was known before.
-        seconds: from the first ask to the answer; None if it was drawn from p.
-        reason: what the model thought, where the server says it and it is kept; never read as the answer.
-    """
-
-    place: int
-    proposal_first: bool
-    for_proposal: bool
-    asks: int
-    preference: float | None = None
-    identity: Identity | None = field(default=None, compare=False)
-    seconds: float | None = None
-    reason: str = field(default="", compare=False)
-
-
-@dataclass(frozen=True)
-class ModelRating:
-    """One rating; the place is that of its request among those made, and other fields are as in `ModelVote`."""
-
-    place: int
-    value: int
-    asks: int
-    identity: Identity | None = field(default=None, compare=False)
-
-
-Given = TypeVar("Given", ModelVote, ModelRating)
-
-
-@dataclass(frozen=True)
-class Answers(Generic[Given]):
-    """What came of asking for some votes or ratings.
-
-    Args:
-        given: those that there are, by place.
-        failure: why the others are missing; None if none is.
-        untold: presentations whose p the log-probabilities do not tell.
-        sound: of each reply with log-probabilities, whether they were those of a distribution.
-    """
-
-    given: tuple[Given, ...]
-    failure: EndpointError | None
-    untold: frozenset[bool] = frozenset()
-    sound: tuple[bool, ...] = ()
-
-
-@dataclass(frozen=True)
 class Rated:
     """One judge's question about one object; several criteria in one question make the rating a joint one."""
 
@@ -146,140 +90,104 @@ class Rated:
     temperature: float = 1.0
 
 
-async def votes_by_sampling(
+@dataclass(frozen=True)
+class Given:
+    """One vote, or one rating.
+
+    Args:
+        place: its place among those asked for.
+        value: of a vote 1 where it is for the proposal, else 0; of a rating its number.
+        asks: how many replies it took; 1 unless some were unparsable; 0 if it was drawn from p.
+        proposal_first: a vote's presentation, as it was asked for.
+        preference: the probability p of a vote for the proposal that it was drawn from; None if it was sampled.
+        identity: what the reply said it is from; None if p was known before.
+        seconds: from the first ask to the answer; None if it was drawn from p.
+        reason: what the model thought, where the server says it and it is kept; never read as the answer.
+    """
+
+    place: int
+    value: int
+    asks: int
+    proposal_first: bool = False
+    preference: float | None = None
+    identity: Identity | None = field(default=None, compare=False)
+    seconds: float | None = field(default=None, compare=False)
+    reason: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What came of asking for some votes or ratings.
+
+    Args:
+        given: those that there are, by place.
+        failure: why the others are missing; None if none is.
+        sound: of each reply with log-probabilities, whether they were those of a distribution.
+    """
+
+    given: tuple[Given, ...]
+    failure: EndpointError | None
+    sound: tuple[bool, ...] = ()
+
+
+async def votes(
     endpoint: Endpoint,
     pair: Pair,
     proposal_first: Sequence[bool],
     rng: np.random.Generator,
-    admitted: Admitted | None = None,
-) -> Answers[ModelVote]:
-    """Ask for one vote under each of these presentations; each an independent sample.
-
-    Args:
-        proposal_first: one entry a vote: whether it shows the proposal as A; see `sampler.judges.presentation`.
-        rng: draws the seeds. Not one whose numbers an earlier call had: the same seed gives the same reply.
-        admitted: whose replies count; anybody's if None.
-    """
-    question = question_for(endpoint, pair.temperature, judges.LABELS)
-
-    def job(place: int, first: bool) -> Job[ModelVote]:
-        shown = replace(question, messages=pair.messages(first), compared=pair.compared(first))
-        seeds = _seeds(rng)
-
-        async def cast(client: Client) -> ModelVote:
-            began = time.monotonic()
-            label, asks, reply = await _answer(client, shown, seeds, judges.parse_label, admitted)
-            is_for, seconds = judges.label_is_for_proposal(label, first), time.monotonic() - began
-            reason = reply.reasoning if pair.keeps_reasons else ""
-            return ModelVote(place, first, is_for, asks, None, reply.identity, seconds, reason)
-
-        return cast
-
-    jobs = [job(place, bool(first)) for place, first in enumerate(proposal_first)]
-    called = await _called(endpoint, jobs, (pair.current, pair.proposal), sampled=True)
-    return Answers(called.results, called.failure)
-
-
-async def votes_by_log_probabilities(
-    endpoint: Endpoint,
-    pair: Pair,
-    proposal_first: Sequence[bool],
-    uniforms: Sequence[float],
-    known: Mapping[bool, float] | None = None,
-    admitted: Admitted | None = None,
-    left_out: Collection[bool] = (),
-) -> Answers[ModelVote]:
-    """Ask for p once under each presentation that occurs, and draw the votes from it.
-
-    The votes have the law of `votes_by_sampling` (`sampler.judges.replies` says under which
-    assumptions), so a caller may turn to that when p cannot be had: whether it can depends on the pair alone.
-    `untold` says for which presentations that is so.
-
-    A reply whose log-probabilities are no distribution is not counted, nor is its token: that would have another law.
-    It is asked for once more; if that fails too, p is not told.
-
-    Args:
-        proposal_first: one entry a vote.
-        uniforms: on [0, 1), one a vote, each vote's own: the same numbers would give the same votes.
-        known: the probability of a vote for the proposal that an earlier call found for this very pair, by
-            presentation; not asked again.
-        admitted: whose replies count; anybody's if None.
-        left_out: presentations under which none is drawn.
-    """
-    known = {first: p for first, p in (known or {}).items() if first not in left_out}
-    wanted = sorted({bool(first) for first in proposal_first} - set(known) - set(left_out))
-    sound: list[bool] = []
-    jobs = [_preference_job(pair, first, confines(endpoint), admitted, sound) for first in wanted]
-    called = await _called(endpoint, jobs, (pair.current, pair.proposal), sampled=False)
-    by_order = dict(zip(wanted, called.outcomes, strict=True))
-    untold = frozenset(first for first, outcome in by_order.items() if isinstance(outcome, UNTOLD))
-    told: dict[bool, tuple[float, Identity | None]] = {first: (p, None) for first, p in known.items()}
-    told |= {first: outcome for first, outcome in by_order.items() if not isinstance(outcome, EndpointError)}
-    cast = tuple(
-        ModelVote(place, bool(first), judges.drawn_vote(uniform, told[first][0]), 0, *told[first])
-        for place, (first, uniform) in enumerate(zip(proposal_first, uniforms, strict=True))
-        if first in told
-    )
-    # What p cannot tell, sampling can: an error that it cannot help with comes first.
-    others = [outcome for outcome in called.errors if not isinstance(outcome, UNTOLD)]
-    failure = others[0] if others else called.failure
-    return Answers(cast, failure, untold, tuple(sound))
-
-
-async def votes_by_either(
-    endpoint: Endpoint,
-    pair: Pair,
-    proposal_first: Sequence[bool],
-    uniforms: Sequence[float],
-    rng: np.random.Generator,
+    uniforms: Sequence[float] | None = None,
     *,
     known: Mapping[bool, float] | None = None,
     sampled: Collection[bool] = (),
     admitted: Admitted | None = None,
-) -> Answers[ModelVote]:
-    """Draw the votes from p; sample those under a presentation whose p the server does not tell.
+) -> Answers:
+    """Ask for one vote under each of these presentations; each an independent sample.
 
-    A server tells the log-probabilities of its twenty likeliest tokens. Where a label is not among them, p is not
-    known, but the model can still be asked for its vote. Either way a vote has the law of a sampled one. Which way is
-    taken is settled before any vote under the presentation is drawn, by the log-probabilities alone, so it cannot
-    depend on an answer.
+    With `uniforms`, p is asked for once under each presentation that occurs, and the votes are drawn from it. They have
+    the law of sampled votes (`sampler.judges.replies` says under which assumptions). A server tells the
+    log-probabilities of its twenty likeliest tokens; where a label is not among them, p is not known, but the model can
+    still be asked for its vote. Which way is taken is settled before any vote under the presentation is drawn, by the
+    log-probabilities alone, so it cannot depend on an answer.
 
     Args:
-        endpoint: votes are sampled where *Test* has seen that it samples plainly.
-        proposal_first, uniforms, known, admitted: as in `votes_by_log_probabilities`.
-        rng: as in `votes_by_sampling`.
+        endpoint: votes are sampled in place of p where *Test* has seen that it samples plainly.
+        proposal_first: one entry a vote: whether it shows the proposal as A; see `sampler.judges.presentation`.
+        rng: draws the seeds. Not one whose numbers an earlier call had: the same seed gives the same reply.
+        uniforms: on [0, 1), one a vote, each vote's own: the same numbers would give the same votes.
+        known: the probability of a vote for the proposal that an earlier call found for this very pair, by
+            presentation; not asked again.
         sampled: presentations of this pair that votes have been sampled under before: p is not asked for again.
+        admitted: whose replies count; anybody's if None.
     """
+    order = {place: bool(first) for place, first in enumerate(proposal_first)}
+    if uniforms is None:
+        return await _sampled(endpoint, pair, order, rng, admitted)
     left_out = sampled if endpoint.samples_plainly else ()
-    drawn = await votes_by_log_probabilities(endpoint, pair, proposal_first, uniforms, known, admitted, left_out)
+    to_draw = {place: first for place, first in order.items() if first not in left_out}
+    drawn = await _drawn(endpoint, pair, to_draw, uniforms, known or {}, admitted)
     if isinstance(drawn.failure, UNTOLD) and not endpoint.samples_plainly:
         why = endpoint.sampling_words or "whether it truncates is not tested"
-        told = f"{drawn.failure.reason}; and a vote cannot be sampled instead: {why}"
-        return replace(drawn, failure=NotTold(told))
-    untold = drawn.untold | frozenset(left_out)
-    rest = [place for place, first in enumerate(proposal_first) if first in untold]
+        return replace(drawn, failure=NotTold(f"{drawn.failure.reason}; and a vote cannot be sampled instead: {why}"))
+    rest = order.keys() - {given.place for given in drawn.given}
     if not rest or (drawn.failure is not None and not isinstance(drawn.failure, UNTOLD)):
         return drawn
-    votes = await votes_by_sampling(endpoint, pair, [proposal_first[place] for place in rest], rng, admitted)
-    cast = [*drawn.given, *(replace(vote, place=rest[vote.place]) for vote in votes.given)]
-    return replace(drawn, given=tuple(sorted(cast, key=lambda vote: vote.place)), failure=votes.failure)
+    others = await _sampled(endpoint, pair, {place: order[place] for place in sorted(rest)}, rng, admitted)
+    together = sorted((*drawn.given, *others.given), key=lambda given: given.place)
+    return replace(drawn, given=tuple(together), failure=others.failure)
 
 
 async def ratings(
     endpoint: Endpoint, rated: Rated, count: int, rng: np.random.Generator, admitted: Admitted | None = None
-) -> Answers[ModelRating]:
-    """Ask for `count` ratings of one object; each an independent sample. `rng` as in `votes_by_sampling`."""
+) -> Answers:
+    """Ask for `count` ratings of one object; each an independent sample. `rng` as in `votes`."""
     messages = rated.prompt.messages(rated.exhibit)
     asked = replace(question_for(endpoint, rated.temperature, rated.scale.answers), messages=messages)
     parse = partial(judges.parse_rating, scale=rated.scale)
-    jobs = [_rating_job(asked, place, rng, parse, admitted) for place in range(count)]
-    called = await _called(endpoint, jobs, (rated.exhibit,), sampled=True)
-    return Answers(called.results, called.failure)
+    jobs = [_answer(asked, parse, rng, place) for place in range(count)]
+    return await _answers(endpoint, jobs, (rated.exhibit,), admitted)
 
 
-async def detection(
-    endpoint: Endpoint, question: str, exhibit: judges.Exhibit, rng: np.random.Generator
-) -> Answers[ModelRating]:
+async def detection(endpoint: Endpoint, question: str, exhibit: judges.Exhibit, rng: np.random.Generator) -> Answers:
     """Ask greedily whether something is in an object: the value is 1 for yes, or 0 for no.
 
     A server that gives the same reply whatever the seed is as good as any here.
@@ -290,25 +198,56 @@ async def detection(
     """
     messages = judges.detection_prompt(question).messages(exhibit)
     asked = replace(question_for(endpoint, 0.0, judges.YES_OR_NO), messages=messages)
-    job = _rating_job(asked, 0, rng, lambda reply: int(judges.parse_yes_or_no(reply)))
-    called = await _called(endpoint, [job], (exhibit,), sampled=None)
-    return Answers(called.results, called.failure)
+    return await _answers(endpoint, [_answer(asked, judges.parse_yes_or_no, rng)], (exhibit,), varies=False)
 
 
-def _rating_job(
-    question: Question,
-    place: int,
-    rng: np.random.Generator,
-    parse: Callable[[str | None], int],
-    admitted: Admitted | None = None,
-) -> Job[ModelRating]:
-    seeds = _seeds(rng)
+async def _sampled(
+    endpoint: Endpoint, pair: Pair, order: Mapping[int, bool], rng: np.random.Generator, admitted: Admitted | None
+) -> Answers:
+    """Ask for a vote at each place, one request each, at the judge's temperature."""
+    question = question_for(endpoint, pair.temperature, judges.LABELS)
 
-    async def rate(client: Client) -> ModelRating:
-        value, asks, reply = await _answer(client, question, seeds, parse, admitted)
-        return ModelRating(place, value, asks, reply.identity)
+    def job(place: int, first: bool) -> Job[Given]:
+        shown = replace(question, messages=pair.messages(first), compared=pair.compared(first))
 
-    return rate
+        def parse(reply: str | None) -> bool:
+            return judges.label_is_for_proposal(judges.parse_label(reply), first)
+
+        return _answer(shown, parse, rng, place, first, keeps_reasons=pair.keeps_reasons)
+
+    jobs = [job(place, first) for place, first in order.items()]
+    return await _answers(endpoint, jobs, (pair.current, pair.proposal), admitted)
+
+
+async def _drawn(
+    endpoint: Endpoint,
+    pair: Pair,
+    order: Mapping[int, bool],
+    uniforms: Sequence[float],
+    known: Mapping[bool, float],
+    admitted: Admitted | None,
+) -> Answers:
+    """Ask for p under each presentation that occurs, and draw the votes from it.
+
+    A reply whose log-probabilities are no distribution is not counted, nor is its token: that would have another law.
+    It is asked for once more; if that fails too, p is not told.
+    """
+    wanted, sound = sorted(set(order.values()) - set(known)), list[bool]()
+    jobs = [_preference(pair, first, confines(endpoint), sound) for first in wanted]
+    untold = "returns no log-probabilities" if endpoint.can_log_probabilities is False else ""
+    called = await _called(endpoint, jobs, untold, (pair.current, pair.proposal), admitted)
+    told: dict[bool, tuple[float, Identity | None]] = {first: (p, None) for first, p in known.items()}
+    for first, outcome in zip(wanted, called.outcomes, strict=True):
+        if not isinstance(outcome, EndpointError):
+            told[first] = outcome
+    given = tuple(
+        Given(place, judges.drawn_vote(uniforms[place], told[first][0]), 0, first, *told[first])
+        for place, first in order.items()
+        if first in told
+    )
+    # What p cannot tell, sampling can: an error that it cannot help with comes first.
+    others = [error for error in called.errors if not isinstance(error, UNTOLD)]
+    return Answers(given, others[0] if others else called.failure, tuple(sound))
 
 
 def question_for(endpoint: Endpoint, temperature: float, choices: Sequence[str]) -> Question:
@@ -317,43 +256,43 @@ def question_for(endpoint: Endpoint, temperature: float, choices: Sequence[str])
     return Question(endpoint.model, (), LABEL_TOKENS, temperature, choices=confined, thinking=endpoint.thinking_tokens)
 
 
-async def _answer(
-    client: Client,
+def _answer(
     question: Question,
-    seeds: Sequence[int],
-    parse: Callable[[str | None], Answer],
-    admitted: Admitted | None = None,
-) -> tuple[Answer, int, Reply]:
-    """Return the answer, the number of replies it took, and the last of them."""
-    for asks, seed in enumerate(seeds, start=1):
-        reply = await _admitted_reply(client, replace(question, seed=seed), admitted)
-        try:
-            return parse(reply.text), asks, reply
-        except judges.UnparsableReplyError as error:
-            why = client.without_key(str(error))
-            client.unparsable += 1
-    raise Unparsable(f"no answer in {len(seeds)} replies; the last one: {why}")
+    parse: Callable[[str | None], int],
+    rng: np.random.Generator,
+    place: int = 0,
+    proposal_first: bool = False,
+    *,
+    keeps_reasons: bool = False,
+) -> Job[Given]:
+    """Return the job that asks a question until the reply is an answer, with other seeds."""
+    seeds = [int(rng.random() * _LARGEST_SEED) for _ in range(MOST_ASKS)]
+
+    async def answer(client: Client) -> Given:
+        began = time.monotonic()
+        for asks, seed in enumerate(seeds, start=1):
+            reply = await client.ask(replace(question, seed=seed))
+            try:
+                value = int(parse(reply.text))
+            except judges.UnparsableReplyError as error:
+                why = client.without_key(str(error))
+                client.unparsable += 1
+                continue
+            reason, seconds = reply.reasoning if keeps_reasons else "", time.monotonic() - began
+            return Given(place, value, asks, proposal_first, None, reply.identity, seconds, reason)
+        raise Unparsable(f"no answer in {len(seeds)} replies; the last one: {why}")
+
+    return answer
 
 
-async def _admitted_reply(client: Client, question: Question, admitted: Admitted | None) -> Reply:
-    if admitted is None:
-        return await client.ask(question)
-    admitted.check()
-    reply = await client.ask(question)
-    admitted.check(reply.identity)
-    return reply
-
-
-def _preference_job(
-    pair: Pair, first: bool, confined: bool, admitted: Admitted | None, sound: list[bool]
-) -> Job[tuple[float, Identity]]:
+def _preference(pair: Pair, first: bool, confined: bool, sound: list[bool]) -> Job[tuple[float, Identity]]:
     """Return the job that asks for p under one presentation, and notes of each reply whether it was sound."""
     messages = pair.messages(first)
 
     async def ask_once(client: Client, seed: int) -> tuple[float, Identity]:
         question = Question(client.endpoint.model, messages, seed=seed, log_probabilities=True)
         try:
-            reply = await _admitted_reply(client, question, admitted)
+            reply = await client.ask(question)
             told = judges.label_preference(reply.tokens, pair.temperature, confined=confined)
         except judges.NoPreferenceError as error:
             sound.append(True)
@@ -374,35 +313,39 @@ def _preference_job(
     return ask
 
 
+async def _answers(
+    endpoint: Endpoint,
+    jobs: Sequence[Job[Given]],
+    shown: Sequence[judges.Exhibit],
+    admitted: Admitted | None = None,
+    *,
+    varies: bool = True,
+) -> Answers:
+    """Run jobs whose replies must vary with their seeds, or those of a detector, which is asked at temperature 0."""
+    unable = ""
+    if varies and endpoint.can_vary is False:
+        unable = "gives the same reply whatever the seed: its votes would be copies"
+    elif not varies and not Dialect(endpoint.dialect).server.sets_temperature:
+        unable = "takes no temperature but 1, and a detector is asked at 0"
+    called = await _called(endpoint, jobs, unable, shown, admitted)
+    return Answers(called.results, called.failure)
+
+
 async def _called(
     endpoint: Endpoint,
     jobs: Sequence[Job[Answer]],
+    unable: str,
     shown: Sequence[judges.Exhibit],
-    *,
-    sampled: bool | None,
+    admitted: Admitted | None,
 ) -> Called[Answer]:
-    """Run jobs, unless the endpoint was seen to be unable to do them.
-
-    Args:
-        sampled: True where replies must vary, False where log-probabilities are read, None where neither matters.
-    """
-    reason = ""
-    if sampled and endpoint.can_vary is False:
-        reason = f"{endpoint.name} gives the same reply whatever the seed: its votes would be copies"
-    elif sampled is None and not Dialect(endpoint.dialect).server.sets_temperature:
-        reason = f"{endpoint.name} takes no temperature but 1, and a detector is asked at 0"
-    elif sampled is False and endpoint.can_log_probabilities is False:
-        reason = f"{endpoint.name} returns no log-probabilities"
-    elif endpoint.can_images is False and any(exhibit.picture for exhibit in shown):
-        reason = f"{endpoint.name} does not see pictures"
-    return Called((Unable(reason),) * len(jobs)) if reason else await call(endpoint, jobs)
+    """Run jobs, unless the endpoint was seen to be unable to do them: why in words, empty if it was not."""
+    if endpoint.can_images is False and any(exhibit.picture for exhibit in shown):
+        unable = unable or "does not see pictures"
+    if unable:
+        return Called((Unable(f"{endpoint.name} {unable}"),) * len(jobs))
+    return await call(endpoint, jobs, admitted)
 
 
 def confines(endpoint: Endpoint) -> bool:
     """Say whether replies are confined: where the server knows how, unless it was seen not to."""
     return Dialect(endpoint.dialect).server.confined is not None and endpoint.can_confine is not False
-
-
-def _seeds(rng: np.random.Generator) -> tuple[int, ...]:
-    """Draw a seed for each ask, far from all others: servers use neighbouring seeds for other things."""
-    return tuple(int(rng.random() * _LARGEST_SEED) for _ in range(MOST_ASKS))

@@ -281,14 +281,13 @@ def _detection(endpoint: Endpoint, asked: sampler.Asked, shown: Callable[[], jud
     return _first(judge_calls.detection(endpoint, asked.question, shown(), np.random.default_rng()))
 
 
-def _first(ratings: Coroutine[Any, Any, judge_calls.Answers[judge_calls.ModelRating]]) -> Came:
-    found = called(ratings)
+def _first(answers: Coroutine[Any, Any, judge_calls.Answers]) -> Came:
+    found = called(answers)
     return found.failure if found.failure is not None else (float(found.given[0].value), found.given[0].asks)
 
 
 def _vote(endpoint: Endpoint, pair: judge_calls.Pair, first: bool) -> Came:
-    votes = called(judge_calls.votes_by_sampling(endpoint, pair, [first], np.random.default_rng()))
-    return votes.failure if votes.failure is not None else (float(votes.given[0].for_proposal), votes.given[0].asks)
+    return _first(judge_calls.votes(endpoint, pair, [first], np.random.default_rng()))
 
 
 # SQLite has one lock for all who write: threads that want it at once would wait longer than their work takes.

@@ -34,7 +34,7 @@ DOWN = Unreachable("the server cannot be reached")
 
 
 def ask(endpoint: Endpoint, votes: int = 1) -> judge_calls.Answers:
-    return called(judge_calls.votes_by_sampling(endpoint, PAIR, [True] * votes, np.random.default_rng(1)))
+    return called(judge_calls.votes(endpoint, PAIR, [True] * votes, np.random.default_rng(1)))
 
 
 class Clock:

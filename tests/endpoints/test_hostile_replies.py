@@ -72,10 +72,10 @@ class Way:
 _TOP = [{"token": "A", "logprob": -0.7}, {"token": "B", "logprob": -0.9}]
 _LLAMA = {"samplers": ["temperature"], "grammar": "", "logit_bias": [], "mirostat": 0, "temperature": 1.0}
 WAYS = {
-    "a vote": Way(lambda e: called(judge_calls.votes_by_sampling(e, PAIR, [True], rng())), chat_reply("A")),
+    "a vote": Way(lambda e: called(judge_calls.votes(e, PAIR, [True], rng())), chat_reply("A")),
     "a rating": Way(lambda e: called(judge_calls.ratings(e, RATED, 1, rng())), chat_reply("7")),
     "log-probabilities": Way(
-        lambda e: called(judge_calls.votes_by_log_probabilities(e, PAIR, [True], [0.5])),
+        lambda e: called(judge_calls.votes(e, PAIR, [True], rng(), [0.5])),
         chat_reply("A", logprobs=logged("A", _TOP)),
     ),
     # One reply that does for every request of a text.

@@ -13,7 +13,7 @@ from prefmh_web.endpoints.calls import called
 from prefmh_web.endpoints.errors import (
     BadReply,
     NeedsAttention,
-    NoDistribution,
+    NotTold,
     RateLimited,
     Refused,
     ServerError,
@@ -50,11 +50,11 @@ def rng(seed: int = SEED) -> np.random.Generator:
 
 
 def by_log_probabilities(endpoint: Endpoint, asked: judge_calls.Pair, first, draws, known=None) -> judge_calls.Answers:
-    return called(judge_calls.votes_by_log_probabilities(endpoint, asked, first, draws.random(len(first)), known))
+    return called(judge_calls.votes(endpoint, asked, first, draws, draws.random(len(first)), known=known))
 
 
 def by_sampling(endpoint: Endpoint, asked: judge_calls.Pair, first, draws) -> judge_calls.Answers:
-    return called(judge_calls.votes_by_sampling(endpoint, asked, first, draws))
+    return called(judge_calls.votes(endpoint, asked, first, draws))
 
 
 def test_replies_that_are_asked_again_leave_the_law_alone(scripted: Endpoint, script: Script) -> None:
@@ -66,7 +66,7 @@ def test_replies_that_are_asked_again_leave_the_law_alone(scripted: Endpoint, sc
     votes = by_sampling(scripted, pair(temperature), [True] * wanted, rng())
     expected = KNOWN.preference(PROPOSAL, CURRENT, temperature, True)
     # Beyond four standard deviations once in 16,000 runs.
-    assert abs(z_score(sum(v.for_proposal for v in votes.given), len(votes.given), expected)) < 4
+    assert abs(z_score(sum(v.value for v in votes.given), len(votes.given), expected)) < 4
     again = sum(v.asks - 1 for v in votes.given)
     assert scripted.totals.unreadable == again + judge_calls.MOST_ASKS * (wanted - len(votes.given)) > 0
 
@@ -88,7 +88,7 @@ class TestWhatIsAsked:
     def test_a_label_means_the_object_that_stood_there(self, scripted, script: Script) -> None:
         script.faults.extend([says("A")] * 4)
         votes = by_sampling(scripted, pair(), [True, False, False, True], rng())
-        assert [vote.for_proposal for vote in votes.given] == [True, False, False, True]
+        assert [vote.value for vote in votes.given] == [True, False, False, True]
 
     def test_log_probabilities_cost_one_request_for_each_presentation(self, scripted, script: Script) -> None:
         first = [True, False, False, True, True]
@@ -180,13 +180,13 @@ class TestFaults:
         script.faults.extend([fault, says(" b. ")])
         votes = by_sampling(scripted, pair(), [True], rng())
         assert votes.failure is None
-        assert (votes.given[0].asks, votes.given[0].for_proposal) == (2, False)
+        assert (votes.given[0].asks, votes.given[0].value) == (2, False)
 
     def test_votes_cast_beside_a_fault_are_kept_with_their_places(self, scripted, script: Script) -> None:
         scripted.concurrency = 1
         script.faults.extend([says("A"), *[says("neither")] * judge_calls.MOST_ASKS, says("B")])
         votes = by_sampling(scripted, pair(), [True, True, True], rng())
-        assert [(vote.place, vote.for_proposal) for vote in votes.given] == [(0, True), (2, False)]
+        assert [(vote.place, vote.value) for vote in votes.given] == [(0, True), (2, False)]
         assert isinstance(votes.failure, Unparsable)
 
     def test_after_a_fault_that_passes_the_rest_is_not_begun(self, scripted, script: Script) -> None:
@@ -228,10 +228,11 @@ class TestNoDistribution:
         assert (refused.given, refused.sound) == ((), (False, False))
         # What they have cost counts.
         assert scripted.totals.tokens_in == 2 * 50
-        assert isinstance(refused.failure, NoDistribution)
+        assert isinstance(refused.failure, NotTold)
+        assert "the reported probabilities sum to 1.56" in refused.failure.reason
         script.faults.extend([returns(chat_reply("A", logprobs=TOO_MUCH))] * 2)
         scripted.samples_plainly = True
-        votes = called(judge_calls.votes_by_either(scripted, pair(), [True], [0.5], rng()))
+        votes = called(judge_calls.votes(scripted, pair(), [True], rng(), [0.5]))
         assert votes.failure is None
         assert [(vote.preference, vote.asks) for vote in votes.given] == [(None, 1)]
 
@@ -287,23 +288,21 @@ def hides(scripted: Endpoint, script: Script) -> Endpoint:
 
 
 def z_scores(
-    cast: Callable[[Sequence[bool], np.random.Generator], Sequence[judge_calls.ModelVote]],
+    cast: Callable[[Sequence[bool], np.random.Generator], Sequence[judge_calls.Given]],
 ) -> dict[bool, float]:
     """Return, by order, how many standard deviations the votes for the proposal lie off their Binomial mean."""
     draws = np.random.default_rng(MIXED_SEED)
     votes = cast([place % 2 == 0 for place in range(MIXED_VOTES)], draws)
     found = {}
     for first in (True, False):
-        said = [vote.for_proposal for vote in votes if vote.proposal_first == first]
+        said = [vote.value for vote in votes if vote.proposal_first == first]
         found[first] = z_score(sum(said), len(said), KNOWN.preference(PROPOSAL, CURRENT, MIXED_TEMPERATURE, first))
     return found
 
 
 def test_the_mixture_has_the_law_of_a_sampled_vote(hides: Endpoint, script: Script) -> None:
-    def cast(first: Sequence[bool], draws: np.random.Generator) -> Sequence[judge_calls.ModelVote]:
-        votes = called(
-            judge_calls.votes_by_either(hides, pair(MIXED_TEMPERATURE), first, draws.random(MIXED_VOTES), draws)
-        )
+    def cast(first: Sequence[bool], draws: np.random.Generator) -> Sequence[judge_calls.Given]:
+        votes = called(judge_calls.votes(hides, pair(MIXED_TEMPERATURE), first, draws, draws.random(MIXED_VOTES)))
         assert votes.failure is None
         assert [vote.place for vote in votes.given] == list(range(MIXED_VOTES))
         assert {(vote.proposal_first, vote.preference is None) for vote in votes.given} == {
@@ -318,11 +317,13 @@ def test_the_mixture_has_the_law_of_a_sampled_vote(hides: Endpoint, script: Scri
 
 
 def test_a_vote_for_the_label_that_is_listed_would_be_noticed(hides: Endpoint) -> None:
-    def cast(first: Sequence[bool], draws: np.random.Generator) -> Sequence[judge_calls.ModelVote]:
+    def cast(first: Sequence[bool], draws: np.random.Generator) -> Sequence[judge_calls.Given]:
+        # So that none is sampled.
+        hides.samples_plainly = None
         uniforms = draws.random(MIXED_VOTES)
-        told = called(judge_calls.votes_by_log_probabilities(hides, pair(MIXED_TEMPERATURE), first, uniforms)).given
+        told = called(judge_calls.votes(hides, pair(MIXED_TEMPERATURE), first, draws, uniforms)).given
         rest = [place for place in range(MIXED_VOTES) if first[place]]
-        return [*told, *(judge_calls.ModelVote(place, True, True, asks=0) for place in rest)]
+        return [*told, *(judge_calls.Given(place, 1, 0, True) for place in rest)]
 
     assert abs(z_scores(cast)[True]) > 4
 
@@ -330,7 +331,7 @@ def test_a_vote_for_the_label_that_is_listed_would_be_noticed(hides: Endpoint) -
 def test_what_was_sampled_once_is_not_asked_for_again(hides: Endpoint, script: Script) -> None:
     draws = np.random.default_rng(MIXED_SEED)
     votes = called(
-        judge_calls.votes_by_either(hides, pair(MIXED_TEMPERATURE), [True] * 3, draws.random(3), draws, sampled={True})
+        judge_calls.votes(hides, pair(MIXED_TEMPERATURE), [True] * 3, draws, draws.random(3), sampled={True})
     )
     assert [vote.preference for vote in votes.given] == [None] * 3
     assert len(votes_asked(script)) == 3

@@ -191,8 +191,8 @@ def test_a_model_of_google_that_cannot_but_think_has_room_for_it() -> None:
 
 def test_log_probabilities_are_those_of_a_model_that_does_not_think(make_endpoint, script: Script) -> None:
     endpoint = make_endpoint(script.url, thinking_tokens=MOST)
-    called(judge_calls.votes_by_sampling(endpoint, PAIR, [True], np.random.default_rng(1)))
-    called(judge_calls.votes_by_log_probabilities(endpoint, PAIR, [True], [0.5]))
+    called(judge_calls.votes(endpoint, PAIR, [True], np.random.default_rng(1)))
+    called(judge_calls.votes(endpoint, PAIR, [True], np.random.default_rng(1), [0.5]))
     assert script.requests[0]["thinking_token_budget"] == MOST
     assert script.requests[1]["chat_template_kwargs"] == {"enable_thinking": False}
 
@@ -215,7 +215,7 @@ def test_the_program_of_the_docs_votes_by_its_law(make_endpoint):
 
         def votes(count: int) -> judge_calls.Answers:
             first = [place % 2 == 0 for place in range(count)]
-            return called(judge_calls.votes_by_sampling(endpoint, pair, first, np.random.default_rng(1)))
+            return called(judge_calls.votes(endpoint, pair, first, np.random.default_rng(1)))
 
         wait_for(lambda: votes(1).failure is None, "the program answers")
         cast = votes(VOTES).given
@@ -223,4 +223,4 @@ def test_the_program_of_the_docs_votes_by_its_law(make_endpoint):
         program.kill()
         program.wait()
     # Ten letters more: the odds are e. The program has no seed; a right one fails once in a million runs.
-    assert binomtest(sum(vote.for_proposal for vote in cast), VOTES, np.e / (1 + np.e)).pvalue > 1e-6
+    assert binomtest(sum(vote.value for vote in cast), VOTES, np.e / (1 + np.e)).pvalue > 1e-6

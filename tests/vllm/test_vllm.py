@@ -84,12 +84,12 @@ def test_sampled_votes_have_the_law_that_log_probabilities_tell(endpoint, temper
         temperature,
     )
     rng = np.random.default_rng(20261121)
-    told = called(judge_calls.votes_by_log_probabilities(endpoint, pair, [True], [0.5]))
+    told = called(judge_calls.votes(endpoint, pair, [True], rng, [0.5]))
     assert told.failure is None
     [chance] = [vote.preference for vote in told.given]
-    votes = called(judge_calls.votes_by_sampling(endpoint, pair, [True] * VOTES, rng))
+    votes = called(judge_calls.votes(endpoint, pair, [True] * VOTES, rng))
     assert (votes.failure, len(votes.given)) == (None, VOTES)
-    in_favour = sum(vote.for_proposal for vote in votes.given)
+    in_favour = sum(vote.value for vote in votes.given)
     # Binomial(VOTES, chance); 4 standard deviations happen once in 16,000 runs.
     assert abs(in_favour - VOTES * chance) < 4 * math.sqrt(VOTES * chance * (1 - chance))
 

@@ -33,7 +33,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -51,7 +51,7 @@ from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Rating, ReplyIdentity, Side, State, Turn, Vote
 from prefmh_web.campaigns.objects import exhibit
 from prefmh_web.endpoints import judge_calls, truth
-from prefmh_web.endpoints.judge_calls import Answers
+from prefmh_web.endpoints.judge_calls import Answers, Given
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.replies import Identity
 from prefmh_web.endpoints.servers import CHAT, Compared, Dialect, Question
@@ -308,13 +308,13 @@ class Ask:
 
     Args:
         answers: asks it, on the loop on which servers are asked, given `admitted`.
-        row: what one of the answers is stored as; of which identity it is, is not in it yet.
         requests: how many it begins with.
+        known_from: by presentation, the identity of the earlier reply that p is known from, if it is.
     """
 
-    answers: Callable[..., Awaitable[Answers[Any]]]
-    row: Callable[[Any], Any]
+    answers: Callable[..., Awaitable[Answers]]
     requests: int
+    known_from: Mapping[bool, ReplyIdentity | None] = field(default_factory=dict)
 
 
 def most_requests(config: sampler.ChainConfig, place: int, endpoint: Endpoint, answers: int) -> int:
@@ -351,27 +351,43 @@ def asks(asking: Asking, endpoint: Endpoint, rows: Mapping[int, State]) -> Ask:
     return _asks_for_ratings(asking, asking.state, endpoint)
 
 
-def store(
-    asking: Asking, ask: Ask, comparison: Comparison, answers: Answers[Any], identities: Rows, seen: Seen
-) -> None:
+def store(asking: Asking, ask: Ask, comparison: Comparison, answers: Answers, identities: Rows, seen: Seen) -> None:
     """Store answers, on the locked comparison; those whose identity does not count are dropped."""
-    counting = []
-    for given in answers.given:
-        row = ask.row(given)
-        if given.identity in identities:
-            row.identity = identities[given.identity]
-        # Where p was known before, the identity is that of the reply that told it.
-        if given.identity is None or given.identity in identities:
-            counting.append(row)
+    # Where p was known before, the identity is that of the reply that told it.
+    rows = [
+        _row(asking, given, identities[given.identity] if given.identity else ask.known_from.get(given.proposal_first))
+        for given in answers.given
+        if given.identity is None or given.identity in identities
+    ]
     if asking.state is None:
-        transitions.cast_votes(comparison, counting, seen)
+        transitions.cast_votes(comparison, rows, seen)
         return
-    transitions.store_ratings(comparison, counting)
+    transitions.store_ratings(comparison, rows)
     if answers.failure is None:
         # The other open comparisons of the object wait for its ratings, too.
         at_it = Comparison.objects.filter(Q(current=asking.state) | Q(proposal=asking.state), verdict__isnull=True)
         for other in at_it.exclude(pk=comparison.pk).select_related("chain__campaign"):
             dispatch.judge(other)
+
+
+def _row(asking: Asking, given: Given, identity: ReplyIdentity | None) -> Any:
+    """Return a vote or a rating as it is to be stored."""
+    judge, slot, first = asking.judge, asking.slots[given.place], Side.FIRST
+    if asking.state is not None:
+        stored = {"slot": slot, "value": given.value, "asks": given.asks, "identity": identity}
+        return Rating(state=asking.state, judge=judge, **stored)
+    return Vote(
+        key=uuid.uuid5(_KEYS, f"{asking.comparison.pk}/{judge.pk}/{slot}"),
+        judge_id=judge.pk,
+        proposal_side=first if given.proposal_first else first.other,
+        chosen_side=first if given.value == given.proposal_first else first.other,
+        elapsed_ms=None if given.seconds is None else round(1000 * given.seconds),
+        slot=slot,
+        preference=given.preference,
+        asks=given.asks,
+        identity=identity,
+        reason=given.reason[: Vote.LONGEST_REASON + 1],
+    )
 
 
 def _asks_for_votes(asking: Asking, endpoint: Endpoint, rows: Mapping[int, State]) -> Ask:
@@ -380,25 +396,23 @@ def _asks_for_votes(asking: Asking, endpoint: Endpoint, rows: Mapping[int, State
     config, source = started.config, model_source(started.config, place)
     # What random numbers of these votes are drawn for.
     step = started.seed, asking.comparison.chain.place, asking.comparison.step, started.budgets, place
-    pair = _pair(asking, endpoint, source, rows)
     drawn = sampler.presentations_of(*step, config.judges[place].order)
     order = [drawn[slot] for slot in asking.slots]
-    known_from: dict[bool, ReplyIdentity | None] = {}
-    # For the seeds of requests, which only keep replies apart: nobody can ask a server for the same reply again.
-    rng, requests = np.random.default_rng(), len(order)
-    voting = partial(judge_calls.votes_by_sampling, endpoint, pair, order, rng)
-    if tells_p(source, config.rule):
-        numbers = sampler.draws_of(*step)
-        told, sampled = _told_before(asking)
-        known = {first: vote.preference for first, vote in told.items() if vote.preference is not None}
-        known_from = {first: vote.identity for first, vote in told.items()}
-        uniforms = [numbers[slot] for slot in asking.slots]
-        requests = len(set(order) - set(known))
-        voting = partial(
-            judge_calls.votes_by_either, endpoint, pair, order, uniforms, rng, known=known, sampled=sampled
-        )
-
-    return Ask(voting, partial(_vote, asking, known_from), requests)
+    voting = partial(
+        judge_calls.votes,
+        endpoint,
+        _pair(asking, endpoint, source, rows),
+        order,
+        # For the seeds of requests, which only keep replies apart: nobody can ask a server for the same reply again.
+        np.random.default_rng(),
+    )
+    if not tells_p(source, config.rule):
+        return Ask(voting, len(order))
+    numbers = sampler.draws_of(*step)
+    told, sampled = _told_before(asking)
+    known = {first: vote.preference for first, vote in told.items() if vote.preference is not None}
+    voting = partial(voting, [numbers[slot] for slot in asking.slots], known=known, sampled=sampled)
+    return Ask(voting, len(set(order) - set(known)), {first: vote.identity for first, vote in told.items()})
 
 
 def _told_before(asking: Asking) -> tuple[dict[bool, Vote], set[bool]]:
@@ -422,27 +436,6 @@ def _pair(
         proposal=exhibit(rows[comparison.proposal_id], endpoint, prompt, source.vision),
         temperature=source.temperature,
         keeps_reasons=source.reasons,
-    )
-
-
-def _vote(asking: Asking, known_from: Mapping[bool, ReplyIdentity | None], vote: judge_calls.ModelVote) -> Vote:
-    """Return a vote as it is to be stored.
-
-    Args:
-        known_from: by presentation, the identity of the earlier reply that p is known from, if it is.
-    """
-    slot, first = asking.slots[vote.place], Side.FIRST
-    return Vote(
-        key=uuid.uuid5(_KEYS, f"{asking.comparison.pk}/{asking.judge.pk}/{slot}"),
-        judge_id=asking.judge.pk,
-        proposal_side=first if vote.proposal_first else first.other,
-        chosen_side=first if vote.for_proposal == vote.proposal_first else first.other,
-        elapsed_ms=None if vote.seconds is None else round(1000 * vote.seconds),
-        slot=slot,
-        preference=vote.preference,
-        asks=vote.asks,
-        identity=known_from.get(vote.proposal_first),
-        reason=vote.reason[: Vote.LONGEST_REASON + 1],
     )
 
 
@@ -485,8 +478,5 @@ def _asks_for_ratings(asking: Asking, state: State, endpoint: Endpoint) -> Ask:
     shown = exhibit(state, endpoint, prompt, source.vision)
     rated = judge_calls.Rated(prompt, shown, config.rule.scale, source.temperature)
 
-    def row(given: judge_calls.ModelRating) -> Rating:
-        return Rating(state=state, judge=judge, slot=asking.slots[given.place], value=given.value, asks=given.asks)
-
     count = len(asking.slots)
-    return Ask(partial(judge_calls.ratings, endpoint, rated, count, np.random.default_rng()), row, count)
+    return Ask(partial(judge_calls.ratings, endpoint, rated, count, np.random.default_rng()), count)

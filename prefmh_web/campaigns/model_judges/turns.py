@@ -22,7 +22,6 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
 
 from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q, Sum
@@ -84,7 +83,7 @@ class Answered:
     """What came of a turn, and what it took."""
 
     taken: Taken
-    answers: Answers[Any]
+    answers: Answers
     admitted: Admitted
     tally: Tally
 
@@ -294,7 +293,7 @@ def _row(claim: Taken, owner: uuid.UUID) -> tuple[object, ...]:
     return *claim.wanted, *claimed, reserved.requests, reserved.cost, owner
 
 
-def _counting(judge: Judge, answers: Answers[Any], known: Rows) -> Rows:
+def _counting(judge: Judge, answers: Answers, known: Rows) -> Rows:
     """Return the rows of those identities whose replies count.
 
     Args:
