@@ -41,7 +41,6 @@ logger = logging.getLogger(__name__)
 Found = TypeVar("Found")
 
 TASK = "prefmh_web.campaigns.tasks.judge"
-DATABASE_IS_AWAY = (OperationalError, InterfaceError)
 # Beyond so many, turns are left to other processes and to the sweep.
 _MOST_WAITING = 10_000
 # Of answers, and of claims, in one transaction: locks are held for as long as it takes.
@@ -188,7 +187,7 @@ class Asker:
         """Do it together; where that fails by a defect, one by one, so that it costs the turn that has it."""
         try:
             return turns.work(answered, wanted, self.owner)
-        except DATABASE_IS_AWAY:
+        except (OperationalError, InterfaceError):
             raise
         except Exception:  # whatever it is, the others are not to suffer for it; the sweep finds this one again
             logger.exception("a turn failed, or one of some that were taken together")
@@ -295,38 +294,15 @@ def begin() -> Asker:
 
 
 def take(comparison_id: int, judge_id: int) -> None:
-    """Take a turn: soon, where this process has begun to take turns by itself; otherwise now.
+    """Take a turn: soon, where this process has begun to take turns by itself, as all do that run the program.
 
-    Where too many wait already, the sweep finds it again.
+    Where too many wait already, the sweep finds it again. Otherwise, as in tests, it is taken now.
     """
-    if _asker is None:
-        _take_now((comparison_id, judge_id))
-    else:
+    if _asker is not None:
         _asker.offer(comparison_id, judge_id)
-
-
-def _take_now(wanted: Wanted) -> None:
+        return
     owner = uuid.uuid4()
-    for taken in _patiently(lambda: turns.work([], [wanted], owner)):
-        asking = loop.start(answered(taken))
-        while not asking.done():
-            try:
-                asking.result(locks.RENEW_EVERY_S)
-            except TimeoutError:
-                _patiently(partial(turns.keep, [taken.turn], owner))
+    for taken in turns.work([], [(comparison_id, judge_id)], owner):
+        came = loop.run(answered(taken))
         limits.flush()
-        _patiently(partial(turns.work, [asking.result()], [], owner))
-
-
-def _patiently(work: Callable[[], Found]) -> Found:
-    """Do something in the database, again and again while that is away, for as long as a claim is kept from others."""
-    began = time.monotonic()
-    while True:
-        try:
-            return work()
-        except DATABASE_IS_AWAY as error:
-            if time.monotonic() - began > locks.CLAIM_S:
-                raise
-            logger.warning("the database did not take what a model answered or was asked, trying again: %s", error)
-        close_old_connections()
-        time.sleep(_PAUSE_S)
+        turns.work([came], [], owner)
