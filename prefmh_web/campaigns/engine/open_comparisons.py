@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property, lru_cache
-from typing import Any
+from uuid import UUID
 
 from django.utils import timezone
 
@@ -201,12 +201,12 @@ class Seen:
 
     Args:
         opened: those that are not decided, by their keys.
-        keys: of the votes of models, as the database gives them, by comparison.
+        keys: of the votes of models, by comparison.
         slots: of these votes, by comparison and judge.
     """
 
     opened: Mapping[int, OpenComparison]
-    keys: Mapping[int, set[Any]]
+    keys: Mapping[int, set[UUID]]
     slots: Mapping[tuple[int, int], set[int]]
 
 
@@ -220,10 +220,10 @@ def seen(comparisons: Collection[Comparison]) -> Seen:
         for campaign, keys in campaigns.values()
         for found in _read(started_campaign(campaign), sql.SOME_OPEN, keys)
     }
-    stored: defaultdict[int, set[Any]] = defaultdict(set)
+    stored: defaultdict[int, set[UUID]] = defaultdict(set)
     slots: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
     for comparison, judge, slot, key in sql.VOTES_OF_MODELS.rows([each.pk for each in comparisons]):
-        stored[comparison].add(key)
+        stored[comparison].add(UUID(str(key)))
         slots[comparison, judge].add(slot)
     return Seen(opened, stored, slots)
 

@@ -2,7 +2,7 @@
 and the index that finds them, and several changes as one statement.
 
 Django puts a queryset into words each time it is used, and that takes several times as long as the database's answer.
-Here the words are fixed; values still pass through Django's own converters, so that both databases give and take the
+Here the words are fixed; what is read still passes through Django's own converters, so that both databases give the
 same.
 
     COMPARISON, COMPARISONS            locks comparisons; their chains and campaigns beside them
@@ -31,11 +31,12 @@ are made one by one, in the order in which they were added.
 from __future__ import annotations
 
 import json
+import sqlite3
 import uuid
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from functools import cached_property, lru_cache
+from datetime import UTC, datetime
+from functools import cache, cached_property, lru_cache
 from typing import Any, Generic, TypeVar
 
 from django.db import DEFAULT_DB_ALIAS, connections, models
@@ -47,21 +48,20 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, 
 from prefmh_web.endpoints.models import Endpoint
 
 M = TypeVar("M", bound=models.Model)
-_NONE = type(None)
-# Of these fields, what has such a type is stored as it is by both databases.
-_STORED_AS_IT_IS: dict[type[models.Field[Any, Any]], set[type]] = {
-    models.BooleanField: {bool},
-    models.CharField: {str, _NONE},
-    models.FloatField: {float, _NONE},
-    models.ForeignKey: {int, _NONE},
-    models.PositiveIntegerField: {int, _NONE},
-    models.PositiveSmallIntegerField: {int, _NONE},
-}
+# What psycopg takes as it is, in Django's forms for SQLite; a list of keys is JSON there.
+sqlite3.register_adapter(datetime, lambda moment: str(moment.astimezone(UTC).replace(tzinfo=None)))
+sqlite3.register_adapter(uuid.UUID, lambda key: key.hex)
+sqlite3.register_adapter(list, json.dumps)
 
 
 def current() -> BaseDatabaseWrapper:
     """Return the connection of this thread, which `django.db.connection` looks up anew for each of its attributes."""
     return connections[DEFAULT_DB_ALIAS]
+
+
+@cache
+def _is_postgresql() -> bool:
+    return current().vendor == "postgresql"
 
 
 def executed(sql: str, values: Sequence[Any]) -> CursorWrapper:
@@ -85,16 +85,13 @@ class Columns(Generic[M]):
         self._model = model
         self._fields = tuple(field for field in model._meta.concrete_fields if field.name not in without)
         self._names = tuple(field.attname for field in self._fields)
-        self.sql = ", ".join(f'{alias}."{field.column}"' for field in self._fields)
-
-    def __len__(self) -> int:
-        return len(self._fields)
+        self.sql, self.count = ", ".join(f'{alias}."{field.column}"' for field in self._fields), len(self._fields)
 
     def read(self, values: Sequence[Any]) -> M:
         """Return the instance that these columns hold."""
-        read = list(values)
-        for place, convert in self._converters:
-            read[place] = convert(read[place])
+        read, connection = list(values), current()
+        for place, column, convert in self._converters:
+            read[place] = convert(read[place], column, connection)
         # What `from_db` does, without a call for each column and without signals.
         instance = self._model.__new__(self._model)
         instance._state = ModelState()
@@ -103,34 +100,24 @@ class Columns(Generic[M]):
         return instance
 
     @cached_property
-    def _converters(self) -> list[tuple[int, Callable[[Any], Any]]]:
+    def _converters(self) -> list[tuple[int, object, Callable[[Any, object, BaseDatabaseWrapper], Any]]]:
         # Asked for once a connection is there: what they are depends on the database.
         connection = current()
-        found: list[tuple[int, Callable[[Any], Any]]] = []
-        for place, field in enumerate(self._fields):
-            column = field.cached_col
-            steps = (*connection.ops.get_db_converters(column), *field.get_db_converters(connection))
-            found.extend((place, _bound(step, column)) for step in steps)
-        return found
+        return [
+            (place, field.cached_col, convert)
+            for place, field in enumerate(self._fields)
+            for get in (connection.ops.get_db_converters(field.cached_col), field.get_db_converters(connection))
+            for convert in get
+        ]
 
 
 def read_all(columns: Sequence[Columns[Any]], row: Sequence[Any]) -> list[Any]:
     """Return the instances that stand side by side in a row, and behind them whatever else is in it."""
     found, at = [], 0
     for each in columns:
-        found.append(each.read(row[at : at + len(each)]))
-        at += len(each)
+        found.append(each.read(row[at : at + each.count]))
+        at += each.count
     return [*found, *row[at:]]
-
-
-def insert(instance: models.Model) -> None:
-    """Store a new instance, as `save(force_insert=True)` does. Nobody listens to signals of what is stored so.
-
-    Raises:
-        django.db.IntegrityError: a constraint of the table does not hold.
-    """
-    [[key]] = executed(*insertion(instance)).fetchall()
-    note_stored(instance, key)
 
 
 def insertion(instance: models.Model, source: str = "") -> tuple[str, list[Any]]:
@@ -140,16 +127,8 @@ def insertion(instance: models.Model, source: str = "") -> tuple[str, list[Any]]
         source: what follows the values, as in a SELECT: from what rows, or under which condition, it is stored. Values
             of its own come last.
     """
-    model, connection = type(instance), current()
-    values = [_prepared(field, instance, connection) for field in _stored_fields(model)]
-    return _insertion(model, source, connection.vendor), values
-
-
-def _prepared(field: Any, instance: models.Model, connection: BaseDatabaseWrapper) -> Any:
-    taken = _STORED_AS_IT_IS.get(type(field))
-    if taken is not None and type(value := getattr(instance, field.attname)) in taken:
-        return value
-    return field.get_db_prep_save(field.pre_save(instance, True), connection)
+    model, is_postgresql = type(instance), _is_postgresql()
+    return _insertion(model, source, is_postgresql), [field.pre_save(instance, True) for field in _stored_fields(model)]
 
 
 def note_stored(instance: models.Model, key: Any) -> None:
@@ -159,31 +138,16 @@ def note_stored(instance: models.Model, key: Any) -> None:
     instance._state.adding, instance._state.db = False, DEFAULT_DB_ALIAS
 
 
-def adapted(value: Any, connection: BaseDatabaseWrapper) -> Any:
-    """Return a value as this database takes it."""
-    if isinstance(value, datetime):
-        return connection.ops.adapt_datetimefield_value(value)
-    if isinstance(value, uuid.UUID) and not connection.features.has_native_uuid_field:
-        return value.hex
-    if isinstance(value, list) and connection.vendor != "postgresql":
-        return json.dumps(value)
-    return value
-
-
-def _bound(step: Callable[[Any, Any, Any], Any], column: object) -> Callable[[Any], Any]:
-    return lambda value: step(value, column, current())
-
-
 def _stored_fields(model: type[models.Model]) -> tuple[Any, ...]:
     # An automatic key is the database's to give.
     return tuple(field for field in model._meta.concrete_fields if field is not model._meta.auto_field)
 
 
 @lru_cache(maxsize=64)
-def _insertion(model: type[models.Model], source: str, vendor: str) -> str:
+def _insertion(model: type[models.Model], source: str, is_postgresql: bool) -> str:
     fields, connection = _stored_fields(model), current()
     columns, places = ", ".join(f'"{field.column}"' for field in fields), ", ".join(["%s"] * len(fields))
-    if source and vendor == "postgresql":
+    if source and is_postgresql:
         # In a SELECT, PostgreSQL takes a value whose type it is not told for a text.
         places = ", ".join(f"%s::{field.db_type(connection)}" for field in fields)
     values = f"SELECT {places}{source}" if source else f"VALUES ({places})"
@@ -221,7 +185,7 @@ class Statement:
 
     def rows(self, *values: object) -> list[tuple[Any, ...]]:
         """Return what it finds."""
-        found: list[tuple[Any, ...]] = self._executed(values).fetchall()
+        found: list[tuple[Any, ...]] = executed(self.words(), values).fetchall()
         return found
 
     def row(self, *values: object) -> tuple[Any, ...] | None:
@@ -230,20 +194,16 @@ class Statement:
 
     def change(self, *values: object) -> int:
         """Return how many rows it has changed."""
-        return int(self._executed(values).rowcount)
+        return int(executed(self.words(), values).rowcount)
 
-    def _executed(self, values: Sequence[object]) -> CursorWrapper:
-        connection = current()
-        return executed(self.words(connection), [adapted(value, connection) for value in values])
-
-    def words(self, connection: BaseDatabaseWrapper, only_if: Condition | None = None) -> str:
-        """Return its SQL for a database; with a condition, whose values come last, for rows of which that holds."""
+    def words(self, only_if: Condition | None = None) -> str:
+        """Return its SQL for this database; with a condition, whose values come last, for rows of which that holds."""
         where = "" if only_if is None else f" AND {only_if.sql}"
         returning = f" RETURNING {self.returning}" if self.returning else ""
-        locks = self.locks if connection.features.has_select_for_update else ""
-        # A list of keys is an array of PostgreSQL, and JSON on SQLite.
-        sql = self.sql if connection.vendor == "postgresql" else self.sql.replace(_AMONG, _AMONG_JSON)
-        return f"{sql}{where}{returning}{locks}"
+        if _is_postgresql():
+            return f"{self.sql}{where}{returning}{self.locks}"
+        # A list of keys is an array of PostgreSQL, and JSON here.
+        return f"{self.sql.replace(_AMONG, _AMONG_JSON)}{where}{returning}"
 
 
 # Nobody sees the codes of a pair; those of an image model's latents have 87,000 characters each. Few campaigns show
@@ -470,7 +430,6 @@ class Changes:
     """Changes of one row each, to be made at once. Each returns one value of its row, or None if it changes none."""
 
     def __init__(self) -> None:
-        self._connection = current()
         self._changes: list[_Change] = []
         self._found: list[Any] = []
 
@@ -478,7 +437,8 @@ class Changes:
         return any(change.statement is statement for change in self._changes)
 
     def insert(self, instance: models.Model, only_if: Condition | None = None) -> None:
-        """Add the storing of a new instance; see `insert`. Where the condition does not hold, it has no key then.
+        """Add the storing of a new instance. Nobody listens to signals of what is stored so. Where the condition does
+        not hold, it has no key then.
 
         What else is added under the same condition must come before.
         """
@@ -490,7 +450,7 @@ class Changes:
     def insert_after(self, instance: models.Model, *statements: Statement, found: str) -> None:
         """Add the storing of a new instance if these statements change their rows, and the last returns `found`."""
         places = tuple(self._place(statement) for statement in statements)
-        if self._connection.vendor == "postgresql":
+        if _is_postgresql():
             names = ", ".join(f"change_{place}" for place in places)
             words, values = insertion(instance, f" FROM {names} WHERE change_{places[-1]}.found = %s")
             self._changes.append(_Change(words, [*values, found], instance=instance))
@@ -499,10 +459,8 @@ class Changes:
 
     def change(self, statement: Statement, *values: object, only_if: Condition | None = None) -> None:
         """Add a statement that returns one value of the row that it changes."""
-        all_values = [adapted(value, self._connection) for value in values]
-        if only_if is not None:
-            all_values += only_if.values
-        self._changes.append(_Change(statement.words(self._connection, only_if), all_values, statement))
+        more = [] if only_if is None else only_if.values
+        self._changes.append(_Change(statement.words(only_if), [*values, *more], statement))
 
     def make(self) -> None:
         """Make them.
@@ -512,7 +470,7 @@ class Changes:
         """
         if not self._changes:
             return
-        self._found = self._at_once() if self._connection.vendor == "postgresql" else self._one_by_one()
+        self._found = self._at_once() if _is_postgresql() else self._one_by_one()
         for change, found in zip(self._changes, self._found, strict=True):
             if change.instance is not None and found is not None:
                 note_stored(change.instance, found)

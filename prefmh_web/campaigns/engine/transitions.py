@@ -36,7 +36,7 @@ import sampler
 from prefmh_web.campaigns import dispatch, frozen
 from prefmh_web.campaigns.engine import open_comparisons, sql
 from prefmh_web.campaigns.engine.open_comparisons import OpenComparison, Seen
-from prefmh_web.campaigns.engine.sql import Changes, Condition, adapted, current, insert
+from prefmh_web.campaigns.engine.sql import Changes, Condition
 from prefmh_web.campaigns.frozen import asked_in, started_campaign
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Lease, Rating, State, Vote
 from prefmh_web.campaigns.objects import scores_of
@@ -61,7 +61,7 @@ def open_comparison(chain_id: int, drawn: sampler.Comparison[Any], proposal: Sta
         if chain.step + 1 != drawn.step or chain.comparisons.filter(step=drawn.step).exists():
             return None
         if proposal._state.adding:
-            insert(proposal)
+            proposal.save(force_insert=True)
         comparison = _new_comparison(chain, drawn, chain.head_id if drawn.is_identity else proposal.pk)
         _open(comparison)
         return comparison
@@ -91,7 +91,7 @@ def _new_comparison(chain: Chain, drawn: sampler.Comparison[Any], proposal_id: i
 
 def _open(comparison: Comparison, most_at_once: int = _MOST_AT_ONCE) -> None:
     """Store the next comparison of a locked chain, and decide it if no answer can change its outcome."""
-    insert(comparison)
+    comparison.save(force_insert=True)
     dispatch.step_opened(comparison)
     changes = Changes()
     _settle(comparison, verdict_at_opening(comparison), _NO_VOTES, changes)
@@ -149,7 +149,7 @@ def cast_votes(comparison: Comparison, votes: Sequence[Vote], seen: Seen) -> Non
     opened = seen.opened.get(comparison.pk) if comparison.takes_votes else None
     changes = Changes()
     for vote in votes:
-        if adapted(vote.key, current()) not in stored:
+        if vote.key not in stored:
             _store(comparison, opened, vote, True, changes)
     _make(comparison, changes)
 
