@@ -38,7 +38,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from sampler.spaces.space import Tokens
+from sampler.chain import Tokens
 
 # An alternative alone has weight 1.
 Alternatives = Sequence[str | tuple[float, str]]

@@ -44,7 +44,7 @@ from sampler import (
     tables,
     tell,
 )
-from sampler.chain import Proposal
+from sampler.chain import Proposal, Tokens
 from sampler.exact import log_base_ratio, preferences, transitions_of, visit_covariance
 from sampler.kernels.editor import ImprovingEdit, Update
 from sampler.kernels.learned_fragments import EditLogits
@@ -56,7 +56,6 @@ from sampler.spaces.molecules.edits import Addition
 from sampler.spaces.molecules.graph import MoleculeGraph, attach, read_arm, read_molecule, read_state
 from sampler.spaces.molecules.space import MoleculeLaw
 from sampler.spaces.molecules.vocabulary import Vocabulary
-from sampler.spaces.space import Tokens
 from sampler.spaces.texts import Writing, WrittenTexts
 from tests.support.enumerated import FragmentMoves, LearnedFragments
 
