@@ -229,10 +229,11 @@ class SmallSpace:
     arms: tuple[tuple[str, float], ...]
     largest: int
     add: float = 0.5
+    core: str = ""
 
     def law(self) -> MoleculeLaw:
         """Sizes weighted unequally, so that a p0 left out of the ratio shows."""
-        return MoleculeLaw(tuple(0.7 * FLAT[n % len(FLAT)] for n in range(self.largest)))
+        return MoleculeLaw(tuple(0.7 * FLAT[n % len(FLAT)] for n in range(self.largest)), core=self.core)
 
     def kernel(self, convention="exact") -> FragmentMoves:
         return FragmentMoves(Vocabulary(self.arms), self.law(), self.add, convention)
