@@ -15,7 +15,9 @@ from .chain import Kernel as Kernel
 from .chain import Plan as Plan
 from .chain import Position as Position
 from .chain import Proposal as Proposal
+from .chain import Space as Space
 from .chain import Tally as Tally
+from .chain import Tokens as Tokens
 from .chain import advance as advance
 from .chain import ask as ask
 from .chain import ask_many as ask_many
@@ -99,6 +101,8 @@ from .kernels.warm_up import DEFAULT_WARM_UP_BURN_IN as DEFAULT_WARM_UP_BURN_IN
 from .kernels.warm_up import LONGEST_WALK as LONGEST_WALK
 from .kernels.warm_up import warm_up_steps as warm_up_steps
 from .objects import OBJECT_KINDS as OBJECT_KINDS
+from .objects import properties_of_kind as properties_of_kind
+from .objects import property_names as property_names
 from .objects.audio import describe_audio as describe_audio
 from .objects.images import describe_image as describe_image
 from .objects.images import png as png
@@ -122,8 +126,6 @@ from .objects.molecules import describe_molecule as describe_molecule
 from .objects.molecules import draw_molecule as draw_molecule
 from .objects.molecules import draw_pair as draw_pair
 from .objects.molecules import molecule_png as molecule_png
-from .objects.properties import properties_of_kind as properties_of_kind
-from .objects.properties import property_names as property_names
 from .objects.tables import CatalogError as CatalogError
 from .objects.tables import extra_columns_of as extra_columns_of
 from .objects.writing import compare_texts as compare_texts
@@ -155,17 +157,16 @@ from .record.tables import escaped as escaped
 from .record.tables import moment as moment
 from .record.verify import verify as verify
 from .rules import RuleConfig as RuleConfig
+from .rules.base import tell_by_numbers as tell_by_numbers
 from .rules.n_vote import InvalidPlugIn as InvalidPlugIn
 from .rules.n_vote import NVote as NVote
 from .rules.n_vote import Oracle as Oracle
 from .rules.pointwise import PointwiseConfig as PointwiseConfig
 from .rules.pointwise import mean_ratings as mean_ratings
-from .rules.pointwise import tell_by_ratings as tell_by_ratings
 from .rules.scored import QuestConfig as QuestConfig
 from .rules.scored import ScoreConfig as ScoreConfig
 from .rules.scored import ScoredConfig as ScoredConfig
 from .rules.scored import numbers_of as numbers_of
-from .rules.scored import tell_by_scores as tell_by_scores
 from .simulation import BradleyTerry as BradleyTerry
 from .simulation import simulate as simulate
 from .spaces import Catalog as Catalog
@@ -180,8 +181,6 @@ from .spaces.molecules.vocabulary import Vocabulary as Vocabulary
 from .spaces.molecules.vocabulary import parse_arms as parse_arms
 from .spaces.patterns import GeneratedImages as GeneratedImages
 from .spaces.patterns import ImagesConfig as ImagesConfig
-from .spaces.space import Space as Space
-from .spaces.space import Tokens as Tokens
 from .spaces.story_grammar import STORY_SCENARIOS as STORY_SCENARIOS
 from .spaces.texts import LanguageModel as LanguageModel
 from .streams import Purpose as Purpose

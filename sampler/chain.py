@@ -27,7 +27,7 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -60,10 +60,56 @@ class Kernel(Protocol[State]):
 
 
 class StartingSpace(Protocol[Started_co]):
-    """A space, as far as a step needs it: a law for the first state of a chain. All of it: `sampler.spaces.space`."""
+    """A space, as far as a step needs it: a law for the first state of a chain. All of it: `Space`."""
 
     def start(self, rng: np.random.Generator, chain: int) -> Started_co:
         """Draw x^(0) of chain number `chain`."""
+        ...
+
+
+Tokens = tuple[int, ...]
+"""A text as a language model writes it."""
+
+
+@runtime_checkable
+class Space(Protocol[State]):
+    """The objects X with their base law p0, as far as the record and the pages need them.
+
+    A state is hashable and compares by value. The record keeps two texts of it: `encode`, from which `decode` makes
+    the very same state again, and `content`, what a person reads or what names it. To add a space: copy one of the
+    files in `sampler.spaces`, and follow the list there.
+    """
+
+    def start(self, rng: np.random.Generator, chain: int) -> State:
+        """Draw x^(0) of chain number `chain`."""
+        ...
+
+    def encode(self, state: State) -> str:
+        """Return the state as text that `decode` reads; equal states give equal texts."""
+        ...
+
+    def decode(self, code: str) -> State:
+        """Return the state that `encode` wrote.
+
+        Raises:
+            ValueError: the text is none that `encode` writes for this space.
+        """
+        ...
+
+    def is_close(self, one: State, other: State) -> bool:
+        """True when two states are the same but for what another machine may round otherwise."""
+        ...
+
+    def content(self, state: State) -> str:
+        """Return what a person reads: the text, the SMILES; of an image, a name."""
+        ...
+
+
+class Refreshing(Protocol[State]):
+    """A space that can draw from p0: what the kernel `independent` needs."""
+
+    def refresh(self, rng: np.random.Generator, state: State) -> State:
+        """Draw x' ~ p0 whatever `state` is, but for what never changes along a chain (a text's prompt)."""
         ...
 
 

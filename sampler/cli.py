@@ -166,7 +166,7 @@ def _pilot(options: argparse.Namespace) -> None:
     Learn how many molecules there are of each size by stochastic approximation (Wang-Landau), then set the log-
     weights of p0 so that sizes follow a truncated normal distribution. The package's own were made so.
     """
-    from sampler.kernels.size_pilot import write_pilot
+    from sampler.kernels.fragments import write_pilot
 
     tqdm = analysis_library("tqdm").tqdm
     try:

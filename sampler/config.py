@@ -22,7 +22,7 @@ from sampler.kernels.discrete import Neighbours
 from sampler.kernels.mixture import ComponentConfig, MixtureConfig
 from sampler.kernels.walk import WalkConfig
 from sampler.kernels.warm_up import WarmUp
-from sampler.objects.properties import property_names
+from sampler.objects import property_names
 from sampler.rules import RuleConfig, target_law
 from sampler.rules.n_vote import NVoteConfig
 from sampler.spaces import Generated, SpaceConfig

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sampler.objects.properties import measure_of
+from sampler.objects import measure_of
 from sampler.record.record import Record, RecordError
 from sampler.record.tables import SAMPLES, SCORERS, STATES, Row
 

@@ -190,11 +190,8 @@ def _verdict(record: Record, chains: Mapping[str, Walked], left_out: int) -> Ver
     if chains and record.config["space"]["kind"] == "catalog":
         quantities |= indicators(list(chains.values()))
     votes = sum(1 for row in record["votes"] if row["number"] and int(row["step"]) > left_out)
-    return verdict_on(list(chains.values()), quantities, votes, "" if quantities else _why_not(found))
-
-
-def _why_not(found: Followed) -> str:
-    return f"{found.missing[0].upper()}{found.missing[1:]}." if found.missing else ""
+    why_not = f"{found.missing[0].upper()}{found.missing[1:]}." if found.missing and not quantities else ""
+    return verdict_on(list(chains.values()), quantities, votes, why_not)
 
 
 def _questions(record: Record, objects: Mapping[str, int], target_of: Callable[[int], str]) -> Iterator[Question]:
@@ -311,6 +308,8 @@ class Population:
     source: str
     question: str
     objects: Objects
+    cluster: str
+    """What the votes of a cluster share: one of `CLUSTERS`."""
     judges: dict[int, str] = field(default_factory=dict)
     """The order of each judge by its number."""
     votes: list[Row] = field(default_factory=list)
@@ -323,26 +322,29 @@ class Population:
         )
         return first, second
 
-    def choices(self, cluster: str, *, apart: bool = False, by_chance: bool = False) -> Choices:
-        """Return the votes.
+    def choices(self, *, by_chance: bool = False) -> Choices:
+        """Return the votes; `by_chance` those alone to judges whose sides are drawn by chance."""
+        asked = (vote for vote in self.votes if not by_chance or self.judges[int(vote["judge_index"])] in _BY_CHANCE)
+        return Choices.of(map(self._choice, asked))
 
-        Args:
-            cluster: one of `CLUSTERS`.
-            apart: those alone between two different objects.
-            by_chance: those alone to judges whose sides are drawn by chance.
-        """
-        names, found = self.objects.names, []
-        for vote in self.votes:
-            first, second = self.pair(vote)
-            if (first == second and apart) or (by_chance and self.judges[int(vote["judge_index"])] not in _BY_CHANCE):
-                continue
-            found.append((names[first], names[second], vote["chosen_side"] == FIRST, self._cluster(vote, cluster)))
-        return Choices.of(found)
+    @cached_property
+    def apart(self) -> Choices:
+        """The votes between two different objects."""
+        return Choices.of(choice for choice in map(self._choice, self.votes) if choice[0] != choice[1])
 
-    def _cluster(self, vote: Row, cluster: str) -> Hashable:
-        if cluster == "step":
-            return step_key(vote)
-        return self.objects.prompts[vote["chain_index"]] if cluster == "prompt" else vote[_COLUMNS[cluster]]
+    @cached_property
+    def scores(self) -> Scores | NoFit:
+        """The objects' scores, or why they cannot be fitted."""
+        try:
+            return bradley_terry_intervals(self.apart)
+        except NoFit as reason:
+            return reason
+
+    def _choice(self, vote: Row) -> Vote:
+        first, second = self.pair(vote)
+        names, cluster = self.objects.names, _COLUMNS.get(self.cluster, "")
+        of = step_key(vote) if self.cluster == "step" else self.objects.prompts[vote["chain_index"]]
+        return names[first], names[second], vote["chosen_side"] == FIRST, vote[cluster] if cluster else of
 
 
 def cluster_of(objects: Objects, cluster: str | None) -> str:
@@ -358,8 +360,11 @@ def cluster_of(objects: Objects, cluster: str | None) -> str:
     return cluster or ("prompt" if objects.has_prompts else "chain")
 
 
-def populations(record: Record, objects: Objects) -> list[Population]:
+def populations(record: Record, objects: Objects, cluster: str) -> list[Population]:
     """Return the record's counted votes by source and question; in the order of their judges.
+
+    Args:
+        cluster: what the votes of a cluster share: one of `CLUSTERS`.
 
     Raises:
         ValueError: a cell is not what its column holds.
@@ -369,7 +374,7 @@ def populations(record: Record, objects: Objects) -> list[Population]:
     found: dict[tuple[str, str], Population] = {}
     for number, judge in enumerate(judges):
         key = source_of(judge, judges), judge["question"].strip()
-        found.setdefault(key, Population(*key, objects)).judges[number] = judge.get("order", "random")
+        found.setdefault(key, Population(*key, objects, cluster)).judges[number] = judge.get("order", "random")
     of_judge = {number: each for each in found.values() for number in each.judges}
     steps = {step_key(row) for row in record["steps"]}
     # One format and one time zone, so that times sort as text; votes without a time stay as they stand.
@@ -434,56 +439,23 @@ class Agreement:
     @cached_property
     def repeated_kappa(self) -> float:
         """Cohen's kappa of the repeated questions; NaN where there are none, or one answer only."""
-        if not self.repeated:
-            return math.nan
-        return cohen_kappa([before for before, _ in self.repeated], [now for _, now in self.repeated])
+        return cohen_kappa(self.repeated)
 
 
-class Voters:
-    """What the votes say: the leans of all sources, and each population's scores and agreement.
-
-    Args:
-        clusters: what the votes of a cluster share, such as "chain".
-    """
-
-    def __init__(self, found: list[Population], clusters: str, rng: np.random.Generator) -> None:
-        self.populations, self.clusters = found, clusters
-        self.scores = [self._fit(each) for each in found]
-        self.agreement = [_agreement(each, rng) for each in found]
-
-    @cached_property
-    def leans(self) -> list[Lean]:
-        """Each source's lean over all questions that it answers."""
-        sources = dict.fromkeys(each.source for each in self.populations)
-        return [self.lean([each for each in self.populations if each.source == source]) for source in sources]
-
-    def lean(self, asked: list[Population]) -> Lean:
-        """Return the lean of the source of these populations over their questions."""
-        firsts = [vote["chosen_side"] == FIRST for each in asked for vote in each.votes]
-        found: SourceLean | NoFit
+def lean_of(asked: Sequence[Population]) -> Lean:
+    """Return the lean of the source of these populations over their questions."""
+    firsts = [vote["chosen_side"] == FIRST for each in asked for vote in each.votes]
+    found: SourceLean | NoFit
+    scores = asked[0].scores
+    if len(asked) == 1 and isinstance(scores, Scores) and scores.lean is not None:
+        found = scores.lean
+    else:
+        by_chance = [votes for each in asked if (votes := each.choices(by_chance=True)).votes]
         try:
-            found = self._lean_of(asked)
+            found = source_lean([each.choices() for each in asked], random_sides=by_chance)
         except NoFit as reason:
             found = reason
-        return Lean(asked[0].source, found, sum(firsts), len(firsts))
-
-    def scores_of(self, population: Population) -> Scores | NoFit:
-        """Return the scores of a population, or why they cannot be fitted."""
-        return next(fit for each, fit in zip(self.populations, self.scores, strict=True) if each is population)
-
-    def _fit(self, population: Population) -> Scores | NoFit:
-        try:
-            return bradley_terry_intervals(population.choices(self.clusters, apart=True))
-        except NoFit as reason:
-            return reason
-
-    def _lean_of(self, asked: list[Population]) -> SourceLean:
-        if len(asked) == 1:
-            fit = self.scores_of(asked[0])
-            if isinstance(fit, Scores) and fit.lean is not None:
-                return fit.lean
-        by_chance = [found for each in asked if (found := each.choices(self.clusters, by_chance=True)).votes]
-        return source_lean([each.choices(self.clusters) for each in asked], random_sides=by_chance)
+    return Lean(asked[0].source, found, sum(firsts), len(firsts))
 
 
 @dataclass(frozen=True)
@@ -493,6 +465,8 @@ class Findings:
     Args:
         samples: how many are analysed, in words.
         prompts: by chain.
+        agreement: of each population, in their order.
+        clusters: what the votes of a cluster share, such as "chains".
         answer: which objects, with which share, and the verdict: always of the sampling phase.
     """
 
@@ -500,8 +474,16 @@ class Findings:
     samples: str
     properties: Followed
     prompts: dict[str, str]
-    voters: Voters
+    populations: list[Population]
+    agreement: list[Agreement]
+    clusters: str
     answer: Answer
+
+    @cached_property
+    def leans(self) -> list[Lean]:
+        """Each source's lean over all questions that it answers."""
+        sources = dict.fromkeys(each.source for each in self.populations)
+        return [lean_of([each for each in self.populations if each.source == source]) for source in sources]
 
 
 def findings(record: Record, rng: np.random.Generator, cluster: str | None = None) -> Findings:
@@ -520,12 +502,15 @@ def findings(record: Record, rng: np.random.Generator, cluster: str | None = Non
         sampling = record.but(samples=[row for row in record["samples"] if row["phase"] == SAMPLING])
         objects = Objects(record, read_config(record.config)[0].target_of)
         clusters = cluster_of(objects, cluster)
+        found = populations(record, objects, clusters)
         return Findings(
             record,
             _samples(record),
             followed(sampling),
             {row["chain_index"]: objects.prompts[row["chain_index"]] for row in sampling["samples"]},
-            Voters(populations(record, objects), clusters, rng),
+            found,
+            [_agreement(each, rng) for each in found],
+            f"{clusters}s",
             answer(record),
         )
     except KeyError as error:

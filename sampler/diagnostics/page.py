@@ -187,7 +187,7 @@ def _leans(findings: Findings) -> Iterator[Element]:
     yield _of("p", "The lean to the object that stands first, in nats of log-odds; 0 is none.")
     points: list[_Point] = []
     rows: list[list[Cell]] = []
-    for lean in findings.voters.leans:
+    for lean in findings.leans:
         told: list[Cell] = [lean.source, f"{lean.first:,} of {lean.votes:,}"]
         if isinstance(lean.found, NoFit):
             rows.append([*told, _cut(f"cannot be estimated: {lean.found}")])
@@ -206,7 +206,7 @@ def _agreement(findings: Findings) -> Iterator[Element]:
     yield _of("p", "Kappa is 1 where all agree, and 0 where no more agree than by chance.")
     points: list[_Point] = []
     rows: list[list[Cell]] = []
-    for asked, found in zip(findings.voters.populations, findings.voters.agreement, strict=True):
+    for asked, found in zip(findings.populations, findings.agreement, strict=True):
         low, high = (None, None) if math.isnan(found.low) else (found.low, found.high)
         if not math.isnan(found.kappa):
             points.append(_Point(_cut(asked.question, _LABEL), found.kappa, low, high))

@@ -12,7 +12,7 @@ from itertools import combinations, product
 import numpy as np
 
 from sampler.diagnostics.chains import Acceptance, Column, by_target
-from sampler.diagnostics.findings import Agreement, Asked, Findings, Lean, Population
+from sampler.diagnostics.findings import Agreement, Asked, Findings, Lean, Population, lean_of
 from sampler.diagnostics.scores import FEWEST_CLUSTERS, Choices, NoFit, Scores, SourceLean
 from sampler.diagnostics.verdict import Verdict
 from sampler.diagnostics.votes import cohen_kappa, cycle_test
@@ -40,7 +40,7 @@ def diagnose(findings: Findings, rng: np.random.Generator) -> Iterator[str]:
     yield from _convergence(findings)
     yield from _means(findings)
     yield from _leans(findings)
-    for population, agreement in zip(findings.voters.populations, findings.voters.agreement, strict=True):
+    for population, agreement in zip(findings.populations, findings.agreement, strict=True):
         yield ""
         yield _heading(population)
         of_people = _pairs_of_people(agreement.shared)
@@ -49,11 +49,10 @@ def diagnose(findings: Findings, rng: np.random.Generator) -> Iterator[str]:
 
 
 def _leans(findings: Findings) -> Iterator[str]:
-    voters = findings.voters
-    if not voters.populations:
+    if not findings.populations:
         yield "Lean to the first object: there is no vote"
-    for lean in voters.leans:
-        yield f"Lean to the first object ({lean.source}): {_lean(lean, f'{voters.clusters}s')}"
+    for lean in findings.leans:
+        yield f"Lean to the first object ({lean.source}): {_lean(lean, findings.clusters)}"
 
 
 def _verdict(verdict: Verdict) -> str:
@@ -138,15 +137,14 @@ def _converged(column: Column, prompts: dict[str, str]) -> str:
 
 def _asked_of(population: Population, findings: Findings, rng: np.random.Generator) -> Iterator[str]:
     """Yield a population's scores, and its own lean where its source answers other questions too."""
-    voters, clusters = findings.voters, f"{findings.voters.clusters}s"
-    if sum(each.source == population.source for each in voters.populations) > 1:
-        yield f"Lean to the first object on this question: {_lean(voters.lean([population]), clusters)}"
-    choices, scores = population.choices(voters.clusters, apart=True), voters.scores_of(population)
-    if isinstance(scores, NoFit):
+    clusters = findings.clusters
+    if sum(each.source == population.source for each in findings.populations) > 1:
+        yield f"Lean to the first object on this question: {_lean(lean_of([population]), clusters)}"
+    if isinstance(scores := population.scores, NoFit):
         yield f"Bradley-Terry scores cannot be fitted: {scores}"
     else:
-        yield from _scores(scores, choices.votes, clusters)
-        yield _cycles(choices, rng)
+        yield from _scores(scores, population.apart.votes, clusters)
+        yield _cycles(population.apart, rng)
 
 
 def _lean(lean: Lean, clusters: str) -> str:
@@ -227,8 +225,7 @@ def _pairs_of_people(shared: dict[Asked, dict[str, bool]]) -> Iterator[str]:
             both[one, other].append((given[one], given[other]))
     enough = sorted((item for item in both.items() if len(item[1]) >= _FEWEST_SHARED), key=lambda item: -len(item[1]))
     for (one, other), chosen in enough[:_SHOWN_PAIRS]:
-        kappa = cohen_kappa([a for a, _ in chosen], [b for _, b in chosen])
-        yield f"  Cohen's kappa of voters {one} and {other}: {_kappa(kappa)} on {len(chosen)} questions"
+        yield f"  Cohen's kappa of voters {one} and {other}: {_kappa(cohen_kappa(chosen))} on {len(chosen)} questions"
     if len(enough) > _SHOWN_PAIRS:
         yield f"  … {len(enough) - _SHOWN_PAIRS} more pairs of voters"
 

@@ -15,7 +15,7 @@ With beta = 1 it needs u_l <= u_w + 1 for each vote won standing first and u_l <
 difference constraints, which can be met exactly when no cycle of wins has a negative sum, that is when no cycle has
 more wins in the second place than in the first. With beta = -1 the places change.
 
-Intervals are of what depends on clusters of votes, or of a paired difference over items, by resampling.
+Intervals are of what depends on clusters of votes. A paired difference over items is tested by resampling.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import math
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from typing import Any, Literal
 
 import numpy as np
@@ -96,14 +97,15 @@ class Choices:
         """Label the items by the part within which their scores have a finite fit, shape (n,)."""
         return self._components("strong")
 
+    def rows(self) -> Iterator[Vote]:
+        """Yield the votes."""
+        columns = (column.tolist() for column in (self.first, self.second, self.chose_first, self.cluster))
+        for first, second, chose_first, cluster in zip(*columns, strict=True):
+            yield self.items[first], self.items[second], chose_first, self.clusters[cluster]
+
     def within(self, parts: IntArray) -> Choices:
         """Return only the votes between items of one part; `parts` labels the items, shape (n,)."""
-        rows = parts[self.first] == parts[self.second]
-        columns = (self.first[rows], self.second[rows], self.chose_first[rows], self.cluster[rows])
-        return Choices.of(
-            (self.items[first], self.items[second], bool(chose_first), self.clusters[cluster])
-            for first, second, chose_first, cluster in zip(*(column.tolist() for column in columns), strict=True)
-        )
+        return Choices.of(compress(self.rows(), parts[self.first] == parts[self.second]))
 
     def score_refusal(self) -> str | None:
         """Return why Bradley-Terry scores cannot be fitted, in one sentence; None when they can."""
@@ -191,50 +193,28 @@ CELLS = 4_000_000
 """Numbers held in memory at once."""
 
 
-@dataclass(frozen=True)
-class PairedDifference:
-    """Mean of first - second over items, its percentile interval, and a two-sided p-value for a mean of 0."""
-
-    mean: float
-    low: float
-    high: float
-    p_value: float
-    items: int
-    level: float
-
-
 def paired_bootstrap(
-    first: npt.ArrayLike,
-    second: npt.ArrayLike,
-    rng: np.random.Generator,
-    resamples: int = RESAMPLES,
-    level: float = 0.95,
-) -> PairedDifference:
-    """Resample items with replacement, keeping each item's two values together.
+    first: npt.ArrayLike, second: npt.ArrayLike, rng: np.random.Generator, resamples: int = RESAMPLES
+) -> tuple[float, float]:
+    """Return the mean of first - second over items, and a two-sided p-value for a mean of 0.
 
-    The p-value is twice the smaller share of resampled means on either side of 0, 0 itself on both, with one added
-    to numerator and denominator so that it is never 0.
+    Items are resampled with replacement, keeping each item's two values together. The p-value is twice the smaller
+    share of resampled means on either side of 0, 0 itself on both, with one added to numerator and denominator so that
+    it is never 0.
 
     Args:
         first: one value for each item, shape (n,).
         second: the other method's values for the same items in the same order, shape (n,).
 
     Raises:
-        ValueError: the two differ in length, have fewer than two items, or hold a value that is not finite.
+        ValueError: a value is not finite.
     """
-    one, other = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    if one.ndim != 1 or one.shape != other.shape:
-        raise ValueError(f"first and second must be vectors of one length, not of shapes {one.shape} and {other.shape}")
-    if len(one) < 2:
-        raise ValueError("first and second must have at least two items")
-    gap = one - other
+    gap = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
     if not np.all(np.isfinite(gap)):
         raise ValueError("first and second must hold finite numbers")
-    means = np.concatenate([drawn @ gap for drawn in item_multiplicities(len(gap), rng, resamples)]) / len(gap)
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+    means = np.concatenate([drawn @ gap for drawn in item_multiplicities(len(gap), rng, resamples)])
     tail = min((means <= 0).sum(), (means >= 0).sum())
-    p_value = min(1.0, 2 * (tail + 1) / (resamples + 1))
-    return PairedDifference(float(gap.mean()), float(low), float(high), float(p_value), len(gap), level)
+    return float(gap.mean()), min(1.0, float(2 * (tail + 1) / (resamples + 1)))
 
 
 def item_multiplicities(items: int, rng: np.random.Generator, resamples: int) -> Iterator[FloatArray]:
@@ -253,12 +233,7 @@ def cluster_reach(moved: FloatArray, level: float) -> FloatArray:
 
     Args:
         moved: the derivative of each estimate by each cluster's weight, shape (..., c).
-
-    Raises:
-        ValueError: `level` is not between 0 and 1.
     """
-    if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, not {level}")
     from scipy.special import stdtrit
 
     clusters = moved.shape[-1]
@@ -288,7 +263,6 @@ class SourceLean:
     log_odds: float
     low: float
     high: float
-    level: float
     votes: int
     """That the estimate rests on."""
     clusters: int
@@ -306,7 +280,6 @@ class Scores:
     estimate: FloatArray
     low: FloatArray
     high: FloatArray
-    level: float
     clusters: int
     lean: SourceLean | None
     """To the first object, fitted with the scores; None where votes are too few to tell it without a bias."""
@@ -318,14 +291,13 @@ def bradley_terry_intervals(votes: Choices, level: float = 0.95) -> Scores:
 
     Raises:
         NoFit: the win graph is not strongly connected, or the lean cannot be told from the scores.
-        ValueError: `level` is not between 0 and 1.
     """
     model = fittable(votes)
     fitted = model.solve()
     reach = model.reach(fitted, level)[:-1]
     lean = model.lean(fitted, level) if model.tells_lean else None
     estimate = fitted[:-1]
-    return Scores(votes.items, estimate, estimate - reach, estimate + reach, level, model.clusters, lean)
+    return Scores(votes.items, estimate, estimate - reach, estimate + reach, model.clusters, lean)
 
 
 def fittable(votes: Choices) -> JointFit:
@@ -417,11 +389,7 @@ class JointFit:
         return np.asarray(found)
 
     def reach(self, fitted: FloatArray, level: float) -> FloatArray:
-        """Return how far the intervals go to either side of scores and lean, shape (n + 1,); NaN of too few clusters.
-
-        Raises:
-            ValueError: `level` is not between 0 and 1.
-        """
+        """Return how far the intervals go to either side of scores and lean, (n + 1,); NaN of too few clusters."""
         _, _, chance = self.votes_and_chances(fitted)
         left_over = self.wins - (self.wins + self.losses).multiply(chance[:, None])
         moved = np.linalg.inv(self._information(fitted)) @ (self.design.T @ left_over).toarray()
@@ -435,16 +403,13 @@ class JointFit:
 
         Args:
             fitted: what `solve` returned, shape (n + 1,).
-
-        Raises:
-            ValueError: as `reach`.
         """
         _, asked, chance = self.votes_and_chances(fitted)
         variance, inverse = asked * chance * (1 - chance), np.linalg.inv(self._information(fitted))
         leverage = variance * ((self.design @ inverse) * self.design.toarray()).sum(axis=1)
         bias = float((inverse @ (self.design.T @ (leverage * (chance - 0.5))))[-1])
         middle, reach = float(fitted[-1]) - bias, float(self.reach(fitted, level)[-1])
-        return SourceLean(middle, middle - reach, middle + reach, level, self.votes, self.clusters, "joint fit")
+        return SourceLean(middle, middle - reach, middle + reach, self.votes, self.clusters, "joint fit")
 
     def votes_and_chances(self, fitted: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return votes for the first item, votes, and the chance of the first one at a fit; all of shape (k,)."""

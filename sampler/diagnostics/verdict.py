@@ -89,9 +89,12 @@ def independent_draws(chains: Sequence[Walked]) -> float:
     """Return how many independent draws the chains of one target are worth: the smallest effective sample size of the
     indicators of the objects that are visited most. Of chains that never move, one each.
     """
-    visited, steps = np.unique(np.concatenate([each.objects for each in chains]), return_counts=True)
-    most = visited[np.argsort(-steps, kind="stable")][:MOST_VISITED]
-    return min((_effective_draws(chains, number) for number in most), default=float(len(chains)))
+    return min(_effective_draws(chains, number) for number in _most_visited(chains))
+
+
+def _most_visited(chains: Sequence[Walked]) -> IntArray:
+    numbers, steps = np.unique(np.concatenate([each.objects for each in chains]), return_counts=True)
+    return np.asarray(numbers[np.argsort(-steps, kind="stable")][:MOST_VISITED])
 
 
 def _effective_draws(chains: Sequence[Walked], number: int) -> float:
@@ -242,9 +245,10 @@ def verdict_on(
 
 def indicators(chains: Sequence[Walked]) -> dict[str, list[FloatArray]]:
     """Return for each of the objects that are visited most whether a chain was there, as numbers along the chains."""
-    numbers, steps = np.unique(np.concatenate([each.objects for each in chains]), return_counts=True)
-    most = numbers[np.argsort(-steps, kind="stable")][:MOST_VISITED]
-    return {f"at object {number}": [(each.objects == number).astype(float) for each in chains] for number in most}
+    return {
+        f"at object {number}": [(each.objects == number).astype(float) for each in chains]
+        for number in _most_visited(chains)
+    }
 
 
 def _too_short(chains: Sequence[Walked]) -> str:

@@ -16,7 +16,7 @@ pairs - items + 1; p_ab is the mean over the sides shown, with the lean in it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,9 +38,11 @@ from sampler.diagnostics.scores import (
     item_multiplicities,
 )
 
+_LEVEL = 0.95
 
-def source_lean(groups: Sequence[Choices], level: float = 0.95, random_sides: Sequence[Choices] = ()) -> SourceLean:
-    """Return the one lean behind the votes of one source, with its interval by clusters.
+
+def source_lean(groups: Sequence[Choices], random_sides: Sequence[Choices] = ()) -> SourceLean:
+    """Return the one lean behind the votes of one source, with its 95 % interval by clusters.
 
     One lean for all questions that the source answers; each question has scores of its own. The joint fit uses the
     votes within the parts of each question that have finite scores (`Choices.parts`): in the limit of scores that lie
@@ -55,7 +57,6 @@ def source_lean(groups: Sequence[Choices], level: float = 0.95, random_sides: Se
 
     Raises:
         NoFit: the votes do not tell the lean; the message gives the reason.
-        ValueError: `level` is not between 0 and 1.
     """
     votes = _joined(groups)
     if not votes.votes:
@@ -65,9 +66,9 @@ def source_lean(groups: Sequence[Choices], level: float = 0.95, random_sides: Se
     if votes.votes and model.tells_lean:
         if reason := votes.lean_refusal():
             raise NoFit(reason)
-        return model.lean(model.solve(), level)
+        return model.lean(model.solve(), _LEVEL)
     if random_sides:
-        return _from_pairs(_joined(random_sides), level)
+        return _from_pairs(_joined(random_sides))
     raise NoFit(
         f"{votes.votes:,} votes between objects that won as well as lost do not tell it from {model.free_scores:,} "
         f"scores; it takes {FEWEST_VOTES_PER_SCORE} votes for each"
@@ -77,16 +78,13 @@ def source_lean(groups: Sequence[Choices], level: float = 0.95, random_sides: Se
 def _joined(groups: Sequence[Choices]) -> Choices:
     """Return the votes of several groups as one, items of different groups apart; clusters keep their names."""
     return Choices.of(
-        ((group, choices.items[first]), (group, choices.items[second]), chose_first, choices.clusters[cluster])
+        ((group, first), (group, second), chose_first, cluster)
         for group, choices in enumerate(groups)
-        for first, second, chose_first, cluster in zip(
-            choices.first.tolist(), choices.second.tolist(), choices.chose_first.tolist(), choices.cluster.tolist(),
-            strict=True,
-        )
-    )  # fmt: skip
+        for first, second, chose_first, cluster in choices.rows()
+    )
 
 
-def _from_pairs(votes: Choices, level: float) -> SourceLean:
+def _from_pairs(votes: Choices) -> SourceLean:
     """Mantel and Haenszel's estimate: within a pair, sides are as good as shuffled among the votes, whatever they say.
 
     So its strength of preference drops out, and so do the rules by which voting stopped, for these look at votes and
@@ -117,8 +115,8 @@ def _from_pairs(votes: Choices, level: float) -> SourceLean:
         raise NoFit("no pair of objects was asked about often enough, in both orders and with both answers, to tell it")
     _, cluster = np.unique(votes.cluster[telling], return_inverse=True)
     moved = np.bincount(cluster.reshape(-1), (up / towards - down / against) / 2).astype(np.float64)
-    middle, reach = (math.log(towards) - math.log(against)) / 2, float(cluster_reach(moved, level))
-    return SourceLean(middle, middle - reach, middle + reach, level, len(kind), len(moved), "pairs")
+    middle, reach = (math.log(towards) - math.log(against)) / 2, float(cluster_reach(moved, _LEVEL))
+    return SourceLean(middle, middle - reach, middle + reach, len(kind), len(moved), "pairs")
 
 
 @dataclass(frozen=True)
@@ -152,11 +150,14 @@ def cycle_test(votes: Choices, rng: np.random.Generator, simulations: int = 9_99
     variance = asked * p * (1 - p)
     of_pairs = abs(pair_of) @ variance
     statistic = float(((pair_of @ (wins - asked * p)) ** 2 / of_pairs).sum())
-    project = _left_over(model, variance)
+    design = model.design
+    # One Newton step of the fit, from what a simulation has beyond it.
+    step = np.linalg.pinv((design.T @ (design * variance[:, None])).toarray(), hermitian=True)
     reached, block = 0, max(1, CELLS // len(asked))
     for done in range(0, simulations, block):
-        surplus = rng.binomial(asked.astype(np.int64), p, size=(min(block, simulations - done), len(asked))) - asked * p
-        left_over = pair_of @ project(surplus.T)
+        drawn = rng.binomial(asked.astype(np.int64), p, size=(min(block, simulations - done), len(asked)))
+        surplus = (drawn - asked * p).T
+        left_over = pair_of @ (surplus - variance[:, None] * (design @ (step @ (design.T @ surplus))))
         # Votes on a lattice repeat values; a tie counts as reached whatever the rounding.
         reached += int(((left_over**2 / of_pairs[:, None]).sum(axis=0) >= statistic * (1 - 1e-9)).sum())
     return CycleTest(statistic, cycles, (reached + 1) / (simulations + 1))
@@ -176,35 +177,17 @@ def _pair_sums(first: IntArray, second: IntArray) -> Any:
     return coo_array((signs, (at.reshape(-1), apart)), shape=(len(pairs), len(first))).tocsr()
 
 
-def _left_over(model: JointFit, variance: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """Return the map from surpluses, shape (k, simulations), to what one Newton step of the fit leaves of them."""
-    design = model.design
-    step = np.linalg.pinv((design.T @ (design * variance[:, None])).toarray(), hermitian=True)
-
-    def project(surplus: FloatArray) -> FloatArray:
-        fitted = step @ (design.T @ surplus)
-        return np.asarray(surplus - variance[:, None] * (design @ fitted))
-
-    return project
-
-
-def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
+def cohen_kappa(answers: Sequence[tuple[bool, bool]]) -> float:
     """Return Cohen's kappa of two answers to each question: two people's, or one person's first and second.
 
     Cohen, "A coefficient of agreement for nominal scales", Educational and Psychological Measurement 20, 1960;
     computed by scikit-learn. NaN when only one answer was ever given: chance alone would agree as often.
-
-    Raises:
-        ValueError: the two differ in length or are empty.
     """
-    if len(first) != len(second) or not first:
-        raise ValueError(f"first and second must answer the same questions, not {len(first)} and {len(second)}")
-    names = {answer: code for code, answer in enumerate(dict.fromkeys([*first, *second]))}
-    if len(names) == 1:
+    if len({each for both in answers for each in both}) < 2:
         return float("nan")
     from sklearn.metrics import cohen_kappa_score
 
-    return float(cohen_kappa_score([names[each] for each in first], [names[each] for each in second]))
+    return float(cohen_kappa_score(*zip(*answers, strict=True)))
 
 
 def fleiss_kappa(counts: npt.ArrayLike) -> float:
@@ -221,28 +204,21 @@ def fleiss_kappa(counts: npt.ArrayLike) -> float:
 
     Args:
         counts: n_ij, whole numbers, shape (questions, categories), at least two answers in each row.
-
-    Raises:
-        ValueError: `counts` is not that.
     """
-    table = _table(counts)
+    table = np.asarray(counts, dtype=np.float64)
     return float(_fleiss(np.ones((1, len(table))), table)[0])
 
 
 def fleiss_kappa_interval(
-    counts: npt.ArrayLike, rng: np.random.Generator, resamples: int = RESAMPLES, level: float = 0.95
+    counts: npt.ArrayLike, rng: np.random.Generator, resamples: int = RESAMPLES
 ) -> tuple[float, float]:
-    """Return the percentile interval of Fleiss' kappa from the bootstrap over questions.
-
-    Raises:
-        ValueError: as `fleiss_kappa`.
-    """
-    table = _table(counts)
+    """Return the 95 % percentile interval of Fleiss' kappa from the bootstrap over questions."""
+    table = np.asarray(counts, dtype=np.float64)
     drawn = np.concatenate([_fleiss(each, table) for each in item_multiplicities(len(table), rng, resamples)])
     # A resample in which everybody gave one answer has no kappa.
     if np.all(np.isnan(drawn)):
         return float("nan"), float("nan")
-    low, high = np.nanquantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.nanquantile(drawn, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
     return float(low), float(high)
 
 
@@ -256,14 +232,3 @@ def _fleiss(weights: FloatArray, table: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         kappa: FloatArray = np.where(expected < 1, (observed - expected) / (1 - expected), np.nan)
     return kappa
-
-
-def _table(counts: npt.ArrayLike) -> FloatArray:
-    table = np.asarray(counts, dtype=np.float64)
-    if table.ndim != 2 or not table.size:
-        raise ValueError(f"counts must have one row a question and one column a category, not shape {table.shape}")
-    if not np.all((table >= 0) & (table == np.floor(table))):
-        raise ValueError("counts must be whole numbers, 0 or more")
-    if np.any(table.sum(axis=1) < 2):
-        raise ValueError("counts must hold at least two answers to each question")
-    return table

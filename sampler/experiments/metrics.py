@@ -18,7 +18,6 @@ import numpy as np
 from sampler.diagnostics.extras import analysis_library
 from sampler.diagnostics.scores import (
     FEWEST_CLUSTERS,
-    RESAMPLES,
     Choices,
     NoFit,
     Vote,
@@ -327,9 +326,7 @@ MEASURES: dict[str, Callable[[RunFiles], Cells]] = {
 """By experiment: the table's cells but for the tournament's."""
 
 
-def mark_of(
-    baseline: Mapping[int, float], reference: Mapping[int, float], *, higher_is_better: bool, resamples: int = RESAMPLES
-) -> str:
+def mark_of(baseline: Mapping[int, float], reference: Mapping[int, float], *, higher_is_better: bool) -> str:
     """Return † where a baseline is significantly better than the reference, ‡ where it does not differ, "" where worse.
 
     Two-sided at 95 %, over the sources that both have; "" too where these are fewer than 15: of so few, resampling
@@ -342,10 +339,10 @@ def mark_of(
     if len(sources) < FEWEST_CLUSTERS:
         return ""
     first, second = ([values[source] for source in sources] for values in (baseline, reference))
-    difference = paired_bootstrap(first, second, np.random.default_rng(0), resamples, LEVEL)
-    if difference.p_value > 1 - LEVEL:
+    mean, p_value = paired_bootstrap(first, second, np.random.default_rng(0))
+    if p_value > 1 - LEVEL:
         return NOT_DIFFERENT
-    return BETTER if (difference.mean > 0) == higher_is_better else ""
+    return BETTER if (mean > 0) == higher_is_better else ""
 
 
 def strength_cells(run: RunFiles) -> Cells:

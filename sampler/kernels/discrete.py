@@ -17,10 +17,9 @@ from typing import ClassVar, Generic, Literal
 import numpy as np
 from pydantic import ConfigDict
 
-from sampler.chain import Proposal, State
+from sampler.chain import Proposal, Refreshing, State
 from sampler.declared import Declared
 from sampler.spaces.catalog import Catalog
-from sampler.spaces.space import Refreshing
 
 # Differences of log p0(x)/deg(x) below this are rounding, and reject less than once in a thousand million steps.
 _LEVEL = 1e-9

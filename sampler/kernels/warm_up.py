@@ -58,7 +58,7 @@ class WarmUp(Declared):
     Args:
         steps: W, the first steps of every chain.
         grid: two to eight lengths, shortest first.
-        properties: the properties of the objects whose jumps are compared; see `sampler.objects.properties`.
+        properties: the properties of the objects whose jumps are compared; see `sampler.objects`.
         burn_in: how many steps after the warm-up are left out of the samples to analyse.
         patience_minutes: when a chain of the warm-up has waited so long for its votes, the researcher is offered to end
             it. The chains then take the config's own length.

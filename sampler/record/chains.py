@@ -20,8 +20,9 @@ from sampler.chain import Comparison, Tally, advance, tell
 from sampler.record import tables
 from sampler.record.draws import Draws, Parsed, States, opened
 from sampler.record.record import Difference, Row, StepKey, of_step, quoted, reading, step_key
-from sampler.rules.pointwise import PointwiseConfig, mean_ratings, tell_by_ratings
-from sampler.rules.scored import ScoredConfig, numbers_of, tell_by_scores
+from sampler.rules.base import tell_by_numbers
+from sampler.rules.pointwise import PointwiseConfig, mean_ratings
+from sampler.rules.scored import ScoredConfig, numbers_of
 
 
 class Evidence(ABC):
@@ -235,19 +236,19 @@ class NumberEvidence(Evidence):
     """Numbers that objects were given alone; evidence.csv repeats those by which each step was decided.
 
     Args:
+        rule: that decides.
         rows: of evidence.csv, by step; those of the steps that there are are taken out.
         given: what each state was given, by its number.
         names: the judge's index and the scorer's name of each number; one of the two is empty.
         numbers: of what a state was given, in the order of `names`; None where one is missing.
-        tell: gives the verdict for what two states were given.
         incomplete: yields where a step's state has more or less than it should.
     """
 
+    rule: PointwiseConfig | ScoredConfig
     rows: dict[StepKey, list[Row]]
     given: Mapping[int, Any]
     names: Sequence[tuple[str, str]]
     numbers: Callable[[Any], tuple[float, ...] | None]
-    tell: Callable[[Comparison[Any], Any, Any], Verdict]
     incomplete: Callable[[StepKey, int], Iterator[Difference]] = lambda key, number: iter(())
 
     def settle(
@@ -259,12 +260,11 @@ class NumberEvidence(Evidence):
             yield from self._compare(key, {})
             # Another chain at the same object may have brought the last number while the record was written.
             return Verdict.ACCEPT if comparison.is_identity else Verdict.UNDECIDED
-        current, proposal = (self.given[number] for number in numbers)
         yield from (each for number in numbers for each in self.incomplete(key, number))
-        told = [self.numbers(given) or () for given in (current, proposal)]
-        pairs = zip(*told, strict=True) if all(told) else ()
+        current, proposal = (self.numbers(self.given[number]) for number in numbers)
+        pairs = zip(current, proposal, strict=True) if current and proposal else ()
         yield from self._compare(key, dict(zip(self.names, pairs, strict=False)))
-        return self.tell(comparison, current, proposal)
+        return tell_by_numbers(self.rule, comparison, current, proposal)
 
     def _compare(self, key: StepKey, left: dict[tuple[str, str], tuple[float, float]]) -> Iterator[Difference]:
         """Yield where evidence.csv has other rows of a step than these."""
@@ -324,8 +324,9 @@ def _rating_evidence(parsed: Parsed) -> NumberEvidence:
             yield of_step(key, what, counts, list(budgets), tables.RATINGS.file)
 
     names = [(str(judge), "") for judge in range(len(budgets))]
-    means = partial(mean_ratings, rule, budgets)
-    return NumberEvidence(_recorded_numbers(parsed), given, names, means, partial(tell_by_ratings, rule), incomplete)
+    return NumberEvidence(
+        rule, _recorded_numbers(parsed), given, names, partial(mean_ratings, rule, budgets), incomplete
+    )
 
 
 def _score_evidence(parsed: Parsed) -> NumberEvidence:
@@ -349,9 +350,7 @@ def _score_evidence(parsed: Parsed) -> NumberEvidence:
             given[state][scorer] = float(row["score"])
             numbers_of(rule, given[state])
     names = [("", scorer) for scorer in rule.scorers]
-    return NumberEvidence(
-        _recorded_numbers(parsed), given, names, partial(numbers_of, rule), partial(tell_by_scores, rule)
-    )
+    return NumberEvidence(rule, _recorded_numbers(parsed), given, names, partial(numbers_of, rule))
 
 
 class NoEvidence(Evidence):

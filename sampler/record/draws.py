@@ -28,7 +28,7 @@ from typing import Any, cast
 import numpy as np
 
 from sampler.acceptance import Verdict, acceptance_probability
-from sampler.chain import Comparison, Plan, Position, ask, begin
+from sampler.chain import Comparison, Plan, Position, Space, ask, begin
 from sampler.config import ChainConfig
 from sampler.kernels.mixture import Mixture
 from sampler.kernels.suffix import Suffix
@@ -43,12 +43,11 @@ from sampler.kernels.warm_up import (
     says_too_little,
     trials,
 )
-from sampler.objects.properties import measure_of
+from sampler.objects import measure_of
 from sampler.record import tables
 from sampler.record.commitment import Commitment
 from sampler.record.record import Difference, Record, Row, StepKey, of_file, quoted, reading, step_key
 from sampler.spaces.catalog import Catalog
-from sampler.spaces.space import Space
 from sampler.spaces.texts import Writing
 from sampler.streams import Purpose, stream
 

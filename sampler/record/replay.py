@@ -15,7 +15,7 @@ from typing import Any
 from sampler.config import ConfigError
 from sampler.judges.config import JudgeConfig, ModelSource, PanelistSource, panelists_of
 from sampler.judges.presentation import draws_of, presentations_of
-from sampler.objects.properties import Measure, measure_of
+from sampler.objects import Measure, measure_of
 from sampler.record import tables
 from sampler.record.chains import compare_chains
 from sampler.record.commitment import Commitment, compare_commitment, read_config

@@ -6,7 +6,7 @@ min(1, r0 w(x') / w(x)), in logs, for weights that may be 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -58,24 +58,33 @@ class RuleDeclared(Declared):
         yield from ()
 
 
-def verdict_by_numbers(
-    acceptance: Callable[[float, Sequence[float], Sequence[float]], float],
+class NumberRule(Protocol):
+    """A rule on numbers that x and x' were given, each alone."""
+
+    def acceptance(self, log_r0: float, current: Sequence[float], proposal: Sequence[float]) -> float:
+        """Return the acceptance probability for the numbers of x and of x'."""
+        ...
+
+
+def tell_by_numbers(
+    rule: NumberRule,
     comparison: Comparison[State],
     current: Sequence[float] | None,
     proposal: Sequence[float] | None,
 ) -> Verdict:
     """Return ACCEPT iff U is below the rule's acceptance; UNDECIDED while numbers are missing (None).
 
-    A proposal to stay needs none.
+    The second half of a step, what `tell` is to votes: `ask` has kept log r0 and drawn U before. A proposal to stay
+    needs no numbers.
 
     Args:
-        acceptance: of log r0 and the numbers that x and x' were given, each alone.
+        current, proposal: of x and of x', by `mean_ratings` or `numbers_of`.
     """
     if comparison.is_identity:
         return Verdict.ACCEPT
     if current is None or proposal is None:
         return Verdict.UNDECIDED
-    accepted = comparison.uniform < acceptance(comparison.log_r0, current, proposal)
+    accepted = comparison.uniform < rule.acceptance(comparison.log_r0, current, proposal)
     return Verdict.ACCEPT if accepted else Verdict.REJECT
 
 

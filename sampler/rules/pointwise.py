@@ -10,11 +10,6 @@ target that anyone wrote down. None targets p0 exp(sum_i s_i) of the judges' own
 texts, images and molecules, and n/n' for translations (the suffix kernel's ratio). Its normalised ratings are the
 ratings divided by the highest, on both scales: the spreads that it publishes fit no other reading.
 
-The second half of a step, what `tell` is to votes:
-
-    ask(plan, position)                                    as ever (`chain.py`): log r0 is kept and U drawn, before
-    tell_by_ratings(rule, comparison, current, proposal)   ACCEPT iff U < the rule's acceptance, once all ratings are in
-
 Every object gets N_i ratings by judge i, once: whoever keeps the record keeps them with the object. There is no
 stopping early.
 """
@@ -27,12 +22,10 @@ from typing import ClassVar, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
-from sampler.acceptance import Verdict
-from sampler.chain import Comparison, State
 from sampler.declared import ui
 from sampler.judges.config import JudgeConfig, ModelSource
 from sampler.judges.replies import RatingScale, mean_rating
-from sampler.rules.base import RuleDeclared, accept_by_weight, verdict_by_numbers
+from sampler.rules.base import RuleDeclared, accept_by_weight
 
 Ratings = Sequence[Sequence[int]]
 """An object's ratings so far, one sequence a judge."""
@@ -148,18 +141,6 @@ class PointwiseConfig(RuleDeclared):
                 yield f"{path}.source.votes", "must be 'sampled': ratings are not drawn from probabilities"
             if judge.order != "random":
                 yield f"{path}.order", "must be 'random', the default: an object that is rated stands alone"
-
-
-def tell_by_ratings(
-    rule: PointwiseConfig, comparison: Comparison[State], current: Ratings, proposal: Ratings
-) -> Verdict:
-    """Return the verdict; UNDECIDED while a rating is missing. A proposal to stay needs none.
-
-    Raises:
-        ValueError: as `mean_ratings`.
-    """
-    before, after = (mean_ratings(rule, comparison.budgets, given) for given in (current, proposal))
-    return verdict_by_numbers(rule.acceptance, comparison, before, after)
 
 
 def mean_ratings(rule: PointwiseConfig, budgets: Sequence[int], given: Ratings) -> tuple[float, ...] | None:

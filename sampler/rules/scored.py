@@ -11,11 +11,6 @@ paper's molecular experiment take it, p0 and q are left out of the balance (appe
 draws the suffix of a translation of n tokens again from a cut chosen uniformly, so r0 = n / n' (appendix, machine
 translation). A campaign of such a rule has no questions and takes no votes.
 
-The second half of a step, what `tell` is to votes:
-
-    ask(plan, position)                                   as ever (`chain.py`): log r0 is kept and U drawn, before
-    tell_by_scores(rule, comparison, current, proposal)   ACCEPT iff U < the rule's acceptance, once all numbers are in
-
 Every object gets its numbers once: whoever keeps the record keeps them with the object.
 """
 
@@ -29,11 +24,10 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from sampler.acceptance import FloatArray, Verdict
-from sampler.chain import Comparison, State
+from sampler.acceptance import FloatArray
 from sampler.declared import ui
 from sampler.judges.config import JudgeConfig
-from sampler.rules.base import RuleDeclared, accept_by_weight, log_odds, verdict_by_numbers
+from sampler.rules.base import RuleDeclared, accept_by_weight, log_odds
 
 Scorer = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$", max_length=40)]
 Scores = Mapping[str, float]
@@ -262,16 +256,3 @@ def numbers_of(rule: ScoredConfig, given: Scores) -> tuple[float, ...] | None:
         if reason := rule.unusable(scorer, number):
             raise ValueError(f"the number of scorer “{scorer}” cannot be used: {reason}")
     return numbers
-
-
-def tell_by_scores(rule: ScoredConfig, comparison: Comparison[State], current: Scores, proposal: Scores) -> Verdict:
-    """Return the verdict; UNDECIDED while a number is missing. A proposal to stay needs none.
-
-    Args:
-        current, proposal: the objects' numbers, by scorer.
-
-    Raises:
-        ValueError: as `numbers_of`.
-    """
-    before, after = (numbers_of(rule, given) for given in (current, proposal))
-    return verdict_by_numbers(rule.acceptance, comparison, before, after)

@@ -3,7 +3,7 @@ from `latents` of a model elsewhere or as `patterns`.
 
 To add a space that generates its objects:
 
-1. copy a file, `latents.py` for example: it holds a class with the methods of `space.Space`, and a config with a new
+1. copy a file, `latents.py` for example: it holds a class with the methods of `sampler.Space`, and a config with a new
    `kind` and with `objects`, the kind of object that it makes;
 2. add the config to `Generated` below;
 3. give it a kernel (`sampler.kernels` says how), or name it in the `moves_in` of one that moves here.

@@ -29,16 +29,16 @@ from __future__ import annotations
 import json
 import math
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from importlib import resources
 from itertools import accumulate
 from typing import Any, Final, Literal
 
 import numpy as np
 
-from sampler.spaces.space import Tokens
+from sampler.chain import Tokens
 
 # An alternative alone has weight 1.
 Alternatives = Sequence[str | tuple[float, str]]
@@ -100,8 +100,6 @@ class Grammar:
             prompt: {**self._common, **_compile(slots, temperature)} for prompt, slots in (scenarios or {}).items()
         }
         rulebooks = list(self._own.values()) or [self._common]
-        for rulebook in rulebooks:
-            _check_ends(rulebook, start)
         self._limit = max(_longest(rulebook, start) for rulebook in rulebooks)
 
     @property
@@ -274,48 +272,33 @@ class _Reader:
         return ValueError(f"rule {self._name!r}: {reason}, in {self._source!r} at character {self._place}")
 
 
-def _check_ends(rulebook: _Rulebook, start: str) -> None:
-    """Refuse rules that are missing or lead back to themselves, among those that `start` leads to."""
-    done: set[str] = set()
+def _longest(rulebook: _Rulebook, start: str) -> int:
+    """Return the most tokens of a derivation: one for each choice between two alternatives or more.
 
-    def visit(name: str, above: tuple[str, ...]) -> None:
+    Raises:
+        ValueError: a rule that `start` leads to is missing or leads back to itself.
+    """
+    found: dict[str, int] = {}
+
+    def of_rule(name: str, above: tuple[str, ...]) -> int:
         if name not in rulebook:
             raise ValueError(f"rule {name!r} is missing" + (f"; {above[-1]!r} names it" if above else ""))
         if name in above:
             raise ValueError(f"rule {name!r} must not lead back to itself: {' → '.join((*above, name))}")
-        if name not in done:
-            for below in _names(rulebook[name]):
-                visit(below, (*above, name))
-            done.add(name)
+        if name not in found:
+            found[name] = of_choice(rulebook[name], (*above, name))
+        return found[name]
 
-    visit(start, ())
+    def of_choice(choice: _Choice, above: tuple[str, ...]) -> int:
+        longest = max(sum(of_part(part, above) for part in parts) for parts in choice.alternatives)
+        return longest + (len(choice.alternatives) > 1)
 
-
-def _names(choice: _Choice) -> Iterator[str]:
-    for parts in choice.alternatives:
-        for part in parts:
-            if isinstance(part, _Name):
-                yield part.name
-            elif isinstance(part, _Choice):
-                yield from _names(part)
-
-
-def _longest(rulebook: _Rulebook, start: str) -> int:
-    """Return the most tokens of a derivation: one for each choice between two alternatives or more."""
-
-    def of_choice(choice: _Choice) -> int:
-        return max(sum(map(of_part, parts)) for parts in choice.alternatives) + (len(choice.alternatives) > 1)
-
-    @cache
-    def of_rule(name: str) -> int:
-        return of_choice(rulebook[name])
-
-    def of_part(part: _Part) -> int:
+    def of_part(part: _Part, above: tuple[str, ...]) -> int:
         if isinstance(part, str):
             return 0
-        return of_rule(part.name) if isinstance(part, _Name) else of_choice(part)
+        return of_rule(part.name, above) if isinstance(part, _Name) else of_choice(part, above)
 
-    return of_rule(start)
+    return of_rule(start, ())
 
 
 Person = Literal["man", "woman", "boy", "girl"]

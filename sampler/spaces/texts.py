@@ -34,9 +34,9 @@ from pydantic import (
     model_validator,
 )
 
+from sampler.chain import Tokens
 from sampler.declared import EACH_ONCE, Declared, Sparse, ui
 from sampler.spaces.catalog import ContextColumn
-from sampler.spaces.space import Tokens
 from sampler.spaces.story_grammar import STORY_SCENARIOS, story_openings
 
 

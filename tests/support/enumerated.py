@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from sampler.chain import Tokens
 from sampler.exact import Matrix, log_base_ratio, transitions_of
 from sampler.kernels import fragments, learned_fragments
 from sampler.kernels.learned_fragments import base_ratio
 from sampler.spaces import story_grammar
 from sampler.spaces.molecules.edits import Addition, Deletion, Edit, Edits
 from sampler.spaces.molecules.graph import MoleculeGraph, attach
-from sampler.spaces.space import Tokens
 
 
 class FragmentMoves(fragments.FragmentMoves):

@@ -44,7 +44,7 @@ from sampler import (
     tables,
     tell,
 )
-from sampler.chain import Proposal
+from sampler.chain import Proposal, Tokens
 from sampler.exact import log_base_ratio, preferences, transitions_of, visit_covariance
 from sampler.kernels.editor import ImprovingEdit, Update
 from sampler.kernels.learned_fragments import EditLogits
@@ -56,7 +56,6 @@ from sampler.spaces.molecules.edits import Addition
 from sampler.spaces.molecules.graph import MoleculeGraph, attach, read_arm, read_molecule, read_state
 from sampler.spaces.molecules.space import MoleculeLaw
 from sampler.spaces.molecules.vocabulary import Vocabulary
-from sampler.spaces.space import Tokens
 from sampler.spaces.texts import Writing, WrittenTexts
 from tests.support.enumerated import FragmentMoves, LearnedFragments
 
@@ -230,10 +229,11 @@ class SmallSpace:
     arms: tuple[tuple[str, float], ...]
     largest: int
     add: float = 0.5
+    core: str = ""
 
     def law(self) -> MoleculeLaw:
         """Sizes weighted unequally, so that a p0 left out of the ratio shows."""
-        return MoleculeLaw(tuple(0.7 * FLAT[n % len(FLAT)] for n in range(self.largest)))
+        return MoleculeLaw(tuple(0.7 * FLAT[n % len(FLAT)] for n in range(self.largest)), core=self.core)
 
     def kernel(self, convention="exact") -> FragmentMoves:
         return FragmentMoves(Vocabulary(self.arms), self.law(), self.add, convention)

@@ -325,8 +325,8 @@ def verdict_at_opening(comparison: Comparison) -> sampler.Verdict:
 def by_ratings(comparison: Comparison) -> sampler.Verdict:
     """Return what the ratings stored so far say of a comparison."""
     campaign = comparison.chain.campaign
-    ratings = [ratings_of(campaign, state) for state in (comparison.current, comparison.proposal)]
-    return sampler.tell_by_ratings(_pointwise_rule(campaign), asked_in(comparison), *ratings)
+    means = [mean_ratings(campaign, state) for state in (comparison.current, comparison.proposal)]
+    return sampler.tell_by_numbers(_pointwise_rule(campaign), asked_in(comparison), *means)
 
 
 def mean_ratings(campaign: Campaign, state: State) -> tuple[float, ...] | None:
@@ -349,8 +349,8 @@ def by_scores(comparison: Comparison) -> sampler.Verdict:
     if not isinstance(rule, sampler.ScoredConfig):
         raise TypeError(f"campaign {campaign.pk} is decided by {rule.evidence}, not by scores")
     given = {} if asked.is_identity else scores_of(campaign, (comparison.current_id, comparison.proposal_id))
-    current, proposal = (given.get(key, {}) for key in (comparison.current_id, comparison.proposal_id))
-    return sampler.tell_by_scores(rule, asked, current, proposal)
+    keys = (comparison.current_id, comparison.proposal_id)
+    return sampler.tell_by_numbers(rule, asked, *(sampler.numbers_of(rule, given.get(key, {})) for key in keys))
 
 
 def _pointwise_rule(campaign: Campaign) -> sampler.PointwiseConfig:

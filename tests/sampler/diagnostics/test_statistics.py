@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from arviz_stats.base import array_stats
+from scipy.stats import norm
 
 from sampler.diagnostics.chains import by_target, convergence, equal_lengths
 from sampler.diagnostics.scores import RESAMPLES, paired_bootstrap
@@ -99,7 +100,7 @@ def test_fleiss_kappa_with_different_numbers_of_answers_by_hand():
 def test_one_answer_only_has_no_kappa():
     assert math.isnan(fleiss_kappa([[2, 0], [3, 0]]))
     assert all(math.isnan(end) for end in fleiss_kappa_interval([[2, 0], [3, 0]], np.random.default_rng(0)))
-    assert math.isnan(cohen_kappa([1, 1], [1, 1]))
+    assert math.isnan(cohen_kappa([(True, True)] * 2))
 
 
 def test_the_interval_of_fleiss_kappa_is_as_wide_as_kappas_of_new_questions_spread():
@@ -119,30 +120,32 @@ def test_the_interval_of_fleiss_kappa_is_as_wide_as_kappas_of_new_questions_spre
 
 
 def test_cohens_kappa_by_hand():
-    first = ["yes"] * 25 + ["no"] * 25
-    second = ["yes"] * 20 + ["no"] * 5 + ["yes"] * 10 + ["no"] * 15
+    answers = [(True, True)] * 20 + [(True, False)] * 5 + [(False, True)] * 10 + [(False, False)] * 15
     # They agree on 35 of 50; chance would on half.
-    assert cohen_kappa(first, second) == pytest.approx(0.4)
+    assert cohen_kappa(answers) == pytest.approx(0.4)
 
 
-def test_the_paired_bootstrap_has_the_width_of_the_normal_law():
+def test_the_paired_bootstrap_has_the_p_value_of_the_normal_law():
     rng = np.random.default_rng(5)
-    base = rng.normal(size=300) * 10
-    first, second = base + rng.normal(size=300) + 0.3, base
-    found = paired_bootstrap(first, second, rng)
-    assert (RESAMPLES, found.items) == (10_000, 300)
-    assert found.mean == pytest.approx(np.mean(first - second))
-    error = np.std(first - second) / math.sqrt(300)
-    # A 2.5 % quantile of 10,000 resamples: 1.4 % of a half width; skewness of 300 items: a few per cent.
-    assert found.low == pytest.approx(found.mean - 1.96 * error, abs=0.15 * error)
-    assert found.high == pytest.approx(found.mean + 1.96 * error, abs=0.15 * error)
-    assert found.p_value < 0.001
+    base, gap = rng.normal(size=300) * 10, rng.normal(size=300)
+    gap += 0.1 - gap.mean()
+    mean, p_value = paired_bootstrap(base + gap, base, rng)
+    assert mean == pytest.approx(0.1)
+    expected = 2 * norm.sf(0.1 * math.sqrt(300) / np.std(gap))
+    assert RESAMPLES == 10_000
+    # A share of 4 % in 10,000 resamples: 5 %, doubled for four standard deviations; skewness: a few per cent.
+    assert p_value == pytest.approx(expected, rel=0.25)
     # Unpaired, the spread of the items drowns the difference.
-    assert paired_bootstrap(first, rng.permutation(second), rng).p_value > 0.01
+    assert paired_bootstrap(base + gap, rng.permutation(base), rng)[1] > 0.2
+
+
+def test_the_paired_bootstrap_of_a_value_that_is_not_finite_is_refused():
+    with pytest.raises(ValueError, match="finite numbers"):
+        paired_bootstrap([1.0, math.nan], [1.0, 2.0], np.random.default_rng(0))
 
 
 def test_p_values_of_equal_methods_are_small_as_rarely_as_they_should_be():
     rng = np.random.default_rng(7)
     found = [paired_bootstrap(rng.normal(size=60), rng.normal(size=60), rng, resamples=500) for _ in range(400)]
     # 5 %, and 1 % more for 60 items; Binomial(400, 0.06) exceeds 44 once in ten thousand seeds.
-    assert sum(each.p_value <= 0.05 for each in found) <= 44
+    assert sum(p_value <= 0.05 for _, p_value in found) <= 44

@@ -19,8 +19,6 @@ from sampler.spaces.patterns import ImagesConfig
 from sampler.streams import Purpose, stream
 from tests.support.sampling import walk
 
-BETAS = (0.08, 0.25, 0.7, 1.0)
-
 
 class Affine:
     """A move z' = keep z + spread ξ that claims log r0 = 0, right or wrong."""
@@ -31,10 +29,6 @@ class Affine:
     def propose(self, rng, state):
         vector = state.vector
         return Proposal(Latent.of(self.keep * vector + self.spread * standard_normals(rng, len(vector))), 0.0)
-
-
-def right(beta):
-    return CrankNicolson(beta)
 
 
 def scale_without_root(beta):
@@ -101,18 +95,6 @@ def p_value(kernel, beta, dimension=3):
     steps = walk(stream(7, 0, 1, Purpose.PROPOSAL), kernel, start, 500 * thin)
     draws = np.concatenate([state.vector for state in itertools.islice(steps, thin - 1, None, thin)])
     return stats.kstest(draws, "norm").pvalue
-
-
-@pytest.mark.parametrize("beta", BETAS)
-@pytest.mark.parametrize("dimension", [1, 2, 3])
-def test_the_densities_balance_with_the_kernels_own_ratio(beta, dimension):
-    assert density_imbalance(right(beta), dimension) < 1e-12
-
-
-@pytest.mark.parametrize("beta", [0.25, 0.7])
-@pytest.mark.parametrize("wrong", WRONG)
-def test_the_densities_of_wrong_scales_do_not(wrong, beta):
-    assert density_imbalance(wrong(beta), 2) > 1e-3
 
 
 def test_a_proposal_is_a_function_of_the_stream_and_keeps_the_correlation():

@@ -13,14 +13,13 @@ import sampler
 from sampler import Proposal, Purpose, stream
 from sampler.config import ConfigError
 from sampler.exact import target, transitions_of
-from sampler.exact import transitions_of as transitions
 from sampler.spaces.molecules.graph import canonical_state, heavy_atoms, read_molecule
 from sampler.spaces.molecules.space import MoleculeLaw, core_problem, default_size_log_weights
 from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary
+from tests.sampler.kernels.test_suffix import Scripted
 from tests.support.campaigns import make_config
 from tests.support.enumerated import FragmentMoves, imbalance
 from tests.support.sampling import (
-    FLAT,
     SMALL_SPACES,
     SmallSpace,
     check_balance,
@@ -28,7 +27,6 @@ from tests.support.sampling import (
     check_rows,
     plain,
     q_matrix,
-    reachable,
     size_log_p0,
     tried_add,
     tried_delete,
@@ -39,16 +37,6 @@ every_space = pytest.mark.parametrize("name", SMALL_SPACES)
 WITHOUT_SYMMETRY = ("imidazole", "pyridone")
 # 100,000 in a release: MOLECULE_MOVES=100000 python -m pytest tests/sampler/kernels/test_fragments.py
 FUZZ_MOVES = int(os.environ.get("MOLECULE_MOVES", "2500"))
-
-
-class Scripted:
-    """A generator whose numbers are given."""
-
-    def __init__(self, *numbers: float) -> None:
-        self._numbers = iter(numbers)
-
-    def random(self) -> float:
-        return next(self._numbers)
 
 
 class PathsOnly(FragmentMoves):
@@ -83,21 +71,10 @@ def every_action(space, kernel, state):
         yield (1 - space.add) * share, kernel.propose(Scripted((1 + space.add) / 2, (place + 0.5) * share), state)
 
 
-def claimed(name, kernel):
-    """Return the log base ratios that the kernel claims for every move it can make, shape (n, n)."""
-    states, _, q = solved(name)
-    place = {state: i for i, state in enumerate(states)}
-    ratios = np.full(q.shape, -np.inf)
-    for state in states:
-        for _, proposal in every_action(SMALL_SPACES[name], kernel, state):
-            ratios[place[state], place[proposal.state]] = proposal.log_r0
-    return ratios
-
-
 def check_claims(name, kernel):
     """Check the kernel's own ratios of every move in a small space."""
-    _, log_p0, q = solved(name)
-    check_balance(log_p0, q, claimed(name, kernel))
+    states, log_p0, q = solved(name)
+    check_balance(log_p0, q, claims(SMALL_SPACES[name], kernel, states)[0])
 
 
 def check_visits(name, kernel):
@@ -221,8 +198,12 @@ ODD_STARTS = [
 ]
 
 
-def check_space(space: SmallSpace) -> None:
-    """Check q, the claims of every action, and that the chain they make leaves p0 as it is."""
+def check_space(space: SmallSpace) -> list[str]:
+    """Check q, the claims of every action and their way back, and that the chain they make leaves p0 as it is.
+
+    Returns:
+        The states.
+    """
     kernel, states = space.kernel(), space.reachable()
     log_p0, q = size_log_p0(space.law(), states), q_matrix(kernel, states)
     assert [canonical_state(state) for state in states] == states
@@ -230,9 +211,16 @@ def check_space(space: SmallSpace) -> None:
     ratios, drawn = claims(space, kernel, states)
     np.testing.assert_allclose(drawn, q, rtol=0, atol=1e-12)
     check_balance(log_p0, q, ratios)
-    law = target(log_p0, np.zeros((1, len(states))))
-    chain = transitions_of(q, np.exp(np.minimum(0.0, ratios)))
-    assert imbalance(law, chain) < 1e-14
+    for i, j in np.argwhere(q):
+        assert i == j or kernel.log_r0(states[j], states[i]) == pytest.approx(-ratios[i, j], abs=1e-9)
+    assert unbalanced(log_p0, q, ratios) < 1e-14
+    return states
+
+
+def unbalanced(log_p0: np.ndarray, q: np.ndarray, ratios: np.ndarray) -> float:
+    """Return how far the chain without judges is from detailed balance with p0."""
+    law = target(log_p0, np.zeros((1, len(log_p0))))
+    return imbalance(law, transitions_of(q, np.exp(np.minimum(0.0, ratios))))
 
 
 def claims(space: SmallSpace, kernel: FragmentMoves, states: list[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -247,8 +235,6 @@ def claims(space: SmallSpace, kernel: FragmentMoves, states: list[str]) -> tuple
         for chance, proposal in actions:
             ratios[place[state], place[proposal.state]] = proposal.log_r0
             drawn[place[state], place[proposal.state]] += chance
-            if proposal.state != state:
-                assert kernel.log_r0(proposal.state, state) == pytest.approx(-proposal.log_r0, abs=1e-9)
     return ratios, drawn
 
 
@@ -272,18 +258,9 @@ ARMS, LARGEST = plain("*C", "*O", "*N"), 5
 CORES = ("C", "CC", "CO", "CN", "CCO", "NCO", "C(C)C", "[#6]~[#8]")
 
 
-def law_with(core: str) -> MoleculeLaw:
-    return MoleculeLaw(tuple(0.7 * FLAT[n % len(FLAT)] for n in range(LARGEST)), core=core)
-
-
-def kernel_with(core: str) -> FragmentMoves:
-    return FragmentMoves(Vocabulary(ARMS), law_with(core))
-
-
-EVERYTHING = reachable(kernel_with(""), "CC")
-
-
-Q_OF_EVERYTHING = {state: kernel_with("").law(state) for state in EVERYTHING}
+WITHOUT = SmallSpace("CC", ARMS, LARGEST)
+EVERYTHING = WITHOUT.reachable()
+Q_OF_EVERYTHING = {state: WITHOUT.kernel().law(state) for state in EVERYTHING}
 
 
 def inside(core: str) -> list[str]:
@@ -323,39 +300,23 @@ def test_the_start_must_have_the_core():
     assert sampler.parse_config(config_with(core="CO", start="CCO")).space.core == "CO"
 
 
+def space_with(core: str) -> SmallSpace:
+    return SmallSpace(inside(core)[0], ARMS, LARGEST, core=core)
+
+
 @pytest.mark.parametrize("core", CORES)
 def test_moves_with_a_core_are_in_detailed_balance_with_its_p0(core):
-    states, q, ratios = solved_with(core)
-    log_p0 = size_log_p0(law_with(core), states)
-    check_balance(log_p0, q, ratios)
-    assert imbalance(p0_with(core), transitions(q, np.exp(np.minimum(0.0, ratios)))) < 1e-14
+    assert check_space(space_with(core)) == inside(core)
 
 
 @pytest.mark.parametrize("core", ["CO", "CCO"])
 def test_a_kernel_that_draws_again_what_lies_outside_is_not(core):
     """The control: q renormalised over the molecules with the core, and the same ratios."""
-    _, q, ratios = solved_with(core)
+    space, states = space_with(core), inside(core)
+    q, (ratios, _) = q_matrix(space.kernel(), states), claims(space, space.kernel(), states)
     moves = q - np.diag(np.diag(q))
     again = moves / moves.sum(axis=1, keepdims=True)
-    assert imbalance(p0_with(core), transitions(again, np.exp(np.minimum(0.0, ratios)))) > 1e-3
-
-
-def p0_with(core: str) -> np.ndarray:
-    states = inside(core)
-    return target(size_log_p0(law_with(core), states), np.zeros((1, len(states))))
-
-
-def solved_with(core: str) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Return the molecules with a core, q between them, and the kernel's log base ratios."""
-    states, moves = inside(core), kernel_with(core)
-    q = q_matrix(moves, states)
-    ratios = np.array(
-        [
-            [moves.log_r0(state, other) if q[i, j] else -np.inf for j, other in enumerate(states)]
-            for i, state in enumerate(states)
-        ]
-    )
-    return states, q, ratios
+    assert unbalanced(size_log_p0(space.law(), states), again, ratios) > 1e-3
 
 
 def config_with(**space: object) -> dict[str, object]:

@@ -31,10 +31,10 @@ class Scripted:
     """A generator whose numbers are given."""
 
     def __init__(self, *numbers: float) -> None:
-        self._numbers = list(numbers)
+        self._numbers = iter(numbers)
 
     def random(self) -> float:
-        return self._numbers.pop(0)
+        return next(self._numbers)
 
 
 class FreeOfLength(Suffix):

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sampler import Comparison, PointwiseConfig, Verdict, mean_ratings, parse_config, tell_by_ratings
+from sampler import Comparison, PointwiseConfig, Verdict, mean_ratings, parse_config, tell_by_numbers
 from tests.support.campaigns import make_config
 from tests.support.sampling import problems_of
 
@@ -23,6 +23,10 @@ COMPARISON = Comparison(0, 1, "x", "y", math.log(0.8), 0.5, (2, 1))
 
 def rule(form, **changes):
     return {"rule": {"kind": "pointwise", "form": form} | changes}
+
+
+def verdict(pointwise, comparison, *ratings):
+    return tell_by_numbers(pointwise, comparison, *(mean_ratings(pointwise, comparison.budgets, x) for x in ratings))
 
 
 def test_without_a_rule_votes_decide():
@@ -77,23 +81,23 @@ def test_a_step_is_accepted_just_below_the_probability_of_the_paper_and_rejected
     pointwise = PointwiseConfig(form=form)
     comparison = replace(COMPARISON, budgets=budgets)
     below = replace(comparison, uniform=acceptance * (1 - 1e-12))
-    assert tell_by_ratings(pointwise, below, current, proposal) is Verdict.ACCEPT
+    assert verdict(pointwise, below, current, proposal) is Verdict.ACCEPT
     if acceptance < 1:
         above = replace(comparison, uniform=acceptance * (1 + 1e-12))
-        assert tell_by_ratings(pointwise, above, current, proposal) is Verdict.REJECT
+        assert verdict(pointwise, above, current, proposal) is Verdict.REJECT
 
 
 @pytest.mark.parametrize("missing", [[[3], [5]], [[3, 5], []], [[], []]])
 def test_a_step_waits_for_its_last_rating(missing):
     pointwise, whole = PointwiseConfig(form="separate"), [[3, 5], [5]]
-    assert tell_by_ratings(pointwise, COMPARISON, whole, missing) is Verdict.UNDECIDED
-    assert tell_by_ratings(pointwise, COMPARISON, missing, whole) is Verdict.UNDECIDED
-    assert tell_by_ratings(pointwise, COMPARISON, whole, whole) is not Verdict.UNDECIDED
+    assert verdict(pointwise, COMPARISON, whole, missing) is Verdict.UNDECIDED
+    assert verdict(pointwise, COMPARISON, missing, whole) is Verdict.UNDECIDED
+    assert verdict(pointwise, COMPARISON, whole, whole) is not Verdict.UNDECIDED
 
 
 def test_a_proposal_to_stay_needs_no_rating():
     staying = replace(COMPARISON, proposal="x")
-    assert tell_by_ratings(PointwiseConfig(form="separate"), staying, [[], []], [[], []]) is Verdict.ACCEPT
+    assert verdict(PointwiseConfig(form="separate"), staying, [[], []], [[], []]) is Verdict.ACCEPT
 
 
 @pytest.mark.parametrize(

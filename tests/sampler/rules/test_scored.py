@@ -6,7 +6,16 @@ from functools import cache
 import numpy as np
 import pytest
 
-from sampler import Comparison, ConfigError, QuestConfig, ScoreConfig, Verdict, numbers_of, parse_config, tell_by_scores
+from sampler import (
+    Comparison,
+    ConfigError,
+    QuestConfig,
+    ScoreConfig,
+    Verdict,
+    numbers_of,
+    parse_config,
+    tell_by_numbers,
+)
 from sampler.chain import Plan, Position, advance, ask
 from sampler.exact import log_base_ratio, target, transitions_of
 from sampler.kernels.discrete import Independent, Neighbours
@@ -107,14 +116,18 @@ def test_the_acceptance_is_that_of_the_formula():
     assert quest.acceptance(0, (1.7,), (0.999,)) == 1
 
 
+def verdict(rule, comparison, *given):
+    return tell_by_numbers(rule, comparison, *(numbers_of(rule, each) for each in given))
+
+
 def test_a_step_waits_until_both_objects_have_all_their_numbers():
     rule, both = ScoreConfig(form="mars"), {"qed": 0.5, "synthetic_accessibility": 3.0}
-    assert tell_by_scores(rule, moving(), both, {"qed": 0.5}) is Verdict.UNDECIDED
-    assert tell_by_scores(rule, moving(), {}, both) is Verdict.UNDECIDED
-    assert tell_by_scores(rule, moving(), both, both | {"other": 7.0}) is Verdict.ACCEPT
-    assert tell_by_scores(rule, moving(0.9), both, both | {"qed": 0.1}) is Verdict.REJECT
+    assert verdict(rule, moving(), both, {"qed": 0.5}) is Verdict.UNDECIDED
+    assert verdict(rule, moving(), {}, both) is Verdict.UNDECIDED
+    assert verdict(rule, moving(), both, both | {"other": 7.0}) is Verdict.ACCEPT
+    assert verdict(rule, moving(0.9), both, both | {"qed": 0.1}) is Verdict.REJECT
     staying = Comparison(0, 1, "x", "x", 0.0, 0.99, ())
-    assert tell_by_scores(rule, staying, {}, {}) is Verdict.ACCEPT
+    assert verdict(rule, staying, {}, {}) is Verdict.ACCEPT
 
 
 @pytest.mark.parametrize(
@@ -150,11 +163,12 @@ def visits(kernel, verdict_of, first, states, chains=8):
 
 
 def by_scores(rule, grade_of):
-    def verdict(comparison):
-        given = [{"s": float(grade_of(state))} for state in (comparison.current, comparison.proposal)]
-        return tell_by_scores(rule, comparison, *given)
+    def decide(comparison):
+        return verdict(
+            rule, comparison, *({"s": float(grade_of(x))} for x in (comparison.current, comparison.proposal))
+        )
 
-    return verdict
+    return decide
 
 
 def always(comparison):

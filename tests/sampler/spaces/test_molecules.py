@@ -8,8 +8,7 @@ import pytest
 from rdkit import Chem
 
 from sampler import Purpose, stream
-from sampler.kernels.fragments import FragmentMoves
-from sampler.kernels.size_pilot import drug_like_sizes, pilot
+from sampler.kernels.fragments import FragmentMoves, drug_like_sizes, pilot
 from sampler.objects.molecules import describe_molecule
 from sampler.spaces.molecules.graph import attach, canonical_state, heavy_atoms, read_arm, read_molecule
 from sampler.spaces.molecules.space import (
