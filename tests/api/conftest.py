@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from prefmh_web.accounts import tokens
 from prefmh_web.accounts.models import ApiToken
 from prefmh_web.client import Site
 
@@ -12,7 +11,7 @@ from prefmh_web.client import Site
 @pytest.fixture
 def site(live_site, researcher) -> Iterator[Site]:
     """The site as a researcher's program sees it that may change campaigns."""
-    _, plain = tokens.make(researcher, "a program", ApiToken.Scope.RUN)
+    plain = ApiToken.make(researcher, "a program", ApiToken.Scope.RUN)
     with Site(live_site.url, plain) as found:
         yield found
 
@@ -20,6 +19,6 @@ def site(live_site, researcher) -> Iterator[Site]:
 @pytest.fixture
 def reader(live_site, researcher) -> Iterator[Site]:
     """The same for a program that may only read."""
-    _, plain = tokens.make(researcher, "a reader", ApiToken.Scope.READ)
+    plain = ApiToken.make(researcher, "a reader", ApiToken.Scope.READ)
     with Site(live_site.url, plain) as found:
         yield found

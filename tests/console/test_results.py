@@ -15,7 +15,6 @@ from django.test import Client
 from django.urls import reverse
 
 import sampler
-from prefmh_web.accounts import tokens
 from prefmh_web.accounts.models import ApiToken
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
@@ -124,7 +123,7 @@ def test_page_report_record_and_api_give_the_same_figures(signed_in, researcher,
         ]
         rows = [row for page in listed for row in re.findall(r"Chain (\d+), step (\d+)</a>", page)]
         assert sorted((int(chain), int(step)) for chain, step in rows) == sorted(states)
-    _, plain = tokens.make(researcher, "a reader", ApiToken.Scope.READ)
+    plain = ApiToken.make(researcher, "a reader", ApiToken.Scope.READ)
     told = Client().get(f"/api/campaigns/{half_way.pk}", headers={"Authorization": f"Bearer {plain}"}).json()
     figures = {"samples": len(kept), "differed": len(differed), "accepted": len(accepted), "votes": len(votes)}
     assert told["figures"] == figures | {"late": 1, "people": 3}

@@ -6,7 +6,6 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from prefmh_web.accounts import tokens
 from prefmh_web.accounts.models import ApiToken
 from prefmh_web.campaigns.models import Campaign, number_of
 from prefmh_web.transport import rate_limits
@@ -94,14 +93,14 @@ def test_a_viewer_watches_and_changes_nothing(world):
 def test_programs_do_no_more_than_who_they_act_for(world, address):
     """A viewer's changes nothing; a stranger's learns nothing. Both hold tokens for changes."""
     for who, campaign in ((world.bystander, world.watched), (world.colleague, world.campaign)):
-        _, plain = tokens.make(who, "a program", ApiToken.Scope.RUN)
+        plain = ApiToken.make(who, "a program", ApiToken.Scope.RUN)
         path = address.path(world.names | {"campaign_id": campaign.pk})
         for method in METHODS:
             answer = send(browser_of(None), method, path, headers={"Authorization": f"Bearer {plain}"})
             if who == world.colleague or method not in ("GET", "HEAD"):
                 assert answer.status_code in {404, 405, 415, 422}, (who, method)
                 assert_leaks_nothing(answer, world)
-        tokens.live_tokens(who).delete()
+        ApiToken.live_of(who).delete()
 
 
 OWNERS_PAGES = (*READ_BY_OWNERS, "console:answers", "console:participants", "console:payments", "console:protocol")

@@ -10,7 +10,6 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import transaction
 
-from prefmh_web.accounts import tokens
 from prefmh_web.accounts.models import ApiToken
 from prefmh_web.transport.bodies import DEFAULT_BYTES
 from tests.security.addresses import all_addresses
@@ -86,7 +85,7 @@ def test_forms_and_bodies(world, address):
 @pytest.mark.parametrize("address", [each for each in all_addresses() if each.name.startswith("api:")], ids=str)
 def test_bodies_of_programs(world, address):
     browser, path = browser_of(None), address.path(world.names)
-    _, plain = tokens.make(world.victim, address.name, ApiToken.Scope.RUN)
+    plain = ApiToken.make(world.victim, address.name, ApiToken.Scope.RUN)
     bodies = {
         "deep": "[" * (DEFAULT_BYTES - 1),
         "flat": json.dumps({f"key {number}": number for number in range(40_000)}),

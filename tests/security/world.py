@@ -16,7 +16,6 @@ from django.http import HttpResponseBase
 from django.test import Client
 from django.test.client import ClientHandler
 
-from prefmh_web.accounts import tokens
 from prefmh_web.accounts.models import ApiToken
 from prefmh_web.accounts.roles import make_researcher
 from prefmh_web.campaigns.engine import leases
@@ -113,7 +112,7 @@ def build() -> World:
     access.add_member(campaign, manager.username, Membership.Role.MANAGER)
     access.add_member(watched, "bystander", Membership.Role.VIEWER)
     Endpoint.objects.create(owner=victim, name="secret-endpoint", base_url="http://127.0.0.1:9/v1", model="m")
-    tokens.make(victim, "secret-endpoint's program", ApiToken.Scope.RUN)
+    ApiToken.make(victim, "secret-endpoint's program", ApiToken.Scope.RUN)
     sample = {"content": "CCO", "code": "", "media_type": "", "columns": {}, "place": 0, "picture": ""}
     tried = JudgeTrial.objects.create(
         campaign=campaign,

@@ -5,7 +5,6 @@ import json
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from prefmh_web.accounts import tokens
 from prefmh_web.accounts.models import ApiToken
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Campaign, Membership
@@ -76,7 +75,7 @@ def test_the_owner_reads_and_changes_the_whole_by_the_api_and_a_viewer_sees_what
 
 
 def token_of(user) -> str:
-    return tokens.make(user, "a program", ApiToken.Scope.RUN)[1]
+    return ApiToken.make(user, "a program", ApiToken.Scope.RUN)
 
 
 def test_no_export_and_no_page_for_others_has_what_is_hidden(researcher, tmp_path, caplog):

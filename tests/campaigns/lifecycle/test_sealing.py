@@ -13,7 +13,6 @@ from django.urls import NoReverseMatch, reverse
 
 import sampler
 from prefmh_web import hooks
-from prefmh_web.accounts import tokens
 from prefmh_web.accounts.models import ApiToken
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
@@ -93,7 +92,7 @@ def all_paths(campaign: Campaign, files: list[str]) -> list[str]:
 @pytest.fixture
 def browsers(researcher) -> list[Client]:
     """The researcher's, and their program's."""
-    _, plain = tokens.make(researcher, "a program", ApiToken.Scope.RUN)
+    plain = ApiToken.make(researcher, "a program", ApiToken.Scope.RUN)
     pages, program = Client(), Client(headers={"authorization": f"Bearer {plain}"})
     pages.force_login(researcher)
     return [pages, program]
