@@ -19,11 +19,10 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 from ninja.security import HttpBearer
 
 from prefmh_web.accounts.models import ApiToken
-from prefmh_web.api.shapes import Problem
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import NotPossible
-from prefmh_web.setup.fitting import SetupError
+from prefmh_web.setup.yaml_text import Problem, SetupError
 from prefmh_web.transport import rate_limits
 
 _SIGN_IN = "Send a token: “Authorization: Bearer prefmh_…”. Researchers create tokens on the page “Tokens”."
@@ -66,7 +65,7 @@ def _told(error: Any) -> tuple[int, str | list[Problem], dict[str, str]]:
         case NotPossible():
             return 409, str(error), {}
         case SetupError():
-            return 422, [Problem(**vars(each)) for each in error.problems], {}
+            return 422, error.problems, {}
         case ValidationError():
             found = [(each["msg"], ".".join(map(str, each["loc"][1:]))) for each in error.errors]
             return 422, [Problem(message=message, path=path) for message, path in found], {}
