@@ -42,6 +42,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
+from django.core.cache import caches
 from django.core.files.base import ContentFile
 from django.core.management import CommandError, call_command
 from django.db import connection, connections
@@ -72,7 +73,7 @@ from prefmh_web.participants import completion, consent
 from prefmh_web.participants.models import Check, Participation
 from prefmh_web.setup import apply, files
 from prefmh_web.transport import publishing
-from prefmh_web.voting import admission, screens
+from prefmh_web.voting import admission
 from prefmh_web.voting.tasks import settle_parts, sweep_leases
 from sampler import (
     OBJECT_KINDS,
@@ -379,8 +380,7 @@ def _forget() -> None:
             for each in vars(module).values():
                 if hasattr(each, "cache_clear") and each.__module__ == name:
                     each.cache_clear()
-    for remembered in (screens._progress, screens._held_up):
-        remembered.clear()
+    caches["default"].clear()
 
 
 # Driving the whole application: campaigns through the real doors, the real server, people who vote.

@@ -20,8 +20,8 @@ from django.utils import timezone
 
 from prefmh_web.campaigns.engine import leases, open_comparisons
 from prefmh_web.campaigns.models import Annotator, Lease, Vote
+from prefmh_web.transport.sockets import NOT_ALLOWED, TRY_AGAIN
 from prefmh_web.voting import presence
-from prefmh_web.voting.presence import Standing
 from tests.support.campaigns import invitation_path, make_campaign, make_config
 from tests.support.installations import closing_code, cookies_after_joining, open_socket, send
 
@@ -149,8 +149,8 @@ def pages(campaign) -> list[tuple[Annotator, str]]:
     return list(zip(Annotator.objects.order_by("pk"), keys, strict=True))
 
 
-def renew_all(pages) -> list[Standing]:
-    async def renew() -> list[Standing]:
+def renew_all(pages) -> list[int | None]:
+    async def renew() -> list[int | None]:
         return await asyncio.gather(*(presence.renewed(annotator, key) for annotator, key in pages))
 
     return async_to_sync(renew)()
@@ -158,9 +158,9 @@ def renew_all(pages) -> list[Standing]:
 
 def test_pages_that_renew_at_one_time_cost_what_one_of_them_does(pages):
     with CaptureQueriesContext(connection) as of_one:
-        assert renew_all(pages[:1]) == [Standing.ADMITTED]
+        assert renew_all(pages[:1]) == [None]
     with CaptureQueriesContext(connection) as of_five:
-        assert renew_all(pages) == [Standing.ADMITTED] * 5
+        assert renew_all(pages) == [None] * 5
     assert len(of_five) == len(of_one)
     soon = timezone.now() + timedelta(seconds=60)
     assert Annotator.objects.filter(online_until__gt=soon).count() == 5
@@ -173,19 +173,19 @@ def test_each_learns_what_became_of_its_person(pages):
     Session.objects.filter(session_key=pages[2][1]).update(expire_date=timezone.now())
     found = renew_all([*pages, (pages[3][0], None), (pages[3][0], pages[4][1])])
     assert found == [
-        Standing.REMOVED, Standing.UNKNOWN, Standing.UNKNOWN, Standing.ADMITTED, Standing.ADMITTED,
+        NOT_ALLOWED, TRY_AGAIN, TRY_AGAIN, None, None,
         # No session, and another person's.
-        Standing.UNKNOWN, Standing.UNKNOWN,
+        TRY_AGAIN, TRY_AGAIN,
     ]  # fmt: skip
     removed.refresh_from_db()
     assert removed.online_until is None
 
 
 def test_a_page_that_closes_takes_no_other_along(pages):
-    async def renew() -> Standing:
+    async def renew() -> int | None:
         leaving, staying = (asyncio.ensure_future(presence.renewed(*page)) for page in pages[:2])
         await asyncio.sleep(0.1)
         leaving.cancel()
         return await staying
 
-    assert async_to_sync(renew)() is Standing.ADMITTED
+    assert async_to_sync(renew)() is None
