@@ -10,6 +10,7 @@ import io
 import json
 import re
 import zipfile
+from collections.abc import Iterator
 
 import httpx
 import pytest
@@ -47,6 +48,22 @@ judges: [{question: Which is better?, votes: 1}]
 chains: 2
 steps: 6
 """
+
+
+@pytest.fixture
+def site(live_site, researcher) -> Iterator[Site]:
+    """The site as a researcher's program sees it that may change campaigns."""
+    plain = ApiToken.make(researcher, "a program", ApiToken.Scope.RUN)
+    with Site(live_site.url, plain) as found:
+        yield found
+
+
+@pytest.fixture
+def reader(live_site, researcher) -> Iterator[Site]:
+    """The same for a program that may only read."""
+    plain = ApiToken.make(researcher, "a reader", ApiToken.Scope.READ)
+    with Site(live_site.url, plain) as found:
+        yield found
 
 
 def zipped(tmp_path, setup: str = SETUP, text: str = TEXTS) -> bytes:

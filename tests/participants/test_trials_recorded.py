@@ -23,7 +23,7 @@ from prefmh_web.participants.people import people_of
 from prefmh_web.voting import admission
 from prefmh_web.voting.screens import response_in, screen_after, screen_for
 from sampler import read_record
-from tests.participants.test_consent import TEXT
+from tests.participants.test_arrival import TEXT
 from tests.support.campaigns import (
     CODES,
     arrive,

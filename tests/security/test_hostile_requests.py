@@ -10,8 +10,7 @@ from prefmh_web.accounts.models import ApiToken
 from prefmh_web.campaigns.models import Campaign, number_of
 from prefmh_web.transport import rate_limits
 from tests.console.test_pages import form
-from tests.security.addresses import METHODS, all_addresses
-from tests.security.world import assert_leaks_nothing, browser_of
+from tests.security.world import METHODS, all_addresses, assert_leaks_nothing, browser_of
 from tests.support.campaigns import wait_until_idle
 
 pytestmark = pytest.mark.usefixtures("unchanged")

@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.config import json_schema
 from prefmh_web.setup.files import config_in
-from tests.setup.documents import LEAST
+from tests.setup.configs import LEAST
 from tests.support.campaigns import SETUPS, TEXTS, wait_until_idle, written_file
 from tests.support.installations import ROOT
 

@@ -12,7 +12,7 @@ from prefmh_web.config import CampaignConfig
 from prefmh_web.setup import apply, files
 from prefmh_web.setup.files import config_in
 from prefmh_web.setup.yaml_text import SetupError
-from tests.setup.documents import LEAST, WHOLE, as_text
+from tests.setup.configs import LEAST, WHOLE, as_text
 from tests.support.campaigns import archive
 
 

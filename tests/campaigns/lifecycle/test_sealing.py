@@ -20,7 +20,7 @@ from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Annotator, Campaign, Side, columns_of
 from prefmh_web.setup import apply
 from tests.console.test_pages import form
-from tests.security.addresses import all_addresses
+from tests.security.world import all_addresses
 from tests.support import campaigns
 from tests.support.campaigns import (
     content_of,
