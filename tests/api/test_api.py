@@ -28,8 +28,8 @@ from prefmh_web.client import RequestRefused, Site
 from prefmh_web.transport import rate_limits
 from sampler.record.tables import unescaped
 from tests.security.world import browser_of
+from tests.setup.configs import draft
 from tests.support.campaigns import (
-    SETUPS,
     make_config,
     make_draft,
     voted_campaign,
@@ -91,7 +91,7 @@ def test_a_program_that_may_only_read_changes_nothing(reader, campaign):
 
 def test_campaigns_are_listed_a_page_at_a_time(site, researcher, campaign):
     for name in ("texts", "panel"):
-        SETUPS[name](researcher)
+        draft(researcher, name)
     numbers = [found.number for found in site.campaigns()]
     assert numbers == sorted(Campaign.objects.values_list("pk", flat=True), reverse=True)
     page = site._json("GET", "/campaigns", params={"limit": 1})
@@ -200,9 +200,8 @@ def test_a_start_that_is_under_way_says_what_it_is_doing(site, researcher):
 
 
 def test_a_draft_has_no_record(site, researcher):
-    draft = SETUPS["texts"](researcher)
     with pytest.raises(RequestRefused) as refused:
-        list(site.rows(draft.pk, "steps"))
+        list(site.rows(draft(researcher, "texts").pk, "steps"))
     assert refused.value.status == 409
 
 

@@ -27,7 +27,7 @@ from prefmh_web.objects import media
 from tests.console.test_pages import as_shown, form
 from tests.endpoints.test_local_models import pipeline_folder, without_the_extra
 from tests.participants.test_stages import ABOUT, MOLECULES, READ, UNDERSTOOD
-from tests.setup.configs import configs
+from tests.setup.configs import CONFIGS, USUAL, config_of, configs
 from tests.support.campaigns import (
     WHOLE,
     archive,
@@ -42,90 +42,6 @@ from tests.support.campaigns import (
     recruited_campaign,
     set_study,
 )
-from tests.support.sampling import mixture
-
-_WALK = {
-    "kind": "walk",
-    "kernel": mixture((0.07, "independent"), (0.93, {"kind": "suffix", "cut": "limit"})),
-    "length": 3,
-}
-_ASKED = {"question": "Which is better?", "votes": 2}
-_VISION = {"edge": 512, "format": "jpeg", "quality": 80, "detail": "low", "molecules": "picture"}
-_MODEL = {
-    "kind": "model",
-    "endpoint": "mine",
-    "temperature": 0.7,
-    "reasons": True,
-    "prompt": {"user": "{{question}}\nA: {{first}}\r\nB: {{second}} ", "system": "  Be brief.\n"},
-}
-SETUPS = {
-    "texts": {"space": {"kind": "texts", "scenarios": [3, 1]}, "kernel": _WALK},
-    "molecules": {
-        "space": {"kind": "molecules", "elements": ["C", "N"], "alerts": ["NIH"], "ring_sizes": [], "start": "CCN"},
-        "kernel": {"kind": "fragments", "add": 0.3},
-        "judges": [_ASKED | {"source": {"kind": "model", "endpoint": "mine", "vision": _VISION}}],
-    },
-    "images": {"space": {"kind": "images"}, "kernel": {"kind": "crank-nicolson", "beta": 0.1}},
-    "list": {
-        "space": {
-            "kind": "catalog",
-            "objects": "texts",
-            "neighbours": 5,
-            "context": [{"column": "prompt", "label": "Asked for"}],
-        },
-        "kernel": {"kind": "independent"},
-        "file": {"name": "list.csv"},
-        "seed": 7,
-        "scorers": ["gone"],
-        "layout": "stacked",
-    },
-    "written": {
-        "space": {"kind": "model-texts", "model": "writer", "prompts": ["One\nand two", "Three"]},
-        "kernel": {"kind": "suffix"},
-        "judges": [_ASKED | {"source": _MODEL}],
-    },
-    "orders": {
-        "judges": [
-            _ASKED | {"order": "proposal-first"},
-            _ASKED | {"order": "proposal-second"},
-            {"question": "And how?", "votes": 3},
-        ]
-    },
-    "crossed orders": {
-        "judges": [
-            _ASKED | {"order": "proposal-first"},
-            {"question": "And how?", "votes": 3},
-            _ASKED | {"order": "proposal-second"},
-        ]
-    },
-    "panel": {
-        "judges": [
-            {"question": question, "votes": 1, "source": {"kind": "panelist", "name": name}}
-            for question in ("Which?", "And how?")
-            for name in ("Ada", "Béla")
-        ]
-    },
-    "base": {"kernel": {"kind": "independent"}, "rule": {"kind": "base"}, "judges": []},
-    "score": {
-        "space": {"kind": "molecules"},
-        "kernel": {"kind": "fragments"},
-        "rule": {"kind": "score", "form": "mars", "beta": 12.5},
-        "judges": [],
-    },
-    "caps": {"caps": {"cost": 12.3, "requests": 10}, "answering": {"seconds": 30, "suspend_after_skips": 2}},
-}
-
-
-def configured(changes):
-    usual = {
-        "name": "A campaign",
-        "space": {"kind": "texts"},
-        "kernel": {"kind": "suffix"},
-        "judges": [_ASKED],
-        "chains": 4,
-        "steps": 100,
-    }
-    return CampaignConfig.model_validate(usual | changes)
 
 
 def posted_of(form: SchemaForm) -> QueryDict:
@@ -137,18 +53,8 @@ def posted_of(form: SchemaForm) -> QueryDict:
     return sent
 
 
-@pytest.mark.parametrize("setup", SETUPS)
-def test_what_nobody_has_changed_comes_back_as_it_was(setup, researcher):
-    config = configured(SETUPS[setup])
-    campaign = Campaign(owner=researcher, **columns_of(config))
-    form = SetupForm(campaign, researcher, posted_of(SetupForm(campaign, researcher)))
-    assert form.is_valid(), form.error_list
-    assert form.config == config
-
-
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(config=configs())
-def test_whatever_the_declaration_allows_comes_back_as_it_was(config, researcher):
+def assert_comes_back(config: CampaignConfig, researcher) -> None:
+    """Demand that the forms with a configuration, sent as they were shown, stand for the same one."""
     campaign = Campaign(owner=researcher, **columns_of(config))
     form = SetupForm(campaign, researcher, posted_of(SetupForm(campaign, researcher)))
     assert form.is_valid(), form.error_list
@@ -157,6 +63,17 @@ def test_whatever_the_declaration_allows_comes_back_as_it_was(config, researcher
         form = kind(campaign, posted_of(kind(campaign)))
         assert form.is_valid(), form.error_list
         assert form.config == config
+
+
+@pytest.mark.parametrize("kind", CONFIGS)
+def test_what_nobody_has_changed_comes_back_as_it_was(kind, researcher):
+    assert_comes_back(config_of(kind), researcher)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(config=configs())
+def test_whatever_the_declaration_allows_comes_back_as_it_was(config, researcher):
+    assert_comes_back(config, researcher)
 
 
 def bounded(form: SchemaForm):
@@ -172,9 +89,9 @@ def bounded(form: SchemaForm):
             yield name, "x" * (bounds[at.MaxLen].max_length + 1)
 
 
-@pytest.mark.parametrize("setup", ["texts", "molecules", "images", "list", "orders", "score"])
-def test_each_bound_broken_by_one_is_refused_beside_its_field(setup, researcher):
-    campaign = Campaign(owner=researcher, **columns_of(configured(SETUPS[setup])))
+@pytest.mark.parametrize("kind", ["texts", "molecules", "images", "list", "orders", "score"])
+def test_each_bound_broken_by_one_is_refused_beside_its_field(kind, researcher):
+    campaign = Campaign(owner=researcher, **columns_of(config_of(kind)))
     shown = SetupForm(campaign, researcher)
     used = {leaf.name for leaf in shown.root.in_use()}
     tried = 0
@@ -192,7 +109,9 @@ def test_each_bound_broken_by_one_is_refused_beside_its_field(setup, researcher)
 
 @pytest.mark.parametrize("form_of", [ParticipantsForm, ProtocolForm])
 def test_each_bound_of_a_study_broken_by_one_is_refused_beside_its_field(form_of, researcher):
-    campaign = Campaign(owner=researcher, **columns_of(configured({"study": {"recruiter": "open"}})))
+    campaign = Campaign(
+        owner=researcher, **columns_of(CampaignConfig.model_validate(USUAL | {"study": {"recruiter": "open"}}))
+    )
     shown, tried = form_of(campaign), 0
     for name, wrong in bounded(shown):
         sent = posted_of(shown)

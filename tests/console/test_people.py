@@ -249,13 +249,9 @@ def test_the_version_of_a_consent_text_is_the_hash_of_its_lines(owner, draft):
 NAMES = ("Grace Hopper", "Emmy Noether", "Mary Cartwright")
 
 
-def panel_form(**changes) -> dict:
-    of_a_panel = {"panel": "\n".join(NAMES), "judges.0.votes": "1"}
-    return form(**of_a_panel | changes)
-
-
 def test_a_panel_is_set_up_and_its_draft_says_the_price_and_warns_of_few_pairs(signed_in, idle_tasks):
-    answer = signed_in.post(reverse("console:create"), panel_form(steps="400"))
+    fields = form(panel="\n".join(NAMES), steps="400", **{"judges.0.votes": "1"})
+    answer = signed_in.post(reverse("console:create"), fields)
     idle_tasks()
     draft = Campaign.objects.get()
     assert [judge["source"] for judge in draft.config_data["judges"]] == [

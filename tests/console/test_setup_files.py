@@ -26,8 +26,8 @@ from prefmh_web.campaigns.models import Campaign
 from prefmh_web.setup import files
 from tests.console.test_pages import form
 from tests.sampler.objects.test_lists import SHEET
-from tests.setup.configs import LEAST, WHOLE, as_text
-from tests.support.campaigns import SETUPS, TEXTS, archive, content_of, wait_until_idle, written_file
+from tests.setup.configs import LEAST, WHOLE, as_text, draft, setup, written_file
+from tests.support.campaigns import TEXTS, archive, content_of, wait_until_idle
 
 IMPORT = "/campaigns/import/"
 
@@ -44,9 +44,9 @@ def told(answer) -> list[str]:
     return re.findall(r"<li>(.*?)</li>", shown[1], re.DOTALL) if shown else []
 
 
-@pytest.mark.parametrize("name", ["written", "listed", "finished", "prolific"])
+@pytest.mark.parametrize("name", ["written", "list", "finished", "prolific"])
 def test_a_downloaded_setup_is_imported_and_is_the_same_file(signed_in, researcher, name):
-    before = SETUPS[name](researcher)
+    before = setup(researcher, name)
     answer = signed_in.get(reverse("console:setup-file", args=[before.pk]))
     content = content_of(answer)
     assert content == written_file(before)
@@ -85,7 +85,7 @@ def test_a_column_that_the_list_does_not_have_is_refused_with_the_columns_that_i
 
 
 def test_what_an_import_cannot_find_is_told_on_the_drafts_page(signed_in, researcher):
-    answer = send(signed_in, written_file(SETUPS["quest"](researcher)))
+    answer = send(signed_in, written_file(draft(researcher, "quest")))
     page = signed_in.get(answer.url).content.decode()
     assert "ada has no endpoint “A writer”, which writes the texts. Register it before the start." in page
     assert "This site offers no scorer “comet”" in page

@@ -4,7 +4,6 @@ Agreeing, refusing, changing one's mind, and withdrawing.
 """
 
 import re
-import threading
 import zipfile
 from urllib.parse import parse_qs, quote, urlsplit
 
@@ -168,15 +167,10 @@ def test_people_of_named_campaigns_may_not_come_again(study, researcher):
 
 
 def test_of_many_pages_that_bring_one_person_at_once_all_are_that_person(study):
-    path, ready, statuses = invitation_path(study), threading.Barrier(8), []
-
-    def come() -> None:
-        browser = Client()
+    path, browsers, statuses = invitation_path(study), [Client() for _ in range(8)], []
+    for browser in browsers:
         browser.get(path, prolific("anna"))
-        ready.wait()
-        statuses.append(browser.post(path).status_code)
-
-    all_at_once([come] * 8)
+    all_at_once([lambda browser=browser: statuses.append(browser.post(path).status_code) for browser in browsers])
     assert statuses == [302] * 8
     assert [Participant.objects.count(), Participation.objects.count(), Annotator.objects.count()] == [1, 1, 1]
 

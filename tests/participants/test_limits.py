@@ -7,13 +7,12 @@ A budget in answers: what must fit before the start, and what is kept within it.
 """
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 
 import pytest
-from django.db import connections, transaction
+from django.db import transaction
 from django.db.models import F
-from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
@@ -29,6 +28,7 @@ from prefmh_web.voting import presence
 from prefmh_web.voting.tasks import settle_parts
 from tests.participants.test_arrival import TEXT, answer, come
 from tests.participants.test_stages import PAIRS, PRACTICE, chosen, come_back, read
+from tests.security.test_limits import all_at_once
 from tests.security.world import browser_of
 from tests.support.campaigns import (
     CODES_OF_ALL,
@@ -158,12 +158,7 @@ def test_with_many_at_once_no_place_is_taken_twice(researcher, protocol):
     study = recruited_campaign(researcher, places=3, protocol=protocol)
     browsers = [arrive(study, prolific(f"person-{number}")) for number in range(12)]
 
-    def open_page(browser: Client) -> None:
-        page_of(browser, study, "vote/")
-        connections.close_all()
-
-    with ThreadPoolExecutor(12) as pool:
-        list(pool.map(open_page, browsers))
+    all_at_once([partial(page_of, browser, study, "vote/") for browser in browsers])
     assert limits.held(study, study.config.study).count() == 3
     assert sorted(outcomes()) == [""] * 3 + ["full"] * 9
 
@@ -345,15 +340,9 @@ def test_the_worst_case_is_every_step_with_every_vote_and_the_trials_of_the_shar
     assert limits.needs(config, Protocol.model_validate(protocol)).total == most
 
 
-def draft_with(researcher, most: int):
-    draft = make_draft(researcher, config=make_config(steps=5))
-    protocol = {"check_share": 0.1}
-    set_study(draft, {"recruiter": "prolific", "budget": most, "protocol": protocol}, ())
-    return draft
-
-
 def test_one_answer_less_than_the_worst_case_is_refused_and_nothing_starts(researcher):
-    draft = draft_with(researcher, 49)
+    draft = make_draft(researcher, config=make_config(steps=5))
+    set_study(draft, {"recruiter": "prolific", "budget": 49, "protocol": {"check_share": 0.1}}, ())
     with pytest.raises(NotPossible, match=r"3 chains of 5 steps with 3 votes each can take 45 votes, and .* 5 trials"):
         lifecycle.start(draft)
     draft.refresh_from_db()
@@ -396,29 +385,24 @@ def test_once_all_places_are_taken_the_overview_says_what_is_still_needed(resear
     assert f"All places are taken: {20 - decided} steps still need {20 - decided} votes." in page
 
 
-def answer_too_late(campaign, *people: str) -> None:
-    """Let the time of one person run out; others answer the pair, and then they do, too."""
-    slow, *others = (arrive(campaign, prolific(person)) for person in people)
+@pytest.mark.parametrize(("spare", "kept"), [(0, 0), (1, 1)])
+def test_a_vote_that_comes_too_late_is_kept_while_the_budget_has_room(researcher, spare, kept):
+    config = make_config(judges=ONE_JUDGE, chains=1, steps=30)
+    campaign = recruited_campaign(researcher, config=config, budget=30 + spare)
+    slow, other = (arrive(campaign, prolific(person)) for person in ("anna", "ben"))
+    # The time of one person runs out; another answers the pair, and then they do, too.
     key = pair_of(slow, campaign)
     Lease.objects.filter(pk=key).update(expires_at=timezone.now())
     leases.expire()
     comparison = Lease.objects.get(pk=key).comparison_id
-    for other in others:
-        assert Lease.objects.get(pk=pair_of(other, campaign)).comparison_id == comparison
-        vote(other, campaign)
+    assert Lease.objects.get(pk=pair_of(other, campaign)).comparison_id == comparison
+    vote(other, campaign)
     assert Comparison.objects.get(pk=comparison).verdict
     answer = slow.post(f"{invitation_path(campaign)}vote/", {"choice": "first", "lease": str(key)})
     assert answer.status_code == 302
     wait_until_idle()
     # They go on, whether it was kept or not.
     assert pair_of(slow, campaign)
-
-
-@pytest.mark.parametrize(("spare", "kept"), [(0, 0), (1, 1)])
-def test_a_vote_that_comes_too_late_is_kept_while_the_budget_has_room(researcher, spare, kept):
-    config = make_config(judges=ONE_JUDGE, chains=1, steps=30)
-    campaign = recruited_campaign(researcher, config=config, budget=30 + spare)
-    answer_too_late(campaign, "anna", "ben")
     assert Vote.objects.filter(number=None).count() == kept
     assert limits.spent(campaign) == limits.Answers(1 + kept, 0, kept)
 
@@ -434,10 +418,8 @@ def test_of_many_trials_at_once_no_more_are_given_than_there_is_room_for(researc
         with transaction.atomic():
             if limits.takes_one_more(campaign):
                 Check.objects.create(participation=part, after_votes=1, shown_at=timezone.now())
-        connections.close_all()
 
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(give, Participation.objects.all()))
+    all_at_once([partial(give, part) for part in Participation.objects.all()])
     assert Check.objects.count() == 3
 
 

@@ -93,7 +93,7 @@ def test_bodies_of_programs(world, address):
     bodies = {
         "deep": "[" * (DEFAULT_BYTES - 1),
         "flat": json.dumps({f"key {number}": number for number in range(40_000)}),
-        **(SETUPS if address.name == "api:check" else {}),
+        **(SETUPS if address.name == "api:create" else {}),
     }
     for name, body in bodies.items():
         with bounded(f"{address.name} {name}"):

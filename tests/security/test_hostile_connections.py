@@ -8,9 +8,9 @@ Driven through the real server: what a test client would refuse to send, or deco
 import itertools
 import logging
 import socket
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from urllib.parse import unquote_to_bytes, urlsplit
 
 import httpx
@@ -18,6 +18,7 @@ import pytest
 
 from prefmh_web.campaigns.models import Campaign, Lease, Vote
 from tests.console.test_pages import form
+from tests.security.test_limits import all_at_once
 from tests.security.world import browser_of
 from tests.support.campaigns import wait_until_idle
 from tests.support.installations import closing_code, cookies_after_joining, open_socket
@@ -106,12 +107,8 @@ def test_a_vote_sent_forty_times_at_once_by_both_doors_is_one_vote(world, world_
             answer = httpx.post(f"{world_site.url}{link}vote/", data=fields, headers=headers, timeout=60)
             statuses.append(answer.status_code)
 
-        threads = [threading.Thread(target=post, args=(choice,)) for choice in ["first", "second"] * 20]
-        for thread in threads:
-            thread.start()
-        connection.send(f'{{"lease": "{lease}", "choice": "first"}}')
-        for thread in threads:
-            thread.join()
+        by_socket = partial(connection.send, f'{{"lease": "{lease}", "choice": "first"}}')
+        all_at_once([by_socket, *(partial(post, choice) for choice in ["first", "second"] * 20)])
     wait_until_idle()
     assert set(statuses) == {302}
     assert Vote.objects.filter(key=lease).count() == 1

@@ -67,9 +67,7 @@ OF_A_CAMPAIGN = [address for address in all_addresses() if "campaign_id" in addr
 WATCHING = ("console:campaign", "console:download", "console:payments", "console:answers", "console:problems")
 WATCHING += ("console:people", "console:person", "console:suspended", "console:panel", "console:record")
 WATCHING += ("console:steps", "console:step", "console:step-picture", "console:results", "console:found")
-WATCHING += ("console:properties", "console:verdict")
-WATCHING += ("console:chains",)
-WATCHING += ("console:convergence",)
+WATCHING += ("console:properties", "console:verdict", "console:chains", "console:convergence")
 # Owners read these, and nobody can post to them.
 READ_BY_OWNERS = ("console:tried-picture", "console:setup-file")
 FOR_PROGRAMS = [address for address in OF_A_CAMPAIGN if address.name.startswith("api:")]
