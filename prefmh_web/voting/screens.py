@@ -205,14 +205,14 @@ def _percent(campaign: Campaign, steps: int | None) -> int:
     def sums() -> dict[str, int]:
         return campaign.chains.aggregate(decided=Sum("step", default=0), opened=Sum("length", default=0))
 
-    found = cache.get_or_set(f"sums-{campaign.pk}", sums, ASKED_EVERY_S) if campaign.is_running else sums()
+    found: Any = cache.get_or_set(f"sums-{campaign.pk}", sums, ASKED_EVERY_S) if campaign.is_running else sums()
     total = found["opened"] if steps is None else steps
     return 100 * found["decided"] // total if total else 0
 
 
 def is_held_up(campaign: Campaign) -> bool:
     """True when there may be no pair because one could not be made for some time."""
-    return cache.get_or_set(f"held-up-{campaign.pk}", partial(drawing.is_overdue, campaign), ASKED_EVERY_S)
+    return bool(cache.get_or_set(f"held-up-{campaign.pk}", partial(drawing.is_overdue, campaign), ASKED_EVERY_S))
 
 
 @dataclass(frozen=True)
