@@ -23,7 +23,8 @@ from typing import Any, Literal, Self
 import httpx
 from pydantic import Field
 
-from prefmh_web.api.shapes import CampaignOut, Figures, Problem
+from prefmh_web.api.shapes import CampaignOut, Figures
+from prefmh_web.setup.yaml_text import Problem
 
 Table = Literal["steps", "votes", "samples"]
 _SECONDS = 60.0

@@ -1,7 +1,26 @@
-"""Tokens by which programs act for a researcher."""
+"""Tokens by which programs act for a researcher: made, found and withdrawn."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from datetime import timedelta
 
 from django.conf import settings
-from django.db import models
+from django.contrib.auth.models import User
+from django.db import models, transaction
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+PREFIX = "prefmh_"
+MOST_TOKENS = 50
+# Longer than anybody could guess.
+_BYTES = 32
+_NOTED_EVERY = timedelta(minutes=1)
+
+
+class TokenLimitError(ValueError):
+    """A researcher has as many tokens as one may have."""
 
 
 class ApiToken(models.Model):
@@ -31,3 +50,49 @@ class ApiToken(models.Model):
     def may_run(self) -> bool:
         """True where the token may change campaigns."""
         return self.scope == self.Scope.RUN
+
+    @classmethod
+    def make(cls, owner: User, name: str, scope: str) -> str:
+        """Make a token; return what the program shows, which nothing tells again.
+
+        Raises:
+            TokenLimitError: the owner has 50 already.
+        """
+        plain = PREFIX + secrets.token_urlsafe(_BYTES)
+        with transaction.atomic():
+            # The owner's row is held, so that two at once are counted one after the other.
+            User.objects.select_for_update().get(pk=owner.pk)
+            if cls.live_of(owner).count() >= MOST_TOKENS:
+                raise TokenLimitError(f"You have {MOST_TOKENS} tokens. Withdraw one that is not used any more.")
+            cls.objects.create(owner=owner, name=name, scope=scope, digest=_digest(plain))
+        return plain
+
+    @classmethod
+    def live_of(cls, owner: User) -> QuerySet[ApiToken]:
+        """Return the tokens of a researcher that were not withdrawn."""
+        return cls.objects.filter(owner=owner, withdrawn_at__isnull=True)
+
+    @classmethod
+    def shown(cls, plain: str) -> ApiToken | None:
+        """Return the token that a program has shown; None if it lets nobody in. Notes that it was used."""
+        if not plain.startswith(PREFIX):
+            return None
+        live = cls.objects.select_related("owner").filter(withdrawn_at__isnull=True, owner__is_active=True)
+        if found := live.filter(digest=_digest(plain)).first():
+            found._note_used()
+        return found
+
+    def withdraw(self) -> None:
+        """Let no program in by this token any more."""
+        ApiToken.objects.filter(pk=self.pk, withdrawn_at__isnull=True).update(withdrawn_at=timezone.now())
+
+    def _note_used(self) -> None:
+        """Note that it was used, to the minute."""
+        now = timezone.now()
+        if self.used_at is None or self.used_at < now - _NOTED_EVERY:
+            due = Q(used_at__isnull=True) | Q(used_at__lt=now - _NOTED_EVERY)
+            ApiToken.objects.filter(due, pk=self.pk).update(used_at=now)
+
+
+def _digest(plain: str) -> str:
+    return hashlib.sha256(plain.encode(errors="backslashreplace")).hexdigest()

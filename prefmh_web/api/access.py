@@ -18,13 +18,11 @@ from ninja import NinjaAPI, Schema
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 from ninja.security import HttpBearer
 
-from prefmh_web.accounts import tokens
 from prefmh_web.accounts.models import ApiToken
-from prefmh_web.api.shapes import Problem
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import NotPossible
-from prefmh_web.setup.fitting import SetupError
+from prefmh_web.setup.yaml_text import Problem, SetupError
 from prefmh_web.transport import rate_limits
 
 _SIGN_IN = "Send a token: “Authorization: Bearer prefmh_…”. Researchers create tokens on the page “Tokens”."
@@ -67,7 +65,7 @@ def _told(error: Any) -> tuple[int, str | list[Problem], dict[str, str]]:
         case NotPossible():
             return 409, str(error), {}
         case SetupError():
-            return 422, [Problem(**vars(each)) for each in error.problems], {}
+            return 422, error.problems, {}
         case ValidationError():
             found = [(each["msg"], ".".join(map(str, each["loc"][1:]))) for each in error.errors]
             return 422, [Problem(message=message, path=path) for message, path in found], {}
@@ -104,7 +102,7 @@ class Bearer(HttpBearer):
             HttpError: it may not do this.
             TooMany: it was used too often.
         """
-        found = tokens.token_shown(token)
+        found = ApiToken.shown(token)
         if found is None:
             rate_limits.spend("api-refused", rate_limits.by_address(request))
             return None
@@ -122,7 +120,7 @@ def for_whoever_may_ask(view: Callable[..., HttpResponse]) -> Callable[..., Http
     @wraps(view, assigned=())
     def seen(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         shown = request.headers.get("Authorization", "")
-        is_let_in = shown.startswith(_SCHEME) and tokens.token_shown(shown.removeprefix(_SCHEME))
+        is_let_in = shown.startswith(_SCHEME) and ApiToken.shown(shown.removeprefix(_SCHEME))
         return view(request, *args, **kwargs) if is_let_in else for_people(request, *args, **kwargs)
 
     return seen
@@ -133,7 +131,7 @@ async def may_upload(headers: dict[bytes, bytes]) -> bool:
     shown = headers.get(b"authorization", b"").decode("latin1")
     if not shown.startswith(_SCHEME):
         return False
-    found: Any = await sync_to_async(tokens.token_shown)(shown.removeprefix(_SCHEME))
+    found: Any = await sync_to_async(ApiToken.shown)(shown.removeprefix(_SCHEME))
     return found is not None and found.may_run
 
 

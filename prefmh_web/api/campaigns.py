@@ -26,7 +26,7 @@ from prefmh_web.campaigns.monitoring.results import figures_of
 from prefmh_web.config import CampaignConfig, UploadedFile, json_schema
 from prefmh_web.setup import apply, files
 from prefmh_web.setup.files import Tell
-from prefmh_web.setup.fitting import Problem
+from prefmh_web.setup.yaml_text import Problem
 from prefmh_web.transport.bodies import stream
 
 router = Router(tags=["campaigns"])

@@ -1,21 +1,12 @@
-"""What the site tells programs of a campaign and of a problem, for the API and for its client (`prefmh_web/client.py`).
+"""What the site tells programs of a campaign, for the API and for its client (`prefmh_web/client.py`).
 
 Nothing of Django is needed to read it.
 """
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import BaseModel, Field
-
-
-class Problem(BaseModel):
-    """One thing that was wrong with a request."""
-
-    message: str = Field(description="A sentence that says what is wrong and what would be accepted")
-    path: Annotated[str, Field(description="The field, such as judges.0.votes; empty for the whole")] = ""
-    line: Annotated[int | None, Field(description="In campaign.yaml, from 1")] = None
-    column: Annotated[int | None, Field(description="In that line, from 1")] = None
 
 
 class Figures(BaseModel):

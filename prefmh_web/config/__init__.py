@@ -1,9 +1,8 @@
 """What a campaign is: one declaration, of which the form, the file, the API and the record are made.
 
-campaign    the configuration of a campaign
+campaign    the configuration of a campaign, and what of it others may see
 study       the part of it about people
 misfits     where its parts do not fit together, though each is what it should be
-public      what of it others may see
 
 Each name is loaded on its first use: Django's start waits for no space of the sampler.
 """

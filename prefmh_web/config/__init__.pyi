@@ -1,3 +1,4 @@
+from .campaign import HIDDEN as HIDDEN
 from .campaign import LARGEST_SEED as LARGEST_SEED
 from .campaign import Answering as Answering
 from .campaign import CampaignConfig as CampaignConfig
@@ -6,6 +7,8 @@ from .campaign import Language as Language
 from .campaign import Name as Name
 from .campaign import UploadedFile as UploadedFile
 from .campaign import json_schema as json_schema
+from .campaign import public as public
+from .campaign import settings_page as settings_page
 from .misfits import misfits as misfits
 from .protocol import GREATEST_NUMBER as GREATEST_NUMBER
 from .protocol import LONGEST_ANSWER as LONGEST_ANSWER
@@ -14,9 +17,6 @@ from .protocol import OwnPair as OwnPair
 from .protocol import PracticePair as PracticePair
 from .protocol import Protocol as Protocol
 from .protocol import Question as Question
-from .public import HIDDEN as HIDDEN
-from .public import public as public
-from .settings_page import settings_page as settings_page
 from .study import LONGEST_NAME as LONGEST_NAME
 from .study import Outcome as Outcome
 from .study import Pay as Pay

@@ -4,17 +4,24 @@ What fixes the chains is the sampler's own (`sampler.ChainConfig`); people are i
 
 Not in it: keys of endpoints, which are named only; people, but for a panel's names; and a seed that was drawn, so that
 a second campaign from the same file draws its own.
+
+`public` is what others may see of it, and the one way in which it leaves its owner's own form and file. Each field says
+in its declaration whether it is hidden, and until when: `hidden="always"` (whoever has a completion code or the address
+to return to is paid for a part that they have not done) or `hidden="until the end"` (whoever knows the right answers
+passes the checks). `settings_page` is every setting as a page of Markdown, made of the same declarations.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 import sampler
 from prefmh_web.config.study import LONGEST_NAME, Money, Study
-from sampler.declared import JUDGED_BY, TARGET, Declared, ui
+from sampler.declared import JUDGED_BY, TARGET, Declared, ui, ui_of
 
 _VOTERS = "The language, the layout, the time to answer, and pairs that nobody answers"
 _LENGTH = "More chains while people come, what is left out, and the seed"
@@ -198,3 +205,87 @@ class CampaignConfig(sampler.ChainConfig):
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema of a configuration, which editors of YAML can check a file against."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | CampaignConfig.model_json_schema()
+
+
+HIDDEN = "hidden"
+"""The key under which a public configuration names what it leaves out, by path."""
+
+
+def public(config: CampaignConfig, *, is_over: bool) -> dict[str, Any]:
+    """Return a configuration, as plain data, without what is hidden; panelists have numbers for names.
+
+    Args:
+        is_over: the campaign is finished, so that only what is hidden always stays so.
+    """
+    nameless = config.model_copy(update={"judges": sampler.unnamed(config.judges)})
+    told: dict[str, Any] = nameless.model_dump(mode="json", exclude_none=True)
+    # Whether a seed is told is settled by whoever made the configuration.
+    left_out = [*_hide(nameless.model_copy(update={"seed": None}), told, is_over)]
+    return told | ({HIDDEN: left_out} if left_out else {})
+
+
+def _hide(value: Any, data: Any, is_over: bool) -> Iterator[str]:
+    """Take what is hidden out of the plain data of a value, and yield the path of each."""
+    match value, data:
+        case tuple(), list():
+            for index, each in enumerate(value):
+                yield from (f"{index}.{path}" for path in _hide(each, data[index], is_over))
+        case BaseModel(), dict():
+            for name, info in type(value).model_fields.items():
+                found, until = getattr(value, name), ui_of(info).hidden
+                if not until or (is_over and until != "always"):
+                    yield from (f"{name}.{path}" for path in _hide(found, data.get(name), is_over))
+                elif isinstance(found, Mapping):
+                    data[name] = {}
+                    yield from (f"{name}.{key}" for key, each in found.items() if each)
+                elif found not in (None, "", ()):
+                    del data[name]
+                    yield name
+
+
+_BOUNDS = {
+    "minimum": "at least {}",
+    "exclusiveMinimum": "above {}",
+    "maximum": "at most {}",
+    "exclusiveMaximum": "below {}",
+    "minLength": "at least {} characters",
+    "maxLength": "at most {} characters",
+    "maxItems": "at most {} entries",
+}
+_HEADER = "| key | what it is | values | default | after the start |\n|---|---|---|---|---|\n"
+
+
+def settings_page() -> str:
+    """Return the page: a table for the whole and one for each part."""
+    schema, page = json_schema(), "# Settings of a campaign\n"
+    for name, part in ({"campaign.yaml": schema} | schema["$defs"]).items():
+        if "properties" in part:
+            about = str(part.get("description", "")).split("\n\n")[0].replace("\n", " ")
+            needed = part.get("required", ())
+            page += f"\n## {name}\n\n{about}\n\n{_HEADER}"
+            page += "".join(_row(key, each, is_needed=key in needed) for key, each in part["properties"].items())
+    return page
+
+
+def _row(key: str, field: dict[str, Any], *, is_needed: bool) -> str:
+    told = ". ".join(filter(None, [str(field.get("title", "")), str(field.get("description", ""))]))
+    # That of a part stands in the part's own table.
+    default = "" if isinstance(field.get("default"), dict) else f"`{json.dumps(field.get('default'))}`"
+    default = "must be given" if is_needed else default
+    fixed = f"fixed: {field['x-fixed']}" if "x-fixed" in field else ""
+    cells = (f"`{key}`", told, "; ".join(_values(field)), default, fixed)
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |\n"
+
+
+def _values(field: dict[str, Any]) -> Iterator[str]:
+    """Yield what a value can be: its type or its part, the words, the bounds."""
+    for each in [field, *field.get("anyOf", ()), *field.get("oneOf", ())]:
+        if "$ref" in each:
+            yield f"[{each['$ref'].rpartition('/')[2]}](#{each['$ref'].rpartition('/')[2].lower()})"
+        elif "enum" in each or "const" in each:
+            yield " or ".join(f"`{word}`" for word in each.get("enum", [each.get("const")]))
+        elif each.get("type") not in (None, "null"):
+            yield {"array": "list", "object": "mapping", "string": "text"}.get(each["type"], each["type"])
+        yield from (text.format(f"{each[name]:,}") for name, text in _BOUNDS.items() if name in each)
+        if "items" in each:
+            yield from (f"of {told}" for told in _values(each["items"]))

@@ -19,8 +19,8 @@ from prefmh_web.endpoints.local import model_names
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.recruiters import OPEN
 from prefmh_web.scorers import offered
-from prefmh_web.setup import files, fitting
-from prefmh_web.setup.fitting import Problem, SetupError
+from prefmh_web.setup import files
+from prefmh_web.setup.yaml_text import Problem, SetupError
 
 MANY_ANSWERS = 6
 """From more answers of a panel on, a step is accepted less than once in a hundred times."""
@@ -37,7 +37,7 @@ def create(config: CampaignConfig, owner: User, file: File[Any] | None = None, *
         SetupError: it does not fit what the owner has.
         NotPossible: the campaign was changed in this very moment.
     """
-    if misfits := [Problem(message, path) for path, message in fitting.of_owner(config, owner)]:
+    if misfits := [Problem(message=message, path=path) for path, message in files.of_owner(config, owner)]:
         raise SetupError(misfits)
     with transaction.atomic():
         if key:

@@ -23,8 +23,11 @@ from pydantic import ValidationError
 import sampler
 from prefmh_web.campaigns.models import Campaign, Catalog, NotPossible
 from prefmh_web.config import HIDDEN, CampaignConfig, UploadedFile, json_schema, misfits
-from prefmh_web.setup import fitting, yaml_text
-from prefmh_web.setup.fitting import Problem, SetupError, refused
+from prefmh_web.config.misfits import Misfit
+from prefmh_web.objects import OBJECT_KINDS
+from prefmh_web.scorers import offered
+from prefmh_web.setup import yaml_text
+from prefmh_web.setup.yaml_text import Problem, SetupError, refused
 from prefmh_web.transport.refusals import is_no_room
 
 _MENDS = {
@@ -54,7 +57,7 @@ def config_in(content: bytes | str, tell: Tell | None = None, owner: User | None
     except ValidationError as error:
         found = sampler.problems_in(error, document.data)
         raise SetupError([_told(document, each.path, each.message) for each in found]) from error
-    wrong = [*misfits(config), *(fitting.of_owner(config, owner) if owner else fitting.of_scorers(config))]
+    wrong = [*misfits(config), *(of_owner(config, owner) if owner else of_scorers(config))]
     if wrong:
         raise SetupError([document.problem(path, message) for path, message in wrong])
     for each in left_out:
@@ -63,11 +66,39 @@ def config_in(content: bytes | str, tell: Tell | None = None, owner: User | None
     return config
 
 
+def of_scorers(config: CampaignConfig) -> Iterator[Misfit]:
+    """Yield each scorer of a setup that this site offers, but for other objects.
+
+    One that the site does not have at all may be declared before the start, which refuses it otherwise.
+    """
+    field = "scorer" if isinstance(config.rule, sampler.QuestConfig) else "scorers"
+    objects = config.space.objects
+    for path, names in ((f"rule.{field}", config.rule.scorers), ("scorers", config.scorers)):
+        here = offered(objects) if names else {}
+        missing = [name for name in names if name not in here]
+        elsewhere = {name for kind in OBJECT_KINDS if missing for name in offered(kind)}
+        if name := next((name for name in missing if name in elsewhere), ""):
+            yield path, f"“{name}” is not offered for {OBJECT_KINDS[objects].nouns}; there are {', '.join(here)}"
+
+
+def of_owner(config: CampaignConfig, owner: User) -> Iterator[Misfit]:
+    """Yield what a setup speaks of and its owner does not have, or has of another kind."""
+    yield from of_scorers(config)
+    for place, each in enumerate(config.study.refused):
+        mine = Campaign.objects.filter(pk=each.number, owner=owner, name=each.name)
+        found = mine.exclude(status=Campaign.Status.DELETING).first()
+        if found is None or found.is_draft:
+            yield (
+                f"study.refused.{place}",
+                f"{owner} has no started campaign {each.number} of the name “{each.name}”; remove it here",
+            )
+
+
 def _left_out(document: yaml_text.Document) -> Iterator[Problem]:
     """Take the list of what a record's copy leaves out from a document, and yield each."""
     paths = document.data.pop(HIDDEN, ())
     for path in paths if isinstance(paths, list) else ():
-        yield Problem("is left out of a record; enter it where it is needed", str(path)[:300])
+        yield Problem(message="is left out of a record; enter it where it is needed", path=str(path)[:300])
 
 
 def _decoded(content: bytes) -> str:

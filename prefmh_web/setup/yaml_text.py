@@ -2,18 +2,19 @@
 
 Plain words are read as YAML 1.2 has them: yes, no and on are text, as are dates and times of day. What a setup has no
 use for is refused: anchors and aliases, of which a short file can make a huge one, tags, and several documents.
+
+Nothing of Django is needed to read it: what is wrong with a file is a `Problem`, as it is told to programs, too.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import yaml
-
-from prefmh_web.setup.fitting import Problem, SetupError, refused
+from pydantic import BaseModel, Field
 
 _DEEPEST: Final = 30
 # Served texts may have 2,000 prompts; nothing else has as many parts. Each costs some microseconds and its place.
@@ -30,6 +31,32 @@ _WORDS: Final = {
 }
 _LONGEST_NUMBER: Final = 40
 Event = Any  # PyYAML's events, which carry no types
+
+
+class Problem(BaseModel):
+    """One thing that was wrong with a request."""
+
+    message: str = Field(description="A sentence that says what is wrong and what would be accepted")
+    path: Annotated[str, Field(description="The field, such as judges.0.votes; empty for the whole")] = ""
+    line: Annotated[int | None, Field(description="In campaign.yaml, from 1")] = None
+    column: Annotated[int | None, Field(description="In that line, from 1")] = None
+
+    def __str__(self) -> str:
+        where = "" if self.line is None else f"line {self.line}, column {self.column}: "
+        return where + (f"{self.path}: " if self.path else "") + self.message
+
+
+class SetupError(ValueError):
+    """A file that makes no campaign; `problems` lists every reason, in the order of the lines."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = sorted(problems, key=lambda each: (each.line or 0, each.column or 0))
+        super().__init__("; ".join(map(str, self.problems)))
+
+
+def refused(message: str, path: str = "", line: int | None = None, column: int | None = None) -> SetupError:
+    """Return the error of a file in which one thing is wrong."""
+    return SetupError([Problem(message=message, path=path, line=line, column=column)])
 
 
 @dataclass
@@ -51,7 +78,7 @@ class Document:
         while parts and parts not in self.places:
             parts = parts[:-1]
         line, column = self.places.get(parts, (1, 1))
-        return Problem(message, path, line, column)
+        return Problem(message=message, path=path, line=line, column=column)
 
 
 def read(text: str) -> Document:

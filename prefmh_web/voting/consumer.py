@@ -1,4 +1,7 @@
-"""The socket behind the voting page. It carries responses in and screens out; it decides and remembers nothing."""
+"""The socket behind the voting page: a message comes in, and the next pair, or another screen, is sent.
+
+`screens.py` reads what a message says and decides what there is to see; nothing is decided or remembered here.
+"""
 
 import asyncio
 import json
@@ -11,9 +14,9 @@ from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Comparison
 from prefmh_web.participants import stages
 from prefmh_web.transport import rate_limits, sockets
-from prefmh_web.transport.sockets import BAD_MESSAGE, NOT_ALLOWED, TRY_AGAIN, LiveConsumer
+from prefmh_web.transport.sockets import BAD_MESSAGE, NOT_ALLOWED, LiveConsumer
 from prefmh_web.voting import admission, presence
-from prefmh_web.voting.presence import Standing, room_of
+from prefmh_web.voting.presence import room_of
 from prefmh_web.voting.screens import Response, ResponseError, Screen, response_in, screen_after, screen_for
 
 logger = logging.getLogger(__name__)
@@ -54,7 +57,7 @@ class VotingConsumer(LiveConsumer):
         if not await self._arrive():
             await self._turn_away(NOT_ALLOWED)
             return
-        await self._show()
+        await self._send_next_screen()
         self.in_background(self._stay_present())
         self.in_background(self._look_when_woken())
 
@@ -64,7 +67,7 @@ class VotingConsumer(LiveConsumer):
         try:
             if text_data is None or len(text_data) > _LONGEST_MESSAGE:
                 raise ResponseError("a message must be a short text")
-            await self._show(response_in(_fields(text_data)))
+            await self._send_next_screen(response_in(_fields(text_data)))
         except rate_limits.TooMany:
             await self._turn_away(TOO_OFTEN)
             return
@@ -90,7 +93,7 @@ class VotingConsumer(LiveConsumer):
             room_of(self.annotator.campaign_id).nudge()
         # Perhaps another page of this person has closed, and this one is here; or they are shown out.
         elif await self._arrive():
-            await self._show()
+            await self._send_next_screen()
         else:
             await self._turn_away(NOT_ALLOWED)
 
@@ -108,14 +111,14 @@ class VotingConsumer(LiveConsumer):
         while True:
             await self._woken.wait()
             self._woken.clear()
-            await self._show()
+            await self._send_next_screen()
 
-    async def _show(self, response: Response | None = None) -> None:
+    async def _send_next_screen(self, response: Response | None = None) -> None:
         """Do what a response asks, if there is one, and send what there is to see then. Every response is answered."""
         async with self._showing:
             if self._is_closing:
                 return
-            screen, html = await self._act_and_look(response)
+            screen, html = await self._respond_and_look(response)
             if screen.annotator.removed_at:
                 await self._turn_away(NOT_ALLOWED)
                 return
@@ -136,7 +139,7 @@ class VotingConsumer(LiveConsumer):
             await room_of(self.annotator.campaign_id).leave(self)
 
     @database_sync_to_async
-    def _act_and_look(self, response: Response | None) -> tuple[Screen, str]:
+    def _respond_and_look(self, response: Response | None) -> tuple[Screen, str]:
         if response is None:
             screen = screen_for(self.annotator.pk)
         else:
@@ -165,12 +168,9 @@ class VotingConsumer(LiveConsumer):
     async def _stay_present(self) -> None:
         while True:
             await asyncio.sleep(HEARTBEAT_S)
-            standing = await presence.renewed(self.annotator, self.scope["session"].session_key)
-            if standing is Standing.REMOVED:
-                await self._turn_away(NOT_ALLOWED)
-            elif standing is Standing.UNKNOWN:
-                # Signed out, or signed in under a new cookie: on connecting again the page's own cookie decides.
-                await self._turn_away(TRY_AGAIN)
+            code = await presence.renewed(self.annotator, self.scope["session"].session_key)
+            if code is not None:
+                await self._turn_away(code)
 
 
 # The loop itself keeps no hold of what it runs.

@@ -16,7 +16,6 @@ there is room for; those who come too late find nothing, and wait on.
 import asyncio
 from collections.abc import Collection
 from datetime import datetime, timedelta
-from enum import Enum
 from typing import Protocol
 from weakref import WeakKeyDictionary
 
@@ -28,7 +27,7 @@ from prefmh_web.campaigns.engine import open_comparisons, openings
 from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.transport import sockets
 from prefmh_web.transport.lookups import among
-from prefmh_web.transport.sockets import set_within
+from prefmh_web.transport.sockets import NOT_ALLOWED, TRY_AGAIN, set_within
 from prefmh_web.voting import admission
 from prefmh_web.voting.screens import is_held_up
 
@@ -40,16 +39,6 @@ _TOGETHER_S = 0.5
 _LOOK_AT_MOST_EVERY_S = 0.1
 # A skipped pair returns to its person after a while, and no nudge tells when.
 _LOOK_AT_LEAST_EVERY_S = 10
-
-
-class Standing(Enum):
-    """What an open page finds when it says that it is still there."""
-
-    ADMITTED = "admitted"
-    REMOVED = "removed"
-    """Access has been withdrawn."""
-    UNKNOWN = "unknown"
-    """The session has ended, or is somebody else by now."""
 
 
 def set_present(annotator: Annotator, is_present: bool) -> bool:
@@ -67,13 +56,21 @@ def _note(annotator_id: int, until: datetime | None) -> bool:
     return bool(Annotator.objects.filter(pk=annotator_id, removed_at__isnull=True).update(online_until=until))
 
 
-async def renewed(annotator: Annotator, session_key: str | None) -> Standing:
-    """Note that a page is still open; return what became of its person, by the session under which it was opened."""
+async def renewed(annotator: Annotator, session_key: str | None) -> int | None:
+    """Note that a page is still open.
+
+    Args:
+        session_key: of the session under which it was opened.
+
+    Returns:
+        The code with which it has to close: access has been withdrawn; or the session has ended, or is somebody else by
+        now, and on connecting again the page's own cookie decides. None while it may stay.
+    """
     loop = asyncio.get_running_loop()
     together = _together.get(loop)
     if together is None:
         together = _together[loop] = _Together(loop)
-    return await together.standing_of(annotator, session_key)
+    return await together.code_for(annotator, session_key)
 
 
 class _Together:
@@ -84,23 +81,23 @@ class _Together:
         self._pages: dict[tuple[int, str | None], Annotator] = {}
         self._found = loop.create_task(self._renew())
 
-    async def standing_of(self, annotator: Annotator, session_key: str | None) -> Standing:
+    async def code_for(self, annotator: Annotator, session_key: str | None) -> int | None:
         self._pages[annotator.pk, session_key] = annotator
         # A page that closes meanwhile takes no other one along.
         found = await asyncio.shield(self._found)
         return found[annotator.pk, session_key]
 
-    async def _renew(self) -> dict[tuple[int, str | None], Standing]:
+    async def _renew(self) -> dict[tuple[int, str | None], int | None]:
         await asyncio.sleep(_TOGETHER_S)
         # Who comes from now on comes to the next ones.
         del _together[self._loop]
-        return await database_sync_to_async(_standings)(self._pages)
+        return await database_sync_to_async(_codes)(self._pages)
 
 
 _together: WeakKeyDictionary[asyncio.AbstractEventLoop, _Together] = WeakKeyDictionary()
 
 
-def _standings(pages: dict[tuple[int, str | None], Annotator]) -> dict[tuple[int, str | None], Standing]:
+def _codes(pages: dict[tuple[int, str | None], Annotator]) -> dict[tuple[int, str | None], int | None]:
     people = {annotator.pk: annotator for annotator in pages.values()}
     here = _renew(people)
     # Somebody who votes at this moment holds their row; nobody waits for a row while holding others.
@@ -109,7 +106,7 @@ def _standings(pages: dict[tuple[int, str | None], Annotator]) -> dict[tuple[int
             here.add(pk)
     sockets.nudge(*{sockets.watchers(annotator.campaign_id) for annotator in people.values()})
     stored = sockets.contents({key for _, key in pages})
-    return {(pk, key): _standing(annotator, pk in here, stored.get(key, {})) for (pk, key), annotator in pages.items()}
+    return {(pk, key): _code(annotator, pk in here, stored.get(key, {})) for (pk, key), annotator in pages.items()}
 
 
 def _renew(annotator_ids: Collection[int]) -> set[int]:
@@ -121,10 +118,10 @@ def _renew(annotator_ids: Collection[int]) -> set[int]:
     return free
 
 
-def _standing(annotator: Annotator, is_here: bool, session: dict) -> Standing:
+def _code(annotator: Annotator, is_here: bool, session: dict) -> int | None:
     if not is_here:
-        return Standing.REMOVED
-    return Standing.ADMITTED if admission.is_annotator(session, annotator) else Standing.UNKNOWN
+        return NOT_ALLOWED
+    return None if admission.is_annotator(session, annotator) else TRY_AGAIN
 
 
 class Page(Protocol):

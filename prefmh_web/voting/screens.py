@@ -15,14 +15,13 @@ from __future__ import annotations
 
 import re
 import secrets
-import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cached_property, lru_cache, partial
 from typing import Any, Literal, NamedTuple
 
+from django.core.cache import cache
 from django.db import IntegrityError
 from django.db.models import Sum
 from django.template.loader import render_to_string
@@ -47,13 +46,9 @@ from prefmh_web.participants.models import Check
 # “changed” where the browser has changed what is judged.
 CHOICES = (*Side.values, "skip", "not-shown", "changed", "continue")
 _LONGEST_MS = 24 * 60 * 60 * 1000
-# All pages of a campaign show the same progress bar. Its sum goes over every chain, so a vote does not wait for it
-# when another page of this process has asked in the last second.
-PROGRESS_S = 1.0
-_progress: dict[tuple[int, datetime | None], tuple[float, int, int]] = {}
-# Whether the making of pairs is held up is the same for all pages of a campaign, and asked once in this time.
-_HELD_UP_S = 1.0
-_held_up: dict[int, tuple[float, bool]] = {}
+# What is the same for all pages of a campaign is asked once in so many seconds by each process: how much is decided,
+# which is a sum over every chain, and whether the making of pairs is held up.
+ASKED_EVERY_S = 1.0
 # Of this process, and found in nothing else that a template shows.
 _SECRET = secrets.token_hex(8)
 _MARK = re.compile(rf"mark{_SECRET}([a-z_]+)0")
@@ -206,26 +201,18 @@ def _percent(campaign: Campaign, steps: int | None) -> int:
     Args:
         steps: how many there are; None where that changes, because chains open, or get longer, while the campaign runs.
     """
-    # Started again under the same number, as tests do, it is another one.
-    key, now = (campaign.pk, campaign.started_at), time.monotonic()
-    asked_at, decided, opened = _progress.get(key, (float("-inf"), 0, 0))
-    if not campaign.is_running or now - asked_at > PROGRESS_S:
-        sums = {"decided": Sum("step")} | ({"opened": Sum("length")} if steps is None else {})
-        found = campaign.chains.aggregate(**sums)
-        decided, opened = found["decided"] or 0, found.get("opened") or 0
-        _progress[key] = now, decided, opened
-    total = opened if steps is None else steps
-    return 100 * decided // total if total else 0
+
+    def sums() -> dict[str, int]:
+        return campaign.chains.aggregate(decided=Sum("step", default=0), opened=Sum("length", default=0))
+
+    found: Any = cache.get_or_set(f"sums-{campaign.pk}", sums, ASKED_EVERY_S) if campaign.is_running else sums()
+    total = found["opened"] if steps is None else steps
+    return 100 * found["decided"] // total if total else 0
 
 
 def is_held_up(campaign: Campaign) -> bool:
     """True when there may be no pair because one could not be made for some time."""
-    now = time.monotonic()
-    asked_at, is_overdue = _held_up.get(campaign.pk, (float("-inf"), False))
-    if now - asked_at > _HELD_UP_S:
-        is_overdue = drawing.is_overdue(campaign)
-        _held_up[campaign.pk] = now, is_overdue
-    return is_overdue
+    return bool(cache.get_or_set(f"held-up-{campaign.pk}", partial(drawing.is_overdue, campaign), ASKED_EVERY_S))
 
 
 @dataclass(frozen=True)

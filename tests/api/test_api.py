@@ -10,14 +10,14 @@ import io
 import json
 import re
 import zipfile
+from collections.abc import Iterator
 
 import httpx
 import pytest
 from django.test import Client, override_settings
 from django.utils import timezone
 
-from prefmh_web.accounts import tokens
-from prefmh_web.accounts.models import ApiToken
+from prefmh_web.accounts.models import MOST_TOKENS, ApiToken
 from prefmh_web.accounts.roles import make_researcher
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
@@ -28,8 +28,8 @@ from prefmh_web.client import RequestRefused, Site
 from prefmh_web.transport import rate_limits
 from sampler.record.tables import unescaped
 from tests.security.world import browser_of
+from tests.setup.configs import draft
 from tests.support.campaigns import (
-    SETUPS,
     make_config,
     make_draft,
     voted_campaign,
@@ -50,6 +50,22 @@ steps: 6
 """
 
 
+@pytest.fixture
+def site(live_site, researcher) -> Iterator[Site]:
+    """The site as a researcher's program sees it that may change campaigns."""
+    plain = ApiToken.make(researcher, "a program", ApiToken.Scope.RUN)
+    with Site(live_site.url, plain) as found:
+        yield found
+
+
+@pytest.fixture
+def reader(live_site, researcher) -> Iterator[Site]:
+    """The same for a program that may only read."""
+    plain = ApiToken.make(researcher, "a reader", ApiToken.Scope.READ)
+    with Site(live_site.url, plain) as found:
+        yield found
+
+
 def zipped(tmp_path, setup: str = SETUP, text: str = TEXTS) -> bytes:
     file = tmp_path / "setup.zip"
     with zipfile.ZipFile(file, "w") as archive:
@@ -60,7 +76,7 @@ def zipped(tmp_path, setup: str = SETUP, text: str = TEXTS) -> bytes:
 
 @pytest.mark.parametrize(("scope", "status"), [(None, 413), (ApiToken.Scope.READ, 413), (ApiToken.Scope.RUN, 422)])
 def test_a_large_setup_is_taken_from_programs_that_may_change_campaigns_only(live_site, researcher, scope, status):
-    headers = {} if scope is None else {"Authorization": f"Bearer {tokens.make(researcher, 'a program', scope)[1]}"}
+    headers = {} if scope is None else {"Authorization": f"Bearer {ApiToken.make(researcher, 'a program', scope)}"}
     answer = httpx.post(f"{live_site.url}/api/campaigns", content=b"x" * 2**21, headers=headers)
     assert answer.status_code == status
     assert answer.json()["problems"]
@@ -75,7 +91,7 @@ def test_a_program_that_may_only_read_changes_nothing(reader, campaign):
 
 def test_campaigns_are_listed_a_page_at_a_time(site, researcher, campaign):
     for name in ("texts", "panel"):
-        SETUPS[name](researcher)
+        draft(researcher, name)
     numbers = [found.number for found in site.campaigns()]
     assert numbers == sorted(Campaign.objects.values_list("pk", flat=True), reverse=True)
     page = site._json("GET", "/campaigns", params={"limit": 1})
@@ -184,9 +200,8 @@ def test_a_start_that_is_under_way_says_what_it_is_doing(site, researcher):
 
 
 def test_a_draft_has_no_record(site, researcher):
-    draft = SETUPS["texts"](researcher)
     with pytest.raises(RequestRefused) as refused:
-        list(site.rows(draft.pk, "steps"))
+        list(site.rows(draft(researcher, "texts").pk, "steps"))
     assert refused.value.status == 409
 
 
@@ -227,11 +242,11 @@ def test_an_account_that_is_closed_has_no_programs(live_site, researcher):
 
 
 def test_there_is_an_end_to_tokens(researcher):
-    for number in range(tokens.MOST):
-        tokens.make(researcher, str(number), ApiToken.Scope.READ)
+    for number in range(MOST_TOKENS):
+        ApiToken.make(researcher, str(number), ApiToken.Scope.READ)
     page = browser_of(researcher).post("/tokens/", {"name": "one more", "scope": "run"}).content.decode()
     assert "Withdraw one" in page
-    assert ApiToken.objects.count() == tokens.MOST
+    assert ApiToken.objects.count() == MOST_TOKENS
 
 
 def test_a_session_is_no_token(live_site, researcher):
@@ -241,7 +256,7 @@ def test_a_session_is_no_token(live_site, researcher):
 
 
 def test_beyond_the_rate_a_program_is_told_when_to_come_back(live_site, researcher):
-    _, plain = tokens.make(researcher, "eager", ApiToken.Scope.READ)
+    plain = ApiToken.make(researcher, "eager", ApiToken.Scope.READ)
     with override_settings(RATE_LIMITS={"api": "2/minute"}):
         rate_limits.forget()
         get = [httpx.get(f"{live_site.url}/api/campaigns", headers={"Authorization": f"Bearer {plain}"}) for _ in "123"]
@@ -251,7 +266,7 @@ def test_beyond_the_rate_a_program_is_told_when_to_come_back(live_site, research
 
 
 def test_a_program_reads_what_the_api_is_and_each_address_names_its_refusals(researcher):
-    _, plain = tokens.make(researcher, "a tool", ApiToken.Scope.READ)
+    plain = ApiToken.make(researcher, "a tool", ApiToken.Scope.READ)
     browser = browser_of(None)
     assert browser.get("/api/openapi.json").status_code == 302
     described = browser.get("/api/openapi.json", headers={"Authorization": f"Bearer {plain}"}).json()
@@ -297,7 +312,7 @@ def test_each_address_is_open_to_whom_it_should_be_and_to_nobody_else(campaign, 
     browsers = {}
     for right, account in accounts.items():
         make_researcher(account)
-        _, plain = tokens.make(account, "a program", ApiToken.Scope.RUN)
+        plain = ApiToken.make(account, "a program", ApiToken.Scope.RUN)
         browsers[right] = Client(headers={"Authorization": f"Bearer {plain}"})
     for (method, address, *action), needed in RIGHTS.items():
         path = f"/api/campaigns/{campaign.pk}{address.replace('{table}', 'steps')}"

@@ -1,9 +1,6 @@
 import pytest
 
 from tests.security.world import browser_of
-from tests.support.models import declare
-
-__all__ = ["declare"]
 
 
 @pytest.fixture

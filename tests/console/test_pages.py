@@ -29,7 +29,6 @@ from prefmh_web.campaigns.models import (
     Lease,
     Membership,
     Side,
-    Vote,
     number_of,
 )
 from prefmh_web.campaigns.monitoring.progress import progress_of
@@ -298,17 +297,12 @@ def test_a_step_shows_votes_in_order_with_sides_verdict_and_draw(signed_in, fini
     assert f"log r0 = {step.log_r0}" in page
     table = page.split("<h3>Votes</h3>")[1]
     rows = re.findall(r"<tr>.*?</tr>", table.split("<tbody>")[1], flags=re.DOTALL)
-    told = [
-        (f"<td>{vote.number}</td>", vote.chosen_side, f"person {number_of(vote.annotator)}") for vote in _votes(step)
-    ]
+    counted = step.votes.filter(number__isnull=False).order_by("number")
+    told = [(f"<td>{each.number}</td>", each.chosen_side, f"person {number_of(each.annotator)}") for each in counted]
     assert len(rows) == len(told) >= 2
     for row, words in zip(rows, told, strict=True):
         assert all(word in row for word in words)
         assert reverse("console:people", args=[finished.pk]) in row
-
-
-def _votes(step) -> list[Vote]:
-    return list(step.votes.filter(number__isnull=False).order_by("number"))
 
 
 def _plain(page: str) -> str:

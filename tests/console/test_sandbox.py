@@ -71,19 +71,15 @@ class Walker:
         return self.send(stage="comprehension", **{"answer-try": "1", "answer-check_0": "both"})
 
 
-def question_in(page: str) -> str:
-    return re.search(r'id="question"[^>]*>(.*?)</h1>', page)[1]
-
-
 def test_the_whole_way_writes_nothing(signed_in, draft):
     before = everything()
     walker = Walker(signed_in, draft)
     page = walker.pass_the_stages()
     questions = []
     for _ in range(10):
-        if 'id="question"' not in page:
+        if not (question := re.search(r'id="question"[^>]*>(.*?)</h1>', page)):
             break
-        questions.append(question_in(page))
+        questions.append(question[1])
         assert "A sandbox." in page
         page = walker.send(choice="first")
     assert any(each.startswith("Attention check") for each in questions)

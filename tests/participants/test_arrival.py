@@ -1,22 +1,45 @@
-"""People sent by a platform: who they are, on which device, and what is stored of them."""
+"""People sent by a platform: who they are, on which device, and what is stored of them.
 
-import threading
+Agreeing, refusing, changing one's mind, and withdrawing.
+"""
+
+import re
+import zipfile
 from urllib.parse import parse_qs, quote, urlsplit
 
 import numpy as np
 import pytest
 from django.contrib.sessions.models import Session
 from django.test import Client
+from django.urls import reverse
 
 from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.campaigns.models import Annotator
-from prefmh_web.participants import completion, joining
+from prefmh_web.campaigns.models import Annotator, Lease, Vote
+from prefmh_web.participants import completion, consent, joining
 from prefmh_web.participants.joining import Arrival, NotFromThere
 from prefmh_web.participants.models import LONGEST_ID, Participant, Participation
 from prefmh_web.recruiters import PROLIFIC, RECRUITERS, SONA, recruiter_by
 from prefmh_web.voting import views
 from tests.security.test_limits import all_at_once
-from tests.support.campaigns import arrive, invitation_path, pair_of, prolific, recruited_campaign, vote
+from tests.support.campaigns import (
+    CODES,
+    IN_EVERY_ARCHIVE,
+    arrive,
+    assert_record_is_whole,
+    assert_replay_passes,
+    everything_in,
+    export_to,
+    happened,
+    invitation_path,
+    page_of,
+    pair_of,
+    prolific,
+    recruited_campaign,
+    set_study,
+    table,
+    vote,
+    wait_until_idle,
+)
 
 
 @pytest.fixture
@@ -144,15 +167,10 @@ def test_people_of_named_campaigns_may_not_come_again(study, researcher):
 
 
 def test_of_many_pages_that_bring_one_person_at_once_all_are_that_person(study):
-    path, ready, statuses = invitation_path(study), threading.Barrier(8), []
-
-    def come() -> None:
-        browser = Client()
+    path, browsers, statuses = invitation_path(study), [Client() for _ in range(8)], []
+    for browser in browsers:
         browser.get(path, prolific("anna"))
-        ready.wait()
-        statuses.append(browser.post(path).status_code)
-
-    all_at_once([come] * 8)
+    all_at_once([lambda browser=browser: statuses.append(browser.post(path).status_code) for browser in browsers])
     assert statuses == [302] * 8
     assert [Participant.objects.count(), Participation.objects.count(), Annotator.objects.count()] == [1, 1, 1]
 
@@ -274,3 +292,155 @@ def test_each_name_that_a_way_back_may_have_is_filled_in(platform):
 def test_what_no_database_stores_is_left_out(pair):
     arrival = joining.read(recruiter_by("link", "person"), {"person": "p", "kept": "1"} | dict([pair]))
     assert arrival.parameters == {"kept": "1"}
+
+
+TEXT = "# Consent\n\nYou compare *texts*. You may stop at any time."
+ALL_CODES = CODES | {"no-consent": "N0", "withdrawn": "W1THDREW", "ended": "ENDED"}
+
+
+@pytest.fixture
+def asking(researcher):
+    """A study that asks for consent."""
+    return recruited_campaign(researcher, consent=TEXT, codes=ALL_CODES)
+
+
+def come(campaign, person: str = "anna") -> Client:
+    browser = Client()
+    browser.get(invitation_path(campaign), prolific(person))
+    return browser
+
+
+def answer(browser, campaign, said: str, text: str = TEXT):
+    return browser.post(invitation_path(campaign), {"consent": said, "version": consent.version_of(text)})
+
+
+@pytest.mark.parametrize(
+    "fields", [{}, {"consent": "maybe"}, {"consent": "agree"}, {"consent": "agree", "version": "0" * 64}]
+)
+def test_nobody_starts_without_agreeing_to_the_text_of_now(asking, fields):
+    browser = come(asking)
+    assert browser.post(invitation_path(asking), fields).url == invitation_path(asking)
+    assert browser.get(f"{invitation_path(asking)}vote/").url == invitation_path(asking)
+    assert not Annotator.objects.exists()
+
+
+def test_who_refuses_stores_that_alone_and_may_change_their_mind(asking):
+    browser = come(asking)
+    page = page_of(browser, asking, "")
+    assert [each for each in ("<h2>Consent</h2>", "<em>texts</em>", "I do not agree") if each not in page] == []
+    assert not Participation.objects.exists()
+    assert answer(browser, asking, "refuse").url == invitation_path(asking)
+    page = page_of(browser, asking, "")
+    assert "You did not agree" in page
+    assert "cc=N0" in page
+    part = Participation.objects.get()
+    assert (part.outcome, part.code) == ("no-consent", "N0")
+    assert not Lease.objects.exists()
+    # On another device it is the same person, and may not vote without agreeing.
+    assert come(asking).post(invitation_path(asking)).url == invitation_path(asking)
+    assert answer(browser, asking, "agree").url.endswith("/vote/")
+    part.refresh_from_db()
+    assert (part.outcome, part.code, part.finished_at) == ("", "", None)
+    assert pair_of(browser, asking) is not None
+    assert [given["agreed"] for given in part.consents] == [False, True]
+
+
+def test_what_was_agreed_to_and_when_is_in_the_record(asking, tmp_path):
+    for person, said in (("anna-id", "agree"), ("ben-id", "refuse")):
+        answer(come(asking, person), asking, said)
+    export = export_to(asking, tmp_path)
+    assert_replay_passes(export)
+    version = consent.version_of(TEXT)
+    assert happened(export, "consent-asked", "consent-answered") == [
+        ("consent-asked", {"version": version, "wording": TEXT}),
+        ("consent-answered", {"version": version, "agreed": True}),
+        ("consent-answered", {"version": version, "agreed": False}),
+    ]
+    answered = [row["voter"] for row in table(export, "events.csv") if row["kind"] == "consent-answered"]
+    assert answered == ["1", "2"]
+    outcomes = [(row["voter"], row["outcome"]) for row in table(export, "voters.csv")]
+    assert outcomes == [("1", ""), ("2", "no-consent")]
+    assert "anna-id" not in everything_in(export)
+
+
+def test_a_campaign_without_a_platform_has_the_files_it_had(campaign, tmp_path):
+    with zipfile.ZipFile(export_to(campaign, tmp_path)) as archive:
+        assert set(archive.namelist()) == IN_EVERY_ARCHIVE
+
+
+def test_a_new_text_is_asked_again(asking):
+    browser = come(asking)
+    answer(browser, asking, "agree")
+    new = f"{TEXT} And we record your screen."
+    set_study(asking, {"consent": new}, ())
+    assert browser.get(f"{invitation_path(asking)}vote/").url == invitation_path(asking)
+    assert "record your screen" in page_of(browser, asking, "")
+    # The old page, still open somewhere, does not agree to the new text.
+    assert answer(browser, asking, "agree").url == invitation_path(asking)
+    assert answer(browser, asking, "agree", new).url.endswith("/vote/")
+    assert pair_of(browser, asking) is not None
+    # Back to the first text, which is kept already.
+    set_study(asking, {"consent": TEXT}, ())
+    assert [event.data["wording"] for event in consent.texts(asking.pk)] == [TEXT, new]
+
+
+def test_who_refuses_after_all_on_another_device_votes_no_more(asking):
+    browser = come(asking)
+    answer(browser, asking, "agree")
+    vote(browser, asking)
+    pair = pair_of(browser, asking)
+    phone = come(asking)
+    answer(phone, asking, "refuse")
+    wait_until_idle()
+    assert Participation.objects.get().outcome == "withdrawn"
+    assert Lease.objects.get(key=pair).ended_at is not None
+    for page in (page_of(browser, asking, ""), page_of(phone, asking, "")):
+        assert "You have withdrawn" in page
+    assert browser.get(f"{invitation_path(asking)}vote/").url == invitation_path(asking)
+    assert Vote.objects.count() == 1
+
+
+def test_looking_does_not_tell_who_takes_part(asking):
+    answer(come(asking, "anna"), asking, "agree")
+    pages = {re.sub(r'value="[^"]+"', "", page_of(come(asking, person), asking, "")) for person in ("anna", "ben")}
+    assert len(pages) == 1
+
+
+def withdraw(browser, campaign, **fields) -> str:
+    path = reverse("voting:withdraw", args=[campaign.invitations.get().token])
+    assert "cannot be taken back" in browser.get(path).content.decode()
+    page = browser.post(path, fields).content.decode()
+    wait_until_idle()
+    return page
+
+
+def test_who_withdraws_is_asked_no_more_and_their_votes_stay(asking):
+    browser = come(asking)
+    answer(browser, asking, "agree")
+    vote(browser, asking)
+    pair = pair_of(browser, asking)
+    page = withdraw(browser, asking)
+    assert "You have withdrawn" in page
+    assert "cc=W1THDREW" in page
+    assert Participation.objects.get().outcome == "withdrawn"
+    assert Lease.objects.get(key=pair).ended_at is not None
+    assert Vote.objects.count() == 1
+    assert "You have withdrawn" in page_of(browser, asking, "")
+    assert "You have withdrawn" in answer(come(asking), asking, "agree").content.decode()
+    assert browser.get(f"{invitation_path(asking)}vote/").url == invitation_path(asking)
+    # An answer that was on its way comes too late: access ended first.
+    assert browser.post(f"{invitation_path(asking)}vote/", {"choice": "first", "lease": str(pair)}).status_code == 302
+    assert Vote.objects.count() == 1
+    assert_record_is_whole(asking)
+    # The pair is asking of somebody else.
+    other = come(asking, "ben")
+    answer(other, asking, "agree")
+    assert pair_of(other, asking) is not None
+
+
+def test_without_a_platform_there_is_nothing_to_withdraw_from(client, campaign):
+    client.post(invitation_path(campaign))
+    token = campaign.invitations.get().token
+    assert "Withdraw" not in client.get(f"{invitation_path(campaign)}vote/").content.decode()
+    client.post(reverse("voting:withdraw", args=[token]))
+    assert Annotator.objects.get().removed_at is None

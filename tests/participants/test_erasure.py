@@ -2,13 +2,12 @@
 record stays whole, and those beside them stay who they are.
 """
 
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
-from threading import Barrier
 
 import pytest
 from django.contrib.sessions.models import Session
-from django.db import connection, connections
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
@@ -18,6 +17,7 @@ from prefmh_web.participants.erasure import Scope
 from prefmh_web.participants.models import Check, Participant, Participation
 from prefmh_web.voting import admission
 from prefmh_web.voting.tasks import settle_parts
+from tests.security.test_limits import all_at_once
 from tests.security.world import browser_of
 from tests.support.campaigns import (
     KINDS,
@@ -164,25 +164,11 @@ def test_a_vote_or_a_report_in_the_same_moment_leaves_nothing_behind(researcher)
         browser = Client()
         browser.get(invitation_path(study), prolific(said["id"], said["session"]) | {"city": said["parameter"]})
         browser.post(invitation_path(study), {"consent": "agree", "version": version_now()})
-        person, key, together = person_in(study, said), pair_of(browser, study), Barrier(3)
-
-        def cast(browser=browser, key=key, together=together) -> None:
-            together.wait()
-            browser.post(f"{invitation_path(study)}vote/", {"choice": "first", "lease": str(key)})
-            connections.close_all()
-
-        def report(browser=browser, key=key, together=together, said=said) -> None:
-            together.wait()
-            browser.post(f"{invitation_path(study)}report/{key}/", {"reason": "other", "words": said["report"]})
-            connections.close_all()
-
-        def forget(person=person, together=together) -> None:
-            together.wait()
-            assert erasure.erase(person, Scope.PARTICIPANT, is_forced=True)
-            connections.close_all()
-
-        with ThreadPoolExecutor(3) as threads:
-            list(threads.map(lambda work: work(), (cast, report, forget)))
+        person, key, path = person_in(study, said), pair_of(browser, study), invitation_path(study)
+        cast = partial(browser.post, f"{path}vote/", {"choice": "first", "lease": str(key)})
+        report = partial(browser.post, f"{path}report/{key}/", {"reason": "other", "words": said["report"]})
+        all_at_once([cast, report, partial(erasure.erase, person, Scope.PARTICIPANT, is_forced=True)])
+        assert Annotator.objects.get(pk=person.pk).erased_at
         wait_until_idle()
         assert found_in(bytes_of_all(study), said) == set()
         assert Vote.objects.filter(annotator=person).count() <= 1

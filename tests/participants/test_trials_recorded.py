@@ -23,7 +23,7 @@ from prefmh_web.participants.people import people_of
 from prefmh_web.voting import admission
 from prefmh_web.voting.screens import response_in, screen_after, screen_for
 from sampler import read_record
-from tests.participants.test_consent import TEXT
+from tests.participants.test_arrival import TEXT
 from tests.support.campaigns import (
     CODES,
     arrive,
@@ -166,18 +166,13 @@ def test_a_study_that_cannot_be_read_is_told_by_its_field(record, name):
         differences(record)
 
 
-def vote_with(browser, study, **times: str) -> None:
-    fields = {"choice": "first", "lease": str(pair_of(browser, study)), **times}
-    assert browser.post(f"{invitation_path(study)}vote/", fields).status_code == 302
-    wait_until_idle()
-
-
 def test_it_is_in_the_record_and_not_in_the_time_of_a_vote(researcher, tmp_path):
     study = recruited_campaign(researcher)
     anna = arrive(study, prolific("anna"))
     vote(anna, study)
     assert table(export_to(study, tmp_path), "leases.csv")[0]["hidden_ms"] == ""
-    vote_with(anna, study, elapsed_ms="9000", hidden_ms="8000")
+    times = {"elapsed_ms": "9000", "hidden_ms": "8000"}
+    anna.post(f"{invitation_path(study)}vote/", {"choice": "first", "lease": str(pair_of(anna, study)), **times})
     [person] = people_of(study)
     assert person.median_ms == 1000
     export = export_to(study, tmp_path)

@@ -5,10 +5,8 @@ Who sees a campaign: its owner, members by their role, admins; and nobody any mo
 Links that let people join, and how their access ends.
 """
 
-import threading
-
 import pytest
-from django.db import connections
+from django.contrib.sessions.backends.db import SessionStore
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -20,6 +18,7 @@ from prefmh_web.campaigns.models import Annotator, Invitation, Lease, Membership
 from prefmh_web.participants import joining
 from prefmh_web.transport import sockets
 from prefmh_web.voting import admission, consumer
+from tests.security.test_limits import all_at_once
 from tests.security.world import browser_of
 from tests.support.installations import closing_code, cookies_after_joining, open_socket, send
 from tests.voting.test_socket import lease_in
@@ -226,24 +225,16 @@ def test_a_link_for_one_person_admits_one(campaign):
 
 def test_of_many_who_open_a_link_for_one_person_at_once_one_gets_in(campaign):
     single = access.invite(campaign, is_single_use=True)
-    outcomes, start = [], threading.Barrier(8)
+    outcomes = []
 
     def join() -> None:
         try:
-            session = Client().session
-            start.wait()
-            admission.join(session, single)
+            admission.join(SessionStore(), single)
             outcomes.append("in")
         except joining.NotAdmitted:
             outcomes.append("out")
-        finally:
-            connections.close_all()
 
-    threads = [threading.Thread(target=join) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    all_at_once([join] * 8)
     assert sorted(outcomes) == ["in"] + ["out"] * 7
     assert single.annotators.count() == 1
 
@@ -262,19 +253,15 @@ def test_withdrawing_a_link_with_its_people_closes_pages_returns_pairs_and_keeps
         assert closing_code(socket) == 4401
 
 
-def end_part(campaign, researcher, removed: Annotator, **fields):
-    path = reverse("console:end-part", args=[campaign.pk, number_of(removed)])
-    grounds = {"reason": "other", "text": "Sent me a mail"}
-    return browser_of(researcher).post(path, grounds | fields, follow=True).content.decode()
-
-
 def test_one_button_ends_somebodys_part_and_withdraws_their_link(campaign, researcher, joined, link):
     removed = Annotator.objects.get()
     staying, other = Client(), access.invite(campaign)
     staying.post(link.get_absolute_url())
     vote = f"{link.get_absolute_url()}vote/"
     key = joined.get(vote).context["screen"].lease.key
-    told = end_part(campaign, researcher, removed, with_link="on")
+    path = reverse("console:end-part", args=[campaign.pk, number_of(removed)])
+    grounds = {"reason": "other", "text": "Sent me a mail", "with_link": "on"}
+    told = browser_of(researcher).post(path, grounds, follow=True).content.decode()
     assert "is ended. Their votes are kept" in told
     assert "is still open" not in told
     assert joined.post(vote, {"choice": "first", "lease": key}).url == link.get_absolute_url()

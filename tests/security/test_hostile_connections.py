@@ -1,13 +1,25 @@
-"""What no browser sends: bytes that mean two things, paths out of their folder, bombs in a socket."""
+"""What no browser sends: bytes that mean two things, paths out of their folder, bombs in a socket.
 
+Strings that only a stranger sends, wherever a stranger can put one: none makes the server fail.
+
+Driven through the real server: what a test client would refuse to send, or decode by itself, arrives as it was sent.
+"""
+
+import itertools
+import logging
 import socket
-import threading
-from urllib.parse import urlsplit
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from urllib.parse import unquote_to_bytes, urlsplit
 
 import httpx
 import pytest
 
-from prefmh_web.campaigns.models import Lease, Vote
+from prefmh_web.campaigns.models import Campaign, Lease, Vote
+from tests.console.test_pages import form
+from tests.security.test_limits import all_at_once
+from tests.security.world import browser_of
 from tests.support.campaigns import wait_until_idle
 from tests.support.installations import closing_code, cookies_after_joining, open_socket
 from tests.voting.test_socket import lease_in
@@ -95,14 +107,254 @@ def test_a_vote_sent_forty_times_at_once_by_both_doors_is_one_vote(world, world_
             answer = httpx.post(f"{world_site.url}{link}vote/", data=fields, headers=headers, timeout=60)
             statuses.append(answer.status_code)
 
-        threads = [threading.Thread(target=post, args=(choice,)) for choice in ["first", "second"] * 20]
-        for thread in threads:
-            thread.start()
-        connection.send(f'{{"lease": "{lease}", "choice": "first"}}')
-        for thread in threads:
-            thread.join()
+        by_socket = partial(connection.send, f'{{"lease": "{lease}", "choice": "first"}}')
+        all_at_once([by_socket, *(partial(post, choice) for choice in ["first", "second"] * 20)])
     wait_until_idle()
     assert set(statuses) == {302}
     assert Vote.objects.filter(key=lease).count() == 1
     person = Lease.objects.get(key=lease).annotator
     assert Vote.objects.filter(annotator=person).count() == 1
+
+
+# As bytes of a header or a form, percent-encoded where an address needs it.
+STRINGS = {
+    "NUL": "%00",
+    "NUL inside": "abcdefgh%00ijklmnop",
+    "a whole key with NUL": "a" * 31 + "%00",
+    "controls": "%01%02%08%0b%0c%1b%1f%7f",
+    "line ends": "a%0d%0aSet-Cookie: b=c",
+    "no UTF-8": "%ff%fe%80",
+    "a lone surrogate": "%ed%a0%80",
+    "overlong": "%c0%80%e0%80%80",
+    "bidi": "%e2%80%aeabc%e2%80%ac",
+    "no character": "%ef%bf%be%ef%bf%bf%f4%8f%bf%bf",
+    "long": "A" * 5000,
+    "quotes": "'%22%5c;--",
+    "percent": "%25s%25n%7b0%7d%7b%7b7*7%7d%7d",
+    "a number with five thousand digits": "9" * 5000,
+    "other digits": "%d9%a1%d9%a2",
+    "hyphens": "-" * 36,
+    "36 hex digits": "0" * 36,
+    "a key of 36": "00000000-0000-4000-8000-00000000000g".replace("g", "0"),
+}
+PATHS = [
+    "/{}", "/join/{}/", "/join/{}/vote/", "/campaigns/{}/", "/campaigns/{}/setup/", "/campaigns/1/files/{}",
+    "/campaigns/pictures/{}/", "/pairs/{}/first/", "/pairs/{}/second/?dark&marked", "/endpoints/{}/", "/static/{}",
+    "/accounts/sign-in/?next={}", "/accounts/sign-in/by-link/?sesame={}", "/accounts/sign-in/by-link/?next={}&sesame=a",
+    "/?{}", "/campaigns/new/?{}={}", "/ws/join/{}/", "/ws/campaigns/{}/", "/metrics?{}", "/healthz?{}",
+]  # fmt: skip
+HEADERS = [
+    "Accept", "Accept-Language", "Accept-Encoding", "Authorization", "If-Modified-Since", "If-None-Match", "Range",
+    "Origin", "Referer", "User-Agent", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Request-ID",
+    "HX-Request", "HX-Current-URL", "Content-Type", "X-CSRFToken", "Forwarded", "X-HTTP-Method-Override", "Cookie",
+]  # fmt: skip
+
+
+@contextmanager
+def no_failure(site, caplog) -> Iterator[None]:
+    """Fail if anything was logged as an error meanwhile: a socket's failure shows nowhere else."""
+    caplog.clear()
+    with caplog.at_level(logging.ERROR):
+        yield
+    # What strangers are refused for is told on this level by one logger of Django's, as it should be.
+    refused = "django.security.DisallowedHost"
+    assert [record.getMessage()[:300] for record in caplog.records if record.name != refused] == []
+
+
+def raw(text: str) -> bytes:
+    """Return the bytes that a percent-encoded text stands for."""
+    return unquote_to_bytes(text)
+
+
+def ask(site, path: str, method: str = "GET", headers: dict[bytes, bytes] | None = None, body: bytes = b"") -> int:
+    """Send a request as it stands and return the status; 400 where the server hung up without one."""
+    address = urlsplit(site.url)
+    fields = {b"Host": address.netloc.encode(), b"Connection": b"close"} | (headers or {})
+    if body or method == "POST":
+        fields[b"Content-Length"] = str(len(body)).encode()
+    head = b"".join(b"%s: %s\r\n" % pair for pair in fields.items())
+    with socket.create_connection((address.hostname, address.port), timeout=20) as connection:
+        connection.sendall(b"%s %s HTTP/1.1\r\n%s\r\n%s" % (method.encode(), path.encode("latin1"), head, body))
+        answer = b""
+        while len(answer) < 12 and (piece := connection.recv(4096)):
+            answer += piece
+    return int(answer[9:12] or 400)
+
+
+def cookie_of(user) -> bytes:
+    return f"prefmh_session={browser_of(user).cookies['prefmh_session'].value}".encode()
+
+
+@pytest.mark.parametrize("string", STRINGS)
+def test_no_address_makes_the_server_fail(world, world_site, caplog, string):
+    text = STRINGS[string]
+    signed_in = {b"Cookie": cookie_of(world.victim)}
+    with no_failure(world_site, caplog):
+        for method, path in itertools.product(("GET", "POST"), PATHS):
+            status = ask(world_site, path.replace("{}", text), method, signed_in)
+            assert (path, method, status < 500) == (path, method, True)
+
+
+# In an octal escape a cookie may hold any byte at all.
+COOKIES = [
+    rb'prefmh_session="\000aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"',
+    rb'prefmh_session="aaaaaaaaaaaaaaa\000aaaaaaaaaaaaaaaa"',
+    rb'prefmh_session="\000"',
+    rb'prefmh_session="\377\376\001\002\003\004\005\006"',
+    b"prefmh_session=" + b"\xff" * 32,
+    b"prefmh_session=" + b"A" * 4000,
+    rb'prefmh_csrf="\000aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"',
+    rb'messages="\000"',
+    rb'messages="[[\"__json_message\",0,20,\"\000\"]]:abc"',
+    b"prefmh_session",
+    b"=;=;=",
+    b"prefmh_session=" + b"%00" * 12,
+    rb'prefmh_session="\200\300aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"',
+    rb"prefmh_session=\000aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+]
+
+
+@pytest.mark.parametrize("cookie", COOKIES, ids=ascii)
+def test_no_cookie_makes_the_server_fail(world, world_site, caplog, cookie):
+    paths = ("/", world.campaign.get_absolute_url(), f"/join/{world.token}/", world.vote_path, "/accounts/sign-in/")
+    with no_failure(world_site, caplog):
+        for path, method in itertools.product(paths, ("GET", "POST")):
+            assert ask(world_site, path, method, {b"Cookie": cookie}) < 500
+        # The largest form is read only for whoever is signed in, which is asked while the body arrives.
+        assert ask(world_site, "/campaigns/new/", "POST", {b"Cookie": cookie}, b"x" * 2_000_000) in (400, 413)
+        # Sockets look for the session as pages do.
+        for path in (f"/ws/join/{world.token}/", f"/ws/campaigns/{world.campaign.pk}/"):
+            assert upgrade(world_site, path, cookie) in (101, 400, 403)
+
+
+def upgrade(site, path: str, cookie: bytes) -> int:
+    headers = {
+        b"Connection": b"Upgrade", b"Upgrade": b"websocket", b"Sec-WebSocket-Version": b"13", b"Cookie": cookie,
+        b"Sec-WebSocket-Key": b"AAAAAAAAAAAAAAAAAAAAAA==", b"Origin": site.url.encode(),
+    }  # fmt: skip
+    return ask(site, path, headers=headers)
+
+
+@pytest.mark.parametrize("string", STRINGS)
+def test_no_header_makes_the_server_fail(world, world_site, caplog, string):
+    with no_failure(world_site, caplog):
+        cookie = {b"Cookie": cookie_of(world.victim)}
+        for name in HEADERS:
+            sent = cookie | {name.encode(): raw(STRINGS[string])}
+            assert (name, ask(world_site, "/endpoints/", headers=sent) < 500) == (name, True)
+        origin = {b"Origin": b"http://[" + raw(STRINGS[string])}
+        assert ask(world_site, f"/ws/join/{world.token}/", headers=origin) < 500
+
+
+CHARSETS = [
+    "utf-7", "utf-16", "unicode_escape", "raw_unicode_escape", "idna", "punycode", "rot13", "hex", "zlib", "latin1",
+]  # fmt: skip
+# Each, in the charset that makes a lone surrogate or a NUL of it.
+ENCODED = [b"+2AA-", rb"\ud800", rb"\u0000", b"a\x00", b"%00", b"xn--a", b"00", b"\xd8\x00\xd8\x00"]
+
+
+@pytest.mark.parametrize("charset", CHARSETS)
+def test_no_charset_smuggles_in_what_cannot_be_stored(world, world_site, caplog, charset):
+    browser = browser_of(world.victim)
+    browser.get("/campaigns/new/")
+    token = browser.cookies["prefmh_csrf"].value
+    cookies = cookie_of(world.victim) + f"; prefmh_csrf={token}".encode()
+    kind = f"multipart/form-data; boundary=xx; charset={charset}".encode()
+    before = Campaign.objects.count()
+    with no_failure(world_site, caplog):
+        for encoded in ENCODED:
+            fields = form() | {"name": None, "csrfmiddlewaretoken": token}
+            parts = b"".join(
+                part(name, str(value).encode())
+                for name, value in fields.items()
+                if value is not None and name != "space.catalog.file"
+            )
+            parts += part("name", encoded) + part("instructions", encoded) + part("judges.0.question", encoded)
+            # The name of the file ends the quotation of the part's own name.
+            parts += part(f'space.catalog.file"; filename="{encoded.decode("latin1")}.csv', b"text\none\ntwo\n")
+            parts += b"--xx--\r\n"
+            headers = {b"Cookie": cookies, b"Content-Type": kind}
+            assert ask(world_site, "/campaigns/new/", "POST", headers, parts) < 500
+            end = part("csrfmiddlewaretoken", token.encode()) + b"--xx--\r\n"
+            sign_in = part("username", encoded) + part("password", encoded) + end
+            assert ask(world_site, "/accounts/sign-in/", "POST", headers, sign_in) < 500
+            following = encoded.decode("latin1").encode("unicode_escape").decode().replace(" ", "")
+            query = f"/accounts/sign-in/?next={following}"
+            assert ask(world_site, query, "GET", {b"Content-Type": b"text/plain; charset=" + charset.encode()}) < 500
+    assert Campaign.objects.count() == before
+
+
+def part(name: str, value: bytes) -> bytes:
+    return b'--xx\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n' % (name.encode("latin1"), value)
+
+
+CONTENT_TYPES = [
+    "text/plain; charset*=utf-8''%00",
+    'text/plain; charset=""',
+    "text/plain; a*=no-such''b",
+    "text/plain; a*=x; a*0=y",
+    "text/plain; charset*=utf-8''%ed%a0%80",
+    "text/plain; charset*0=utf; charset*1=-8",
+    ";",
+    ";;;=",
+    "text/plain; a*9*=x",
+    f"text/plain; a*{'9' * 5000}=x",
+    "multipart/form-data",
+    "multipart/form-data; boundary=",
+    "text/plain; charset=undefined",
+    "multipart/form-data; boundary*=utf-8''xx",
+    "multipart/mixed; boundary=xx",
+    "application/x-www-form-urlencoded; charset=hex",
+    'text/plain; charset="a\\',
+    "text/plain; charset*=undefined''a",
+    "text/plain; charset*=hex''a",
+    "text/plain; a*=idna''%ff",
+]
+
+
+@pytest.mark.parametrize("kind", CONTENT_TYPES, ids=range(len(CONTENT_TYPES)))
+def test_no_content_type_makes_the_server_fail(world, world_site, caplog, kind):
+    part_of = f"--xx\r\nContent-Disposition: form-data; name=a\r\nContent-Type: {kind}\r\n\r\nb\r\n"
+    named = f"--xx\r\nContent-Disposition: form-data; name=a; {kind.partition(';')[2]}\r\n\r\nb\r\n"
+    parts = b"".join((part_of.encode(), named.encode(), part("username", b"a"), b"--xx--\r\n"))
+    whole = {b"Content-Type": b"multipart/form-data; boundary=xx"}
+    with no_failure(world_site, caplog):
+        for path in ("/", "/accounts/sign-in/", world.vote_path):
+            assert ask(world_site, path, "GET", {b"Content-Type": kind.encode()}) < 500
+            assert ask(world_site, path, "POST", {b"Content-Type": kind.encode()}, b"--xx\r\n\r\n--xx--") < 500
+            assert ask(world_site, path, "POST", whole, parts) < 500
+
+
+FILE_NAMES = [
+    "a." + "x" * 150,
+    "\U0001f600" * 90 + ".csv",
+    "." * 200,
+    "a" * 900,
+    "\u202e.csv",
+    "..",
+    "con.csv",
+    "\x7f\x01",
+    "%00",
+]
+
+
+@pytest.mark.parametrize("size", [10, 3 * 2**20], ids=["small", "large"])
+def test_no_file_name_makes_the_server_fail(world, world_site, caplog, size):
+    browser = browser_of(world.victim)
+    browser.get("/campaigns/new/")
+    token = browser.cookies["prefmh_csrf"].value
+    headers = {b"Cookie": cookie_of(world.victim) + f"; prefmh_csrf={token}".encode()}
+    headers[b"Content-Type"] = b"multipart/form-data; boundary=xx"
+    fields = {name: value for name, value in form().items() if name != "space.catalog.file"} | {
+        "csrfmiddlewaretoken": token
+    }
+    made = b"".join(part(name, str(value).encode()) for name, value in fields.items())
+    content = b"text\none\ntwo\n" + (b"x" * 1000 + b"\n") * (size // 1000)
+    for name in FILE_NAMES:
+        file = (
+            b'--xx\r\nContent-Disposition: form-data; name="space.catalog.file"; filename="%s"\r\n\r\n' % name.encode()
+        )
+        with no_failure(world_site, caplog):
+            status = ask(world_site, "/campaigns/new/", "POST", headers, made + file + content + b"\r\n--xx--\r\n")
+            wait_until_idle()
+        assert (name, status < 500) == (name, True)

@@ -6,13 +6,11 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from prefmh_web.accounts import tokens
 from prefmh_web.accounts.models import ApiToken
 from prefmh_web.campaigns.models import Campaign, number_of
 from prefmh_web.transport import rate_limits
 from tests.console.test_pages import form
-from tests.security.addresses import METHODS, all_addresses
-from tests.security.world import assert_leaks_nothing, browser_of
+from tests.security.world import METHODS, all_addresses, assert_leaks_nothing, browser_of
 from tests.support.campaigns import wait_until_idle
 
 pytestmark = pytest.mark.usefixtures("unchanged")
@@ -69,9 +67,7 @@ OF_A_CAMPAIGN = [address for address in all_addresses() if "campaign_id" in addr
 WATCHING = ("console:campaign", "console:download", "console:payments", "console:answers", "console:problems")
 WATCHING += ("console:people", "console:person", "console:suspended", "console:panel", "console:record")
 WATCHING += ("console:steps", "console:step", "console:step-picture", "console:results", "console:found")
-WATCHING += ("console:properties", "console:verdict")
-WATCHING += ("console:chains",)
-WATCHING += ("console:convergence",)
+WATCHING += ("console:properties", "console:verdict", "console:chains", "console:convergence")
 # Owners read these, and nobody can post to them.
 READ_BY_OWNERS = ("console:tried-picture", "console:setup-file")
 FOR_PROGRAMS = [address for address in OF_A_CAMPAIGN if address.name.startswith("api:")]
@@ -94,14 +90,14 @@ def test_a_viewer_watches_and_changes_nothing(world):
 def test_programs_do_no_more_than_who_they_act_for(world, address):
     """A viewer's changes nothing; a stranger's learns nothing. Both hold tokens for changes."""
     for who, campaign in ((world.bystander, world.watched), (world.colleague, world.campaign)):
-        _, plain = tokens.make(who, "a program", ApiToken.Scope.RUN)
+        plain = ApiToken.make(who, "a program", ApiToken.Scope.RUN)
         path = address.path(world.names | {"campaign_id": campaign.pk})
         for method in METHODS:
             answer = send(browser_of(None), method, path, headers={"Authorization": f"Bearer {plain}"})
             if who == world.colleague or method not in ("GET", "HEAD"):
                 assert answer.status_code in {404, 405, 415, 422}, (who, method)
                 assert_leaks_nothing(answer, world)
-        tokens.live_tokens(who).delete()
+        ApiToken.live_of(who).delete()
 
 
 OWNERS_PAGES = (*READ_BY_OWNERS, "console:answers", "console:participants", "console:payments", "console:protocol")

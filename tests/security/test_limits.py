@@ -123,11 +123,13 @@ def test_a_link_signs_in_where_wrong_passwords_have_exhausted_every_rate(researc
     assert browser.get("/campaigns/new/").status_code == 200
 
 
-def all_at_once(calls: Sequence[Callable[[], None]]) -> None:
-    """Make each call in a thread of its own; return when all are over."""
+def all_at_once(calls: Sequence[Callable[[], object]]) -> None:
+    """Make each call in a thread of its own, all in the same moment; return when all are over."""
+    together = threading.Barrier(len(calls))
 
-    def call(one: Callable[[], None]) -> None:
+    def call(one: Callable[[], object]) -> None:
         try:
+            together.wait()
             one()
         finally:
             connections.close_all()

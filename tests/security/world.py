@@ -1,4 +1,7 @@
-"""A victim with everything that can be stolen, strangers who try, and a digest that tells whether they changed it."""
+"""A victim with everything that can be stolen, strangers who try, and a digest that tells whether they changed it.
+
+Every address of the application, from its URL conf: a page added later is attacked by itself.
+"""
 
 import hashlib
 from dataclasses import dataclass
@@ -15,8 +18,8 @@ from django.db.models import Model
 from django.http import HttpResponseBase
 from django.test import Client
 from django.test.client import ClientHandler
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-from prefmh_web.accounts import tokens
 from prefmh_web.accounts.models import ApiToken
 from prefmh_web.accounts.roles import make_researcher
 from prefmh_web.campaigns.engine import leases
@@ -113,7 +116,7 @@ def build() -> World:
     access.add_member(campaign, manager.username, Membership.Role.MANAGER)
     access.add_member(watched, "bystander", Membership.Role.VIEWER)
     Endpoint.objects.create(owner=victim, name="secret-endpoint", base_url="http://127.0.0.1:9/v1", model="m")
-    tokens.make(victim, "secret-endpoint's program", ApiToken.Scope.RUN)
+    ApiToken.make(victim, "secret-endpoint's program", ApiToken.Scope.RUN)
     sample = {"content": "CCO", "code": "", "media_type": "", "columns": {}, "place": 0, "picture": ""}
     tried = JudgeTrial.objects.create(
         campaign=campaign,
@@ -178,3 +181,38 @@ def assert_leaks_nothing(answer: HttpResponseBase, world: World) -> None:
     for address in (answer.request["PATH_INFO"], *answer.request["QUERY_STRING"].split("&")):
         told = told.replace(address, "")
     assert [secret for secret in world.secrets if secret in told] == []
+
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE")
+
+
+@dataclass(frozen=True)
+class Address:
+    """One named URL pattern and the names of what stands in it."""
+
+    name: str
+    parts: tuple[str, ...]
+
+    def path(self, values: dict[str, object]) -> str:
+        """Return the path of somebody's things.
+
+        Raises:
+            KeyError: a new kind of thing; say in `world.py` which of the victim's is meant.
+        """
+        return reverse(self.name, kwargs={part: values[part] for part in self.parts})
+
+
+@cache
+def all_addresses() -> tuple[Address, ...]:
+    """Return every named pattern, in the URL conf's order."""
+    return tuple(_walk(get_resolver(), "", ()))
+
+
+def _walk(resolver: URLResolver, namespace: str, above: tuple[str, ...]):
+    for entry in resolver.url_patterns:
+        parts = (*above, *entry.pattern.regex.groupindex)
+        if isinstance(entry, URLResolver):
+            inner = f"{namespace}{entry.namespace}:" if entry.namespace else namespace
+            yield from _walk(entry, inner, parts)
+        elif isinstance(entry, URLPattern):
+            yield Address(f"{namespace}{entry.name}", parts)

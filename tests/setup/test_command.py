@@ -10,8 +10,8 @@ from django.core.management import CommandError, call_command
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.config import json_schema
 from prefmh_web.setup.files import config_in
-from tests.setup.documents import LEAST
-from tests.support.campaigns import SETUPS, TEXTS, wait_until_idle, written_file
+from tests.setup.configs import LEAST, draft, written_file
+from tests.support.campaigns import TEXTS, wait_until_idle
 from tests.support.installations import ROOT
 
 LISTED = LEAST.replace(
@@ -73,7 +73,7 @@ def test_a_file_without_objects_is_told(file, tmp_path):
 
 
 def test_what_a_start_would_refuse_and_a_seed_that_is_used_are_warned_about(researcher, tmp_path):
-    written = SETUPS["written"](researcher)
+    written = draft(researcher, "written")
     content = written_file(written) + b"seed: 20261121\n"
     Campaign.objects.filter(pk=written.pk).update(seed=20261121, config_data=written.config_data | {"seed": 20261121})
     path = tmp_path / "written.yaml"

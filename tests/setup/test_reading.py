@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from prefmh_web.config import CampaignConfig
 from prefmh_web.setup import apply, files
 from prefmh_web.setup.files import config_in
-from prefmh_web.setup.fitting import SetupError
-from tests.setup.documents import LEAST, WHOLE, as_text
+from prefmh_web.setup.yaml_text import SetupError
+from tests.setup.configs import LEAST, WHOLE, as_text
 from tests.support.campaigns import archive
 
 

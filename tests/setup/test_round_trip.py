@@ -1,19 +1,31 @@
-"""A configuration comes back as it was from a file and from the API, and what is hidden is in neither for others."""
+"""A configuration comes back as it was from a file and from the API, and what is hidden is in neither for others.
+
+Copies: a duplicate, which is the same setup under a name and a seed of its own, and a pilot for a few people.
+"""
 
 import json
 
 import pytest
+from django.urls import reverse
 from hypothesis import HealthCheck, given, settings
 
-from prefmh_web.accounts import tokens
+import sampler
 from prefmh_web.accounts.models import ApiToken
 from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.campaigns.models import Campaign, Membership
+from prefmh_web.campaigns.models import Campaign, Membership, NotPossible
 from prefmh_web.config import CampaignConfig, public
 from prefmh_web.setup import apply, files
-from prefmh_web.setup.files import NAME, config_in
-from tests.setup.configs import configs
-from tests.support.campaigns import SETUPS, everything_in, export_to, imported, recruited_campaign, written_file
+from prefmh_web.setup.apply import duplicate
+from prefmh_web.setup.files import NAME, config_in, config_of, file_of
+from tests.setup.configs import CONFIGS, MADE, configs, draft, imported, setup, written_file
+from tests.support.campaigns import (
+    everything_in,
+    export_to,
+    make_draft,
+    recruited_campaign,
+    started_now,
+    wait_until_idle,
+)
 
 any_config = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 SECRET = "SECRET-{}"
@@ -46,9 +58,9 @@ def test_others_see_all_but_what_is_hidden_which_is_named(config):
     assert bool(config.study.codes) == any(path.startswith("study.codes.") for path in hidden)
 
 
-@pytest.mark.parametrize("name", SETUPS)
+@pytest.mark.parametrize("name", [*CONFIGS, *MADE])
 def test_a_campaign_comes_back_from_its_file_as_the_same_bytes(name, researcher):
-    before = SETUPS[name](researcher)
+    before = setup(researcher, name)
     file = written_file(before)
     after = imported(file, researcher)
     assert written_file(after) == file
@@ -59,7 +71,7 @@ def test_a_campaign_comes_back_from_its_file_as_the_same_bytes(name, researcher)
 def test_the_owner_reads_and_changes_the_whole_by_the_api_and_a_viewer_sees_what_is_public(
     name, researcher, client, django_user_model
 ):
-    campaign = SETUPS[name](researcher)
+    campaign = setup(researcher, name)
     address, whole = f"/api/campaigns/{campaign.pk}/config", {"Authorization": f"Bearer {token_of(researcher)}"}
     told = client.get(address, headers=whole).json()
     assert CampaignConfig.model_validate(told) == files.config_of(campaign)
@@ -76,7 +88,7 @@ def test_the_owner_reads_and_changes_the_whole_by_the_api_and_a_viewer_sees_what
 
 
 def token_of(user) -> str:
-    return tokens.make(user, "a program", ApiToken.Scope.RUN)[1]
+    return ApiToken.make(user, "a program", ApiToken.Scope.RUN)
 
 
 def test_no_export_and_no_page_for_others_has_what_is_hidden(researcher, tmp_path, caplog):
@@ -100,12 +112,104 @@ def test_a_record_names_what_it_leaves_out_and_can_be_read_again(researcher, tmp
 
 
 def test_two_campaigns_of_one_file_draw_their_own_seeds(researcher):
-    file = written_file(SETUPS["base"](researcher))
+    file = written_file(draft(researcher, "base"))
     assert imported(file, researcher).seed != imported(file, researcher).seed
 
 
 def test_the_owners_file_names_a_panel(researcher):
-    panel = SETUPS["panel"](researcher)
+    panel = draft(researcher, "panel")
     assert "name: Ada Lovelace" in files.text_of(files.config_of(panel))
     assert NAME == "campaign.yaml"
     assert [*apply.warnings(panel.typed_config, researcher)] == []
+
+
+def copied(campaign, owner) -> Campaign:
+    made = duplicate(campaign, owner)
+    wait_until_idle()
+    return Campaign.objects.get(pk=made.pk)
+
+
+@pytest.mark.parametrize("name", ["texts", "list", "panel", "prolific", "quest"])
+def test_a_duplicate_has_the_same_setup_and_its_own_name_and_seed(name, researcher):
+    before = setup(researcher, name)
+    after = copied(before, researcher)
+    assert after.is_draft
+    assert after.name == f"Copy of {before.name}"
+    assert after.seed != before.seed
+    assert not after.is_seed_typed
+    assert config_of(after) == config_of(before).model_copy(
+        update={"name": after.name, "seed": None, "judges": sampler.unnamed(config_of(before).judges)}
+    )
+
+
+def test_the_button_on_the_campaigns_page_makes_one(researcher, client):
+    before = draft(researcher, "base")
+    client.force_login(researcher)
+    page = client.post(reverse("console:duplicate", args=[before.pk]), follow=True).content.decode()
+    assert f"This is a copy of “{before.name}”" in page
+
+
+def test_each_has_its_own_file(researcher):
+    before = draft(researcher, "list")
+    after = copied(before, researcher)
+    assert after.catalog.file.name != before.catalog.file.name
+    content = b"".join(file_of(before.catalog))
+    after.catalog.file.delete()
+    assert b"".join(file_of(before.catalog)) == content
+
+
+def test_what_another_owner_lacks_is_told_and_nothing_is_made(researcher, django_user_model):
+    before = setup(researcher, "prolific")
+    count = Campaign.objects.count()
+    with pytest.raises(NotPossible, match="has no started campaign"):
+        duplicate(before, django_user_model.objects.create_user("bo"))
+    assert Campaign.objects.count() == count
+
+
+def test_of_a_file_that_is_gone_nothing_is_made(researcher):
+    before = draft(researcher, "list")
+    before.catalog.file.storage.delete(before.catalog.file.name)
+    with pytest.raises(NotPossible, match="gone from the server's disk"):
+        duplicate(before, researcher)
+    assert Campaign.objects.count() == 1
+
+
+@pytest.mark.parametrize("name", ["texts", "whole"])
+def test_a_pilot_has_the_config_of_its_campaign_but_for_its_size(name, researcher):
+    campaign = setup(researcher, name)
+    made = apply.pilot(campaign, researcher, 4, 12)
+    wait_until_idle()
+    found = Campaign.objects.get(pk=made.pk)
+    assert found.is_draft
+    assert found.name == f"Pilot of {campaign.name}"
+    assert found.seed != campaign.seed
+    before, after = config_of(campaign), config_of(found)
+    same = {"name", "study", "seed"}
+    assert after.model_dump(exclude=same) == before.model_dump(exclude=same)
+    recruitment = found.config.study
+    assert (recruitment.places, recruitment.votes_each, recruitment.budget) == (4, 12, None)
+    started_now(found)
+    campaign.refresh_from_db()
+    assert campaign.is_draft
+
+
+@pytest.mark.parametrize("name", ["base", "panel"])
+def test_no_pilot_is_made_where_no_crowd_votes(name, researcher, client):
+    campaign = setup(researcher, name)
+    with pytest.raises(NotPossible, match="No crowd votes"):
+        apply.pilot(campaign, researcher, 5, 30)
+    client.force_login(researcher)
+    assert "Run a pilot" not in client.get(campaign.get_absolute_url()).content.decode()
+
+
+def test_the_button_on_the_drafts_page_makes_a_pilot(researcher, client, idle_tasks):
+    draft = make_draft(researcher)
+    idle_tasks()
+    client.force_login(researcher)
+    assert "Run a pilot" in client.get(draft.get_absolute_url()).content.decode()
+    address = reverse("console:run-pilot", args=[draft.pk])
+    told = client.post(address, {"people": 0, "votes_each": 5}, follow=True).content.decode()
+    assert "No pilot was made" in told
+    assert Campaign.objects.count() == 1
+    answer = client.post(address, {"people": 3, "votes_each": 5})
+    assert answer.url == Campaign.objects.get(name__startswith="Pilot of").get_absolute_url()

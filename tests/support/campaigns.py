@@ -26,7 +26,6 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from decimal import Decimal
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -42,6 +41,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
+from django.core.cache import caches
 from django.core.files.base import ContentFile
 from django.core.management import CommandError, call_command
 from django.db import connection, connections
@@ -60,7 +60,7 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, EndReas
 from prefmh_web.campaigns.record import export
 from prefmh_web.campaigns.tasks import sweep
 from prefmh_web.celery import app as celery_app
-from prefmh_web.config import CampaignConfig, Caps, Protocol, Study
+from prefmh_web.config import CampaignConfig, Caps, Study
 from prefmh_web.demo.voters import Voter
 from prefmh_web.embedded import serving, tasks
 from prefmh_web.embedded.serving import Clock, server
@@ -70,9 +70,8 @@ from prefmh_web.endpoints.servers import Dialect
 from prefmh_web.endpoints.truth import plainness
 from prefmh_web.participants import completion, consent
 from prefmh_web.participants.models import Check, Participation
-from prefmh_web.setup import apply, files
 from prefmh_web.transport import publishing
-from prefmh_web.voting import admission, screens
+from prefmh_web.voting import admission
 from prefmh_web.voting.tasks import settle_parts, sweep_leases
 from sampler import (
     OBJECT_KINDS,
@@ -379,8 +378,7 @@ def _forget() -> None:
             for each in vars(module).values():
                 if hasattr(each, "cache_clear") and each.__module__ == name:
                     each.cache_clear()
-    for remembered in (screens._progress, screens._held_up):
-        remembered.clear()
+    caches["default"].clear()
 
 
 # Driving the whole application: campaigns through the real doors, the real server, people who vote.
@@ -854,157 +852,6 @@ def vote_until_check(browser, campaign) -> Check:
     while (check := screen_of(browser, campaign).check) is None:
         vote(browser, campaign)
     return check
-
-
-# Setups of all kinds, each through the doors by which a researcher's own comes about.
-
-
-_SUFFIXES = mixture((0.1, "independent"), (0.9, {"kind": "suffix", "cut": "limit"}))
-_OPENINGS = {"kind": "texts", "scenarios": [0, 7], "temperature": 0.9}
-_WRITTEN = {"kind": "model-texts", "model": "A writer", "prompts": ["Tell of the sea.", "No"], "limit": 8}
-_PROMPT = {"system": "You judge.", "user": "{{question}}\n\nA: {{first}}\nB: {{second}}\n\nA or B?"}
-_COLUMNS = "text,weight,source,year\n" + "".join(
-    f"Text {n},{1 + n % 2},{'wiki' if n % 2 else 'web'},19{n}\n" for n in range(10, 20)
-)
-_PAIR = {"first": "CCO", "second": "CCN", "answer": "first", "if_wrong": "Yes: alcohols first."}
-
-
-def _draft(owner, config: dict, file: bytes | None = None, filename: str = "", **fields) -> Campaign:
-    content = None if file is None else ContentFile(file, filename)
-    made = create_draft(
-        owner=owner,
-        config=config,
-        file=content,
-        filename=filename,
-        **{"name": "A setup", "is_seed_typed": False} | fields,
-    )
-    wait_until_idle()
-    return Campaign.objects.get(pk=made.pk)
-
-
-def texts(owner) -> Campaign:
-    """Story openings with a warm-up, a typed seed, burn-in and instructions from a browser."""
-    kernel = {
-        "kind": "walk",
-        "kernel": _SUFFIXES,
-        "length": [{"weight": 1.0, "length": 3}],
-        "warm_up": {"steps": 20, "properties": ["words"]},
-    }
-    config = make_config(space=_OPENINGS, kernel=kernel, burn_in=5, steps=100, max_chains=9)
-    spoken = "Read both.\r\n\r\n- Take your time: no hurry\r\n# yes"
-    return _draft(owner, config, name="Yes: “openings” # 1", instructions=spoken, is_seed_typed=True, lease_seconds=90)
-
-
-def listed(owner) -> Campaign:
-    """A list with columns that are shown, and steps that are suspended after skips."""
-    space = {"kind": "catalog", "objects": "texts", "neighbours": 2, "context": [{"column": "source", "label": "No"}]}
-    return _draft(owner, make_config(space=space), _COLUMNS.encode(), "my list.csv", suspend_after_skips=3)
-
-
-def molecules(owner) -> Campaign:
-    """Molecules that the chains make, with scorers, practice and gold pairs."""
-    config = make_config(space={"kind": "molecules"}, kernel={"kind": "fragments"})
-    made = _draft(owner, config, scorer_names="sa qed", suspend_after_reports=4)
-    set_study(made, {"recruiter": "link", "parameter": "pid", "codes": CODES}, ())
-    gold = {name: value for name, value in _PAIR.items() if name != "if_wrong"}
-    set_study(
-        made, {"protocol": Protocol.model_validate({"practice": [_PAIR], "gold": [gold], "gold_share": 0.07})}, ()
-    )
-    return made
-
-
-def written(owner) -> Campaign:
-    """Texts that a model behind an endpoint writes, judged by models, with caps."""
-    judges = [
-        {"question": "Which is darker?", "votes": 4, "order": "balanced",
-         "source": {"kind": "model", "endpoint": "A judge", "temperature": 0.7, "reasons": True, "prompt": _PROMPT}},
-        {"question": "Which is better?", "votes": 2,
-         "source": {"kind": "model", "endpoint": "Another", "votes": "log-probabilities", "first": True}},
-    ]  # fmt: skip
-    config = make_config(space=_WRITTEN, kernel=_SUFFIXES, judges=judges)
-    return _draft(owner, config, cost_cap=Decimal("12.50"), request_cap=100_000)
-
-
-def panel(owner) -> Campaign:
-    """A panel whose people have names."""
-    config = make_config(judges=panel_judges(3, names=("Ada Lovelace", "Bo", "Cy")))
-    return _draft(owner, config, TEXTS.encode(), "texts.csv")
-
-
-def prolific_study(owner) -> Campaign:
-    """A study on Prolific with all stages, consent, codes, places and pay."""
-    made = _draft(owner, make_config(), TEXTS.encode(), "texts.csv", name="A study")
-    earlier = started(owner)
-    pay = {"completed": "full", "withdrawn": "full", "ended": "nothing"}
-    fields = {
-        "recruiter": "prolific",
-        "codes": CODES | {"withdrawn": ""},
-        "way_back": WAY_BACK,
-        "pay": pay,
-        "places": 40,
-    }
-    fields |= {"votes_each": 50, "most_minutes": 60, "absent_minutes": 10, "place_pay": Decimal("3.20")}
-    fields |= {"currency": "£", "consent": "I *agree*.\nYes.", "budget": 5000, "most_a_minute": 30}
-    set_study(made, fields, [earlier])
-    questions = [
-        *WHOLE["questions"],
-        {"name": "work", "text": "Work?", "options": ["b", "a"], "places": {"a": 3, "b": 5}},
-    ]
-    more = {"check_share": 0.05, "repeat_share": 0.1, "wait_minutes": 10}
-    set_study(made, {"protocol": Protocol.model_validate(WHOLE | more | {"questions": questions})}, ())
-    return made
-
-
-def base(owner) -> Campaign:
-    """A rule that asks nobody."""
-    return _draft(owner, make_config(space=_OPENINGS, kernel={"kind": "independent"}, judges=[], rule={"kind": "base"}))
-
-
-def quest(owner) -> Campaign:
-    """QUEST's rule, with a scorer that this site need not have."""
-    kernel = {"kind": "suffix", "cut": "length"}
-    rule = {"kind": "quest", "scorer": "comet", "beta": 0.2}
-    return _draft(owner, make_config(space=_WRITTEN, kernel=kernel, judges=[], rule=rule))
-
-
-def started(owner) -> Campaign:
-    """A campaign that runs and was extended."""
-    made = _draft(owner, make_config(), TEXTS.encode(), "texts.csv", name="An earlier one")
-    started_now(made)
-    changes.extend(made, 25)
-    wait_until_idle()
-    return made
-
-
-def finished(owner) -> Campaign:
-    """A panel that has ended, whose scorers hold those of its rule."""
-    made = started_now(panel(owner))
-    lifecycle.finish_now(made)
-    made.refresh_from_db()
-    return made
-
-
-SETUPS: dict[str, Callable[..., Campaign]] = {
-    each.__name__.removesuffix("_study"): each
-    for each in (
-        texts, listed, molecules, written, panel, prolific_study, base, quest, started, finished,
-    )
-}  # fmt: skip
-"""By name."""
-
-
-def written_file(campaign: Campaign) -> bytes:
-    """Return the file of a campaign's setup."""
-    return b"".join(files.write(campaign)[1])
-
-
-def imported(content: bytes, owner, **options) -> Campaign:
-    """Return the draft that a file makes."""
-    with files.opened(io.BytesIO(content)) as (setup, uploaded):
-        kept = None if uploaded is None else ContentFile(uploaded.read(), setup.file.name)
-        made = apply.create(setup, owner, kept, **options)
-    wait_until_idle()
-    return Campaign.objects.get(pk=made.pk)
 
 
 # People of the tests, who vote through real sockets.

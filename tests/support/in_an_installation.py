@@ -45,7 +45,7 @@ def _started(owner, config: dict):
 
 
 def _study(config: dict, recruitment: dict) -> tuple[int, str]:
-    from tests.participants.test_consent import TEXT
+    from tests.participants.test_arrival import TEXT
     from tests.support.campaigns import WHOLE, invitation_path, make_config, recruited_campaign
 
     owner = _owner()

@@ -40,7 +40,7 @@ from prefmh_web.console.forms.fields import (
     title_of,
     variants_of,
 )
-from prefmh_web.setup.fitting import of_owner
+from prefmh_web.setup.files import of_owner
 from sampler import ConfigProblem, problems_in
 from sampler.declared import ui, ui_of
 

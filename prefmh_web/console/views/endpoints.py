@@ -19,8 +19,7 @@ from django.urls import reverse_lazy
 from django.views.decorators.cache import never_cache
 
 import sampler
-from prefmh_web.accounts import tokens as kept
-from prefmh_web.accounts.models import ApiToken
+from prefmh_web.accounts.models import ApiToken, TokenLimitError
 from prefmh_web.accounts.roles import SignedInRequest
 from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.lifecycle import access, judge_trials
@@ -235,12 +234,11 @@ def tokens(request: SignedInRequest) -> HttpResponse:
     plain = ""
     if form.is_bound and form.is_valid():
         try:
-            scope = ApiToken.Scope(form.cleaned_data["scope"])
-            _, plain = kept.make(request.user, form.cleaned_data["name"], scope)
+            plain = ApiToken.make(request.user, **form.cleaned_data)
             form = TokenForm()
-        except kept.TokenLimitError as reason:
+        except TokenLimitError as reason:
             form.add_error(None, str(reason))
-    context = {"form": form, "tokens": kept.live_tokens(request.user), "plain": plain}
+    context = {"form": form, "tokens": ApiToken.live_of(request.user), "plain": plain}
     return render(request, "console/tokens.html", context, status=400 if form.errors else 200)
 
 
@@ -248,7 +246,7 @@ def tokens(request: SignedInRequest) -> HttpResponse:
 def withdraw(request: SignedInRequest, token_id: int) -> HttpResponse:
     """Let no program in by a token any more."""
     token = get_object_or_404(ApiToken, pk=token_id, owner=request.user)
-    kept.withdraw(token)
+    token.withdraw()
     messages.info(request, f"The token “{token.name}” is withdrawn. Programs that use it are refused from now on.")
     return redirect("console:tokens")
 

@@ -44,7 +44,7 @@ from prefmh_web.participants.models import Participation, Stage
 from prefmh_web.participants.stages import Page, PracticeForm, answered, next_stage, page_of
 from prefmh_web.setup import apply, files
 from prefmh_web.setup.files import MAX_FILE_BYTES, NAME
-from prefmh_web.setup.fitting import Problem, SetupError
+from prefmh_web.setup.yaml_text import Problem, SetupError
 from prefmh_web.transport.bodies import stream
 
 _TYPES = {".yaml": "application/yaml; charset=utf-8", ".zip": "application/zip"}
@@ -214,7 +214,7 @@ def import_setup(request: SignedInRequest) -> HttpResponse:
         except SetupError as error:
             problems = error.problems
         except NotPossible as reason:
-            problems = [Problem(str(reason))]
+            problems = [Problem(message=str(reason))]
     return render(request, "console/import.html", {"form": form, "problems": problems})
 
 

@@ -20,7 +20,7 @@ from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Campaign, Catalog
 from prefmh_web.config import json_schema, settings_page
 from prefmh_web.setup import apply, files
-from prefmh_web.setup.fitting import Problem, SetupError
+from prefmh_web.setup.yaml_text import Problem, SetupError
 
 _REFUSED, _UNUSABLE = 1, 2
 _LOOK_EVERY_S = 0.2

@@ -33,7 +33,7 @@ class Statements(CaptureQueriesContext):
 @pytest.fixture(autouse=True)
 def progress_of_every_screen(monkeypatch):
     """Nothing is remembered from the screen before: each costs what the first of its second does."""
-    monkeypatch.setattr(screens, "PROGRESS_S", 0)
+    monkeypatch.setattr(screens, "ASKED_EVERY_S", 0)
 
 
 @pytest.fixture

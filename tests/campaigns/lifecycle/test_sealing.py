@@ -13,7 +13,6 @@ from django.urls import NoReverseMatch, reverse
 
 import sampler
 from prefmh_web import hooks
-from prefmh_web.accounts import tokens
 from prefmh_web.accounts.models import ApiToken
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
@@ -21,7 +20,7 @@ from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Annotator, Campaign, Side, columns_of
 from prefmh_web.setup import apply
 from tests.console.test_pages import form
-from tests.security.addresses import all_addresses
+from tests.security.world import all_addresses
 from tests.support import campaigns
 from tests.support.campaigns import (
     content_of,
@@ -93,7 +92,7 @@ def all_paths(campaign: Campaign, files: list[str]) -> list[str]:
 @pytest.fixture
 def browsers(researcher) -> list[Client]:
     """The researcher's, and their program's."""
-    _, plain = tokens.make(researcher, "a program", ApiToken.Scope.RUN)
+    plain = ApiToken.make(researcher, "a program", ApiToken.Scope.RUN)
     pages, program = Client(), Client(headers={"authorization": f"Bearer {plain}"})
     pages.force_login(researcher)
     return [pages, program]

@@ -1,23 +1,33 @@
-"""What may change in a started campaign and what may not, whatever is posted; and that each change is an event."""
+"""What may change in a started campaign and what may not, whatever is posted; and that each change is an event.
+
+Two who change one draft at the same moment, in every order: one wins, the other is told, nothing is half done.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 from django.test import Client
 from django.urls import reverse
 
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.frozen import limits_of
-from prefmh_web.campaigns.models import Campaign, Judge, ReplyIdentity
+from prefmh_web.campaigns.models import Campaign, Chain, Judge, ReplyIdentity, State
 from prefmh_web.participants import limits
-from tests.console.test_pages import as_shown, form
+from tests.console.test_pages import OF_MOLECULES, as_shown, form
+from tests.security.test_limits import all_at_once
+from tests.security.world import browser_of
 from tests.support.campaigns import (
     WHOLE,
     arrive,
     assert_replay_passes,
+    create_draft,
     export_to,
     happened,
     invitation_path,
     make_config,
+    make_draft,
     pair_of,
     prolific,
     recruited_campaign,
@@ -47,12 +57,6 @@ def noted(campaign):
 
 def path_of(name: str, campaign) -> str:
     return reverse(f"console:{name}", args=[campaign.pk])
-
-
-def events_of(campaign, folder) -> list[tuple[str, dict]]:
-    path = export_to(campaign, folder)
-    assert_replay_passes(path)
-    return [each for each in happened(path) if each[0] not in ("started", "consent-asked", "consent-answered")]
 
 
 def told(owner, path: str, fields: dict) -> str:
@@ -188,7 +192,9 @@ def test_bonus_archive_and_an_accepted_model_are_events(owner, researcher, campa
     owner.post(path_of("unarchive", study))
     by = {"by": "owner"}
     kinds = [("bonus-set", by), ("bonus-set", by), ("paused", {}), ("archived", by), ("unarchived", by)]
-    assert events_of(study, tmp_path) == kinds
+    path = export_to(study, tmp_path)
+    assert_replay_passes(path)
+    assert [each for each in happened(path) if each[0] != "started"] == kinds
     judge = campaign.judges.get(place=1)
     Judge.objects.filter(pk=judge.pk).update(stopped_because="another model answers")
     ReplyIdentity.objects.create(judge=judge, model="other")
@@ -202,3 +208,106 @@ def test_the_caps_of_a_finished_campaign_do_not_change(owner, study):
     Campaign.objects.filter(pk=study.pk).update(status=Campaign.Status.FINISHED)
     page = told(owner, path_of("edit", study), {"name": study.name, "caps.requests": "9"})
     assert "Only the caps of a running or paused campaign" in page
+
+
+GENERATED = make_config(space={"kind": "images"}, kernel={"kind": "independent"})
+
+
+def post(user, campaign: Campaign, action: str, fields: dict | None = None):
+    """Send a form in a browser of its own; a failure is a page with status 500."""
+    browser = browser_of(user)
+    browser.raise_request_exception = False
+    return browser.post(f"{campaign.get_absolute_url()}{action}/", fields or {})
+
+
+class Overtaking:
+    """Does its work once, before the given statement of this thread that stands in no transaction."""
+
+    def __init__(self, work: Callable[[], object], before: int) -> None:
+        self._work, self._left, self.happened = work, before, False
+
+    def __call__(self, execute, sql, params, many, context):
+        if not self.happened and not connection.in_atomic_block:
+            self._left -= 1
+            if self._left < 0:
+                self.happened = True
+                # On another thread, with a database connection of its own.
+                all_at_once([self._work])
+        return execute(sql, params, many, context)
+
+
+def every_order(make: Callable[[], Campaign], first: Callable, second: Callable) -> Iterator[tuple[Campaign, object]]:
+    """Yield a draft and the answer to `first`, for every statement of it that `second` overtakes it at."""
+    for before in range(200):
+        campaign = make()
+        found = Overtaking(partial(second, campaign), before)
+        with connection.execute_wrapper(found):
+            answer = first(campaign)
+        wait_until_idle()
+        yield campaign, answer
+        if not found.happened:
+            return
+    raise AssertionError("more statements than anybody thought of")
+
+
+@pytest.mark.parametrize("config", [make_config(chains=1), GENERATED | {"chains": 1}], ids=["file", "generated"])
+@pytest.mark.parametrize("action", ["start", "setup", "members", "delete"])
+def test_what_is_asked_of_a_draft_that_is_being_deleted_is_told_so(
+    researcher, idle_tasks, django_user_model, action, config
+):
+    django_user_model.objects.create_user("friend")
+    fields = {"members": {"username": "friend", "role": "viewer"}, "setup": form(**OF_MOLECULES)}.get(action)
+
+    def make() -> Campaign:
+        if config["space"]["kind"] == "catalog":
+            return make_draft(researcher, config=config)
+        return create_draft(owner=researcher, name="Patterns", config=config)
+
+    statuses = set()
+    for campaign, answer in every_order(
+        make, lambda draft: post(researcher, draft, action, fields), lambda draft: post(researcher, draft, "delete")
+    ):
+        statuses.add(answer.status_code)
+        # Both done: then the one came whole before the other.
+        left = Campaign.objects.filter(pk=campaign.pk).first()
+        if left is None:
+            assert not Chain.objects.filter(campaign=campaign.pk).exists()
+            assert not Judge.objects.filter(campaign=campaign.pk).exists()
+            assert not State.objects.filter(campaign=campaign.pk).exists()
+        elif action == "start":
+            assert left.is_running
+            assert left.chains.count() == 1
+    # 302 with the reason on the next page; 404 where the draft had gone before it was looked up.
+    assert statuses <= {302, 404}
+
+
+def test_a_draft_is_changed_while_it_is_being_started(researcher, idle_tasks):
+    """The config that runs is the one whose objects are there, whichever of the two came first."""
+    statuses = set()
+    for campaign, answer in every_order(
+        lambda: make_draft(researcher, config=make_config(chains=1)),
+        lambda draft: post(researcher, draft, "start"),
+        lambda draft: post(researcher, draft, "setup", form(**OF_MOLECULES)),
+    ):
+        statuses.add(answer.status_code)
+        left = Campaign.objects.get(pk=campaign.pk)
+        if left.is_running:
+            assert (not left.config.generates) == (left.states.filter(weight__isnull=False).count() == 12)
+            assert left.judges.count() == len(left.config_data["judges"])
+    assert statuses == {302}
+
+
+def test_start_and_delete_at_once_leave_a_whole_campaign_or_none(researcher, idle_tasks):
+    """Truly at once, a few times: what the orders above cannot reach lies inside the transactions."""
+    for _ in range(6):
+        campaign = make_draft(researcher, config=make_config(chains=2))
+        statuses = {}
+
+        def go(action: str, campaign=campaign, statuses=statuses) -> None:
+            statuses[action] = post(researcher, campaign, action).status_code
+
+        all_at_once([partial(go, action) for action in ("start", "delete")])
+        wait_until_idle()
+        assert set(statuses.values()) <= {302, 404}
+        left = Campaign.objects.filter(pk=campaign.pk).first()
+        assert left is None or (left.is_running and left.states.count() == 12 and left.chains.count() == 2)

@@ -1,21 +1,24 @@
-"""The largest and the worst input of each address: it costs at most a second of processor time and 64 MB."""
+"""The largest and the worst input of each address: it costs at most a second of processor time and 64 MB.
+
+Every page of ours has the strict Content-Security-Policy, and nothing in it that the policy would stop.
+"""
 
 import json
 import re
 import time
 from contextlib import contextmanager
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import transaction
 
-from prefmh_web.accounts import tokens
 from prefmh_web.accounts.models import ApiToken
+from prefmh_web.transport import rate_limits
 from prefmh_web.transport.bodies import DEFAULT_BYTES
-from tests.security.addresses import all_addresses
-from tests.security.world import browser_of
-from tests.setup.documents import LEAST
+from tests.security.world import all_addresses, browser_of
+from tests.setup.configs import LEAST
 
 MOST_S, MOST_BYTES = 1.0, 64 * 2**20
 # Where markdown-it, a CSV's reader or a regular expression has most to do.
@@ -86,11 +89,11 @@ def test_forms_and_bodies(world, address):
 @pytest.mark.parametrize("address", [each for each in all_addresses() if each.name.startswith("api:")], ids=str)
 def test_bodies_of_programs(world, address):
     browser, path = browser_of(None), address.path(world.names)
-    _, plain = tokens.make(world.victim, address.name, ApiToken.Scope.RUN)
+    plain = ApiToken.make(world.victim, address.name, ApiToken.Scope.RUN)
     bodies = {
         "deep": "[" * (DEFAULT_BYTES - 1),
         "flat": json.dumps({f"key {number}": number for number in range(40_000)}),
-        **(SETUPS if address.name == "api:check" else {}),
+        **(SETUPS if address.name == "api:create" else {}),
     }
     for name, body in bodies.items():
         with bounded(f"{address.name} {name}"):
@@ -107,3 +110,86 @@ def test_setup_files(world, name):
         answer = browser.post("/campaigns/import/", {"file": file})
     assert answer.status_code == 200
     assert len(answer.content) < 2**20
+
+
+class Inline(HTMLParser):
+    """Collects what runs or styles from within the page itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self._in_script = False
+
+    def handle_starttag(self, tag, attrs):
+        names = dict(attrs)
+        # JSON in a page is data, which no browser runs.
+        self._in_script = tag == "script" and names.get("type") != "application/json"
+        if tag == "style" or (self._in_script and "src" not in names):
+            self.found.append(f"<{tag}>")
+        self.found += [f"{tag} {name}" for name in names if name == "style" or name.startswith(("on", "hx-on"))]
+        self.found += [f"{tag} {value}" for value in names.values() if str(value).strip().startswith("javascript:")]
+
+    def handle_data(self, data):
+        if self._in_script and data.strip():
+            self.found.append("<script> with a body")
+        self._in_script = False
+
+
+def inline_in(page: str) -> list[str]:
+    parser = Inline()
+    parser.feed(page)
+    return parser.found
+
+
+@pytest.mark.parametrize("planted", ["<script>1</script>", "<p style='color:red'>", "<b onclick=1>", "<style></style>"])
+def test_what_is_inline_is_found(planted):
+    """The negative control."""
+    assert inline_in(f"<html><body>{planted}</body></html>")
+
+
+def assert_strict(answer) -> None:
+    directives = dict(part.strip().partition(" ")[::2] for part in answer["Content-Security-Policy"].split(";"))
+    assert directives["default-src"] == "'self'"
+    assert "unsafe" not in answer["Content-Security-Policy"]
+    assert (directives["object-src"], directives["base-uri"]) == ("'none'", "'none'")
+    assert (directives["frame-ancestors"], directives["form-action"]) == ("'none'", "'self'")
+    assert answer["X-Content-Type-Options"] == "nosniff"
+    assert answer["Referrer-Policy"] == "same-origin"
+    if answer["Content-Type"].startswith("text/html"):
+        assert inline_in(answer.content.decode()) == []
+
+
+def test_every_address_has_the_policy(world):
+    victim = browser_of(world.victim)
+    for address in all_addresses():
+        path = address.path(world.names | {"token": world.token})
+        for client in (world.voter if address.name.startswith("voting:") else victim, browser_of(None)):
+            rate_limits.forget()
+            assert_strict(client.get(path))
+
+
+@pytest.mark.parametrize("status", ["draft", "running", "paused"])
+def test_a_campaigns_page_has_it_in_every_state(world, status):
+    campaign = {"draft": world.draft, "running": world.campaign, "paused": world.watched}[status]
+    if status == "paused":
+        browser_of(world.victim).post(f"/campaigns/{campaign.pk}/pause/")
+    page = browser_of(world.victim).get(campaign.get_absolute_url())
+    assert f'data-status="{status}"' in page.content.decode()
+    assert_strict(page)
+
+
+@pytest.mark.parametrize(
+    ("path", "status"), [("/no-such-page/", 404), ("/join/guessed/", 404), ("/pairs/{}/first/", 403), ("/metrics", 403)]
+)
+def test_pages_that_refuse_have_it(world, path, status):
+    answer = browser_of(None).get(path.format(world.pair.key))
+    assert answer.status_code == status
+    assert_strict(answer)
+
+
+def test_the_page_that_slows_down_has_it(world, settings):
+    settings.RATE_LIMITS = {"sign-in-address": "1/minute"}
+    browser = browser_of(None)
+    answers = [browser.post("/accounts/sign-in/", {"username": "x", "password": "y"}) for _ in range(2)]
+    assert answers[-1].status_code == 429
+    assert_strict(answers[-1])
