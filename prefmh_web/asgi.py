@@ -12,8 +12,8 @@ from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
 from django.urls import path
 
+from prefmh_web.celery import load_everything
 from prefmh_web.console.board import BoardConsumer, DownloadConsumer
-from prefmh_web.loading import load_everything
 from prefmh_web.operations.metrics import Latency
 from prefmh_web.transport.bodies import BoundedHandler
 from prefmh_web.transport.sockets import SameOriginValidator

@@ -1,6 +1,6 @@
 """The Celery application.
 
-Embedded, its tasks run on threads of the serving process (`embedded/tasks.py`). In server mode they go through the
+Embedded, its tasks run on threads of the serving process (`embedded/threads.py`). In server mode they go through the
 broker to workers of their own:
 
     celery -A prefmh_web worker --queues default                proposals, sweeps
@@ -11,7 +11,10 @@ broker to workers of their own:
     celery -A prefmh_web beat                                   gives the hint to sweep every few seconds
 """
 
+import gc
+import importlib
 import os
+from functools import cache
 
 from celery import Celery, signals
 
@@ -20,10 +23,12 @@ from prefmh_web.settings import EMBEDDED
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "prefmh_web.settings")
 
+# What the sampler imports only once it is used. It takes as long as everything else together.
+_LATE = ("arviz_stats.base",)
 # Of ten parts of a processor that both want, a web process gets nine.
 _NICENESS = 10
 
-app = Celery("prefmh", task_cls="prefmh_web.embedded.tasks:InProcessTask" if EMBEDDED else "celery.app.task:Task")
+app = Celery("prefmh", task_cls="prefmh_web.embedded.threads:InProcessTask" if EMBEDDED else "celery.app.task:Task")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 
@@ -43,11 +48,27 @@ def _close_dead_connections(**_) -> None:
         close_old_connections()
 
 
-@signals.worker_init.connect
-def _load_everything(**_) -> None:
-    """Load the sampler before the worker forks: its processes share that memory."""
-    from prefmh_web.loading import load_everything
+@cache
+def load_everything() -> None:
+    """Load every public name of the sampler and every task, so that no request waits for RDKit.
 
+    Whoever starts the one embedded process waits for its first page, so there the first tab *Convergence* waits
+    for ArviZ.
+    """
+    import sampler
+
+    for name in dir(sampler):
+        getattr(sampler, name)
+    for module in () if EMBEDDED else _LATE:
+        importlib.import_module(module)
+    app.loader.import_default_modules()
+    # All of this stays. The garbage collector would look through it again and again, and nobody is served meanwhile.
+    gc.freeze()
+
+
+@signals.worker_init.connect
+def _share_what_is_loaded(**_) -> None:
+    """Load it before the worker forks: its processes share that memory."""
     load_everything()
 
 

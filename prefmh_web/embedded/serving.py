@@ -27,12 +27,11 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from prefmh_web.accounts.roles import sign_in_path
 from prefmh_web.campaigns.model_judges import asker
-from prefmh_web.campaigns.tasks import sweep
-from prefmh_web.embedded.tasks import run_here
-from prefmh_web.loading import load_everything
+from prefmh_web.celery import load_everything
+from prefmh_web.embedded.threads import run_here
 from prefmh_web.participants import erasure
 from prefmh_web.scorers import commands
-from prefmh_web.voting.tasks import settle_parts, sweep_leases
+from prefmh_web.tasks import settle_parts, sweep, sweep_leases
 
 SWEEP_EVERY_S = 5
 

@@ -86,7 +86,7 @@ _MOST_MODELS, _LONGEST_NAME, _FEW_MODELS = 1_000, 200, 8
 _PAGE = re.compile(r"<(!doctype )?html", re.IGNORECASE)
 # Of a question in words, and of the pictures that are sent once, should they be read as words.
 _MOST_TOKENS_IN, _TOKENS_OF_PICTURES = 300, 40_000
-_TASK = "prefmh_web.endpoints.tasks.run_test"
+_TASK = "prefmh_web.tasks.run_test"
 _RUNNING, _STOPPED = EndpointTest.Status.RUNNING, EndpointTest.Status.STOPPED
 _ABANDONED = "The process that made the test ended before it was over. Test it again."
 

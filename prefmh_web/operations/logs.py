@@ -148,7 +148,7 @@ _open: dict[str, Token[Mapping[str, object]]] = {}
 def enter_task(task_id: str, task, args, **_) -> None:
     """Let every message of a task carry its name, and the chain that it works on."""
     fields = {"task": task.name.rpartition(".")[2]}
-    if task.name == "prefmh_web.campaigns.tasks.propose" and args:
+    if task.name == "prefmh_web.tasks.propose" and args:
         fields["chain_id"] = args[0]
     _open[task_id] = _context.set({**_context.get(), **fields})
 

@@ -20,7 +20,7 @@ from django.conf import settings
 from kombu.exceptions import OperationalError
 
 from prefmh_web.celery import app
-from prefmh_web.embedded.tasks import running
+from prefmh_web.embedded.threads import running
 from prefmh_web.transport import publishing, shared_redis
 
 QUEUES = ("default", "files", "endpoints", "gpu", "scores")

@@ -141,11 +141,11 @@ CHANNEL_LAYERS = {"default": _IN_PROCESS_LAYER if EMBEDDED else _REDIS_LAYER}
 
 # Reading a file takes seconds, a proposal milliseconds, a model server what it likes: none waits for another.
 CELERY_TASK_ROUTES = {
-    "prefmh_web.campaigns.tasks.read_catalog": {"queue": "files"},
-    "prefmh_web.campaigns.tasks.judge": {"queue": "endpoints"},
-    "prefmh_web.campaigns.tasks.judge_whatever_waits": {"queue": "endpoints"},
-    "prefmh_web.campaigns.tasks.score": {"queue": "scores"},
-    "prefmh_web.endpoints.tasks.run_test": {"queue": "endpoints"},
+    "prefmh_web.tasks.read_catalog": {"queue": "files"},
+    "prefmh_web.tasks.judge": {"queue": "endpoints"},
+    "prefmh_web.tasks.judge_whatever_waits": {"queue": "endpoints"},
+    "prefmh_web.tasks.score": {"queue": "scores"},
+    "prefmh_web.tasks.run_test": {"queue": "endpoints"},
 }
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_IGNORE_RESULT = True
@@ -180,9 +180,9 @@ if _given.broker_url is not None:
     # A sweep nobody had time for is dropped: the next one finds the same work.
     _EVERY_5_S = {"schedule": 5, "options": {"expires": 5}}
     CELERY_BEAT_SCHEDULE = {
-        "sweep": {"task": "prefmh_web.campaigns.tasks.sweep", **_EVERY_5_S},
-        "sweep-leases": {"task": "prefmh_web.voting.tasks.sweep_leases", **_EVERY_5_S},
-        "settle-parts": {"task": "prefmh_web.voting.tasks.settle_parts", **_EVERY_5_S},
+        "sweep": {"task": "prefmh_web.tasks.sweep", **_EVERY_5_S},
+        "sweep-leases": {"task": "prefmh_web.tasks.sweep_leases", **_EVERY_5_S},
+        "settle-parts": {"task": "prefmh_web.tasks.settle_parts", **_EVERY_5_S},
     }
 
 AUTHENTICATION_BACKENDS = [

@@ -11,10 +11,10 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from prefmh_web.campaigns.tasks import sweep
 from prefmh_web.endpoints import probe
 from prefmh_web.endpoints.models import Endpoint, EndpointTest
 from prefmh_web.endpoints.servers import Dialect
+from prefmh_web.tasks import sweep
 from tests.security.test_limits import all_at_once
 from tests.support.models import Held, KnownJudge, Script, chat_reply, reply, scripted_server, send, status
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.models import Campaign, JudgeTrial, ModelUsage, State, Vote
 from prefmh_web.campaigns.monitoring.judging import Share
-from prefmh_web.campaigns.tasks import sweep
+from prefmh_web.tasks import sweep
 from tests.flows.test_model_costs import (
     A_REQUEST,
     QUESTION,

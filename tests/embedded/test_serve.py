@@ -23,7 +23,7 @@ from django.core.management import call_command
 call_command("migrate", verbosity=0)
 from django.contrib.auth.models import User
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.embedded.tasks import InProcessTask
+from prefmh_web.embedded.threads import InProcessTask
 from prefmh_web.endpoints.models import Endpoint
 from tests.support.campaigns import create_draft
 InProcessTask.apply_async = lambda *args, **options: None

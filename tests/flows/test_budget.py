@@ -15,9 +15,9 @@ from prefmh_web.config import Outcome
 from prefmh_web.participants import limits, stages
 from prefmh_web.participants.joining import Arrival
 from prefmh_web.participants.models import Check, Participation
+from prefmh_web.tasks import settle_parts
 from prefmh_web.voting import admission
 from prefmh_web.voting.screens import response_in, screen_after, screen_for
-from prefmh_web.voting.tasks import settle_parts
 from tests.support.campaigns import (
     assert_record_is_whole,
     assert_replay_passes,

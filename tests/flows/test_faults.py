@@ -275,7 +275,7 @@ def propose(installation: Installation, chain: int, times: int = 1) -> None:
     """Send the task, as any process may."""
     with Celery(broker=installation.redis.url, set_as_current=False) as app:
         for _ in range(times):
-            app.send_task("prefmh_web.campaigns.tasks.propose", [chain], queue="default")
+            app.send_task("prefmh_web.tasks.propose", [chain], queue="default")
 
 
 def upload(browser: httpx.Client, name: str, texts: str) -> int:

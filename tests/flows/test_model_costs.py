@@ -9,7 +9,8 @@ import uuid
 import pytest
 from django.db.models import Sum
 
-from prefmh_web.campaigns import lifecycle, tasks
+from prefmh_web import tasks
+from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.model_judges.asker import Asker, answered

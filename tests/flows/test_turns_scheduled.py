@@ -11,7 +11,7 @@ import pytest
 from django.db import OperationalError, connections
 from django.utils import timezone
 
-from prefmh_web.campaigns import tasks
+from prefmh_web import tasks
 from prefmh_web.campaigns.engine import transitions
 from prefmh_web.campaigns.model_judges import asker as asking
 from prefmh_web.campaigns.model_judges import turns

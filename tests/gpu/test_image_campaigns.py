@@ -16,7 +16,8 @@ from tests.support.campaigns import create_draft
 pytest.importorskip("diffusers", reason="needs the extra [gpu]")
 
 import sampler
-from prefmh_web.campaigns import lifecycle, objects, tasks
+from prefmh_web import tasks
+from prefmh_web.campaigns import lifecycle, objects
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.frozen import plan_of
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, PrefetchedProposal, State

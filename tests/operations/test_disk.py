@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from prefmh_web.campaigns.tasks import sweep
+from prefmh_web.tasks import sweep
 from tests.support.campaigns import make_draft, wait_until_idle
 from tests.support.installations import ROOT, wait_for
 from tests.support.models import port_from

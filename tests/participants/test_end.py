@@ -15,8 +15,8 @@ from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Vote
 from prefmh_web.participants import completion
 from prefmh_web.participants.models import Participant, Participation
+from prefmh_web.tasks import settle_parts
 from prefmh_web.voting.screens import response_in, screen_after
-from prefmh_web.voting.tasks import settle_parts
 from tests.security.world import browser_of
 from tests.support.campaigns import (
     CODES,

@@ -15,8 +15,8 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Event, Lease, Vote,
 from prefmh_web.participants import erasure, limits, payments
 from prefmh_web.participants.erasure import Scope
 from prefmh_web.participants.models import Check, Participant, Participation
+from prefmh_web.tasks import settle_parts
 from prefmh_web.voting import admission
-from prefmh_web.voting.tasks import settle_parts
 from tests.security.test_limits import all_at_once
 from tests.security.world import browser_of
 from tests.support.campaigns import (

@@ -15,7 +15,7 @@ from django.test import Client
 from prefmh_web.campaigns.models import Annotator, Campaign, EndReason, Event, Lease, NotPossible, Vote, number_of
 from prefmh_web.participants import completion, consent, limits
 from prefmh_web.participants.models import Participant, Participation
-from prefmh_web.voting.tasks import settle_parts
+from prefmh_web.tasks import settle_parts
 from tests.participants.test_stages import ABOUT, READ, UNDERSTOOD
 from tests.security.test_limits import all_at_once
 from tests.security.world import browser_of

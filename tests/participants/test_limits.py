@@ -24,8 +24,8 @@ from prefmh_web.config import Protocol
 from prefmh_web.participants import completion, erasure, limits, stages
 from prefmh_web.participants.erasure import Scope
 from prefmh_web.participants.models import Check, Participation
+from prefmh_web.tasks import settle_parts
 from prefmh_web.voting import presence
-from prefmh_web.voting.tasks import settle_parts
 from tests.participants.test_arrival import TEXT, answer, come
 from tests.participants.test_stages import PAIRS, PRACTICE, chosen, come_back, read
 from tests.security.test_limits import all_at_once

@@ -9,7 +9,7 @@ from django.test import Client
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.models import Lease, NotPossible, Vote
 from prefmh_web.participants.models import Participation
-from prefmh_web.voting.tasks import settle_parts
+from prefmh_web.tasks import settle_parts
 from tests.support.campaigns import (
     CODES,
     CODES_OF_ALL,

@@ -58,21 +58,20 @@ from prefmh_web.campaigns.engine.locks import locked
 from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, EndReason, Invitation, Judge, Lease, Side, Vote
 from prefmh_web.campaigns.record import export
-from prefmh_web.campaigns.tasks import sweep
 from prefmh_web.celery import app as celery_app
 from prefmh_web.config import CampaignConfig, Caps, Study
 from prefmh_web.demo.voters import Voter
-from prefmh_web.embedded import serving, tasks
+from prefmh_web.embedded import serving, threads
 from prefmh_web.embedded.serving import Clock, server
-from prefmh_web.embedded.tasks import THREADS
+from prefmh_web.embedded.threads import THREADS
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect
 from prefmh_web.endpoints.truth import plainness
 from prefmh_web.participants import completion, consent
 from prefmh_web.participants.models import Check, Participation
+from prefmh_web.tasks import settle_parts, sweep, sweep_leases
 from prefmh_web.transport import publishing
 from prefmh_web.voting import admission
-from prefmh_web.voting.tasks import settle_parts, sweep_leases
 from sampler import (
     OBJECT_KINDS,
     ExperimentInput,
@@ -400,7 +399,7 @@ def wait_until_idle(timeout: float = 120) -> None:
     if not settings.EMBEDDED:
         wait_for_worker(timeout)
         return
-    while pending := set(tasks._running):
+    while pending := set(threads._running):
         if not wait(pending, timeout, return_when="FIRST_COMPLETED").done:
             raise TimeoutError(f"{len(pending)} tasks are still running")
 
@@ -593,15 +592,15 @@ def tasks_in_turn() -> Iterator[None]:
     Embedded, each queue has threads of its own, and which of two tasks comes first is chance. The thread keeps no
     connection to the database when it goes.
     """
-    usual = dict(tasks._pools)
+    usual = dict(threads._pools)
     with ThreadPoolExecutor(1, thread_name_prefix="task-in-turn") as one:
-        tasks._pools.update(dict.fromkeys(usual, one))
+        threads._pools.update(dict.fromkeys(usual, one))
         try:
             yield
             wait_until_idle()
         finally:
             one.submit(connections.close_all).result()
-            tasks._pools.update(usual)
+            threads._pools.update(usual)
 
 
 # Votes cast past the pages: each answers a lease of its own, as `transitions.cast_vote` wants.

@@ -8,7 +8,8 @@ import httpx
 import numpy as np
 import pytest
 
-from prefmh_web.campaigns import lifecycle, tasks
+from prefmh_web import tasks
+from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.endpoints import judge_calls, truth
 from prefmh_web.endpoints.calls import called

@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 Found = TypeVar("Found")
 
-TASK = "prefmh_web.campaigns.tasks.judge"
+TASK = "prefmh_web.tasks.judge"
 # Beyond so many, turns are left to other processes and to the sweep.
 _MOST_WAITING = 10_000
 # Of answers, and of claims, in one transaction: locks are held for as long as it takes.

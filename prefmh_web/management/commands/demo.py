@@ -9,7 +9,7 @@ from prefmh_web.accounts.roles import make_researcher
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.demo.campaigns import ensure_demo_campaigns, start_company
 from prefmh_web.embedded import serving
-from prefmh_web.embedded.tasks import left_to_the_sweep
+from prefmh_web.embedded.threads import left_to_the_sweep
 
 
 class Command(BaseCommand):

@@ -47,7 +47,7 @@ UNTIL_IT_SHOWS = range(1, 121)
 # Who has not come to the next statement by then waits for a lock.
 A_STATEMENT_S = 0.03
 PATIENCE_S = 60
-JUDGE_TASK = "prefmh_web.campaigns.tasks.judge"
+JUDGE_TASK = "prefmh_web.tasks.judge"
 DOINGS = ("vote", "skip", "expire", "remove")
 
 

@@ -11,7 +11,7 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 import sampler
-from prefmh_web.campaigns import tasks
+from prefmh_web import tasks
 from prefmh_web.campaigns.engine import leases, sql
 from prefmh_web.campaigns.frozen import asked_in, plan_of
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Side, Vote

@@ -10,7 +10,8 @@ from django.test import Client
 from django.urls import reverse
 
 import sampler
-from prefmh_web.campaigns import catalogs, lifecycle, tasks
+from prefmh_web import tasks
+from prefmh_web.campaigns import catalogs, lifecycle
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import changes, status
 from prefmh_web.campaigns.models import (

@@ -7,7 +7,8 @@ import pytest
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import dispatch, lifecycle, tasks
+from prefmh_web import tasks
+from prefmh_web.campaigns import dispatch, lifecycle
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Side

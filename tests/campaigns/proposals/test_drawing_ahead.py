@@ -7,7 +7,8 @@ import pytest
 from django.utils import timezone
 
 import sampler
-from prefmh_web.campaigns import lifecycle, tasks
+from prefmh_web import tasks
+from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases, locks
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, PrefetchedProposal, Side, State
 from prefmh_web.campaigns.proposals import drawing

@@ -6,7 +6,7 @@ from datetime import timedelta
 from django.db import connection
 from django.utils import timezone
 
-from prefmh_web.campaigns import tasks
+from prefmh_web import tasks
 from prefmh_web.campaigns.lifecycle import status
 from prefmh_web.campaigns.models import Campaign, CampaignScorer, Chain, Comparison, Score
 from prefmh_web.campaigns.monitoring.judging import scorers_of

@@ -1,4 +1,4 @@
-"""Work outside the request: reading catalogs, proposing, finding what a crash left behind.
+"""The entry points of the workers: reading catalogs, proposing, asking models, finding what a crash left behind.
 
 A message is only a hint that there is work. Each task reads from the database what is to be done, and run twice it
 does nothing more.
@@ -10,13 +10,14 @@ from typing import Any
 from celery import shared_task
 
 from prefmh_web.campaigns import catalogs, dispatch
-from prefmh_web.campaigns.engine import openings, transitions, usage
+from prefmh_web.campaigns.engine import leases, openings, transitions, usage
 from prefmh_web.campaigns.engine.locks import unclaimed
 from prefmh_web.campaigns.lifecycle import changes, judge_trials, status
 from prefmh_web.campaigns.model_judges import asker, turns
 from prefmh_web.campaigns.models import Campaign, Catalog, NotPossible
 from prefmh_web.campaigns.proposals import drawing, scoring
 from prefmh_web.endpoints import probe
+from prefmh_web.participants import completion, erasure, limits
 
 
 def _task(name: str, work: Callable[..., None]) -> Any:
@@ -80,6 +81,16 @@ def judge_trial(trial_id: int) -> None:
 
 
 @shared_task
+def run_test(test_id: int) -> None:
+    """Test an endpoint."""
+    try:
+        probe.run(test_id)
+    except Exception:  # whatever it is, whoever waits for the test is told; it is raised all the same
+        probe.note_trouble(test_id)
+        raise
+
+
+@shared_task
 def pause_at_cap(campaign_id: int) -> None:
     """Pause a campaign that has come to a cap on what models may take."""
     for campaign in usage.stopped().filter(pk=campaign_id):
@@ -117,3 +128,20 @@ def sweep() -> None:
     for campaign in status.being_deleted():
         dispatch.delete(campaign)
     catalogs.remove_leftovers()
+
+
+@shared_task
+def sweep_leases() -> None:
+    """End the leases whose time is over, so that their pairs go to somebody else; find room nobody has noted."""
+    leases.expire()
+    leases.look_again_where_nobody_is_asked()
+
+
+@shared_task
+def settle_parts() -> None:
+    """Settle how the parts of people ended who have gone without looking; give the places of those away to others.
+    Forget those who wanted to be forgotten and are paid by now.
+    """
+    completion.settle_overdue()
+    limits.take_from_absent()
+    erasure.carry_out()

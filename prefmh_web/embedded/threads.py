@@ -2,7 +2,7 @@
 
 Each queue has threads of its own, so that reading a large file keeps no chain waiting.
 
-A task lost with the process is found again by `campaigns.tasks.sweep`, as with any broker.
+A task lost with the process is found again by `prefmh_web.tasks.sweep`, as with any broker.
 """
 
 from collections.abc import Iterator
