@@ -562,8 +562,8 @@ class MeanSuffix(Suffix):
         return self._space.model.score_suffix(writing.prompt, writing.tokens, cut) / (len(writing.tokens) - cut)
 
 
-def random_language(seed: int) -> tuple[ThreeTokens, np.ndarray]:
-    """Return a language whose laws are uniform on the simplex, and a standard normal reward of each text."""
+def random_language(seed: int) -> tuple[WrittenTexts, list[Writing], np.ndarray]:
+    """Return a language whose laws are uniform on the simplex, its texts, and a standard normal reward of each."""
     rng = np.random.default_rng(seed)
     law = {}
     for count in range(LONGEST):
@@ -573,7 +573,30 @@ def random_language(seed: int) -> tuple[ThreeTokens, np.ndarray]:
                 # No text is empty.
                 shares = np.array([*shares[:END], 0.0]) / shares[:END].sum()
             law[letters] = shares
-    return ThreeTokens(law), rng.normal(size=30)
+    model = ThreeTokens(law)
+    states = [Writing(PROMPT, tokens, model.text(PROMPT, tokens)) for tokens in model.every_text()]
+    return WrittenTexts(model, [PROMPT]), states, rng.normal(size=30)
+
+
+def suffix_chain(
+    texts: WrittenTexts,
+    states: Sequence[Writing],
+    length: Callable[[Writing], int],
+    accepted: Callable[[int, int, int], float],
+) -> Matrix:
+    """Return the exact chain of suffixes, shape (n, n).
+
+    Args:
+        length: of a text: how many cuts there are, each as likely.
+        accepted: how probable it is that a move is accepted, by the places of the two texts and the cut.
+    """
+    matrix = np.zeros((len(states), len(states)))
+    for (a, x), (b, y) in itertools.permutations(enumerate(states), 2):
+        for cut in range(length(x)):
+            if x.tokens[:cut] == y.tokens[:cut] and cut < len(y.tokens):
+                written = math.exp(texts.model.score_suffix(PROMPT, y.tokens, cut)) / length(x)
+                matrix[a, b] += written * accepted(a, b, cut)
+    return matrix + np.diag(1 - matrix.sum(axis=1))
 
 
 # A campaign's record, as the export writes it: the config, and one list of rows for each CSV file.

@@ -88,16 +88,12 @@ def test_a_step_is_accepted_just_below_the_probability_of_the_paper_and_rejected
 
 
 @pytest.mark.parametrize("missing", [[[3], [5]], [[3, 5], []], [[], []]])
-def test_a_step_waits_for_its_last_rating(missing):
+def test_a_step_waits_for_its_last_rating_unless_it_proposes_to_stay(missing):
     pointwise, whole = PointwiseConfig(form="separate"), [[3, 5], [5]]
     assert verdict(pointwise, COMPARISON, whole, missing) is Verdict.UNDECIDED
     assert verdict(pointwise, COMPARISON, missing, whole) is Verdict.UNDECIDED
     assert verdict(pointwise, COMPARISON, whole, whole) is not Verdict.UNDECIDED
-
-
-def test_a_proposal_to_stay_needs_no_rating():
-    staying = replace(COMPARISON, proposal="x")
-    assert verdict(PointwiseConfig(form="separate"), staying, [[], []], [[], []]) is Verdict.ACCEPT
+    assert verdict(pointwise, replace(COMPARISON, proposal="x"), missing, missing) is Verdict.ACCEPT
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,6 @@ from sampler.chain import Plan, Position, advance, ask
 from sampler.exact import log_base_ratio, target, transitions_of
 from sampler.kernels.discrete import Independent, Neighbours
 from sampler.kernels.suffix import Suffix
-from sampler.spaces.texts import Writing, WrittenTexts
 from tests.support.sampling import (
     PROMPT,
     SMALL_CATALOGS,
@@ -28,6 +27,7 @@ from tests.support.sampling import (
     independent_law,
     neighbours_law,
     random_language,
+    suffix_chain,
     visits_p_value,
 )
 
@@ -217,32 +217,21 @@ def test_states_of_base_are_independent_draws_from_p0_and_other_kernels_are_noti
     assert base_p_value(Neighbours(CATALOG)) < 1e-6
 
 
-@cache
-def language():
-    model, rewards = random_language(3)
-    texts = WrittenTexts(model, [PROMPT])
-    states = [Writing(PROMPT, tokens, model.text(PROMPT, tokens)) for tokens in model.every_text()]
-    return texts, states, dict(zip(states, rewards, strict=True))
+TEXTS_OF, WRITINGS, REWARDS = random_language(3)
 
 
 def quest_p_value(kernel_of):
     """Return how well chains of QUEST fit p0 exp(r / beta) on thirty texts, by the exact chain of suffixes."""
-    texts, states, rewards = language()
-    kernel, r = Suffix(texts, "length"), np.array([rewards[state] for state in states]) / 2
-    log_p0 = np.array([texts.model.score(PROMPT, state.tokens) for state in states])
-    q = np.zeros((len(states), len(states)))
-    for a, x in enumerate(states):
-        for b, y in enumerate(states):
-            for cut in range(len(x.tokens)):
-                if x.tokens[:cut] == y.tokens[:cut] and cut < len(y.tokens):
-                    q[a, b] += math.exp(texts.model.score_suffix(PROMPT, y.tokens, cut)) / len(x.tokens)
-    log_r0 = np.array([[kernel.log_r0(x, y) for y in states] for x in states])
-    matrix = transitions_of(q, np.exp(np.minimum(0, log_r0 + r[None, :] - r[:, None])))
-    rule = QuestConfig(scorer="s", beta=2)
-    seen = visits(
-        kernel_of(texts), by_scores(rule, lambda state: 1 / (1 + math.exp(-rewards[state]))), states[0], states
-    )
-    return visits_p_value(seen, matrix, target(log_p0, [r]))
+    r, reward_of = REWARDS / 2, dict(zip(WRITINGS, REWARDS, strict=True))
+
+    def accepted(a, b, _cut):
+        x, y = (len(WRITINGS[place].tokens) for place in (a, b))
+        return min(1.0, x / y * math.exp(r[b] - r[a]))
+
+    matrix = suffix_chain(TEXTS_OF, WRITINGS, lambda state: len(state.tokens), accepted)
+    log_p0 = np.array([TEXTS_OF.model.score(PROMPT, state.tokens) for state in WRITINGS])
+    decide = by_scores(QuestConfig(scorer="s", beta=2), lambda state: 1 / (1 + math.exp(-reward_of[state])))
+    return visits_p_value(visits(kernel_of(TEXTS_OF), decide, WRITINGS[0], WRITINGS), matrix, target(log_p0, [r]))
 
 
 def test_chains_of_quest_have_the_law_of_the_config_and_those_of_the_published_ratio_have_not():
