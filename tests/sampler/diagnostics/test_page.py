@@ -18,7 +18,7 @@ from sampler.diagnostics.page import page
 from tests.sampler.diagnostics.test_report import measured
 from tests.sampler.test_command_line import as_files
 from tests.support.campaigns import archive
-from tests.support.sampling import Voters, exported, run_campaign
+from tests.support.sampling import Voters, config_of, exported, run_campaign
 
 SCORES = (1.5, 0.5, 0.0, -0.5, -1.5)
 HOSTILE = (
@@ -118,10 +118,8 @@ def test_of_many_objects_two_hundred_are_shown_and_the_page_stays_small():
 
 
 def test_molecules_are_drawn():
-    space, judges = {"kind": "molecules"}, [Voters(lambda state: 0.0)]
-    fixed = {"kernel": {"kind": "fragments"}, "chains": 2, "steps": 10, "seed": 1}
-    config = parse_config({"space": space, "judges": [{"question": "Which?", "votes": 4}], **fixed})
-    record = run_campaign(config.build(), space, judges, chains=2, steps=10)
+    judges = [Voters(lambda state: 0.0)]
+    record = run_campaign(config_of(judges, {"kind": "molecules"}, "fragments", chains=2, steps=10), judges)
     found = read(page_of(record))
     objects = {row["object_index"] for row in record["states"]}
     assert 0 < len(found.pictures) <= len(objects)
