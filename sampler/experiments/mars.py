@@ -51,8 +51,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sampler.diagnostics.extras import torch_library
+from sampler.experiments.options import EXPERIMENTS
 from sampler.experiments.outputs import replaced
-from sampler.experiments.settings import EXPERIMENTS
 from sampler.kernels.editor import ImprovingEdit, TorchEditor, Update
 from sampler.kernels.fragments import FragmentsConfig
 from sampler.kernels.learned_fragments import Editor, EditProposal, LearnedFragments, base_ratio

@@ -26,9 +26,17 @@ from sampler.diagnostics.scores import (
     paired_bootstrap,
 )
 from sampler.experiments import outputs
-from sampler.experiments.options import ExperimentOptions, OptionError, Place, TournamentMatch, tournament_matches
+from sampler.experiments.options import (
+    Column,
+    Direction,
+    ExperimentMethod,
+    ExperimentOptions,
+    OptionError,
+    Place,
+    TournamentMatch,
+    tournament_matches,
+)
 from sampler.experiments.outputs import Document, OutputError, options_of, read_table, record_name
-from sampler.experiments.settings import Column, Direction, ExperimentMethod
 from sampler.record.record import read_samples
 
 LEVEL = 0.95

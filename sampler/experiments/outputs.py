@@ -30,8 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from sampler.diagnostics.extras import analysis_library
-from sampler.experiments.options import ExperimentOptions, OptionError, Place, TournamentMatch
-from sampler.experiments.settings import EXPERIMENTS
+from sampler.experiments.options import EXPERIMENTS, ExperimentOptions, OptionError, Place, TournamentMatch
 from sampler.judges import PRESETS
 from sampler.record.record import RecordError
 from sampler.record.tables import Row, escaped, unescaped

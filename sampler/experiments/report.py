@@ -30,9 +30,15 @@ from sampler.experiments.metrics import (
     corpus_scores,
     strength_cells,
 )
-from sampler.experiments.options import ExperimentOptions, selected_steps, shown_steps
+from sampler.experiments.options import (
+    Column,
+    ExperimentMethod,
+    ExperimentOptions,
+    Published,
+    selected_steps,
+    shown_steps,
+)
 from sampler.experiments.outputs import COLOURS, Rows, write_csv, write_figure
-from sampler.experiments.settings import Column, ExperimentMethod, Published
 
 _HEADER = (
     "method", "label", "column", "ours", "spread", "low", "high", "count", "mark", "note",
