@@ -33,8 +33,6 @@ from .config import ConfigProblem as ConfigProblem
 from .config import demand_sound as demand_sound
 from .config import parse_config as parse_config
 from .config import problems_in as problems_in
-from .diagnostics.extras import MissingExtra as MissingExtra
-from .diagnostics.extras import torch_library as torch_library
 from .diagnostics.findings import Answer as Answer
 from .diagnostics.findings import Question as Question
 from .diagnostics.findings import Score as Score
@@ -74,6 +72,7 @@ from .experiments.options import shown_steps as shown_steps
 from .experiments.options import tournament_matches as tournament_matches
 from .experiments.options import tournament_schedule as tournament_schedule
 from .experiments.outputs import ExperimentInput as ExperimentInput
+from .experiments.outputs import MissingExtra as MissingExtra
 from .experiments.outputs import changed_settings as changed_settings
 from .experiments.outputs import options_of as options_of
 from .experiments.outputs import own_sentences as own_sentences
@@ -81,6 +80,7 @@ from .experiments.outputs import read_sentences as read_sentences
 from .experiments.outputs import settings_document as settings_document
 from .experiments.outputs import settings_hash as settings_hash
 from .experiments.outputs import settings_text as settings_text
+from .experiments.outputs import torch_library as torch_library
 from .experiments.report import check_report as check_report
 from .experiments.report import write_report as write_report
 from .judges.config import ORDER_LABELS as ORDER_LABELS

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from sampler.diagnostics.extras import analysis_library
 from sampler.diagnostics.scores import (
     FEWEST_CLUSTERS,
     Choices,
@@ -36,7 +35,7 @@ from sampler.experiments.options import (
     TournamentMatch,
     tournament_matches,
 )
-from sampler.experiments.outputs import Document, OutputError, options_of, read_table, record_name
+from sampler.experiments.outputs import Document, OutputError, analysis_library, options_of, read_table, record_name
 from sampler.record.record import read_samples
 
 LEVEL = 0.95

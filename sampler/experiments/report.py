@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from sampler.diagnostics.extras import analysis_library
 from sampler.diagnostics.scores import FEWEST_CLUSTERS
 from sampler.experiments import outputs
 from sampler.experiments.metrics import (
@@ -38,7 +37,7 @@ from sampler.experiments.options import (
     selected_steps,
     shown_steps,
 )
-from sampler.experiments.outputs import COLOURS, Rows, write_csv, write_figure
+from sampler.experiments.outputs import COLOURS, Rows, analysis_library, write_csv, write_figure
 
 _HEADER = (
     "method", "label", "column", "ours", "spread", "low", "high", "count", "mark", "note",

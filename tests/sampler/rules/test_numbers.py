@@ -211,7 +211,7 @@ def test_the_law_of_another_form_is_noticed(rule, other):
     assert p_value_of_scores(rule, other) < 1e-6
 
 
-def base_p_value(kernel, q=None):
+def base_p_value(kernel):
     law = np.exp(CATALOG.log_p0)
     seen = visits(kernel, always, 0, range(len(CATALOG)))
     return visits_p_value(seen, independent_law(CATALOG), law)
