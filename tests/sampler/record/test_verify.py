@@ -21,7 +21,7 @@ import sampler
 from sampler import tables
 from sampler.cli import main
 from tests.support.campaigns import example_record
-from tests.support.sampling import Files, files_of, hashed, rows_of, table_of, write
+from tests.support.sampling import Files, files_of, hashed, rows_of, table_of, with_rows, write
 
 TRUE = (
     "catalog-texts", "catalog-molecules", "catalog-images", "texts", "molecules", "patterns", "model-texts",
@@ -67,13 +67,7 @@ class Tampering:
 
 def rows(name: str, change: Callable[[list[Row]], object]) -> Callable[[Files], Files]:
     """Return a change of one table's rows."""
-
-    def changed(files: Files) -> Files:
-        found = rows_of(files, name)
-        change(found)
-        return files | {name: table_of(found)}
-
-    return changed
+    return lambda files: with_rows(files, name, change)
 
 
 def cell(name: str, row: int, column: str, value: str | Callable[[str], str]) -> Callable[[Files], Files]:
@@ -394,14 +388,9 @@ def test_a_cell_of_every_column_that_is_no_number_is_told_with_its_row(table, tm
     ]
     assert numbers
     for name in numbers:
-        lines = files[table].decode().split("\r\n")
-        cells = lines[2].split(",")
-        cells[lines[0].split(",").index(name)] = "9" * 5000
-        path = write(
-            files | {table: "\r\n".join([*lines[:2], ",".join(cells), *lines[3:]]).encode()}, tmp_path / "r.zip"
-        )
-        places = {(each.file, each.row) for each in sampler.verify(path).differs}
-        assert (table, 3) in places
+        changed = with_rows(files, table, lambda found, name=name: found[1].update({name: "9" * 5000}))
+        differs = sampler.verify(write(changed, tmp_path / "r.zip")).differs
+        assert (table, 3) in {(each.file, each.row) for each in differs}
 
 
 @pytest.mark.parametrize(
