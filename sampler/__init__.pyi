@@ -33,8 +33,6 @@ from .config import ConfigProblem as ConfigProblem
 from .config import demand_sound as demand_sound
 from .config import parse_config as parse_config
 from .config import problems_in as problems_in
-from .diagnostics.extras import MissingExtra as MissingExtra
-from .diagnostics.extras import torch_library as torch_library
 from .diagnostics.findings import Answer as Answer
 from .diagnostics.findings import Question as Question
 from .diagnostics.findings import Score as Score
@@ -42,10 +40,14 @@ from .diagnostics.findings import answer as answer
 from .diagnostics.verdict import NO_SIGN as NO_SIGN
 from .diagnostics.verdict import NOT_JUDGED as NOT_JUDGED
 from .diagnostics.verdict import Share as Share
+from .exact import SECONDS_A_VOTE as SECONDS_A_VOTE
+from .exact import Estimate as Estimate
 from .exact import autocorrelation_time as autocorrelation_time
+from .exact import estimate as estimate
 from .exact import mean_votes as mean_votes
 from .exact import spectral_gap as spectral_gap
 from .exact import stationary as stationary
+from .exact import step_votes as step_votes
 from .exact import target as target
 from .exact import transition_matrix as transition_matrix
 from .exact import votes_per_effective_sample as votes_per_effective_sample
@@ -54,6 +56,10 @@ from .experiments import outputs as outputs
 from .experiments.mars import MarsSettings as MarsSettings
 from .experiments.mars import replay_file as replay_file
 from .experiments.mars import run_learned as run_learned
+from .experiments.options import EXPERIMENTS as EXPERIMENTS
+from .experiments.options import Asked as Asked
+from .experiments.options import Experiment as Experiment
+from .experiments.options import ExperimentMethod as ExperimentMethod
 from .experiments.options import ExperimentOptions as ExperimentOptions
 from .experiments.options import OptionError as OptionError
 from .experiments.options import Place as Place
@@ -66,6 +72,7 @@ from .experiments.options import shown_steps as shown_steps
 from .experiments.options import tournament_matches as tournament_matches
 from .experiments.options import tournament_schedule as tournament_schedule
 from .experiments.outputs import ExperimentInput as ExperimentInput
+from .experiments.outputs import MissingExtra as MissingExtra
 from .experiments.outputs import changed_settings as changed_settings
 from .experiments.outputs import options_of as options_of
 from .experiments.outputs import own_sentences as own_sentences
@@ -73,12 +80,9 @@ from .experiments.outputs import read_sentences as read_sentences
 from .experiments.outputs import settings_document as settings_document
 from .experiments.outputs import settings_hash as settings_hash
 from .experiments.outputs import settings_text as settings_text
+from .experiments.outputs import torch_library as torch_library
 from .experiments.report import check_report as check_report
 from .experiments.report import write_report as write_report
-from .experiments.settings import EXPERIMENTS as EXPERIMENTS
-from .experiments.settings import Asked as Asked
-from .experiments.settings import Experiment as Experiment
-from .experiments.settings import ExperimentMethod as ExperimentMethod
 from .judges.config import ORDER_LABELS as ORDER_LABELS
 from .judges.config import JudgeConfig as JudgeConfig
 from .judges.config import ModelSource as ModelSource
@@ -131,10 +135,6 @@ from .objects.tables import extra_columns_of as extra_columns_of
 from .objects.writing import compare_texts as compare_texts
 from .objects.writing import describe_text as describe_text
 from .objects.writing import shown_alike as shown_alike
-from .planning import SECONDS_A_VOTE as SECONDS_A_VOTE
-from .planning import Estimate as Estimate
-from .planning import estimate as estimate
-from .planning import step_votes as step_votes
 from .record import tables as tables
 from .record.commitment import SALT_BYTES as SALT_BYTES
 from .record.commitment import Manifest as Manifest

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from sampler.diagnostics.extras import MissingExtra, analysis_library, torch_library
 from sampler.diagnostics.findings import CLUSTERS
+from sampler.experiments.outputs import MissingExtra, analysis_library, torch_library
 from sampler.record.record import RecordError
 
 

@@ -74,7 +74,6 @@ WITH_STUDIES = (
     "tests/sampler/kernels/test_learned_fragments.py",
     "tests/sampler/kernels/test_walk.py",
     "tests/sampler/objects/test_molecule_drawing.py",
-    "tests/sampler/spaces/test_edits.py",
     "tests/sampler/spaces/test_latents.py",
 )
 # The voting page in Chromium, which CI runs where it is hardest: on separate processes.

@@ -1,7 +1,6 @@
 """Diagnostics of real chains and real votes: plain arrays in, small frozen results out.
 
-Chains are ragged: a list with one sequence a chain. Whatever needs a library of the extra [analysis] imports it when it
-is called and raises `MissingExtra` where it is not installed.
+Chains are ragged: a list with one sequence a chain.
 """
 
 from sampler.diagnostics.chains import Acceptance as Acceptance

@@ -50,9 +50,8 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from sampler.diagnostics.extras import torch_library
-from sampler.experiments.outputs import replaced
-from sampler.experiments.settings import EXPERIMENTS
+from sampler.experiments.options import EXPERIMENTS
+from sampler.experiments.outputs import replaced, torch_library
 from sampler.kernels.editor import ImprovingEdit, TorchEditor, Update
 from sampler.kernels.fragments import FragmentsConfig
 from sampler.kernels.learned_fragments import Editor, EditProposal, LearnedFragments, base_ratio

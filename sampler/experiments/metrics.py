@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from sampler.diagnostics.extras import analysis_library
 from sampler.diagnostics.scores import (
     FEWEST_CLUSTERS,
     Choices,
@@ -26,9 +25,17 @@ from sampler.diagnostics.scores import (
     paired_bootstrap,
 )
 from sampler.experiments import outputs
-from sampler.experiments.options import ExperimentOptions, OptionError, Place, TournamentMatch, tournament_matches
-from sampler.experiments.outputs import Document, OutputError, options_of, read_table, record_name
-from sampler.experiments.settings import Column, Direction, ExperimentMethod
+from sampler.experiments.options import (
+    Column,
+    Direction,
+    ExperimentMethod,
+    ExperimentOptions,
+    OptionError,
+    Place,
+    TournamentMatch,
+    tournament_matches,
+)
+from sampler.experiments.outputs import Document, OutputError, analysis_library, options_of, read_table, record_name
 from sampler.record.record import read_samples
 
 LEVEL = 0.95

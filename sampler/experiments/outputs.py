@@ -20,6 +20,7 @@ How figures are written: as SVG and PNG with the numbers behind them as CSV, the
 from __future__ import annotations
 
 import csv
+import importlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,9 +30,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from sampler.diagnostics.extras import analysis_library
-from sampler.experiments.options import ExperimentOptions, OptionError, Place, TournamentMatch
-from sampler.experiments.settings import EXPERIMENTS
+from sampler.experiments.options import EXPERIMENTS, ExperimentOptions, OptionError, Place, TournamentMatch
 from sampler.judges import PRESETS
 from sampler.record.record import RecordError
 from sampler.record.tables import Row, escaped, unescaped
@@ -371,3 +370,43 @@ def write_figure(folder: Path, name: str, rows: Rows, draw: Callable[[Any], None
         for path, metadata in zip(paths[1:], ({"Date": None, "Creator": None}, {"Software": None}), strict=True):
             figure.savefig(path, metadata=metadata)
     return paths
+
+
+# Libraries of the optional extras [analysis] and [gpu] are imported only where they are used.
+
+# The package is run from its checkout, and is in no registry.
+_HOW = "uv run --extra {extra} python -m sampler ..., or pip install -e '.[{extra}]' in the checkout"
+
+
+class MissingExtra(ImportError):  # noqa: N818 - what is missing is no error of the code
+    """A library of an extra is not installed; the message says how to get it."""
+
+
+def analysis_library(module: str) -> Any:
+    """Return a module of the extra [analysis], for example "matplotlib".
+
+    Raises:
+        MissingExtra: the library is not installed.
+    """
+    return _library("analysis", module)
+
+
+def torch_library() -> Any:
+    """Return PyTorch, of the extra [gpu].
+
+    Raises:
+        MissingExtra: it is not installed.
+    """
+    return _library("gpu", "torch")
+
+
+def _library(extra: str, module: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        # A library that is there but lacks one of its own has another problem, and says so itself.
+        if not f"{module}.".startswith(f"{error.name}."):
+            raise
+        library = module.partition(".")[0]
+        message = f"{library} is not installed; it comes with the extra [{extra}]: {_HOW.format(extra=extra)}"
+        raise MissingExtra(message, name=library) from error

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from sampler.diagnostics.extras import analysis_library
 from sampler.diagnostics.scores import FEWEST_CLUSTERS
 from sampler.experiments import outputs
 from sampler.experiments.metrics import (
@@ -30,9 +29,15 @@ from sampler.experiments.metrics import (
     corpus_scores,
     strength_cells,
 )
-from sampler.experiments.options import ExperimentOptions, selected_steps, shown_steps
-from sampler.experiments.outputs import COLOURS, Rows, write_csv, write_figure
-from sampler.experiments.settings import Column, ExperimentMethod, Published
+from sampler.experiments.options import (
+    Column,
+    ExperimentMethod,
+    ExperimentOptions,
+    Published,
+    selected_steps,
+    shown_steps,
+)
+from sampler.experiments.outputs import COLOURS, Rows, analysis_library, write_csv, write_figure
 
 _HEADER = (
     "method", "label", "column", "ours", "spread", "low", "high", "count", "mark", "note",

@@ -23,7 +23,6 @@ from pathlib import Path
 AREAS: dict[str, tuple[str, ...]] = {
     "sampler/acceptance.py": (
         "tests/sampler/test_acceptance.py",
-        "tests/sampler/test_early_verdicts.py",
         "tests/sampler/rules",
     ),
     "sampler/chain.py": ("tests/sampler/test_chain.py", "tests/sampler/record"),

@@ -131,6 +131,15 @@ def archive(files: Mapping[str, bytes], compression: int = zipfile.ZIP_DEFLATED)
     return data.getvalue()
 
 
+def refused(kind: str, good: Mapping[str, bytes], name: str, content: bytes) -> str:
+    """Return why one file of an archive is refused; the good ones beside it must be kept."""
+    reading = read(kind, archive({**good, name: content}))
+    assert [item.content for item in reading.items] == [*good]
+    (refusal,) = reading.refusals
+    assert refusal.source == name
+    return refusal.reason
+
+
 def picture(colour: object = "red", size: tuple[int, int] = (8, 6), kind: str = "PNG", **saving: object) -> bytes:
     """Return an image of one colour."""
     return saved(Image.new("RGB", size, colour), kind, **saving)

@@ -21,15 +21,12 @@ from scipy import stats
 
 import sampler
 from sampler import (
-    BradleyTerry,
     Catalog,
     ChainConfig,
     Comparison,
     ConfigError,
-    Independent,
     Kernel,
     Plan,
-    Position,
     Purpose,
     Record,
     Tally,
@@ -302,16 +299,6 @@ def tried_delete(vocabulary: Vocabulary, high: str, low: str) -> float:
     return sum(each.kept == low and each.arm in vocabulary for each in pieces) / len(pieces)
 
 
-def _is_inside(state: str | None, law: MoleculeLaw) -> bool:
-    return state is not None and np.isfinite(law.log_p0(Chem.MolFromSmiles(state)))
-
-
-def _read_back(molecule: Chem.Mol) -> str:
-    Chem.SanitizeMol(molecule)
-    smiles = Chem.MolToSmiles(Chem.RemoveHs(molecule))
-    return str(Chem.MolToSmiles(Chem.MolFromSmiles(smiles), isomericSmiles=False))
-
-
 # The wrong rule that the statistical tests must find.
 
 
@@ -379,14 +366,6 @@ class FixedEditor:
 
 class RestlessEditor(FixedEditor):
     """It learns while a proposal is drawn: every call of `read` has other numbers."""
-
-    def __init__(self, arms: int, declares: bool = True) -> None:
-        super().__init__(arms)
-        self._declares = declares
-
-    @property
-    def fingerprint(self) -> str:
-        return str(self._seed) if self._declares else "always the same"
 
     def read(self, states: Sequence[str]) -> list[EditLogits]:
         self._seed += 1
@@ -562,8 +541,8 @@ class MeanSuffix(Suffix):
         return self._space.model.score_suffix(writing.prompt, writing.tokens, cut) / (len(writing.tokens) - cut)
 
 
-def random_language(seed: int) -> tuple[ThreeTokens, np.ndarray]:
-    """Return a language whose laws are uniform on the simplex, and a standard normal reward of each text."""
+def random_language(seed: int) -> tuple[WrittenTexts, list[Writing], np.ndarray]:
+    """Return a language whose laws are uniform on the simplex, its texts, and a standard normal reward of each."""
     rng = np.random.default_rng(seed)
     law = {}
     for count in range(LONGEST):
@@ -573,7 +552,30 @@ def random_language(seed: int) -> tuple[ThreeTokens, np.ndarray]:
                 # No text is empty.
                 shares = np.array([*shares[:END], 0.0]) / shares[:END].sum()
             law[letters] = shares
-    return ThreeTokens(law), rng.normal(size=30)
+    model = ThreeTokens(law)
+    states = [Writing(PROMPT, tokens, model.text(PROMPT, tokens)) for tokens in model.every_text()]
+    return WrittenTexts(model, [PROMPT]), states, rng.normal(size=30)
+
+
+def suffix_chain(
+    texts: WrittenTexts,
+    states: Sequence[Writing],
+    length: Callable[[Writing], int],
+    accepted: Callable[[int, int, int], float],
+) -> Matrix:
+    """Return the exact chain of suffixes, shape (n, n).
+
+    Args:
+        length: of a text: how many cuts there are, each as likely.
+        accepted: how probable it is that a move is accepted, by the places of the two texts and the cut.
+    """
+    matrix = np.zeros((len(states), len(states)))
+    for (a, x), (b, y) in itertools.permutations(enumerate(states), 2):
+        for cut in range(length(x)):
+            if x.tokens[:cut] == y.tokens[:cut] and cut < len(y.tokens):
+                written = math.exp(texts.model.score_suffix(PROMPT, y.tokens, cut)) / length(x)
+                matrix[a, b] += written * accepted(a, b, cut)
+    return matrix + np.diag(1 - matrix.sum(axis=1))
 
 
 # A campaign's record, as the export writes it: the config, and one list of rows for each CSV file.
@@ -619,34 +621,18 @@ def row_of(table: tables.Table, **cells: object) -> RecordRow:
     return empty | {name: str(cell) for name, cell in cells.items()}
 
 
-def state_rows(catalog: Catalog) -> list[RecordRow]:
+def state_rows(catalog: Catalog, contents: Sequence[str] = CONTENTS) -> list[RecordRow]:
     return [
         row_of(
             tables.STATES,
             state_index=state,
-            object_index=state,
+            object_index=contents.index(contents[state]),
             weight=float(weight),
-            neighbours=" ".join(map(str, catalog.neighbours[state])),
-            content=CONTENTS[state],
+            neighbours=" ".join(map(str, catalog.neighbours[state])) if catalog.neighbours else "",
+            content=contents[state],
         )
         for state, weight in enumerate(catalog.weights)
     ]
-
-
-def sample_row(config: ChainConfig, position: Position[int]) -> RecordRow:
-    return row_of(
-        tables.SAMPLES,
-        chain_index=position.chain,
-        step=position.step,
-        state_index=position.state,
-        content=CONTENTS[position.state],
-        phase=config.phase_of(position.step),
-    )
-
-
-def _part(config: ChainConfig, comparison: Comparison[int]) -> int | str:
-    part = config.part_of(comparison.chain, comparison.step) if config.has_parts else None
-    return "" if part is None else part
 
 
 def make_record(open_votes: int | None = None, walk_length: int | None = None, **changes: Any) -> Record:
@@ -658,35 +644,9 @@ def make_record(open_votes: int | None = None, walk_length: int | None = None, *
         changes: of the config.
     """
     config = parse_config(CONFIG | changes | {"steps": CONFIG["steps"] + (open_votes is not None)})
+    judges = [Voters(scores) for scores in two_scores(LOPSIDED)]
     plan = config.build(LOPSIDED, walk_length=walk_length)
-    judges = [BradleyTerry(scores.__getitem__) for scores in two_scores(LOPSIDED)]
-    record = Record({tables.CONFIG: config.model_dump(mode="json")}, {"states": state_rows(LOPSIDED)})
-    for chain in range(config.chains):
-        position = begin(plan, chain)
-        record["samples"].append(sample_row(config, position))
-        verdict = Verdict.ACCEPT
-        while verdict is not Verdict.UNDECIDED:
-            is_extra = position.step == CONFIG["steps"]
-            if is_extra and (open_votes is None or chain < config.chains - 1):
-                break
-            comparison = ask(plan, position)
-            rng = stream(plan.seed, chain, comparison.step, Purpose.JUDGES)
-            tally = Tally.empty(2)
-            number = 0
-            while (verdict := tell(comparison, tally)) is Verdict.UNDECIDED and not (is_extra and number == open_votes):
-                judge = next(i for i in (number % 2, 1 - number % 2) if tally.votes_cast[i] < plan.budgets[i])
-                number += 1
-                side = "first" if rng.random() < 0.5 else "second"
-                for_proposal = judges[judge].vote(rng, comparison.current, comparison.proposal)
-                tally = tally.add(judge, for_proposal)
-                asked = config.judges[judge].question
-                numbers = comparison.current, comparison.proposal
-                record["votes"].append(vote_row(comparison, numbers, number, judge, side, for_proposal, question=asked))
-            add_step(record, comparison, (comparison.current, comparison.proposal), verdict, _part(config, comparison))
-            if verdict is not Verdict.UNDECIDED:
-                position = advance(position, comparison, verdict)
-                record["samples"].append(sample_row(config, position))
-    return record
+    return run_campaign(config, judges, state_rows(LOPSIDED), plan=plan, open_votes=open_votes)
 
 
 def vote_row(
@@ -713,7 +673,7 @@ def vote_row(
 
 
 def add_step(
-    record: Record, drawn: Comparison[Any], numbers: tuple[int, int], verdict: Verdict, part: int | str = ""
+    record: Record, drawn: Comparison[Any], numbers: tuple[int, int], verdict: Verdict, part: int | None
 ) -> None:
     """Add a comparison, whose objects have these numbers, as a row of steps.csv."""
     is_open = verdict is Verdict.UNDECIDED
@@ -727,7 +687,7 @@ def add_step(
             log_r0=repr(float(drawn.log_r0)),
             uniform="" if is_open else repr(float(drawn.uniform)),
             verdict="" if is_open else verdict.value,
-            part_index=part,
+            part_index="" if part is None else part,
         )
     )
 
@@ -856,59 +816,59 @@ def twins(scores: Any, lean: float, budget: int = 2, **changes: Any) -> list[Vot
     return [Voters(scores, lean, budget, order, **changes) for order in ("proposal-first", "proposal-second")]
 
 
-def exported(judges: Sequence[Voters], contents: Sequence[str] = WORDS, **run: Any) -> Record:
-    """Run a campaign that picks from a catalog of as many texts as there are scores; see `run_campaign`."""
-    size = len(judges[0].scores)  # type: ignore[arg-type]
-    catalog = Catalog(np.ones(size))
-    states = [
-        row_of(tables.STATES, state_index=state, object_index=contents.index(contents[state]), weight=1.0,
-               content=contents[state])
-        for state in range(size)
-    ]  # fmt: skip
-    plan = Plan(run.get("seed", 1), catalog, Independent(catalog), tuple(judge.budget for judge in judges))
-    return run_campaign(plan, CATALOG, judges, states, **run)
-
-
-def run_campaign(
-    plan: Plan[Any],
-    space: Mapping[str, Any],
-    judges: Sequence[Voters],
-    states: Sequence[Row] = (),
-    *,
-    chains: int = 40,
-    steps: int = 25,
-    seed: int = 1,
-) -> Record:
-    """Ask judge after judge, stopping as early as allowed, and return the export.
-
-    Args:
-        space: of the config.
-        states: of a catalog; a generated space's are stored as the application stores them.
-    """
+def config_of(
+    judges: Sequence[Voters], space: Mapping[str, Any], kernel: str = "independent", **run: Any
+) -> ChainConfig:
+    """Return the config of a campaign with these judges."""
     listed = [
         {"question": each.question, "votes": each.budget, "order": each.order, "source": dict(each.source)}
         for each in judges
     ]
-    kernel = {
-        "kind": {"catalog": "independent", "texts": "suffix", "molecules": "fragments"}.get(
-            space.get("kind"), "independent"
-        )
-    }
-    config = {"space": space, "kernel": kernel, "judges": listed, "chains": chains, "steps": steps, "seed": seed}
-    record = Record({tables.CONFIG: config}, {"states": list(states)})
-    store = _Store(record, plan, chains, bool(states))
-    for chain in range(chains):
+    fixed = {"space": space, "kernel": {"kind": kernel}, "judges": listed, "chains": 40, "steps": 25, "seed": 1}
+    return parse_config(fixed | run)
+
+
+def exported(judges: Sequence[Voters], contents: Sequence[str] = WORDS, **run: Any) -> Record:
+    """Run a campaign that picks from a catalog of as many texts as there are scores; see `run_campaign`."""
+    catalog = Catalog(np.ones(len(judges[0].scores)))  # type: ignore[arg-type]
+    config = config_of(judges, CATALOG, **run)
+    return run_campaign(config, judges, state_rows(catalog, contents), plan=config.build(catalog))
+
+
+def run_campaign(
+    config: ChainConfig,
+    judges: Sequence[Voters],
+    states: Sequence[Row] = (),
+    *,
+    plan: Plan[Any] | None = None,
+    open_votes: int | None = None,
+) -> Record:
+    """Ask judge after judge, stopping as early as allowed, and return the export.
+
+    Args:
+        judges: who answers for each judge of the config.
+        states: of a catalog; a generated space's are stored as the application stores them.
+        plan: on a catalog, or with a model; else that of the config alone.
+        open_votes: when given, the last step of the last chain is still undecided after so many votes, and the other
+            chains do not come to theirs.
+    """
+    plan = plan or config.build()
+    record = Record({tables.CONFIG: config.model_dump(mode="json")}, {"states": list(states)})
+    store = _Store(record, plan, config.chains, bool(states))
+    for chain in range(config.chains):
         position = begin(plan, chain)
         at = store.number(chain, 0, position.state)
-        _add_sample(record, chain, 0, at)
-        for _ in range(steps):
+        _add_sample(record, config, chain, 0, at)
+        while position.step < config.steps - (open_votes is not None and chain < config.chains - 1):
             drawn = ask(plan, position)
-            proposed = at if drawn.is_identity else store.number(chain, drawn.step, drawn.proposal)
-            verdict = _ask_all(record, drawn, (at, proposed), judges, seed)
-            add_step(record, drawn, (at, proposed), verdict)
-            position = advance(position, drawn, verdict)
-            at = proposed if verdict is Verdict.ACCEPT else at
-            _add_sample(record, chain, position.step, at)
+            numbers = at, at if drawn.is_identity else store.number(chain, drawn.step, drawn.proposal)
+            most = open_votes if drawn.step == config.steps else None
+            verdict = _ask_all(record, config, drawn, numbers, judges, most)
+            add_step(record, drawn, numbers, verdict, config.part_of(chain, drawn.step) if config.has_parts else None)
+            if verdict is Verdict.UNDECIDED:
+                break
+            position, at = advance(position, drawn, verdict), numbers[verdict is Verdict.ACCEPT]
+            _add_sample(record, config, chain, position.step, at)
     return record
 
 
@@ -932,30 +892,34 @@ class _Store:
         return number
 
 
-def _ask_all(record: Record, drawn: Any, numbers: tuple[int, int], judges: Sequence[Voters], seed: int) -> Verdict:
-    rng = stream(seed, drawn.chain, drawn.step, Purpose.JUDGES)
+def _ask_all(
+    record: Record,
+    config: ChainConfig,
+    drawn: Comparison[Any],
+    numbers: tuple[int, int],
+    judges: Sequence[Voters],
+    most: int | None,
+) -> Verdict:
+    rng = stream(config.seed, drawn.chain, drawn.step, Purpose.JUDGES)
     tally, number = Tally.empty(len(judges)), 0
-    while (verdict := tell(drawn, tally)) is Verdict.UNDECIDED:
-        place = next(i for i, judge in enumerate(judges) if tally.votes_cast[i] < judge.budget)
-        judge, number = judges[place], number + 1
-        proposal_left = judge.proposal_is_left(rng)
+    while (verdict := tell(drawn, tally)) is Verdict.UNDECIDED and number != most:
+        place = next(i for i, budget in enumerate(drawn.budgets) if tally.votes_cast[i] < budget)
+        voters, judge, number = judges[place], config.judges[place], number + 1
+        proposal_left = voters.proposal_is_left(rng)
         left, right = (drawn.proposal, drawn.current) if proposal_left else (drawn.current, drawn.proposal)
-        for_proposal = judge.chooses_left(rng, left, right) == proposal_left
+        for_proposal = voters.chooses_left(rng, left, right) == proposal_left
         tally = tally.add(place, for_proposal)
-        is_model = judge.source["kind"] == "model"
-        by: dict[str, object] = {"voter": number}
-        if is_model:
-            by = {"voter": "", "endpoint": judge.source["endpoint"], "slot": number}
+        by = {"voter": "", "endpoint": judge.source.endpoint, "slot": number} if judge.source.kind == "model" else {}
         side = "first" if proposal_left else "second"
         row = vote_row(drawn, numbers, number, place, side, for_proposal, question=judge.question, **by)
         record["votes"].append(row)
     return verdict
 
 
-def _add_sample(record: Record, chain: int, step: int, state: int) -> None:
+def _add_sample(record: Record, config: ChainConfig, chain: int, step: int, state: int) -> None:
     content = next(row["content"] for row in reversed(record["states"]) if row["state_index"] == str(state))
     cells = {"chain_index": chain, "step": step, "state_index": state, "content": content}
-    record["samples"].append(row_of(tables.SAMPLES, **cells, phase=tables.SAMPLING))
+    record["samples"].append(row_of(tables.SAMPLES, **cells, phase=config.phase_of(step)))
 
 
 def rows_in_file(path: Path) -> list[dict[str, str]]:

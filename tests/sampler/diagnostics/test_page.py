@@ -15,9 +15,10 @@ from sampler import Record, answer, parse_config, tables
 from sampler.cli import main
 from sampler.diagnostics.findings import findings
 from sampler.diagnostics.page import page
+from tests.sampler.diagnostics.test_report import measured
 from tests.sampler.test_command_line import as_files
 from tests.support.campaigns import archive
-from tests.support.sampling import Voters, exported, run_campaign
+from tests.support.sampling import Voters, config_of, exported, run_campaign
 
 SCORES = (1.5, 0.5, 0.0, -0.5, -1.5)
 HOSTILE = (
@@ -62,13 +63,9 @@ def hostile():
     """A record whose every text is an attack, and whose people have names that stand nowhere else."""
     record = exported([Voters(SCORES, 0.3, question='Which <script>alert("q")</script>?')], HOSTILE, chains=8, steps=30)
     votes = [row | {"voter": f"person-{number % 7}"} for number, row in enumerate(record["votes"])]
-    heights = [row | {"<b>height": str(at)} for at, row in enumerate(record["properties"] or measured(record))]
+    heights = [row | {"<b>height": str(at)} for at, row in enumerate(measured(record))]
     config = record.config | {"name": "</title><script>alert(3)</script>", "target": parse_config(record.config).law}
     return Record({"campaign.json": config}, record.tables | {"votes": votes, "properties": heights})
-
-
-def measured(record):
-    return [{"state_index": row["state_index"], "content": row["content"]} for row in record["states"]]
 
 
 def test_what_the_record_says_is_text_and_never_markup(hostile):
@@ -121,10 +118,8 @@ def test_of_many_objects_two_hundred_are_shown_and_the_page_stays_small():
 
 
 def test_molecules_are_drawn():
-    space, judges = {"kind": "molecules"}, [Voters(lambda state: 0.0)]
-    fixed = {"kernel": {"kind": "fragments"}, "chains": 2, "steps": 10, "seed": 1}
-    config = parse_config({"space": space, "judges": [{"question": "Which?", "votes": 4}], **fixed})
-    record = run_campaign(config.build(), space, judges, chains=2, steps=10)
+    judges = [Voters(lambda state: 0.0)]
+    record = run_campaign(config_of(judges, {"kind": "molecules"}, "fragments", chains=2, steps=10), judges)
     found = read(page_of(record))
     objects = {row["object_index"] for row in record["states"]}
     assert 0 < len(found.pictures) <= len(objects)

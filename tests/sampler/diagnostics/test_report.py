@@ -6,10 +6,10 @@ import re
 import numpy as np
 import pytest
 
-from sampler import Record, parse_config, tables
+from sampler import Record, tables
 from sampler.diagnostics.findings import findings
 from sampler.diagnostics.report import diagnose
-from tests.support.sampling import CATALOG, WORDS, Voters, exported, model, row_of, run_campaign, twins
+from tests.support.sampling import CATALOG, WORDS, Voters, config_of, exported, model, row_of, run_campaign, twins
 
 SCORES = (1.5, 0.5, 0.0, -0.5, -1.5)
 LEAN = re.compile(r"^Lean.*: log-odds ([+-]\d+\.\d+)")
@@ -115,9 +115,7 @@ def test_a_campaign_of_all_kinds_keeps_its_questions_apart():
 def texts_of(voters, **run):
     """Return the export of texts that chains make themselves, under three prompts, and few votes on each."""
     space = {"kind": "texts", "model": "story-openings", "temperature": 1.0, "scenarios": [0, 1, 2]}
-    judges = [{"question": each.question, "votes": each.budget} for each in voters]
-    config = parse_config({"space": space, "kernel": {"kind": "suffix"}, "judges": judges, **run})
-    return run_campaign(config.build(), space, voters, **run)
+    return run_campaign(config_of(voters, space, "suffix", **run), voters)
 
 
 def test_a_lean_is_found_where_no_scores_can_be_fitted_and_voting_stops_early():
@@ -192,7 +190,8 @@ def test_pictures_are_followed_by_the_measures_of_the_downloaded_table():
 
 
 def test_a_campaign_without_a_decided_step_has_a_report():
-    record = with_config(exported([Voters(SCORES)], chains=2, steps=0), steps=25)
+    whole = exported([Voters(SCORES)], chains=2)
+    record = whole.but(samples=[row for row in whole["samples"] if row["step"] == "0"], steps=[], votes=[])
     assert report(record) == [
         "Cannot be judged: No step is decided yet, so there is nothing to follow.",
         "2 chains, 0 decided steps, 0 open; 0 counted votes, 0 late",

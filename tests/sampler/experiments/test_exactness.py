@@ -12,7 +12,6 @@ scores a_i·z, linear in the latent, the target is N(sum_i a_i, I), so many chai
 """
 
 import math
-from functools import cache
 
 import numpy as np
 import pytest
@@ -27,7 +26,6 @@ from sampler.experiments.synthetic import METHODS, ORACLE, PLUG_IN, PREF_MH, STA
 from sampler.kernels.crank_nicolson import PAPER_MIXTURE
 from sampler.kernels.suffix import Suffix
 from sampler.rules.scored import QuestConfig
-from sampler.spaces.texts import Writing, WrittenTexts
 from tests.sampler.kernels.test_suffix import FreeOfLength, tables
 from tests.sampler.kernels.test_suffix import solved as solved_texts
 from tests.sampler.kernels.test_suffix import space as texts_of
@@ -45,6 +43,7 @@ from tests.support.sampling import (
     plug_in_rule,
     pooled_rule,
     random_language,
+    suffix_chain,
     transition_matrix,
 )
 
@@ -260,14 +259,9 @@ def test_a_ratio_of_lengths_that_does_not_go_with_the_cut_does_not(budgets):
 
 
 BETA = 0.5
-SEED = 1712
 
 
-@cache
-def language():
-    model, rewards = random_language(SEED)
-    texts = WrittenTexts(model, [PROMPT])
-    return texts, [Writing(PROMPT, tokens, model.text(PROMPT, tokens)) for tokens in model.every_text()], rewards
+TEXTS_OF, WRITINGS, REWARDS = random_language(1712)
 
 
 def letters_of(writing):
@@ -318,21 +312,16 @@ def gap(texts, x, y, cut):
     return texts.model.score_suffix(PROMPT, x.tokens, cut) - texts.model.score_suffix(PROMPT, y.tokens, cut)
 
 
-@cache
 def measured(how):
     """Return the imbalance against p0 exp(r / beta), and how far the chain's law is from it and from exp(r / beta)."""
-    texts, states, rewards = language()
-    length, ratio = how(texts)
-    matrix = np.zeros((len(states), len(states)))
-    for a, x in enumerate(states):
-        for b, y in enumerate(states):
-            for cut in range(length(x)):
-                if a != b and x.tokens[:cut] == y.tokens[:cut] and cut < len(y.tokens):
-                    written = math.exp(texts.model.score_suffix(PROMPT, y.tokens, cut)) / length(x)
-                    matrix[a, b] += written * accepted(ratio(x, y, cut), rewards[a], rewards[b])
-    matrix += np.diag(1 - matrix.sum(axis=1))
-    tilt = np.exp(rewards / BETA)
-    p0 = np.exp([texts.model.score(PROMPT, state.tokens) for state in states])
+    length, ratio = how(TEXTS_OF)
+
+    def accepts(a, b, cut):
+        return accepted(ratio(WRITINGS[a], WRITINGS[b], cut), REWARDS[a], REWARDS[b])
+
+    matrix = suffix_chain(TEXTS_OF, WRITINGS, length, accepts)
+    tilt = np.exp(REWARDS / BETA)
+    p0 = np.exp([TEXTS_OF.model.score(PROMPT, state.tokens) for state in WRITINGS])
     law, tilt_alone = p0 * tilt / (p0 @ tilt), tilt / tilt.sum()
     visited = stationary(matrix)
     return imbalance(law, matrix), total_variation(visited, law), total_variation(visited, tilt_alone)

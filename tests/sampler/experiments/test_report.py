@@ -1,5 +1,6 @@
 """Tables and figures of a run's folder: the same bytes each time, their numbers against computing them directly."""
 
+from functools import partial
 from hashlib import sha256
 
 import numpy as np
@@ -213,29 +214,20 @@ def said(chain, step):
     return SENTENCES[chain] if step % 2 else WORSE[chain]
 
 
+METRICS = {"bleu": partial(sentence_bleu, use_effective_order=True), "chrf": sentence_chrf, "ter": sentence_ter}
+
+
 def test_translations_are_averaged_over_states_and_then_over_sources(tmp_path):
     run = translation_run(tmp_path)
     cells = MEASURES["translation"](run)
     kept = (4, 6, 8)
-    for name, metric in (("bleu", bleu), ("chrf", chrf), ("ter", ter)):
-        by_source = [np.mean([metric(said(c, step), SENTENCES[c]) for step in kept]) for c in range(3)]
+    for name, metric in METRICS.items():
+        by_source = [np.mean([metric(said(c, step), [SENTENCES[c]]).score for step in kept]) for c in range(3)]
         assert cells["pref", f"{name}_de-en"].value == pytest.approx(np.mean(by_source), abs=1e-9)
     assert cells["pref", "xcomet_de-en"].value is None
     # So few sources are not tested.
     assert cells["pointwise", "bleu_de-en"].mark == ""
     assert corpus_scores(run)["pref", "bleu_de-en"].count == 3
-
-
-def bleu(text, reference):
-    return sentence_bleu(text, [reference], use_effective_order=True).score
-
-
-def chrf(text, reference):
-    return sentence_chrf(text, [reference]).score
-
-
-def ter(text, reference):
-    return sentence_ter(text, [reference]).score
 
 
 def test_a_missing_reference_is_named(tmp_path):

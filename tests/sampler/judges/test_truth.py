@@ -99,26 +99,15 @@ def powered(rate, power):
 class TestRareLabel:
     """A rare label at its rate, looked at as pairs are: after 200 replies, and after 400 in doubt."""
 
-    def share_found(self, rate, true_rate, seed=20261124):
-        drawn = np.random.default_rng(seed).binomial(REPLIES, true_rate, (RUNS, 2))
-        return np.mean([is_found(rate, counts) for counts in drawn])
-
     @pytest.mark.parametrize("rate", [0.03, RATE, 0.15])
     def test_a_server_that_samples_plainly_is_seldom_said_to_do_otherwise(self, rate):
-        assert self.share_found(rate, rate) <= 1 / RUNS
+        assert shares((rate,), (rate,), RUNS)[1] <= 1 / RUNS
 
     @pytest.mark.parametrize(
         ("true_rate", "least"), [(0.0, 1.0), (powered(RATE, 2), 0.92), (powered(RATE, 0.5), 0.999)]
     )
     def test_another_law_is_found(self, true_rate, least):
-        assert self.share_found(RATE, true_rate) >= least
-
-
-def is_found(rate, counts):
-    found = agreement([Asked(rate, REPLIES, int(counts[0]))])
-    if found.is_doubtful:
-        found = agreement([Asked(rate, 2 * REPLIES, int(counts.sum()))])
-    return found.is_none
+        assert shares((RATE,), (true_rate,), RUNS)[1] >= least
 
 
 class TestTilt:

@@ -2,13 +2,14 @@
 
 import io
 import struct
+from functools import partial
 
 import numpy as np
 import pytest
 import soundfile
 
 import sampler
-from tests.support.campaigns import archive, picture, read, recorded, recording, tone
+from tests.support.campaigns import archive, picture, read, recorded, recording, refused, tone
 
 TWO = {"a.wav": recording(220), "b.wav": recording(880)}
 
@@ -21,13 +22,7 @@ def decoded(item):
     return soundfile.read(io.BytesIO(item.picture), dtype="float64", always_2d=True)
 
 
-def reason(name, content):
-    """Return why one file is refused; the two good ones beside it must be kept."""
-    reading = read("audio", archive(TWO | {name: content}))
-    assert [item.content for item in reading.items] == ["a.wav", "b.wav"]
-    (refusal,) = reading.refusals
-    assert refusal.source == name
-    return refusal.reason
+reason = partial(refused, "audio", TWO)
 
 
 @pytest.mark.parametrize(

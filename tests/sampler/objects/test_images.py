@@ -5,14 +5,27 @@ import struct
 import warnings
 import zipfile
 import zlib
+from functools import partial
 
 import numpy as np
 import pytest
 from PIL import Image, ImageCms
 
-from sampler import CatalogError
+import sampler
+from sampler import CatalogError, judges
+from sampler.judges import Exhibit, Picture
 from sampler.objects.images import describe_image
-from tests.support.campaigns import archive, linear_grey_profile, picture, png, png_that_claims, read, saved
+from tests.support.campaigns import (
+    archive,
+    linear_grey_profile,
+    make_config,
+    picture,
+    png,
+    png_that_claims,
+    read,
+    refused,
+    saved,
+)
 
 TWO = {"a.png": picture("red"), "b.png": picture("blue")}
 
@@ -25,13 +38,7 @@ def decoded(item):
     return Image.open(io.BytesIO(item.picture))
 
 
-def reason(name, content):
-    """Return why one file is refused; the two good ones beside it must be kept."""
-    reading = read("images", archive(TWO | {name: content}))
-    assert [item.content for item in reading.items] == ["a.png", "b.png"]
-    (refusal,) = reading.refusals
-    assert refusal.source == name
-    return refusal.reason
+reason = partial(refused, "images", TWO)
 
 
 def encrypted(files):
@@ -52,14 +59,10 @@ def encrypted(files):
         ("BMP", "image/png"),
     ],
 )  # fmt: skip
-def test_pictures_keep_their_size_and_colours(kind, media_type):
-    item = images(TWO | {"x": picture((200, 40, 90), kind=kind)})["x"]
-    assert item.media_type == media_type
-    pixels = decoded(item)
-    assert f"image/{pixels.format.lower()}" == media_type
-    assert pixels.size == (8, 6)
-    # Lossy formats may move a colour a little.
-    np.testing.assert_allclose(pixels.convert("RGB").getpixel((4, 3)), (200, 40, 90), atol=8)
+def test_pictures_keep_their_size_and_are_of_a_format_that_browsers_show(kind, media_type):
+    item = images(TWO | {"x": picture("green", kind=kind)})["x"]
+    assert item.media_type == media_type == f"image/{decoded(item).format.lower()}"
+    assert decoded(item).size == (8, 6)
 
 
 def sixteen_bits(colour: int, pixels: list[int], clear: list[int] | None = None) -> bytes:
@@ -117,13 +120,6 @@ def test_a_picture_that_becomes_one_colour_is_refused(image):
     assert "one colour on white" in reason("x.png", saved(image))
 
 
-@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "CMYK"])
-def test_every_colour_mode_is_read(mode):
-    image = Image.new("RGB", (4, 4), "white").convert(mode)
-    item = images(TWO | {"x": saved(image, "JPEG" if mode == "CMYK" else "PNG")})["x"]
-    np.testing.assert_allclose(decoded(item).convert("RGB").getpixel((2, 2)), (255, 255, 255), atol=3)
-
-
 def test_an_animation_becomes_its_first_frame():
     moving = saved(Image.new("RGB", (4, 4), "red"), "GIF", save_all=True, append_images=[Image.new("RGB", (4, 4))])
     still = decoded(images(TWO | {"x.gif": moving})["x.gif"])
@@ -158,22 +154,32 @@ SWAPPED = (
 LAB = ImageCms.ImageCmsProfile(ImageCms.createProfile("LAB")).tobytes()
 
 
-@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
-def test_colours_become_srgb_and_their_profile_is_dropped(kind):
-    item = images(TWO | {"x": picture((250, 0, 0), kind=kind, icc_profile=SWAPPED)})["x"]
-    assert "icc_profile" not in decoded(item).info
-    np.testing.assert_allclose(decoded(item).convert("RGB").getpixel((4, 3)), (0, 0, 255), atol=8)
+UNUSABLE = {
+    "words": b"junk", "truncated": SWAPPED[:-200], "half its table": SWAPPED[:200], "zeros": bytes(500),
+    "another space": LAB, "greys": linear_grey_profile(),
+}  # fmt: skip
+PINK, LOSSLESS = (200, 40, 90), ("PNG", "GIF", "BMP")
+# Lossy formats may move a colour a little, and so does a profile.
+COLOURS = {
+    **{kind: (picture(PINK, kind=kind), PINK, 0 if kind in LOSSLESS else 8) for kind in (*LOSSLESS, "JPEG", "WEBP")},
+    **{
+        f"mode {mode}": (saved(Image.new("RGB", (8, 6), "white").convert(mode)), (255, 255, 255), 0)
+        for mode in ("1", "L", "LA", "P")
+    },
+    "mode CMYK": (saved(Image.new("RGB", (8, 6), "white").convert("CMYK"), "JPEG"), (255, 255, 255), 3),
+    **{
+        f"swapped {kind}": (picture((250, 0, 0), kind=kind, icc_profile=SWAPPED), (0, 0, 255), 8)
+        for kind in ("PNG", "JPEG", "WEBP")
+    },
+    **{f"profile: {name}": (picture(PINK, icc_profile=profile), PINK, 0) for name, profile in UNUSABLE.items()},
+}
 
 
-@pytest.mark.parametrize(
-    "profile",
-    [b"junk", SWAPPED[:-200], SWAPPED[:200], bytes(500), LAB, linear_grey_profile()],
-    ids=["words", "truncated", "half its table", "zeros", "another space", "greys"],
-)
-def test_a_profile_that_cannot_be_used_is_ignored(profile):
-    item = images(TWO | {"x.png": picture((200, 40, 90), icc_profile=profile)})["x.png"]
-    assert "icc_profile" not in decoded(item).info
-    assert decoded(item).getpixel((2, 2)) == (200, 40, 90)
+@pytest.mark.parametrize(("content", "expected", "atol"), COLOURS.values(), ids=COLOURS)
+def test_colours_become_srgb_and_a_profile_is_dropped_used_or_not(content, expected, atol):
+    kept = decoded(images(TWO | {"x": content})["x"])
+    assert "icc_profile" not in kept.info
+    np.testing.assert_allclose(kept.convert("RGB").getpixel((4, 3)), expected, atol=atol)
 
 
 def test_large_pictures_are_scaled_to_1024_pixels():
@@ -359,3 +365,119 @@ def test_what_a_row_or_a_column_has_no_measure_of_is_absent_and_the_rest_is_meas
     assert np.all(np.isfinite(measured))
     if shape[1] == 1:
         assert described.symmetry == pytest.approx(1)
+
+
+# Pictures as a model judge is shown them: size, format, detail, and what is shown of a molecule.
+
+
+SMILES = "CC(=O)Oc1ccccc1C(=O)O"
+
+
+def file_of(mode="RGB", size=(400, 300), format="PNG"):
+    pixels = np.random.default_rng(3).integers(0, 256, (*size[::-1], 4), dtype=np.uint8)
+    out = io.BytesIO()
+    image = Image.fromarray(pixels)
+    (image.quantize(16) if mode == "P" else image.convert(mode)).save(out, format)
+    return Picture(f"image/{format.lower()}", out.getvalue())
+
+
+def drawn(**changes):
+    return Exhibit(text=SMILES, picture=Picture("image/png", sampler.molecule_png(SMILES)), **changes)
+
+
+def opened(picture):
+    return Image.open(io.BytesIO(picture.data))
+
+
+class TestPictures:
+    def test_without_settings_the_files_bytes_go_to_the_model(self):
+        exhibit = Exhibit(picture=file_of(format="JPEG"))
+        assert sampler.shown_as(exhibit, None) is exhibit
+        for vision in (sampler.Vision(edge=400), sampler.Vision(format="jpeg"), sampler.Vision(detail="low")):
+            assert sampler.shown_as(exhibit, vision).picture.data == exhibit.picture.data
+
+    @pytest.mark.parametrize(("edge", "expected"), [(200, (200, 150)), (64, (64, 48)), (401, (400, 300))])
+    def test_the_longer_side_is_at_most_the_edge_and_nothing_is_enlarged(self, edge, expected):
+        shown = sampler.shown_as(Exhibit(picture=file_of()), sampler.Vision(edge=edge)).picture
+        assert (Image.open(io.BytesIO(shown.data)).size, shown.media_type) == (expected, "image/png")
+
+    @pytest.mark.parametrize("mode", ["RGB", "RGBA", "L", "P", "LA"])
+    @pytest.mark.parametrize("format", ["png", "jpeg"])
+    def test_every_kind_of_file_is_encoded_alike_every_time(self, mode, format):
+        vision = sampler.Vision(edge=100, format=format)
+        one, other = (sampler.shown_as(Exhibit(picture=file_of(mode)), vision).picture for _ in range(2))
+        assert one == other
+        assert (opened(one).format, max(opened(one).size)) == (format.upper(), 100)
+
+    def test_a_jpeg_stays_one_when_it_is_made_smaller(self):
+        shown = sampler.shown_as(Exhibit(picture=file_of(format="JPEG")), sampler.Vision(edge=100)).picture
+        assert (shown.media_type, opened(shown).format) == ("image/jpeg", "JPEG")
+
+    @pytest.mark.parametrize("vision", [sampler.Vision(format="jpeg"), sampler.Vision(edge=32)])
+    def test_what_is_transparent_becomes_white(self, vision):
+        out = io.BytesIO()
+        Image.new("RGBA", (40, 40), (0, 0, 0, 5)).save(out, "PNG")
+        shown = sampler.shown_as(Exhibit(picture=Picture("image/png", out.getvalue())), vision).picture
+        assert np.asarray(opened(shown)).min() > 245
+
+    def test_what_is_no_picture_is_told(self):
+        with pytest.raises(ValueError, match="cannot be read"):
+            sampler.shown_as(Exhibit(picture=Picture("image/png", b"no")), sampler.Vision(edge=100))
+
+
+class TestMolecules:
+    @pytest.mark.parametrize(
+        ("molecules", "words", "is_drawn"),
+        [(None, True, True), ("smiles", True, False), ("picture", False, True), ("both", True, True)],
+    )
+    def test_shown_as_smiles_as_a_drawing_or_as_both(self, molecules, words, is_drawn):
+        vision = sampler.Vision(molecules=molecules) if molecules else None
+        shown = sampler.shown_as(drawn(), vision)
+        assert (shown.text == SMILES, shown.picture is not None) == (words, is_drawn)
+        assert shown.text in (SMILES, "")
+
+    def test_the_prompt_speaks_of_smiles_only_where_there_are_any(self):
+        written, drawn = (
+            judges.pairwise_prompt("molecules", "Which is safer?", is_drawn=each).template.system
+            for each in (False, True)
+        )
+        assert "Molecules are written as SMILES. What" in written
+        assert "Molecules are drawn. What" in drawn
+
+    def test_the_detail_stands_with_each_picture_and_is_absent_otherwise(self):
+        def parts(vision):
+            prompt = judges.pairwise_prompt("molecules", "Which is safer?")
+            content = prompt.messages(*[sampler.shown_as(drawn(), vision)] * 2)[-1]["content"]
+            return [part["image_url"] for part in content if part["type"] == "image_url"]
+
+        assert [part.keys() for part in parts(None)] == [{"url"}] * 2
+        assert [part["detail"] for part in parts(sampler.Vision(detail="low"))] == ["low"] * 2
+
+
+class TestConfig:
+    def config(self, vision, kind="molecules"):
+        source = {"kind": "model", "endpoint": "m"} | ({} if vision is None else {"vision": vision})
+        space = {"kind": "catalog", "objects": kind, "neighbours": 0}
+        judges = [{"question": "Which?", "votes": 1, "source": source}]
+        return make_config(space=space, kernel={"kind": "independent"}, judges=judges)
+
+    def test_what_is_not_set_is_not_in_the_config(self):
+        plain = sampler.parse_config(self.config(None)).model_dump(mode="json")
+        assert "vision" not in plain["judges"][0]["source"]
+        given = {"edge": 512, "format": "jpeg"}
+        kept = sampler.parse_config(self.config(given)).model_dump(mode="json")
+        assert kept["judges"][0]["source"]["vision"] == given
+
+    @pytest.mark.parametrize(
+        ("vision", "kind", "words"),
+        [
+            ({}, "images", "must say something"), ({"edge": 8}, "images", r"vision\.edge"),
+            ({"quality": 50}, "images", "set format to 'jpeg'"),
+            ({"quality": 50, "format": "png"}, "images", "set format to 'jpeg'"),
+            ({"edge": 512}, "texts", "texts have no pictures"), ({"molecules": "both"}, "images", "no molecules"),
+            ({"molecules": "smiles", "edge": 64}, "molecules", "'picture' or 'both' where the pictures have settings"),
+        ],
+    )  # fmt: skip
+    def test_what_does_not_go_together_is_refused_with_its_field(self, vision, kind, words):
+        with pytest.raises(sampler.ConfigError, match=words):
+            sampler.parse_config(self.config(vision, kind))

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from rdkit import Chem
 
 import sampler
+from tests.support.campaigns import read, spreadsheet
 
 MOLECULES = [
     "Cc1ccc(cc1)-c1cc(nn1-c1ccc(cc1)S(N)(=O)=O)C(F)(F)F",
@@ -45,9 +46,7 @@ def workbook(rows, change=lambda sheet: None) -> bytes:
 
 
 def as_csv(rows, delimiter=",") -> bytes:
-    text = io.StringIO()
-    csv.writer(text, delimiter=delimiter).writerows(rows)
-    return text.getvalue().encode("utf-8-sig")
+    return b"\xef\xbb\xbf" + spreadsheet(list(rows), delimiter)
 
 
 def as_sdf(smiles) -> bytes:
@@ -57,10 +56,6 @@ def as_sdf(smiles) -> bytes:
         molecule.SetProp("_Name", f"compound {number}")
         blocks.append(Chem.MolToMolBlock(molecule) + "> <ID>\n3\n\n$$$$\n")
     return "".join(blocks).encode()
-
-
-def read(data: bytes, kind: str = "molecules") -> sampler.Reading:
-    return sampler.OBJECT_KINDS[kind].read(io.BytesIO(data), lambda done, total: None)
 
 
 def test_the_same_molecules_are_the_same_list_in_every_form():
@@ -78,7 +73,7 @@ def test_the_same_molecules_are_the_same_list_in_every_form():
     }
     digests = {name: hashlib.sha256(written(data, name)[0]).hexdigest() for name, data in forms.items()}
     assert set(digests.values()) == {hashlib.sha256(pasted).hexdigest()}, digests
-    items = read(pasted).items
+    items = read("molecules", pasted).items
     assert [item.content for item in items] == [Chem.CanonSmiles(smiles) for smiles in MOLECULES]
     assert {item.weight for item in items} == {1.0}
 
@@ -128,7 +123,7 @@ def test_what_rdkit_cannot_read_is_refused_by_its_row_when_the_list_is_read():
     good = as_sdf(["CCO", "CCN"])
     broken = good.replace(b"$$$$", b"$$$$\nbroken\n  nonsense\n$$$$", 1)
     data, listing = written(broken, "a.sdf")
-    reading = read(data)
+    reading = read("molecules", data)
     assert listing.rows == 3
     assert [item.content for item in reading.items] == ["CCO", "CCN"]
     assert [refusal.source for refusal in reading.refusals] == ["row 3"]

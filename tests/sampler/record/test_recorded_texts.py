@@ -37,11 +37,8 @@ def record_of(kernel) -> Record:
             "seed": 5,
         }
     )
-    longer = Voters(lambda state: len(state.tokens) / 4, budget=1, question="Which one?")
-    found = run_campaign(config.build(model=MODEL), {}, [longer], chains=2, steps=40, seed=5)
-    for row in found["steps"] if config.has_parts else ():
-        row["part_index"] = str(config.part_of(int(row["chain_index"]), int(row["step"])))
-    return Record({tables.CONFIG: config.model_dump(mode="json")}, found.tables)
+    longer = Voters(lambda state: len(state.tokens) / 4)
+    return run_campaign(config, [longer], plan=config.build(model=MODEL))
 
 
 RECORDS = {name: record_of(kernel) for name, kernel in KERNELS.items()}

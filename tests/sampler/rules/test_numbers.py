@@ -1,6 +1,7 @@
 """Rules that ask nobody: what a config of them may be, what decides, and the law that whole chains then have."""
 
 import math
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -9,9 +10,11 @@ import pytest
 from sampler import (
     Comparison,
     ConfigError,
+    PointwiseConfig,
     QuestConfig,
     ScoreConfig,
     Verdict,
+    mean_ratings,
     numbers_of,
     parse_config,
     tell_by_numbers,
@@ -20,14 +23,16 @@ from sampler.chain import Plan, Position, advance, ask
 from sampler.exact import log_base_ratio, target, transitions_of
 from sampler.kernels.discrete import Independent, Neighbours
 from sampler.kernels.suffix import Suffix
-from sampler.spaces.texts import Writing, WrittenTexts
+from tests.support.campaigns import make_config
 from tests.support.sampling import (
     PROMPT,
     SMALL_CATALOGS,
     MeanSuffix,
     independent_law,
     neighbours_law,
+    problems_of,
     random_language,
+    suffix_chain,
     visits_p_value,
 )
 
@@ -206,7 +211,7 @@ def test_the_law_of_another_form_is_noticed(rule, other):
     assert p_value_of_scores(rule, other) < 1e-6
 
 
-def base_p_value(kernel, q=None):
+def base_p_value(kernel):
     law = np.exp(CATALOG.log_p0)
     seen = visits(kernel, always, 0, range(len(CATALOG)))
     return visits_p_value(seen, independent_law(CATALOG), law)
@@ -217,34 +222,126 @@ def test_states_of_base_are_independent_draws_from_p0_and_other_kernels_are_noti
     assert base_p_value(Neighbours(CATALOG)) < 1e-6
 
 
-@cache
-def language():
-    model, rewards = random_language(3)
-    texts = WrittenTexts(model, [PROMPT])
-    states = [Writing(PROMPT, tokens, model.text(PROMPT, tokens)) for tokens in model.every_text()]
-    return texts, states, dict(zip(states, rewards, strict=True))
+TEXTS_OF, WRITINGS, REWARDS = random_language(3)
 
 
 def quest_p_value(kernel_of):
     """Return how well chains of QUEST fit p0 exp(r / beta) on thirty texts, by the exact chain of suffixes."""
-    texts, states, rewards = language()
-    kernel, r = Suffix(texts, "length"), np.array([rewards[state] for state in states]) / 2
-    log_p0 = np.array([texts.model.score(PROMPT, state.tokens) for state in states])
-    q = np.zeros((len(states), len(states)))
-    for a, x in enumerate(states):
-        for b, y in enumerate(states):
-            for cut in range(len(x.tokens)):
-                if x.tokens[:cut] == y.tokens[:cut] and cut < len(y.tokens):
-                    q[a, b] += math.exp(texts.model.score_suffix(PROMPT, y.tokens, cut)) / len(x.tokens)
-    log_r0 = np.array([[kernel.log_r0(x, y) for y in states] for x in states])
-    matrix = transitions_of(q, np.exp(np.minimum(0, log_r0 + r[None, :] - r[:, None])))
-    rule = QuestConfig(scorer="s", beta=2)
-    seen = visits(
-        kernel_of(texts), by_scores(rule, lambda state: 1 / (1 + math.exp(-rewards[state]))), states[0], states
-    )
-    return visits_p_value(seen, matrix, target(log_p0, [r]))
+    r, reward_of = REWARDS / 2, dict(zip(WRITINGS, REWARDS, strict=True))
+
+    def accepted(a, b, _cut):
+        x, y = (len(WRITINGS[place].tokens) for place in (a, b))
+        return min(1.0, x / y * math.exp(r[b] - r[a]))
+
+    matrix = suffix_chain(TEXTS_OF, WRITINGS, lambda state: len(state.tokens), accepted)
+    log_p0 = np.array([TEXTS_OF.model.score(PROMPT, state.tokens) for state in WRITINGS])
+    decide = by_scores(QuestConfig(scorer="s", beta=2), lambda state: 1 / (1 + math.exp(-reward_of[state])))
+    return visits_p_value(visits(kernel_of(TEXTS_OF), decide, WRITINGS[0], WRITINGS), matrix, target(log_p0, [r]))
 
 
 def test_chains_of_quest_have_the_law_of_the_config_and_those_of_the_published_ratio_have_not():
     assert quest_p_value(lambda texts: Suffix(texts, "length")) > LEAST_P_VALUE
     assert quest_p_value(MeanSuffix) < 1e-6
+
+
+# Rules that rate: what a config may ask for, and the verdict that ratings give.
+
+
+MODEL = {"kind": "model", "endpoint": "A model"}
+RATED = {"question": "How gothic is it?", "votes": 2, "source": MODEL}
+GOOD = make_config(
+    kernel={"kind": "neighbours"},
+    judges=[RATED, RATED | {"votes": 1}],
+    rule={"kind": "pointwise", "form": "separate"},
+)
+ONE_JUDGE = {"judges": [RATED]}
+COMPARISON = Comparison(0, 1, "x", "y", math.log(0.8), 0.5, (2, 1))
+
+
+def rule(form, **changes):
+    return {"rule": {"kind": "pointwise", "form": form} | changes}
+
+
+def by_ratings(pointwise, comparison, *ratings):
+    return tell_by_numbers(pointwise, comparison, *(mean_ratings(pointwise, comparison.budgets, x) for x in ratings))
+
+
+def test_without_a_rule_votes_decide():
+    config = {name: value for name, value in GOOD.items() if name != "rule"}
+    assert parse_config(config).model_dump()["rule"] == {"kind": "n-vote"}
+
+
+@pytest.mark.parametrize("form", ["separate", "joint", "difference", "power"])
+def test_every_form_takes_one_judge_and_survives_json(form):
+    config = parse_config(GOOD | ONE_JUDGE | rule(form))
+    assert parse_config(config.model_dump(mode="json")) == config
+    assert (config.rule.form, config.rule.scale.answers[0], config.rule.scale.answers[-1]) == (form, "1", "10")
+
+
+@pytest.mark.parametrize(
+    ("changes", "path", "reason"),
+    [
+        (rule("separate", lowest=2), "rule.lowest", "0 or 1"),
+        (rule("separate", beta=3), "rule", "beta belongs to form 'power'"),
+        (rule("power", lowest=0) | ONE_JUDGE, "rule", "lowest must be 1"),
+        (rule("joint"), "rule.form", "ask all in one question"),
+        ({"judges": [RATED, {"question": "How kind?", "votes": 1}]}, "judges.1.source", "must be a model"),
+        ({"judges": [RATED | {"order": "balanced"}]}, "judges.0.order", "stands alone"),
+        (
+            {"judges": [RATED | {"source": MODEL | {"votes": "log-probabilities"}}]},
+            "judges.0.source.votes",
+            "'sampled'",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_the_reason(changes, path, reason):
+    found = problems_of(GOOD | changes)
+    assert list(found) == [path]
+    assert reason in found[path]
+
+
+@pytest.mark.parametrize(
+    ("form", "budgets", "current", "proposal", "acceptance"),
+    [
+        # Means 4 and 5 on 1 to 10, then 3 and 1.5: the sum of the gaps in tenths.
+        ("separate", (2, 1), [[3, 5], [5]], [[2, 4], [5]], 0.8 * math.exp(-0.1)),
+        ("separate", (1, 1, 1), [[10], [1], [7]], [[1], [4], [7]], 0.8 * math.exp(-0.6)),
+        ("joint", (2,), [[7, 8]], [[4, 5]], 0.8 * math.exp(-0.3)),
+        ("difference", (2,), [[7, 8]], [[7, 7]], 0.8 * math.exp(-0.5)),
+        ("power", (1,), [[10]], [[9]], 0.8 * 0.9**30),
+        ("power", (1,), [[9]], [[10]], 1.0),
+    ],
+)
+def test_a_step_is_accepted_just_below_the_probability_of_the_paper_and_rejected_just_above(
+    form, budgets, current, proposal, acceptance
+):
+    pointwise = PointwiseConfig(form=form)
+    comparison = replace(COMPARISON, budgets=budgets)
+    below = replace(comparison, uniform=acceptance * (1 - 1e-12))
+    assert by_ratings(pointwise, below, current, proposal) is Verdict.ACCEPT
+    if acceptance < 1:
+        above = replace(comparison, uniform=acceptance * (1 + 1e-12))
+        assert by_ratings(pointwise, above, current, proposal) is Verdict.REJECT
+
+
+@pytest.mark.parametrize("missing", [[[3], [5]], [[3, 5], []], [[], []]])
+def test_a_step_waits_for_its_last_rating_unless_it_proposes_to_stay(missing):
+    pointwise, whole = PointwiseConfig(form="separate"), [[3, 5], [5]]
+    assert by_ratings(pointwise, COMPARISON, whole, missing) is Verdict.UNDECIDED
+    assert by_ratings(pointwise, COMPARISON, missing, whole) is Verdict.UNDECIDED
+    assert by_ratings(pointwise, COMPARISON, whole, whole) is not Verdict.UNDECIDED
+    assert by_ratings(pointwise, replace(COMPARISON, proposal="x"), missing, missing) is Verdict.ACCEPT
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [([[3, 5, 5], [5]], "2 1 by judge at most"), ([[0, 5], [5]], "between 1 and 10"), ([[3, 5]], "of 2 judges, not 1")],
+)
+def test_ratings_that_no_judge_can_have_given_are_refused(given, reason):
+    with pytest.raises(ValueError, match=reason):
+        mean_ratings(PointwiseConfig(form="separate"), (2, 1), given)
+
+
+def test_a_mean_is_over_all_n_ratings():
+    assert mean_ratings(PointwiseConfig(form="separate"), (2, 1), [[3, 4], [9]]) == (3.5, 9.0)
+    assert np.isclose(mean_ratings(PointwiseConfig(form="joint", lowest=0), (3,), [[0, 0, 10]])[0], 10 / 3)
