@@ -22,7 +22,6 @@ from tests.security.world import browser_of
 from tests.support.campaigns import (
     KINDS,
     assert_record_is_whole,
-    assert_replay_passes,
     bytes_of_all,
     come,
     export_to,
@@ -34,6 +33,7 @@ from tests.support.campaigns import (
     payments_of,
     person_in,
     prolific,
+    replayed,
     sit_down,
     study_of,
     table,
@@ -76,8 +76,7 @@ def test_nothing_of_them_is_found_anywhere_and_others_stay(researcher, other_own
     assert Check.objects.exclude(chosen_side="").count() == answered
     assert [given["agreed"] for given in Participation.objects.get(annotator=person).consents] == [True]
     assert_record_is_whole(study)
-    path = export_to(study, tmp_path)
-    assert_replay_passes(path)
+    path = replayed(study, tmp_path)
     number = str(number_of(person))
     for name in ("votes.csv", "leases.csv", "checks.csv", "events.csv", "voters.csv"):
         assert number in {row["voter"] for row in table(path, name)}

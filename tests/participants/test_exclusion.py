@@ -36,6 +36,7 @@ from tests.support.campaigns import (
     payments_of,
     prolific,
     recruited_campaign,
+    replayed,
     table,
     vote,
     wait_until_idle,
@@ -84,8 +85,7 @@ def test_in_mid_pair_the_question_goes_back_and_counted_votes_stay(researcher, t
     study.refresh_from_db()
     assert study.status == Campaign.Status.FINISHED
     assert_record_is_whole(study)
-    export = export_to(study, tmp_path)
-    assert_replay_passes(export)
+    export = replayed(study, tmp_path)
     [started, event, _told] = table(export, "events.csv")
     assert (started["voter"], started["kind"]) == ("", "started")
     assert (event["voter"], event["kind"]) == (str(number_of(left.annotator)), "participation-ended")
