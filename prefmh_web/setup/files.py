@@ -294,7 +294,7 @@ def config_of(campaign: Campaign) -> CampaignConfig:
 
 
 def text_of(config: CampaignConfig) -> str:
-    """Return `campaign.yaml`. What is empty, or is not given, is left out unless it would be read as something else. All
+    """Return `campaign.yaml`. What is empty or not given is left out, unless it would be read as something else. All
     else is written, so that nothing changes should a later version have other defaults.
     """
     changed = config.model_dump(mode="json", exclude_defaults=True)
