@@ -6,8 +6,7 @@ Practice: the researcher's own pairs before the votes, with feedback, remembered
 import pytest
 from django.test import Client
 
-from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.models import Lease, NotPossible, Vote
+from prefmh_web.campaigns.models import Lease, Vote
 from prefmh_web.participants.models import Participation
 from prefmh_web.tasks import settle_parts
 from tests.support.campaigns import (
@@ -19,12 +18,10 @@ from tests.support.campaigns import (
     go_on,
     invitation_path,
     make_config,
-    make_draft,
     page_of,
     pair_of,
     prolific,
     recruited_campaign,
-    set_study,
     stage_path,
     vote,
 )
@@ -237,22 +234,3 @@ def test_molecules_are_drawn_for_those_who_take_part(researcher):
     assert Client().get(picture).status_code == 404
     go_on(browser, practising, chosen("second"), read())
     assert pair_of(browser, practising)
-
-
-@pytest.mark.parametrize(
-    ("pair", "config", "reason"),
-    [
-        ({"first": "no molecule", "second": "CC"}, OF_MOLECULES, "is no molecule"),
-        ({"first": "C", "second": "CC", "question": 3}, OF_MOLECULES, "at most 2: people answer so many"),
-    ],
-)
-def test_a_campaign_whose_setup_has_changed_since_does_not_start_with_pairs_that_it_cannot_show(
-    researcher, pair, config, reason
-):
-    draft = make_draft(researcher, file=MOLECULES, filename="m.csv", config=config)
-    practice = [{"answer": "first", "if_wrong": "No."} | pair]
-    set_study(draft, {"recruiter": "prolific", "protocol": {"practice": practice}, "codes": {"completed": "C"}})
-    with pytest.raises(NotPossible, match=reason):
-        lifecycle.start(draft)
-    draft.refresh_from_db()
-    assert draft.is_draft
