@@ -227,10 +227,10 @@ def test_no_cookie_makes_the_server_fail(world, world_site, caplog, cookie):
             assert upgrade(world_site, path, cookie) in (101, 400, 403)
 
 
-def upgrade(site, path: str, cookie: bytes) -> int:
+def upgrade(site, path: str, cookie: bytes = b"", origin: str = "") -> int:
     headers = {
         b"Connection": b"Upgrade", b"Upgrade": b"websocket", b"Sec-WebSocket-Version": b"13", b"Cookie": cookie,
-        b"Sec-WebSocket-Key": b"AAAAAAAAAAAAAAAAAAAAAA==", b"Origin": site.url.encode(),
+        b"Sec-WebSocket-Key": b"AAAAAAAAAAAAAAAAAAAAAA==", b"Origin": (origin or site.url).encode(),
     }  # fmt: skip
     return ask(site, path, headers=headers)
 
