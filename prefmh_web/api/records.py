@@ -125,7 +125,8 @@ def page(
         raise Http404
     snapshot = Snapshot.now(_started(request, campaign_id))
     stretch, is_last = _stretch(snapshot, wanted)
-    rows = [] if stretch is None else _rows(snapshot.of(stretch), _TABLES[table])
+    columns, told = _TABLES[table], () if stretch is None else export.TABLES[f"{table}.csv"](snapshot.of(stretch))
+    rows = [columns.values(row) for row in islice(told, 1, None)]
     cursor = wanted.cursor if stretch is None else f"{stretch.chain}.{stretch.last}"
     return {"rows": rows, "cursor": cursor, "is_last": is_last}
 
@@ -159,10 +160,6 @@ def _position(wanted: PageIn) -> tuple[int, int]:
         return wanted.chain_index or 0, -1
     chain, _, step = wanted.cursor.partition(".")
     return int(chain), int(step)
-
-
-def _rows(snapshot: Snapshot, table: tables.Table) -> list[dict[str, Any]]:
-    return [table.values(row) for row in islice(export.TABLES[table.file](snapshot), 1, None)]
 
 
 def _started(request: HttpRequest, campaign_id: int) -> Campaign:

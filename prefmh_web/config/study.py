@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Annotated
-from typing import Protocol as Shape
 
 from django.db.models import TextChoices
 from pydantic import AfterValidator, Field, PlainSerializer, StringConstraints, WithJsonSchema
@@ -104,13 +103,6 @@ class EarlierCampaign(Declared):
 
     number: int = Field(ge=1, le=2**62)
     name: str = Field(max_length=120)
-
-
-class EndedPart(Shape):
-    """What is known of somebody's part: how it ended, and what was decided of its pay by hand."""
-
-    outcome: str
-    pay: str
 
 
 class Study(Declared):
@@ -296,15 +288,11 @@ class Study(Declared):
         written = f"{amount.quantize(_CENT):,}"
         return f"{self.currency}{written}" if len(self.currency) == 1 else f"{written} {self.currency}".strip()
 
-    def pay_for(self, outcome: str) -> Pay:
-        """Return what an outcome is paid; in part, only to people who have voted: see `paid`."""
-        return Pay(self.pay.get(Outcome(outcome)) or USUAL_PAY[Outcome(outcome)])
+    def paid(self, outcome: str, votes: int, by_hand: str = "") -> Pay:
+        """Return what somebody is paid. Who gave no vote has no part that could be paid in part.
 
-    def paid(self, outcome: str, votes: int) -> Pay:
-        """Return what somebody is paid. Who gave no vote has no part that could be paid."""
-        pay = self.pay_for(outcome)
-        return Pay.NOTHING if pay is Pay.PART and not votes else pay
-
-    def paid_to(self, part: EndedPart, votes: int) -> Pay:
-        """Return what somebody is paid whose part has ended: what was decided of them by hand, or as `paid` says."""
-        return Pay(part.pay) if part.pay else self.paid(part.outcome, votes)
+        Args:
+            by_hand: what the researcher has decided of their pay; empty where nothing was.
+        """
+        pay = Pay(by_hand or self.pay.get(Outcome(outcome)) or USUAL_PAY[Outcome(outcome)])
+        return Pay.NOTHING if pay is Pay.PART and not votes and not by_hand else pay

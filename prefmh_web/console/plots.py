@@ -244,7 +244,8 @@ def rank_overlay(name: str, ranks: Chains) -> Plot:
         name: of the number.
         ranks: from 0 to 1.
     """
-    counts = _rank_counts([each for _, each in ranks], _FEW_BINS if len(ranks) > _MANY else _BINS)
+    edges = np.linspace(0.0, 1.0, (_FEW_BINS if len(ranks) > _MANY else _BINS) + 1)
+    counts = [np.histogram(each, edges)[0].astype(np.float64) for _, each in ranks]
     relative = [each / max(1e-12, each.mean()) for each in counts]
     y = axis_of("relative to an equal share", 0.0, max(2.0, *(float(each.max()) for each in relative)))
     x = Axis("rank among draws of one distribution, in %", 0.0, 100.0, 4)
@@ -273,11 +274,6 @@ def _binned(numbers: FloatArray, x_label: str) -> tuple[Axis, FloatArray]:
     between = round((x.high - x.low) / x.intervals)
     parts = max(d for d in range(1, between + 1) if between % d == 0 and (d == 1 or x.intervals * d <= _BINS))
     return x, np.linspace(x.low, x.high, x.intervals * parts + 1)
-
-
-def _rank_counts(ranks: Sequence[FloatArray], bins: int) -> list[FloatArray]:
-    edges = np.linspace(0.0, 1.0, bins + 1)
-    return [np.histogram(each, edges)[0].astype(np.float64) for each in ranks]
 
 
 def _bars(heights: FloatArray, y: Axis) -> str:

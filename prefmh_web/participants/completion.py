@@ -80,13 +80,12 @@ def end_of(annotator: Annotator, outcome: Outcome) -> End:
     _settle(parts, study, outcome)
     participation = parts.select_related("participant").first()
     if participation is None:
-        code, known = study.codes.get(outcome, ""), {}
+        code, known, by_hand = study.codes.get(outcome, ""), {}, ""
     else:
-        outcome, code = Outcome(participation.outcome), participation.code
+        outcome, code, by_hand = Outcome(participation.outcome), participation.code, participation.pay
         known = fields_of(participation, study.platform)
     address = way_back(study.address_back, known | {"code": code})
-    votes = annotator.votes_cast
-    pay = study.paid_to(participation, votes) if participation else study.paid(outcome, votes)
+    pay = study.paid(outcome, annotator.votes_cast, by_hand)
     debriefing = rendered(study.protocol.debriefing) if outcome in TOOK_PART else ""
     return End(outcome, code, address, study.platform.called, pay is not Pay.NOTHING, debriefing)
 

@@ -49,7 +49,7 @@ def rows(campaign: Campaign) -> Iterator[tuple[str, ...]]:
             *map(sampler.escaped, _sent_under(part, study.platform)),
             part.outcome,
             sampler.escaped(part.code),
-            study.paid_to(part, votes).label if part.outcome else "",
+            study.paid(part.outcome, votes, part.pay).label if part.outcome else "",
             sampler.moment(part.arrived_at),
             sampler.moment(part.finished_at),
             f"{minutes.get(part.annotator_id, 0):.1f}",
@@ -108,7 +108,7 @@ def would_be_owed(annotator: Annotator) -> bool:
 def _earns(part: Participation, study: Study) -> bool:
     if not part.outcome:
         return True
-    return bool(part.bonus) or study.paid_to(part, part.annotator.votes_cast) is not Pay.NOTHING
+    return bool(part.bonus) or study.paid(part.outcome, part.annotator.votes_cast, part.pay) is not Pay.NOTHING
 
 
 def settle(campaign: Campaign, annotator: Annotator | None = None, *, by: User | None = None) -> int:

@@ -232,10 +232,7 @@ class Comprehension(StagePage):
         form = forms.Form(posted, prefix=PREFIX)
         form.fields[_TRY] = forms.IntegerField(initial=part.tries, required=False, widget=forms.HiddenInput)
         for number, check in enumerate(protocol.comprehension):
-            options = [(option, option) for option in check.options]
-            form.fields[f"check_{number}"] = forms.ChoiceField(
-                choices=options, label=check.text, widget=forms.RadioSelect
-            )
+            form.fields[f"check_{number}"] = _one_of(check.options, label=check.text)
         return form
 
     def result(self, part: Participation, protocol: Protocol, form: forms.Form) -> Result:
@@ -464,8 +461,7 @@ def _locked(**which: Any) -> Participation | None:
 def _field(question: Question) -> forms.Field:
     shown: Any = {"label": question.text, "required": question.is_required}
     if question.kind == "choice":
-        options = [(each, each) for each in question.options]
-        return forms.ChoiceField(choices=options, widget=forms.RadioSelect, **shown)
+        return _one_of(question.options, **shown)
     if question.kind == "number":
         least = -GREATEST_NUMBER if question.least is None else question.least
         most = GREATEST_NUMBER if question.most is None else question.most
@@ -473,6 +469,10 @@ def _field(question: Question) -> forms.Field:
     if question.kind == "scale":
         return forms.ChoiceField(choices=_points(question), widget=forms.RadioSelect, **shown)
     return forms.CharField(max_length=LONGEST_ANSWER, widget=forms.Textarea(attrs={"rows": 4}), **shown)
+
+
+def _one_of(options: Sequence[str], **shown: Any) -> forms.Field:
+    return forms.ChoiceField(choices=[(each, each) for each in options], widget=forms.RadioSelect, **shown)
 
 
 def _points(question: Question) -> list[tuple[str, str]]:

@@ -2,8 +2,7 @@
 
 scorer      what each of them offers, and how it says that it has no number
 measured    what is measured in this process
-commands    programs that the site declares
-child       one of them that is kept running: a line in, a line out
+commands    programs that the site declares, each kept running: a line in, a line out
 
 A score decides nothing. It is stored with its object and exported, so that whoever reads a record needs no scorer.
 """

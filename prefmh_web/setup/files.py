@@ -294,10 +294,11 @@ def config_of(campaign: Campaign) -> CampaignConfig:
 
 
 def text_of(config: CampaignConfig) -> str:
-    """Return `campaign.yaml`. What is empty, or is not given, is left out; all else is written, so that nothing changes
-    should a later version have other defaults.
+    """Return `campaign.yaml`. What is empty or not given is left out, unless it would be read as something else. All
+    else is written, so that nothing changes should a later version have other defaults.
     """
-    return yaml_text.write(_without_empty(config.model_dump(mode="json")))
+    changed = config.model_dump(mode="json", exclude_defaults=True)
+    return yaml_text.write(_without_empty(config.model_dump(mode="json"), changed))
 
 
 def file_of(catalog: Catalog) -> Iterator[bytes]:
@@ -311,8 +312,13 @@ def file_of(catalog: Catalog) -> Iterator[bytes]:
             yield piece
 
 
-def _without_empty(value: Any) -> Any:
+def _without_empty(value: Any, changed: Any) -> Any:
+    """Leave out of plain data what is empty; not so what somebody has emptied, which stands among what was changed."""
     if isinstance(value, dict):
-        kept = {key: _without_empty(each) for key, each in value.items()}
-        return {key: each for key, each in kept.items() if each not in (None, "", [], {})}
-    return [_without_empty(each) for each in value] if isinstance(value, list) else value
+        changed = changed if isinstance(changed, dict) else {}
+        kept = {key: _without_empty(each, changed.get(key)) for key, each in value.items()}
+        return {key: each for key, each in kept.items() if each not in (None, "", [], {}) or changed.get(key) == []}
+    if isinstance(value, list):
+        changed = changed if isinstance(changed, list) else [None] * len(value)
+        return [_without_empty(each, at) for each, at in zip(value, changed, strict=True)]
+    return value

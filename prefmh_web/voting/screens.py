@@ -140,12 +140,10 @@ class Screen:
 
 
 def _pair(key_of: Lease | Check, pair: Pair, campaign: Campaign) -> dict[str, Any]:
-    address = partial(_address, key_of.key)
-    return {"lease": key_of, **shown(pair, campaign, address)}
-
-
-def _address(key: uuid.UUID, side: Side) -> Any:
-    return reverse_lazy("voting:picture", args=[key, side])
+    return {
+        "lease": key_of,
+        **shown(pair, campaign, lambda side: reverse_lazy("voting:picture", args=[key_of.key, side])),
+    }
 
 
 def screen_for(annotator_id: int) -> Screen:

@@ -221,24 +221,20 @@ def test_a_token_is_shown_once_and_stored_as_a_hash(researcher):
     assert plain not in str(ApiToken.objects.values().get())
 
 
-def test_a_withdrawn_token_lets_nobody_in(live_site, researcher):
+@pytest.mark.parametrize("is_closed", [False, True], ids=["withdrawn", "of a closed account"])
+def test_a_token_that_is_over_lets_nobody_in(live_site, researcher, is_closed):
     browser = browser_of(researcher)
     with Site(live_site.url, made(browser)) as site:
         assert list(site.campaigns()) == []
         token = ApiToken.objects.get()
         assert token.used_at is not None
-        browser.post(f"/tokens/{token.pk}/withdraw/")
+        if is_closed:
+            type(researcher).objects.update(is_active=False)
+        else:
+            browser.post(f"/tokens/{token.pk}/withdraw/")
         with pytest.raises(RequestRefused) as refused:
             list(site.campaigns())
         assert refused.value.status == 401
-
-
-def test_an_account_that_is_closed_has_no_programs(live_site, researcher):
-    with Site(live_site.url, made(browser_of(researcher))) as site:
-        researcher.is_active = False
-        researcher.save()
-        with pytest.raises(RequestRefused):
-            list(site.campaigns())
 
 
 def test_there_is_an_end_to_tokens(researcher):

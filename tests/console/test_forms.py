@@ -53,14 +53,15 @@ def posted_of(form: SchemaForm) -> QueryDict:
     return sent
 
 
+def made(kind: type[SchemaForm], campaign: Campaign, sent: QueryDict | None = None) -> SchemaForm:
+    return SetupForm(campaign, campaign.owner, sent) if kind is SetupForm else kind(campaign, sent)
+
+
 def assert_comes_back(config: CampaignConfig, researcher) -> None:
     """Demand that the forms with a configuration, sent as they were shown, stand for the same one."""
     campaign = Campaign(owner=researcher, **columns_of(config))
-    form = SetupForm(campaign, researcher, posted_of(SetupForm(campaign, researcher)))
-    assert form.is_valid(), form.error_list
-    assert form.config == config
-    for kind in (ParticipantsForm, ProtocolForm):
-        form = kind(campaign, posted_of(kind(campaign)))
+    for kind in (SetupForm, ParticipantsForm, ProtocolForm):
+        form = made(kind, campaign, posted_of(made(kind, campaign)))
         assert form.is_valid(), form.error_list
         assert form.config == config
 
@@ -89,38 +90,27 @@ def bounded(form: SchemaForm):
             yield name, "x" * (bounds[at.MaxLen].max_length + 1)
 
 
-@pytest.mark.parametrize("kind", ["texts", "molecules", "images", "list", "orders", "score"])
-def test_each_bound_broken_by_one_is_refused_beside_its_field(kind, researcher):
-    campaign = Campaign(owner=researcher, **columns_of(config_of(kind)))
-    shown = SetupForm(campaign, researcher)
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        *((SetupForm, CONFIGS[name]) for name in ("texts", "molecules", "images", "list", "orders", "score")),
+        *((kind, {"study": {"recruiter": "open"}}) for kind in (ParticipantsForm, ProtocolForm)),
+    ],
+)
+def test_each_bound_broken_by_one_is_refused_beside_its_field(kind, changes, researcher):
+    campaign = Campaign(owner=researcher, **columns_of(CampaignConfig.model_validate(USUAL | changes)))
+    shown, tried = made(kind, campaign), 0
     used = {leaf.name for leaf in shown.root.in_use()}
-    tried = 0
     for name, wrong in bounded(shown):
         if name not in used or name.startswith("kernel."):
             continue
         sent = posted_of(shown)
         sent[name] = str(wrong)
-        form = SetupForm(campaign, researcher, sent)
+        form = made(kind, campaign, sent)
         assert not form.is_valid()
         assert form[name].errors, (name, wrong, form.error_list)
         tried += 1
-    assert tried >= 10
-
-
-@pytest.mark.parametrize("form_of", [ParticipantsForm, ProtocolForm])
-def test_each_bound_of_a_study_broken_by_one_is_refused_beside_its_field(form_of, researcher):
-    campaign = Campaign(
-        owner=researcher, **columns_of(CampaignConfig.model_validate(USUAL | {"study": {"recruiter": "open"}}))
-    )
-    shown, tried = form_of(campaign), 0
-    for name, wrong in bounded(shown):
-        sent = posted_of(shown)
-        sent[name] = str(wrong)
-        form = form_of(campaign, sent)
-        assert not form.is_valid()
-        assert form[name].errors, (name, wrong, form.error_list)
-        tried += 1
-    assert tried >= 7
+    assert tried >= (10 if kind is SetupForm else 7)
 
 
 ROLE = {"text": "What are you?", "name": "role", "kind": "choice", "options": "student\r\nother", "is_required": "on"}

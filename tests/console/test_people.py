@@ -45,15 +45,12 @@ from tests.support.campaigns import (
     happened,
     invitation_path,
     link_of,
-    make_config,
     make_draft,
     pair_of,
     panel_campaign,
-    panel_judges,
     payments_of,
     prolific,
     recruited_campaign,
-    set_study,
     sit_down,
     table,
     vote,
@@ -265,17 +262,6 @@ def test_a_panel_is_set_up_and_its_draft_says_the_price_and_warns_of_few_pairs(s
     setup = signed_in.get(reverse("console:edit", args=[draft.pk])).content.decode()
     assert "\n".join(NAMES) in setup
     assert setup.count('value="Which?"') == 1
-
-
-def test_a_panel_is_not_sent_by_a_platform_and_has_no_limit(researcher):
-    draft = make_draft(researcher, config=make_config(judges=panel_judges(2)))
-    for fields, message in (
-        ({"recruiter": "prolific", "codes": {"completed": "C"}}, "cannot send its people"),
-        ({"recruiter": "anybody", "votes_each": 5}, "Remove the limit"),
-    ):
-        set_study(draft, fields, ())
-        with pytest.raises(lifecycle.NotPossible, match=message):
-            lifecycle.start(draft)
 
 
 def test_nobody_joins_leaves_or_is_removed_after_the_start(researcher, signed_in):

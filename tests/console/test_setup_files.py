@@ -50,7 +50,7 @@ def test_a_downloaded_setup_is_imported_and_is_the_same_file(signed_in, research
     answer = signed_in.get(reverse("console:setup-file", args=[before.pk]))
     content = content_of(answer)
     assert content == written_file(before)
-    ending = ".yaml" if name == "written" else ".zip"
+    ending = ".zip" if before.config.file else ".yaml"
     assert answer["Content-Disposition"].endswith(f'-campaign{ending}"')
     assert answer["Cache-Control"] == "no-store"
     page = send(signed_in, content, f"mine{ending}")

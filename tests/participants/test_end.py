@@ -3,25 +3,36 @@
 Waiting costs the participant nothing: after the declared time comes the paid end.
 """
 
+import json
+import zipfile
 from datetime import timedelta
+from functools import partial
 
 import pytest
+from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from prefmh_web.campaigns.engine import leases, locks
 from prefmh_web.campaigns.lifecycle import access
-from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Vote
-from prefmh_web.participants import completion
+from prefmh_web.campaigns.models import Annotator, Campaign, EndReason, Event, Lease, NotPossible, Vote, number_of
+from prefmh_web.participants import completion, limits
 from prefmh_web.participants.models import Participant, Participation
 from prefmh_web.tasks import settle_parts
 from prefmh_web.voting.screens import response_in, screen_after
+from tests.security.test_limits import all_at_once
 from tests.security.world import browser_of
 from tests.support.campaigns import (
     CODES,
     WAY_BACK,
     arrive,
+    assert_record_is_whole,
+    assert_replay_passes,
+    everything_in,
+    export_to,
+    happened,
     invitation_path,
     make_config,
     page_of,
@@ -29,9 +40,12 @@ from tests.support.campaigns import (
     payments_of,
     prolific,
     recruited_campaign,
+    replayed,
     screen_of,
     set_study,
+    table,
     vote,
+    wait_until_idle,
 )
 
 FEW = {"judges": [{"question": "Which is darker?", "votes": 1}], "chains": 1, "steps": 2}
@@ -55,22 +69,15 @@ def test_a_pair_on_the_screen_may_still_be_answered(researcher):
 
 
 def test_a_page_as_old_as_its_socket_gets_no_pair_beyond_the_number(researcher):
+    """The last votes were given on another device, between the look at the votes and the lease."""
     study = recruited_campaign(researcher, votes_each=2)
     browser = arrive(study, prolific("anna"))
     # What a second page read when it was opened.
-    old = locks.person(Annotator.objects.get().pk)
+    old, page = (locks.person(Annotator.objects.get().pk) for _ in range(2))
     vote(browser, study, times=2)
-    assert screen_after(response_in({"choice": "continue"}), old).standing == "done"
+    assert screen_after(response_in({"choice": "continue"}), page).standing == "done"
+    assert leases.take(old, most_votes=2) is None
     assert not Lease.objects.filter(ended_at=None).exists()
-
-
-def test_the_number_is_asked_again_before_a_pair_is_given(researcher):
-    """A vote on another device was the last one, between the look at the votes and the lease."""
-    study = recruited_campaign(researcher, votes_each=1)
-    browser = arrive(study, prolific("anna"))
-    old = locks.person(Annotator.objects.get().pk)
-    vote(browser, study)
-    assert leases.take(old, most_votes=1) is None
     # The negative control: without the number there is a pair.
     assert leases.take(old) is not None
 
@@ -324,3 +331,162 @@ def test_who_waits_reads_that_others_are_needed_and_how_long_at_most(researcher,
     assert "needs votes of other people first" in page
     assert said in page
     assert ("at most; then" in page) == bool(said)
+
+
+# A part that is ended by hand: at once, once, with a reason, and without a trace in what the chain has counted.
+
+
+WORDS = "=told me SECRET things"
+GROUNDS = EndReason.CARELESS, WORDS
+WITH_CODE = CODES | {"ended": "ENDED1"}
+
+
+def study_of(researcher, **options) -> Campaign:
+    one_judge = make_config(judges=[{"question": "Which is darker?", "votes": 1}], chains=1, steps=8)
+    return recruited_campaign(researcher, codes=WITH_CODE, config=one_judge, **options)
+
+
+def end(study, *, is_paid: bool = False) -> bool | None:
+    """End the first one's part; return whether that is paid."""
+    paid = completion.exclude(Annotator.objects.order_by("pk")[0], study.owner, *GROUNDS, is_paid=is_paid)
+    wait_until_idle()
+    return paid
+
+
+def ended() -> QuerySet[Event]:
+    return Event.objects.filter(kind="participation-ended")
+
+
+def test_in_mid_pair_the_question_goes_back_and_counted_votes_stay(researcher, tmp_path):
+    study = study_of(researcher)
+    anna = arrive(study, prolific("anna"))
+    vote(anna, study, times=2)
+    key = pair_of(anna, study)
+    counted = list(Vote.objects.values_list("key", "number", "chosen_side"))
+    end(study)
+    left = Lease.objects.get(key=key)
+    assert left.ended_at is not None
+    # What is on the screen takes no vote any more, and the page says why.
+    answer = anna.post(f"{invitation_path(study)}vote/", {"choice": "first", "lease": str(key)}, follow=True)
+    assert "The researcher has ended your part. Your votes are kept." in answer.content.decode()
+    assert list(Vote.objects.values_list("key", "number", "chosen_side")) == counted
+    # The same question of the same judge, to somebody else.
+    ben = arrive(study, prolific("ben"))
+    asked = Lease.objects.get(key=pair_of(ben, study))
+    assert (asked.comparison_id, asked.judge_id) == (left.comparison_id, left.judge_id)
+    while pair_of(ben, study):
+        vote(ben, study)
+    study.refresh_from_db()
+    assert study.status == Campaign.Status.FINISHED
+    assert_record_is_whole(study)
+    export = replayed(study, tmp_path)
+    [started, event, _told] = table(export, "events.csv")
+    assert (started["voter"], started["kind"]) == ("", "started")
+    assert (event["voter"], event["kind"]) == (str(number_of(left.annotator)), "participation-ended")
+    assert json.loads(event["data"]) == {"reason": "careless", "paid": False}
+    # Neither who did it nor in which words, nor whose part it was.
+    content = everything_in(export)
+    assert "SECRET" not in content
+    assert "anna" not in content
+    assert researcher.username not in event.values()
+
+
+@pytest.mark.parametrize(("is_paid", "paid", "code"), [(True, "in full", "ENDED1"), (False, "not", "")])
+def test_the_researcher_says_whether_they_are_paid(researcher, is_paid, paid, code):
+    study = study_of(researcher, places=1)
+    anna = arrive(study, prolific("anna"))
+    vote(anna, study)
+    end(study, is_paid=is_paid)
+    settle_parts()
+    part = Participation.objects.get()
+    assert (part.outcome, part.code) == ("ended", code)
+    [row] = payments_of(browser_of(researcher), study)
+    assert (row["outcome"], row["paid"], row["code"], row["bonus"]) == ("ended", paid, code, "")
+    # No spreadsheet runs what somebody has written.
+    assert row["reason"] == f"'{WORDS}"
+    page = page_of(anna, study, "")
+    assert ("ENDED1" in page) is is_paid
+    assert ("return your submission" in page) is not is_paid
+    # A part without pay gives its place back.
+    assert limits.held(study, study.config.study).count() == is_paid
+
+
+def test_a_part_that_had_ended_keeps_its_outcome_code_and_pay(researcher):
+    study = study_of(researcher, votes_each=1)
+    anna = arrive(study, prolific("anna"))
+    vote(anna, study)
+    # Settled by nobody yet: the page was closed before it came.
+    assert end(study) is None
+    part = Participation.objects.get()
+    assert (part.outcome, part.code, part.pay) == ("completed", "C0MPLETE", "")
+    assert "Your part is complete" in page_of(anna, study, "")
+    [row] = payments_of(browser_of(researcher), study)
+    assert row["paid"] == "in full"
+
+
+def test_of_two_at_once_one_ends_it(researcher, django_user_model):
+    study = study_of(researcher)
+    vote(arrive(study, prolific("anna")), study)
+    managers = [django_user_model.objects.create_user(name) for name in ("mona", "otto")]
+    annotator, told = Annotator.objects.get(), []
+
+    def press(manager) -> None:
+        try:
+            completion.exclude(annotator, manager, *GROUNDS, is_paid=manager.username == "mona")
+        except NotPossible as reason:
+            told.append(str(reason))
+
+    all_at_once([partial(press, manager) for manager in managers])
+    event = ended().get()
+    assert told == [f"The part of person {annotator.pk} has been ended already by {event.by}."]
+    assert Participation.objects.get().pay == ("full" if event.by.username == "mona" else "nothing")
+
+
+def test_no_door_writes_a_second_end_of_a_part(researcher):
+    study = study_of(researcher)
+    vote(arrive(study, prolific("anna")), study)
+    end(study)
+    event = ended().get()
+    event.pk = None
+    with pytest.raises(IntegrityError), transaction.atomic():
+        event.save()
+
+
+def test_whoever_has_left_cannot_be_ended(researcher):
+    study = study_of(researcher)
+    anna = arrive(study, prolific("anna"))
+    anna.post(f"{invitation_path(study)}withdraw/")
+    with pytest.raises(NotPossible, match="has ended already"):
+        end(study)
+    assert not ended().exists()
+    assert Participation.objects.get().outcome == "withdrawn"
+
+
+def test_without_a_platform_it_is_an_event_of_the_record_too(researcher, campaign, tmp_path):
+    browser = Client()
+    browser.post(invitation_path(campaign))
+    vote(browser, campaign)
+    assert [row["kind"] for row in table(export_to(campaign, tmp_path), "events.csv")] == ["started"]
+    key = pair_of(browser, campaign)
+    assert end(campaign, is_paid=True) is None
+    assert browser.post(f"{invitation_path(campaign)}vote/", {"choice": "first", "lease": str(key)}).status_code == 302
+    assert "removed you from this campaign" in page_of(browser, campaign, "")
+    assert Vote.objects.count() == 1
+    export = export_to(campaign, tmp_path)
+    [_, (kind, said)] = happened(export)
+    assert (kind, said["paid"]) == ("participation-ended", None)
+    with zipfile.ZipFile(export) as archive:
+        assert "voters.csv" not in archive.namelist()
+    assert_replay_passes(export)
+
+
+def test_closing_a_link_with_all_who_came_by_it_is_an_event_for_each(researcher, campaign):
+    for _ in range(3):
+        Client().post(invitation_path(campaign))
+    end(campaign)
+    link = campaign.invitations.get()
+    browser_of(researcher).post(f"{campaign.get_absolute_url()}invitations/{link.pk}/revoke/", {"withdraw": "on"})
+    assert sorted(ended().values_list("data__reason", flat=True)) == ["careless", "link", "link"]
+    assert not campaign.annotators.filter(removed_at=None).exists()
+    link.refresh_from_db()
+    assert link.revoked_at

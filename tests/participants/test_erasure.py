@@ -22,7 +22,6 @@ from tests.security.world import browser_of
 from tests.support.campaigns import (
     KINDS,
     assert_record_is_whole,
-    assert_replay_passes,
     bytes_of_all,
     come,
     export_to,
@@ -34,6 +33,7 @@ from tests.support.campaigns import (
     payments_of,
     person_in,
     prolific,
+    replayed,
     sit_down,
     study_of,
     table,
@@ -76,8 +76,7 @@ def test_nothing_of_them_is_found_anywhere_and_others_stay(researcher, other_own
     assert Check.objects.exclude(chosen_side="").count() == answered
     assert [given["agreed"] for given in Participation.objects.get(annotator=person).consents] == [True]
     assert_record_is_whole(study)
-    path = export_to(study, tmp_path)
-    assert_replay_passes(path)
+    path = replayed(study, tmp_path)
     number = str(number_of(person))
     for name in ("votes.csv", "leases.csv", "checks.csv", "events.csv", "voters.csv"):
         assert number in {row["voter"] for row in table(path, name)}
@@ -123,37 +122,26 @@ def test_of_one_participation_the_id_stays_where_it_is_needed(researcher):
     assert person_in(second, anna).removed_at is None
 
 
-def test_who_comes_back_with_the_same_id_is_somebody_new(researcher):
+def test_what_is_on_its_way_is_refused_and_who_comes_back_with_the_same_id_is_somebody_new(researcher):
     study, anna = study_of(researcher), values_of("anna")
-    browser = come(study, anna)
-    first = person_in(study, anna)
+    browser, path = come(study, anna, votes=0), invitation_path(study)
+    first, key, votes = person_in(study, anna), pair_of(browser, study), Vote.objects.count()
     erasure.erase(first, Scope.PARTICIPANT, is_forced=True)
     wait_until_idle()
-    # Neither their browser nor their pair knows them, and another browser with the same id is a stranger's.
-    assert browser.get(f"{invitation_path(study)}vote/").url == invitation_path(study)
-    assert "no PROLIFIC_PID" in browser.get(invitation_path(study)).content.decode()
-    assert not Lease.objects.filter(annotator=first, ended_at=None).exists()
-    come(study, anna)
-    assert person_in(study, anna).pk != first.pk
-    assert Participation.objects.filter(campaign=study).count() == 2
-
-
-def test_an_answer_on_its_way_is_refused_and_a_page_that_was_open_is_over(researcher):
-    study, anna = study_of(researcher), values_of("anna")
-    browser = come(study, anna, votes=0)
-    person, key = person_in(study, anna), pair_of(browser, study)
-    votes = Vote.objects.count()
-    erasure.erase(person, Scope.PARTICIPANT, is_forced=True)
-    wait_until_idle()
-    answer = browser.post(f"{invitation_path(study)}vote/", {"choice": "first", "lease": str(key)})
-    assert answer.url == invitation_path(study)
-    words = {"reason": "other", "words": anna["report"]}
-    assert browser.post(f"{invitation_path(study)}report/{key}/", words).url == invitation_path(study)
+    assert browser.post(f"{path}vote/", {"choice": "first", "lease": str(key)}).url == path
+    assert browser.post(f"{path}report/{key}/", {"reason": "other", "words": anna["report"]}).url == path
     assert Vote.objects.count() == votes
     assert not Event.objects.filter(kind="reported").exists()
     # The pair goes to somebody else.
     assert Lease.objects.get(pk=key).ending == Lease.Ending.SKIPPED
     assert_record_is_whole(study)
+    # Neither their browser nor their pair knows them, and another browser with the same id is a stranger's.
+    assert browser.get(f"{path}vote/").url == path
+    assert "no PROLIFIC_PID" in browser.get(path).content.decode()
+    assert not Lease.objects.filter(annotator=first, ended_at=None).exists()
+    come(study, anna)
+    assert person_in(study, anna).pk != first.pk
+    assert Participation.objects.filter(campaign=study).count() == 2
 
 
 @pytest.mark.django_db(transaction=True)

@@ -27,7 +27,7 @@ from prefmh_web.participants.models import Check, Participation
 from prefmh_web.tasks import settle_parts
 from prefmh_web.voting import presence
 from tests.participants.test_arrival import TEXT, answer, come
-from tests.participants.test_stages import PAIRS, PRACTICE, chosen, come_back, read
+from tests.participants.test_stages import MOLECULES, OF_MOLECULES, PAIRS, PRACTICE, chosen, come_back, read
 from tests.security.test_limits import all_at_once
 from tests.security.world import browser_of
 from tests.support.campaigns import (
@@ -40,6 +40,7 @@ from tests.support.campaigns import (
     make_draft,
     page_of,
     pair_of,
+    panel_judges,
     payments_of,
     prolific,
     recruited_campaign,
@@ -183,11 +184,18 @@ def test_who_is_away_for_long_loses_the_place_and_has_it_again_while_one_is_free
     assert outcomes() == ["nothing-left", ""]
 
 
-def test_an_open_page_is_no_absence(researcher):
+def test_an_open_page_is_no_absence_and_a_connection_that_is_lost_for_a_moment_costs_no_place(researcher):
     study = recruited_campaign(researcher, places=1, absent_minutes=30)
     pair_of(arrive(study, prolific("anna")), study)
     later(31)
     Annotator.objects.update(online_until=timezone.now() + timedelta(seconds=60))
+    settle_parts()
+    assert Participation.objects.get().placed_at
+    # Somebody has waited on one page for long; only now their socket closes.
+    later(31)
+    annotator = Annotator.objects.get()
+    presence.set_present(annotator, False)
+    stages.leave(annotator)
     settle_parts()
     assert Participation.objects.get().placed_at
 
@@ -232,18 +240,6 @@ def test_who_gave_nothing_and_finds_the_place_taken_is_not_paid(researcher):
     assert "FULL" in come_back(study)
     paid = {row["external_id"]: row["paid"] for row in payments_of(browser_of(researcher), study)}
     assert paid == {"anna": "not", "ben": ""}
-
-
-def test_a_connection_that_is_lost_for_a_moment_costs_no_place(researcher):
-    """Somebody has waited on one page for long; only now their socket closes."""
-    study = recruited_campaign(researcher, places=1, absent_minutes=30)
-    pair_of(arrive(study, prolific("anna")), study)
-    later(31)
-    annotator = Annotator.objects.get()
-    presence.set_present(annotator, False)
-    stages.leave(annotator)
-    settle_parts()
-    assert Participation.objects.get().placed_at
 
 
 @pytest.fixture
@@ -340,16 +336,35 @@ def test_the_worst_case_is_every_step_with_every_vote_and_the_trials_of_the_shar
     assert limits.needs(config, Protocol.model_validate(protocol)).total == most
 
 
-def test_one_answer_less_than_the_worst_case_is_refused_and_nothing_starts(researcher):
-    draft = make_draft(researcher, config=make_config(steps=5))
-    set_study(draft, {"recruiter": "prolific", "budget": 49, "protocol": {"check_share": 0.1}}, ())
-    with pytest.raises(NotPossible, match=r"3 chains of 5 steps with 3 votes each can take 45 votes, and .* 5 trials"):
+PANEL = make_config(judges=panel_judges(2))
+PRACTISED = {"answer": "first", "if_wrong": "No.", "second": "CC"}
+
+
+@pytest.mark.parametrize(
+    ("config", "fields", "reason"),
+    [
+        (
+            make_config(steps=5),
+            {"budget": 49, "protocol": {"check_share": 0.1}},
+            r"3 chains of 5 steps with 3 votes each can take 45 votes, and .* 5 trials",
+        ),
+        (make_config(), {"places": 1, "votes_each": 20}, "needs votes of 2 different people, and there are 1 places"),
+        (PANEL, {"codes": {"completed": "C"}}, "cannot send its people"),
+        (PANEL, {"recruiter": "anybody", "votes_each": 5}, "Remove the limit"),
+        # The setup has changed since: pairs that it cannot show.
+        (OF_MOLECULES, {"protocol": {"practice": [PRACTISED | {"first": "no molecule"}]}}, "is no molecule"),
+        (OF_MOLECULES, {"protocol": {"practice": [PRACTISED | {"first": "C", "question": 3}]}}, "at most 2: people"),
+    ],
+)
+def test_what_cannot_be_is_refused_at_the_start_and_nothing_starts(researcher, config, fields, reason):
+    listed = {"file": MOLECULES, "filename": "m.csv"} if config is OF_MOLECULES else {}
+    draft = make_draft(researcher, config=config, **listed)
+    set_study(draft, {"recruiter": "prolific"} | fields)
+    with pytest.raises(NotPossible, match=reason):
         lifecycle.start(draft)
     draft.refresh_from_db()
     assert draft.is_draft
     assert not draft.chains.exists()
-    page = browser_of(researcher).get(reverse("console:participants", args=[draft.pk])).content.decode()
-    assert "It must be 50 or more" in page
 
 
 def test_a_draft_whose_places_bring_fewer_votes_than_are_expected_says_so_and_what_a_vote_costs(researcher):
@@ -364,14 +379,9 @@ def test_a_draft_whose_places_bring_fewer_votes_than_are_expected_says_so_and_wh
     assert "£0.25 a vote" in page
     set_study(draft, fields | {"places": math.ceil(expected / 20)}, ())
     assert "votes at most, and 150 steps" not in browser_of(researcher).get(draft.get_absolute_url()).content.decode()
-
-
-def test_a_start_with_fewer_places_than_a_pair_needs_people_is_refused(researcher):
-    draft = make_draft(researcher)
-    set_study(draft, {"recruiter": "prolific", "places": 1, "votes_each": 20}, ())
-    with pytest.raises(NotPossible, match="needs votes of 2 different people, and there are 1 places"):
-        lifecycle.start(draft)
-    assert draft.is_draft
+    set_study(draft, fields | {"budget": 449})
+    page = browser_of(researcher).get(reverse("console:participants", args=[draft.pk])).content.decode()
+    assert "It must be 450 or more" in page
 
 
 def test_once_all_places_are_taken_the_overview_says_what_is_still_needed(researcher):

@@ -6,25 +6,28 @@ Practice: the researcher's own pairs before the votes, with feedback, remembered
 import pytest
 from django.test import Client
 
-from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.models import Lease, NotPossible, Vote
-from prefmh_web.participants.models import Participation
+from prefmh_web.campaigns.models import Annotator, Lease, Vote
+from prefmh_web.participants import consent
+from prefmh_web.participants.models import Participant, Participation
 from prefmh_web.tasks import settle_parts
+from tests.security.world import browser_of
 from tests.support.campaigns import (
     CODES,
     CODES_OF_ALL,
     PICTURE,
     WHOLE,
     arrive,
+    assert_replay_passes,
+    everything_in,
+    export_to,
     go_on,
     invitation_path,
     make_config,
-    make_draft,
     page_of,
     pair_of,
+    payments_of,
     prolific,
     recruited_campaign,
-    set_study,
     stage_path,
     vote,
 )
@@ -239,20 +242,71 @@ def test_molecules_are_drawn_for_those_who_take_part(researcher):
     assert pair_of(browser, practising)
 
 
-@pytest.mark.parametrize(
-    ("pair", "config", "reason"),
-    [
-        ({"first": "no molecule", "second": "CC"}, OF_MOLECULES, "is no molecule"),
-        ({"first": "C", "second": "CC", "question": 3}, OF_MOLECULES, "at most 2: people answer so many"),
-    ],
-)
-def test_a_campaign_whose_setup_has_changed_since_does_not_start_with_pairs_that_it_cannot_show(
-    researcher, pair, config, reason
-):
-    draft = make_draft(researcher, file=MOLECULES, filename="m.csv", config=config)
-    practice = [{"answer": "first", "if_wrong": "No."} | pair]
-    set_study(draft, {"recruiter": "prolific", "protocol": {"practice": practice}, "codes": {"completed": "C"}})
-    with pytest.raises(NotPossible, match=reason):
-        lifecycle.start(draft)
-    draft.refresh_from_db()
-    assert draft.is_draft
+# One link for everyone, and the whole way: each browser is a participant without an id.
+
+
+TEXT = "Do you *agree*?"
+AGREE = {"consent": "agree", "version": consent.version_of(TEXT)}
+CODES_OF_LINK = {"completed": "DONE", "no-consent": "N0"}
+
+
+@pytest.fixture
+def opened(researcher):
+    fields = {"consent": TEXT, "codes": CODES_OF_LINK, "protocol": WHOLE, "way_back": "", "places": 2, "votes_each": 1}
+    return recruited_campaign(researcher, recruiter="open", **fields)
+
+
+def stranger(campaign) -> Client:
+    """Open the link in a fresh browser."""
+    browser = Client()
+    assert TEXT[:5] in browser.get(invitation_path(campaign)).content.decode()
+    return browser
+
+
+def test_a_stranger_passes_every_stage_up_to_the_code(opened, tmp_path):
+    browser = stranger(opened)
+    assert not Participation.objects.exists()
+    assert browser.post(invitation_path(opened), AGREE).url.endswith("/vote/")
+    assert "What are you?" in page_of(browser, opened, "vote/")
+    assert 'id="question"' in go_on(browser, opened, ABOUT, READ, UNDERSTOOD)
+    vote(browser, opened)
+    page_of(browser, opened, "vote/")
+    assert "DONE" in go_on(browser, opened, {"stage": "last-questions"})
+    # Whoever comes back in the same browser reads the code again, and is nobody new.
+    assert "DONE" in browser.get(invitation_path(opened)).content.decode()
+    assert "DONE" in browser.post(invitation_path(opened), AGREE, follow=True).content.decode()
+    person = Participant.objects.get()
+    [row] = payments_of(browser_of(opened.owner), opened)
+    assert (row["external_id"], row["session_id"], row["outcome"], row["code"]) == ("", "", "completed", "DONE")
+    path = export_to(opened, tmp_path)
+    assert person.external_id not in everything_in(path)
+    assert_replay_passes(path)
+
+
+def test_each_browser_is_a_participant_and_each_gets_a_place_once(opened):
+    browsers = [stranger(opened) for _ in range(3)]
+    ends = []
+    for browser in browsers:
+        browser.post(invitation_path(opened), AGREE)
+        # The button pressed twice, and the page opened again in between.
+        browser.get(invitation_path(opened))
+        browser.post(invitation_path(opened), AGREE)
+        go_on(browser, opened, ABOUT, READ, UNDERSTOOD)
+        ends.append("All places of this opened are taken" in browser.get(invitation_path(opened)).content.decode())
+    assert ends == [False, False, True]
+    assert Participation.objects.count() == Annotator.objects.count() == 2
+    vote(browsers[0], opened)
+    assert Vote.objects.get().annotator == Annotator.objects.order_by("pk")[0]
+
+
+@pytest.mark.parametrize("erase", [{}, {"erase": "later"}])
+def test_who_withdraws_has_left_for_good_and_once_forgotten_is_somebody_new(opened, erase):
+    browser = stranger(opened)
+    browser.post(invitation_path(opened), AGREE)
+    go_on(browser, opened, ABOUT, READ, UNDERSTOOD)
+    vote(browser, opened)
+    assert "You have withdrawn" in browser.post(f"{invitation_path(opened)}withdraw/", erase).content.decode()
+    page = browser.get(invitation_path(opened)).content.decode()
+    assert ("Your part has ended" in page) is not bool(erase)
+    browser.post(invitation_path(opened), AGREE)
+    assert (Annotator.objects.count(), Participant.objects.count()) == (2 if erase else 1, 1)

@@ -35,6 +35,7 @@ from tests.support.campaigns import (
     pair_of,
     prolific,
     recruited_campaign,
+    replayed,
     table,
     vote,
     wait_until_idle,
@@ -101,8 +102,7 @@ def record(researcher, kept, tmp_path) -> sampler.Record:
         study = study_of(researcher)
         # Ended, so that right answers are told.
         Campaign.objects.filter(pk=study.pk).update(status=Campaign.Status.FINISHED, finished_at=timezone.now())
-        export = export_to(Campaign.objects.get(pk=study.pk), tmp_path)
-        assert_replay_passes(export)
+        export = replayed(Campaign.objects.get(pk=study.pk), tmp_path)
         kept["record"] = read_record(export)
     return copy.deepcopy(kept["record"])
 

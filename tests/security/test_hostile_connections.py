@@ -227,10 +227,10 @@ def test_no_cookie_makes_the_server_fail(world, world_site, caplog, cookie):
             assert upgrade(world_site, path, cookie) in (101, 400, 403)
 
 
-def upgrade(site, path: str, cookie: bytes) -> int:
+def upgrade(site, path: str, cookie: bytes = b"", origin: str = "") -> int:
     headers = {
         b"Connection": b"Upgrade", b"Upgrade": b"websocket", b"Sec-WebSocket-Version": b"13", b"Cookie": cookie,
-        b"Sec-WebSocket-Key": b"AAAAAAAAAAAAAAAAAAAAAA==", b"Origin": site.url.encode(),
+        b"Sec-WebSocket-Key": b"AAAAAAAAAAAAAAAAAAAAAA==", b"Origin": (origin or site.url).encode(),
     }  # fmt: skip
     return ask(site, path, headers=headers)
 
@@ -255,33 +255,33 @@ ENCODED = [b"+2AA-", rb"\ud800", rb"\u0000", b"a\x00", b"%00", b"xn--a", b"00", 
 
 @pytest.mark.parametrize("charset", CHARSETS)
 def test_no_charset_smuggles_in_what_cannot_be_stored(world, world_site, caplog, charset):
-    browser = browser_of(world.victim)
-    browser.get("/campaigns/new/")
-    token = browser.cookies["prefmh_csrf"].value
-    cookies = cookie_of(world.victim) + f"; prefmh_csrf={token}".encode()
-    kind = f"multipart/form-data; boundary=xx; charset={charset}".encode()
+    cookies, token, fields = good_form(world)
+    headers = {b"Cookie": cookies, b"Content-Type": f"multipart/form-data; boundary=xx; charset={charset}".encode()}
     before = Campaign.objects.count()
     with no_failure(world_site, caplog):
         for encoded in ENCODED:
-            fields = form() | {"name": None, "csrfmiddlewaretoken": token}
-            parts = b"".join(
-                part(name, str(value).encode())
-                for name, value in fields.items()
-                if value is not None and name != "space.catalog.file"
-            )
-            parts += part("name", encoded) + part("instructions", encoded) + part("judges.0.question", encoded)
+            # Of two parts of one name the last one holds.
+            parts = fields + b"".join(part(name, encoded) for name in ("name", "instructions", "judges.0.question"))
             # The name of the file ends the quotation of the part's own name.
             parts += part(f'space.catalog.file"; filename="{encoded.decode("latin1")}.csv', b"text\none\ntwo\n")
-            parts += b"--xx--\r\n"
-            headers = {b"Cookie": cookies, b"Content-Type": kind}
-            assert ask(world_site, "/campaigns/new/", "POST", headers, parts) < 500
-            end = part("csrfmiddlewaretoken", token.encode()) + b"--xx--\r\n"
-            sign_in = part("username", encoded) + part("password", encoded) + end
+            assert ask(world_site, "/campaigns/new/", "POST", headers, parts + token + b"--xx--\r\n") < 500
+            sign_in = part("username", encoded) + part("password", encoded) + token + b"--xx--\r\n"
             assert ask(world_site, "/accounts/sign-in/", "POST", headers, sign_in) < 500
             following = encoded.decode("latin1").encode("unicode_escape").decode().replace(" ", "")
             query = f"/accounts/sign-in/?next={following}"
             assert ask(world_site, query, "GET", {b"Content-Type": b"text/plain; charset=" + charset.encode()}) < 500
     assert Campaign.objects.count() == before
+
+
+def good_form(world) -> tuple[bytes, bytes, bytes]:
+    """Return the victim's cookies, the token of a form, and all fields of a good setup but its file."""
+    browser = browser_of(world.victim)
+    browser.get("/campaigns/new/")
+    token = browser.cookies["prefmh_csrf"].value
+    fields = [(name, str(value)) for name, value in form().items() if name != "space.catalog.file"]
+    cookies = cookie_of(world.victim) + f"; prefmh_csrf={token}".encode()
+    whole = b"".join(part(name, value.encode()) for name, value in fields)
+    return cookies, part("csrfmiddlewaretoken", token.encode()), whole
 
 
 def part(name: str, value: bytes) -> bytes:
@@ -340,21 +340,15 @@ FILE_NAMES = [
 
 @pytest.mark.parametrize("size", [10, 3 * 2**20], ids=["small", "large"])
 def test_no_file_name_makes_the_server_fail(world, world_site, caplog, size):
-    browser = browser_of(world.victim)
-    browser.get("/campaigns/new/")
-    token = browser.cookies["prefmh_csrf"].value
-    headers = {b"Cookie": cookie_of(world.victim) + f"; prefmh_csrf={token}".encode()}
-    headers[b"Content-Type"] = b"multipart/form-data; boundary=xx"
-    fields = {name: value for name, value in form().items() if name != "space.catalog.file"} | {
-        "csrfmiddlewaretoken": token
-    }
-    made = b"".join(part(name, str(value).encode()) for name, value in fields.items())
+    cookies, token, fields = good_form(world)
+    headers = {b"Cookie": cookies, b"Content-Type": b"multipart/form-data; boundary=xx"}
     content = b"text\none\ntwo\n" + (b"x" * 1000 + b"\n") * (size // 1000)
     for name in FILE_NAMES:
         file = (
             b'--xx\r\nContent-Disposition: form-data; name="space.catalog.file"; filename="%s"\r\n\r\n' % name.encode()
         )
         with no_failure(world_site, caplog):
-            status = ask(world_site, "/campaigns/new/", "POST", headers, made + file + content + b"\r\n--xx--\r\n")
+            parts = fields + token + file + content + b"\r\n--xx--\r\n"
+            status = ask(world_site, "/campaigns/new/", "POST", headers, parts)
             wait_until_idle()
         assert (name, status < 500) == (name, True)

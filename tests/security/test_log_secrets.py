@@ -4,17 +4,16 @@ import contextlib
 import logging
 import os
 import re
-import socket
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import quote
 
 import pytest
 
+from tests.security.test_hostile_connections import ask, exchange, upgrade
 from tests.support.installations import ROOT, wait_for
 from tests.support.models import port_from
 
@@ -65,62 +64,44 @@ def site(tmp_path_factory) -> tuple[Path, str]:
 
 
 @contextlib.contextmanager
-def serving(data: Path, log: Path, command: list[str], variables: dict[str, str]) -> Iterator[int]:
-    """Run a server on a data folder; yield its port."""
+def serving(data: Path, log: Path, command: list[str], variables: dict[str, str]) -> Iterator[SimpleNamespace]:
+    """Run a server on a data folder; yield its address."""
     environment = {**os.environ, "PREFMH_DATA": str(data), **variables}
     port = port_from(26_000)
+    site = SimpleNamespace(url=f"http://127.0.0.1:{port}")
     with log.open("w") as file:
         process = subprocess.Popen([sys.executable, *command, str(port)], cwd=ROOT, env=environment, stderr=file)
     try:
-        wait_for(lambda: answers(port), "the server answers")
-        yield port
+        wait_for(lambda: answers(site), "the server answers")
+        yield site
     finally:
         process.terminate()
         process.wait(20)
 
 
-def answers(port: int) -> bool:
-    with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=5) as answer:
-        return answer.status == 200
+def answers(site: SimpleNamespace) -> bool:
+    with contextlib.suppress(OSError):
+        return ask(site, "/healthz") == 200
     return False
-
-
-def ask(port: int, method: str, path: str, **headers: str) -> int:
-    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", method=method, headers=headers)
-    try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            return answer.status
-    except urllib.error.HTTPError as refusal:
-        return refusal.code
-
-
-def send(port: int, head: str) -> None:
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
-        connection.sendall(head.encode("latin1"))
-        connection.recv(4096)
-
-
-def open_socket(port: int, path: str, origin: str) -> None:
-    upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " + "A" * 22
-    send(port, f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{upgrade}==\r\nOrigin: {origin}\r\n\r\n")
 
 
 @pytest.mark.parametrize("server", SERVERS)
 def test_no_line_of_a_log_holds_an_invitation_or_a_link_that_signs_in(site, tmp_path, server):
     (data, sign_in), log = site, tmp_path / "log"
-    with serving(data, log, *SERVERS[server]) as port:
+    with serving(data, log, *SERVERS[server]) as served:
         # Nobody's cookie, and a page elsewhere that says where it was.
-        headers = {"Cookie": f"prefmh_session={TOKEN}abcdefghij", "Referer": f"https://evil.example/join/{TOKEN}/"}
-        statuses = {ask(port, method, path.format(TOKEN), **headers) for method in METHODS for path in PATHS}
+        headers = {b"Cookie": f"prefmh_session={TOKEN}abcdefghij", b"Referer": f"https://evil.example/join/{TOKEN}/"}
+        headers = {name: value.encode() for name, value in headers.items()}
+        statuses = {ask(served, path.format(TOKEN), method, headers) for method in METHODS for path in PATHS}
         for method in METHODS:
-            statuses.add(ask(port, method, sign_in))
-            ask(port, method, sign_in[:-3] + "AAA")
-            ask(port, method, f"/accounts/sign-in/?next={quote(sign_in)}")
+            statuses.add(ask(served, sign_in, method))
+            ask(served, sign_in[:-3] + "AAA", method)
+            ask(served, f"/accounts/sign-in/?next={quote(sign_in)}", method)
         for path in (f"/ws/join/{TOKEN}/", f"/ws/jion/{TOKEN}/", f"/join/{TOKEN}/"):
-            open_socket(port, path, f"http://127.0.0.1:{port}")
-            open_socket(port, path, "http://evil.example")
-        send(port, f"GET /join/{TOKEN}/ HTTP/1.1\r\nHost: {TOKEN}.evil.example\r\n\r\n")
-        send(port, f"GET /join/{TOKEN}/ HTTP/9\r\n\r\n")
+            upgrade(served, path)
+            upgrade(served, path, origin="http://evil.example")
+        exchange(served.url, f"GET /join/{TOKEN}/ HTTP/1.1\nHost: {TOKEN}.evil.example")
+        exchange(served.url, f"GET /join/{TOKEN}/ HTTP/9")
     written = log.read_text()
     # The negative control: there is something to keep quiet about, and it is told.
     assert {404, 405} <= statuses

@@ -329,12 +329,13 @@ judges:
 chains: 2
 steps: 10
 """
+_SHOWN_WITH = {"system": "You judge.", "user": "{{question}}\nA: {{first}}\nB: {{second}}\n{{context}}\nA or B?"}
 WHOLE: dict[str, Any] = (
     {"version": 1}
     | USUAL
     | CONFIGS["whole"]
     | {"file": {"name": "texts.csv", "sha256": "0" * 64}, "seed": 7}
-    | {"judges": [*CONFIGS["whole"]["judges"], *CONFIGS["written"]["judges"]]}
+    | {"judges": [*CONFIGS["whole"]["judges"], _ASKED | {"source": _MODEL | {"prompt": _SHOWN_WITH}}]}
 )
 """Every part has something."""
 

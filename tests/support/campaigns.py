@@ -1147,6 +1147,12 @@ def assert_replay_passes(path: Path) -> str:
     return out.getvalue()
 
 
+def replayed(campaign: Campaign, folder: Path) -> Path:
+    """Write the campaign's export, demand that its replay passes, and return its path."""
+    assert_replay_passes(path := export_to(campaign, folder))
+    return path
+
+
 def refused_by_replay(path: Path, found: str = "difference") -> str:
     """Replay an export in which something is wrong; return what was printed of it."""
     out = io.StringIO()

@@ -459,13 +459,12 @@ class SchemaForm(forms.Form):
             yield from problems_in(error, described)
             return
         known, found = ([*misfits(each), *of_owner(each, self.owner)] if each else [] for each in (self.before, config))
-        told = [each for each in found if self._is_here(each[0]) or each not in known] + [*self.further(config)]
+        # All that is wrong here; of what is wrong elsewhere, what this would bring about.
+        here = [each for each in found if each[0].startswith(self.at) and not each[0].startswith(self.elsewhere)]
+        told = [each for each in found if each in here or each not in known] + [*self.further(config)]
         if not told:
             self.config = config
         yield from (ConfigProblem(*each) for each in told)
-
-    def _is_here(self, path: str) -> bool:
-        return path.startswith(self.at) and not path.startswith(self.elsewhere)
 
     def further(self, config: CampaignConfig) -> Iterator[tuple[str, str]]:
         """Yield what only this form refuses: the path, and what is wrong."""

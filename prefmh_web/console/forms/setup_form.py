@@ -84,11 +84,11 @@ def usual_kernel(moves: UsualMoves, config: Mapping[str, Any]) -> dict[str, Any]
     move = {"kind": "independent"} if rule == "base" else _move_in(space)
     if move["kind"] == "independent" or "crank-nicolson" in str(move):
         return move
-    if moves.distance == "warm-up" and rule == "n-vote" and (warm_up := _warm_up(space, config)):
-        return {"kind": "walk", "kernel": move, "length": _law(moves.length), "warm_up": warm_up}
-    if moves.length == 1:
+    warm_up = _warm_up(space, config) if moves.distance == "warm-up" and rule == "n-vote" else None
+    if warm_up is None and moves.length == 1:
         return move
-    return {"kind": "walk", "kernel": move, "length": _law(moves.length), "warm_up": None}
+    length = [{"weight": 1.0, "length": moves.length}]
+    return {"kind": "walk", "kernel": move, "length": length, "warm_up": warm_up}
 
 
 def usual_of(config: sampler.ChainConfig) -> UsualMoves | None:
@@ -101,10 +101,6 @@ def usual_of(config: sampler.ChainConfig) -> UsualMoves | None:
     return next(
         (each for each in candidates if _KERNEL.validate_python(usual_kernel(each, described)) == config.kernel), None
     )
-
-
-def _law(length: int) -> list[dict[str, Any]]:
-    return [{"weight": 1.0, "length": length}]
 
 
 def _move_in(space: Mapping[str, Any]) -> dict[str, Any]:

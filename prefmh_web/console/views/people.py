@@ -257,7 +257,7 @@ def _shown(
     }
     shown: dict[str, Any] = {
         "person": found,
-        "pay": study.paid_to(part, found.votes) if part and part.outcome else None,
+        "pay": study.paid(part.outcome, found.votes, part.pay) if part and part.outcome else None,
         "exclusion": exclusion,
         "exclusion_reason": exclusion and EndReason(exclusion.data["reason"]).label,
         "is_owed": bool(payments.owed(campaign, [annotator.pk])),

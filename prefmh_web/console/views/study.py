@@ -57,7 +57,8 @@ class ParticipantsForm(SchemaForm):
         return self.before.model_dump(mode="json") | {"study": value}
 
     def further(self, config: CampaignConfig) -> Iterator[tuple[str, str]]:
-        if left_open := left_open_in(config.study.consent):
+        places = re.findall(r"\[[^\]]+\]", consent_template())
+        if left_open := [place for place in places if place in config.study.consent]:
             yield "study.consent", f"Fill in what stands in brackets, or take it out: {', '.join(left_open)}"
 
     def choices_of(self, name: str) -> Choices:
@@ -103,11 +104,6 @@ class ProtocolForm(SchemaForm):
 def consent_template() -> str:
     """Return a text of consent to begin with, in Markdown; what is to be filled in stands in brackets."""
     return render_to_string("console/consent.md")
-
-
-def left_open_in(text: str) -> list[str]:
-    """Return the places of the template that nobody has filled in."""
-    return [place for place in re.findall(r"\[[^\]]+\]", consent_template()) if place in text]
 
 
 @common.campaign_page(Right.OWN, method=common.form_page, back="campaign")
