@@ -21,7 +21,6 @@ from scipy import stats
 
 import sampler
 from sampler import (
-    BradleyTerry,
     Catalog,
     ChainConfig,
     Comparison,
@@ -29,7 +28,6 @@ from sampler import (
     Independent,
     Kernel,
     Plan,
-    Position,
     Purpose,
     Record,
     Tally,
@@ -300,16 +298,6 @@ def tried_delete(vocabulary: Vocabulary, high: str, low: str) -> float:
     graph = read_molecule(high)
     pieces = [graph.pieces(cut) for cut in graph.cuts]
     return sum(each.kept == low and each.arm in vocabulary for each in pieces) / len(pieces)
-
-
-def _is_inside(state: str | None, law: MoleculeLaw) -> bool:
-    return state is not None and np.isfinite(law.log_p0(Chem.MolFromSmiles(state)))
-
-
-def _read_back(molecule: Chem.Mol) -> str:
-    Chem.SanitizeMol(molecule)
-    smiles = Chem.MolToSmiles(Chem.RemoveHs(molecule))
-    return str(Chem.MolToSmiles(Chem.MolFromSmiles(smiles), isomericSmiles=False))
 
 
 # The wrong rule that the statistical tests must find.
@@ -619,34 +607,18 @@ def row_of(table: tables.Table, **cells: object) -> RecordRow:
     return empty | {name: str(cell) for name, cell in cells.items()}
 
 
-def state_rows(catalog: Catalog) -> list[RecordRow]:
+def state_rows(catalog: Catalog, contents: Sequence[str]) -> list[RecordRow]:
     return [
         row_of(
             tables.STATES,
             state_index=state,
-            object_index=state,
+            object_index=contents.index(contents[state]),
             weight=float(weight),
-            neighbours=" ".join(map(str, catalog.neighbours[state])),
-            content=CONTENTS[state],
+            neighbours=" ".join(map(str, catalog.neighbours[state])) if catalog.neighbours else "",
+            content=contents[state],
         )
         for state, weight in enumerate(catalog.weights)
     ]
-
-
-def sample_row(config: ChainConfig, position: Position[int]) -> RecordRow:
-    return row_of(
-        tables.SAMPLES,
-        chain_index=position.chain,
-        step=position.step,
-        state_index=position.state,
-        content=CONTENTS[position.state],
-        phase=config.phase_of(position.step),
-    )
-
-
-def _part(config: ChainConfig, comparison: Comparison[int]) -> int | str:
-    part = config.part_of(comparison.chain, comparison.step) if config.has_parts else None
-    return "" if part is None else part
 
 
 def make_record(open_votes: int | None = None, walk_length: int | None = None, **changes: Any) -> Record:
@@ -658,34 +630,11 @@ def make_record(open_votes: int | None = None, walk_length: int | None = None, *
         changes: of the config.
     """
     config = parse_config(CONFIG | changes | {"steps": CONFIG["steps"] + (open_votes is not None)})
-    plan = config.build(LOPSIDED, walk_length=walk_length)
-    judges = [BradleyTerry(scores.__getitem__) for scores in two_scores(LOPSIDED)]
-    record = Record({tables.CONFIG: config.model_dump(mode="json")}, {"states": state_rows(LOPSIDED)})
-    for chain in range(config.chains):
-        position = begin(plan, chain)
-        record["samples"].append(sample_row(config, position))
-        verdict = Verdict.ACCEPT
-        while verdict is not Verdict.UNDECIDED:
-            is_extra = position.step == CONFIG["steps"]
-            if is_extra and (open_votes is None or chain < config.chains - 1):
-                break
-            comparison = ask(plan, position)
-            rng = stream(plan.seed, chain, comparison.step, Purpose.JUDGES)
-            tally = Tally.empty(2)
-            number = 0
-            while (verdict := tell(comparison, tally)) is Verdict.UNDECIDED and not (is_extra and number == open_votes):
-                judge = next(i for i in (number % 2, 1 - number % 2) if tally.votes_cast[i] < plan.budgets[i])
-                number += 1
-                side = "first" if rng.random() < 0.5 else "second"
-                for_proposal = judges[judge].vote(rng, comparison.current, comparison.proposal)
-                tally = tally.add(judge, for_proposal)
-                asked = config.judges[judge].question
-                numbers = comparison.current, comparison.proposal
-                record["votes"].append(vote_row(comparison, numbers, number, judge, side, for_proposal, question=asked))
-            add_step(record, comparison, (comparison.current, comparison.proposal), verdict, _part(config, comparison))
-            if verdict is not Verdict.UNDECIDED:
-                position = advance(position, comparison, verdict)
-                record["samples"].append(sample_row(config, position))
+    asked = zip(two_scores(LOPSIDED), config.judges, strict=True)
+    judges = [Voters(list(scores), budget=judge.votes, question=judge.question) for scores, judge in asked]
+    states = state_rows(LOPSIDED, CONTENTS)
+    record = Record({tables.CONFIG: config.model_dump(mode="json")}, {"states": states})
+    _walk(record, config.build(LOPSIDED, walk_length=walk_length), judges, config, open_votes=open_votes)
     return record
 
 
@@ -858,15 +807,9 @@ def twins(scores: Any, lean: float, budget: int = 2, **changes: Any) -> list[Vot
 
 def exported(judges: Sequence[Voters], contents: Sequence[str] = WORDS, **run: Any) -> Record:
     """Run a campaign that picks from a catalog of as many texts as there are scores; see `run_campaign`."""
-    size = len(judges[0].scores)  # type: ignore[arg-type]
-    catalog = Catalog(np.ones(size))
-    states = [
-        row_of(tables.STATES, state_index=state, object_index=contents.index(contents[state]), weight=1.0,
-               content=contents[state])
-        for state in range(size)
-    ]  # fmt: skip
+    catalog = Catalog(np.ones(len(judges[0].scores)))  # type: ignore[arg-type]
     plan = Plan(run.get("seed", 1), catalog, Independent(catalog), tuple(judge.budget for judge in judges))
-    return run_campaign(plan, CATALOG, judges, states, **run)
+    return run_campaign(plan, CATALOG, judges, state_rows(catalog, contents), **run)
 
 
 def run_campaign(
@@ -896,20 +839,44 @@ def run_campaign(
     }
     config = {"space": space, "kernel": kernel, "judges": listed, "chains": chains, "steps": steps, "seed": seed}
     record = Record({tables.CONFIG: config}, {"states": list(states)})
-    store = _Store(record, plan, chains, bool(states))
+    _walk(record, plan, judges, chains=chains, steps=steps)
+    return record
+
+
+def _walk(
+    record: Record,
+    plan: Plan[Any],
+    judges: Sequence[Voters],
+    config: ChainConfig | None = None,
+    *,
+    chains: int = 0,
+    steps: int = 0,
+    open_votes: int | None = None,
+) -> None:
+    """Write the steps, votes and samples of all chains into a record: as many as a config says, if there is one.
+
+    Args:
+        open_votes: how many votes the last step of the last chain has, which the other chains do not have.
+    """
+    if config:
+        chains, steps = config.chains, config.steps
+    store = _Store(record, plan, chains, bool(record["states"]))
     for chain in range(chains):
+        is_left_open = open_votes is not None and chain == chains - 1
         position = begin(plan, chain)
         at = store.number(chain, 0, position.state)
-        _add_sample(record, chain, 0, at)
-        for _ in range(steps):
+        _add_sample(record, chain, 0, at, config)
+        for step in range(1, steps + (open_votes is None or is_left_open)):
             drawn = ask(plan, position)
-            proposed = at if drawn.is_identity else store.number(chain, drawn.step, drawn.proposal)
-            verdict = _ask_all(record, drawn, (at, proposed), judges, seed)
-            add_step(record, drawn, (at, proposed), verdict)
-            position = advance(position, drawn, verdict)
-            at = proposed if verdict is Verdict.ACCEPT else at
-            _add_sample(record, chain, position.step, at)
-    return record
+            proposed = at if drawn.is_identity else store.number(chain, step, drawn.proposal)
+            most = open_votes if is_left_open and step == steps else None
+            verdict = _ask_all(record, drawn, (at, proposed), judges, plan.seed, most)
+            part = config.part_of(chain, step) if config and config.has_parts else None
+            add_step(record, drawn, (at, proposed), verdict, "" if part is None else part)
+            if verdict is not Verdict.UNDECIDED:
+                position = advance(position, drawn, verdict)
+                at = proposed if verdict is Verdict.ACCEPT else at
+                _add_sample(record, chain, step, at, config)
 
 
 @dataclass
@@ -932,10 +899,13 @@ class _Store:
         return number
 
 
-def _ask_all(record: Record, drawn: Any, numbers: tuple[int, int], judges: Sequence[Voters], seed: int) -> Verdict:
+def _ask_all(
+    record: Record, drawn: Any, numbers: tuple[int, int], judges: Sequence[Voters], seed: int, most: int | None
+) -> Verdict:
+    """Ask until nothing can change the verdict, or so many votes are there at most."""
     rng = stream(seed, drawn.chain, drawn.step, Purpose.JUDGES)
     tally, number = Tally.empty(len(judges)), 0
-    while (verdict := tell(drawn, tally)) is Verdict.UNDECIDED:
+    while (verdict := tell(drawn, tally)) is Verdict.UNDECIDED and number != most:
         place = next(i for i, judge in enumerate(judges) if tally.votes_cast[i] < judge.budget)
         judge, number = judges[place], number + 1
         proposal_left = judge.proposal_is_left(rng)
@@ -952,10 +922,11 @@ def _ask_all(record: Record, drawn: Any, numbers: tuple[int, int], judges: Seque
     return verdict
 
 
-def _add_sample(record: Record, chain: int, step: int, state: int) -> None:
+def _add_sample(record: Record, chain: int, step: int, state: int, config: ChainConfig | None) -> None:
     content = next(row["content"] for row in reversed(record["states"]) if row["state_index"] == str(state))
     cells = {"chain_index": chain, "step": step, "state_index": state, "content": content}
-    record["samples"].append(row_of(tables.SAMPLES, **cells, phase=tables.SAMPLING))
+    phase = config.phase_of(step) if config else tables.SAMPLING
+    record["samples"].append(row_of(tables.SAMPLES, **cells, phase=phase))
 
 
 def rows_in_file(path: Path) -> list[dict[str, str]]:
