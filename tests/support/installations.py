@@ -81,6 +81,8 @@ if TYPE_CHECKING:
     from playwright.async_api import Browser
     from playwright.sync_api import Page
 
+    from prefmh_web.campaigns.models import Campaign
+
 CHROMIUM = Path("/usr/bin/chromium")
 ARGUMENTS = (
     "--no-sandbox",
@@ -98,6 +100,45 @@ _IS_ANOTHER = "key => document.querySelector('input[name=lease]')?.value !== key
 
 def lease_on(page: Page) -> str:
     return page.locator("input[name=lease]").input_value()
+
+
+def join(open_page: Callable[..., Page], campaign: Campaign, **options) -> Page:
+    """Open a campaign's link as somebody new, and press the button; return the page of their first pair."""
+    page = open_page(campaign.invitations.get().get_absolute_url(), **options)
+    page.get_by_role("button", name="Start").click()
+    # Until the page has loaded nobody hears a key.
+    page.wait_for_url("**/vote/")
+    return page
+
+
+def wait_for_another_pair(page: Page, lease: str) -> None:
+    page.wait_for_function(_IS_ANOTHER, arg=lease)
+
+
+# Rules of WCAG 2.2 A and AA; in the dark, all that differs from light.
+RULES = {
+    "dark": {"runOnly": ["color-contrast"]},
+    "light": {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]},
+}
+NARROW, WIDE = {"width": 360, "height": 800}, {"width": 1280, "height": 800}
+
+
+def violations(page: Page) -> list[tuple[str, str, str]]:
+    """Return what axe-core finds wrong with a page: the scheme of colours, the rule, and where."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = []
+    for scheme, rules in RULES.items():
+        page.emulate_media(color_scheme=scheme)
+        wrong = Axe().run(page, options=rules).response["violations"]
+        found += [(scheme, each["id"], each["nodes"][0]["html"][:200]) for each in wrong]
+    return found
+
+
+def is_too_wide(page: Page, size: dict[str, int] = NARROW) -> bool:
+    """Return whether a page is wider than a screen of this size, which it then has."""
+    page.set_viewport_size(size)
+    return page.evaluate("document.documentElement.scrollWidth") > size["width"]
 
 
 def press_and_wait(page: Page, key: str) -> None:
@@ -120,8 +161,6 @@ def press_and_wait(page: Page, key: str) -> None:
 
 
 OTHER_KEY = {"1": "2", "2": "1"}
-# Sooner the page takes no answer: nobody judges a pair in less.
-_MS_TO_JUDGE = 350
 _HAS_PAIR_OR_END = """() => document.querySelector('input[name=lease]')
     || /Thank you|ended/.test(document.querySelector('h1')?.textContent ?? '')"""
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
@@ -208,7 +247,7 @@ async def _press_until_heard(page: Page, key: str, lease: str) -> None:
     from playwright.async_api import TimeoutError as PlaywrightTimeout
 
     for _ in range(_TIMES_TO_PRESS):
-        await asyncio.sleep(_MS_TO_JUDGE / 1000)
+        await asyncio.sleep(MS_TO_JUDGE / 1000)
         if await page.evaluate(_IS_ANOTHER, lease):
             return
         await page.keyboard.press(key)
@@ -259,8 +298,8 @@ class Process:
 
     def __init__(self, name: str, command: list[str], environment: dict[str, str], folder: Path, **options) -> None:
         self.name, self._command, self._environment = name, command, environment
-        # A group of its own: a kill takes the pool's children along, as a machine that goes down does. No session of its
-        # own: Linux may give each of those an equal share of the processor, and heed no priorities.
+        # A group of its own: a kill takes the pool's children along, as a machine that goes down does. No session of
+        # its own: Linux may give each of those an equal share of the processor, and heed no priorities.
         self._options = {"cwd": ROOT, "process_group": 0} | options
         self._log = folder / f"{name}.log"
         self._process: subprocess.Popen | None = None
