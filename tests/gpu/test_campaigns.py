@@ -15,8 +15,8 @@ from tests.support.campaigns import (
     CarefulVoter,
     assert_record_is_whole,
     assert_replay_passes,
+    checked_export,
     create_draft,
-    export_to,
     make_config,
     table,
     vote_until_finished,
@@ -63,8 +63,7 @@ class TestInOneProcess:
         assert_record_is_whole(campaign)
         # People are slower here than the model: but for each chain's first steps, nobody waited for it.
         assert sum(chain.prefetched for chain in campaign.chains.all()) > 0
-        path = export_to(campaign, tmp_path)
-        assert "24 verdicts" in assert_replay_passes(path)
+        path = checked_export(campaign, tmp_path, "24 verdicts")
         space = plan_of(campaign).space
         for row in table(path, "states.csv"):
             writing = space.decode(row["code"])
