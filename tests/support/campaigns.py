@@ -1381,9 +1381,12 @@ def _finished(case: Case, owner) -> Campaign:
 
 
 def _started(case: Case, owner) -> Campaign:
-    filename, content = case.file or ("", None)
+    filename, content = case.file or ("", b"")
+    file = ContentFile(content, filename) if case.file else None
+    made = create_draft(owner=owner, name="Example", config=case.config(), file=file, filename=filename)
+    wait_until_idle()
     # What was read of the file is on the campaign's row of another process, as it were.
-    campaign = _draft(owner, case.config(), content, filename, name="Example", is_seed_typed=True)
+    campaign = Campaign.objects.get(pk=made.pk)
     lifecycle.request_start(campaign)
     wait_until_idle()
     campaign.refresh_from_db()
