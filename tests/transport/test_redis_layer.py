@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from prefmh_web.transport import shared_redis
-from prefmh_web.transport.redis_layer import RedisLayer
+from prefmh_web.transport.layers import RedisLayer
 from tests.support import servers
 from tests.support.installations import wait_for
 from tests.support.servers import Redis
