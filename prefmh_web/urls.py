@@ -5,14 +5,14 @@ from django.urls import include, path, re_path
 
 from prefmh_web.accounts.views import SignIn, SignInByLink
 from prefmh_web.api.site import api
-from prefmh_web.operations import metrics, readiness
+from prefmh_web.operations import metrics, probes
 from prefmh_web.voting import views as voting
 
 _UUID = "-".join(f"[0-9a-f]{{{length}}}" for length in (8, 4, 4, 4, 12))
 
 _OPERATIONS = [
-    path("healthz", readiness.healthz, name="healthz"),
-    path("readyz", readiness.readyz, name="readyz"),
+    path("healthz", probes.healthz, name="healthz"),
+    path("readyz", probes.readyz, name="readyz"),
     path("metrics", metrics.metrics_page, name="metrics"),
 ]
 _VOTING = [

@@ -39,7 +39,7 @@ def test_each_library_has_an_upper_bound(wanted):
 def test_the_main_install_holds_every_library_that_our_code_imports():
     provided = _with_what_they_need({canonicalize_name(each.name) for each in NEEDED})
     # Loaded where several processes share a PostgreSQL and a Redis, which the extra `server` is for.
-    on_a_server = {"transport/redis_layer.py", "transport/shared_redis.py", "transport/postgresql/base.py"}
+    on_a_server = {"transport/layers.py", "transport/shared_redis.py", "transport/postgresql/base.py"}
     owners = packages_distributions()
     missing = {
         f"{path.relative_to(ROOT)}: {module}"

@@ -15,7 +15,7 @@ from prefmh_web.campaigns.models import Campaign, CampaignScorer, Catalog, Chain
 from prefmh_web.campaigns.proposals import drawing
 from prefmh_web.campaigns.proposals.drawing import unopened_chains, waiting_chains
 from prefmh_web.objects import OBJECT_KINDS
-from prefmh_web.operations import queues, readiness
+from prefmh_web.operations import probes
 from prefmh_web.scorers import NoScore, ScorerError, clashing_names, commands, offered
 
 # Two dozen sweeps: what waits longer waits for something that does not come by itself.
@@ -39,7 +39,7 @@ class Finding:
 
 def findings() -> list[Finding]:
     """Return everything found. What cannot be asked without the database is left out when that is the finding."""
-    queues.look_ahead(workers=True)
+    probes.look_ahead(workers=True)
     if found := list(_database()):
         return [*found, *_queues()]
     return [finding for check in _CHECKS for finding in check()]
@@ -47,8 +47,8 @@ def findings() -> list[Finding]:
 
 def _database() -> Iterator[Finding]:
     try:
-        missing = readiness.missing_migrations()
-    except readiness.NotReady as reason:
+        missing = probes.missing_migrations()
+    except probes.NotReady as reason:
         yield Finding(str(reason), "Start PostgreSQL, and check that DATABASE_URL has its address.")
         return
     if missing:
@@ -59,16 +59,16 @@ def _database() -> Iterator[Finding]:
 def _queues() -> Iterator[Finding]:
     is_in_trouble = False
     try:
-        queues.try_channel_layer()
-    except queues.Unreachable as reason:
+        probes.try_channel_layer()
+    except probes.Unreachable as reason:
         is_in_trouble = True
         yield Finding(
             f"{reason} Open pages update late.",
             "Start Redis, or resume it if it is suspended, and check REDIS_URL. Votes are stored without it.",
         )
     try:
-        lengths, consumers = queues.lengths(), queues.consumers(is_urgent=is_in_trouble)
-    except queues.Unreachable as reason:
+        lengths, consumers = probes.lengths(), probes.consumers(is_urgent=is_in_trouble)
+    except probes.Unreachable as reason:
         yield Finding(
             f"{reason} No tasks run: votes are stored, but no new pairs are made.",
             "Start the broker, or resume it if it is suspended, and check CELERY_BROKER_URL and REDIS_URL.",
@@ -87,7 +87,7 @@ def _queues() -> Iterator[Finding]:
 def _unserved(lengths: dict[str, int], consumers: dict[str, set[str]]) -> Iterator[Finding]:
     for queue, length in lengths.items():
         # Model servers and accelerators are not everybody's: their queues need a worker once something waits.
-        if queue not in consumers and (length or queue in queues.NEEDED):
+        if queue not in consumers and (length or queue in probes.NEEDED):
             yield Finding(
                 f"No worker consumes the queue “{queue}”. Messages waiting: {length}.",
                 "Start one: manage.py judges"

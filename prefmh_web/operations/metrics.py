@@ -28,7 +28,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from prefmh_web.campaigns.models import Annotator, Campaign, Catalog, Chain, Comparison, Lease, Vote
 from prefmh_web.campaigns.proposals.drawing import waiting_chains
-from prefmh_web.operations import queues
+from prefmh_web.operations import probes
 from prefmh_web.transport.rate_limits import is_in
 
 
@@ -126,10 +126,10 @@ def _queues() -> Iterator[Metric]:
     answers = GaugeMetricFamily("prefmh_broker_up", "1 if the task broker answers, else 0.")
     lengths = GaugeMetricFamily("prefmh_queue_length", "Messages that wait in the queue.", None, ["queue"])
     try:
-        for queue, length in queues.lengths().items():
+        for queue, length in probes.lengths().items():
             lengths.add_metric([queue], length)
         answers.add_metric([], 1)
-    except queues.Unreachable:
+    except probes.Unreachable:
         answers.add_metric([], 0)
     yield answers
     yield lengths

@@ -132,11 +132,11 @@ REDIS_URL = _given.redis_url
 REDIS_TIMEOUT_SECONDS = _given.redis_timeout_seconds
 BROKER_TIMEOUT_SECONDS = _given.broker_timeout_seconds
 _REDIS_LAYER = {
-    "BACKEND": "prefmh_web.transport.redis_layer.RedisLayer",
+    "BACKEND": "prefmh_web.transport.layers.RedisLayer",
     # Publishing knows no database numbers: two installations on one Redis would nudge each other.
     "CONFIG": {"prefix": f"prefmh.{DATABASES['default']['NAME']}."},
 }
-_IN_PROCESS_LAYER = {"BACKEND": "prefmh_web.transport.process_layer.ProcessLayer"}
+_IN_PROCESS_LAYER = {"BACKEND": "prefmh_web.transport.layers.ProcessLayer"}
 CHANNEL_LAYERS = {"default": _IN_PROCESS_LAYER if EMBEDDED else _REDIS_LAYER}
 
 # Reading a file takes seconds, a proposal milliseconds, a model server what it likes: none waits for another.

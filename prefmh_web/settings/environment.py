@@ -12,7 +12,7 @@ Two modes, told apart by `DATABASE_URL`:
     SITE_URL        how people reach the site, such as https://prefmh.example; server: required
     TRUSTED_PROXY_TLS_HEADER   the header in which the proxy that ends TLS says so; required for an https SITE_URL
     TRUSTED_PROXIES comma-separated networks of proxies whose X-Forwarded-For is believed, for limits by address
-    RATE_LIMITS     comma-separated rates in place of those in `rates.py`, such as join=5000/minute, forms=20/10 second
+    RATE_LIMITS     comma-separated rates in place of those in `RATES`, such as join=5000/minute, forms=20/10 second
     HSTS_SECONDS    how long browsers insist on https; default 30 days for an https SITE_URL
     DATABASE_URL    postgresql://user:password@host:5432/name
     DATABASE_POOL_SIZE   connections a process keeps in a pool: 10 for a web process, whose requests have a thread each;
@@ -59,8 +59,6 @@ from limits import parse
 from pydantic import AfterValidator, BeforeValidator, ValidationError, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from prefmh_web.settings.rates import RATES
-
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _SHORTEST_KEY = 50
 _POSTGRESQL = "prefmh_web.transport.postgresql"
@@ -69,6 +67,33 @@ _REDIS, _BROKERS = ("redis", "rediss"), ("redis", "rediss", "amqp", "amqps")
 # Commas within quotation marks belong to a command, those between commands stand outside them.
 _COMMANDS = re.compile(r"""(?:[^,"']|"(?:\\.|[^"\\])*"|'[^']*')+""")
 _SCORER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
+
+# How often somebody may do something, by name. The variable RATE_LIMITS replaces single ones.
+RATES = {
+    # Passwords that were wrong: of one account from one place, of one account from anywhere, of any account from one
+    # place. Whoever knows theirs is not counted. An hour of the first stays below the second: nobody can lock an
+    # account everywhere from one place.
+    "sign-in-name-here": "6/5 minute",
+    "sign-in-name": "100/hour",
+    "sign-in-address": "60/5 minute",
+    # By address. A lecture hall behind one address joins at once, each person perhaps a few times.
+    "join": "600/minute",
+    # By annotator. Ten a second is a person in a great hurry; each vote may be sent twice.
+    "votes": "150/10 second",
+    # By annotator: pages that connect again and again.
+    "sockets": "60/minute",
+    # By researcher.
+    "forms": "120/minute",
+    # Of what a model would be sent, while one types.
+    "previews": "240/minute",
+    # By token of a program.
+    "api": "1200/minute",
+    # By address, with tokens that let nobody in. No token can be guessed; this spares the database.
+    "api-refused": "120/minute",
+}
+# Counted in memory by each process for itself, so that a vote waits for no other server. A person whose pages are on
+# several web processes may do it as often in each of them.
+PER_PROCESS = frozenset({"votes"})
 
 
 def _demand_scheme(schemes: tuple[str, ...]) -> AfterValidator:

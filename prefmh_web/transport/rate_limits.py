@@ -1,13 +1,13 @@
 """How often somebody may do something: in memory embedded, in Redis where several processes share the counting. A few
-rates are counted by each process for itself (`settings.rates.PER_PROCESS`).
+rates are counted by each process for itself (`settings.environment.PER_PROCESS`).
 
     limits.spend("votes", annotator.pk)     raises TooMany beyond the rate
     limits.spend_each(("votes", 1), ("forms", 2))     several at once
     limits.check_each(("votes", 1), ("forms", 2))     the same, without counting
     @limits.posts("join", limits.by_address)     answers a form post beyond the rate with 429
 
-A rate bounds every window of its length (`limits.strategies.MovingWindowRateLimiter`). `settings/rates.py` holds them,
-and `settings.RATE_LIMITS` replaces single ones by name. `settings.TRUSTED_PROXIES` holds the networks of our own
+A rate bounds every window of its length (`limits.strategies.MovingWindowRateLimiter`). `settings/environment.py` holds
+them, and `settings.RATE_LIMITS` replaces single ones by name. `settings.TRUSTED_PROXIES` holds the networks of our own
 proxies; nobody else's X-Forwarded-For is believed.
 """
 
@@ -32,7 +32,7 @@ from limits.errors import StorageError
 from limits.storage import RedisStorage
 from limits.strategies import MovingWindowRateLimiter
 
-from prefmh_web.settings.rates import PER_PROCESS, RATES
+from prefmh_web.settings.environment import PER_PROCESS, RATES
 from prefmh_web.transport import shared_redis
 
 logger = logging.getLogger(__name__)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import logging
 import math
 import threading
@@ -35,10 +36,11 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.contrib.sessions.backends.base import SessionBase
 from django.core.exceptions import ImproperlyConfigured
 from django.db import transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import F, Lookup
+from django.db.models.sql.compiler import SQLCompiler
 from django.http.request import split_domain_port, validate_host
 from django.utils import timezone
-
-from prefmh_web.transport.lookups import among
 
 logger = logging.getLogger(__name__)
 
@@ -134,6 +136,33 @@ class SameOriginValidator(OriginValidator):
         if is_ours and origin in (f"http://{host}", f"https://{host}"):
             return await self.application(scope, receive, send)
         return await WebsocketDenier()(scope, receive, send)
+
+
+# A condition of queries that are made all the time: that a field has one of some values.
+
+
+def among(field: str, values: Collection[int] | Collection[str]) -> Among:
+    """Return the condition that a field of the model has one of these values."""
+    return Among(F(field), list(values))
+
+
+class Among(Lookup):
+    """`in`, with all values as one parameter.
+
+    `IN` with its values is another statement for each number of them, and for each mixture of their sizes. What asks so
+    all the time fills what a connection keeps prepared, and the memory of PostgreSQL's process, with statements that
+    hardly ever come again.
+    """
+
+    lookup_name = "among"
+    prepare_rhs = False
+
+    def as_sql(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper) -> tuple[str, tuple[Any, ...]]:
+        """Return the condition as PostgreSQL or SQLite has it, with its parameters."""
+        sql, parameters = self.process_lhs(compiler, connection)
+        if connection.vendor == "postgresql":
+            return f"{sql} = ANY(%s)", (*parameters, self.rhs)
+        return f"{sql} IN (SELECT value FROM json_each(%s))", (*parameters, json.dumps(self.rhs))  # noqa: S608 - its column
 
 
 _AT_ONCE = 500

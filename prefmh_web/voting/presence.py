@@ -26,8 +26,7 @@ from django.utils import timezone
 from prefmh_web.campaigns.engine import open_comparisons, openings
 from prefmh_web.campaigns.models import Annotator, Campaign
 from prefmh_web.transport import sockets
-from prefmh_web.transport.lookups import among
-from prefmh_web.transport.sockets import NOT_ALLOWED, TRY_AGAIN, set_within
+from prefmh_web.transport.sockets import NOT_ALLOWED, TRY_AGAIN, among, set_within
 from prefmh_web.voting import admission
 from prefmh_web.voting.screens import is_held_up
 

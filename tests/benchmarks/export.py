@@ -22,18 +22,20 @@ import contextlib
 import json
 import os
 import resource
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from tests.support.servers import Postgres
 
 MIB = 2**20
+Figures = dict[str, Any]
 _COLUMNS = ("processor", "wall", "first", "memory", "size", "stored")
 _ARCHIVE_HEAD = 4096
 
@@ -56,20 +58,22 @@ def empty_database(engine: str) -> Iterator[dict[str, str]]:
         yield environment
 
 
-def in_own_process(environment: dict[str, str], *arguments: str) -> dict[str, float]:
-    """Run a part of this benchmark and return what it prints."""
-    command = [sys.executable, "-m", "tests.benchmarks.export", *arguments]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(done.stderr[-2000:])
-    return json.loads(done.stdout)
+def in_own_process(environment: dict[str, str], work: Callable[..., Figures], *arguments: int) -> Figures:
+    """Return what a part of this benchmark finds in a new process of this environment."""
+    with ProcessPoolExecutor(1, get_context("spawn"), _begin, [environment]) as process:
+        return process.submit(work, *arguments).result()
 
 
-def fill(votes: int, budget: int) -> dict[str, float]:
-    """Make the tables and write a record into them."""
+def _begin(environment: dict[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(environment)
     import django
 
     django.setup()
+
+
+def fill(votes: int, budget: int) -> Figures:
+    """Make the tables and write a record into them."""
     from django.core.management import call_command
 
     call_command("migrate", verbosity=0)
@@ -92,11 +96,8 @@ def stored_mib() -> float:
     return size / MIB
 
 
-def measure(campaign_id: int) -> dict[str, float]:
+def measure(campaign_id: int) -> Figures:
     """Export a campaign and say what that took."""
-    import django
-
-    django.setup()
     from prefmh_web.campaigns.models import Campaign
     from prefmh_web.campaigns.record import export
 
@@ -122,12 +123,12 @@ def peak_mib() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def least(runs: list[dict[str, float]]) -> dict[str, float]:
+def least(runs: list[Figures]) -> Figures:
     """Return the least of each figure."""
     return {name: min(run[name] for run in runs) for name in runs[0]}
 
 
-def exponent(points: list[dict[str, float]], name: str) -> float:
+def exponent(points: list[Figures], name: str) -> float:
     """Return the slope of log seconds on log votes by least squares."""
     votes, seconds = ([point[key] for point in points] for key in ("votes", name))
     return float(np.polyfit(np.log(votes), np.log(seconds), 1)[0])
@@ -140,15 +141,7 @@ def main() -> None:
     parser.add_argument("--budget", type=int, default=3, help="votes to a step")
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--json", type=Path, help="write the figures to this file as well")
-    parser.add_argument("--fill", nargs=2, type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--measure", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.fill:
-        print(json.dumps(fill(*options.fill)))
-        return
-    if options.measure:
-        print(json.dumps(measure(options.measure)))
-        return
     points = []
     print(
         f"{options.engine}, {options.budget} votes to a step\n{'votes':>10}"
@@ -156,9 +149,8 @@ def main() -> None:
     )
     for votes in map(int, options.votes.split(",")):
         with empty_database(options.engine) as environment:
-            made = in_own_process(environment, "--fill", str(votes), str(options.budget))
-            measured = (in_own_process(environment, "--measure", str(made["campaign"])) for _ in range(options.runs))
-            runs = list(measured)
+            made = in_own_process(environment, fill, votes, options.budget)
+            runs = [in_own_process(environment, measure, made["campaign"]) for _ in range(options.runs)]
         points.append({"votes": votes, **least(runs), "stored": made["stored"]})
         print(f"{votes:>10,}" + "".join(f"{points[-1][name]:>11.2f}" for name in _COLUMNS), flush=True)
     found = {name: exponent(points, name) for name in ("processor", "wall")} if len(points) > 1 else {}

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
-import socket
-import sqlite3
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import torch
 
-from tests.benchmarks.gpu_run import ROOT, Run
+from tests.benchmarks.gpu_run import Run
 from tests.benchmarks.gpu_texts import PROMPTS, random_llama
 from tests.gpu.small_models import tokenizer_of
+from tests.support.installations import Process, Program, in_folder, wait_for
+from tests.support.models import port_from
 
 KILLED, LAST = "the site, killed", "the site again"
 A_TOKEN_ENDS = 16
@@ -57,11 +53,14 @@ def campaign(run: Run) -> None:
         site.prepare()
         seen: dict[tuple[int, int], tuple] = {}
         for name in (KILLED, LAST):
-            site.serve()
-            site.wait(site.is_finished if name is LAST else site.is_in_a_batch)
+            # In this part's own group, with which it ends if the part takes too long.
+            command = ("manage.py", "serve", "--port", str(port_from(23_000)))
+            serving = site.process("site", *command, process_group=None)
+            serving.start()
+            site.wait(serving, site.is_finished if name is LAST else site.is_in_a_batch)
             run.found(f"{name}: GiB of the GPU in use", _memory(run) - before)
-            run.found(f"{name}: GiB of the process at most", site.peak())
-            site.stop(signal.SIGTERM if name is LAST else signal.SIGKILL)
+            run.found(f"{name}: GiB of the process at most", _peak(serving))
+            serving.stop(signal.SIGTERM if name is LAST else signal.SIGKILL)
             drawn = site.drawn()
             if name is KILLED:
                 run.above("chains that the model was at work for when it was killed", site.claimed(), 0)
@@ -71,7 +70,7 @@ def campaign(run: Run) -> None:
             seen = drawn
             site.let_a_minute_pass()
         run.found("steps", len(seen), f"{chains} chains of {steps}", len(seen) == chains * steps)
-        states = site.ask("SELECT count(*), count(DISTINCT place) FROM campaigns_state")[0]
+        states = site.query("SELECT count(*), count(DISTINCT place) FROM campaigns_state")[0]
         run.found(
             "states, and how many of their numbers are distinct", list(states), "none twice", states[0] == states[1]
         )
@@ -88,27 +87,27 @@ def _memory(run: Run) -> float:
     return (total - free) / 2**30
 
 
-class Site:
+def _peak(process: Process) -> float:
+    """Return the most memory that a process has had, in GiB."""
+    status = Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
+    return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) / 2**20
+
+
+class Site(Program):
     """`manage.py serve` on a database of its own, with a model in a folder."""
 
     def __init__(self, run: Run, folder: Path) -> None:
-        self._run, self._folder = run, folder
-        (folder / "data").mkdir()
-        self._variables = os.environ | {
-            "PREFMH_DATA": str(folder / "data"),
-            "DJANGO_SETTINGS_MODULE": "prefmh_web.settings",
-            "LOCAL_MODELS": f"random={folder / 'model'}",
-            "LOCAL_DEVICE": run.device,
-        }
-        self._serving: subprocess.Popen | None = None
+        local = {"LOCAL_MODELS": f"random={folder / 'model'}", "LOCAL_DEVICE": run.device}
+        super().__init__(folder, in_folder(folder, **local))
+        self._run = run
 
     def prepare(self) -> None:
         """Save a model, and make a campaign that is to be started."""
         module = random_llama(self._run, torch.bfloat16 if self._run.device == "cuda" else torch.float32)
         vocabulary = module.config.vocab_size
         module.generation_config.eos_token_id = list(range(0, vocabulary, A_TOKEN_ENDS))
-        module.save_pretrained(self._folder / "model")
-        tokenizer_of([f"w{number}" for number in range(1, vocabulary)]).save_pretrained(self._folder / "model")
+        module.save_pretrained(self.folder / "model")
+        tokenizer_of([f"w{number}" for number in range(1, vocabulary)]).save_pretrained(self.folder / "model")
         del module
         if self._run.device == "cuda":
             torch.cuda.empty_cache()
@@ -123,79 +122,41 @@ class Site:
             "steps": steps,
             "seed": 7,
         }
-        (self._folder / "campaign.yaml").write_text(json.dumps(setup), encoding="utf-8")
-        self._python(STARTED, str(self._folder / "campaign.yaml"))
+        (self.folder / "campaign.yaml").write_text(json.dumps(setup), encoding="utf-8")
+        self.run("-c", DJANGO + STARTED, str(self.folder / "campaign.yaml"))
 
-    def serve(self) -> None:
-        """Start the site."""
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = str(free.getsockname()[1])
-        command = [sys.executable, "manage.py", "serve", "--port", port]
-        with (self._folder / "site.log").open("a", encoding="utf-8") as log:
-            self._serving = subprocess.Popen(command, cwd=ROOT, env=self._variables, stdout=log, stderr=log)
-
-    def wait(self, condition: Callable[[], object]) -> None:
-        """Return as soon as something holds.
-
-        Raises:
-            RuntimeError: the site has ended, or it takes too long.
-        """
-        until = time.monotonic() + PATIENCE_S
-        while not condition():
-            if self._serving.poll() is not None or time.monotonic() > until:
-                log = (self._folder / "site.log").read_text(encoding="utf-8")
-                raise RuntimeError(f"the site came to nothing: {' '.join(log.split())[-1500:]}")
-            time.sleep(0.002)
-
-    def stop(self, how: signal.Signals) -> None:
-        """End the site, and wait until it has."""
-        self._serving.send_signal(how)
-        self._serving.wait()
-
-    def peak(self) -> float:
-        """Return the most memory that the site's process has had, in GiB."""
-        status = Path(f"/proc/{self._serving.pid}/status").read_text(encoding="utf-8")
-        return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) / 2**20
-
-    def ask(self, statement: str) -> list[tuple]:
-        """Return what the database says; nothing while it has no tables."""
-        with sqlite3.connect(self._folder / "data" / "prefmh.sqlite3", timeout=30) as database:
-            return database.execute(statement).fetchall()
+    def wait(self, serving: Process, condition: Callable[[], object]) -> None:
+        """Return as soon as something holds; AssertionError where the site has ended, or it takes too long."""
+        wait_for(lambda: serving.assert_runs() or condition(), "what the site does", PATIENCE_S, 0.002)
 
     def is_finished(self) -> bool:
         """True when all chains are at their end."""
-        return self.ask("SELECT status FROM campaigns_campaign") == [("finished",)]
+        return self.query("SELECT status FROM campaigns_campaign") == [("finished",)]
 
     def is_in_a_batch(self) -> bool:
         """True when the site's process has written for some chains, and writes for others."""
         chains = self._run.size.campaign[0]
-        decided = self.ask("SELECT count(*) FROM campaigns_comparison WHERE verdict IS NOT NULL")[0][0]
+        [(decided,)] = self.query("SELECT count(*) FROM campaigns_comparison WHERE verdict IS NOT NULL")
         # The first step was drawn where the campaign was started.
         return decided > chains and self.claimed() > 0
 
     def claimed(self) -> int:
         """Return how many chains the model is at work for, or was when the site was killed."""
-        return self.ask("SELECT count(*) FROM campaigns_chain WHERE claimed_until IS NOT NULL AND texts_claimed > 0")[
-            0
-        ][0]
+        [(chains,)] = self.query(
+            "SELECT count(*) FROM campaigns_chain WHERE claimed_until IS NOT NULL AND texts_claimed > 0"
+        )
+        return chains
 
     def let_a_minute_pass(self) -> None:
         """Let what a killed process had claimed be free now; the site waits for a minute, since it may be alive."""
-        self.ask("UPDATE campaigns_chain SET claimed_until = '2000-01-01 00:00:00' WHERE claimed_until IS NOT NULL")
+        self.query("UPDATE campaigns_chain SET claimed_until = '2000-01-01 00:00:00' WHERE claimed_until IS NOT NULL")
 
     def drawn(self) -> dict[tuple[int, int], tuple]:
         """Return proposal, base ratio and uniform of each step of each chain."""
-        found = self.ask("SELECT chain_id, step, current_id, proposal_id, log_r0, uniform FROM campaigns_comparison")
+        found = self.query("SELECT chain_id, step, current_id, proposal_id, log_r0, uniform FROM campaigns_comparison")
         return {(chain, step): tuple(rest) for chain, step, *rest in found}
 
     def replayed(self) -> str:
         """Return what the replay of the record says."""
-        return self._python(REPLAYED, str(self._folder / "export.zip")).strip().splitlines()[-1]
-
-    def _python(self, script: str, argument: str) -> str:
-        command = [sys.executable, "-c", DJANGO + script, argument]
-        done = subprocess.run(command, cwd=ROOT, env=self._variables, capture_output=True, text=True)
-        if done.returncode:
-            raise RuntimeError(f"{script.splitlines()[1]}: {done.stderr[-1500:]}")
-        return done.stdout
+        done = self.run("-c", DJANGO + REPLAYED, str(self.folder / "export.zip"))
+        return done.stdout.strip().splitlines()[-1]

@@ -35,8 +35,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.benchmarks import load_meters
-from tests.benchmarks.load_stage import Stage
+from tests.benchmarks.load_stage import Stage, commit
 from tests.support.installations import VARIABLES, FaultyModels, Process, judged_by
 from tests.support.models import SCORES
 
@@ -74,12 +73,10 @@ class JudgingStage(Stage):
 
     def ask(self, askers: int) -> None:
         """Start so many processes that ask."""
-        self.asks = [self.judges() for _ in range(askers)]
-        for process in self.asks:
-            self.launch(process)
+        self.asks = [self.launch(self.judges()) for _ in range(askers)]
 
-    def _roots(self) -> dict[str, list[int]]:
-        return super()._roots() | {"judges": [process._process.pid for process in self.asks]}
+    def roots(self) -> dict[str, list[int]]:
+        return super().roots() | {"judges": [process.pid for process in self.asks]}
 
 
 @contextlib.contextmanager
@@ -123,7 +120,7 @@ def measure(stage: JudgingStage, models: FaultyModels, options: argparse.Namespa
     requests = after["answered"] - before["answered"]
     ceiling = min(options.at_once, _open_questions(options)) / options.latency
     return {
-        "commit": load_meters.commit(),
+        "commit": commit(),
         "chains": options.chains,
         "votes_a_judge": options.votes,
         "latency_s": options.latency,

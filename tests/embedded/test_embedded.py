@@ -16,7 +16,7 @@ import pytest
 from celery import shared_task
 
 from prefmh_web.embedded.serving import Clock
-from prefmh_web.transport.process_layer import ProcessLayer
+from prefmh_web.transport.layers import ProcessLayer
 from tests.support.campaigns import LiveServer, invitation_path, wait_until_idle
 from tests.support.installations import cookies_after_joining, open_socket, send
 

@@ -36,11 +36,11 @@ def kind(body: dict) -> str:
 
 
 def test_a_run_that_is_stopped_and_resumed_is_whole(server, tmp_path):
-    site = Site.made(tmp_path, server.url, "vllm", LAPTOP, roles=MODELS | {"writer": "patterns"})
-    stopped = site.run("--max-requests", "16")
+    site = Site(tmp_path, LAPTOP, server.url, MODELS | {"writer": "patterns"})
+    stopped = site.experiment("--max-requests", "16")
     assert stopped.returncode == 3, stopped.stderr
     assert sum(int(row["requests"]) for row in site.rows("calls.csv")) <= 16
-    ended = site.run()
+    ended = site.experiment()
     assert ended.returncode == 0, ended.stderr
     assert_whole(site)
     assert_pictures_follow_from_the_record(site)

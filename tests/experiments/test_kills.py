@@ -3,14 +3,10 @@ tournament, and one whose writer and scorers are asked.
 """
 
 import json
-import os
-import signal
-import sqlite3
 import threading
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -149,12 +145,12 @@ def test_a_run_that_is_killed_is_whole(name, tmp_path):
     options = [name, "--scale", "laptop", *case.options, *(f"--scorer={role}={role}" for role in case.scorers)]
     in_flight, lost, rng = set(), Counter(), np.random.default_rng(20261124)
     with scripted_server(gate) as server:
-        site = Site.made(tmp_path, server.url, "vllm", options, roles=case.roles, also=programs.environment)
+        site = Site(tmp_path, options, server.url, case.roles, programs.environment)
         for moment in case.moments:
             kill_at(site, gate, moment, rng)
             in_flight |= {what for what, count in gate.under_way.items() if count}
-            lost += claimed(site.database)
-            end_claims(site.database)
+            lost += claimed(site)
+            end_claims(site)
             gate.go_on()
         assert_ended(site, gate, programs.told.values())
     assert_whole(site, case.scorers)
@@ -164,32 +160,30 @@ def test_a_run_that_is_killed_is_whole(name, tmp_path):
 def kill_at(site: Site, gate: Gate, moment: Moment, rng: np.random.Generator) -> None:
     """Run the command until a moment, and kill it there with its requests in flight."""
     gate.stop_at(moment.kind, int(rng.integers(moment.lowest, moment.highest, endpoint=True)))
-    process = site.begin()
+    process = site.process("experiment", *site.command())
+    process.start()
     try:
-        assert gate.reached.wait(PATIENCE_S), (site.folder / "command.log").read_text()
-        assert process.poll() is None
+        assert gate.reached.wait(PATIENCE_S), process.log()
+        process.assert_runs()
     finally:
-        # With its children, as a machine that goes down does.
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        process.kill()
     assert gate.under_way[moment.kind]
 
 
-def claimed(path: Path) -> Counter[str]:
+def claimed(site: Site) -> Counter[str]:
     """Return the most ratings, votes and answers that whoever has just died can have lost: what it had claimed."""
-    with closing(sqlite3.connect(path)) as database:
-        [[ratings, votes]] = database.execute(
-            "SELECT coalesce(sum(asked) FILTER (WHERE state_id IS NOT NULL), 0),"
-            " coalesce(sum(asked) FILTER (WHERE state_id IS NULL), 0)"
-            " FROM campaigns_turn WHERE until > datetime('now')"
-        )
-        [[answers]] = database.execute(
-            "SELECT count(*) FROM experiments_evaluationanswer WHERE value IS NULL AND asked > 0"
-            " AND role IN ('evaluator', 'detector')"
-        )
-        starting = database.execute(
-            "SELECT config_data FROM campaigns_campaign WHERE status = 'draft' AND starting_since IS NOT NULL"
-        ).fetchall()
+    [(ratings, votes)] = site.query(
+        "SELECT coalesce(sum(asked) FILTER (WHERE state_id IS NOT NULL), 0),"
+        " coalesce(sum(asked) FILTER (WHERE state_id IS NULL), 0)"
+        " FROM campaigns_turn WHERE until > datetime('now')"
+    )
+    [(answers,)] = site.query(
+        "SELECT count(*) FROM experiments_evaluationanswer WHERE value IS NULL AND asked > 0"
+        " AND role IN ('evaluator', 'detector')"
+    )
+    starting = site.query(
+        "SELECT config_data FROM campaigns_campaign WHERE status = 'draft' AND starting_since IS NOT NULL"
+    )
     found = Counter({"rating": ratings, "vote": votes, "evaluation": answers})
     for [data] in starting:
         # A trial of each judge.
@@ -198,20 +192,18 @@ def claimed(path: Path) -> Counter[str]:
     return found
 
 
-def end_claims(path: Path) -> None:
+def end_claims(site: Site) -> None:
     """End what whoever was killed had claimed for another minute."""
-    with closing(sqlite3.connect(path)) as database:
-        for table, column in CLAIMS.items():
-            database.execute(f"UPDATE {table} SET {column} = datetime({column}, '-1 hour')")
-        database.commit()
+    for table, column in CLAIMS.items():
+        site.query(f"UPDATE {table} SET {column} = datetime({column}, '-1 hour')")
 
 
 def assert_ended(site: Site, gate: Gate, told: Sequence[Path]) -> None:
     """Run the command to its end; and again, when nothing is left to ask."""
-    ended = site.run()
+    ended = site.experiment()
     assert ended.returncode == 0, ended.stderr
     before, lines = Counter(gate.seen), {path: path.read_bytes() for path in told}
-    again = site.run()
+    again = site.experiment()
     assert again.returncode == 0, again.stderr
     assert gate.seen == before
     assert {path: path.read_bytes() for path in lines} == lines

@@ -25,10 +25,8 @@ FIGURES = {"stories": "radar", "images": "trajectories", "molecules": "measures"
 
 @pytest.mark.parametrize("experiment", SMALL)
 def test_an_experiment_runs_whole_without_any_model(experiment, tmp_path):
-    site = Site.made(
-        tmp_path, "", "vllm", (experiment, "--scale", "laptop", "--simulated", *SMALL[experiment]), roles={}
-    )
-    ended = site.run()
+    site = Site(tmp_path, (experiment, "--scale", "laptop", "--simulated", *SMALL[experiment]), roles={})
+    ended = site.experiment()
     assert ended.returncode == 0, ended.stderr
     models = json.loads((site.out / "settings.json").read_text())["models"]
     roles, scorers = names(sampler.EXPERIMENTS[experiment])

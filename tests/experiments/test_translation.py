@@ -34,8 +34,8 @@ def site(tmp_path_factory, server) -> Site:
     folder = tmp_path_factory.mktemp("site")
     scorers = ("--scorer", "quality=quality", "--scorer", "xcomet=xcomet")
     options = (*SIZE, "--matches", "1", *scorers)
-    made = Site.made(folder, server.url, "vllm", options, also=declared(folder, ROLES).environment)
-    ended = made.run()
+    made = Site(folder, options, server.url, also=declared(folder, ROLES).environment)
+    ended = made.experiment()
     assert ended.returncode == 0, ended.stderr
     return made
 
@@ -83,9 +83,9 @@ def test_a_scorer_without_a_number_ends_the_command_and_no_judge_is_asked(server
     script.write_text(f"{READS}    print('nan', flush=True)\n")
     monkeypatch.setenv("SCORERS", f"silent={shlex.quote(sys.executable)} {shlex.quote(str(script))}")
     small = ("translation", "--scale", "laptop", "--methods", "pref", "--prompts", "1", "--steps", "1")
-    site = Site.made(tmp_path, server.url, "vllm", (*small, "--scorer", "quality=silent"))
+    site = Site(tmp_path, (*small, "--scorer", "quality=silent"), server.url)
     before = len(user_messages(server, "judge"))
-    ended = site.run()
+    ended = site.experiment()
     assert ended.returncode == 4, ended.stderr
     assert "waits for a number that silent does not give" in ended.stderr
     assert [text for text in user_messages(server, "judge")[before:] if "0.000" not in text] == []

@@ -6,9 +6,7 @@ alone. The tabs are those of the registry, so a new one is looked at without a l
 
 from urllib.parse import urlencode
 
-import numpy as np
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.urls import reverse
 
 from prefmh_web.accounts.roles import sign_in_path
@@ -16,7 +14,6 @@ from prefmh_web.campaigns.models import Annotator
 from prefmh_web.console.views.common import TABS
 from tests.campaigns.engine.test_suspension import skip
 from tests.console.test_sandbox import STUDY
-from tests.flows.test_browser import open_page as open_page
 from tests.flows.test_keyboard import Keyboard
 from tests.participants.test_stages import PAIRS
 from tests.support.campaigns import (
@@ -32,27 +29,21 @@ from tests.support.campaigns import (
     prolific,
     recruited_campaign,
     set_study,
-    vote_until_finished,
+    voted_to_the_end,
 )
-from tests.support.installations import press_and_wait
+from tests.support.installations import WIDE, is_too_wide, press_and_wait, violations
 
 pytestmark = pytest.mark.browser
-RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
-# All that differs between light and dark.
-COLOURS = {"runOnly": ["color-contrast"]}
-NARROW, WIDE = 360, {"width": 1280, "height": 720}
 MOLECULES = "smiles\nCCO\nc1ccccc1O\nCC(=O)O\nCCN\nno molecule\n"
 
 
-def test_pages_are_accessible(chromium, live_site, researcher):
+def test_pages_are_accessible(open_page, researcher):
     texts = make_campaign(researcher, suspend_after_skips=1)
     skip(texts)
     space = {"kind": "catalog", "objects": "molecules", "neighbours": 2}
     molecules = make_campaign(researcher, file=MOLECULES, filename="m.csv", config=make_config(space=space))
     draft = make_draft(researcher, file=MOLECULES, filename="m.csv", config=make_config(space=space))
-    context = chromium.new_context(base_url=live_site.url)
-    page = context.new_page()
-    broken = []
+    page, broken = open_page(), []
 
     def check(*paths: str, opened: bool = False, unfolded: bool = False) -> None:
         for path in paths:
@@ -65,13 +56,8 @@ def test_pages_are_accessible(chromium, live_site, researcher):
             page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
         if opened:
             page.locator("summary").first.click()
-        for scheme, rules in (("dark", COLOURS), ("light", RULES)):
-            page.emulate_media(color_scheme=scheme)
-            found = Axe().run(page, options=rules).response["violations"]
-            broken.extend((path, scheme, wrong["id"], wrong["nodes"][0]["html"][:120]) for wrong in found)
-        page.set_viewport_size({"width": NARROW, "height": 800})
-        wide = page.evaluate("document.documentElement.scrollWidth")
-        broken.extend([(path, "narrow", wide)] if wide > NARROW else [])
+        broken.extend((path, *wrong) for wrong in violations(page))
+        broken.extend([(path, "too wide")] if is_too_wide(page) else [])
         page.set_viewport_size(WIDE)
 
     def tell_about_themselves() -> None:
@@ -159,12 +145,10 @@ def test_pages_are_accessible(chromium, live_site, researcher):
     page.get_by_role("button", name="Continue").click()
     page.get_by_text("Your part is complete").wait_for()
     check(invitation_path(guided))
-    context.close()
     assert not broken
 
 
 MOST_STOPS = 400
-LIKES = {0: lambda place: place / 6, 1: lambda place: -place / 6}
 
 
 @pytest.fixture(params=["running", "finished"])
@@ -173,9 +157,7 @@ def campaign(request, researcher, idle_tasks):
     steps = 60 if request.param == "running" else 12
     made = make_campaign(researcher, config=make_config(chains=2, steps=steps))
     if request.param == "finished":
-        people = [Annotator.objects.create(campaign=made) for _ in range(3)]
-        vote_until_finished(made, people, LIKES, np.random.default_rng(5))
-        made.refresh_from_db()
+        made = voted_to_the_end(made)
     assert made.status == request.param
     return made
 
@@ -194,12 +176,8 @@ def test_every_tab_can_be_read_and_walked_by_keyboard(desk, campaign):
         if campaign.status == "running":
             walk_by_keyboard(page)
         assert page.locator("nav.tabs [aria-current=page]").inner_text() == label
-        for scheme, rules in (("dark", COLOURS), ("light", RULES)):
-            page.emulate_media(color_scheme=scheme)
-            found = Axe().run(page, options=rules).response["violations"]
-            assert [(label, scheme, wrong["id"], wrong["nodes"][0]["html"][:200]) for wrong in found] == []
-        page.set_viewport_size({"width": NARROW, "height": 800})
-        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW, label
+        assert (label, violations(page)) == (label, [])
+        assert not is_too_wide(page), label
         page.close()
 
 

@@ -7,7 +7,6 @@ from playwright.sync_api import expect
 
 from prefmh_web.campaigns.models import Vote
 from prefmh_web.campaigns.record import export
-from tests.flows.test_browser import open_page as open_page
 from tests.flows.test_object_kinds import check_look
 from tests.support import campaigns
 from tests.support.campaigns import (

@@ -19,9 +19,7 @@ from prefmh_web.tasks import settle_parts
 from prefmh_web.voting import admission
 from prefmh_web.voting.screens import response_in, screen_after, screen_for
 from tests.support.campaigns import (
-    assert_record_is_whole,
-    assert_replay_passes,
-    export_to,
+    checked_export,
     make_config,
     recruited_campaign,
     wait_until_idle,
@@ -141,8 +139,7 @@ def test_a_campaign_whose_budget_fits_exactly_ends_by_itself_with_a_code_for_eve
     # The trials and the late votes have used up what was there for them, and some late votes were not kept.
     assert spent.late + Check.objects.exclude(answered_at__isnull=False, chosen_side="").count() == TRIALS
     assert 0 < spent.late < crowd.late
-    assert_record_is_whole(campaign)
-    assert_replay_passes(export_to(campaign, tmp_path))
+    checked_export(campaign, tmp_path)
 
 
 def test_without_a_budget_the_same_people_answer_more(study):

@@ -2,18 +2,16 @@
 
 import re
 
-import numpy as np
 import pytest
 from django.test import Client
 
 import sampler
-from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Judge, Vote
+from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Vote
 from tests.campaigns.record.test_export import rewrite
 from tests.flows.test_model_costs import by_model
 from tests.support import campaigns
 from tests.support.campaigns import (
-    assert_record_is_whole,
-    assert_replay_passes,
+    checked_export,
     export_to,
     invitation_path,
     make_campaign,
@@ -22,7 +20,7 @@ from tests.support.campaigns import (
     rating_endpoint,
     refused_by_replay,
     table,
-    vote_until_finished,
+    voted_campaign,
 )
 from tests.support.models import KnownJudge, is_vote, scripted_server, votes_asked
 
@@ -50,13 +48,6 @@ def voting_page(campaign: Campaign) -> str:
     return browser.get(f"{invitation_path(campaign)}vote/").content.decode()
 
 
-def finished(owner, **options) -> Campaign:
-    campaign = make_campaign(owner, file=LIST, **options)
-    people = [Annotator.objects.create(campaign=campaign) for _ in range(3)]
-    vote_until_finished(campaign, people, dict.fromkeys((0, 1), lambda place: place / 5), np.random.default_rng(3))
-    return campaign
-
-
 def test_what_is_common_stands_above_the_pair_and_what_differs_with_each_object(researcher, idle_tasks):
     page = voting_page(make_campaign(researcher, file=LIST, config=config_of()))
     above, _, sides = page.partition("<template")[0].partition('<div class="sides')
@@ -78,10 +69,8 @@ def test_the_name_of_a_column_is_text_and_no_html(signed_in, researcher, idle_ta
 
 
 def test_the_record_holds_the_columns_and_replays(researcher, idle_tasks, tmp_path):
-    campaign = finished(researcher, config=config_of())
-    assert_record_is_whole(campaign)
-    path = export_to(campaign, tmp_path)
-    assert_replay_passes(path)
+    campaign = voted_campaign(researcher, file=LIST, config=config_of())
+    path = checked_export(campaign, tmp_path)
     rows = table(path, "columns.csv")
     assert [row["column"] for row in rows[:2]] == ["source", "quality"]
     assert len(rows) == 3 * len(NAMES)
@@ -131,7 +120,7 @@ def test_a_model_reads_what_people_would_read(researcher, endpoint, script, idle
             (shown,) = [place for place, name in enumerate(NAMES) if f'"\n{name}\n"' in part]
             assert re.search(rf'\n{label}, Estimate:\n"+\n0\.{shown}\n"', above)
     assert "{{context}}" in Judge.objects.get().frozen["prompt"]["template"]["user"]
-    assert_replay_passes(export_to(campaign, tmp_path))
+    checked_export(campaign, tmp_path)
 
 
 def test_replay_finds_a_judge_that_was_told_of_no_context(researcher, endpoint, script, idle_tasks, tmp_path):

@@ -7,7 +7,6 @@ may end.
 """
 
 import contextlib
-import json
 import resource
 import signal
 from collections.abc import Callable, Iterator
@@ -29,9 +28,11 @@ from tests.support.installations import (
     hurried,
     is_ready,
     open_socket,
+    send,
     wait_for,
 )
 from tests.support.models import port_from
+from tests.voting.test_socket import lease_in, recv_until
 
 JUDGES = [{"question": "Which is darker?", "votes": 3}, {"question": "Which is better?", "votes": 2}]
 PEOPLE = 6
@@ -117,7 +118,7 @@ def test_a_worker_killed_in_the_middle_of_a_proposal(busy, survives):
     [(campaign, _)] = installation.make_campaigns({"chains": 1, "steps": 50}, start=False)
     worker.send(signal.SIGSTOP)
     try:
-        installation.start_campaign(campaign)
+        installation.call("start", campaign)
         [(chain,)] = installation.query("SELECT id FROM campaigns_chain WHERE campaign_id = %s", campaign)
         with installation.holding("campaigns_chain", "id = %s", chain):
             # A lock on the chain holds the worker where it has drawn a proposal and not yet stored it.
@@ -128,8 +129,7 @@ def test_a_worker_killed_in_the_middle_of_a_proposal(busy, survives):
     finally:
         worker.kill()
     worker.start()
-    opened = "SELECT count(*) FROM campaigns_comparison WHERE chain_id = %s AND verdict IS NULL"
-    wait_for(lambda: installation.query(opened, chain) == [(1,)], "the proposal drawn again")
+    wait_for(lambda: installation.open_steps(campaign) == 1, "the proposal drawn again")
     busy.struck.add(campaign)
     survives()
 
@@ -146,14 +146,11 @@ def test_redis_flushed_its_connections_cut_and_then_killed(busy, survives):
     redis.kill()
     redis.start()
     survives(*may_end)
-    installation.start_campaign(campaign)
+    installation.call("start", campaign)
 
     def draws() -> bool:
         installation.look_after(*may_end)
-        opened = (
-            "SELECT count(*) FROM campaigns_comparison JOIN campaigns_chain h ON h.id = chain_id WHERE campaign_id = %s"
-        )
-        return installation.query(opened, campaign) == [(1,)]
+        return installation.open_steps(campaign) == 1
 
     wait_for(draws, "a proposal by the worker")
 
@@ -168,7 +165,7 @@ def test_the_same_task_twice_at_once(busy, survives):
     installation = busy.installation
     installation.worker.send(signal.SIGSTOP)
     try:
-        installation.start_campaign(busy.quiet)
+        installation.call("start", busy.quiet)
         [(chain,)] = installation.query("SELECT id FROM campaigns_chain WHERE campaign_id = %s", busy.quiet)
         with installation.holding("campaigns_chain", "id = %s", chain):
             propose(installation, chain, times=4)
@@ -176,8 +173,7 @@ def test_the_same_task_twice_at_once(busy, survives):
             wait_for(lambda: installation.waiting_for_a_lock('%FROM "campaigns_chain"%') >= 2, "two tasks at once")
     finally:
         installation.worker.send(signal.SIGCONT)
-    opened = "SELECT count(*) FROM campaigns_comparison WHERE chain_id = %s AND verdict IS NULL"
-    wait_for(lambda: installation.query(opened, chain) == [(1,)], "one open comparison")
+    wait_for(lambda: installation.open_steps(busy.quiet) == 1, "one open comparison")
     busy.struck.add(busy.quiet)
     survives()
 
@@ -259,13 +255,10 @@ class Person:
     def see(self) -> str:
         """Open the page and wait for a pair; return its key."""
         self._socket = self._open.enter_context(open_socket(self._site, f"/ws{self._path}", self._cookies))
-        while True:
-            screen = self._socket.recv(timeout=30)
-            if 'name="lease" value="' in screen:
-                return screen.split('name="lease" value="')[1].split('"')[0]
+        return lease_in(recv_until(self._socket, lease_in, seconds=30))
 
     def choose(self, lease: str, side: str) -> None:
-        self._socket.send(json.dumps({"lease": lease, "choice": side, "elapsed_ms": "900"}))
+        send(self._socket, lease=lease, choice=side, elapsed_ms="900")
 
     def leave(self) -> None:
         self._open.close()

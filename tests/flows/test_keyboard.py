@@ -4,17 +4,14 @@ A campaign is set up and tried in its sandbox by keyboard alone; and a press rig
 """
 
 import re
-from contextlib import suppress
 from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Page, expect
-from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from prefmh_web.accounts.roles import sign_in_path
 from prefmh_web.campaigns.models import Campaign, Event, Vote
 from prefmh_web.participants.models import Check, Participation
-from tests.flows.test_browser import open_page as open_page
 from tests.participants.test_stages import PAIRS
 from tests.support.campaigns import (
     CODES_OF_ALL,
@@ -24,13 +21,12 @@ from tests.support.campaigns import (
     prolific,
     recruited_campaign,
 )
-from tests.support.installations import lease_on
+from tests.support.installations import lease_on, press_and_wait
 
 pytestmark = pytest.mark.browser
 CONFIG = make_config(judges=[{"question": "Which is darker?", "votes": 1}], chains=4, steps=30)
 VOTES_EACH, MOST_TABS = 12, 25
-_A_LOOK_MS, _ANSWERS_WITHIN_MS, _TIMES_TO_PRESS = 400, 10_000, 5
-_IS_ANOTHER = "key => document.querySelector('input[name=lease]')?.value !== key"
+_A_LOOK_MS = 400
 # What has the focus: its place on the page, and how it is marked; nothing if that is the page itself.
 _FOCUSED = """() => {
     const found = document.activeElement;
@@ -87,20 +83,6 @@ class Keyboard:
         self.page.keyboard.press("Enter")
         self.page.get_by_text(then).first.wait_for()
 
-    def goes_on_by_answering(self, key: str) -> None:
-        """Press a key on a pair until another is there; the focus is then on what the page shows.
-
-        The page hears no key before it has loaded, and on a busy machine that takes long.
-        """
-        before = lease_on(self.page)
-        for _ in range(_TIMES_TO_PRESS):
-            self.page.wait_for_timeout(_A_LOOK_MS)
-            self.page.keyboard.press(key)
-            with suppress(PlaywrightTimeout):
-                self.page.wait_for_function(_IS_ANOTHER, arg=before, timeout=_ANSWERS_WITHIN_MS)
-                return
-        raise AssertionError(f"“{key}” brings no other pair on {self.page.url}")
-
 
 @pytest.fixture
 def keyboard(open_page, researcher):
@@ -140,7 +122,7 @@ def answer_with_single_keys(keyboard: Keyboard) -> None:
     """Answer until a check was met and some votes are given."""
     while Vote.objects.count() < 2 or not Check.objects.filter(answered_at__isnull=False).exists():
         told = check_told(keyboard.page)
-        keyboard.goes_on_by_answering(told[-1] if told else "ArrowLeft")
+        press_and_wait(keyboard.page, told[-1] if told else "ArrowLeft")
 
 
 def answer_with_tab_and_enter(keyboard: Keyboard) -> None:
@@ -159,7 +141,7 @@ def answer_with_tab_and_enter(keyboard: Keyboard) -> None:
         while (keyboard.focused() or {}).get("words", "").partition(":")[0] != side:
             page.keyboard.press("Tab")
         assert keyboard.focused()["isMarked"]
-        keyboard.goes_on_by_answering("Enter")
+        press_and_wait(page, "Enter")
         expect(page.locator("#question")).to_be_focused()
 
 
@@ -167,7 +149,7 @@ def report_a_problem(keyboard: Keyboard) -> None:
     page = keyboard.page
     while check_told(page):
         keyboard.tab_to(f"{check_told(page).capitalize()}:")
-        keyboard.goes_on_by_answering("Enter")
+        press_and_wait(page, "Enter")
     keyboard.press("Report a problem", then="What is wrong with this pair?")
     keyboard.tab_to("One of them is not shown")
     page.keyboard.press("ArrowDown")
@@ -181,9 +163,8 @@ def vote_to_the_end(keyboard: Keyboard) -> None:
     page = keyboard.page
     while page.locator("input[name=lease]").count():
         keyboard.tab_to(f"{(check_told(page) or 'object 1').capitalize()}:")
-        keyboard.goes_on_by_answering("Enter")
-        focused = keyboard.focused()
-        assert focused, "after an answer, the focus is nowhere"
+        press_and_wait(page, "Enter")
+        assert keyboard.focused(), "after an answer, the focus is nowhere"
 
 
 def test_the_whole_way_by_keyboard_alone(keyboard):

@@ -26,6 +26,7 @@ from tests.support.campaigns import (  # noqa: F401 - fixtures
     TWO,
     assert_record_is_whole,
     assert_replay_passes,
+    checked_export,
     create_draft,
     export_to,
     happened,
@@ -79,9 +80,7 @@ def test_a_model_writes_and_models_judge_from_the_start_to_a_record_that_replays
     campaign = started_now(make_written(researcher))
     # On a busy machine the model's server may fail once, and then it is left alone for a minute.
     eventually(lambda: swept(campaign, 1).status == Campaign.Status.FINISHED, 120)
-    assert_record_is_whole(campaign)
-    path = export_to(campaign, tmp_path)
-    assert "32 verdicts" in assert_replay_passes(path)
+    path = checked_export(campaign, tmp_path, "32 verdicts")
     # Tokens are the state: what was written is never tokenised again.
     space = plan_of(campaign).space
     for row in table(path, "states.csv"):
@@ -99,7 +98,6 @@ def test_where_a_model_writes_a_chain_opens_before_anybody_waits(researcher, tin
     opened = []
     for _ in range(3):
         sweep_everything()
-        idle_tasks()
         opened.append(campaign.chains.count())
     # Only one is on its way to each of them at a time.
     assert opened == [6, 7, 7]
@@ -107,14 +105,11 @@ def test_where_a_model_writes_a_chain_opens_before_anybody_waits(researcher, tin
     # Nobody reads any more, and the two pairs that are left are as many as there should be.
     Annotator.objects.filter(campaign=campaign).update(votes_cast=1, online_until=timezone.now() + timedelta(minutes=1))
     sweep_everything()
-    idle_tasks()
     assert campaign.chains.count() == 7
     Annotator.objects.filter(campaign=campaign).update(online_until=None)
     sweep_everything()
-    idle_tasks()
     assert campaign.chains.count() == 7
-    path = export_to(campaign, tmp_path)
-    assert_replay_passes(path)
+    path = checked_export(campaign, tmp_path)
     assert [said["reason"] for _, said in happened(path, "chain-opened")] == ["ahead"] * 6
 
 
@@ -125,9 +120,7 @@ def test_a_baseline_runs_to_its_end_and_its_record_replays(
     campaign = make(researcher, form, questions)
     assert campaign.status == Campaign.Status.FINISHED
     assert not Vote.objects.exists()
-    assert_record_is_whole(campaign)
-    path = export_to(campaign, tmp_path)
-    assert f"20 verdicts recomputed from {Rating.objects.count()} ratings" in assert_replay_passes(path)
+    path = checked_export(campaign, tmp_path, f"20 verdicts recomputed from {Rating.objects.count()} ratings")
     rows = table(path, "ratings.csv")
     assert {(row["endpoint"], row["asks"]) for row in rows} == {("A model", "1")}
     client.force_login(researcher)
@@ -148,8 +141,7 @@ def test_replies_that_are_no_rating_suspends_the_step_until_somebody_has_seen_to
     turns.try_again(campaign)
     idle_tasks()
     assert swept(campaign).status == Campaign.Status.FINISHED
-    path = export_to(campaign, tmp_path)
-    assert_replay_passes(path)
+    path = checked_export(campaign, tmp_path)
     # One of the first turn's replies could not be read.
     asks = [row["asks"] for row in table(path, "ratings.csv")]
     assert (asks.count("2"), set(asks)) == (1, {"1", "2"})

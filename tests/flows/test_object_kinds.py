@@ -6,24 +6,30 @@ import os
 import zipfile
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from prefmh_web.campaigns.models import Side, Vote
 from tests.support import campaigns
 from tests.support.campaigns import (
-    assert_replay_passes,
-    export_to,
+    checked_export,
     invitation_path,
     make_campaign,
     make_config,
     recording,
 )
-from tests.support.installations import MS_TO_JUDGE, lease_on, press_and_wait
+from tests.support.installations import (
+    MS_TO_JUDGE,
+    NARROW,
+    WIDE,
+    is_too_wide,
+    join,
+    lease_on,
+    press_and_wait,
+    violations,
+    wait_for_another_pair,
+)
 
 pytestmark = pytest.mark.browser
-RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
-SIZES = ((360, 740), (1280, 900))
 TAKEN = "document.title = 'taken'"
 HOSTILE = f"""## Plain words
 
@@ -35,26 +41,6 @@ HOSTILE = f"""## Plain words
 """
 
 
-@pytest.fixture
-def sheet(chromium, live_site):
-    """Return a call that opens a page, which notes where it asks for anything."""
-    contexts = []
-
-    def opened() -> Page:
-        contexts.append(chromium.new_context(base_url=live_site.url))
-        page = contexts[-1].new_page()
-        page.set_default_timeout(15_000)
-        page.elsewhere, page.broken = [], []
-        page.on("request", lambda sent: sent.url.startswith(live_site.url) or page.elsewhere.append(sent.url))
-        page.on("pageerror", lambda error: page.broken.append(str(error)))
-        return page
-
-    yield opened
-    for context in contexts:
-        assert not [(page.elsewhere, page.broken) for page in context.pages if page.elsewhere or page.broken]
-        context.close()
-
-
 def campaign_of(kind: str, owner, file: bytes, filename: str):
     space = {"kind": "catalog", "objects": kind, "neighbours": 1}
     judges = [{"question": "Which is more helpful?", "votes": 1}]
@@ -62,24 +48,14 @@ def campaign_of(kind: str, owner, file: bytes, filename: str):
     return make_campaign(owner, file=file, filename=filename, config=config)
 
 
-def start(page: Page, campaign) -> None:
-    page.goto(invitation_path(campaign))
-    page.get_by_role("button", name="Start").click()
-    page.wait_for_selector(".option")
-    page.wait_for_load_state("networkidle")
-
-
 def check_look(page: Page, name: str) -> None:
     """Look at a page on a narrow screen and on a wide one, which it then has."""
-    for width, height in SIZES:
-        page.set_viewport_size({"width": width, "height": height})
+    page.wait_for_load_state("networkidle")
+    for size in (NARROW, WIDE):
+        assert not is_too_wide(page, size)
         if folder := os.environ.get("SCREENSHOTS"):
-            page.screenshot(path=f"{folder}/{name}-{width}.png")
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        for scheme in ("dark", "light"):
-            page.emulate_media(color_scheme=scheme)
-            found = Axe().run(page, options=RULES).response["violations"]
-            assert not [(scheme, wrong["id"], wrong["nodes"][0]["html"][:120]) for wrong in found]
+            page.screenshot(path=f"{folder}/{name}-{size['width']}.png")
+        assert violations(page) == []
 
 
 def choose_by_keyboard(page: Page, side: str) -> None:
@@ -93,7 +69,7 @@ def choose_by_keyboard(page: Page, side: str) -> None:
             break
     expect(button).to_be_focused()
     page.keyboard.press("Enter")
-    page.wait_for_function("key => document.querySelector('input[name=lease]')?.value !== key", arg=before)
+    wait_for_another_pair(page, before)
 
 
 def hear_both(page: Page) -> None:
@@ -118,10 +94,9 @@ def finish(page: Page, votes: int) -> None:
     expect(page.locator("#panel")).to_contain_text("finished")
 
 
-def test_hostile_markdown_does_nothing(sheet, researcher):
+def test_hostile_markdown_does_nothing(open_page, researcher):
     table = campaigns.spreadsheet([["text"], [HOSTILE], [HOSTILE + "\nAnd again."]])
-    page = sheet()
-    start(page, campaign_of("markdown", researcher, table, "answers.csv"))
+    page = join(open_page, campaign_of("markdown", researcher, table, "answers.csv"))
     check_look(page, "markdown-hostile")
     for place in page.locator(".option p").all():
         place.click()
@@ -145,10 +120,9 @@ def wait_until_playing(page: Page, side: int) -> None:
     )
 
 
-def test_recordings_are_heard_and_voted_on(sheet, researcher, tmp_path):
+def test_recordings_are_heard_and_voted_on(open_page, researcher, tmp_path):
     campaign = campaign_of("audio", researcher, campaigns.archive(TAKES), "takes.zip")
-    page = sheet()
-    start(page, campaign)
+    page = join(open_page, campaign)
     check_look(page, "audio")
     assert "secret-name" not in page.content()
     # One plays at a time, and what is pressed on a player is no vote.
@@ -175,16 +149,15 @@ def test_recordings_are_heard_and_voted_on(sheet, researcher, tmp_path):
     assert not is_playing(page, 0)
     assert not is_playing(page, 1)
     finish(page, 5)
-    export = export_to(campaign, tmp_path)
-    assert_replay_passes(export)
+    export = checked_export(campaign, tmp_path)
     with zipfile.ZipFile(export) as record:
         found = {name for name in record.namelist() if name.startswith("recordings/")}
     assert found == {"recordings/0.flac", "recordings/1.mp3"}
 
 
-def test_a_recording_that_cannot_be_played_takes_no_vote(sheet, researcher):
+def test_a_recording_that_cannot_be_played_takes_no_vote(open_page, researcher):
     """Both are asked for again, and somebody who hears half a pair is asked not to choose."""
-    page = sheet()
+    page = open_page()
     broken = {"is": True}
     page.route("**/second/*", lambda route: route.abort() if broken["is"] else route.continue_())
     page.goto(invitation_path(campaign_of("audio", researcher, campaigns.archive(TAKES), "takes.zip")))

@@ -202,12 +202,12 @@ def assert_times_fit(person: Person, row: dict[str, str]) -> None:
 
 def test_people_get_the_outcome_code_and_pay_of_what_they_did(installation, proxy, site):
     config = {"judges": [{"question": "Which is darker?", "votes": 1}], "chains": 20, "steps": 20}
-    study, path = installation.make_study(
-        config, {"votes_each": VOTES_EACH, "places": PLACES, "most_minutes": 60, "codes": CODES}
-    )
+    recruitment = {"votes_each": VOTES_EACH, "places": PLACES, "most_minutes": 60, "codes": CODES}
+    study, path = installation.call("study", config, recruitment)
     fates = [fate for fate, count in FATES.items() for _ in range(count)]
     people = [Person(f"zzwho-{number:03d}", fate) for number, fate in enumerate(fates)]
-    logged = {process.name: len(process.log()) for process in installation.all}
+    for process in installation.all:
+        process.mark()
     with Overheard(installation.redis.url).listening() as overheard:
         asyncio.run(everybody(site, path, people))
         late = tuple(person.name for person in people if person.fate == "time-over")
@@ -235,7 +235,7 @@ def test_people_get_the_outcome_code_and_pay_of_what_they_did(installation, prox
     assert votes == sum(person.votes for person in people)
     assert sorted(installation.vote_keys(study)) == sorted(key for person in people for key in person.keys)
 
-    logs = "".join(process.log()[logged[process.name] :] for process in installation.all) + proxy.log.read_text()
+    logs = "".join(process.log_since() for process in installation.all) + proxy.log.read_text()
     files = "".join(export.read(name).decode() for name in export.namelist())
     assert "settle_parts" in overheard.text
     for place in (logs, overheard.text, kept_in(installation.redis.url), files):

@@ -4,9 +4,6 @@ A vote needs the database and nothing else. While Redis or the broker stands sti
 probes say what is wrong; and afterwards every chain goes on.
 """
 
-import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -17,8 +14,9 @@ import pytest
 from prefmh_web.demo.voters import Voter
 from tests.support import servers
 from tests.support.campaigns import AnyScore, CarefulVoter
-from tests.support.installations import ROOT, Crowd, Installation, cookies_after_joining, open_socket, send, wait_for
+from tests.support.installations import Crowd, Installation, cookies_after_joining, open_socket, send, wait_for
 from tests.support.servers import RabbitMQ
+from tests.voting.test_socket import lease_in
 
 # Twenty votes a second, and more pairs than they can use up: each takes three votes at least.
 PEOPLE, SECONDS_A_VOTE = 8, 0.4
@@ -47,11 +45,8 @@ def beside_rabbitmq(tmp_path_factory) -> Iterator[tuple[Installation, RabbitMQ]]
     installation = Installation(tmp_path_factory.mktemp("stalls"))
     try:
         broker.start()
-        installation.variables |= {
-            "CELERY_BROKER_URL": broker.url,
-            # A busy machine takes longer than usual to ask a broker that is well.
-            "BROKER_TIMEOUT_SECONDS": "3",
-        }
+        # A busy machine takes longer than usual to ask a broker that is well.
+        installation.variables |= {"CELERY_BROKER_URL": broker.url, "BROKER_TIMEOUT_SECONDS": "3"}
         installation.start()
         yield installation, broker
         installation.look_after()
@@ -80,13 +75,14 @@ def test_people_vote_and_join_while_a_server_stands_still(stall):
     installation = stall.installation
     judges = [{"question": "Which is darker?", "votes": 5}]
     [(campaign, path)] = installation.make_campaigns({"judges": judges, "chains": CHAINS, "steps": 1000})
-    wait_for(lambda: opened(installation, campaign) == CHAINS, "every chain has a pair")
+    wait_for(lambda: installation.open_steps(campaign) == CHAINS, "every chain has a pair")
     voters = [person(installation, path, seed) for seed in range(PEOPLE)]
     crowd = Crowd(voters)
     crowd.start()
     try:
         wait_for(lambda: len(crowd.acknowledged) > PEOPLE, "the first votes")
-        logged = {web.name: len(web.log()) for web in installation.webs}
+        for web in installation.webs:
+            web.mark()
         stall.freeze()
         before = len(crowd.acknowledged)
         wait_for(
@@ -94,11 +90,11 @@ def test_people_vote_and_join_while_a_server_stands_still(stall):
         )
         assert_somebody_new_votes(installation, path)
         assert_probes_say(installation, stall)
-        assert_few_waited_for_redis(installation, logged)
+        assert_few_waited_for_redis(installation)
     finally:
         crowd.stop()
         stall.thaw()
-    wait_for(lambda: opened(installation, campaign) == CHAINS, "every chain goes on", seconds=PATIENCE_S)
+    wait_for(lambda: installation.open_steps(campaign) == CHAINS, "every chain goes on", seconds=PATIENCE_S)
     assert_every_vote_is_stored_once(installation, campaign, voters)
     installation.assert_record_is_whole_and_replays(campaign)
     wait_for(lambda: all(httpx.get(f"{url}/readyz").is_success for url in installation.urls), "ready again")
@@ -110,10 +106,10 @@ def test_a_page_without_a_pair_says_why_it_waits_while_the_broker_stands_still(i
     made = {"space": {"kind": "texts", "scenarios": [3]}, "kernel": {"kind": "suffix"}}
     only_one = {"judges": [{"question": "Which?", "votes": 1}], "chains": 1, "steps": 50}
     [(campaign, path)] = installation.make_campaigns(only_one | made)
-    wait_for(lambda: opened(installation, campaign) == 1, "the pair")
+    wait_for(lambda: installation.open_steps(campaign) == 1, "the pair")
     cookies = cookies_after_joining(installation.urls[0] + path)
     with open_socket(installation.urls[0], f"/ws{path}", cookies) as socket:
-        lease = re.search(r'name="lease" value="([^"]+)"', socket.recv(timeout=PATIENCE_S))[1]
+        lease = lease_in(socket.recv(timeout=PATIENCE_S))
         installation.redis.freeze()
         try:
             send(socket, lease=lease, choice="first", elapsed_ms="700")
@@ -126,14 +122,6 @@ def test_a_page_without_a_pair_says_why_it_waits_while_the_broker_stands_still(i
 
 def person(installation: Installation, path: str, seed: int) -> Voter:
     return CarefulVoter(installation.urls[seed % 2] + path, AnyScore(), np.random.default_rng(seed), steady)
-
-
-def opened(installation: Installation, campaign: int) -> int:
-    counted = (
-        "SELECT count(*) FROM campaigns_comparison c JOIN campaigns_chain h ON h.id = c.chain_id"
-        " WHERE c.verdict IS NULL AND h.campaign_id = %s"
-    )
-    return installation.query(counted, campaign)[0][0]
 
 
 def screen_within(socket, seconds: float, is_wanted: Callable[[str], bool]) -> str:
@@ -160,15 +148,15 @@ def assert_somebody_new_votes(installation: Installation, path: str) -> None:
         page = httpx.get(f"{site}{path}vote/", headers={"Cookie": cookies}, timeout=PATIENCE_S)
         assert 'name="lease"' in page.text
         with open_socket(site, f"/ws{path}", cookies) as socket:
-            lease = re.search(r'name="lease" value="([^"]+)"', socket.recv(timeout=PATIENCE_S))[1]
+            lease = lease_in(socket.recv(timeout=PATIENCE_S))
             send(socket, lease=lease, choice="first", elapsed_ms="700")
             assert lease not in socket.recv(timeout=PATIENCE_S)
 
 
-def assert_few_waited_for_redis(installation: Installation, logged: dict[str, int]) -> None:
+def assert_few_waited_for_redis(installation: Installation) -> None:
     """Whoever has waited for Redis in vain says so; the next ones should know without waiting."""
     for web in installation.webs:
-        in_vain = web.log()[logged[web.name] :].count("Redis does not answer")
+        in_vain = web.log_since().count("Redis does not answer")
         assert in_vain <= 2, f"{in_vain} calls of {web.name} waited for Redis, one after another"
 
 
@@ -189,10 +177,7 @@ def assert_probes_say(installation: Installation, stall: Stall) -> None:
 
 def doctor(installation: Installation) -> str:
     """Return what it prints of an installation that is not well."""
-    command, environment = [sys.executable, "manage.py", "doctor"], installation.environment
-    ended = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
-    )
+    ended = installation.run("manage.py", "doctor", timeout=PATIENCE_S, check=False)
     assert ended.returncode == 1
     return ended.stdout
 

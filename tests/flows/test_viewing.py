@@ -7,13 +7,10 @@ Pictures that do not load, and tabs that are hidden, in a real browser.
 import re
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Comparison, Event, Lease, Vote
-from tests.flows.test_browser import join
-from tests.flows.test_browser import open_page as open_page
 from tests.support import campaigns
 from tests.support.campaigns import (
     create_draft,
@@ -22,11 +19,10 @@ from tests.support.campaigns import (
     make_config,
     started_now,
 )
-from tests.support.installations import lease_on, press_and_wait
+from tests.support.installations import join, lease_on, press_and_wait, violations
 
 pytestmark = pytest.mark.browser
 ONE_VOTE = [{"question": "Which is calmer?", "votes": 1}]
-RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
 WORDS = ["lamp", "rain", "marsh", "door", "page", "house", "letter"]
 # Each longer than the one before.
 LONG = [[f"{word} {' '.join(WORDS)}. " * (60 + 60 * place)] for place, word in enumerate(WORDS)]
@@ -147,7 +143,7 @@ def test_differences_are_shown_on_demand_and_leave_no_trace_when_they_are_off(op
     assert len(set(page.evaluate(look))) > 1
     press_and_wait(page, "ArrowLeft")
     expect(page.locator("#differences")).to_have_attribute("aria-pressed", "true")
-    assert not Axe().run(page, options=RULES).response["violations"]
+    assert not violations(page)
     page.get_by_role("button", name="Show differences").click()
     assert len(set(page.evaluate(look))) == 1
     # The choice is this tab's: nobody else has it, and it does not outlive it.
@@ -210,7 +206,7 @@ def drawn(researcher):
 
 
 def test_half_a_pair_takes_no_vote_and_two_reports_suspend_it(open_page, drawn, eventually):
-    pages = [open_page("about:blank") for _ in range(2)]
+    pages = [open_page() for _ in range(2)]
     link = drawn.invitations.get().get_absolute_url()
     for page in pages:
         page.route(PICTURES, lambda route: route.abort() if "second" in route.request.url else route.continue_())
@@ -259,7 +255,7 @@ def test_words_that_a_translator_has_changed_take_no_vote_and_the_pair_goes_back
 
 
 def test_no_picture_comes_before_the_other_when_the_server_sends_the_pair_again(open_page, drawn):
-    page, slow = open_page("about:blank"), []
+    page, slow = open_page(), []
     page.route(PICTURES, lambda route: slow.append(route) if "second" in route.request.url else route.continue_())
     page.goto(drawn.invitations.get().get_absolute_url())
     page.get_by_role("button", name="Start").click(no_wait_after=True)

@@ -14,9 +14,7 @@ from sampler.exact import target
 from tests.sampler.kernels.test_walk import WithoutRatio
 from tests.support.campaigns import (
     WARM_UP,
-    assert_record_is_whole,
-    assert_replay_passes,
-    export_to,
+    checked_export,
     invitation_path,
     warming_campaign,
 )
@@ -67,8 +65,7 @@ def test_it_samples_the_target_in_the_warm_up_and_after_it(researcher, live_site
     campaign.refresh_from_db()
     assert campaign.status == Campaign.Status.FINISHED
     assert campaign.tuning["because"] == "chosen by the rule"
-    assert_record_is_whole(campaign)
-    assert_replay_passes(export_to(campaign, tmp_path))
+    checked_export(campaign, tmp_path)
 
     rows = campaign.states.order_by("place").values_list("weight", "neighbours")
     catalog = sampler.Catalog([weight for weight, _ in rows], tuple(tuple(row) for _, row in rows))

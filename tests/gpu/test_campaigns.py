@@ -1,6 +1,7 @@
 """Whole campaigns whose texts one of the site's own models writes: in one process, and with a worker of its own."""
 
-import httpx
+from contextlib import closing
+
 import numpy as np
 import pytest
 
@@ -14,13 +15,13 @@ from tests.support.campaigns import (
     CarefulVoter,
     assert_record_is_whole,
     assert_replay_passes,
+    checked_export,
     create_draft,
-    export_to,
     make_config,
     table,
     vote_until_finished,
 )
-from tests.support.installations import Crowd, Installation, hurried, wait_for
+from tests.support.installations import Crowd, Desk, Installation, hurried, wait_for
 
 WORDS = ("sea", "dark", "moon", "house", "old", "red")
 PROMPTS = ["dark sea", "old house red"]
@@ -62,8 +63,7 @@ class TestInOneProcess:
         assert_record_is_whole(campaign)
         # People are slower here than the model: but for each chain's first steps, nobody waited for it.
         assert sum(chain.prefetched for chain in campaign.chains.all()) > 0
-        path = export_to(campaign, tmp_path)
-        assert "24 verdicts" in assert_replay_passes(path)
+        path = checked_export(campaign, tmp_path, "24 verdicts")
         space = plan_of(campaign).space
         for row in table(path, "states.csv"):
             writing = space.decode(row["code"])
@@ -123,44 +123,20 @@ def form(**changes: str) -> dict[str, str]:
     } | changes
 
 
-class Browser:
-    """A researcher's browser at one of the web processes."""
-
-    def __init__(self, client: httpx.Client) -> None:
-        self._client = client
-
-    def get(self, path: str) -> httpx.Response:
-        answer = self._client.get(path)
-        assert answer.status_code == 200, answer.text
-        return answer
-
-    def post(self, path: str, fields: dict[str, str]) -> str:
-        """Send a form and return the page it leads to."""
-        token = {"csrfmiddlewaretoken": self._client.cookies["prefmh_csrf"]}
-        answer = self._client.post(path, data=fields | token, headers={"Referer": str(self._client.base_url)})
-        assert answer.status_code == 200, answer.text
-        return answer.text
-
-
 @pytest.fixture
-def browser(installation):
-    installation.run("manage.py", "researcher", "ada", "--link")
-    with httpx.Client(base_url=installation.urls[0], timeout=30, follow_redirects=True) as client:
-        browser = Browser(client)
-        browser.get(installation.sign_in_path())
-        yield browser
+def desk(installation):
+    with closing(Desk(installation)) as desk:
+        yield desk
 
 
-def test_only_the_worker_of_its_queue_loads_the_model(installation, browser, tmp_path):
-    browser.get("/campaigns/new/")
-    browser.post("/campaigns/new/", form())
+def test_only_the_worker_of_its_queue_loads_the_model(installation, desk, tmp_path):
+    desk.post("/campaigns/new/", **form())
     [(campaign,)] = installation.query("SELECT id FROM campaigns_campaign")
-    page = f"/campaigns/{campaign}/"
-    browser.post(f"{page}start/", {})
+    desk.press(campaign, "start")
     status = "SELECT status FROM campaigns_campaign WHERE id = %s"
     wait_for(lambda: installation.query(status, campaign) == [("running",)], "the campaign runs")
     # Somebody's page was as old as that.
-    assert "only a draft" in browser.post(f"{page}start/", {})
+    assert "only a draft" in desk.press(campaign, "start")
 
     [(token,)] = installation.query("SELECT token FROM campaigns_invitation WHERE campaign_id = %s", campaign)
     crowd = Crowd(
@@ -173,13 +149,13 @@ def test_only_the_worker_of_its_queue_loads_the_model(installation, browser, tmp
     )
     crowd.start()
     while installation.query(status, campaign) != [("finished",)]:
-        browser.get(page)
-        browser.get(f"{page}files/states.csv")
+        desk.file(campaign, "")
+        desk.file(campaign, "files/states.csv")
     crowd.wait(60)
-    browser.get(page)
-    browser.get(f"{page}files/properties.csv")
+    desk.file(campaign, "")
+    desk.file(campaign, "files/properties.csv")
     path = tmp_path / "export.zip"
-    path.write_bytes(browser.get(f"{page}files/export.zip").content)
+    path.write_bytes(desk.file(campaign, "files/export.zip"))
     assert "20 verdicts" in assert_replay_passes(path)
     installation.assert_record_is_whole_and_replays(campaign)
 

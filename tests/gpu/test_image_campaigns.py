@@ -29,9 +29,7 @@ from prefmh_web.objects.kind import Look
 from tests.console.test_pages import form
 from tests.gpu.small_pipeline import pipeline
 from tests.support.campaigns import (
-    assert_record_is_whole,
-    assert_replay_passes,
-    export_to,
+    checked_export,
     make_config,
     table,
     vote_until_finished,
@@ -116,9 +114,7 @@ def test_from_the_form_to_a_record_that_replays(researcher, client, idle_tasks, 
     vote_until_finished(
         campaign, annotators, dict.fromkeys((0, 1), lambda place: place * 7 % 5), np.random.default_rng(5)
     )
-    assert_record_is_whole(campaign)
-    path = export_to(campaign, tmp_path)
-    assert "10 verdicts" in assert_replay_passes(path)
+    path = checked_export(campaign, tmp_path, "10 verdicts")
     rows = table(path, "states.csv")
     assert len({row["code"] for row in rows}) == len(rows) == campaign.states.count() == 12
     decoder, space = local_decoder("turbo", PROMPT), plan_of(campaign).space

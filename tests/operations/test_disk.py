@@ -4,81 +4,57 @@ import contextlib
 import os
 import re
 import resource
-import subprocess
-import sys
 import time
-import urllib.error
-import urllib.request
 from pathlib import Path
 
+import httpx
 import pytest
 from django.conf import settings
 
 from prefmh_web.tasks import sweep
 from tests.support.campaigns import make_draft, wait_until_idle
-from tests.support.installations import ROOT, wait_for
-from tests.support.models import port_from
+from tests.support.installations import Program, in_folder
 
 embedded_only = pytest.mark.skipif(not settings.EMBEDDED, reason="about the embedded database")
 A_DAY = 24 * 60 * 60
 
 
-def manage(folder: Path, *command: str, umask: int = 0o022) -> None:
-    environment = {**os.environ, "PREFMH_DATA": str(folder)}
-    subprocess.run([sys.executable, "manage.py", *command], cwd=ROOT, env=environment, check=True, umask=umask)
+@pytest.fixture
+def program(tmp_path):
+    program = Program(tmp_path, in_folder(tmp_path))
+    yield program
+    program.stop()
 
 
 @embedded_only
-def test_the_database_is_its_owners_alone(tmp_path):
-    manage(tmp_path, "migrate", "--verbosity", "0", umask=0o000)
+def test_the_database_is_its_owners_alone(program, tmp_path):
+    program.run("manage.py", "migrate", "--verbosity", "0", umask=0o000)
     database = tmp_path / "prefmh.sqlite3"
     assert oct(database.stat().st_mode & 0o777) == oct(0o600)
     # One made by an older version is closed to others when it is next used.
     database.chmod(0o644)
-    manage(tmp_path, "check", umask=0o000)
+    program.run("manage.py", "check", umask=0o000)
     assert oct(database.stat().st_mode & 0o777) == oct(0o600)
 
 
-def readiness(port: int) -> tuple[int, str]:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=10) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as refusal:
-        return refusal.code, refusal.read().decode()
-    except OSError as error:
-        return 0, str(error)
-
-
 @embedded_only
-def test_a_site_whose_disk_takes_no_data_is_not_ready(tmp_path):
+def test_a_site_whose_disk_takes_no_data_is_not_ready(program):
     """A running server that may write no byte more, as on a full disk: Linux's own limit on the size of files."""
-    environment, port = {**os.environ, "PREFMH_DATA": str(tmp_path)}, port_from(24_000)
-    manage(tmp_path, "migrate", "--verbosity", "0")
-    link = subprocess.run(
-        [sys.executable, "manage.py", "researcher", "ada", "--link"],
-        cwd=ROOT, env=environment, check=True, capture_output=True, text=True,
-    ).stdout  # fmt: skip
-    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
-    command = [sys.executable, "manage.py", "serve", "--port", str(port)]
-    process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        wait_for(lambda: readiness(port)[0] == 200, "the server is ready")
-        browser.open(f"http://127.0.0.1:{port}{re.search('/accounts/.*', link)[0]}", timeout=10).close()
-        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+    process, site = program.serve()
+    sign_in = re.search(r"http\S+sesame=\S+", process.log())[0]
+    with httpx.Client(base_url=site, timeout=10, follow_redirects=True) as browser:
+        assert browser.get("/readyz").is_success
+        assert browser.get(sign_in).is_success
+        process.limit(resource.RLIMIT_FSIZE, 0)
         # Too large for memory, and so the first that needs the disk.
-        with pytest.raises(urllib.error.HTTPError) as refusal:
-            browser.open(f"http://127.0.0.1:{port}/campaigns/new/", data=bytes(4 * 2**20), timeout=10)
-        with refusal.value:
-            assert refusal.value.code == 507
-        status, told = readiness(port)
-        assert (status, "The disk cannot be written" in told) == (503, True)
+        assert browser.post("/campaigns/new/", content=bytes(4 * 2**20)).status_code == 507
+        told = browser.get("/readyz")
+        assert (told.status_code, "The disk cannot be written" in told.text) == (503, True)
         # Nothing of the machine's own is told to strangers.
-        assert str(tmp_path) not in told
-        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-        assert readiness(port)[0] == 200
-    finally:
-        process.terminate()
-        process.wait(20)
+        assert str(program.folder) not in told.text
+        process.limit(resource.RLIMIT_FSIZE, resource.RLIM_INFINITY)
+        assert browser.get("/readyz").is_success
+    process.stop(seconds=20)
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from django.utils import timezone
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side
 from prefmh_web.operations import doctor
-from prefmh_web.operations.queues import begin, within
+from prefmh_web.operations.probes import begin, within
 from tests.support.campaigns import wait_until_idle
 from tests.support.installations import wait_for
 

@@ -1,15 +1,12 @@
 """The environment decides between one process and many, and half a configuration is refused by name."""
 
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from prefmh_web.settings import environment
-from tests.support.installations import ROOT
+from tests.support.installations import Program
 from tests.support.servers import without_ours
 
 KEY = "0123456789abcdefghijklmnopqrstuvwxyz" * 2
@@ -39,9 +36,7 @@ def read(monkeypatch):
 
 def test_a_full_set_is_the_server_mode(read):
     found = read(SERVER)
-    assert (found.database["HOST"], found.database["PORT"], found.database["NAME"]) == (
-        "db.example", 5433, "prefmh",
-    )  # fmt: skip
+    assert [found.database[name] for name in ("HOST", "PORT", "NAME")] == ["db.example", 5433, "prefmh"]
     assert found.broker_url == found.redis_url == "redis://redis.example:6379/2"
     assert found.hosts[-1] == "prefmh.example"
     assert found.hsts > 0
@@ -86,23 +81,20 @@ def test_half_a_configuration_and_other_values_are_refused_by_name_with_the_mend
     assert KEY not in str(refusal.value)
 
 
-def manage(folder: Path, *command: str, **changes: str) -> subprocess.CompletedProcess:
-    settings = {**without_ours(os.environ), **SERVER, **changes, "PREFMH_DATA": str(folder)}
-    return subprocess.run(
-        [sys.executable, "manage.py", *command], cwd=ROOT, env=settings, capture_output=True, text=True, check=False
-    )
+@pytest.fixture
+def program(tmp_path) -> Program:
+    return Program(tmp_path, {**without_ours(os.environ), **SERVER, "PREFMH_DATA": str(tmp_path)})
 
 
-def test_the_deployment_check_has_nothing_to_say(tmp_path):
-    done = manage(tmp_path, "check", "--deploy", "--fail-level", "WARNING")
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_the_deployment_check_has_nothing_to_say(program, tmp_path):
+    done = program.run("manage.py", "check", "--deploy", "--fail-level", "WARNING")
     assert "no issues" in done.stdout + done.stderr
     # No key is ever made up for several processes.
     assert not (tmp_path / "secret-key").exists()
 
 
-def test_the_embedded_server_does_not_serve_a_shared_database(tmp_path):
-    done = manage(tmp_path, "serve", "--port", "28999")
+def test_the_embedded_server_does_not_serve_a_shared_database(program):
+    done = program.run("manage.py", "serve", "--port", "28999", check=False)
     assert done.returncode != 0
     assert "DATABASE_URL is set" in done.stderr
     assert "Traceback" not in done.stderr

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import logging
 
-import numpy as np
 import pytest
 from django.db import OperationalError
 from django.db.models import Count, F, Q
@@ -19,9 +18,7 @@ from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Comparison, Side, Vote
 from prefmh_web.operations import logs, metrics
 from prefmh_web.operations.logs import redacted
-from tests.support.campaigns import cast, make_campaign, make_config, vote_until_finished, wait_until_idle
-
-SCORES = {0: lambda place: 0.3 * place, 1: lambda place: -0.2 * place}
+from tests.support.campaigns import cast, make_campaign, make_config, voted_to_the_end, wait_until_idle
 
 
 def told() -> dict[str, float]:
@@ -45,8 +42,7 @@ def assert_exact() -> None:
 def test_votes_and_verdicts_are_told_exactly(researcher):
     finished = make_campaign(researcher, config=make_config(steps=20))
     going_on = make_campaign(researcher, config=make_config(judges=[{"question": "Which?", "votes": 9}]))
-    crowd = [Annotator.objects.create(campaign=finished) for _ in range(3)]
-    vote_until_finished(finished, crowd, SCORES, np.random.default_rng(1))
+    voted_to_the_end(finished)
     annotator = Annotator.objects.create(campaign=going_on)
     while lease := leases.take(annotator):
         leases.answer(lease.key, annotator, Side.FIRST, 0)
@@ -58,7 +54,7 @@ def test_votes_and_verdicts_are_told_exactly(researcher):
     for verdict in Comparison.Verdict.values:
         assert Comparison.objects.filter(verdict=verdict).exists()
     decided = Comparison.objects.exclude(verdict=None).first()
-    cast(decided, decided.chain.campaign.judges.first(), crowd[0])
+    cast(decided, finished.judges.first(), finished.annotators.first())
     assert Vote.objects.filter(number=None).exists()
     assert_exact()
 

@@ -26,6 +26,7 @@ from tests.support.campaigns import (
     IN_EVERY_ARCHIVE,
     arrive,
     assert_record_is_whole,
+    checked_export,
     everything_in,
     export_to,
     happened,
@@ -34,7 +35,6 @@ from tests.support.campaigns import (
     pair_of,
     prolific,
     recruited_campaign,
-    replayed,
     set_study,
     table,
     vote,
@@ -348,7 +348,7 @@ def test_who_refuses_stores_that_alone_and_may_change_their_mind(asking):
 def test_what_was_agreed_to_and_when_is_in_the_record(asking, tmp_path):
     for person, said in (("anna-id", "agree"), ("ben-id", "refuse")):
         answer(come(asking, person), asking, said)
-    export = replayed(asking, tmp_path)
+    export = checked_export(asking, tmp_path)
     version = consent.version_of(TEXT)
     assert happened(export, "consent-asked", "consent-answered") == [
         ("consent-asked", {"version": version, "wording": TEXT}),

@@ -21,6 +21,7 @@ from tests.support.campaigns import (
     answer_check,
     arrive,
     assert_record_is_whole,
+    checked_export,
     export_to,
     invitation_path,
     make_config,
@@ -29,7 +30,6 @@ from tests.support.campaigns import (
     payments_of,
     prolific,
     recruited_campaign,
-    replayed,
     screen_of,
     table,
     vote,
@@ -101,7 +101,7 @@ def test_too_many_failed_ones_end_the_part_and_what_was_voted_stays(study, tmp_p
     [row, _] = payments_of(browser_of(study.owner), study)
     assert (row["checks_passed"], row["checks_failed"], row["paid"]) == ("0", "2", "not")
     assert_record_is_whole(study)
-    export = replayed(study, tmp_path)
+    export = checked_export(study, tmp_path)
     assert [each["passed"] for each in table(export, "checks.csv")] == ["0", "0"]
 
 
@@ -271,7 +271,7 @@ def test_failed_gold_checks_count_together_with_the_others_and_a_skipped_one_doe
     [row] = payments_of(browser_of(golden.owner), golden)
     assert (row["checks_passed"], row["checks_failed"]) == ("0", "2")
     votes = Vote.objects.count()
-    export = replayed(golden, tmp_path)
+    export = checked_export(golden, tmp_path)
     rows = table(export, "checks.csv")
     assert [(each["kind"], each["passed"]) for each in rows] == [("gold", ""), ("gold", ""), ("gold", "")]
     assert sorted(each["gold_index"] for each in rows[:2]) == ["0", "1"]
@@ -333,7 +333,7 @@ def test_a_repeat_is_an_earlier_decided_pair_and_never_a_vote_and_never_ends_a_p
     assert [row["checks_failed"] for row in payments_of(browser_of(study.owner), study)] == ["0"]
     [person] = people_of(study)
     assert (person.checks_passed, person.checks_failed) == (0, 0)
-    export = replayed(study, tmp_path)
+    export = checked_export(study, tmp_path)
     rows = table(export, "checks.csv")
     assert [row["agreed"] for row in rows] == [str(int(each)) for each in agreed]
     assert {row["kind"] for row in rows} == {"repeat"}

@@ -30,6 +30,7 @@ from tests.support.campaigns import (
     arrive,
     assert_record_is_whole,
     assert_replay_passes,
+    checked_export,
     everything_in,
     export_to,
     happened,
@@ -40,7 +41,6 @@ from tests.support.campaigns import (
     payments_of,
     prolific,
     recruited_campaign,
-    replayed,
     screen_of,
     set_study,
     table,
@@ -379,7 +379,7 @@ def test_in_mid_pair_the_question_goes_back_and_counted_votes_stay(researcher, t
     study.refresh_from_db()
     assert study.status == Campaign.Status.FINISHED
     assert_record_is_whole(study)
-    export = replayed(study, tmp_path)
+    export = checked_export(study, tmp_path)
     [started, event, _told] = table(export, "events.csv")
     assert (started["voter"], started["kind"]) == ("", "started")
     assert (event["voter"], event["kind"]) == (str(number_of(left.annotator)), "participation-ended")

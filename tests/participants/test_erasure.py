@@ -23,6 +23,7 @@ from tests.support.campaigns import (
     KINDS,
     assert_record_is_whole,
     bytes_of_all,
+    checked_export,
     come,
     export_to,
     found_in,
@@ -33,7 +34,6 @@ from tests.support.campaigns import (
     payments_of,
     person_in,
     prolific,
-    replayed,
     sit_down,
     study_of,
     table,
@@ -76,7 +76,7 @@ def test_nothing_of_them_is_found_anywhere_and_others_stay(researcher, other_own
     assert Check.objects.exclude(chosen_side="").count() == answered
     assert [given["agreed"] for given in Participation.objects.get(annotator=person).consents] == [True]
     assert_record_is_whole(study)
-    path = replayed(study, tmp_path)
+    path = checked_export(study, tmp_path)
     number = str(number_of(person))
     for name in ("votes.csv", "leases.csv", "checks.csv", "events.csv", "voters.csv"):
         assert number in {row["voter"] for row in table(path, name)}

@@ -28,6 +28,7 @@ from tests.support.campaigns import (
     CODES,
     arrive,
     assert_replay_passes,
+    checked_export,
     everything_in,
     export_to,
     invitation_path,
@@ -35,7 +36,6 @@ from tests.support.campaigns import (
     pair_of,
     prolific,
     recruited_campaign,
-    replayed,
     table,
     vote,
     wait_until_idle,
@@ -102,7 +102,7 @@ def record(researcher, kept, tmp_path) -> sampler.Record:
         study = study_of(researcher)
         # Ended, so that right answers are told.
         Campaign.objects.filter(pk=study.pk).update(status=Campaign.Status.FINISHED, finished_at=timezone.now())
-        export = replayed(Campaign.objects.get(pk=study.pk), tmp_path)
+        export = checked_export(Campaign.objects.get(pk=study.pk), tmp_path)
         kept["record"] = read_record(export)
     return copy.deepcopy(kept["record"])
 

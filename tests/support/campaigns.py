@@ -96,7 +96,7 @@ from tests.support.models import (
     port_from,
     scripted_server,
 )
-from tests.support.sampling import mixture
+from tests.support.sampling import files_of, mixture, rows_of
 
 # A hash that takes no time: a quarter of a second for each account of a test is a third of the suite's.
 
@@ -413,7 +413,7 @@ def wait_until_idle(timeout: float = 120) -> None:
             raise TimeoutError(f"{len(pending)} tasks are still running")
 
 
-def sweep_everything() -> None:
+def _sweep() -> None:
     """Sweep once, as the embedded clock does or as beat does."""
     if settings.EMBEDDED:
         serving.sweep_everything()
@@ -421,6 +421,24 @@ def sweep_everything() -> None:
         sweep.delay()
         sweep_leases.delay()
         settle_parts.delay()
+
+
+def on_own_connection(work: Callable[..., Any]) -> Callable[..., Any]:
+    """Return work for a thread, which closes the database connection of its own at the end."""
+
+    def worked(*given: Any) -> Any:
+        try:
+            return work(*given)
+        finally:
+            connection.close()
+
+    return worked
+
+
+def sweep_everything() -> None:
+    """Sweep once, and wait until all that follows from it is done."""
+    _sweep()
+    wait_until_idle()
 
 
 def make_config(**changes) -> dict:
@@ -518,7 +536,7 @@ class LiveServer:
         self.url = f"http://127.0.0.1:{self.port}"
         self._server = server("127.0.0.1", self.port)
         self._thread = threading.Thread(target=self._server.run, name="server")
-        self._clock = Clock(sweep_everything, every_s=1)
+        self._clock = Clock(_sweep, every_s=1)
 
     def start(self) -> None:
         self._thread.start()
@@ -1130,8 +1148,7 @@ def export_to(campaign: Campaign, folder: Path) -> Path:
 
 def everything_in(path: Path) -> str:
     """Return the content of all files of an export, one after the other."""
-    with zipfile.ZipFile(path) as archive:
-        return "".join(archive.read(name).decode() for name in archive.namelist())
+    return "".join(content.decode() for content in files_of(path).values())
 
 
 def assert_replay_passes(path: Path) -> str:
@@ -1147,9 +1164,11 @@ def assert_replay_passes(path: Path) -> str:
     return out.getvalue()
 
 
-def replayed(campaign: Campaign, folder: Path) -> Path:
-    """Write the campaign's export, demand that its replay passes, and return its path."""
-    assert_replay_passes(path := export_to(campaign, folder))
+def checked_export(campaign: Campaign, folder: Path, told: str = "") -> Path:
+    """Look at a campaign's record, export it and replay the export, which has to tell this; return its path."""
+    assert_record_is_whole(campaign)
+    path = export_to(campaign, folder)
+    assert told in assert_replay_passes(path)
     return path
 
 
@@ -1177,8 +1196,7 @@ def happened(path: Path, *kinds: str) -> list[tuple[str, dict[str, Any]]]:
 
 def table(path: Path, name: str) -> list[dict[str, str]]:
     """Return the rows of one CSV file of an export."""
-    with zipfile.ZipFile(path) as archive:
-        return list(csv.DictReader(io.StringIO(archive.read(name).decode(), newline="")))
+    return rows_of(files_of(path), name)
 
 
 # Records of small campaigns, one for each kind of space and rule, made through the real doors.
@@ -1358,11 +1376,16 @@ def _finished(case: Case, owner) -> Campaign:
     if not case.people:
         # Models have finished it by now, and nobody can join it any more.
         return campaign
-    hasty, sleepy, *crowd = _join(campaign, case.people + 2)
-    _skip(hasty)
-    unanswered = _fall_asleep(sleepy)
+    invitation = campaign.invitations.first()
+    hasty, sleepy, *crowd = (_joined(invitation) for _ in range(case.people + 2))
+    if skipped := leases.take(hasty):
+        leases.skip(skipped.key, hasty)
+    if unanswered := leases.take(sleepy):
+        Lease.objects.filter(ended_at__isnull=True).update(expires_at=timezone.now() - timedelta(minutes=1))
+        leases.expire()
     _vote(campaign, crowd, np.random.default_rng(_SEED))
-    _wake_up(sleepy, unanswered)
+    if unanswered:
+        leases.answer(unanswered.key, sleepy, Side.FIRST, 90_000)
     return campaign
 
 
@@ -1431,51 +1454,28 @@ def _rating(prompt: str, choices: list[str], rng: np.random.Generator) -> str:
 _SWEEPS = 20
 
 
-def _join(campaign: Campaign, count: int) -> list[Annotator]:
-    """Let so many people, each with a session of their own, open the campaign's link and join."""
-    invitation = campaign.invitations.first()
-    return [_joined(invitation) for _ in range(count)]
-
-
 def _vote(campaign: Campaign, crowd: list[Annotator], rng: np.random.Generator) -> None:
     """Let people vote until the campaign is finished.
 
     Raises:
         AssertionError: the campaign is not finished, and nobody is asked anything though the clock has swept often.
     """
-    cast, swept = 0, 0
+    judge, cast, swept = sampler.BradleyTerry(_score), 0, 0
     while True:
         wait_until_idle()
         campaign.refresh_from_db()
         if campaign.status == Campaign.Status.FINISHED:
             return
-        if _vote_once(crowd, rng, 1000 + 10 * cast):
-            cast, swept = cast + 1, 0
+        for place in rng.permutation(len(crowd)):
+            if lease := leases.take(crowd[place]):
+                side = Side.SECOND if judge.vote(rng, lease.first.content, lease.second.content) else Side.FIRST
+                leases.answer(lease.key, crowd[place], side, 1000 + 10 * cast)
+                cast, swept = cast + 1, 0
+                break
         else:
             assert swept < _SWEEPS, f"{campaign} is {campaign.status}, and nobody is asked anything"
             sweep_everything()
             swept += 1
-
-
-def _skip(annotator: Annotator) -> None:
-    """Let somebody be asked, skip, and go."""
-    if lease := leases.take(annotator):
-        leases.skip(lease.key, annotator)
-
-
-def _fall_asleep(annotator: Annotator) -> Lease | None:
-    """Let somebody be asked, and not answer until the time is over; return what they still hold in their hands."""
-    lease = leases.take(annotator)
-    if lease:
-        Lease.objects.filter(ended_at__isnull=True).update(expires_at=timezone.now() - timedelta(minutes=1))
-        leases.expire()
-    return lease
-
-
-def _wake_up(annotator: Annotator, lease: Lease | None) -> None:
-    """Answer what was asked long ago."""
-    if lease:
-        leases.answer(lease.key, annotator, Side.FIRST, 90_000)
 
 
 def _joined(invitation) -> Annotator:
@@ -1483,15 +1483,6 @@ def _joined(invitation) -> Annotator:
     annotator = admission.join(session, invitation)
     session.save()
     return annotator
-
-
-def _vote_once(crowd: list[Annotator], rng: np.random.Generator, elapsed_ms: int) -> bool:
-    for place in rng.permutation(len(crowd)):
-        if lease := leases.take(crowd[place]):
-            prefers_right = sampler.BradleyTerry(_score).vote(rng, lease.first.content, lease.second.content)
-            leases.answer(lease.key, crowd[place], Side.SECOND if prefers_right else Side.FIRST, elapsed_ms)
-            return True
-    return False
 
 
 def _score(content: str) -> float:

@@ -1,32 +1,39 @@
-"""What an `Installation` has done by a process of its own: campaigns made, started and checked, somebody signed in."""
+"""What a `Program` has done by a process of its own: campaigns made, started and checked, somebody signed in."""
 
 import json
 import sys
 from pathlib import Path
 
 
-def _owner():
+def _owner(username: str = "ada"):
     from django.contrib.auth import get_user_model
 
     from prefmh_web.accounts.roles import make_researcher
 
-    owner, _ = get_user_model().objects.get_or_create(username="ada")
+    owner, _ = get_user_model().objects.get_or_create(username=username)
     make_researcher(owner)
     return owner
 
 
-def _register(endpoints: list[dict]) -> None:
+def register(endpoints: list[dict], username: str = "ada") -> None:
     from prefmh_web.endpoints.models import Endpoint
     from tests.support.campaigns import TRUE_LAW
 
-    owner = _owner()
+    owner = _owner(username)
+    usual = {"model": "m", "dialect": "vllm", "profile": TRUE_LAW, "samples_plainly": True}
     for fields in endpoints:
-        Endpoint.objects.create(
-            owner=owner, model="m", dialect="vllm", profile=TRUE_LAW, samples_plainly=True, **fields
-        )
+        Endpoint.objects.create(owner=owner, **usual | fields)
 
 
-def _make(configs: list[dict], start: bool) -> list[tuple[int, str]]:
+def prepare(endpoints: list[dict]) -> None:
+    """Make the tables, and the account that `manage.py experiment` asks for, with endpoints."""
+    from django.core.management import call_command
+
+    call_command("migrate", verbosity=0)
+    register(endpoints, "researcher")
+
+
+def make(configs: list[dict], start: bool) -> list[tuple[int, str]]:
     from tests.support.campaigns import invitation_path, make_config, make_draft
 
     owner = _owner()
@@ -44,18 +51,29 @@ def _started(owner, config: dict):
     return started_now(create_draft(owner=owner, config=config))
 
 
-def _study(config: dict, recruitment: dict) -> tuple[int, str]:
+def leave(config: dict, scorers: str, endpoints: list[dict]) -> None:
+    """Prepare a folder and start a campaign in it, but leave what there is to do to a server."""
+    from prefmh_web.campaigns import lifecycle
+    from prefmh_web.embedded.threads import InProcessTask
+    from tests.support.campaigns import create_draft, make_config
+
+    prepare(endpoints)
+    InProcessTask.apply_async = lambda *args, **options: None
+    lifecycle.start(create_draft(owner=_owner("researcher"), config=make_config(**config), scorer_names=scorers))
+
+
+def study(config: dict, recruitment: dict) -> tuple[int, str]:
+    """Make a campaign of twelve texts that Prolific sends people to, with consent and every stage."""
     from tests.participants.test_arrival import TEXT
     from tests.support.campaigns import WHOLE, invitation_path, make_config, recruited_campaign
 
-    owner = _owner()
     before = [question for question in WHOLE["questions"] if not question.get("is_last")]
     protocol = WHOLE | {"questions": before, "check_share": 0.5, "checks_may_fail": 0}
-    study = recruited_campaign(owner, config=make_config(**config), consent=TEXT, protocol=protocol, **recruitment)
-    return study.pk, invitation_path(study)
+    made = recruited_campaign(_owner(), config=make_config(**config), consent=TEXT, protocol=protocol, **recruitment)
+    return made.pk, invitation_path(made)
 
 
-def _crowd(people: int, texts: int, config: dict) -> tuple[str, list[str]]:
+def crowd(people: int, texts: int, config: dict) -> tuple[str, list[str]]:
     """Start a campaign, and let people join it; return its invitation's path and the keys of their sessions."""
     from django.contrib.sessions.backends.db import SessionStore
 
@@ -72,7 +90,8 @@ def _crowd(people: int, texts: int, config: dict) -> tuple[str, list[str]]:
     return invitation.get_absolute_url(), [session.session_key for session in sessions]
 
 
-def _check(folder: Path, campaigns: list[int]) -> None:
+def check(folder: str, campaigns: list[int]) -> None:
+    """Look at the records of campaigns, export them, and replay the exports."""
     from django.db import connection, transaction
 
     from prefmh_web.campaigns.models import Campaign
@@ -84,44 +103,25 @@ def _check(folder: Path, campaigns: list[int]) -> None:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             campaign = Campaign.objects.get(pk=number)
             assert_record_is_whole(campaign)
-        assert_replay_passes(export_to(campaign, folder))
+        assert_replay_passes(export_to(campaign, Path(folder)))
 
 
-def _start(campaign: int) -> None:
+def start(campaign: int) -> None:
     from prefmh_web.campaigns import lifecycle
     from prefmh_web.campaigns.models import Campaign
 
     lifecycle.start(Campaign.objects.get(pk=campaign))
 
 
-def _sign_in_path() -> str:
-    from django.contrib.auth import get_user_model
+def sign_in_path() -> str:
+    from prefmh_web.accounts.roles import sign_in_path as path_for
 
-    from prefmh_web.accounts.roles import sign_in_path
-
-    return sign_in_path(get_user_model().objects.get(username="ada"))
-
-
-def _main(wanted: str, *arguments: str) -> None:
-    """Do, in a process of the installation, what a method of `Installation` asks for."""
-    import django
-
-    django.setup()
-    if wanted == "make":
-        print(json.dumps(_make(json.loads(arguments[0]), "start" in arguments)))
-    elif wanted == "crowd":
-        print(json.dumps(_crowd(*json.loads(arguments[0]))))
-    elif wanted == "register":
-        _register(json.loads(arguments[0]))
-    elif wanted == "study":
-        print(json.dumps(_study(*json.loads(arguments[0]))))
-    elif wanted == "start":
-        _start(int(arguments[0]))
-    elif wanted == "sign-in":
-        print(_sign_in_path())
-    else:
-        _check(Path(arguments[0]), [int(number) for number in arguments[1:]])
+    return path_for(_owner())
 
 
 if __name__ == "__main__":
-    _main(*sys.argv[1:])
+    import django
+
+    django.setup()
+    function, arguments = sys.argv[1:]
+    print(json.dumps(globals()[function](*json.loads(arguments))))

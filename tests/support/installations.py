@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import csv
 import json
 import os
 import re
+import resource
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -35,6 +36,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from prefmh_web.demo.voters import RECONNECT_S, Voter
 from tests.support.models import port_from
+from tests.support.sampling import rows_in_file
 from tests.support.servers import WITHOUT_FSYNC, Postgres, Redis, Relay, demand, environment, without_ours
 
 # Bare WebSocket clients: what a browser sends, and what no browser of ours would.
@@ -79,6 +81,8 @@ if TYPE_CHECKING:
     from playwright.async_api import Browser
     from playwright.sync_api import Page
 
+    from prefmh_web.campaigns.models import Campaign
+
 CHROMIUM = Path("/usr/bin/chromium")
 ARGUMENTS = (
     "--no-sandbox",
@@ -96,6 +100,45 @@ _IS_ANOTHER = "key => document.querySelector('input[name=lease]')?.value !== key
 
 def lease_on(page: Page) -> str:
     return page.locator("input[name=lease]").input_value()
+
+
+def join(open_page: Callable[..., Page], campaign: Campaign, **options) -> Page:
+    """Open a campaign's link as somebody new, and press the button; return the page of their first pair."""
+    page = open_page(campaign.invitations.get().get_absolute_url(), **options)
+    page.get_by_role("button", name="Start").click()
+    # Until the page has loaded nobody hears a key.
+    page.wait_for_url("**/vote/")
+    return page
+
+
+def wait_for_another_pair(page: Page, lease: str) -> None:
+    page.wait_for_function(_IS_ANOTHER, arg=lease)
+
+
+# Rules of WCAG 2.2 A and AA; in the dark, all that differs from light.
+RULES = {
+    "dark": {"runOnly": ["color-contrast"]},
+    "light": {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]},
+}
+NARROW, WIDE = {"width": 360, "height": 800}, {"width": 1280, "height": 800}
+
+
+def violations(page: Page) -> list[tuple[str, str, str]]:
+    """Return what axe-core finds wrong with a page: the scheme of colours, the rule, and where."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = []
+    for scheme, rules in RULES.items():
+        page.emulate_media(color_scheme=scheme)
+        wrong = Axe().run(page, options=rules).response["violations"]
+        found += [(scheme, each["id"], each["nodes"][0]["html"][:200]) for each in wrong]
+    return found
+
+
+def is_too_wide(page: Page, size: dict[str, int] = NARROW) -> bool:
+    """Return whether a page is wider than a screen of this size, which it then has."""
+    page.set_viewport_size(size)
+    return page.evaluate("document.documentElement.scrollWidth") > size["width"]
 
 
 def press_and_wait(page: Page, key: str) -> None:
@@ -118,8 +161,6 @@ def press_and_wait(page: Page, key: str) -> None:
 
 
 OTHER_KEY = {"1": "2", "2": "1"}
-# Sooner the page takes no answer: nobody judges a pair in less.
-_MS_TO_JUDGE = 350
 _HAS_PAIR_OR_END = """() => document.querySelector('input[name=lease]')
     || /Thank you|ended/.test(document.querySelector('h1')?.textContent ?? '')"""
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
@@ -206,7 +247,7 @@ async def _press_until_heard(page: Page, key: str, lease: str) -> None:
     from playwright.async_api import TimeoutError as PlaywrightTimeout
 
     for _ in range(_TIMES_TO_PRESS):
-        await asyncio.sleep(_MS_TO_JUDGE / 1000)
+        await asyncio.sleep(MS_TO_JUDGE / 1000)
         if await page.evaluate(_IS_ANOTHER, lease):
             return
         await page.keyboard.press(key)
@@ -238,7 +279,7 @@ _PATIENCE_S = 60
 LAST_LINES = 30
 
 
-def wait_for(condition: Callable[[], object], what: str, seconds: float = _PATIENCE_S) -> object:
+def wait_for(condition: Callable[[], object], what: str, seconds: float = _PATIENCE_S, every_s: float = 0.05) -> object:
     """Return what `condition` returns once that is true.
 
     Raises:
@@ -248,7 +289,7 @@ def wait_for(condition: Callable[[], object], what: str, seconds: float = _PATIE
     while time.monotonic() < deadline:
         if found := condition():
             return found
-        time.sleep(0.05)
+        time.sleep(every_s)
     raise AssertionError(f"did not happen within {seconds} s: {what}")
 
 
@@ -257,20 +298,25 @@ class Process:
 
     def __init__(self, name: str, command: list[str], environment: dict[str, str], folder: Path, **options) -> None:
         self.name, self._command, self._environment = name, command, environment
-        self._options = {"cwd": ROOT} | options
+        # A group of its own: a kill takes the pool's children along, as a machine that goes down does. No session of
+        # its own: Linux may give each of those an equal share of the processor, and heed no priorities.
+        self._options = {"cwd": ROOT, "process_group": 0} | options
         self._log = folder / f"{name}.log"
         self._process: subprocess.Popen | None = None
         self._is_to_end = False
         self._exits: list[str] = []
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def start(self) -> None:
         self._note_exit()
         self._is_to_end = False
+        self.mark()
         with self._log.open("a") as log:
-            # A group of its own: a kill takes the pool's children along, as a machine that goes down does. No session
-            # of its own: Linux may give each of those an equal share of the processor, and heed no priorities.
             self._process = subprocess.Popen(
-                self._command, env=self._environment, stdout=log, stderr=log, process_group=0, **self._options
+                self._command, env=self._environment, stdout=log, stderr=log, **self._options
             )  # fmt: skip
 
     def send(self, number: int) -> None:
@@ -285,12 +331,12 @@ class Process:
             self.send(signal.SIGKILL)
         self._process.wait()
 
-    def stop(self) -> int:
-        """Ask it to end and return its exit status."""
+    def stop(self, how: int = signal.SIGTERM, seconds: float = _PATIENCE_S) -> int:
+        """Ask it alone to end, and return its exit status."""
         self._note_exit()
         self._is_to_end = True
-        self._process.terminate()
-        return self._process.wait(_PATIENCE_S)
+        self._process.send_signal(how)
+        return self._process.wait(seconds)
 
     def wait(self) -> int:
         """Return its exit status once it has ended by itself, as it should."""
@@ -329,8 +375,23 @@ class Process:
         own = [path for path in Path("/proc").glob("[0-9]*") if _is_of(path, self._process.pid)]
         return {os.getpriority(os.PRIO_PROCESS, int(path.name)) for path in own}
 
+    def limit(self, resource_of: int, most: int) -> None:
+        """Let it have no more of a resource of Linux's than this, until it is allowed more."""
+        resource.prlimit(self._process.pid, resource_of, (most, resource.RLIM_INFINITY))
+
     def log(self) -> str:
         return self._log.read_text()
+
+    def mark(self) -> None:
+        """Let `log_since` begin here."""
+        self._marked = len(self.log()) if self._log.exists() else 0
+
+    def log_since(self) -> str:
+        """Return what was logged since the last start, or since it was marked."""
+        return self.log()[self._marked :]
+
+    def wait_until_it_says(self, text: str) -> None:
+        wait_for(lambda: self.assert_runs() or text in self.log_since(), f"{self.name} says {text}")
 
 
 def _maps_of(path: Path, group: int) -> str:
@@ -346,7 +407,66 @@ def _is_of(path: Path, group: int) -> bool:
     return False
 
 
-class Processes:
+def in_folder(data: Path, **variables: str) -> dict[str, str]:
+    """Return the environment of a program that is one process, with its record in a folder."""
+    return {**os.environ, "PREFMH_DATA": str(data), "DJANGO_SETTINGS_MODULE": "prefmh_web.settings", **variables}
+
+
+class Program:
+    """The program in an environment of its own: commands that run to their end, and processes that end with it.
+
+    Args:
+        folder: where logs lie.
+        environment: all that each process finds there.
+    """
+
+    def __init__(self, folder: Path, environment: Mapping[str, str] | None = None) -> None:
+        self.folder, self.environment = folder, dict(environment or {})
+        # What has to end, however far the start got.
+        self._ends = contextlib.ExitStack()
+
+    def run(self, *command: str, check: bool = True, **options) -> subprocess.CompletedProcess:
+        """Run a Python command to its end."""
+        given = {"cwd": ROOT, "env": self.environment, "capture_output": True, "text": True} | options
+        done = subprocess.run([sys.executable, *command], check=False, **given)
+        assert not check or done.returncode == 0, done.stdout + done.stderr
+        return done
+
+    def call(self, function: str, *arguments: Any) -> Any:
+        """Return what a function of `in_an_installation` returns, called in a process of this program."""
+        said = self.run("-m", "tests.support.in_an_installation", function, json.dumps(arguments)).stdout
+        return json.loads(said.splitlines()[-1])
+
+    def process(self, name: str, *command: str, variables: Mapping[str, str] | None = None, **options) -> Process:
+        """Return a process of a Python command, not started yet."""
+        environment = {**self.environment, **(variables or {})}
+        return Process(name, [sys.executable, *command], environment, self.folder, **options)
+
+    def launch(self, process: Process) -> Process:
+        """Start a process that ends with the others."""
+        process.start()
+        self._ends.callback(process.kill)
+        return process
+
+    def serve(self, command: str = "serve") -> tuple[Process, str]:
+        """Start the one process that serves everything; return it and its address once it serves."""
+        port = str(port_from(23_000))
+        process = self.launch(self.process(command, "manage.py", command, "--port", port))
+        process.wait_until_it_says("Serving")
+        return process, f"http://127.0.0.1:{port}"
+
+    def stop(self) -> None:
+        """End whatever has started."""
+        self._ends.close()
+
+    def query(self, sql: str, *values) -> list[tuple]:
+        """Read, or change, the record as another process does."""
+        path = Path(self.environment["PREFMH_DATA"]) / "prefmh.sqlite3"
+        with contextlib.closing(sqlite3.connect(path, timeout=30)) as database, database:
+            return database.execute(sql, values).fetchall()
+
+
+class Processes(Program):
     """Two web processes, a worker and beat, on a database and a Redis that are there.
 
     Args:
@@ -355,13 +475,12 @@ class Processes:
     """
 
     def __init__(self, folder: Path, variables: Mapping[str, str] | None = None) -> None:
-        self.folder, self.data, self.variables = folder, folder / "data", dict(variables or {})
+        super().__init__(folder)
+        self.data, self.variables = folder / "data", dict(variables or {})
         # A process of its own may ask model servers: `judges`.
         self.worker_queues = "default,files,endpoints"
         self.ports = [port_from(first) for first in (29_000, 29_500)]
         self.urls = [f"http://127.0.0.1:{port}" for port in self.ports]
-        # What has to end, however far the start got.
-        self._ends = contextlib.ExitStack()
 
     def serve(self, servers: Mapping[str, str]) -> None:
         """Start all processes and wait until both web processes say that they are ready.
@@ -401,38 +520,17 @@ class Processes:
                 if not process.is_running():
                     process.start()
 
-    def launch(self, process: Process) -> None:
-        """Start a process that ends with the others."""
-        process.start()
-        self._ends.callback(process.kill)
-
-    def stop(self) -> None:
-        """End whatever has started."""
-        self._ends.close()
-
     def web(self, name: str, port: int, **options) -> Process:
         command = ["-m", "uvicorn", "prefmh_web.asgi:application", "--port", str(port), "--lifespan", "off"]
-        environment = {**self.environment, "DATABASE_POOL_SIZE": "5"}
-        return self._process(name, [*command, "--ws-max-size", "65536"], environment, **options)
+        command += ["--ws-max-size", "65536"]
+        return self.process(name, *command, variables={"DATABASE_POOL_SIZE": "5"}, **options)
 
     def judges(self) -> Process:
         """Return a process that asks model servers, not started yet."""
-        environment = {**self.environment, "DATABASE_POOL_SIZE": "4"}
-        return self._process("judges", ["manage.py", "judges"], environment)
+        return self.process("judges", "manage.py", "judges", variables={"DATABASE_POOL_SIZE": "4"})
 
     def celery(self, kind: str, *options: str, name: str = "") -> Process:
-        return self._process(name or kind, ["-m", "celery", "-A", "prefmh_web", kind, *options], self.environment)
-
-    def _process(self, name: str, command: list[str], environment: dict[str, str], **options) -> Process:
-        options = {"cwd": ROOT} | options
-        return Process(name, [sys.executable, *command], environment, self.folder, **options)
-
-    def run(self, *command: str, check: bool = True) -> subprocess.CompletedProcess:
-        """Run a Python command to its end, as one more process of this installation."""
-        command_line, environment = [sys.executable, *command], self.environment
-        done = subprocess.run(command_line, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-        assert not check or done.returncode == 0, done.stdout + done.stderr
-        return done
+        return self.process(name or kind, "-m", "celery", "-A", "prefmh_web", kind, *options)
 
 
 class Installation(Processes):
@@ -454,28 +552,23 @@ class Installation(Processes):
 
     def make_campaigns(self, *configs: dict, start: bool = True) -> list[tuple[int, str]]:
         """Make one campaign of twelve texts for each config's changes; return its number and its invitation's path."""
-        done = self.run(
-            "-m", "tests.support.in_an_installation", "make", json.dumps(configs), *(["start"] if start else [])
-        )
-        return [tuple(made) for made in json.loads(done.stdout)]
-
-    def make_study(self, config: dict, recruitment: dict) -> tuple[int, str]:
-        """Make a campaign of twelve texts that Prolific sends people to, with consent and every stage."""
-        arguments = json.dumps([config, recruitment])
-        return tuple(json.loads(self.run("-m", "tests.support.in_an_installation", "study", arguments).stdout))
+        return [tuple(made) for made in self.call("make", configs, start)]
 
     def assert_record_is_whole_and_replays(self, *campaigns: int) -> None:
         """Look at the record, export it and replay the export, all in another process."""
-        numbers = [str(campaign) for campaign in campaigns]
-        self.run("-m", "tests.support.in_an_installation", "check", str(self.folder), *numbers)
-
-    def start_campaign(self, campaign: int) -> None:
-        """Start a draft whose file has been read."""
-        self.run("-m", "tests.support.in_an_installation", "start", str(campaign))
+        self.call("check", str(self.folder), campaigns)
 
     def sign_in_path(self) -> str:
         """Return the path that signs the campaigns' owner in."""
-        return self.run("-m", "tests.support.in_an_installation", "sign-in").stdout.strip()
+        return self.call("sign_in_path")
+
+    def open_steps(self, campaign: int) -> int:
+        """Return how many of a campaign's comparisons are open."""
+        counted = (
+            "SELECT count(*) FROM campaigns_comparison c JOIN campaigns_chain h ON h.id = c.chain_id"
+            " WHERE c.verdict IS NULL AND h.campaign_id = %s"
+        )
+        return self.query(counted, campaign)[0][0]
 
     def query(self, sql: str, *values) -> list[tuple]:
         """Read, or change, the record as another process does."""
@@ -639,7 +732,8 @@ class LiveProcesses:
         self.url, self.drop_connections = self._relay.url, self._relay.drop_connections
 
     def start(self) -> None:
-        self._before = {each.name: len(each.log()) for each in self._processes.all}
+        for process in self._processes.all:
+            process.mark()
         self._processes.beat.send(signal.SIGCONT)
         self._relay.start()
 
@@ -653,8 +747,7 @@ class LiveProcesses:
         wait_for(lambda: not _others_at_work(), "no other process in a transaction")
         for process in self._processes.all:
             process.assert_runs()
-            log = process.log()[self._before[process.name] :]
-            assert "Traceback" not in log, log
+            assert "Traceback" not in process.log_since(), process.log_since()
 
 
 def _others_at_work() -> int:
@@ -667,98 +760,52 @@ def _others_at_work() -> int:
 # `manage.py experiment` on a site of its own: an account that has endpoints, and commands that can be killed.
 
 
-_OWNER = """
-import sys
-import django
-django.setup()
-from django.core.management import call_command
-call_command("migrate", verbosity=0)
-from django.contrib.auth.models import User
-from prefmh_web.endpoints.models import Endpoint
-owner = User.objects.create(username="researcher")
-url, dialect, *names = sys.argv[1:]
-for name in names:
-    tested = {"fields": [{"field": "truth", "effect": "obeyed", "evidence": ""}]}
-    fields = {"model": name, "dialect": dialect, "profile": tested, "samples_plainly": True}
-    Endpoint.objects.create(owner=owner, name=name, base_url=url, **fields)
-"""
 ROLES = ("writer", "judge", "evaluator")
+# Servers of the tests may be called.
+VARIABLES = {"ENDPOINT_ALLOWED_HOSTS": "127.0.0.1", "ENDPOINT_ALLOW_PRIVATE": "127.0.0.1/32"}
 
 
-@dataclass(frozen=True)
-class Site:
+class Site(Program):
     """A data folder with the account `researcher`, who has an endpoint of each role's name.
 
     Args:
         folder: empty; the run's own folder is `out` in it.
         options: of each command, the experiment's name first.
+        url: of the server that all endpoints share.
         roles: who has each role.
         also: further settings of the site.
     """
 
-    folder: Path
-    options: Sequence[str]
-    roles: Mapping[str, str] = field(default_factory=lambda: {role: role for role in ROLES})
-    also: Mapping[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def made(cls, folder: Path, url: str, dialect: str, options: Sequence[str], **given: Mapping[str, str]) -> Site:
-        """Make the account and its endpoints, which share a server."""
-        site = cls(folder, options, **given)
-        subprocess.run(
-            [sys.executable, "-c", _OWNER, url, dialect, *site.roles.values()],
-            cwd=ROOT, env=site.environment, check=True, timeout=300,
-        )  # fmt: skip
-        return site
-
-    @property
-    def out(self) -> Path:
-        return self.folder / "out"
-
-    @property
-    def database(self) -> Path:
-        return self.folder / "data" / "prefmh.sqlite3"
-
-    @property
-    def environment(self) -> dict[str, str]:
-        allowed = {"ENDPOINT_ALLOWED_HOSTS": "127.0.0.1", "ENDPOINT_ALLOW_PRIVATE": "127.0.0.1/32"}
-        settings = {"PREFMH_DATA": str(self.folder / "data"), "DJANGO_SETTINGS_MODULE": "prefmh_web.settings"}
-        return {**os.environ, **allowed, **settings, **self.also}
+    def __init__(
+        self,
+        folder: Path,
+        options: Sequence[str],
+        url: str = "",
+        roles: Mapping[str, str] | None = None,
+        also: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(folder, in_folder(folder / "data", **VARIABLES, **(also or {})))
+        self.options, self.out = options, folder / "out"
+        self.roles = {role: role for role in ROLES} if roles is None else roles
+        self.call("prepare", [{"name": name, "model": name, "base_url": url} for name in self.roles.values()])
 
     def command(self, *more: str) -> list[str]:
         roles = [f"--endpoint={role}={name}" for role, name in self.roles.items()]
-        return [sys.executable, "manage.py", "experiment", *self.options, "--out", str(self.out), *roles, *more]
+        return ["manage.py", "experiment", *self.options, "--out", str(self.out), *roles, *more]
 
-    def run(self, *more: str) -> subprocess.CompletedProcess[str]:
+    def experiment(self, *more: str) -> subprocess.CompletedProcess[str]:
         """Run the command to its end."""
-        return subprocess.run(
-            self.command(*more),
-            cwd=ROOT,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=500,
-            check=False,
-        )
+        return self.run(*self.command(*more), timeout=500, check=False)
 
-    def begin(self) -> subprocess.Popen[bytes]:
-        """Begin the command, in a process group of its own."""
-        with (self.folder / "command.log").open("ab") as log:
-            return subprocess.Popen(
-                self.command(), cwd=ROOT, env=self.environment, stdout=log, stderr=log, start_new_session=True
-            )
-
-    def rows(self, path: str) -> list[dict[str, str]]:
+    def rows(self, path: str | Path) -> list[dict[str, str]]:
         """Read a table of the run."""
-        with (self.out / path).open(newline="") as file:
-            return list(csv.DictReader(file))
+        return rows_in_file(self.out / path)
 
 
 # Campaigns judged by servers with faults (`faulty_model_server.py`), and what those servers saw of them.
 
 
 QUESTION = "Which is darker?"
-VARIABLES = {"ENDPOINT_ALLOWED_HOSTS": "127.0.0.1", "ENDPOINT_ALLOW_PRIVATE": "127.0.0.1/32"}
 
 
 class FaultyModels:
@@ -787,8 +834,7 @@ class FaultyModels:
 
     def register(self, site: Installation, **fields: int) -> None:
         """Make an endpoint for each server, of the server's name."""
-        wanted = [{"name": name, "base_url": self.url(name), **fields} for name in self.names]
-        site.run("-m", "tests.support.in_an_installation", "register", json.dumps(wanted))
+        site.call("register", [{"name": name, "base_url": self.url(name), **fields} for name in self.names])
 
     def url(self, name: str) -> str:
         return f"http://127.0.0.1:{self._port}/{name}/v1"
@@ -819,22 +865,28 @@ class Desk:
 
     def __init__(self, site: Installation) -> None:
         self._client = httpx.Client(base_url=site.urls[0], follow_redirects=True, timeout=60)
-        self._client.get(site.sign_in_path())
+        self.get(site.sign_in_path())
+        self.get("/campaigns/new/")
 
     def close(self) -> None:
         self._client.close()
 
-    def page(self, campaign: int) -> str:
-        """Return a campaign's page."""
-        return self._client.get(f"/campaigns/{campaign}/").raise_for_status().text
+    def get(self, path: str) -> httpx.Response:
+        return self._client.get(path).raise_for_status()
+
+    def post(self, path: str, **fields: str) -> str:
+        """Send a form, and return the page it leads to."""
+        fields |= {"csrfmiddlewaretoken": self._client.cookies["prefmh_csrf"]}
+        return (
+            self._client.post(path, data=fields, headers={"Referer": str(self._client.base_url)})
+            .raise_for_status()
+            .text
+        )
 
     def file(self, campaign: int, name: str) -> bytes:
         """Return a file, by its address below the campaign's page."""
-        return self._client.get(f"/campaigns/{campaign}/{name}").raise_for_status().content
+        return self.get(f"/campaigns/{campaign}/{name}").content
 
     def press(self, campaign: int, button: str) -> str:
         """Press a button of a campaign's page, by its address; return the page that follows."""
-        path = f"/campaigns/{campaign}/{button}/"
-        token = self.page(campaign).split('name="csrfmiddlewaretoken" value="')[1].split('"')[0]
-        headers = {"Referer": str(self._client.base_url)}
-        return self._client.post(path, data={"csrfmiddlewaretoken": token}, headers=headers).raise_for_status().text
+        return self.post(f"/campaigns/{campaign}/{button}/")

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from prefmh_web.transport import shared_redis
-from prefmh_web.transport.redis_layer import RedisLayer
+from prefmh_web.transport.layers import RedisLayer
 from tests.support import servers
 from tests.support.installations import wait_for
 from tests.support.servers import Redis
@@ -86,6 +86,16 @@ def somebody(redis):
         each.end()
 
 
+@pytest.fixture
+def two(somebody) -> tuple[Somebody, Somebody]:
+    """Two processes of the site in one group, of whom the second hears the first."""
+    here, there = somebody(), somebody()
+    for each in (here, there):
+        each.join("voters.1")
+    sent_until_heard(here, there)
+    return here, there
+
+
 def sent_until_heard(sender: Somebody, hearer: Somebody) -> None:
     """Send again and again: a subscription takes a moment to be there."""
     before = len(hearer.heard)
@@ -97,10 +107,9 @@ def sent_until_heard(sender: Somebody, hearer: Somebody) -> None:
     wait_for(is_heard, "the message in the other process")
 
 
-def test_a_message_reaches_the_group_in_every_process_of_the_site(somebody):
-    here, there, outside, elsewhere = somebody(), somebody(), somebody(), somebody("other.")
-    for each in (here, there, elsewhere):
-        each.join("voters.1")
+def test_a_message_reaches_the_group_in_every_process_of_the_site(two, somebody):
+    (here, there), outside, elsewhere = two, somebody(), somebody("other.")
+    elsewhere.join("voters.1")
     outside.join("voters.2")
     sent_until_heard(here, there)
     before = len(here.heard)
@@ -110,11 +119,8 @@ def test_a_message_reaches_the_group_in_every_process_of_the_site(somebody):
     assert outside.heard == elsewhere.heard == []
 
 
-def test_a_sender_hears_its_own_message_once(somebody):
-    here, there = somebody(), somebody()
-    here.join("voters.1")
-    there.join("voters.1")
-    sent_until_heard(here, there)
+def test_a_sender_hears_its_own_message_once(two):
+    here, there = two
     own = {"type": "look.again", "group": "my own"}
     for _ in range(5):
         here.send("voters.1", own)
@@ -124,11 +130,8 @@ def test_a_sender_hears_its_own_message_once(somebody):
     assert here.heard.count(own) == 5
 
 
-def test_who_has_left_a_group_hears_it_no_more(somebody):
-    here, there = somebody(), somebody()
-    here.join("voters.1")
-    there.join("voters.1")
-    sent_until_heard(here, there)
+def test_who_has_left_a_group_hears_it_no_more(two):
+    here, there = two
     here.leave("voters.1")
     heard, heard_there = len(here.heard), len(there.heard)
     here.send("voters.1")
@@ -136,11 +139,8 @@ def test_who_has_left_a_group_hears_it_no_more(somebody):
     assert len(here.heard) == heard
 
 
-def test_while_redis_stands_still_pages_open_and_hear_their_own_process(somebody, redis):
-    here, there = somebody(), somebody()
-    here.join("voters.1")
-    there.join("voters.1")
-    sent_until_heard(here, there)
+def test_while_redis_stands_still_pages_open_and_hear_their_own_process(two, somebody, redis):
+    here, there = two
     redis.freeze()
     late = somebody()
     late.join("voters.1")
@@ -156,11 +156,8 @@ def test_while_redis_stands_still_pages_open_and_hear_their_own_process(somebody
     sent_until_heard(there, late)
 
 
-def test_a_subscription_that_is_cut_is_made_again(somebody, redis):
-    here, there = somebody(), somebody()
-    here.join("voters.1")
-    there.join("voters.1")
-    sent_until_heard(here, there)
+def test_a_subscription_that_is_cut_is_made_again(two, redis):
+    here, there = two
     redis.client.client_kill_filter(_type="pubsub", skipme=True)
     sent_until_heard(here, there)
     redis.kill()

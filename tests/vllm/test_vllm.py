@@ -19,10 +19,8 @@ from prefmh_web.endpoints.servers import Dialect
 from prefmh_web.endpoints.writer import ServedModel
 from sampler.judges import Exhibit, pairwise_prompt
 from tests.support.campaigns import (
-    assert_record_is_whole,
-    assert_replay_passes,
+    checked_export,
     create_draft,
-    export_to,
     make_config,
     registered,
 )
@@ -123,5 +121,4 @@ def test_it_writes_and_judges_a_campaign_to_its_end(endpoint, idle_tasks, tmp_pa
         tasks.sweep()
     campaign.refresh_from_db()
     assert campaign.status == Campaign.Status.FINISHED
-    assert_record_is_whole(campaign)
-    assert "24 verdicts" in assert_replay_passes(export_to(campaign, tmp_path))
+    checked_export(campaign, tmp_path, "24 verdicts")

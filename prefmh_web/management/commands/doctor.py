@@ -4,7 +4,7 @@ import sys
 
 from django.core.management.base import BaseCommand
 
-from prefmh_web.operations import queues
+from prefmh_web.operations import probes
 
 
 class Command(BaseCommand):
@@ -18,7 +18,7 @@ class Command(BaseCommand):
 
     def handle(self, *args, **options):
         # Asked while the rest is loaded: servers that stand still are waited for.
-        queues.look_ahead(workers=True)
+        probes.look_ahead(workers=True)
         from prefmh_web.operations import doctor
 
         found = doctor.findings()

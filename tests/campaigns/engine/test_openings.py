@@ -6,13 +6,13 @@ Starts of chains that a model writes while people wait: each is asked for once, 
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from typing import Any
 
 import numpy as np
 import pytest
-from django.db import connection
 from django.utils import timezone
 
 import sampler
@@ -26,11 +26,13 @@ from tests.flows.test_model_costs import registered
 from tests.support.campaigns import (
     assert_record_is_whole,
     assert_replay_passes,
+    checked_export,
     create_draft,
     export_to,
     happened,
     make_campaign,
     make_config,
+    on_own_connection,
     refused_by_replay,
     started_now,
     sweep_everything,
@@ -65,17 +67,10 @@ def places(campaign: Campaign) -> list[int]:
     return list(campaign.chains.order_by("place").values_list("place", flat=True))
 
 
-def all_at_once(work: Callable[[Annotator], Lease | None], people: list[Annotator]) -> list[Lease | None]:
-    """Return what each person finds, each on a thread and a database connection of their own."""
-
-    def on_a_connection(person: Annotator) -> Lease | None:
-        try:
-            return work(person)
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(max_workers=len(people)) as pool:
-        return list(pool.map(on_a_connection, people))
+def all_at_once(work: Callable[..., Any], each: Sequence[Any]) -> list[Any]:
+    """Return what work finds for each, on a thread and a database connection of its own."""
+    with ThreadPoolExecutor(max_workers=len(each)) as pool:
+        return list(pool.map(on_own_connection(work), each))
 
 
 @pytest.mark.parametrize(("most", "opened"), [(3, 3), (None, 1)])
@@ -163,7 +158,6 @@ def test_a_chain_whose_task_was_lost_is_opened_by_the_sweep_once(researcher, idl
         ChainOpening.objects.create(campaign=campaign, annotator=person)
     for _ in range(2):
         sweep_everything()
-        idle_tasks()
     assert [opening.annotator for opening in campaign.openings.all()] == [second]
     assert places(campaign) == [0, 1]
     assert leases.take(third)
@@ -233,26 +227,11 @@ def writer() -> Iterator[Script]:
 def campaign(researcher, writer, settings, idle_tasks) -> Campaign:
     """A campaign of one chain and one step, so that nothing is drawn ahead, in which nine may open."""
     registered(researcher, writer.url, settings, name="writer", concurrency=32)
-    judges = [{"question": "Which is better?", "votes": 1}]
-    changes = {"space": SPACE, "kernel": {"kind": "independent"}, "judges": judges, "chains": 1, "steps": 1}
-    return started_now(create_draft(owner=researcher, config=make_config(**changes, max_chains=9)))
+    return elastic_texts(researcher, space=SPACE, kernel={"kind": "independent"}, steps=1, max_chains=9)
 
 
 def wanted_by(campaign: Campaign, people: int) -> list[ChainOpening]:
-    persons = [Annotator.objects.create(campaign=campaign) for _ in range(people)]
-    return [ChainOpening.objects.create(campaign=campaign, annotator=person) for person in persons]
-
-
-def open_on_threads(campaign: Campaign, threads: int) -> None:
-    def work(_: int) -> None:
-        try:
-            drawing.open_wanted(campaign.pk)
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(work, range(threads)))
-    wait_until_idle()
+    return [ChainOpening.objects.create(campaign=campaign, annotator=each) for each in people_of(campaign, people)]
 
 
 def store_drawn(campaign: Campaign, place: int, opening: ChainOpening) -> None:
@@ -262,7 +241,8 @@ def store_drawn(campaign: Campaign, place: int, opening: ChainOpening) -> None:
 
 def test_workers_that_come_at_once_ask_the_model_for_each_start_once(campaign, writer, tmp_path):
     wanted_by(campaign, 5)
-    open_on_threads(campaign, 8)
+    all_at_once(drawing.open_wanted, [campaign.pk] * 8)
+    wait_until_idle()
     assert places(campaign) == list(range(6))
     # A start and one proposal of each chain, each with a seed of its own; the first requests tested the endpoint.
     seeds = [body["seed"] for body in writer.requests if "max_tokens" in body and "prompt" in body]
@@ -271,8 +251,7 @@ def test_workers_that_come_at_once_ask_the_model_for_each_start_once(campaign, w
     for person in Annotator.objects.filter(campaign=campaign):
         lease = leases.take(person)
         leases.answer(lease.key, person, "first", 900)
-    assert_record_is_whole(campaign)
-    assert_replay_passes(export_to(campaign, tmp_path))
+    checked_export(campaign, tmp_path)
 
 
 def test_a_chain_whose_start_is_drawn_first_waits_for_the_number_before_it(campaign):
@@ -294,11 +273,9 @@ def test_the_number_of_a_worker_that_died_is_drawn_again_and_what_it_had_drawn_i
     ChainOpening.objects.filter(pk=died_before.pk).update(claimed_until=timezone.now() + timedelta(minutes=1))
     asked = len(writer.requests)
     sweep_everything()
-    wait_until_idle()
     # Somebody may be at it still.
     assert (places(campaign), len(writer.requests)) == ([0], asked)
     ChainOpening.objects.filter(pk=died_before.pk).update(claimed_until=timezone.now() - timedelta(seconds=1))
     sweep_everything()
-    wait_until_idle()
     assert places(campaign) == [0, 1, 2]
     assert [opening.chain.place for opening in campaign.openings.order_by("pk")] == [1, 2]

@@ -12,9 +12,7 @@ from prefmh_web.campaigns.engine import leases, open_comparisons
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side, Vote
 from prefmh_web.voting import admission
 from tests.support.campaigns import (
-    assert_record_is_whole,
-    assert_replay_passes,
-    export_to,
+    checked_export,
     link_of,
     panel_campaign,
     panel_judges,
@@ -158,9 +156,7 @@ def test_a_whole_panel_with_two_questions_is_exported_and_replayed(researcher, i
         if lease := leases.take(people[turn % 2]):
             leases.answer(lease.key, people[turn % 2], Side.FIRST if turn % 3 else Side.SECOND, 700)
     assert campaign.status == Campaign.Status.FINISHED
-    assert_record_is_whole(campaign)
-    path = export_to(campaign, tmp_path)
-    assert_replay_passes(path)
+    path = checked_export(campaign, tmp_path)
     for tamper, told in TAMPERED.items():
         record = sampler.read_record(path)
         tamper(record)

@@ -23,14 +23,12 @@ from prefmh_web.campaigns.models import (
 from prefmh_web.campaigns.record.rows import Snapshot
 from sampler.record.record import step_key
 from tests.support.campaigns import (
-    assert_record_is_whole,
-    assert_replay_passes,
+    checked_export,
     export_to,
     happened,
     make_campaign,
     make_config,
     sweep_everything,
-    wait_until_idle,
 )
 
 ONE_JUDGE = [{"question": "Which?", "votes": 4}]
@@ -79,7 +77,6 @@ def test_after_the_declared_number_of_skips_nobody_new_is_asked(researcher, idle
     # The sweep finds comparisons that nobody is asked about; this is none of them.
     leases.look_again_where_nobody_is_asked()
     sweep_everything()
-    wait_until_idle()
     assert leases.take(newcomer(campaign)) is None
     assert not Vote.objects.exists()
     assert [(each["cause"], each["count"]) for each in suspensions()] == [("skips", 3)]
@@ -156,14 +153,11 @@ def test_the_campaign_finishes_once_the_chain_of_a_suspended_step_is_ended(resea
     assert campaign.is_running
     suspension.end_chain(step.pk, WHY)
     sweep_everything()
-    wait_until_idle()
     campaign.refresh_from_db()
     assert campaign.status == Campaign.Status.FINISHED
     ended = Chain.objects.get(pk=step.chain_id)
     assert (ended.step, ended.ended_at is not None) == (step.step - 1, True)
-    assert_record_is_whole(campaign)
-    path = export_to(campaign, tmp_path)
-    assert_replay_passes(path)
+    path = checked_export(campaign, tmp_path)
     key = {"chain_index": step.chain.place, "step": step.step}
     assert happened(path, "step-suspended", "chain-ended") == [
         ("step-suspended", key | {"cause": "skips", "count": 1}),

@@ -3,6 +3,7 @@
 import dataclasses
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 
 import psycopg
@@ -15,7 +16,7 @@ from prefmh_web.campaigns.engine import leases, sql
 from prefmh_web.campaigns.engine.locks import ATTEMPTS, retried_after_conflicts
 from prefmh_web.campaigns.engine.open_comparisons import wanted_by
 from prefmh_web.campaigns.models import Annotator, Comparison, Lease, Side, Vote
-from tests.support.campaigns import make_campaign, make_config
+from tests.support.campaigns import make_campaign, make_config, on_own_connection
 
 row_locks = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has one lock; see tests/support/servers.py")
 
@@ -81,17 +82,8 @@ def test_a_real_deadlock_ends_with_both_done(campaign):
                 both_hold_one.wait(20)
             Annotator.objects.filter(pk=other.pk).update(resting=True)
 
-    def in_thread(*arguments: Annotator) -> None:
-        try:
-            wake(*arguments)
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=in_thread, args=pair) for pair in ((first, second), (second, first))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
+    with ThreadPoolExecutor() as pool:
+        wait([pool.submit(on_own_connection(wake), *pair) for pair in ((first, second), (second, first))], 30)
     # They may meet again.
     assert len(attempts) >= 3
     assert Annotator.objects.filter(resting=True).count() == 2
@@ -110,42 +102,29 @@ def test_the_only_comparison_is_waited_for(researcher, idle_tasks):
     campaign = make_campaign(researcher, config=make_config(chains=1))
     [only] = Comparison.objects.filter(verdict=None)
     annotator = Annotator.objects.create(campaign=campaign)
-    found = []
-
-    def look() -> None:
-        try:
-            found.append(leases.take(annotator))
-        finally:
-            connection.close()
-
-    with holding(only):
-        thread = threading.Thread(target=look)
-        thread.start()
-        thread.join(0.5)
-        assert thread.is_alive()
-        assert not Lease.objects.exists()
-    thread.join(20)
-    assert found[0].comparison_id == only.pk
+    with ThreadPoolExecutor() as pool:
+        with holding(only):
+            found = pool.submit(on_own_connection(leases.take), annotator)
+            assert_waits(found)
+            assert not Lease.objects.exists()
+        assert found.result(20).comparison_id == only.pk
 
 
 def vote_while_they_are_removed(person: Annotator) -> None:
     """Let a vote wait for its comparison until its person has been removed."""
     lease = leases.take(person)
 
-    def vote() -> None:
-        try:
-            with suppress(Comparison.DoesNotExist):
-                leases.answer(lease.key, person, Side.FIRST, 900)
-        finally:
-            connection.close()
+    with ThreadPoolExecutor() as pool, suppress(Comparison.DoesNotExist):
+        with holding(lease.comparison):
+            vote = pool.submit(on_own_connection(leases.answer), lease.key, person, Side.FIRST, 900)
+            assert_waits(vote)
+            Annotator.objects.filter(pk=person.pk).update(removed_at=timezone.now())
+        vote.result(20)
 
-    with holding(lease.comparison):
-        thread = threading.Thread(target=vote)
-        thread.start()
-        thread.join(0.5)
-        assert thread.is_alive()
-        Annotator.objects.filter(pk=person.pk).update(removed_at=timezone.now())
-    thread.join(20)
+
+def assert_waits(work: Future) -> None:
+    with pytest.raises(TimeoutError):
+        work.result(0.5)
 
 
 @row_locks

@@ -17,8 +17,7 @@ from sampler import Record, read_record
 from sampler.diagnostics.findings import findings
 from sampler.diagnostics.report import diagnose
 from tests.support.campaigns import (
-    assert_record_is_whole,
-    assert_replay_passes,
+    checked_export,
     export_to,
     happened,
     make_campaign,
@@ -83,9 +82,7 @@ def test_an_extended_chain_walks_as_one_that_was_declared_longer(researcher, idl
     finish(short)
     assert short.status == Campaign.Status.FINISHED
     assert walked(short) == walked(declared)
-    assert_record_is_whole(short)
-    path = export_to(short, tmp_path)
-    assert_replay_passes(path)
+    path = checked_export(short, tmp_path)
     assert happened(path, "extended") == [
         ("extended", {"steps_before": 4, "steps_after": 7, "verdict": "cannot be judged", "by": "owner"})
     ]
@@ -106,7 +103,7 @@ def test_a_running_campaign_goes_on_where_its_chains_stand(short, tmp_path):
     assert not short.chains.exclude(comparisons__verdict__isnull=True).exists()
     finish(short)
     assert {chain.step for chain in short.chains.all()} == {STEPS + FURTHER + 1}
-    assert_replay_passes(export_to(short, tmp_path))
+    checked_export(short, tmp_path)
 
 
 @pytest.mark.parametrize(

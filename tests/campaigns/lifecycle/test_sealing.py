@@ -5,7 +5,6 @@ import io
 import json
 import logging
 
-import numpy as np
 import pytest
 from django.core.management import call_command
 from django.test import Client
@@ -30,12 +29,11 @@ from tests.support.campaigns import (
     make_draft,
     started_now,
     table,
-    vote_until_finished,
+    voted_to_the_end,
     wait_until_idle,
 )
 from tests.support.sampling import files_of, hashed, with_rows, write
 
-SCORES = dict.fromkeys((0, 1), lambda place: place / 5)
 TYPED = 20261121
 
 
@@ -55,8 +53,7 @@ def running(request, researcher, idle_tasks) -> Campaign:
 
 @pytest.fixture
 def ended(running) -> Campaign:
-    vote_until_finished(running, list(running.annotators.all()), SCORES, np.random.default_rng(3))
-    return running
+    return voted_to_the_end(running)
 
 
 def shapes_of(seed: int) -> list[bytes]:

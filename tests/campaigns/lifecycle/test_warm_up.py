@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 
-import numpy as np
 import pytest
 from django.utils import timezone
 
@@ -16,11 +15,9 @@ from prefmh_web.campaigns.monitoring.progress import late_chains
 from prefmh_web.campaigns.proposals import drawing
 from tests.support.campaigns import (
     WARM_UP,
-    assert_record_is_whole,
-    assert_replay_passes,
-    export_to,
+    checked_export,
     sweep_everything,
-    vote_until_finished,
+    voted_to_the_end,
     wait_until_idle,
     warming_campaign,
 )
@@ -60,7 +57,6 @@ def test_no_chain_goes_past_the_warm_up_before_all_have_reached_its_end(research
     [first, *_] = campaign.chains.order_by("place")
     dispatch.propose(first)
     sweep_everything()
-    idle_tasks()
     assert not first.comparisons.filter(step__gt=W).exists()
     assert first not in drawing.waiting_chains()
     assert not drawing.is_overdue(campaign)
@@ -68,8 +64,7 @@ def test_no_chain_goes_past_the_warm_up_before_all_have_reached_its_end(research
 
     decide(campaign, only=1)
     assert reread(campaign).walk_length is None
-    vote_until_finished(campaign, [Annotator.objects.create(campaign=campaign)], {0: float}, np.random.default_rng(1))
-    campaign = reread(campaign)
+    campaign = voted_to_the_end(campaign)
     assert campaign.status == Campaign.Status.FINISHED
     assert campaign.walk_length in WARM_UP["grid"]
     assert steps_of(campaign) == [12] * 3
@@ -95,11 +90,9 @@ def paused_at_its_end(researcher, idle_tasks) -> Campaign:
 
 def test_what_no_hint_has_told_is_found_by_the_sweep(paused_at_its_end, idle_tasks):
     sweep_everything()
-    idle_tasks()
     assert reread(paused_at_its_end).walk_length is None
     lifecycle.resume(paused_at_its_end)
     sweep_everything()
-    idle_tasks()
     assert reread(paused_at_its_end).walk_length is not None
     assert Comparison.objects.filter(chain__campaign=paused_at_its_end, step=W + 1).count() == 3
 
@@ -137,10 +130,9 @@ def test_a_warm_up_that_nobody_finishes_can_be_ended(researcher, idle_tasks, tmp
     assert campaign.walk_length == 5
     # The chain that waited goes on; the late ones keep the grid up to the end of their own warm-up.
     assert Comparison.objects.filter(chain__campaign=campaign, step=W + 1).values_list("chain__place").get() == (0,)
-    assert_replay_passes(export_to(campaign, tmp_path))
-    people = [Annotator.objects.create(campaign=campaign) for _ in range(3)]
-    vote_until_finished(campaign, people, {0: lambda place: place / 4}, np.random.default_rng(3))
-    assert_replay_passes(export_to(campaign, tmp_path))
+    checked_export(campaign, tmp_path)
+    voted_to_the_end(campaign)
+    checked_export(campaign, tmp_path)
     record = sampler.read_record(tmp_path / "export.zip")
     tuning = record.documents["tuning.json"]
     assert (tuning["length"], tuning["because"]) == (5, "the warm-up was ended early")
@@ -170,7 +162,5 @@ def test_chains_that_open_later_wait_for_the_choice_and_have_no_part_in_it(resea
     assert campaign.walk_length is not None
     assert steps_of(campaign)[4] < W
     assert sum(trial["steps"] for trial in campaign.tuning["trials"]) == 2 * W
-    vote_until_finished(campaign, people, {0: float}, np.random.default_rng(2))
-    assert steps_of(reread(campaign)) == [12] * 5
-    assert_record_is_whole(campaign)
-    assert_replay_passes(export_to(campaign, tmp_path))
+    assert steps_of(voted_to_the_end(campaign)) == [12] * 5
+    checked_export(campaign, tmp_path)

@@ -2,7 +2,6 @@
 
 import threading
 
-import numpy as np
 import pytest
 from django.utils import timezone
 
@@ -19,7 +18,7 @@ from tests.support.campaigns import (
     make_config,
     registered,
     started_now,
-    vote_until_finished,
+    voted_to_the_end,
 )
 from tests.support.models import Writer, scripted_server, texts_written
 
@@ -177,9 +176,7 @@ def test_nothing_is_drawn_ahead_past_the_end_of_a_warm_up(endpoint, script, pape
     assert not PrefetchedProposal.objects.filter(step__gt=2).exists()
     assert not chain.comparisons.filter(step__gt=2).exists()
     assert chain not in drawing.waiting_chains()
-    people = [Annotator.objects.create(campaign=campaign) for _ in range(2)]
-    vote_until_finished(campaign, people, {0: lambda place: 0.0}, np.random.default_rng(1))
-    campaign.refresh_from_db()
+    campaign = voted_to_the_end(campaign)
     assert campaign.walk_length == 3
     assert list(campaign.chains.values_list("step", flat=True)) == [STEPS, STEPS]
     assert_record_is_whole(campaign)

@@ -3,7 +3,6 @@
 import threading
 from datetime import timedelta
 
-from django.db import connection
 from django.utils import timezone
 
 from prefmh_web import tasks
@@ -12,7 +11,7 @@ from prefmh_web.campaigns.models import Campaign, CampaignScorer, Chain, Compari
 from prefmh_web.campaigns.monitoring.judging import scorers_of
 from prefmh_web.campaigns.proposals import scoring
 from prefmh_web.scorers import commands
-from tests.support.campaigns import make_campaign, make_config, sweep_everything, voted_to_the_end
+from tests.support.campaigns import make_campaign, make_config, on_own_connection, sweep_everything, voted_to_the_end
 
 LENGTH = "print(len(told['content']), flush=True)"
 CONFIG = make_config(chains=2, steps=6)
@@ -28,7 +27,6 @@ def test_every_object_that_was_proposed_gets_one_score_of_each_scorer(researcher
     campaign = make_campaign(researcher, config=CONFIG, scorer_names="words length")
     voted_to_the_end(campaign)
     sweep_everything()
-    idle_tasks()
     found = Score.objects.select_related("state", "scorer")
     assert {score.state_id for score in found} == visited(campaign)
     assert found.count() == 2 * len(visited(campaign))
@@ -37,7 +35,6 @@ def test_every_object_that_was_proposed_gets_one_score_of_each_scorer(researcher
         assert score.value == (len(content) if score.scorer.name == "length" else len(content.split()))
     # Once more for the end, after which nobody looks again.
     sweep_everything()
-    idle_tasks()
     assert all(CampaignScorer.objects.values_list("is_complete", flat=True))
     assert scoring.waiting() == []
 
@@ -47,7 +44,6 @@ def test_a_failing_scorer_stops_no_chain_and_is_asked_again_when_somebody_says_s
     campaign = make_campaign(researcher, config=CONFIG, scorer_names="length words")
     voted_to_the_end(campaign)
     sweep_everything()
-    idle_tasks()
     campaign.refresh_from_db()
     assert campaign.status == "finished"
     length, words = scorers_of(campaign)
@@ -66,11 +62,9 @@ def test_what_a_dead_worker_had_claimed_is_found_by_the_sweep(researcher, idle_t
     Score.objects.all().delete()
     CampaignScorer.objects.update(claimed_until=timezone.now() + timedelta(seconds=30))
     sweep_everything()
-    idle_tasks()
     assert not Score.objects.exists()
     CampaignScorer.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
     sweep_everything()
-    idle_tasks()
     assert set(Score.objects.values_list("state", flat=True)) == visited(campaign)
 
 
@@ -82,11 +76,7 @@ def test_a_claim_that_ran_out_stores_nothing_twice(researcher, idle_tasks, decla
     frozen = commands.offered("texts")
     CampaignScorer.objects.update(name="length", frozen=next(frozen).description())
 
-    def score() -> None:
-        tasks.score(campaign.pk)
-        connection.close()
-
-    slow = threading.Thread(target=score)
+    slow = threading.Thread(target=on_own_connection(tasks.score), args=[campaign.pk])
     slow.start()
     while not CampaignScorer.objects.filter(claimed_until__isnull=False).exists():
         pass

@@ -41,6 +41,7 @@ from prefmh_web.objects import media
 from sampler import tables
 from tests.support.campaigns import (
     assert_replay_passes,
+    checked_export,
     everything_in,
     export_to,
     happened,
@@ -55,6 +56,7 @@ from tests.support.campaigns import (
     voted_campaign,
     voted_to_the_end,
 )
+from tests.support.sampling import files_of, with_rows, write
 
 
 @pytest.fixture
@@ -65,21 +67,7 @@ def voted(researcher, idle_tasks):
 
 def rewrite(path, name, change):
     """Return a copy of an export with one file's rows changed."""
-    copy = path.with_name(f"changed-{name}.zip")
-    with zipfile.ZipFile(path) as before, zipfile.ZipFile(copy, "w") as after:
-        for entry in before.namelist():
-            text = before.read(entry).decode()
-            if entry == name:
-                reader = csv.DictReader(io.StringIO(text, newline=""))
-                rows = list(reader)
-                change(rows)
-                out = io.StringIO()
-                writer = csv.DictWriter(out, rows[0] if rows else reader.fieldnames)
-                writer.writeheader()
-                writer.writerows(rows)
-                text = out.getvalue()
-            after.writestr(entry, text)
-    return copy
+    return write(with_rows(files_of(path), name, change), path.with_name(f"changed-{name}.zip"))
 
 
 def test_an_export_replays_and_says_what_the_database_says(voted, tmp_path):
@@ -103,12 +91,25 @@ def test_an_export_replays_and_says_what_the_database_says(voted, tmp_path):
         assert json.loads(archive.read("campaign.json")) == voted.public_config
 
 
+def test_each_vote_names_the_states_that_stood_left_and_right_and_the_chosen_one(voted, tmp_path):
+    found = Vote.objects.filter(judge__campaign=voted).select_related("comparison__current", "comparison__proposal")
+    expected = {
+        str(vote.key): [
+            str(vote.comparison.standing(side, vote.proposal_side).place)
+            for side in ("first", "second", vote.chosen_side)
+        ]
+        for vote in found
+    }
+    rows = table(export_to(voted, tmp_path), "votes.csv")
+    assert {row["lease"]: [row["first_state"], row["second_state"], row["chosen_state"]] for row in rows} == expected
+    assert {row["hidden_ms"] for row in rows} == {""}
+
+
 def test_an_open_step_is_exported_as_open_with_its_votes(campaign, tmp_path):
     person = Annotator.objects.create(campaign=campaign)
     lease = leases.take(person)
     leases.answer(lease.key, person, Side.FIRST, 800)
-    path = export_to(campaign, tmp_path)
-    assert_replay_passes(path)
+    path = checked_export(campaign, tmp_path)
     assert {row["uniform"] for row in table(path, "steps.csv") if not row["verdict"]} == {""}
     [vote] = table(path, "votes.csv")
     assert (vote["number"], vote["elapsed_ms"], vote["chosen_side"]) == ("1", "800", "first")
@@ -185,7 +186,6 @@ def scored(researcher, idle_tasks, declare, tmp_path):
     campaign = make_campaign(researcher, config=make_config(chains=2, steps=12), scorer_names="words length")
     voted_to_the_end(campaign)
     sweep_everything()
-    idle_tasks()
     return export_to(campaign, tmp_path)
 
 

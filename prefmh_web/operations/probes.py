@@ -1,22 +1,34 @@
-"""What waits between the processes (task queues and their workers, the channel layer), asked so that nobody waits long.
+"""Can this process do its work, and what waits between the processes: task queues and their workers, the channel layer.
 
-Every question here gives up in time: it is asked when something is wrong. Together, the questions of a probe take less
-than two seconds. A library's own timeouts seldom cover every wait, so each question is asked on a thread of its own,
-which ends when the server answers or the library gives up. A question that still waits is not asked a second time:
-whoever asks it again waits for the same answer, no longer than if they had asked first, and a probe every few seconds
-piles up no threads.
+Whoever restarts processes or sends people to them asks every few seconds, by two pages that need no session, no cookie
+and no TLS.
+
+Every question to another server gives up in time: it is asked when something is wrong. Together, the questions of a
+probe take less than two seconds. A library's own timeouts seldom cover every wait, so each question is asked on a
+thread of its own, which ends when the server answers or the library gives up. A question that still waits is not asked
+a second time: whoever asks it again waits for the same answer, no longer than if they had asked first, and a probe
+every few seconds piles up no threads.
 """
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.db import DatabaseError, InterfaceError, connection
+from django.db.migrations.executor import MigrationExecutor
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
 from kombu.exceptions import OperationalError
 
 from prefmh_web.celery import app
@@ -55,10 +67,7 @@ def lengths() -> dict[str, int]:
     """
     if settings.EMBEDDED:
         return {"in-process": running()}
-    try:
-        return within(settings.BROKER_TIMEOUT_SECONDS, _lengths)
-    except _broker_errors() as error:
-        raise Unreachable(f"The task broker does not answer ({type(error).__name__}).") from error
+    return _of_the_broker(settings.BROKER_TIMEOUT_SECONDS, _lengths)
 
 
 def consumers(is_urgent: bool = False) -> dict[str, set[str]]:
@@ -78,11 +87,8 @@ def consumers(is_urgent: bool = False) -> dict[str, set[str]]:
 
 def _consumers(patience_s: float) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
-    try:
-        answers = within(max(patience_s + _MORE_S, settings.BROKER_TIMEOUT_SECONDS), _active_queues, patience_s)
-    except _broker_errors() as error:
-        raise Unreachable(f"The task broker does not answer ({type(error).__name__}).") from error
-    for worker, queues in answers.items():
+    seconds = max(patience_s + _MORE_S, settings.BROKER_TIMEOUT_SECONDS)
+    for worker, queues in _of_the_broker(seconds, _active_queues, patience_s).items():
         for queue in queues:
             found.setdefault(queue["name"], set()).add(worker)
     return found
@@ -130,9 +136,19 @@ def _active_queues(patience_s: float) -> Mapping[str, Sequence[Mapping[str, Any]
     return app.control.inspect(timeout=patience_s).active_queues() or {}
 
 
-def _broker_errors() -> tuple[type[BaseException], ...]:
-    # Each transport has its own, and kombu wraps some of them. A TimeoutError is an OSError.
-    return (OperationalError, OSError, *app.connection_for_read().connection_errors)
+def _of_the_broker(seconds: float, question: Callable, *arguments) -> Any:
+    """Return what `within` does.
+
+    Raises:
+        Unreachable: the broker does not answer.
+    """
+    # Each transport has errors of its own, and kombu wraps some of them. A TimeoutError is an OSError.
+    own = app.connection_for_read().connection_errors
+    errors: tuple[type[BaseException], ...] = (OperationalError, OSError, *own)
+    try:
+        return within(seconds, question, *arguments)
+    except errors as error:
+        raise Unreachable(f"The task broker does not answer ({type(error).__name__}).") from error
 
 
 # An answer that nobody has wanted so far is of no use after this.
@@ -194,3 +210,101 @@ def _answer(answer: Future[Any], question: Callable, arguments: tuple) -> None:
         answer.set_exception(error)
     else:
         answer.set_result(found)
+
+
+# Below this, the next upload or the embedded database's next page may find no room.
+_LEAST_FREE_BYTES = 16 * 2**20
+
+
+class NotReady(Exception):  # noqa: N818 - reads as the sentence it starts
+    """The message says why, without anything a stranger should not read."""
+
+
+def missing_migrations() -> list[str]:
+    """Return the migrations that the database lacks.
+
+    Raises:
+        NotReady: the database does not answer.
+    """
+    with _database():
+        executor = MigrationExecutor(connection)
+        plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    return [f"{migration.app_label}.{migration.name}" for migration, _ in plan]
+
+
+def reasons() -> dict[str, str]:
+    """Return, for each thing this process needs, "ok" or why it is not."""
+    look_ahead(workers=False)
+    return {name: _outcome(check) for name, check in _CHECKS.items()}
+
+
+def _database_answers() -> None:
+    with _database(), connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+
+
+# What is complete stays complete while this process lives: migrations are only ever added by a newer version.
+_is_migrated = False
+
+
+def _is_up_to_date() -> None:
+    global _is_migrated
+    if _is_migrated:
+        return
+    if missing := missing_migrations():
+        raise NotReady(f"{len(missing)} migrations are missing; run: manage.py migrate")
+    _is_migrated = True
+
+
+def _disk_has_room() -> None:
+    """Write a little where uploads, pictures and the embedded database lie: quotas and faults show in no number."""
+    try:
+        free = shutil.disk_usage(settings.DATA_DIR).free
+        with tempfile.TemporaryFile(dir=settings.DATA_DIR) as file:
+            file.write(bytes(2**12))
+    except OSError as error:
+        raise NotReady(f"The disk cannot be written ({error.strerror or type(error).__name__}).") from error
+    if free < _LEAST_FREE_BYTES:
+        raise NotReady(f"The disk is full: {free // 2**20} MiB are free.")
+
+
+def _outcome(check: Callable[[], object]) -> str:
+    try:
+        check()
+    except (NotReady, Unreachable) as reason:
+        return str(reason)
+    return "ok"
+
+
+@contextmanager
+def _database() -> Iterator[None]:
+    try:
+        yield
+    except ImproperlyConfigured:
+        raise
+    except (DatabaseError, InterfaceError) as error:
+        raise NotReady(f"The database does not answer ({type(error).__name__}).") from error
+
+
+_CHECKS: dict[str, Callable[[], object]] = {
+    "database": _database_answers,
+    "migrations": _is_up_to_date,
+    "channel layer": try_channel_layer,
+    "broker": lengths,
+    "disk": _disk_has_room,
+}
+
+
+@require_safe
+@never_cache
+def healthz(request: HttpRequest) -> HttpResponse:
+    """This process is alive. Whoever restarts processes asks here: a restart mends no database."""
+    return HttpResponse("alive\n", content_type="text/plain")
+
+
+@require_safe
+@never_cache
+def readyz(request: HttpRequest) -> HttpResponse:
+    """This process can serve people: 200, or 503 with the reasons. Whoever sends people asks here."""
+    found = reasons()
+    return JsonResponse(found, status=200 if set(found.values()) == {"ok"} else 503)
