@@ -289,16 +289,6 @@ def test_an_answer_survives_a_database_that_is_away_for_a_moment(asker, make, sl
     assert_each_vote_was_asked_for_once(slow, campaign)
 
 
-def test_so_does_one_in_a_process_that_takes_each_turn_at_once(quiet, make, slow, away, monkeypatch):
-    monkeypatch.setattr(asking, "_PAUSE_S", 0.01)
-    campaign = make(chains=1, steps=1)
-    [wanted] = wanted_of(campaign)
-    asking.take(*wanted)
-    assert Counter(away) == {"claims": 3, "answers": 3}
-    assert len(slow.asked) == Vote.objects.count() > 0
-    assert not Turn.objects.exists()
-
-
 def test_where_a_minute_is_limited_no_turn_is_claimed_that_it_has_no_room_for(quiet, make, slow, eventually):
     campaign = make(chains=12, steps=2)
     Endpoint.objects.update(requests_a_minute=5)
