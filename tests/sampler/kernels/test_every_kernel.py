@@ -121,7 +121,7 @@ def walked(catalog):
 def check_on_texts(kernel_of, cut, names=texts.GRAMMARS) -> None:
     for name in names:
         kernel = kernel_of(texts.space(name), cut)
-        q, claimed = texts.tables(name, kernel, cut)
+        q, claimed = texts.tables(name, kernel)
         check_rows(q)
         check_balance(texts.solved(name)[1], q, claimed)
     texts.long_run(name, kernel, cut)
