@@ -1,4 +1,4 @@
-"""The N-vote rule, its average and its early verdicts: their values, for any number of judges; and what is refused."""
+"""The N-vote rule, its average and its early verdicts: their values, for any number of judges; what is refused; and who may still be asked."""
 
 import decimal
 import functools

@@ -1,4 +1,4 @@
-"""Reading pictures from a ZIP: what is kept, what is dropped, and what is refused."""
+"""Reading pictures from a ZIP: what is kept, what is dropped, what is refused; and pictures as a model is shown them."""
 
 import io
 import struct
