@@ -1,4 +1,7 @@
-"""The N-vote rule, its average and its early verdicts: their values, for any number of judges; what is refused; and who may still be asked."""
+"""The N-vote rule, its average and its early verdicts: their values, for any number of judges; what is refused.
+
+And who may still be asked.
+"""
 
 import decimal
 import functools

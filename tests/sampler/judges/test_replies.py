@@ -1,4 +1,7 @@
-"""Replies of models: what is read as a label or a rating, however long they are; votes of log-probabilities, and sides."""
+"""Replies of models: what is read as a label or a rating, however long they are.
+
+Votes of log-probabilities, and sides.
+"""
 
 import itertools
 import math
