@@ -25,6 +25,7 @@ chains, and only once learning has stopped is the chain a Markov chain with the 
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -233,9 +234,8 @@ def _log_softmax(name: str, logits: Numbers) -> Numbers:
 
 def _pick(rng: np.random.Generator, log_chances: Numbers) -> int:
     """Draw a place by inversion of the distribution function."""
-    cumulative = np.cumsum(np.exp(log_chances))
-    place = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
-    return min(place, len(cumulative) - 1)
+    cumulative = np.cumsum(np.exp(log_chances)).tolist()
+    return min(bisect_right(cumulative, rng.random() * cumulative[-1]), len(cumulative) - 1)
 
 
 def _log_sum(logs: Sequence[float]) -> float:

@@ -1,4 +1,7 @@
-"""The N-vote rule, its average and its early verdicts: their values, for any number of judges; and what is refused."""
+"""The N-vote rule, its average and its early verdicts: their values, for any number of judges; what is refused.
+
+And who may still be asked.
+"""
 
 import decimal
 import functools

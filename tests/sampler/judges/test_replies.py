@@ -1,21 +1,34 @@
-"""Replies of models: what is read as a label or a rating, however long they are."""
+"""Replies of models: what is read as a label or a rating, however long they are.
 
+Votes of log-probabilities, and sides.
+"""
+
+import itertools
+import math
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sampler import presentations_of, shows_proposal_first
 from sampler.judges import (
+    NoDistributionError,
+    NoPreferenceError,
     RatingScale,
     UnparsableReplyError,
+    distribution,
+    drawn_vote,
     in_order,
     label_is_for_proposal,
+    label_preference,
     parse_label,
     parse_rating,
     preference_for_proposal,
 )
+from sampler.streams import Purpose, stream
 
 # Prompts, presentation and the reading of replies.
 
@@ -143,3 +156,172 @@ def test_an_answer_is_not_looked_for_in_a_book(padding: str) -> None:
     for read, answer in ((parse_label, "A"), (lambda reply: parse_rating(reply, RatingScale()), "7")):
         with pytest.raises(UnparsableReplyError, match="10001 characters"):
             read(padding + answer)
+
+
+# Votes of a model from log-probabilities, and the side on which each vote shows the proposal.
+
+
+# Votes from log-probabilities: p as it should be, and votes with that law.
+
+
+LOGITS = st.floats(-8, 0)
+
+
+def logs_of(logits: dict[str, float]) -> list[tuple[str, float]]:
+    total = math.log(sum(math.exp(logit) for logit in logits.values()))
+    return [(token, logit - total) for token, logit in logits.items()]
+
+
+@given(a=LOGITS, b=LOGITS, other=LOGITS, temperature=st.floats(0.1, 3))
+def test_p_is_the_law_of_a_sampled_label_given_that_it_is_one(
+    a: float, b: float, other: float, temperature: float
+) -> None:
+    logits = {"A": a, "B": b, "Well": other}
+    weights = {token: math.exp(logit / temperature) for token, logit in logits.items()}
+    sampled = {token: weight / sum(weights.values()) for token, weight in weights.items()}
+    found = label_preference(logs_of(logits), temperature, confined=True, most_shortfall=1)
+    assert found.first == pytest.approx(sampled["A"] / (sampled["A"] + sampled["B"]), abs=1e-12)
+
+
+def test_the_shortfall_is_the_mass_of_other_replies() -> None:
+    logs = [("A", math.log(0.3)), ("B", math.log(0.2)), ("Well", math.log(0.1))]
+    assert label_preference(logs, 1.0, confined=True).shortfall == pytest.approx(0.5)
+    with pytest.raises(NoPreferenceError, match=r"something else than A or B with probability 0.50, above 0.4"):
+        label_preference(logs, 1.0, confined=True, most_shortfall=0.4)
+
+
+def test_forgiven_spellings_count_only_where_a_sampled_reply_could_hold_them() -> None:
+    logs = [(token, math.log(mass)) for token, mass in ((" A", 0.25), ("A", 0.25), ("b", 0.25), ("B", 0.25))]
+    assert label_preference(logs[:2] + logs[3:], 1.0, confined=False).first == pytest.approx(2 / 3)
+    assert label_preference(logs[:2] + logs[3:], 1.0, confined=True).first == pytest.approx(1 / 2)
+    # At temperature 1/2 each spelling's probability is squared, not their sum's.
+    assert label_preference([*logs[:2], ("B", math.log(0.5))], 0.5, confined=False).first == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("logs", [[("A", -0.1)], [("B", -0.1)], [("Well", -0.1)], [], [("A", -0.1), ("B", -math.inf)]])
+def test_p_is_not_known_without_both_labels(logs) -> None:
+    with pytest.raises(NoPreferenceError):
+        label_preference(logs, 1.0, confined=True)
+
+
+@pytest.mark.parametrize("value", [math.nan, 0.5, math.inf, None, "-1", True, 10**400])
+def test_what_is_no_log_probability_is_refused(value: float) -> None:
+    with pytest.raises(NoDistributionError, match="is no log-probability"):
+        label_preference([("A", value), ("B", -1.0)], 1.0, confined=True)
+
+
+@pytest.mark.parametrize("temperature", [0.0, -1.0, 0.009, math.nan, math.inf])
+def test_a_judge_at_temperature_zero_is_refused(temperature: float) -> None:
+    with pytest.raises(ValueError, match="copies of each other"):
+        label_preference([("A", -1.0), ("B", -1.0)], temperature, confined=True)
+
+
+A, B = math.log(0.606), math.log(0.394)
+
+
+@pytest.mark.parametrize("twice", ["A", "B"])
+def test_a_token_that_is_listed_twice_counts_once(twice: str) -> None:
+    # As vLLM did (#36660), which made .755 or .435 of .606.
+    logs = [("A", A), ("B", B), (twice, {"A": A, "B": B}[twice])]
+    assert label_preference(logs, 1.0, confined=True).first == pytest.approx(0.606)
+    assert distribution(logs, (twice, {"A": A, "B": B}[twice])) == [("A", A), ("B", B)]
+
+
+@pytest.mark.parametrize(
+    ("logs", "chosen", "confined_to", "words"),
+    [
+        # vLLM #17876
+        ([("A", 0.0), ("B", 0.0)], None, (), "all log-probabilities are 0"),
+        ([("A", A), ("B", B), ("Well", math.log(0.0011))], None, (), "sum to 1.001"),
+        # SGLang #32290
+        ([("A", math.log(0.1)), ("B", math.log(0.5))], ("A", math.log(0.5)), (), "and in the list -2.303"),
+        ([("A", A), ("B", B)], ("A", None), (), "None for 'A' is no log-probability"),
+        ([("A", A), ("B", B)], ("Well", -0.5), (), "'Well' is missing"),
+        ([("A", math.log(0.5)), ("B", math.log(0.47))], None, ("A", "B"), "hold 0.97"),
+    ],
+)
+def test_what_is_no_distribution_is_refused(logs, chosen, confined_to, words: str) -> None:
+    with pytest.raises(NoDistributionError, match=words):
+        distribution(logs, chosen, confined_to)
+
+
+def test_what_a_server_may_tell_is_a_distribution() -> None:
+    rounded = [("A", A), ("B", B), ("Well", math.log(0.0009))]
+    assert distribution(rounded, ("A", A + 0.0009), ("A", "B")) == rounded
+    assert distribution([("A", 0.0)], ("A", 0.0)) == [("A", 0.0)]
+    # A token beyond the likeliest ones was sampled; two tokens may have one text.
+    assert distribution(rounded, ("Hm", -9.0)) == rounded
+    assert distribution([("\ufffd", -3.0), ("\ufffd", -4.0)]) == [("\ufffd", -3.0), ("\ufffd", -4.0)]
+    assert distribution([("A", -(10**400))], None) == [("A", -math.inf)]
+
+
+def test_a_small_temperature_overflows_nowhere() -> None:
+    logs = [("A", -0.001), ("B", -12.0)]
+    assert label_preference(logs, 0.01, confined=True).first == 1.0
+    swapped = [("A", -12.0), ("B", -0.001)]
+    assert 0 <= label_preference(swapped, 0.01, confined=True).first < 1e-300
+
+
+def test_a_vote_follows_p() -> None:
+    uniforms = np.random.default_rng(20261121).random(10_000)
+    votes = [drawn_vote(uniform, 0.3) for uniform in uniforms]
+    # Binomial(10000, 0.3) has standard deviation 46.
+    assert abs(sum(votes) - 3000) < 4 * math.sqrt(10_000 * 0.3 * 0.7)
+    assert (drawn_vote(0.0, 0.0), drawn_vote(0.999, 1.0)) == (False, True)
+    with pytest.raises(ValueError, match="must lie in"):
+        drawn_vote(0.5, 1.1)
+
+
+# Sides and draws of votes: functions of (seed, chain, step), independent from source to source.
+
+
+# Agreement of two fair coins in n pairs has mean n/2 and standard deviation sqrt(n)/2; 4.5 of them leave a chance of
+# 7e-6 for each of the some 500 pairs of columns below, with a fixed seed.
+STEPS, CHAINS, SEED = 300, 4, 17
+TOLERANCE = 4.5
+
+
+def columns(budgets, judges):
+    """Return the sides by source and place: each a vector over all steps of all chains."""
+    places = [(chain, step) for chain in range(CHAINS) for step in range(1, STEPS + 1)]
+    found = {
+        ("people", asked): [shows_proposal_first(SEED, *place, asked) for place in places]
+        for asked in range(sum(budgets))
+    }
+    for judge in judges:
+        sides = np.array([presentations_of(SEED, *place, budgets, judge, "random") for place in places])
+        found |= {(f"model {judge}", slot): sides[:, slot] for slot in range(budgets[judge])}
+    return {name: np.asarray(sides) for name, sides in found.items()}
+
+
+def deviation(one, other):
+    """Return by how many standard deviations two columns agree more or less often than fair coins."""
+    return abs(float(np.mean(one == other)) - 0.5) * 2 * np.sqrt(len(one))
+
+
+@pytest.mark.parametrize(
+    ("budgets", "judges"), [((3,), (0,)), ((2, 3), (1,)), ((3, 2), (0,)), ((4, 1, 3), (0, 2)), ((1, 5, 2), (0, 1, 2))]
+)
+def test_sides_of_any_two_sources_are_independent_at_any_places_and_budgets(budgets, judges):
+    sides = columns(budgets, judges)
+    for (one, first), (other, second) in itertools.combinations(sides.items(), 2):
+        assert deviation(first, second) < TOLERANCE, (one, other)
+    # Neither does one step tell of the next, nor one chain of another.
+    for first, second in itertools.product(sides.values(), repeat=2):
+        assert deviation(first[1:], second[:-1]) < TOLERANCE
+        assert deviation(first[STEPS:], second[:-STEPS]) < TOLERANCE
+
+
+def test_equal_streams_are_found_out():
+    sides = columns((3,), (0,))
+    assert deviation(sides["model 0", 1], sides["model 0", 1].copy()) > TOLERANCE
+
+
+def test_each_side_is_first_as_often():
+    for name, sides in columns((3, 2), (0,)).items():
+        assert deviation(sides, np.ones(len(sides), dtype=bool)) < TOLERANCE, name
+
+
+def test_the_side_of_each_time_that_people_are_asked_is_the_streams_next_number():
+    numbers = stream(SEED, 2, 7, Purpose.PEOPLE_SIDES).random(20)
+    assert [shows_proposal_first(SEED, 2, 7, asked) for asked in range(20)] == (numbers < 0.5).tolist()

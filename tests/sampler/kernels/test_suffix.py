@@ -1,6 +1,5 @@
 """Suffix moves on grammars small enough to list: q, the base ratio the kernel claims, and the law that follows."""
 
-import math
 from functools import cache
 from types import SimpleNamespace
 
@@ -10,6 +9,7 @@ import pytest
 from sampler import Purpose, stream
 from sampler.kernels.suffix import Suffix, SuffixConfig
 from sampler.spaces.texts import TextsConfig, Writing, WrittenTexts
+from tests.support.campaigns import every_outcome
 from tests.support.enumerated import Grammar
 from tests.support.sampling import check_long_run, matrix_of
 
@@ -64,53 +64,21 @@ def solved(name):
     return [texts.decode(code) for code in codes], np.array([texts.model.score(PROMPT, t) for t in sequences])
 
 
-def every_path(name, kernel, cut, state):
-    """Yield (probability, proposal) for every cut and way to go on, driven by the numbers that the kernel draws."""
-    states, _ = solved(name)
-    most = space(name).model.limit if cut == "limit" else len(state.tokens)
-    for place in range(most):
-        if place >= len(state.tokens):
-            yield 1 / most, kernel.propose(Scripted((place + 0.5) / most), state)
-            continue
-        for target in states:
-            if target.tokens[:place] == state.tokens[:place]:
-                chances, numbers = choices(name, target.tokens, place)
-                proposal = kernel.propose(Scripted((place + 0.5) / most, *numbers), state)
-                assert proposal.state == target
-                yield math.prod(chances) / most, proposal
-
-
-def choices(name, tokens, place):
-    """Return the chance of each token from `place` on, given those before, and a number in the middle of its share."""
-    states, log_p0 = solved(name)
-    chances, numbers = [], []
-    for t in range(place, len(tokens)):
-        mass = {}
-        for state, log_p in zip(states, log_p0, strict=True):
-            if state.tokens[:t] == tokens[:t]:
-                mass[state.tokens[t]] = mass.get(state.tokens[t], 0.0) + math.exp(log_p)
-        below = math.fsum(chance for token, chance in mass.items() if token < tokens[t])
-        total = math.fsum(mass.values())
-        chances.append(mass[tokens[t]] / total)
-        numbers.append((below + mass[tokens[t]] / 2) / total)
-    return chances, numbers
-
-
-def tables(name, kernel, cut):
-    """Return q and the claimed log r0 of a kernel, both of shape (n, n)."""
+def tables(name, kernel):
+    """Return q and the claimed log r0 of a kernel, both of shape (n, n), by every way in which it can draw."""
     states, _ = solved(name)
     shares, ratios = [{} for _ in states], [{} for _ in states]
-    for i, state in enumerate(states):
-        for chance, proposal in every_path(name, kernel, cut, state):
-            shares[i][proposal.state] = shares[i].get(proposal.state, 0.0) + chance
-            assert ratios[i].setdefault(proposal.state, proposal.log_r0) == proposal.log_r0
+    for state, share, ratio in zip(states, shares, ratios, strict=True):
+        for chance, proposal in every_outcome(lambda rng, at=state: kernel.propose(rng, at)):
+            share[proposal.state] = share.get(proposal.state, 0.0) + chance
+            assert ratio.setdefault(proposal.state, proposal.log_r0) == proposal.log_r0
     return matrix_of(states, shares), matrix_of(states, ratios, empty=-np.inf)
 
 
 def long_run(name, kernel, cut):
     states, log_p0 = solved(name)
     law = dict(zip(states, np.exp(log_p0), strict=True))
-    q, _ = tables(name, Suffix(space(name), cut), cut)
+    q, _ = tables(name, Suffix(space(name), cut))
     check_long_run(stream(4, 0, 0, Purpose.PROPOSAL), kernel, states[0], law, q, steps=20_000)
 
 

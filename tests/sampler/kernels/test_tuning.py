@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import sampler
 from sampler import ConfigError, Neighbours, parse_config
 from sampler.kernels.warm_up import FEWEST_VOTES, chosen_length, trials
 from tests.sampler.kernels.test_walk import NEIGHBOURS, SQUARE, TRIANGLE, space_of, walk_config
+from tests.support.campaigns import law_of
 from tests.support.enumerated import walk_law
 from tests.support.sampling import LOPSIDED, problems_of
 
@@ -124,17 +124,12 @@ def test_a_warm_up_draws_its_lengths_and_then_waits_for_a_choice():
 
 
 def test_the_warm_up_is_a_mixture_of_its_lengths():
-    """The law of a warm-up's proposals, as drawn over many chains: chi-square, fixed seed, p > 1e-3."""
-    config = parse_config(warming() | {"chains": 1000})
-    plan, law = config.build(LOPSIDED), space_of(LOPSIDED).law(Neighbours(LOPSIDED))
-    drawn = np.bincount(
-        [sampler.ask(plan, sampler.Position(chain, step, 0)).proposal for chain in range(1000) for step in range(3)],
-        minlength=len(LOPSIDED),
-    )
-    lengths = [walk_law(LOPSIDED.log_p0, law, length) for length in WARM_UP["grid"]]
-    assert stats.chisquare(drawn, 3000 * np.mean(lengths, axis=0)[0]).pvalue > 1e-3
+    plan, law = parse_config(warming()).build(LOPSIDED), space_of(LOPSIDED).law(Neighbours(LOPSIDED))
+    drawn = law_of(lambda rng: plan.kernel_at(1).propose(rng, 0).state)
+    lengths = [walk_law(LOPSIDED.log_p0, law, length)[0] for length in WARM_UP["grid"]]
+    assert drawn == pytest.approx(dict(enumerate(np.mean(lengths, axis=0))), abs=1e-12)
     # As if every step walked the longest of them.
-    assert stats.chisquare(drawn, 3000 * lengths[-1][0]).pvalue < 1e-6
+    assert drawn != pytest.approx(dict(enumerate(lengths[-1])), abs=1e-2)
 
 
 @pytest.mark.parametrize(

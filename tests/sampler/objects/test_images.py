@@ -1,4 +1,7 @@
-"""Reading pictures from a ZIP: what is kept, what is dropped, and what is refused."""
+"""Reading pictures from a ZIP: what is kept, what is dropped, what is refused.
+
+And pictures as a model is shown them.
+"""
 
 import io
 import struct

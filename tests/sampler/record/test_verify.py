@@ -28,7 +28,6 @@ TRUE = (
     "two-judge-order", "people-and-model", "model-asked-first", "ratings-difference", "ratings-separate",
 )  # fmt: skip
 OTHER = {"first": "second", "second": "first"}
-OTHER_RATING = {str(rating): str(10 - rating) if rating != 5 else "6" for rating in range(1, 10)}
 Row = dict[str, str]
 
 
@@ -206,7 +205,6 @@ SEEN = {
     "one object left out": Tampering(rows(STATES, lambda found: found.pop()), STATES),
     "a state's text": Tampering(cell(STATES, 9, "content", "Another text."), SAMPLES, 3, changed=STATES),
     "a made object's text": Tampering(renamed_text, STATES, 2, "texts"),
-    "a made object's code": Tampering(cell(STATES, 3, "code", "CCO"), STATES, 3, "molecules"),
     "the seed": Tampering(of_config(seed=7), "campaign.json"),
     "the seed with its hash": Tampering(other_seed, STEPS, 2, changed="campaign.json"),
     "the random bits": Tampering(of_config(seed_salt="0" * 32), "campaign.json"),
@@ -221,9 +219,6 @@ SEEN = {
     "a config missing": Tampering(without("campaign.json"), "campaign.json"),
     "a column missing": Tampering(without_column(VOTES, "judge_index"), VOTES),
     "one side that a model saw": Tampering(swapped_sides(2), VOTES, 2, "model-asked-first"),
-    "one rating": Tampering(
-        cell(RATINGS, 2, "rating", OTHER_RATING.__getitem__), "evidence.csv", 2, "ratings-difference", RATINGS
-    ),
     "one rating left out": Tampering(rows(RATINGS, lambda found: found.pop(0)), RATINGS, name="ratings-difference"),
     "one rating of an object": Tampering(rows(RATINGS, lambda found: found.pop(0)), RATINGS, name="ratings-separate"),
 }  # fmt: skip

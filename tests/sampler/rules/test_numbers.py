@@ -1,4 +1,4 @@
-"""Rules that ask nobody: what a config of them may be, what decides, and the law that whole chains then have."""
+"""Rules by numbers, scores or ratings: what a config may be, what decides, and the law that whole chains then have."""
 
 import math
 from dataclasses import replace

@@ -6,19 +6,17 @@ from collections import Counter
 from functools import cache
 
 import pytest
-from scipy import stats
 
 from sampler import ConfigError, Purpose, parse_config, stream
 from sampler.judges import PRESETS
 from sampler.spaces.story_grammar import STORY_SCENARIOS, _Name, story_openings
 from sampler.spaces.texts import TextsConfig
-from tests.support.campaigns import make_config
+from tests.support.campaigns import law_of, make_config
 from tests.support.enumerated import Grammar
 
 # The grammar as a language model, the story openings that it writes, and the space they make.
 
 
-LEAST_P_VALUE = 1e-4
 SMALL = {"story": [(3, "{^who} [slept|woke]."), (1, "Nothing.")], "who": [(1, "a fox"), (4, "an owl")]}
 # Worked out by hand: {tokens: (text, probability)}.
 WRITTEN_OUT = {
@@ -51,16 +49,15 @@ def test_a_grammar_says_what_its_rules_say_with_the_probabilities_of_its_weights
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 3.0])
 def test_draws_follow_the_scores(temperature):
-    grammar = Grammar(SMALL, temperature=temperature)
-    rng, count = stream(3, 0, 0, Purpose.START), 20_000
-    seen = Counter(grammar.continue_batch([rng] * count, ["any"] * count, [()] * count))
-    law = {tokens: math.exp(grammar.score("any", tokens)) for tokens in grammar.derivations("any")}
+    grammar, other = (Grammar(SMALL, temperature=each) for each in (temperature, 2 * temperature))
+    drawn = law_of(lambda rng: grammar.continue_batch([rng], ["any"], [()])[0])
+    law, wrong = (
+        {tokens: math.exp(each.score("any", tokens)) for tokens in each.derivations("any")} for each in (grammar, other)
+    )
     assert math.fsum(law.values()) == pytest.approx(1, abs=1e-14)
-    assert stats.chisquare([seen[t] for t in law], [p * count for p in law.values()]).pvalue > LEAST_P_VALUE
+    assert drawn == pytest.approx(law, abs=1e-14)
     # The control: these draws do not follow the law of another temperature.
-    other = Grammar(SMALL, temperature=temperature * 2)
-    wrong = [math.exp(other.score("any", tokens)) * count for tokens in law]
-    assert stats.chisquare([seen[t] for t in law], wrong).pvalue < LEAST_P_VALUE
+    assert drawn != pytest.approx(wrong, abs=1e-2)
 
 
 def test_temperature_raises_each_weight_to_its_inverse():
