@@ -22,7 +22,7 @@ from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Campaign, EndReason, Event, Invitation, Lease, NotPossible
 from prefmh_web.config import Outcome, Pay, Study
 from prefmh_web.config.misfits import WAY_BACK_FIELD
-from prefmh_web.objects.markdown import rendered
+from prefmh_web.objects.texts import rendered
 from prefmh_web.participants import limits
 from prefmh_web.participants.models import Participation, Stage
 from prefmh_web.recruiters import Recruiter

@@ -38,7 +38,7 @@ from prefmh_web.console.preview import asks_people, pair_of, preview_of, shown_o
 from prefmh_web.console.views import common
 from prefmh_web.console.views.campaigns import ExtensionForm, PilotForm
 from prefmh_web.objects import OBJECT_KINDS, StoredObject, media
-from prefmh_web.objects.markdown import rendered
+from prefmh_web.objects.texts import rendered
 from prefmh_web.participants import attention, completion
 from prefmh_web.participants.models import Participation, Stage
 from prefmh_web.participants.stages import Page, PracticeForm, answered, next_stage, page_of
