@@ -28,8 +28,7 @@ from prefmh_web.campaigns.lifecycle import access, changes
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, Membership, NotPossible, Side
 from prefmh_web.campaigns.objects import own_pair
-from prefmh_web.config import CampaignConfig, Outcome, Protocol
-from prefmh_web.config.misfits import questions_of
+from prefmh_web.config import CampaignConfig, Outcome, Protocol, questions_of
 from prefmh_web.console import lists, preview
 from prefmh_web.console.board import Board
 from prefmh_web.console.forms.fields import KeptFiles
