@@ -26,8 +26,7 @@ from django.utils.translation import gettext_lazy as _
 import sampler
 from prefmh_web.campaigns.frozen import decoder_of, space_of, started_campaign
 from prefmh_web.campaigns.models import Campaign, Chain, Comparison, Lease, Score, Side, State
-from prefmh_web.config import CampaignConfig, OwnPair
-from prefmh_web.config.misfits import questions_of
+from prefmh_web.config import CampaignConfig, OwnPair, questions_of
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.objects import ObjectKind, StoredObject, media
 from prefmh_web.objects.kind import Pixels

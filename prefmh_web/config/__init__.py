@@ -1,8 +1,7 @@
 """What a campaign is: one declaration, of which the form, the file, the API and the record are made.
 
-campaign    the configuration of a campaign, and what of it others may see
+campaign    the configuration of a campaign, where its parts do not fit together, and what of it others may see
 study       the part of it about people
-misfits     where its parts do not fit together, though each is what it should be
 
 Each name is loaded on its first use: Django's start waits for no space of the sampler.
 """

@@ -22,8 +22,7 @@ from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.frozen import decoder_of
 from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Campaign, Invitation, Vote
-from prefmh_web.config import CampaignConfig
-from prefmh_web.config.misfits import questions_of
+from prefmh_web.config import CampaignConfig, questions_of
 from prefmh_web.demo import voters
 from prefmh_web.demo.voters import Score, Voter
 from prefmh_web.objects.kind import Pixels

@@ -29,8 +29,7 @@ from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side, number_of
 from prefmh_web.campaigns.objects import Pair, leased_pair, own_pair
-from prefmh_web.config import Outcome, OwnPair, Protocol
-from prefmh_web.config.misfits import questions_of
+from prefmh_web.config import Outcome, OwnPair, Protocol, questions_of
 from prefmh_web.participants import completion, limits
 from prefmh_web.participants.models import Check, Participation, Stage
 from sampler.judges import Trial, check_after

@@ -20,9 +20,8 @@ from prefmh_web.campaigns.engine.locks import retried_after_conflicts
 from prefmh_web.campaigns.frozen import limits_of
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Annotator, Campaign, EndReason, Event, Invitation, Lease, NotPossible
-from prefmh_web.config import Outcome, Pay, Study
-from prefmh_web.config.misfits import WAY_BACK_FIELD
-from prefmh_web.objects.markdown import rendered
+from prefmh_web.config import WAY_BACK_FIELD, Outcome, Pay, Study
+from prefmh_web.objects.texts import rendered
 from prefmh_web.participants import limits
 from prefmh_web.participants.models import Participation, Stage
 from prefmh_web.recruiters import Recruiter

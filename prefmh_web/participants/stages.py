@@ -35,7 +35,7 @@ from django.utils.translation import ngettext
 from prefmh_web.campaigns.frozen import limits_of
 from prefmh_web.campaigns.models import Annotator, Campaign, Side
 from prefmh_web.config import GREATEST_NUMBER, LONGEST_ANSWER, Outcome, PracticePair, Protocol, Question, Study
-from prefmh_web.objects.markdown import rendered
+from prefmh_web.objects.texts import rendered
 from prefmh_web.participants import completion, limits
 from prefmh_web.participants.limits import locked_study
 from prefmh_web.participants.models import Participation, Stage

@@ -93,7 +93,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
-            "builtins": ["prefmh_web.objects.markdown"],
+            "builtins": ["prefmh_web.objects.texts"],
         },
     }
 ]

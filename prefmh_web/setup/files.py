@@ -22,8 +22,7 @@ from pydantic import ValidationError
 
 import sampler
 from prefmh_web.campaigns.models import Campaign, Catalog, NotPossible
-from prefmh_web.config import HIDDEN, CampaignConfig, UploadedFile, json_schema, misfits
-from prefmh_web.config.misfits import Misfit
+from prefmh_web.config import HIDDEN, CampaignConfig, Misfit, UploadedFile, json_schema, misfits
 from prefmh_web.objects import OBJECT_KINDS
 from prefmh_web.scorers import offered
 from prefmh_web.setup import yaml_text

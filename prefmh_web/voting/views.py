@@ -31,7 +31,7 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Invitat
 from prefmh_web.campaigns.monitoring.judging import waits_in
 from prefmh_web.campaigns.objects import Pair, leased_pair, own_pair, shown
 from prefmh_web.objects import media
-from prefmh_web.objects.markdown import rendered
+from prefmh_web.objects.texts import rendered
 from prefmh_web.participants import attention, completion, consent, erasure, joining, payments, stages
 from prefmh_web.participants.erasure import Scope
 from prefmh_web.participants.joining import Arrival

@@ -431,7 +431,7 @@ def test_who_withdraws_is_asked_no_more_and_their_votes_stay(asking):
     assert browser.post(f"{invitation_path(asking)}vote/", {"choice": "first", "lease": str(pair)}).status_code == 302
     assert Vote.objects.count() == 1
     assert_record_is_whole(asking)
-    # The pair is asking of somebody else.
+    # The pair is asked of somebody else.
     other = come(asking, "ben")
     answer(other, asking, "agree")
     assert pair_of(other, asking) is not None

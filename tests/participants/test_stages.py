@@ -292,7 +292,7 @@ def test_each_browser_is_a_participant_and_each_gets_a_place_once(opened):
         browser.get(invitation_path(opened))
         browser.post(invitation_path(opened), AGREE)
         go_on(browser, opened, ABOUT, READ, UNDERSTOOD)
-        ends.append("All places of this opened are taken" in browser.get(invitation_path(opened)).content.decode())
+        ends.append("All places of this study are taken" in browser.get(invitation_path(opened)).content.decode())
     assert ends == [False, False, True]
     assert Participation.objects.count() == Annotator.objects.count() == 2
     vote(browsers[0], opened)

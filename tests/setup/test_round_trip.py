@@ -21,7 +21,6 @@ from tests.setup.configs import CONFIGS, MADE, configs, draft, imported, setup, 
 from tests.support.campaigns import (
     everything_in,
     export_to,
-    make_draft,
     recruited_campaign,
     started_now,
     wait_until_idle,
@@ -160,13 +159,18 @@ def test_of_a_file_that_is_gone_nothing_is_made(researcher):
 
 
 @pytest.mark.parametrize("name", ["texts", "whole"])
-def test_a_pilot_has_the_config_of_its_campaign_but_for_its_size(name, researcher):
+def test_a_pilot_has_the_config_of_its_campaign_but_for_its_size(name, researcher, signed_in):
     campaign = setup(researcher, name)
-    made = apply.pilot(campaign, researcher, 4, 12)
+    assert "Run a pilot" in signed_in.get(campaign.get_absolute_url()).content.decode()
+    address = reverse("console:run-pilot", args=[campaign.pk])
+    told = signed_in.post(address, {"people": 0, "votes_each": 5}, follow=True).content.decode()
+    assert "No pilot was made" in told
+    assert Campaign.objects.count() == 1
+    answer = signed_in.post(address, {"people": 4, "votes_each": 12})
     wait_until_idle()
-    found = Campaign.objects.get(pk=made.pk)
+    found = Campaign.objects.get(name=f"Pilot of {campaign.name}")
+    assert answer.url == found.get_absolute_url()
     assert found.is_draft
-    assert found.name == f"Pilot of {campaign.name}"
     assert found.seed != campaign.seed
     before, after = config_of(campaign), config_of(found)
     same = {"name", "study", "seed"}
@@ -185,16 +189,3 @@ def test_no_pilot_is_made_where_no_crowd_votes(name, researcher, client):
         apply.pilot(campaign, researcher, 5, 30)
     client.force_login(researcher)
     assert "Run a pilot" not in client.get(campaign.get_absolute_url()).content.decode()
-
-
-def test_the_button_on_the_drafts_page_makes_a_pilot(researcher, client, idle_tasks):
-    draft = make_draft(researcher)
-    idle_tasks()
-    client.force_login(researcher)
-    assert "Run a pilot" in client.get(draft.get_absolute_url()).content.decode()
-    address = reverse("console:run-pilot", args=[draft.pk])
-    told = client.post(address, {"people": 0, "votes_each": 5}, follow=True).content.decode()
-    assert "No pilot was made" in told
-    assert Campaign.objects.count() == 1
-    answer = client.post(address, {"people": 3, "votes_each": 5})
-    assert answer.url == Campaign.objects.get(name__startswith="Pilot of").get_absolute_url()

@@ -25,7 +25,7 @@ from prefmh_web.campaigns.monitoring.steps import problems_in
 from prefmh_web.console.board import Board, cards_of
 from prefmh_web.console.views.common import campaign_action, campaign_page, frame, get_page, invited
 from prefmh_web.objects import media
-from prefmh_web.objects.markdown import rendered, with_ids
+from prefmh_web.objects.texts import rendered, with_ids
 from prefmh_web.participants.limits import estimate_of, spending_of
 from prefmh_web.setup import apply
 from prefmh_web.setup.apply import MOST_PEOPLE, MOST_VOTES_EACH

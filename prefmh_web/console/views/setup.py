@@ -28,8 +28,7 @@ from prefmh_web.campaigns.lifecycle import access, changes
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, Membership, NotPossible, Side
 from prefmh_web.campaigns.objects import own_pair
-from prefmh_web.config import CampaignConfig, Outcome, Protocol
-from prefmh_web.config.misfits import questions_of
+from prefmh_web.config import CampaignConfig, Outcome, Protocol, questions_of
 from prefmh_web.console import lists, preview
 from prefmh_web.console.board import Board
 from prefmh_web.console.forms.fields import KeptFiles
@@ -38,7 +37,7 @@ from prefmh_web.console.preview import asks_people, pair_of, preview_of, shown_o
 from prefmh_web.console.views import common
 from prefmh_web.console.views.campaigns import ExtensionForm, PilotForm
 from prefmh_web.objects import OBJECT_KINDS, StoredObject, media
-from prefmh_web.objects.markdown import rendered
+from prefmh_web.objects.texts import rendered
 from prefmh_web.participants import attention, completion
 from prefmh_web.participants.models import Participation, Stage
 from prefmh_web.participants.stages import Page, PracticeForm, answered, next_stage, page_of

@@ -22,8 +22,7 @@ from prefmh_web.campaigns.lifecycle import access, changes
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.record import export
-from prefmh_web.config import CampaignConfig, Protocol, Study
-from prefmh_web.config.misfits import questions_of
+from prefmh_web.config import CampaignConfig, Protocol, Study, questions_of
 from prefmh_web.console.forms.fields import Choices
 from prefmh_web.console.forms.schema_form import SchemaForm
 from prefmh_web.console.views import common
