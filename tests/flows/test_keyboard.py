@@ -225,11 +225,9 @@ def test_a_setup_and_its_sandbox_by_keyboard_alone(open_page, researcher):
     assert not keyboard.lost
 
 
-def test_a_press_on_create_right_after_typing_is_not_lost(chromium, live_site, researcher):
+def test_a_press_on_create_right_after_typing_is_not_lost(open_page, researcher):
     """What the votes come to is worked out again between press and release; the button stays where it is."""
-    tall = {"width": 1280, "height": 4000}
-    page = chromium.new_context(base_url=live_site.url, viewport=tall).new_page()
-    page.goto(sign_in_path(researcher))
+    page = open_page(sign_in_path(researcher), viewport={"width": 1280, "height": 4000})
     page.goto("/campaigns/new/")
     page.locator("#votes-estimate .cost").wait_for()
     create = page.get_by_role("button", name="Create")

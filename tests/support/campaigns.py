@@ -35,6 +35,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 import soundfile
+from asgiref.testing import ApplicationCommunicator
 from celery.signals import before_task_publish, task_postrun
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -837,6 +838,44 @@ def content_of(answer) -> bytes:
         return b"".join([part if isinstance(part, bytes) else part.encode() async for part in answer])
 
     return asyncio.run(read())
+
+
+def cookies_of(browser: Client) -> str:
+    """Return a browser's cookies as it sends them."""
+    return "; ".join(f"{name}={morsel.value}" for name, morsel in browser.cookies.items())
+
+
+class PageSocket:
+    """The socket of somebody's page, on the event loop of whoever uses it.
+
+    Args:
+        path: of the page.
+    """
+
+    def __init__(self, browser: Client, path: str) -> None:
+        from prefmh_web.asgi import application
+
+        headers = {b"host": b"localhost", b"origin": b"http://localhost", b"cookie": cookies_of(browser).encode()}
+        scope = {"type": "websocket", "path": f"/ws{path}", "query_string": b"", "subprotocols": []}
+        self.socket = ApplicationCommunicator(application, scope | {"headers": list(headers.items())})
+
+    async def open(self) -> str:
+        """Connect, and return the first screen."""
+        await self.socket.send_input({"type": "websocket.connect"})
+        assert (await self.socket.receive_output(10))["type"] == "websocket.accept"
+        return await self.screen()
+
+    async def send(self, **fields: str) -> str:
+        """Send a response, and return the next screen."""
+        await self.socket.send_input({"type": "websocket.receive", "text": json.dumps(fields)})
+        return await self.screen()
+
+    async def screen(self, seconds: float = 10) -> str:
+        return (await self.socket.receive_output(seconds))["text"]
+
+    async def close(self) -> None:
+        await self.socket.send_input({"type": "websocket.disconnect", "code": 1000})
+        await self.socket.wait(10)
 
 
 def vote(browser: Client, campaign: Campaign, times: int = 1) -> None:
