@@ -87,16 +87,7 @@ from sampler import (
 from sampler.experiments.metrics import RunFiles
 from sampler.experiments.options import Place
 from sampler.experiments.outputs import write_table
-from tests.support.models import (
-    TEXTS,
-    Script,
-    Writer,
-    anything_else,
-    chat_reply,
-    is_vote,
-    port_from,
-    scripted_server,
-)
+from tests.support.models import TEXTS, Script, Writer, anything_else, chat_reply, is_vote, port_from, scripted_server
 from tests.support.sampling import files_of, mixture, rows_of
 
 # A hash that takes no time: a quarter of a second for each account of a test is a third of the suite's.
