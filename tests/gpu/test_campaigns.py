@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.frozen import plan_of
 from prefmh_web.campaigns.models import Campaign
 from tests.gpu.small_models import TEMPLATE, llama, tokenizer_of
 from tests.support import servers
@@ -14,10 +13,10 @@ from tests.support.campaigns import (
     AnyScore,
     CarefulVoter,
     assert_replay_passes,
+    assert_texts_are_of_their_tokens,
     checked_export,
     create_draft,
     make_config,
-    table,
     voted_to_the_end,
 )
 from tests.support.installations import Crowd, Desk, Installation, hurried, wait_for
@@ -60,11 +59,7 @@ class TestInOneProcess:
         # People are slower here than the model: but for each chain's first steps, nobody waited for it.
         assert sum(chain.prefetched for chain in campaign.chains.all()) > 0
         path = checked_export(campaign, tmp_path, "24 verdicts")
-        space = plan_of(campaign).space
-        for row in table(path, "states.csv"):
-            writing = space.decode(row["code"])
-            assert space.model.text(writing.prompt, writing.tokens) == writing.text == row["content"]
-        assert {space.decode(row["code"]).prompt for row in table(path, "states.csv")} == set(PROMPTS)
+        assert_texts_are_of_their_tokens(campaign, path)
 
     def test_the_texts_are_those_of_the_model_and_the_seed_alone(self, researcher, offered, idle_tasks):
         for _ in range(2):

@@ -56,6 +56,7 @@ from prefmh_web.accounts.roles import make_researcher
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases, transitions
 from prefmh_web.campaigns.engine.locks import locked
+from prefmh_web.campaigns.frozen import plan_of
 from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, EndReason, Invitation, Judge, Lease, Side, Vote
 from prefmh_web.campaigns.record import export
@@ -1200,6 +1201,16 @@ def checked_export(campaign: Campaign, folder: Path, told: str = "") -> Path:
     path = export_to(campaign, folder)
     assert told in assert_replay_passes(path)
     return path
+
+
+def assert_texts_are_of_their_tokens(campaign: Campaign, path: Path) -> None:
+    """Look whether each object of a model's campaign is what its tokens are written as, and each prompt is answered."""
+    space, prompts = plan_of(campaign).space, set()
+    for row in table(path, "states.csv"):
+        writing = space.decode(row["code"])
+        assert space.model.text(writing.prompt, writing.tokens) == writing.text == row["content"]
+        prompts.add(writing.prompt)
+    assert prompts == set(campaign.config.space.prompts)
 
 
 def refused_by_replay(path: Path, found: str = "difference") -> str:

@@ -334,10 +334,10 @@ class Program:
         self._ends.callback(process.kill)
         return process
 
-    def serve(self, command: str = "serve") -> tuple[Process, str]:
+    def serve(self, command: str = "serve", *options: str) -> tuple[Process, str]:
         """Start the one process that serves everything; return it and its address once it serves."""
         port = str(port_from(23_000))
-        process = self.launch(self.process(command, "manage.py", command, "--port", port))
+        process = self.launch(self.process(command, "manage.py", command, "--port", port, *options))
         process.wait_until_it_says("Serving")
         return process, f"http://127.0.0.1:{port}"
 
