@@ -1,8 +1,6 @@
 """Fixtures: a researcher, campaigns through the real doors, the real server on a thread, real browsers."""
 
 import os
-import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,7 +20,10 @@ from tests.support.installations import (
     Installation,
     LiveProcesses,
     Processes,
+    Program,
+    in_folder,
     on_the_test_database,
+    wait_for,
 )
 from tests.support.models import declare
 
@@ -298,26 +299,20 @@ def chromium():
 @pytest.fixture
 def eventually() -> Callable[[Callable[[], object]], object]:
     """Return a call that waits for a condition, and fails naming it when it does not come."""
+    return lambda condition, seconds=20: wait_for(condition, str(condition), seconds)
 
-    def wait_for(condition: Callable[[], object], seconds: float = 20) -> object:
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            if found := condition():
-                return found
-            threading.Event().wait(0.05)
-        raise AssertionError(f"did not happen within {seconds} s: {condition}")
 
-    return wait_for
+@pytest.fixture
+def program(tmp_path: Path) -> Iterator[Program]:
+    """The program of one process, in the test's folder."""
+    program = Program(tmp_path, in_folder(tmp_path))
+    yield program
+    program.stop()
 
 
 @pytest.fixture(scope="session")
 def installation(tmp_path_factory) -> Iterator[Installation]:
     """PostgreSQL, Redis, two web processes, a worker and beat, shared by the tests that drive and break them."""
     servers.demand_engines()
-    installation = Installation(tmp_path_factory.mktemp("installation"))
-    try:
-        installation.start()
+    with Installation(tmp_path_factory.mktemp("installation")).running() as installation:
         yield installation
-        installation.look_after()
-    finally:
-        installation.stop()

@@ -1,19 +1,16 @@
 """Takes the README's screenshots from a running demo: `uv run --group dev python -m tests.screenshots`."""
 
 import argparse
-import os
 import re
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.support.installations import ARGUMENTS, CHROMIUM, ROOT, Program, in_folder, lease_on, wait_for_another_pair
+
 FOLDER = ROOT / "static" / "screenshots"
-PORT = 8791
 # Long enough for the simulated people to have made some history.
 HISTORY_S = 60
 MOST_SKIPS = 5
@@ -24,26 +21,16 @@ FEWEST_STROKES = 12
 def main() -> None:
     """Start the demo with simulated voters, take the pictures, stop it."""
     argparse.ArgumentParser(description="Replaces the README's screenshots by new ones.").parse_args()
-    with tempfile.TemporaryDirectory() as data:
-        log = Path(data) / "demo.log"
-        with log.open("w") as file:
-            command = [sys.executable, "manage.py", "demo", "--simulate", "5", "--port", str(PORT)]
-            demo = subprocess.Popen(
-                command, cwd=ROOT, env={**os.environ, "PREFMH_DATA": data}, stdout=file, stderr=file
-            )
+    with tempfile.TemporaryDirectory() as data, sync_playwright() as playwright:
+        program = Program(Path(data), in_folder(Path(data)))
         try:
-            while "Serving" not in log.read_text():
-                if demo.poll() is not None:
-                    raise SystemExit(f"the demo did not start: {log.read_text()}")
-                time.sleep(0.2)
+            demo, _ = program.serve("demo", "--simulate", "5")
             time.sleep(HISTORY_S)
-            with sync_playwright() as playwright:
-                browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-                take(browser, log.read_text())
-                browser.close()
+            browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=list(ARGUMENTS))
+            take(browser, demo.log())
+            browser.close()
         finally:
-            demo.terminate()
-            demo.wait()
+            program.stop()
 
 
 def take(browser: Browser, log: str) -> None:
@@ -83,9 +70,9 @@ def skip_what_shows_little(page: Page) -> None:
         drawn = [page.request.get(source).text() for source in sources if "molecule" in source]
         if all(svg.count("<path") >= FEWEST_STROKES for svg in drawn):
             return
-        lease = page.locator("[name=lease]").first.input_value()
+        lease = lease_on(page)
         page.keyboard.press("s")
-        page.wait_for_function("key => document.querySelector('[name=lease]').value !== key", arg=lease)
+        wait_for_another_pair(page, lease)
 
 
 def save(page: Page, name: str) -> None:

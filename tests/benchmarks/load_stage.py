@@ -76,7 +76,7 @@ class Stage(Installation):
         """Return the numbers of the processes of each kind, whose children are of the same."""
         kinds = {"web": self.webs, "worker": [self.worker], "beat": [self.beat]}
         kinds |= {"PostgreSQL": [self.postgres], "Redis": [self.redis]}
-        return {name: [each._process.pid for each in kind] for name, kind in kinds.items()}
+        return {name: [each.pid for each in kind] for name, kind in kinds.items()}
 
 
 def processor() -> str:

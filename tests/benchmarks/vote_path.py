@@ -10,6 +10,8 @@ remembers of a campaign, it remembers by then.
     study    a platform sends people: limits of votes, time and waiting, attention checks and repeats, a budget
 """
 
+from __future__ import annotations
+
 import argparse
 import asyncio
 import json
@@ -20,10 +22,12 @@ import threading
 from collections import Counter
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from asgiref.sync import async_to_sync
-from asgiref.testing import ApplicationCommunicator
+
+if TYPE_CHECKING:
+    from tests.support.campaigns import PageSocket
 
 ROOT = Path(__file__).parents[2]
 OURS = tuple(str(ROOT / package) for package in ("prefmh_web", "sampler"))
@@ -61,27 +65,18 @@ class Trace:
             self.calls[frame.f_code] += 1
 
 
-async def follow(trace: Trace, path: str, cookies: str) -> None:
+async def follow(trace: Trace, page: PageSocket) -> None:
     """Vote on a page of its own, and trace the last vote."""
-    from prefmh_web.asgi import application
     from tests.voting.test_socket import lease_in
 
-    headers = [(b"host", b"localhost"), (b"origin", b"http://localhost"), (b"cookie", cookies.encode())]
-    scope = {"type": "websocket", "path": f"/ws{path}", "headers": headers, "query_string": b"", "subprotocols": []}
-    page = ApplicationCommunicator(application, scope)
-    await page.send_input({"type": "websocket.connect"})
-    await page.receive_output(10)
-    screen = (await page.receive_output(10))["text"]
+    screen = await page.open()
     for vote in range(_WARM_VOTES + 1):
         await asyncio.sleep(_QUIET_S)
         trace.is_on = vote == _WARM_VOTES
-        message = json.dumps(_SENT | {"lease": lease_in(screen)})
-        await page.send_input({"type": "websocket.receive", "text": message})
-        screen = (await page.receive_output(10))["text"]
+        screen = await page.send(**_SENT, lease=lease_in(screen))
         await asyncio.sleep(_QUIET_S / 10)
     trace.is_on = False
-    await page.send_input({"type": "websocket.disconnect", "code": 1000})
-    await page.wait(10)
+    await page.close()
 
 
 def measured(study: dict[str, Any]) -> dict[str, Any]:
@@ -101,8 +96,7 @@ def measured(study: dict[str, Any]) -> dict[str, Any]:
     else:
         campaign = campaigns.start_campaign(owner, config=config)
         browser.post(campaigns.invitation_path(campaign))
-    cookies = "; ".join(f"{name}={morsel.value}" for name, morsel in browser.cookies.items())
-    async_to_sync(follow)(trace, campaigns.invitation_path(campaign), cookies)
+    async_to_sync(follow)(trace, campaigns.PageSocket(browser, campaigns.invitation_path(campaign)))
     entered = sorted((str(Path(code.co_filename).relative_to(ROOT)), code.co_qualname) for code in trace.calls)
     files = sorted({file for file, _ in entered})
     return {"files": files, "functions": [":".join(each) for each in entered], "calls": trace.calls.total()}

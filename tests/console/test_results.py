@@ -41,6 +41,7 @@ from sampler.diagnostics.findings import findings
 from sampler.diagnostics.report import diagnose
 from tests.security.world import browser_of
 from tests.support.campaigns import (
+    cookies_of,
     create_draft,
     export_to,
     make_campaign,
@@ -262,10 +263,6 @@ def test_the_shares_of_a_download_grow_to_the_whole(finished, monkeypatch):
     assert told == sorted(told)
     assert told[0] < 0.1
     assert (told[-2], told[-1]) == (pytest.approx(0.99, abs=0.1), 1)
-
-
-def cookies_of(browser: Client) -> str:
-    return "; ".join(f"{name}={morsel.value}" for name, morsel in browser.cookies.items())
 
 
 def test_time_left_comes_from_votes_and_not_from_steps_that_need_none(campaign, signed_in):

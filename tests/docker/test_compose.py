@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from prefmh_web.settings import environment
-from tests.support.installations import ROOT, Process, nginx_before, wait_for
+from tests.support.installations import ROOT, Process, Program, nginx_before, wait_for
 from tests.support.models import port_from
 from tests.support.servers import without_ours
 
@@ -161,9 +161,8 @@ def running(installation, tmp_path_factory) -> Iterator[tuple[dict[str, Service]
         "0.0.0.0": "127.0.0.1",
         "8000": str(port),
     }
-    collect = [sys.executable, "manage.py", "collectstatic", "--no-input", "--verbosity", "0"]
     build = {**without_ours(os.environ), "STATIC_ROOT": str(folder / "static"), "PREFMH_DATA": str(folder / "build")}
-    subprocess.run(collect, cwd=ROOT, env=build, check=True)
+    Program(folder, build).run("manage.py", "collectstatic", "--no-input", "--verbosity", "0")
     described = services()
     Service("migrate", described["migrate"], here, folder).run()
     found = {name: Service(name, described[name], here, folder) for name in OURS}

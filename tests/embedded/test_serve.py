@@ -8,17 +8,10 @@ import time
 import httpx
 import pytest
 
-from tests.support.installations import VARIABLES, FaultyModels, Program, in_folder, judged_by, wait_for
+from tests.support.installations import VARIABLES, FaultyModels, judged_by, wait_for
 from tests.support.models import is_gone, port_from
 
 STOPPED_WITHIN_S = 20
-
-
-@pytest.fixture
-def program(tmp_path):
-    program = Program(tmp_path, in_folder(tmp_path))
-    yield program
-    program.stop()
 
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])

@@ -13,14 +13,7 @@ from prefmh_web.accounts.roles import sign_in_path
 from prefmh_web.campaigns.models import Campaign, Event, Vote
 from prefmh_web.participants.models import Check, Participation
 from tests.participants.test_stages import PAIRS
-from tests.support.campaigns import (
-    CODES_OF_ALL,
-    WHOLE,
-    invitation_path,
-    make_config,
-    prolific,
-    recruited_campaign,
-)
+from tests.support.campaigns import CODES_OF_ALL, WHOLE, invitation_path, make_config, prolific, recruited_campaign
 from tests.support.installations import lease_on, press_and_wait
 
 pytestmark = pytest.mark.browser
@@ -225,11 +218,9 @@ def test_a_setup_and_its_sandbox_by_keyboard_alone(open_page, researcher):
     assert not keyboard.lost
 
 
-def test_a_press_on_create_right_after_typing_is_not_lost(chromium, live_site, researcher):
+def test_a_press_on_create_right_after_typing_is_not_lost(open_page, researcher):
     """What the votes come to is worked out again between press and release; the button stays where it is."""
-    tall = {"width": 1280, "height": 4000}
-    page = chromium.new_context(base_url=live_site.url, viewport=tall).new_page()
-    page.goto(sign_in_path(researcher))
+    page = open_page(sign_in_path(researcher), viewport={"width": 1280, "height": 4000})
     page.goto("/campaigns/new/")
     page.locator("#votes-estimate .cost").wait_for()
     create = page.get_by_role("button", name="Create")

@@ -26,6 +26,7 @@ from tests.support.campaigns import (  # noqa: F401 - fixtures
     TWO,
     assert_record_is_whole,
     assert_replay_passes,
+    assert_texts_are_of_their_tokens,
     checked_export,
     create_draft,
     export_to,
@@ -82,11 +83,7 @@ def test_a_model_writes_and_models_judge_from_the_start_to_a_record_that_replays
     eventually(lambda: swept(campaign, 1).status == Campaign.Status.FINISHED, 120)
     path = checked_export(campaign, tmp_path, "32 verdicts")
     # Tokens are the state: what was written is never tokenised again.
-    space = plan_of(campaign).space
-    for row in table(path, "states.csv"):
-        writing = space.decode(row["code"])
-        assert space.model.text(writing.prompt, writing.tokens) == writing.text == row["content"]
-    assert {space.decode(row["code"]).prompt for row in table(path, "states.csv")} == set(SPACE["prompts"])
+    assert_texts_are_of_their_tokens(campaign, path)
 
 
 def test_where_a_model_writes_a_chain_opens_before_anybody_waits(researcher, tiny, idle_tasks, tmp_path):

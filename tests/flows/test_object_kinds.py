@@ -10,13 +10,7 @@ from playwright.sync_api import Page, expect
 
 from prefmh_web.campaigns.models import Side, Vote
 from tests.support import campaigns
-from tests.support.campaigns import (
-    checked_export,
-    invitation_path,
-    make_campaign,
-    make_config,
-    recording,
-)
+from tests.support.campaigns import checked_export, invitation_path, make_campaign, make_config, recording
 from tests.support.installations import (
     MS_TO_JUDGE,
     NARROW,

@@ -9,25 +9,26 @@ import threading
 import time
 import zipfile
 from collections import Counter
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import datetime
+from urllib.parse import urlencode
 
 import pytest
 import redis
-from playwright.async_api import Browser
+from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import TimeoutError as PlaywrightTimeout
 
 from tests.support import servers
+from tests.support.campaigns import CODES_OF_ALL, prolific
 from tests.support.installations import (
+    ARGUMENTS,
     CHROMIUM,
-    PHONE,
+    IS_ANOTHER,
+    MS_TO_JUDGE,
+    TIMES_TO_PRESS,
     Desk,
-    Person,
-    a_browser,
-    arrive,
     nginx_before,
-    tell_about_themselves,
-    understand,
-    vote,
     wait_for,
 )
 
@@ -43,30 +44,113 @@ FATES = {
     "not-eligible": 1,
 }
 PAID = {"completed": "in full", "time-over": "in part", "withdrawn": "in part"}
-CODES = {
-    "completed": "C0MPLETE",
-    "nothing-left": "N0THING",
-    "not-eligible": "N0T",
-    "not-understood": "UNCLEAR",
-    "time-over": "LATE",
-    "checks-failed": "CHECKS",
-    "no-consent": "N0C0NSENT",
-    "withdrawn": "W1THDREW",
-}
+CODES = CODES_OF_ALL | {"no-consent": "N0C0NSENT", "withdrawn": "W1THDREW"}
+
+
+# People in a real Chromium who take part in a paid study: each does what its fate says, and writes down what.
+
+
+OTHER_KEY = {"1": "2", "2": "1"}
+_HAS_PAIR_OR_END = """() => document.querySelector('input[name=lease]')
+    || /Thank you|ended/.test(document.querySelector('h1')?.textContent ?? '')"""
+PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
+
+
+@dataclass
+class Person:
+    """Somebody with a fate, and what the simulation itself writes down of them."""
+
+    name: str
+    fate: str
+    session: str = "first"
+    votes: int = 0
+    passed: int = 0
+    failed: int = 0
+    keys: list[str] = field(default_factory=list)
+    began: float = 0
+    ended: float = 0
+
+    @property
+    def outcome(self) -> str:
+        """How their part ends. Whoever would fail a check may have met none before their last vote."""
+        return "completed" if self.fate == "checks-failed" and not self.failed else self.fate
+
+
+async def arrive(page: Page, link: str, person: Person, session: str = "first", *, agrees: bool = True) -> None:
+    """Open the platform's link, agree, and come to the first page after that."""
+    person.session, person.began = session, person.began or time.time()
+    await page.goto(f"{link}?{urlencode(prolific(person.name, session=session))}")
+    if await page.get_by_role("button", name="Start", exact=True).count():
+        await page.get_by_role("button", name="Start", exact=True).click()
+    else:
+        await page.get_by_role("button", name="I agree: start" if agrees else "I do not agree").click()
+    await page.wait_for_load_state()
+
+
+async def tell_about_themselves(page: Page, *, is_student: bool = True) -> None:
+    """Answer the questions of `tests.participants.test_stages.WHOLE`."""
+    await page.get_by_label("student" if is_student else "other").check()
+    await page.get_by_label("How old are you?").fill("30")
+    await page.get_by_label("2", exact=True).check()
+    # What is killed before it has answered has lost the answers, and the person sees that.
+    async with page.expect_navigation():
+        await page.get_by_role("button", name="Continue").click()
+
+
+async def understand(page: Page, *, understands: bool = True) -> None:
+    """Read the instructions and answer the question about them; whoever does not understand does so twice."""
+    async with page.expect_navigation():
+        await page.get_by_role("button", name="I have read this").click()
+    for _ in range(1 if understands else 2):
+        await page.get_by_label("both" if understands else "one").check()
+        async with page.expect_navigation():
+            await page.get_by_role("button", name="Check my answers").click()
+
+
+async def vote(page: Page, person: Person, most: int | None = None) -> None:
+    """Answer what is shown until there is no more, or `most` votes are given and no check is due."""
+    while True:
+        await page.wait_for_function(_HAS_PAIR_OR_END, timeout=60_000)
+        if not await page.locator("input[name=lease]").count():
+            return
+        told = re.search(r"choose object (\d)", await page.locator("#question").text_content() or "")
+        if most is not None and person.votes >= most and not told:
+            return
+        await _answer(page, person, told and told[1])
+
+
+async def _press_until_heard(page: Page, key: str, lease: str) -> None:
+    """Press a key until the page shows something else: it hears none before it has loaded, and drops hasty ones."""
+    for _ in range(TIMES_TO_PRESS):
+        await asyncio.sleep(MS_TO_JUDGE / 1000)
+        if await page.evaluate(IS_ANOTHER, lease):
+            return
+        await page.keyboard.press(key)
+        with suppress(PlaywrightTimeout):
+            await page.wait_for_function(IS_ANOTHER, arg=lease, timeout=5_000)
+            return
+    raise AssertionError(f"nothing happened on {key} in {TIMES_TO_PRESS} times")
+
+
+async def _answer(page: Page, person: Person, told: str | None) -> None:
+    key = await page.locator("input[name=lease]").input_value()
+    pressed = "1" if told is None else OTHER_KEY[told] if person.fate == "checks-failed" else told
+    await _press_until_heard(page, pressed, key)
+    if told is None:
+        person.votes += 1
+        person.keys.append(key)
+    elif pressed == told:
+        person.passed += 1
+    else:
+        person.failed += 1
 
 
 @pytest.fixture
 def proxy(installation, tmp_path):
-    """nginx in front of both web processes."""
+    """nginx in front of both web processes: one address for all."""
     servers.demand(CHROMIUM.exists(), f"needs {CHROMIUM} (Debian: apt-get install chromium)")
     with nginx_before([f"127.0.0.1:{port}" for port in installation.ports], tmp_path) as proxy:
         yield proxy
-
-
-@pytest.fixture
-def site(proxy):
-    """One address for all."""
-    return proxy.url
 
 
 class Overheard:
@@ -165,7 +249,10 @@ async def everybody(site: str, path: str, people: list[Person]) -> None:
     link, at_once = site + path, asyncio.Semaphore(AT_ONCE)
     # Of those who complete: one goes on with a second device, one has both open at once.
     devices = {person.name: 2 - place for place, person in enumerate(people[:2])}
-    async with a_browser() as browser:
+    async with (
+        async_playwright() as playwright,
+        await playwright.chromium.launch(executable_path=str(CHROMIUM), args=list(ARGUMENTS)) as browser,
+    ):
         *others, guest, last = people
         tasks = [take_part(browser, link, each, at_once, devices=devices.get(each.name, 0)) for each in others]
         await asyncio.gather(*tasks)
@@ -200,7 +287,7 @@ def assert_times_fit(person: Person, row: dict[str, str]) -> None:
     assert 0 <= float(row["active_minutes"]) * 60 <= person.ended - person.began + 6
 
 
-def test_people_get_the_outcome_code_and_pay_of_what_they_did(installation, proxy, site):
+def test_people_get_the_outcome_code_and_pay_of_what_they_did(installation, proxy):
     config = {"judges": [{"question": "Which is darker?", "votes": 1}], "chains": 20, "steps": 20}
     recruitment = {"votes_each": VOTES_EACH, "places": PLACES, "most_minutes": 60, "codes": CODES}
     study, path = installation.call("study", config, recruitment)
@@ -209,7 +296,7 @@ def test_people_get_the_outcome_code_and_pay_of_what_they_did(installation, prox
     for process in installation.all:
         process.mark()
     with Overheard(installation.redis.url).listening() as overheard:
-        asyncio.run(everybody(site, path, people))
+        asyncio.run(everybody(proxy.url, path, people))
         late = tuple(person.name for person in people if person.fate == "time-over")
         installation.query(
             "UPDATE campaigns_annotator SET joined_at = joined_at - interval '59 minutes' WHERE id IN (SELECT"

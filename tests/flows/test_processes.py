@@ -7,21 +7,13 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from tests.support.campaigns import AnyScore, CarefulVoter
-from tests.support.installations import Process, Program, in_folder
+from tests.support.installations import Process, Program
 
 KILLS = 3
 # Acknowledged before each kill, by all.
 VOTES_BETWEEN = 20
-
-
-@pytest.fixture
-def program(tmp_path):
-    program = Program(tmp_path, in_folder(tmp_path))
-    yield program
-    program.stop()
 
 
 def test_a_killed_server_loses_no_vote_and_draws_no_second_uniform(program):

@@ -116,13 +116,10 @@ def take_part(page: Page, campaign: Campaign) -> None:
     expect(page.locator("progress, .withdraw:visible")).to_have_count(0)
 
 
-def test_a_study_with_consent_practice_checks_and_codes_on_four_screens(
-    chromium, live_site, researcher, tmp_path, eventually
-):
+def test_a_study_with_consent_practice_checks_and_codes_on_four_screens(open_page, researcher, tmp_path, eventually):
     file = tmp_path / "openings.csv"
     file.write_text(TEXTS)
-    desk = Desk(chromium.new_context(base_url=live_site.url).new_page())
-    desk.page.goto(sign_in_path(researcher))
+    desk = Desk(open_page(sign_in_path(researcher)))
     set_up(desk, file)
     assert len(desk.screens) <= MOST_SCREENS, desk.screens
     assert len(desk.fields) <= MOST_FIELDS, desk.fields
@@ -133,6 +130,6 @@ def test_a_study_with_consent_practice_checks_and_codes_on_four_screens(
     protocol = campaign.config.study.protocol
     assert (len(protocol.practice), protocol.check_share, protocol.repeat_share) == (2, 0.05, 0.05)
     assert eventually(lambda: Campaign.objects.get().is_running)
-    take_part(chromium.new_context(base_url=live_site.url).new_page(), campaign)
+    take_part(open_page(), campaign)
     assert Participation.objects.get().outcome == "completed"
     assert Vote.objects.count() == VOTES_EACH

@@ -42,16 +42,13 @@ def beside_rabbitmq(tmp_path_factory) -> Iterator[tuple[Installation, RabbitMQ]]
     servers.demand_engines()
     servers.demand_rabbitmq()
     broker = RabbitMQ()
-    installation = Installation(tmp_path_factory.mktemp("stalls"))
+    # A busy machine takes longer than usual to ask a broker that is well.
+    variables = {"CELERY_BROKER_URL": broker.url, "BROKER_TIMEOUT_SECONDS": "3"}
     try:
         broker.start()
-        # A busy machine takes longer than usual to ask a broker that is well.
-        installation.variables |= {"CELERY_BROKER_URL": broker.url, "BROKER_TIMEOUT_SECONDS": "3"}
-        installation.start()
-        yield installation, broker
-        installation.look_after()
+        with Installation(tmp_path_factory.mktemp("stalls"), variables).running() as installation:
+            yield installation, broker
     finally:
-        installation.stop()
         broker.remove()
 
 

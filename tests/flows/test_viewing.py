@@ -12,13 +12,7 @@ from playwright.sync_api import Page, expect
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Comparison, Event, Lease, Vote
 from tests.support import campaigns
-from tests.support.campaigns import (
-    create_draft,
-    invitation_path,
-    make_campaign,
-    make_config,
-    started_now,
-)
+from tests.support.campaigns import create_draft, invitation_path, make_campaign, make_config, started_now
 from tests.support.installations import join, lease_on, press_and_wait, violations
 
 pytestmark = pytest.mark.browser

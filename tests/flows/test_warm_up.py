@@ -12,12 +12,7 @@ from prefmh_web.demo.voters import Voter
 from sampler import exact
 from sampler.exact import target
 from tests.sampler.kernels.test_walk import WithoutRatio
-from tests.support.campaigns import (
-    WARM_UP,
-    checked_export,
-    invitation_path,
-    warming_campaign,
-)
+from tests.support.campaigns import WARM_UP, checked_export, invitation_path, warming_campaign
 from tests.support.enumerated import walk_law
 from tests.support.sampling import neighbours_law
 

@@ -41,20 +41,20 @@ def gpt2(vocabulary, context=32, seed=5):
     return GPT2LMHeadModel(config).eval()
 
 
-def llama(vocabulary, context=64, seed=5):
+def llama(vocabulary, context=64, seed=5, *, hidden=32, inner=48, spread=0.3):
     """Return a Llama, with fewer key-value heads than heads."""
     torch.manual_seed(seed)
     config = LlamaConfig(
         vocab_size=vocabulary,
-        hidden_size=32,
-        intermediate_size=48,
+        hidden_size=hidden,
+        intermediate_size=inner,
         num_hidden_layers=2,
         num_attention_heads=4,
         num_key_value_heads=2,
         max_position_embeddings=context,
         bos_token_id=None,
         eos_token_id=END,
-        initializer_range=0.3,
+        initializer_range=spread,
     )
     return LlamaForCausalLM(config).eval()
 

@@ -6,20 +6,18 @@ import numpy as np
 import pytest
 
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.frozen import plan_of
-from prefmh_web.campaigns.models import Annotator, Campaign
+from prefmh_web.campaigns.models import Campaign
 from tests.gpu.small_models import TEMPLATE, llama, tokenizer_of
 from tests.support import servers
 from tests.support.campaigns import (
     AnyScore,
     CarefulVoter,
-    assert_record_is_whole,
     assert_replay_passes,
+    assert_texts_are_of_their_tokens,
     checked_export,
     create_draft,
     make_config,
-    table,
-    vote_until_finished,
+    voted_to_the_end,
 )
 from tests.support.installations import Crowd, Desk, Installation, hurried, wait_for
 
@@ -57,18 +55,11 @@ class TestInOneProcess:
         campaign = make(researcher)
         lifecycle.request_start(campaign)
         idle_tasks()
-        annotators = [Annotator.objects.create(campaign=campaign) for _ in range(VOTERS)]
-        scores = {0: lambda place: place / 10, 1: lambda place: -place / 10}
-        vote_until_finished(campaign, annotators, scores, np.random.default_rng(5))
-        assert_record_is_whole(campaign)
+        campaign = voted_to_the_end(campaign, VOTERS)
         # People are slower here than the model: but for each chain's first steps, nobody waited for it.
         assert sum(chain.prefetched for chain in campaign.chains.all()) > 0
         path = checked_export(campaign, tmp_path, "24 verdicts")
-        space = plan_of(campaign).space
-        for row in table(path, "states.csv"):
-            writing = space.decode(row["code"])
-            assert space.model.text(writing.prompt, writing.tokens) == writing.text == row["content"]
-        assert {space.decode(row["code"]).prompt for row in table(path, "states.csv")} == set(PROMPTS)
+        assert_texts_are_of_their_tokens(campaign, path)
 
     def test_the_texts_are_those_of_the_model_and_the_seed_alone(self, researcher, offered, idle_tasks):
         for _ in range(2):
@@ -92,12 +83,8 @@ class InstallationWithModels(Installation):
 def installation(tmp_path_factory, folder):
     servers.demand_engines()
     variables = {"LOCAL_MODELS": f"tiny={folder}"}
-    installation = InstallationWithModels(tmp_path_factory.mktemp("installation"), variables)
-    try:
-        installation.start()
+    with InstallationWithModels(tmp_path_factory.mktemp("installation"), variables).running() as installation:
         yield installation
-    finally:
-        installation.stop()
 
 
 def form(**changes: str) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """Campaigns on the pictures of a small random pipeline: from the setup form to a record that replays."""
 
 import io
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -28,12 +29,7 @@ from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.objects.kind import Look
 from tests.console.test_pages import form
 from tests.gpu.small_pipeline import pipeline
-from tests.support.campaigns import (
-    checked_export,
-    make_config,
-    table,
-    vote_until_finished,
-)
+from tests.support.campaigns import checked_export, make_config, table, voted_to_the_end
 
 # NumPy about PyTorch, in the making of a scheduler.
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
@@ -109,11 +105,7 @@ def test_from_the_form_to_a_record_that_replays(researcher, client, idle_tasks, 
     assert campaign.config.space.dimension == 256
     client.post(reverse("console:start", args=[campaign.pk]))
     idle_tasks()
-    annotators = [Annotator.objects.create(campaign=campaign) for _ in range(4)]
-    # By number of the state: a step's two objects never feel the same.
-    vote_until_finished(
-        campaign, annotators, dict.fromkeys((0, 1), lambda place: place * 7 % 5), np.random.default_rng(5)
-    )
+    campaign = voted_to_the_end(campaign)
     path = checked_export(campaign, tmp_path, "10 verdicts")
     rows = table(path, "states.csv")
     assert len({row["code"] for row in rows}) == len(rows) == campaign.states.count() == 12
@@ -210,17 +202,34 @@ def test_a_draft_that_stays_goes_without_its_states_picture(researcher, idle_tas
     assert head.picture.name in pictures_of(campaign)
 
 
-def test_a_decoder_that_fails_suspends_the_chain_with_the_reason_until_it_does_not(researcher, idle_tasks, offer):
-    campaign = started(researcher, idle_tasks, judges=[{"question": "Which is better?", "votes": 1}], chains=1)
+@contextmanager
+def a_broken_decoder(offer, folder):
     offer("broken")
-    PrefetchedProposal.objects.all().delete()
-    vote_once(campaign)
-    idle_tasks()
-    chain = Chain.objects.get()
-    assert chain.waits_because == "turbo makes no pictures here: the decoder gave numbers that are not finite"
-    assert chain.claimed_until > timezone.now()
-    assert chain.comparisons.count() == 1
+    yield "turbo makes no pictures here: the decoder gave numbers that are not finite"
     offer("whole")
+
+
+@contextmanager
+def a_disk_that_takes_no_picture(offer, folder):
+    aside = folder.with_name("aside")
+    folder.rename(aside)
+    folder.touch()
+    yield "the picture cannot be stored: "
+    folder.unlink()
+    aside.rename(folder)
+
+
+@pytest.mark.parametrize("fault", [a_broken_decoder, a_disk_that_takes_no_picture])
+def test_what_fails_suspends_the_chain_with_the_reason_until_it_does_not(researcher, idle_tasks, offer, fault):
+    campaign = started(researcher, idle_tasks, judges=[{"question": "Which is better?", "votes": 1}], chains=1)
+    PrefetchedProposal.objects.all().delete()
+    with fault(offer, Path(default_storage.path(f"pictures/{campaign.pk}/painted"))) as reason:
+        vote_once(campaign)
+        idle_tasks()
+        chain = Chain.objects.get()
+        assert chain.waits_because.startswith(reason)
+        assert chain.claimed_until > timezone.now()
+        assert (chain.step, chain.comparisons.count()) == (1, 1)
     Chain.objects.update(claimed_until=timezone.now())
     tasks.sweep()
     idle_tasks()
@@ -228,27 +237,6 @@ def test_a_decoder_that_fails_suspends_the_chain_with_the_reason_until_it_does_n
     assert (chain.claimed_until, chain.waits_because) == (None, "")
     proposal = chain.comparisons.get(step=2).proposal
     assert default_storage.exists(proposal.picture.name)
-
-
-def test_a_disk_that_takes_no_picture_suspends_the_chain_with_the_reason_until_it_does(
-    researcher, idle_tasks, offer, data_folder
-):
-    campaign = started(researcher, idle_tasks, judges=[{"question": "Which is better?", "votes": 1}], chains=1)
-    PrefetchedProposal.objects.all().delete()
-    folder = Path(default_storage.path(f"pictures/{campaign.pk}/painted"))
-    folder.rename(data_folder / "aside")
-    folder.touch()
-    vote_once(campaign)
-    idle_tasks()
-    chain = Chain.objects.get()
-    assert chain.waits_because.startswith("the picture cannot be stored: ")
-    assert (chain.step, chain.comparisons.count()) == (1, 1)
-    folder.unlink()
-    (data_folder / "aside").rename(folder)
-    Chain.objects.update(claimed_until=timezone.now())
-    tasks.sweep()
-    idle_tasks()
-    assert chain.comparisons.filter(step=2).exists()
 
 
 def test_a_sweep_gives_one_hint_for_a_campaign_and_none_while_a_picture_is_made(researcher, idle_tasks, offer):

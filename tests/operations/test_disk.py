@@ -13,17 +13,9 @@ from django.conf import settings
 
 from prefmh_web.tasks import sweep
 from tests.support.campaigns import make_draft, wait_until_idle
-from tests.support.installations import Program, in_folder
 
 embedded_only = pytest.mark.skipif(not settings.EMBEDDED, reason="about the embedded database")
 A_DAY = 24 * 60 * 60
-
-
-@pytest.fixture
-def program(tmp_path):
-    program = Program(tmp_path, in_folder(tmp_path))
-    yield program
-    program.stop()
 
 
 @embedded_only

@@ -20,6 +20,7 @@ from prefmh_web.transport import sockets
 from prefmh_web.voting import admission, consumer
 from tests.security.test_limits import all_at_once
 from tests.security.world import browser_of
+from tests.support.campaigns import cookies_of
 from tests.support.installations import closing_code, cookies_after_joining, open_socket, send
 from tests.voting.test_socket import lease_in
 
@@ -102,7 +103,7 @@ def friend(campaign, django_user_model):
 
 
 def board(site, campaign, browser):
-    cookies = "; ".join(f"{name}={morsel.value}" for name, morsel in browser.cookies.items())
+    cookies = cookies_of(browser)
     return open_socket(site.url, f"/ws/campaigns/{campaign.pk}/", cookies)
 
 

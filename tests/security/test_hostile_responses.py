@@ -9,7 +9,7 @@ from websockets.exceptions import InvalidStatus
 
 from prefmh_web.campaigns.models import Annotator, Lease, Vote
 from tests.security.world import browser_of, digest
-from tests.support.campaigns import wait_until_idle
+from tests.support.campaigns import cookies_of, wait_until_idle
 from tests.support.installations import closing_code, cookies_after_joining, open_socket, send
 
 LEASES = [
@@ -140,8 +140,7 @@ def test_no_guessed_link_opens_the_voters_socket(world, world_site, member, toke
 )
 def test_nobody_else_watches_the_victims_board_and_none_opens_that_is_not_there(world, world_site, who, campaign):
     browser = browser_of(getattr(world, who) if who else None)
-    cookies = "; ".join(f"{name}={morsel.value}" for name, morsel in browser.cookies.items())
-    with open_socket(world_site.url, f"/ws/campaigns/{campaign or world.campaign.pk}/", cookies) as socket:
+    with open_socket(world_site.url, f"/ws/campaigns/{campaign or world.campaign.pk}/", cookies_of(browser)) as socket:
         assert closing_code(socket) == 4401
 
 

@@ -35,6 +35,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 import soundfile
+from asgiref.testing import ApplicationCommunicator
 from celery.signals import before_task_publish, task_postrun
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -55,6 +56,7 @@ from prefmh_web.accounts.roles import make_researcher
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases, transitions
 from prefmh_web.campaigns.engine.locks import locked
+from prefmh_web.campaigns.frozen import plan_of
 from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, EndReason, Invitation, Judge, Lease, Side, Vote
 from prefmh_web.campaigns.record import export
@@ -86,16 +88,7 @@ from sampler import (
 from sampler.experiments.metrics import RunFiles
 from sampler.experiments.options import Place
 from sampler.experiments.outputs import write_table
-from tests.support.models import (
-    TEXTS,
-    Script,
-    Writer,
-    anything_else,
-    chat_reply,
-    is_vote,
-    port_from,
-    scripted_server,
-)
+from tests.support.models import TEXTS, Script, Writer, anything_else, chat_reply, is_vote, port_from, scripted_server
 from tests.support.sampling import files_of, mixture, rows_of
 
 # A hash that takes no time: a quarter of a second for each account of a test is a third of the suite's.
@@ -839,6 +832,44 @@ def content_of(answer) -> bytes:
     return asyncio.run(read())
 
 
+def cookies_of(browser: Client) -> str:
+    """Return a browser's cookies as it sends them."""
+    return "; ".join(f"{name}={morsel.value}" for name, morsel in browser.cookies.items())
+
+
+class PageSocket:
+    """The socket of somebody's page, on the event loop of whoever uses it.
+
+    Args:
+        path: of the page.
+    """
+
+    def __init__(self, browser: Client, path: str) -> None:
+        from prefmh_web.asgi import application
+
+        headers = {b"host": b"localhost", b"origin": b"http://localhost", b"cookie": cookies_of(browser).encode()}
+        scope = {"type": "websocket", "path": f"/ws{path}", "query_string": b"", "subprotocols": []}
+        self.socket = ApplicationCommunicator(application, scope | {"headers": list(headers.items())})
+
+    async def open(self) -> str:
+        """Connect, and return the first screen."""
+        await self.socket.send_input({"type": "websocket.connect"})
+        assert (await self.socket.receive_output(10))["type"] == "websocket.accept"
+        return await self.screen()
+
+    async def send(self, **fields: str) -> str:
+        """Send a response, and return the next screen."""
+        await self.socket.send_input({"type": "websocket.receive", "text": json.dumps(fields)})
+        return await self.screen()
+
+    async def screen(self, seconds: float = 10) -> str:
+        return (await self.socket.receive_output(seconds))["text"]
+
+    async def close(self) -> None:
+        await self.socket.send_input({"type": "websocket.disconnect", "code": 1000})
+        await self.socket.wait(10)
+
+
 def vote(browser: Client, campaign: Campaign, times: int = 1) -> None:
     """Answer the pair on somebody's page by form post."""
     for _ in range(times):
@@ -1170,6 +1201,16 @@ def checked_export(campaign: Campaign, folder: Path, told: str = "") -> Path:
     path = export_to(campaign, folder)
     assert told in assert_replay_passes(path)
     return path
+
+
+def assert_texts_are_of_their_tokens(campaign: Campaign, path: Path) -> None:
+    """Look whether each object of a model's campaign is what its tokens are written as, and each prompt is answered."""
+    space, prompts = plan_of(campaign).space, set()
+    for row in table(path, "states.csv"):
+        writing = space.decode(row["code"])
+        assert space.model.text(writing.prompt, writing.tokens) == writing.text == row["content"]
+        prompts.add(writing.prompt)
+    assert prompts == set(campaign.config.space.prompts)
 
 
 def refused_by_replay(path: Path, found: str = "difference") -> str:

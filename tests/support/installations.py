@@ -18,14 +18,14 @@ import time
 import urllib.parse
 import urllib.request
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from http.client import HTTPException
 from http.cookiejar import CookieJar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode, urlsplit
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
 
 import httpx
 import numpy as np
@@ -78,7 +78,6 @@ def send(socket: ClientConnection, **fields) -> None:
 
 # Not where nobody opens a browser, as on a machine with a GPU.
 if TYPE_CHECKING:
-    from playwright.async_api import Browser
     from playwright.sync_api import Page
 
     from prefmh_web.campaigns.models import Campaign
@@ -94,8 +93,8 @@ ARGUMENTS = (
 
 # Sooner than people can judge a pair, the page takes no answer (`TOO_SOON_MS` in static/js/voting/vote.js).
 MS_TO_JUDGE = 300
-_TIMES_TO_PRESS = 10
-_IS_ANOTHER = "key => document.querySelector('input[name=lease]')?.value !== key"
+TIMES_TO_PRESS = 10
+IS_ANOTHER = "key => document.querySelector('input[name=lease]')?.value !== key"
 
 
 def lease_on(page: Page) -> str:
@@ -112,7 +111,7 @@ def join(open_page: Callable[..., Page], campaign: Campaign, **options) -> Page:
 
 
 def wait_for_another_pair(page: Page, lease: str) -> None:
-    page.wait_for_function(_IS_ANOTHER, arg=lease)
+    page.wait_for_function(IS_ANOTHER, arg=lease)
 
 
 # Rules of WCAG 2.2 A and AA; in the dark, all that differs from light.
@@ -146,128 +145,15 @@ def press_and_wait(page: Page, key: str) -> None:
     from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
     before = lease_on(page)
-    for _ in range(_TIMES_TO_PRESS):
+    for _ in range(TIMES_TO_PRESS):
         page.wait_for_timeout(MS_TO_JUDGE)
-        if page.evaluate(_IS_ANOTHER, before):
+        if page.evaluate(IS_ANOTHER, before):
             return
         page.keyboard.press(key)
         with suppress(PlaywrightTimeout):
-            page.wait_for_function(_IS_ANOTHER, arg=before, timeout=5_000)
+            page.wait_for_function(IS_ANOTHER, arg=before, timeout=5_000)
             return
-    raise AssertionError(f"nothing happened on {key} in {_TIMES_TO_PRESS} times")
-
-
-# People in a real Chromium who take part in a paid study: each does what its fate says, and writes down what.
-
-
-OTHER_KEY = {"1": "2", "2": "1"}
-_HAS_PAIR_OR_END = """() => document.querySelector('input[name=lease]')
-    || /Thank you|ended/.test(document.querySelector('h1')?.textContent ?? '')"""
-PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
-
-
-@asynccontextmanager
-async def a_browser() -> AsyncIterator[Browser]:
-    """Yield a Chromium that runs as long as the block does."""
-    from playwright.async_api import async_playwright
-
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=str(CHROMIUM), args=list(ARGUMENTS))
-        yield browser
-        await browser.close()
-
-
-@dataclass
-class Person:
-    """Somebody with a fate, and what the simulation itself writes down of them."""
-
-    name: str
-    fate: str
-    session: str = "first"
-    votes: int = 0
-    passed: int = 0
-    failed: int = 0
-    keys: list[str] = field(default_factory=list)
-    began: float = 0
-    ended: float = 0
-
-    @property
-    def outcome(self) -> str:
-        """How their part ends. Whoever would fail a check may have met none before their last vote."""
-        return "completed" if self.fate == "checks-failed" and not self.failed else self.fate
-
-
-async def arrive(page: Page, link: str, person: Person, session: str = "first", *, agrees: bool = True) -> None:
-    """Open the platform's link, agree, and come to the first page after that."""
-    person.session, person.began = session, person.began or time.time()
-    from tests.support.campaigns import prolific
-
-    await page.goto(f"{link}?{urlencode(prolific(person.name, session=session))}")
-    if await page.get_by_role("button", name="Start", exact=True).count():
-        await page.get_by_role("button", name="Start", exact=True).click()
-    else:
-        await page.get_by_role("button", name="I agree: start" if agrees else "I do not agree").click()
-    await page.wait_for_load_state()
-
-
-async def tell_about_themselves(page: Page, *, is_student: bool = True) -> None:
-    """Answer the questions of `tests.participants.test_stages.WHOLE`."""
-    await page.get_by_label("student" if is_student else "other").check()
-    await page.get_by_label("How old are you?").fill("30")
-    await page.get_by_label("2", exact=True).check()
-    # What is killed before it has answered has lost the answers, and the person sees that.
-    async with page.expect_navigation():
-        await page.get_by_role("button", name="Continue").click()
-
-
-async def understand(page: Page, *, understands: bool = True) -> None:
-    """Read the instructions and answer the question about them; whoever does not understand does so twice."""
-    async with page.expect_navigation():
-        await page.get_by_role("button", name="I have read this").click()
-    for _ in range(1 if understands else 2):
-        await page.get_by_label("both" if understands else "one").check()
-        async with page.expect_navigation():
-            await page.get_by_role("button", name="Check my answers").click()
-
-
-async def vote(page: Page, person: Person, most: int | None = None) -> None:
-    """Answer what is shown until there is no more, or `most` votes are given and no check is due."""
-    while True:
-        await page.wait_for_function(_HAS_PAIR_OR_END, timeout=60_000)
-        if not await page.locator("input[name=lease]").count():
-            return
-        told = re.search(r"choose object (\d)", await page.locator("#question").text_content() or "")
-        if most is not None and person.votes >= most and not told:
-            return
-        await _answer(page, person, told and told[1])
-
-
-async def _press_until_heard(page: Page, key: str, lease: str) -> None:
-    """Press a key until the page shows something else: it hears none before it has loaded, and drops hasty ones."""
-    from playwright.async_api import TimeoutError as PlaywrightTimeout
-
-    for _ in range(_TIMES_TO_PRESS):
-        await asyncio.sleep(MS_TO_JUDGE / 1000)
-        if await page.evaluate(_IS_ANOTHER, lease):
-            return
-        await page.keyboard.press(key)
-        with suppress(PlaywrightTimeout):
-            await page.wait_for_function(_IS_ANOTHER, arg=lease, timeout=5_000)
-            return
-    raise AssertionError(f"nothing happened on {key} in {_TIMES_TO_PRESS} times")
-
-
-async def _answer(page: Page, person: Person, told: str | None) -> None:
-    key = await page.locator("input[name=lease]").input_value()
-    pressed = "1" if told is None else OTHER_KEY[told] if person.fate == "checks-failed" else told
-    await _press_until_heard(page, pressed, key)
-    if told is None:
-        person.votes += 1
-        person.keys.append(key)
-    elif pressed == told:
-        person.passed += 1
-    else:
-        person.failed += 1
+    raise AssertionError(f"nothing happened on {key} in {TIMES_TO_PRESS} times")
 
 
 # The site as several processes, as `docker/compose.yaml` starts it: on servers of its own, or on those of a run.
@@ -448,10 +334,10 @@ class Program:
         self._ends.callback(process.kill)
         return process
 
-    def serve(self, command: str = "serve") -> tuple[Process, str]:
+    def serve(self, command: str = "serve", *options: str) -> tuple[Process, str]:
         """Start the one process that serves everything; return it and its address once it serves."""
         port = str(port_from(23_000))
-        process = self.launch(self.process(command, "manage.py", command, "--port", port))
+        process = self.launch(self.process(command, "manage.py", command, "--port", port, *options))
         process.wait_until_it_says("Serving")
         return process, f"http://127.0.0.1:{port}"
 
@@ -549,6 +435,16 @@ class Installation(Processes):
         self.postgres.start()
         self.redis.start()
         self.serve(environment(self.postgres.create("prefmh"), self.redis.url, self.urls[0]))
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[Self]:
+        """Start everything; at the end, look whether anything has ended by itself, and end it."""
+        try:
+            self.start()
+            yield self
+            self.look_after()
+        finally:
+            self.stop()
 
     def make_campaigns(self, *configs: dict, start: bool = True) -> list[tuple[int, str]]:
         """Make one campaign of twelve texts for each config's changes; return its number and its invitation's path."""

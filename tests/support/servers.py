@@ -16,6 +16,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import psycopg
 import pytest
@@ -122,7 +123,43 @@ def demand_engines() -> None:
     demand(path_of("initdb") and path_of("redis-server"), HOW)
 
 
-class Postgres:
+class Server:
+    """A server as a process on a port of its own, which a test may freeze and kill."""
+
+    def __init__(self, name: str, first_port: int) -> None:
+        self.name, self.port = name, port_from(first_port)
+        self._process: subprocess.Popen | None = None
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def _launch(self, command: list[str], said: int | IO = subprocess.DEVNULL, **options) -> None:
+        """Start a command, in a process group of its own, and wait until it answers."""
+        self._process = subprocess.Popen(command, stdout=said, stderr=said, process_group=0, **options)
+        while not self._answers():
+            assert self._process.poll() is None, f"{self.name} did not start"
+            time.sleep(0.05)
+
+    def _answers(self) -> bool:
+        raise NotImplementedError
+
+    def freeze(self) -> None:
+        """Stop it where it stands: it refuses nothing and answers nothing."""
+        os.killpg(self.pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        os.killpg(self.pid, signal.SIGCONT)
+
+    def kill(self) -> None:
+        """Kill it with its children, without a warning; nothing when it does not run."""
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+            self._process.wait()
+
+
+class Postgres(Server):
     """A PostgreSQL cluster in a folder and on a port of its own.
 
     Args:
@@ -130,18 +167,16 @@ class Postgres:
     """
 
     def __init__(self, durability: tuple[str, ...] = WITHOUT_FSYNC) -> None:
+        super().__init__("PostgreSQL", 25_000)
         self._durability = durability
-        self.port = port_from(25_000)
         # Not below pytest's folder, which only its owner may enter: PostgreSQL refuses to run as root.
         self._folder = Path(tempfile.mkdtemp(prefix="prefmh-postgres-"))
         user = "postgres" if os.getuid() == 0 else None
         if user:
             shutil.chown(self._folder, user)
-        quiet = subprocess.DEVNULL
-        self._options = {"user": user, "cwd": self._folder, "stdout": quiet, "stderr": quiet}
+        self._options = {"user": user, "cwd": self._folder}
         options = ("--username=postgres", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C")
-        subprocess.run(self._command("initdb", *options), **self._options, check=True)
-        self._process: subprocess.Popen | None = None
+        subprocess.run(self._command("initdb", *options), **self._options, capture_output=True, check=True)
 
     def start(self) -> None:
         """Start and wait until it answers."""
@@ -150,17 +185,13 @@ class Postgres:
         options.append("track_activity_query_size=16384")
         settings = [part for option in options for part in ("-c", option)]
         # A child of ours, so that a killed one is gone: PostgreSQL starts only once its predecessor's number is free.
-        self._process = subprocess.Popen([*self._command("postgres", "-p", str(self.port)), *settings], **self._options)
-        while not self._answers():
-            assert self._process.poll() is None, "PostgreSQL did not start"
-            time.sleep(0.05)
+        self._launch([*self._command("postgres", "-p", str(self.port)), *settings], **self._options)
 
     def kill(self) -> None:
         """Kill it and all its sessions without a warning; nothing when it does not run."""
         if self._process is None or self._process.poll() is not None:
             return
-        pid = self._process.pid
-        sessions = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        sessions = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
         self._process.kill()
         self._process.wait()
         for session in sessions:
@@ -196,37 +227,18 @@ class Postgres:
         return folder == str(self._folder / "data")
 
 
-class Redis:
+class Redis(Server):
     """A Redis server on a port of its own, which keeps nothing on disk."""
 
     def __init__(self) -> None:
-        self.port = port_from(27_000)
+        super().__init__("Redis", 27_000)
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self.client = redis.Redis.from_url(self.url)
-        self._process: subprocess.Popen | None = None
 
     def start(self) -> None:
         """Start, empty, and wait until it answers."""
         command = [path_of("redis-server"), "--port", str(self.port), "--bind", "127.0.0.1"]
-        self._process = subprocess.Popen(
-            [*command, "--save", "", "--appendonly", "no"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        while not self._answers():
-            assert self._process.poll() is None, "Redis did not start"
-            time.sleep(0.02)
-
-    def freeze(self) -> None:
-        """Stop it where it stands: it refuses nothing and answers nothing."""
-        self._process.send_signal(signal.SIGSTOP)
-
-    def thaw(self) -> None:
-        self._process.send_signal(signal.SIGCONT)
-
-    def kill(self) -> None:
-        """Kill it without a warning; nothing when it does not run."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
+        self._launch([*command, "--save", "", "--appendonly", "no"])
 
     def remove(self) -> None:
         self.kill()
@@ -268,14 +280,14 @@ def demand_rabbitmq() -> None:
     demand(_PROGRAM.exists(), HOW_RABBITMQ)
 
 
-class RabbitMQ:
+class RabbitMQ(Server):
     """A broker on a port and in a folder of its own."""
 
     def __init__(self) -> None:
-        self.port, self._between_nodes = port_from(35_000), port_from(37_000)
+        super().__init__("RabbitMQ", 35_000)
+        self._between_nodes = port_from(37_000)
         self.url = f"amqp://guest:guest@127.0.0.1:{self.port}//"
         self._folder = Path(tempfile.mkdtemp(prefix="prefmh-rabbitmq-"))
-        self._process: subprocess.Popen | None = None
 
     def start(self) -> None:
         """Start and wait until it takes connections."""
@@ -294,26 +306,10 @@ class RabbitMQ:
             "ERL_FLAGS": "-kernel inet_dist_use_interface {127,0,0,1}",
         }
         with (self._folder / "out.log").open("w") as log:
-            self._process = subprocess.Popen(
-                [str(_PROGRAM)], env=environment, cwd=self._folder, stdout=log, stderr=log, start_new_session=True
-            )
-        while not self._answers():
-            assert self._process.poll() is None, (self._folder / "out.log").read_text()
-            time.sleep(0.2)
-
-    def freeze(self) -> None:
-        """Stop it where it stands: it refuses nothing and answers nothing."""
-        os.killpg(self._process.pid, signal.SIGSTOP)
-
-    def thaw(self) -> None:
-        os.killpg(self._process.pid, signal.SIGCONT)
+            self._launch([str(_PROGRAM)], log, env=environment, cwd=self._folder)
 
     def remove(self) -> None:
-        if self._process is not None:
-            # With its children; they are gone when it has ended by itself.
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+        self.kill()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _answers(self) -> bool:

@@ -8,9 +8,8 @@ import sys
 
 import torch
 from tokenizers import decoders
-from transformers import LlamaConfig, LlamaForCausalLM
 
-from tests.gpu.small_models import END, TEMPLATE, tokenizer_of
+from tests.gpu.small_models import END, TEMPLATE, llama, tokenizer_of
 
 # The labels, the two words that `probe` confines a reply to, and some for texts.
 WORDS = ("A", "B", "QX7", "ZJ3", *(f"w{number}" for number in range(58)))
@@ -18,20 +17,7 @@ _LIFTED = {END: 1.2, 1: 2.6, 2: 2.5}
 
 
 def main(folder: str) -> None:
-    torch.manual_seed(20261121)
-    config = LlamaConfig(
-        vocab_size=1 + len(WORDS),
-        hidden_size=128,
-        intermediate_size=128,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=1024,
-        bos_token_id=None,
-        eos_token_id=END,
-        initializer_range=0.1,
-    )
-    model = LlamaForCausalLM(config)
+    model = llama(1 + len(WORDS), 1024, 20261121, hidden=128, inner=128, spread=0.1)
     with torch.no_grad():
         model.model.embed_tokens.weight[:, 0] = 4.0
         model.lm_head.weight[:, 0] = 0.0

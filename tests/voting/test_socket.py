@@ -15,20 +15,18 @@ from itertools import pairwise
 
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
-from asgiref.testing import ApplicationCommunicator
 from django.contrib.sessions.models import Session
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from prefmh_web.asgi import application
 from prefmh_web.campaigns.engine import leases, open_comparisons
-from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Vote
+from prefmh_web.campaigns.models import Annotator, Lease, Vote
 from prefmh_web.transport.sockets import NOT_ALLOWED, TRY_AGAIN
 from prefmh_web.voting import presence
 from prefmh_web.voting.presence import WaitingRoom
-from tests.support.campaigns import invitation_path, make_campaign, make_config
+from tests.support.campaigns import PageSocket, invitation_path, make_campaign, make_config
 from tests.support.installations import closing_code, cookies_after_joining, open_socket, send
 
 
@@ -201,39 +199,27 @@ def test_a_page_that_closes_takes_no_other_along(pages):
 SOON_S = 5
 
 
-async def opened(campaign: Campaign, client: Client) -> ApplicationCommunicator:
-    """Open a page's socket; return it when its first screen, without a pair, has come."""
-    cookies = "; ".join(f"{name}={morsel.value}" for name, morsel in client.cookies.items())
-    headers = [(b"host", b"localhost"), (b"origin", b"http://localhost"), (b"cookie", cookies.encode())]
-    path = f"/ws{await sync_to_async(invitation_path)(campaign)}"
-    scope = {"type": "websocket", "path": path, "headers": headers, "query_string": b"", "subprotocols": []}
-    page = ApplicationCommunicator(application, scope)
-    await page.send_input({"type": "websocket.connect"})
-    assert (await page.receive_output(10))["type"] == "websocket.accept"
-    assert lease_in((await page.receive_output(10))["text"]) is None
-    return page
-
-
 def test_a_page_that_dies_keeps_no_other_from_its_pair(researcher, idle_tasks):
     judges = [{"question": "Which?", "votes": 1}]
     campaign = make_campaign(researcher, config=make_config(chains=1, judges=judges))
     holder = Annotator.objects.create(campaign=campaign)
     lease = leases.take(holder)
     people = [Client(), Client()]
+    path = invitation_path(campaign)
     for person in people:
-        person.post(invitation_path(campaign))
+        person.post(path)
 
     async def second_gets_it() -> str | None:
-        first, second = [await opened(campaign, person) for person in people]
+        first, second = pages = [PageSocket(person, path) for person in people]
+        assert [lease_in(await page.open()) for page in pages] == [None, None]
         # As a server does with a handler that has raised: nobody says goodbye. What its end sets going comes to rest.
-        first.stop(exceptions=False)
+        first.socket.stop(exceptions=False)
         await asyncio.sleep(0.3)
         await sync_to_async(leases.skip)(lease.key, holder)
         shown = None
         while shown is None:
-            shown = lease_in((await second.receive_output(SOON_S))["text"])
-        await second.send_input({"type": "websocket.disconnect", "code": 1000})
-        await second.wait(10)
+            shown = lease_in(await second.screen(SOON_S))
+        await second.close()
         return shown
 
     assert async_to_sync(second_gets_it)()

@@ -3,13 +3,11 @@
 Starts of chains that a model writes while people wait: each is asked for once, and chains open in their order.
 """
 
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any
+from functools import partial
 
 import numpy as np
 import pytest
@@ -23,6 +21,7 @@ from prefmh_web.campaigns.models import Annotator, Campaign, ChainOpening, Lease
 from prefmh_web.campaigns.proposals import drawing
 from tests.campaigns.record.test_export import rewrite
 from tests.flows.test_model_costs import registered
+from tests.security.test_limits import all_at_once
 from tests.support.campaigns import (
     assert_record_is_whole,
     assert_replay_passes,
@@ -32,7 +31,6 @@ from tests.support.campaigns import (
     happened,
     make_campaign,
     make_config,
-    on_own_connection,
     refused_by_replay,
     started_now,
     sweep_everything,
@@ -65,12 +63,6 @@ def people_of(campaign: Campaign, number: int) -> list[Annotator]:
 
 def places(campaign: Campaign) -> list[int]:
     return list(campaign.chains.order_by("place").values_list("place", flat=True))
-
-
-def all_at_once(work: Callable[..., Any], each: Sequence[Any]) -> list[Any]:
-    """Return what work finds for each, on a thread and a database connection of its own."""
-    with ThreadPoolExecutor(max_workers=len(each)) as pool:
-        return list(pool.map(on_own_connection(work), each))
 
 
 @pytest.mark.parametrize(("most", "opened"), [(3, 3), (None, 1)])
@@ -106,15 +98,9 @@ def test_nothing_opens_in_a_campaign_that_is_paused_or_over(researcher, idle_tas
 
 def test_fifty_people_at_once_open_as_many_chains_as_they_need(researcher, idle_tasks):
     campaign = elastic(researcher, max_chains=30)
-    people = people_of(campaign, 50)
-    start = threading.Barrier(50)
-
-    def take(person: Annotator) -> Lease | None:
-        start.wait()
-        return leases.take(person)
-
-    found = all_at_once(take, people)
-    assert sum(lease is not None for lease in found) == 30
+    found: list[Lease | None] = []
+    all_at_once([lambda person=person: found.append(leases.take(person)) for person in people_of(campaign, 50)])
+    assert (len(found), sum(lease is not None for lease in found)) == (50, 30)
     assert places(campaign) == list(range(30))
     assert_record_is_whole(campaign)
 
@@ -241,7 +227,7 @@ def store_drawn(campaign: Campaign, place: int, opening: ChainOpening) -> None:
 
 def test_workers_that_come_at_once_ask_the_model_for_each_start_once(campaign, writer, tmp_path):
     wanted_by(campaign, 5)
-    all_at_once(drawing.open_wanted, [campaign.pk] * 8)
+    all_at_once([partial(drawing.open_wanted, campaign.pk)] * 8)
     wait_until_idle()
     assert places(campaign) == list(range(6))
     # A start and one proposal of each chain, each with a seed of its own; the first requests tested the endpoint.

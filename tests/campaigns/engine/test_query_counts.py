@@ -4,20 +4,17 @@ Transaction control (BEGIN, SAVEPOINT, ...) is left out. The socket's sync code 
 statements are seen.
 """
 
-import json
 import math
 
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
-from asgiref.testing import ApplicationCommunicator
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.test.utils import CaptureQueriesContext
 
-from prefmh_web.asgi import application
 from prefmh_web.campaigns.frozen import limits_of
 from prefmh_web.campaigns.models import Comparison, Lease, Side, Vote
 from prefmh_web.voting import screens
-from tests.support.campaigns import invitation_path, make_config, start_campaign, wait_until_idle
+from tests.support.campaigns import PageSocket, invitation_path, make_config, start_campaign, wait_until_idle
 from tests.voting.test_socket import lease_in
 
 
@@ -91,44 +88,6 @@ ON_POSTGRESQL = {3: {7, 8}, 1: {7, 8}}
 PER_VOTE_OF_TWO_JUDGES = {"sqlite": {10, 11}, "postgresql": {8, 9}}
 
 
-class Page:
-    """A voter's open page, driven in the test's own thread."""
-
-    def __init__(self, campaign, client) -> None:
-        cookies = "; ".join(f"{name}={morsel.value}" for name, morsel in client.cookies.items())
-        headers = [(b"host", b"localhost"), (b"origin", b"http://localhost"), (b"cookie", cookies.encode())]
-        path = f"/ws{invitation_path(campaign)}"
-        scope = {"type": "websocket", "path": path, "headers": headers, "query_string": b"", "subprotocols": []}
-        self._socket = ApplicationCommunicator(application, scope)
-        # The test's own: the coroutines below run in another thread, where the proxy would find another one.
-        self._connection = connections[DEFAULT_DB_ALIAS]
-        self.costs: list[int] = []
-
-    async def open(self) -> str | None:
-        """Connect; return the lease of the pair."""
-        with Statements(self._connection) as statements:
-            await self._socket.send_input({"type": "websocket.connect"})
-            assert (await self._socket.receive_output(10))["type"] == "websocket.accept"
-            screen = await self._screen()
-        self.costs.append(len(statements))
-        return lease_in(screen)
-
-    async def send(self, **fields) -> str | None:
-        """Send a response; return the lease of the next pair."""
-        with Statements(self._connection) as statements:
-            await self._socket.send_input({"type": "websocket.receive", "text": json.dumps(fields)})
-            screen = await self._screen()
-        self.costs.append(len(statements))
-        return lease_in(screen)
-
-    async def close(self) -> None:
-        await self._socket.send_input({"type": "websocket.disconnect", "code": 1000})
-        await self._socket.wait(10)
-
-    async def _screen(self) -> str:
-        return (await self._socket.receive_output(10))["text"]
-
-
 # One vote of N = 3 is chosen so that it settles nothing; N = 1 always does.
 @pytest.mark.parametrize(("budget", "judges", "settles"), [(3, 1, False), (1, 1, True), (3, 2, False)])
 def test_the_voters_messages(client, researcher, idle_tasks, budget, judges, settles):
@@ -136,21 +95,30 @@ def test_the_voters_messages(client, researcher, idle_tasks, budget, judges, set
     config = make_config(judges=questions[:judges], chains=8)
     campaign = start_campaign(researcher, config=config)
     client.post(invitation_path(campaign))
-    page = Page(campaign, client)
+    page, costs = PageSocket(client, invitation_path(campaign)), []
+    # The test's own: the coroutines below run in another thread, where the proxy would find another one.
+    own = connections[DEFAULT_DB_ALIAS]
+
+    async def shown(screen) -> str | None:
+        """Return the lease of the pair that comes, and note what that costs."""
+        with Statements(own) as statements:
+            lease = lease_in(await screen)
+        costs.append(len(statements))
+        return lease
 
     async def vote() -> list[str]:
-        keys = [await page.open()]
+        keys = [await shown(page.open())]
         for _ in range(4):
             choice = await sync_to_async(_choice)(keys[-1])
-            keys.append(await page.send(lease=keys[-1], choice=choice, elapsed_ms="700"))
-        await page.send(lease=keys[-1], choice="skip")
+            keys.append(await shown(page.send(lease=keys[-1], choice=choice, elapsed_ms="700")))
+        await shown(page.send(lease=keys[-1], choice="skip"))
         await page.close()
         return keys[:-1]
 
     keys = async_to_sync(vote)()
     idle_tasks()
     assert {_settled(key) for key in keys} == {settles}
-    opening, *votes, skipping = page.costs
+    opening, *votes, skipping = costs
     on_sqlite = connection.vendor == "sqlite"
     if judges == 2:
         assert (opening, skipping) == (11, 8)

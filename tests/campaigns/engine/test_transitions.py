@@ -10,10 +10,9 @@ from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-import sampler
 from prefmh_web import tasks
 from prefmh_web.campaigns.engine import leases, sql
-from prefmh_web.campaigns.frozen import asked_in, plan_of
+from prefmh_web.campaigns.frozen import plan_of
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Side, Vote
 from prefmh_web.campaigns.proposals import drawing
 from tests.support.campaigns import assert_record_is_whole, cast, make_campaign, make_config
@@ -27,23 +26,6 @@ def comparison(campaign):
 @pytest.fixture
 def annotators(campaign):
     return [Annotator.objects.create(campaign=campaign) for _ in range(6)]
-
-
-def test_votes_settle_the_step_as_the_sampler_says_and_the_chain_moves_on(campaign, comparison, annotators, idle_tasks):
-    first, second = campaign.judges.all()
-    tally = sampler.Tally.empty(2)
-    for annotator, judge in zip(annotators, (first, second, first), strict=False):
-        if sampler.tell(asked_in(comparison), tally) is not sampler.Verdict.UNDECIDED:
-            break
-        tally = tally.add(judge.place, True)
-        cast(comparison, judge, annotator)
-    idle_tasks()
-    comparison.refresh_from_db()
-    chain = Chain.objects.get(pk=comparison.chain_id)
-    assert comparison.verdict == sampler.tell(asked_in(comparison), tally).value
-    assert chain.step >= 1
-    assert chain.comparisons.filter(verdict__isnull=True).count() == 1
-    assert_record_is_whole(campaign)
 
 
 def test_the_same_key_is_the_same_vote(campaign, comparison, annotators):
