@@ -21,6 +21,7 @@ from tests.security.world import browser_of
 from tests.support.campaigns import (
     WHOLE,
     arrive,
+    checked_export,
     create_draft,
     happened,
     invitation_path,
@@ -29,7 +30,6 @@ from tests.support.campaigns import (
     pair_of,
     prolific,
     recruited_campaign,
-    replayed,
     set_study,
     vote,
     wait_until_idle,
@@ -82,7 +82,7 @@ def test_of_how_people_come_these_change_and_are_events(owner, study, tmp_path, 
     # Saved again as it is, nothing has happened.
     told(owner, page, as_shown(owner, page))
     assert noted(study).count() == 1
-    replayed(study, tmp_path)
+    checked_export(study, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_a_raised_budget_and_further_places_count_at_once(researcher, tmp_path):
         assert limits.takes_one_more(study)
     assert ben.post(invitation_path(study)).status_code == 302
     assert pair_of(ben, study)
-    replayed(study, tmp_path)
+    checked_export(study, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_the_name_changes_and_is_an_event(owner, campaign, tmp_path):
     assert campaign.name == "Night; and day"
     said = {"path": "name", "old": "Twelve texts", "new": "Night; and day", "by": "owner"}
     assert campaign.events.get(kind="config-changed").data == said
-    replayed(campaign, tmp_path)
+    checked_export(campaign, tmp_path)
 
 
 def test_bonus_archive_and_an_accepted_model_are_events(owner, researcher, campaign, tmp_path):
@@ -191,7 +191,7 @@ def test_bonus_archive_and_an_accepted_model_are_events(owner, researcher, campa
     owner.post(path_of("unarchive", study))
     by = {"by": "owner"}
     kinds = [("bonus-set", by), ("bonus-set", by), ("paused", {}), ("archived", by), ("unarchived", by)]
-    path = replayed(study, tmp_path)
+    path = checked_export(study, tmp_path)
     assert [each for each in happened(path) if each[0] != "started"] == kinds
     judge = campaign.judges.get(place=1)
     Judge.objects.filter(pk=judge.pk).update(stopped_because="another model answers")
