@@ -21,7 +21,7 @@ from prefmh_web.campaigns.models import Campaign, Chain, Invitation, Judge, Leas
 from prefmh_web.config import CampaignConfig, Protocol
 from prefmh_web.console.forms.fields import Lines, Text, as_sent, bounds_of
 from prefmh_web.console.forms.schema_form import SchemaForm
-from prefmh_web.console.forms.setup_form import SetupForm
+from prefmh_web.console.forms.setup_form import SetupForm, UsualMoves, usual_kernel
 from prefmh_web.console.views.study import ParticipantsForm, ProtocolForm
 from prefmh_web.objects import media
 from tests.console.test_pages import as_shown, form
@@ -75,6 +75,10 @@ def test_what_nobody_has_changed_comes_back_as_it_was(kind, researcher):
 @given(config=configs())
 def test_whatever_the_declaration_allows_comes_back_as_it_was(config, researcher):
     assert_comes_back(config, researcher)
+
+
+def test_a_warm_up_finds_the_distance_whatever_length_is_named_for_without_it():
+    assert usual_kernel(UsualMoves(length=1), config_of("texts").model_dump() | {"chains": 40})["warm_up"]
 
 
 def bounded(form: SchemaForm):
@@ -195,6 +199,12 @@ def test_what_cannot_be_is_refused_by_its_field_and_nothing_is_saved(owner, draf
     page = save(owner, draft, **rows)
     assert message in page
     assert "Saved." not in page
+    assert stored().is_empty
+
+
+def test_what_a_form_would_make_wrong_on_another_page_is_refused(owner, draft):
+    set_study(draft, {"recruiter": "anybody"}, ())
+    assert "The protocol asks things of each person." in save(owner, draft, questions=[ROLE])
     assert stored().is_empty
 
 
