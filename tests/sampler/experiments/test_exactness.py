@@ -26,7 +26,7 @@ from sampler.experiments.synthetic import METHODS, ORACLE, PLUG_IN, PREF_MH, STA
 from sampler.kernels.crank_nicolson import PAPER_MIXTURE
 from sampler.kernels.suffix import Suffix
 from sampler.rules.scored import QuestConfig
-from tests.sampler.kernels.test_suffix import FreeOfLength, tables
+from tests.sampler.kernels.test_suffix import FreeOfLength, drawn_by
 from tests.sampler.kernels.test_suffix import solved as solved_texts
 from tests.sampler.kernels.test_suffix import space as texts_of
 from tests.support.enumerated import imbalance
@@ -233,9 +233,9 @@ def scores_of_texts(judges):
 
 def unbalanced_stories(suffixes, budgets, rule=marginal_acceptance):
     """Return the imbalance of the mixture's chain against p0 exp(sum_i s_i), each component with its own ratio."""
-    log_p0, judges = solved_texts("ragged")[1], scores_of_texts(len(budgets))
+    (states, log_p0), judges = solved_texts("ragged"), scores_of_texts(len(budgets))
     fresh = np.tile(np.exp(log_p0), (len(log_p0), 1))
-    q, log_r0 = tables("ragged", suffixes)
+    q, log_r0 = drawn_by(suffixes, states)
     p = preferences(judges)
     matrices = [transitions_of(law, rule(ratio, p, budgets)) for law, ratio in ((fresh, np.zeros_like(q)), (q, log_r0))]
     return imbalance(target(log_p0, judges), FRESH * matrices[0] + (1 - FRESH) * matrices[1])
