@@ -11,6 +11,7 @@ Latents cannot be listed. What can: the density of a move of two numbers, and th
 scores a_i·z, linear in the latent, the target is N(sum_i a_i, I), so many chains that start there must stay there.
 """
 
+import itertools
 import math
 
 import numpy as np
@@ -43,7 +44,6 @@ from tests.support.sampling import (
     plug_in_rule,
     pooled_rule,
     random_language,
-    suffix_chain,
     transition_matrix,
 )
 
@@ -316,10 +316,13 @@ def measured(how):
     """Return the imbalance against p0 exp(r / beta), and how far the chain's law is from it and from exp(r / beta)."""
     length, ratio = how(TEXTS_OF)
 
-    def accepts(a, b, cut):
-        return accepted(ratio(WRITINGS[a], WRITINGS[b], cut), REWARDS[a], REWARDS[b])
-
-    matrix = suffix_chain(TEXTS_OF, WRITINGS, length, accepts)
+    matrix = np.zeros((len(WRITINGS), len(WRITINGS)))
+    for (a, x), (b, y) in itertools.permutations(enumerate(WRITINGS), 2):
+        for cut in range(length(x)):
+            if x.tokens[:cut] == y.tokens[:cut] and cut < len(y.tokens):
+                written = math.exp(TEXTS_OF.model.score_suffix(PROMPT, y.tokens, cut)) / length(x)
+                matrix[a, b] += written * accepted(ratio(x, y, cut), REWARDS[a], REWARDS[b])
+    matrix += np.diag(1 - matrix.sum(axis=1))
     tilt = np.exp(REWARDS / BETA)
     p0 = np.exp([TEXTS_OF.model.score(PROMPT, state.tokens) for state in WRITINGS])
     law, tilt_alone = p0 * tilt / (p0 @ tilt), tilt / tilt.sum()
