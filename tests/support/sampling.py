@@ -557,27 +557,6 @@ def random_language(seed: int) -> tuple[WrittenTexts, list[Writing], np.ndarray]
     return WrittenTexts(model, [PROMPT]), states, rng.normal(size=30)
 
 
-def suffix_chain(
-    texts: WrittenTexts,
-    states: Sequence[Writing],
-    length: Callable[[Writing], int],
-    accepted: Callable[[int, int, int], float],
-) -> Matrix:
-    """Return the exact chain of suffixes, shape (n, n).
-
-    Args:
-        length: of a text: how many cuts there are, each as likely.
-        accepted: how probable it is that a move is accepted, by the places of the two texts and the cut.
-    """
-    matrix = np.zeros((len(states), len(states)))
-    for (a, x), (b, y) in itertools.permutations(enumerate(states), 2):
-        for cut in range(length(x)):
-            if x.tokens[:cut] == y.tokens[:cut] and cut < len(y.tokens):
-                written = math.exp(texts.model.score_suffix(PROMPT, y.tokens, cut)) / length(x)
-                matrix[a, b] += written * accepted(a, b, cut)
-    return matrix + np.diag(1 - matrix.sum(axis=1))
-
-
 # A campaign's record, as the export writes it: the config, and one list of rows for each CSV file.
 
 

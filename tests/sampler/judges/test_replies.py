@@ -29,6 +29,7 @@ from sampler.judges import (
     preference_for_proposal,
 )
 from sampler.streams import Purpose, stream
+from tests.support.campaigns import law_of
 
 # Prompts, presentation and the reading of replies.
 
@@ -263,10 +264,7 @@ def test_a_small_temperature_overflows_nowhere() -> None:
 
 
 def test_a_vote_follows_p() -> None:
-    uniforms = np.random.default_rng(20261121).random(10_000)
-    votes = [drawn_vote(uniform, 0.3) for uniform in uniforms]
-    # Binomial(10000, 0.3) has standard deviation 46.
-    assert abs(sum(votes) - 3000) < 4 * math.sqrt(10_000 * 0.3 * 0.7)
+    assert law_of(lambda rng: drawn_vote(rng.random(), 0.3)) == pytest.approx({True: 0.3, False: 0.7}, abs=1e-15)
     assert (drawn_vote(0.0, 0.0), drawn_vote(0.999, 1.0)) == (False, True)
     with pytest.raises(ValueError, match="must lie in"):
         drawn_vote(0.5, 1.1)

@@ -16,7 +16,8 @@ from sampler.exact import target, transitions_of
 from sampler.spaces.molecules.graph import canonical_state, heavy_atoms, read_molecule
 from sampler.spaces.molecules.space import MoleculeLaw, core_problem, default_size_log_weights
 from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary
-from tests.support.campaigns import every_outcome, make_config
+from tests.sampler.kernels.test_suffix import drawn_by
+from tests.support.campaigns import make_config
 from tests.support.enumerated import FragmentMoves, imbalance
 from tests.support.sampling import (
     SMALL_SPACES,
@@ -57,7 +58,7 @@ def solved(name):
 def check_claims(name, kernel):
     """Check the kernel's own ratios of every move in a small space."""
     states, log_p0, q = solved(name)
-    check_balance(log_p0, q, claims(kernel, states)[0])
+    check_balance(log_p0, q, drawn_by(kernel, states)[1])
 
 
 def check_visits(name, kernel):
@@ -191,7 +192,7 @@ def check_space(space: SmallSpace) -> list[str]:
     log_p0, q = size_log_p0(space.law(), states), q_matrix(kernel, states)
     assert [canonical_state(state) for state in states] == states
     check_rows(q)
-    ratios, drawn = claims(kernel, states)
+    drawn, ratios = drawn_by(kernel, states)
     np.testing.assert_allclose(drawn, q, rtol=0, atol=1e-12)
     check_balance(log_p0, q, ratios)
     for i, j in np.argwhere(q):
@@ -204,17 +205,6 @@ def unbalanced(log_p0: np.ndarray, q: np.ndarray, ratios: np.ndarray) -> float:
     """Return how far the chain without judges is from detailed balance with p0."""
     law = target(log_p0, np.zeros((1, len(log_p0))))
     return imbalance(law, transitions_of(q, np.exp(np.minimum(0.0, ratios))))
-
-
-def claims(kernel: FragmentMoves, states: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Return log r0 and the chance of each move, by every way in which the kernel can draw, both of shape (n, n)."""
-    place = {state: i for i, state in enumerate(states)}
-    ratios, drawn = (np.full((len(states), len(states)), empty) for empty in (-np.inf, 0.0))
-    for state in states:
-        for chance, proposal in every_outcome(lambda rng, at=state: kernel.propose(rng, at)):
-            ratios[place[state], place[proposal.state]] = proposal.log_r0
-            drawn[place[state], place[proposal.state]] += chance
-    return ratios, drawn
 
 
 @pytest.mark.parametrize("space", (SMALL_SPACES | ODD_SPACES).values(), ids=SMALL_SPACES | ODD_SPACES)
@@ -292,7 +282,7 @@ def test_moves_with_a_core_are_in_detailed_balance_with_its_p0(core):
 def test_a_kernel_that_draws_again_what_lies_outside_is_not(core):
     """The control: q renormalised over the molecules with the core, and the same ratios."""
     space, states = space_with(core), inside(core)
-    q, (ratios, _) = q_matrix(space.kernel(), states), claims(space.kernel(), states)
+    q, ratios = drawn_by(space.kernel(), states)
     moves = q - np.diag(np.diag(q))
     again = moves / moves.sum(axis=1, keepdims=True)
     assert unbalanced(size_log_p0(space.law(), states), again, ratios) > 1e-3

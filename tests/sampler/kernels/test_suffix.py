@@ -64,21 +64,20 @@ def solved(name):
     return [texts.decode(code) for code in codes], np.array([texts.model.score(PROMPT, t) for t in sequences])
 
 
-def tables(name, kernel):
-    """Return q and the claimed log r0 of a kernel, both of shape (n, n), by every way in which it can draw."""
-    states, _ = solved(name)
+def drawn_by(kernel, states):
+    """Return q and the log r0 that a kernel claims, both of shape (n, n), by every way in which it can draw."""
     shares, ratios = [{} for _ in states], [{} for _ in states]
     for state, share, ratio in zip(states, shares, ratios, strict=True):
         for chance, proposal in every_outcome(lambda rng, at=state: kernel.propose(rng, at)):
             share[proposal.state] = share.get(proposal.state, 0.0) + chance
-            assert ratio.setdefault(proposal.state, proposal.log_r0) == proposal.log_r0
+            assert ratio.setdefault(proposal.state, proposal.log_r0) == pytest.approx(proposal.log_r0, abs=1e-12)
     return matrix_of(states, shares), matrix_of(states, ratios, empty=-np.inf)
 
 
 def long_run(name, kernel, cut):
     states, log_p0 = solved(name)
     law = dict(zip(states, np.exp(log_p0), strict=True))
-    q, _ = tables(name, Suffix(space(name), cut))
+    q, _ = drawn_by(Suffix(space(name), cut), states)
     check_long_run(stream(4, 0, 0, Purpose.PROPOSAL), kernel, states[0], law, q, steps=20_000)
 
 

@@ -38,12 +38,7 @@ class Space:
 
     def law(self, kernel):
         """Return q(x'|x) of the kernel's own draws, shape (n, n)."""
-        place = {state: i for i, state in enumerate(self.states)}
-        q = np.zeros((len(place), len(place)))
-        for state, row in zip(self.states, q, strict=True):
-            for reached, chance in law_of(lambda rng, at=state: kernel.propose(rng, at).state).items():
-                row[place[reached]] = chance
-        return q
+        return texts.drawn_by(kernel, self.states)[0]
 
     def imbalance(self, kernel):
         """Return max |pi(x) P(x, x') - pi(x') P(x', x)| of the kernel with base ratio 1, and two judges."""

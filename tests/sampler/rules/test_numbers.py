@@ -2,10 +2,10 @@
 
 import math
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
+from scipy.special import logit
 
 from sampler import (
     Comparison,
@@ -19,21 +19,14 @@ from sampler import (
     parse_config,
     tell_by_numbers,
 )
-from sampler.chain import Plan, Position, advance, ask
 from sampler.exact import log_base_ratio, target, transitions_of
-from sampler.kernels.discrete import Independent, Neighbours
-from sampler.kernels.suffix import Suffix
-from tests.support.campaigns import make_config
+from tests.support.campaigns import law_of, make_config
+from tests.support.enumerated import imbalance
 from tests.support.sampling import (
-    PROMPT,
-    SMALL_CATALOGS,
-    MeanSuffix,
+    LOPSIDED,
     independent_law,
     neighbours_law,
     problems_of,
-    random_language,
-    suffix_chain,
-    visits_p_value,
 )
 
 TEXTS = {"kind": "texts", "scenarios": [0]}
@@ -47,9 +40,6 @@ MARS = BASE | {
 }  # fmt: skip
 QUEST = BASE | {"kernel": SUFFIX, "rule": {"kind": "quest", "scorer": "comet", "beta": 0.05}}
 JUDGE = {"question": "Which?", "votes": 2}
-# Of a chi-square test with a fixed seed.
-LEAST_P_VALUE = 1e-3
-CHAIN_STEPS = 4_000
 
 
 def test_the_name_of_a_scorer_has_at_most_forty_characters():
@@ -149,99 +139,46 @@ def test_a_number_that_the_rule_cannot_use_is_refused(rule, given, message):
         numbers_of(rule, given)
 
 
-CATALOG = SMALL_CATALOGS["lopsided"]
-GRADES = 0.5 + np.random.default_rng(4).random(len(CATALOG))
-
-
-def visits(kernel, verdict_of, first, states, chains=8):
-    """Return how often each state was visited by chains of `ask`, a verdict and `advance`, shape (chains, n)."""
-    space = type("Space", (), {"start": lambda self, rng, chain: first})()
-    plan, place = Plan(31, space, kernel, ()), {state: number for number, state in enumerate(states)}
-    counts = np.zeros((chains, len(states)))
-    for chain in range(chains):
-        position = Position(chain, 0, first)
-        for _ in range(CHAIN_STEPS // chains):
-            comparison = ask(plan, position)
-            position = advance(position, comparison, verdict_of(comparison))
-            counts[chain, place[position.state]] += 1
-    return counts
-
-
-def by_scores(rule, grade_of):
-    def decide(comparison):
-        return verdict(
-            rule, comparison, *({"s": float(grade_of(x))} for x in (comparison.current, comparison.proposal))
-        )
-
-    return decide
-
-
-def always(comparison):
-    return Verdict.ACCEPT
-
-
-SCORED = {
-    "power": (ScoreConfig(form="power", scorers=("s",), beta=3), lambda grade: 3 * np.log(grade)),
-    "exponential": (ScoreConfig(form="exponential", scorers=("s",), beta=2), lambda grade: 2 * grade),
-    "quest": (QuestConfig(scorer="s", beta=2), lambda grade: np.log(grade / (1 - grade)) / 2),
+RATINGS = np.array([3.0, 7.5, 5.0, 9.0, 1.0])
+SHARES = RATINGS / 10
+# A rule, the number of each object of a catalog, and the log of what p0 is multiplied by.
+TILTED = {
+    "joint ratings": (PointwiseConfig(form="joint"), RATINGS, RATINGS / 10),
+    "difference of ratings": (PointwiseConfig(form="difference"), RATINGS, RATINGS),
+    "power of ratings": (PointwiseConfig(form="power"), RATINGS, 30 * np.log(RATINGS)),
+    "power": (ScoreConfig(form="power", scorers=("s",), beta=3), SHARES, 3 * np.log(SHARES)),
+    "exponential": (ScoreConfig(form="exponential", scorers=("s",), beta=2), SHARES, 2 * SHARES),
+    "quest": (QuestConfig(scorer="s", beta=2), SHARES, logit(SHARES) / 2),
 }
 
 
-@cache
-def p_value_of_scores(decides, expected):
-    """Return how well chains that one rule decides fit the law of another one, on a catalog with neighbours."""
-    grades = GRADES / 1.6 if "quest" in (decides, expected) else GRADES
-    log_weight = SCORED[expected][1](grades)
-    law = target(CATALOG.log_p0, [log_weight])
-    q = neighbours_law(CATALOG)
-    ratio = log_base_ratio(CATALOG.log_p0, q) + log_weight[None, :] - log_weight[:, None]
-    matrix = transitions_of(q, np.exp(np.minimum(0, ratio)))
-    kernel = Neighbours(CATALOG)
-    seen = visits(kernel, by_scores(SCORED[decides][0], grades.__getitem__), 0, range(len(CATALOG)))
-    return visits_p_value(seen, matrix, law)
+def chain_of(rule, numbers):
+    """Return the chain of neighbours in which verdicts by these numbers decide, averaged over U, shape (n, n)."""
+    q = neighbours_law(LOPSIDED)
+    log_r0, accepted = log_base_ratio(LOPSIDED.log_p0, q), np.zeros_like(q)
+    for x, y in np.argwhere(q):
+
+        def decide(rng, x=x, y=y):
+            comparison = Comparison(0, 1, x, y, log_r0[x, y], rng.random(), ())
+            return tell_by_numbers(rule, comparison, numbers[[x]], numbers[[y]])
+
+        accepted[x, y] = law_of(decide).get(Verdict.ACCEPT, 0.0)
+    return transitions_of(q, accepted)
 
 
-@pytest.mark.parametrize("rule", SCORED)
-def test_chains_that_scores_decide_have_the_law_of_the_config(rule):
-    assert p_value_of_scores(rule, rule) > LEAST_P_VALUE
-
-
-@pytest.mark.parametrize(("rule", "other"), [("power", "exponential"), ("exponential", "power")])
-def test_the_law_of_another_form_is_noticed(rule, other):
-    assert p_value_of_scores(rule, other) < 1e-6
-
-
-def base_p_value(kernel):
-    law = np.exp(CATALOG.log_p0)
-    seen = visits(kernel, always, 0, range(len(CATALOG)))
-    return visits_p_value(seen, independent_law(CATALOG), law)
+@pytest.mark.parametrize("name", TILTED)
+def test_a_rule_by_numbers_keeps_its_own_law_and_no_other(name):
+    rule, numbers, _ = TILTED[name]
+    chain = chain_of(rule, numbers)
+    for other, (_, _, tilt) in TILTED.items():
+        unbalanced = imbalance(target(LOPSIDED.log_p0, tilt[None]), chain)
+        assert unbalanced < 1e-12 if other == name else unbalanced > 1e-3
 
 
 def test_states_of_base_are_independent_draws_from_p0_and_other_kernels_are_noticed():
-    assert base_p_value(Independent(CATALOG)) > LEAST_P_VALUE
-    assert base_p_value(Neighbours(CATALOG)) < 1e-6
-
-
-TEXTS_OF, WRITINGS, REWARDS = random_language(3)
-
-
-def quest_p_value(kernel_of):
-    """Return how well chains of QUEST fit p0 exp(r / beta) on thirty texts, by the exact chain of suffixes."""
-    r, reward_of = REWARDS / 2, dict(zip(WRITINGS, REWARDS, strict=True))
-
-    def accepted(a, b, _cut):
-        x, y = (len(WRITINGS[place].tokens) for place in (a, b))
-        return min(1.0, x / y * math.exp(r[b] - r[a]))
-
-    matrix = suffix_chain(TEXTS_OF, WRITINGS, lambda state: len(state.tokens), accepted)
-    log_p0 = np.array([TEXTS_OF.model.score(PROMPT, state.tokens) for state in WRITINGS])
-    decide = by_scores(QuestConfig(scorer="s", beta=2), lambda state: 1 / (1 + math.exp(-reward_of[state])))
-    return visits_p_value(visits(kernel_of(TEXTS_OF), decide, WRITINGS[0], WRITINGS), matrix, target(log_p0, [r]))
-
-
-def test_chains_of_quest_have_the_law_of_the_config_and_those_of_the_published_ratio_have_not():
-    assert quest_p_value(lambda texts: Suffix(texts, "length")) > LEAST_P_VALUE
-    assert quest_p_value(MeanSuffix) < 1e-6
+    p0, always = np.exp(LOPSIDED.log_p0), np.ones((len(LOPSIDED), len(LOPSIDED)))
+    assert imbalance(p0, transitions_of(independent_law(LOPSIDED), always)) < 1e-12
+    assert imbalance(p0, transitions_of(neighbours_law(LOPSIDED), always)) > 1e-3
 
 
 # Rules that rate: what a config may ask for, and the verdict that ratings give.

@@ -17,7 +17,6 @@ from sampler import (
     InvalidPlugIn,
     NVote,
     Oracle,
-    PointwiseConfig,
     acceptance_probability,
     parse_config,
     target,
@@ -96,23 +95,6 @@ def test_quest_overflows_at_no_published_temperature():
         rule = QuestConfig(scorer="qe", beta=beta)
         assert rule.acceptance(0.0, [0.0], [1.0]) == 1.0
         assert rule.acceptance(0.0, [1.0], [0.0]) == pytest.approx(999.0 ** (-2 / beta), rel=1e-9, abs=1e-300)
-
-
-@pytest.mark.parametrize(
-    ("form", "log_tilt"),
-    [
-        ("joint", lambda ratings: ratings / 10),
-        ("difference", lambda ratings: ratings),
-        ("power", lambda ratings: 30 * np.log(ratings)),
-    ],
-)
-def test_rules_that_rate_keep_the_law_of_fixed_ratings(form, log_tilt):
-    ratings, q = np.array([3.0, 7.5, 5.0, 9.0, 1.0]), neighbours_law(LOPSIDED)
-    rule, log_r0 = PointwiseConfig(form=form), log_base_ratio(LOPSIDED.log_p0, q)
-    acceptance = [
-        [rule.acceptance(log_r0[x, y], ratings[[x]], ratings[[y]]) for y in range(len(q))] for x in range(len(q))
-    ]
-    assert imbalance(target(LOPSIDED.log_p0, log_tilt(ratings)[None]), transitions_of(q, acceptance)) < ROUNDING
 
 
 def leaning(preference, lean):
