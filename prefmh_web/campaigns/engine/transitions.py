@@ -8,7 +8,7 @@
     end_lease           ends a lease without a vote
     note_room           notes whether some person may be asked about a comparison
     store_ratings       stores ratings of its objects, where the rule rates, and decides the step once all are there
-    decide_by_scores    decides a locked step whose objects have the numbers that its rule goes by
+    decide_by_numbers   decides a locked step whose objects have the numbers that its rule goes by
 
 Who waits for whom: a writer locks the comparison or the chain, then leases, then the annotator, then, at a campaign's
 very end, the campaign, and holds no lock while a dear kernel or a network works. On SQLite every transaction here
@@ -222,17 +222,14 @@ def store_ratings(comparison: Comparison, given: Iterable[Rating]) -> None:
     # All writers in one order, so that no two of them can wait for each other.
     in_order = sorted(given, key=lambda rating: (rating.state_id, rating.judge_id, rating.slot))
     Rating.objects.bulk_create(in_order, ignore_conflicts=True)
-    if comparison.verdict is None:
-        changes = Changes()
-        _settle(comparison, by_ratings(comparison), _NO_VOTES, changes)
-        _make(comparison, changes)
+    decide_by_numbers(comparison)
 
 
-def decide_by_scores(comparison: Comparison) -> None:
-    """Decide the step of a locked comparison if the scores of its objects settle it."""
+def decide_by_numbers(comparison: Comparison) -> None:
+    """Decide the step of a locked comparison if the ratings or scores of its objects settle it."""
     if comparison.verdict is None:
         changes = Changes()
-        _settle(comparison, by_scores(comparison), _NO_VOTES, changes)
+        _settle(comparison, by_numbers(comparison), _NO_VOTES, changes)
         _make(comparison, changes)
 
 
@@ -317,44 +314,31 @@ def verdict_at_opening(comparison: Comparison) -> sampler.Verdict:
     if evidence == "votes":
         asked = asked_in(comparison)
         return sampler.tell(asked, sampler.Tally.empty(len(asked.budgets)))
-    if evidence == "ratings":
-        return by_ratings(comparison)
-    return by_scores(comparison) if evidence == "scores" else sampler.Verdict.ACCEPT
+    return sampler.Verdict.ACCEPT if evidence == "none" else by_numbers(comparison)
 
 
-def by_ratings(comparison: Comparison) -> sampler.Verdict:
-    """Return what the ratings stored so far say of a comparison."""
-    campaign = comparison.chain.campaign
-    means = [mean_ratings(campaign, state) for state in (comparison.current, comparison.proposal)]
-    return sampler.tell_by_numbers(_pointwise_rule(campaign), asked_in(comparison), *means)
-
-
-def mean_ratings(campaign: Campaign, state: State) -> tuple[float, ...] | None:
-    """Return an object's mean rating by each judge; None while one of its ratings is missing."""
-    budgets = started_campaign(campaign).budgets
-    return sampler.mean_ratings(_pointwise_rule(campaign), budgets, ratings_of(campaign, state))
-
-
-def ratings_of(campaign: Campaign, state: State) -> list[list[int]]:
-    """Return an object's ratings so far, by judge and slot."""
-    stored = sorted(state.ratings.all(), key=lambda rating: rating.slot)
-    judges = started_campaign(campaign).judges
-    return [[rating.value for rating in stored if rating.judge_id == judge.pk] for judge in judges]
-
-
-def by_scores(comparison: Comparison) -> sampler.Verdict:
-    """Return what the scores stored so far say of a comparison."""
-    campaign, asked = comparison.chain.campaign, asked_in(comparison)
-    rule = started_campaign(campaign).config.rule
+def by_numbers(comparison: Comparison) -> sampler.Verdict:
+    """Return what the ratings or the scores stored so far say of a comparison."""
+    campaign, keys = comparison.chain.campaign, (comparison.current_id, comparison.proposal_id)
+    rule, asked = started_campaign(campaign).config.rule, asked_in(comparison)
+    if isinstance(rule, sampler.PointwiseConfig):
+        means = [mean_ratings(campaign, state) for state in (comparison.current, comparison.proposal)]
+        return sampler.tell_by_numbers(rule, asked, *means)
     if not isinstance(rule, sampler.ScoredConfig):
-        raise TypeError(f"campaign {campaign.pk} is decided by {rule.evidence}, not by scores")
-    given = {} if asked.is_identity else scores_of(campaign, (comparison.current_id, comparison.proposal_id))
-    keys = (comparison.current_id, comparison.proposal_id)
+        raise TypeError(f"campaign {campaign.pk} is decided by {rule.evidence}, not by numbers")
+    given = {} if asked.is_identity else scores_of(campaign, keys)
     return sampler.tell_by_numbers(rule, asked, *(sampler.numbers_of(rule, given.get(key, {})) for key in keys))
 
 
-def _pointwise_rule(campaign: Campaign) -> sampler.PointwiseConfig:
-    rule = started_campaign(campaign).config.rule
-    if not isinstance(rule, sampler.PointwiseConfig):
+def mean_ratings(campaign: Campaign, state: State) -> tuple[float, ...] | None:
+    """Return an object's mean rating by each judge; None while one of its ratings is missing.
+
+    Raises:
+        TypeError: the campaign's rule goes by no ratings.
+    """
+    started = started_campaign(campaign)
+    if not isinstance(rule := started.config.rule, sampler.PointwiseConfig):
         raise TypeError(f"campaign {campaign.pk} is decided by {rule.evidence}, not by ratings")
-    return rule
+    stored = sorted(state.ratings.all(), key=lambda rating: rating.slot)
+    ratings = [[rating.value for rating in stored if rating.judge_id == judge.pk] for judge in started.judges]
+    return sampler.mean_ratings(rule, started.budgets, ratings)

@@ -178,7 +178,7 @@ def _go_on(campaign: Campaign) -> None:
         frozen.prepare(campaign)
     for key in keys:
         with locks.locked(key) as comparison:
-            transitions.decide_by_scores(comparison)
+            transitions.decide_by_numbers(comparison)
 
 
 def _steps_ready(campaign: Campaign) -> Iterator[int]:
