@@ -155,14 +155,6 @@ def test_differences_are_shown_on_demand_and_leave_no_trace_when_they_are_off(op
     assert [url for url in asked if "marked" in url]
 
 
-SMILES = "smiles\nCCO\nCCN\nCCC\nCCCl\n"
-ONE_CHAIN = make_config(
-    space={"kind": "catalog", "objects": "molecules", "neighbours": 2},
-    kernel={"kind": "neighbours"},
-    judges=[{"question": "Which is better?", "votes": 1}],
-    chains=1,
-    steps=40,
-)
 PICTURES = "**/pairs/**"
 # Counts how often one picture of a pair stands there without the other.
 COUNT_HALVES = """() => {
@@ -194,17 +186,11 @@ TRANSLATE = """([selector, heeds, other]) => {
 }"""
 
 
-@pytest.fixture
-def drawn(researcher):
-    return make_campaign(researcher, file=SMILES, filename="m.csv", config=ONE_CHAIN)
-
-
-def test_half_a_pair_takes_no_vote_and_two_reports_suspend_it(open_page, drawn, eventually):
+def test_half_a_pair_takes_no_vote_and_two_reports_suspend_it(open_page, molecules):
     pages = [open_page() for _ in range(2)]
-    link = drawn.invitations.get().get_absolute_url()
     for page in pages:
         page.route(PICTURES, lambda route: route.abort() if "second" in route.request.url else route.continue_())
-        page.goto(link)
+        page.goto(invitation_path(molecules))
         page.get_by_role("button", name="Start").click()
         # Of one pair, whose one vote is on the first page until it gives it back.
         notice = page.get_by_role("alert")
@@ -248,10 +234,10 @@ def test_words_that_a_translator_has_changed_take_no_vote_and_the_pair_goes_back
     assert not Comparison.objects.filter(suspended_at__isnull=False).exists()
 
 
-def test_no_picture_comes_before_the_other_when_the_server_sends_the_pair_again(open_page, drawn):
+def test_no_picture_comes_before_the_other_when_the_server_sends_the_pair_again(open_page, molecules):
     page, slow = open_page(), []
     page.route(PICTURES, lambda route: slow.append(route) if "second" in route.request.url else route.continue_())
-    page.goto(drawn.invitations.get().get_absolute_url())
+    page.goto(invitation_path(molecules))
     page.get_by_role("button", name="Start").click(no_wait_after=True)
     page.wait_for_url("**/vote/", wait_until="commit")
     page.wait_for_function("() => document.querySelector('.sides.loading')")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
 import csv
 import io
 import itertools
@@ -1219,6 +1220,13 @@ def refused_by_replay(path: Path, found: str = "difference") -> str:
     with pytest.raises(CommandError, match=found):
         call_command("replay", str(path), stdout=out)
     return out.getvalue()
+
+
+def differences(record: sampler.Record, tamper: Callable[[sampler.Record], object] = lambda _: None) -> list[str]:
+    """Return what replay finds in a copy of a record once that was tampered with."""
+    changed = copy.deepcopy(record)
+    tamper(changed)
+    return [str(each) for each in sampler.replay(changed).differences]
 
 
 def opened(record: sampler.Record) -> sampler.Record:

@@ -11,7 +11,7 @@ import sampler
 from prefmh_web.campaigns.engine import leases, open_comparisons
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side, Vote
 from prefmh_web.voting import admission
-from tests.support.campaigns import checked_export, link_of, panel_campaign, panel_judges, sit_down
+from tests.support.campaigns import checked_export, differences, link_of, panel_campaign, panel_judges, sit_down
 
 
 @pytest.fixture
@@ -112,10 +112,6 @@ def test_a_panelist_joins_once_whatever_happens(panel):
     assert panel.annotators.count() == 1
 
 
-def replayed(record: sampler.Record):
-    return sampler.replay(record).differences
-
-
 def with_a_vote_of_somebody_else(record: sampler.Record) -> None:
     last = record["votes"][-1]
     last["voter"] = next(row["voter"] for row in record["votes"] if row["voter"] != last["voter"])
@@ -151,7 +147,6 @@ def test_a_whole_panel_with_two_questions_is_exported_and_replayed(researcher, i
             leases.answer(lease.key, people[turn % 2], Side.FIRST if turn % 3 else Side.SECOND, 700)
     assert campaign.status == Campaign.Status.FINISHED
     path = checked_export(campaign, tmp_path)
+    record = sampler.read_record(path)
     for tamper, told in TAMPERED.items():
-        record = sampler.read_record(path)
-        tamper(record)
-        assert any(told in str(difference) for difference in replayed(record)), told
+        assert any(told in found for found in differences(record, tamper)), told
