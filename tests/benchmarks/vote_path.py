@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from asgiref.sync import async_to_sync
 
 if TYPE_CHECKING:
-    from tests.support.campaigns import PageSocket
+    from tests.support.people import PageSocket
 
 ROOT = Path(__file__).parents[2]
 OURS = tuple(str(ROOT / package) for package in ("prefmh_web", "sampler"))
@@ -85,18 +85,18 @@ def measured(study: dict[str, Any]) -> dict[str, Any]:
     from django.contrib.auth import get_user_model
     from django.test import Client
 
-    from tests.support import campaigns
+    from tests.support import campaigns, people
 
     owner = get_user_model().objects.get_or_create(username="owner")[0]
     config = campaigns.make_config(judges=[{"question": "Which?", "votes": 1}], chains=8, steps=100)
     browser = Client(SERVER_NAME="localhost")
     if study:
-        campaign = campaigns.recruited_campaign(owner, config=config, **study)
-        campaigns.arrive(campaign, campaigns.prolific("somebody"), browser)
+        campaign = people.recruited_campaign(owner, config=config, **study)
+        people.arrive(campaign, people.prolific("somebody"), browser)
     else:
         campaign = campaigns.start_campaign(owner, config=config)
         browser.post(campaigns.invitation_path(campaign))
-    async_to_sync(follow)(trace, campaigns.PageSocket(browser, campaigns.invitation_path(campaign)))
+    async_to_sync(follow)(trace, people.PageSocket(browser, campaigns.invitation_path(campaign)))
     entered = sorted((str(Path(code.co_filename).relative_to(ROOT)), code.co_qualname) for code in trace.calls)
     files = sorted({file for file, _ in entered})
     return {"files": files, "functions": [":".join(each) for each in entered], "calls": trace.calls.total()}

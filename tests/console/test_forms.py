@@ -28,20 +28,8 @@ from tests.console.test_pages import as_shown, form
 from tests.endpoints.test_local_models import pipeline_folder, without_the_extra
 from tests.participants.test_stages import ABOUT, MOLECULES, READ, UNDERSTOOD
 from tests.setup.configs import CONFIGS, USUAL, config_of, configs
-from tests.support.campaigns import (
-    WHOLE,
-    archive,
-    arrive,
-    content_of,
-    create_draft,
-    go_on,
-    make_config,
-    make_draft,
-    picture,
-    prolific,
-    recruited_campaign,
-    set_study,
-)
+from tests.support.campaigns import archive, create_draft, make_config, make_draft, picture, set_study
+from tests.support.people import WHOLE, arrive, content_of, go_on, prolific, recruited_campaign
 
 
 def posted_of(form: SchemaForm) -> QueryDict:

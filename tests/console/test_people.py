@@ -37,26 +37,18 @@ from prefmh_web.participants.people import fast_votes, people_of
 from tests.console.test_pages import form
 from tests.participants.test_checks import OFTEN
 from tests.security.world import browser_of
-from tests.support.campaigns import (
+from tests.support.campaigns import invitation_path, link_of, make_draft, panel_campaign, sit_down, wait_until_idle
+from tests.support.people import (
     answer_check,
     arrive,
-    everything_in,
-    export_to,
-    happened,
-    invitation_path,
-    link_of,
-    make_draft,
     pair_of,
-    panel_campaign,
     payments_of,
     prolific,
     recruited_campaign,
-    sit_down,
-    table,
     vote,
     vote_until_check,
-    wait_until_idle,
 )
+from tests.support.records import everything_in, export_to, happened, table
 
 
 @pytest.fixture

@@ -41,9 +41,7 @@ from sampler.diagnostics.findings import findings
 from sampler.diagnostics.report import diagnose
 from tests.security.world import browser_of
 from tests.support.campaigns import (
-    cookies_of,
     create_draft,
-    export_to,
     make_campaign,
     make_config,
     started_now,
@@ -51,6 +49,8 @@ from tests.support.campaigns import (
     wait_until_idle,
 )
 from tests.support.installations import closing_code, open_socket
+from tests.support.people import cookies_of
+from tests.support.records import export_to
 
 BURN_IN = 4
 

@@ -15,7 +15,8 @@ from prefmh_web.campaigns.frozen import plan_of
 from prefmh_web.campaigns.models import Annotator, Campaign, State, Vote
 from tests.console.test_pages import OF_TEXTS, form
 from tests.participants.test_stages import PAIRS as PRACTICE
-from tests.support.campaigns import CODES_OF_ALL, WHOLE, create_draft, make_config, make_draft, set_study
+from tests.support.campaigns import create_draft, make_config, make_draft, set_study
+from tests.support.people import CODES_OF_ALL, WHOLE
 
 STUDY = {
     "recruiter": "prolific",

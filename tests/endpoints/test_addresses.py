@@ -6,9 +6,11 @@ import ipaddress
 import socket
 import ssl
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import aiohttp
 import pytest
+import trustme
 from yarl import URL
 
 from prefmh_web.endpoints import addresses, client, loop
@@ -16,7 +18,6 @@ from prefmh_web.endpoints.addresses import CheckedResolver, check_address, check
 from prefmh_web.endpoints.errors import AddressRefused, EndpointError, Refused, ServerError, Unreachable
 from tests.endpoints.conftest import chat
 from tests.support.models import Script, says, scripted_server, status, wire
-from tests.support.servers import Authority, authority
 
 
 def resolve(name: str, port: int) -> list[str]:
@@ -245,20 +246,34 @@ def test_proxies_of_the_environment_are_not_used(monkeypatch, local_allowed, scr
 
 
 @pytest.fixture(scope="module")
-def trusted(tmp_path_factory) -> Authority:
-    return authority(tmp_path_factory.mktemp("authority"))
+def trusted() -> trustme.CA:
+    return trustme.CA()
 
 
 @pytest.fixture
-def it_is_known(trusted: Authority, monkeypatch) -> Iterator[None]:
+def it_is_known(trusted: trustme.CA, monkeypatch) -> Iterator[None]:
     """Let the authority be among those that are known everywhere."""
     # These are read once, and connections are made with them by one session.
-    with monkeypatch.context() as patches:
-        patches.setattr("certifi.where", lambda: str(trusted.certificate))
+    with monkeypatch.context() as patches, trusted.cert_pem.tempfile() as known:
+        patches.setattr("certifi.where", lambda: known)
         patches.setattr(client, "_sessions", {})
         addresses._tls.cache_clear()
         yield
     addresses._tls.cache_clear()
+
+
+def signed(authority: trustme.CA, name: str = "127.0.0.1", **validity: datetime) -> ssl.SSLContext:
+    """Return what a server shows whose certificate an authority has signed."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert(name, **validity).configure_cert(context)
+    return context
+
+
+def self_signed(authority: trustme.CA) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with authority.cert_pem.tempfile() as certificate, authority.private_key_pem.tempfile() as key:
+        context.load_cert_chain(certificate, key)
+    return context
 
 
 def answer(tls: ssl.SSLContext | None, change=lambda url: url) -> str:
@@ -272,29 +287,29 @@ def answer(tls: ssl.SSLContext | None, change=lambda url: url) -> str:
 
 
 @pytest.mark.parametrize(
-    ("names", "validity", "host", "said"),
+    ("name", "validity", "host", "said"),
     [
-        ("IP:127.0.0.1", {}, "127.0.0.1", "A"),
-        ("IP:127.0.0.1", {"ends": "20200102000000Z"}, "127.0.0.1", "certificate has expired"),
-        ("IP:127.0.0.1", {"begins": "20900101000000Z"}, "127.0.0.1", "not yet valid"),
-        ("DNS:models.example.org", {}, "127.0.0.1", "not valid for '127.0.0.1'"),
-        ("IP:127.0.0.1", {}, "localhost", "not valid for 'localhost'"),
+        ("127.0.0.1", {}, "127.0.0.1", "A"),
+        ("127.0.0.1", {"not_after": datetime(2020, 1, 2, tzinfo=UTC)}, "127.0.0.1", "certificate has expired"),
+        ("127.0.0.1", {"not_before": datetime(2037, 1, 1, tzinfo=UTC)}, "127.0.0.1", "not yet valid"),
+        ("models.example.org", {}, "127.0.0.1", "not valid for '127.0.0.1'"),
+        ("127.0.0.1", {}, "localhost", "not valid for 'localhost'"),
     ],
 )
 def test_what_a_certificate_of_a_known_authority_comes_to(
-    trusted, it_is_known, local_allowed, names, validity, host, said
+    trusted, it_is_known, local_allowed, name, validity, host, said
 ) -> None:
-    assert said in answer(trusted.context(names, **validity), lambda url: url.replace("127.0.0.1", host))
+    assert said in answer(signed(trusted, name, **validity), lambda url: url.replace("127.0.0.1", host))
 
 
 def test_certificates_that_nobody_vouches_for(trusted, local_allowed) -> None:
-    assert "self-signed certificate" in answer(trusted.own_context())
-    assert "unable to get local issuer certificate" in answer(trusted.context("IP:127.0.0.1"))
+    assert "self-signed certificate" in answer(self_signed(trusted))
+    assert "unable to get local issuer certificate" in answer(signed(trusted))
 
 
 def test_one_side_speaks_tls_and_the_other_does_not(trusted, local_allowed) -> None:
     reason = answer(None, lambda url: url.replace("http://", "https://"))
     assert "http://" in reason
     assert "TLS" in reason
-    assert "https://" in answer(trusted.own_context(), lambda url: url.replace("https://", "http://"))
+    assert "https://" in answer(self_signed(trusted), lambda url: url.replace("https://", "http://"))
     assert "cannot be reached" in answer(None, lambda _: "https://127.0.0.1:9/v1")

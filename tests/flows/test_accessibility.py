@@ -17,8 +17,6 @@ from tests.console.test_sandbox import STUDY
 from tests.flows.test_keyboard import Keyboard
 from tests.participants.test_stages import PAIRS
 from tests.support.campaigns import (
-    CODES_OF_ALL,
-    WHOLE,
     invitation_path,
     link_of,
     make_campaign,
@@ -26,12 +24,11 @@ from tests.support.campaigns import (
     make_draft,
     panel_campaign,
     panel_judges,
-    prolific,
-    recruited_campaign,
     set_study,
     voted_to_the_end,
 )
 from tests.support.installations import WIDE, is_too_wide, press_and_wait, violations
+from tests.support.people import CODES_OF_ALL, WHOLE, prolific, recruited_campaign
 
 pytestmark = pytest.mark.browser
 MOLECULES = "smiles\nCCO\nc1ccccc1O\nCC(=O)O\nCCN\nno molecule\n"

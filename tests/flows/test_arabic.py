@@ -8,8 +8,9 @@ from playwright.sync_api import expect
 from prefmh_web.campaigns.models import Vote
 from tests.flows.test_object_kinds import check_look
 from tests.support import campaigns
-from tests.support.campaigns import checked_export, invitation_path, make_campaign, make_config, table
+from tests.support.campaigns import invitation_path, make_campaign, make_config
 from tests.support.installations import lease_on, press_and_wait
+from tests.support.records import checked_export, table
 
 pytestmark = pytest.mark.browser
 QUESTION = "أيّ النصّين أجمل؟"

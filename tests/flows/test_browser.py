@@ -8,15 +8,9 @@ from playwright.sync_api import Page, expect
 
 from prefmh_web.accounts.roles import sign_in_path
 from prefmh_web.campaigns.models import Comparison, Vote
-from tests.support.campaigns import (
-    assert_record_is_whole,
-    assert_replay_passes,
-    invitation_path,
-    make_campaign,
-    make_config,
-    table,
-)
+from tests.support.campaigns import invitation_path, make_campaign, make_config
 from tests.support.installations import join, lease_on, press_and_wait, wait_for_another_pair
+from tests.support.records import assert_record_is_whole, assert_replay_passes, table
 
 pytestmark = pytest.mark.browser
 

@@ -18,7 +18,9 @@ from prefmh_web.participants.models import Check, Participation
 from prefmh_web.tasks import settle_parts
 from prefmh_web.voting import admission
 from prefmh_web.voting.screens import response_in, screen_after, screen_for
-from tests.support.campaigns import checked_export, make_config, recruited_campaign, wait_until_idle
+from tests.support.campaigns import make_config, wait_until_idle
+from tests.support.people import recruited_campaign
+from tests.support.records import checked_export
 
 SEATS, SEED = 5, 20261123
 # Among objects that are all alike, one vote decides a step and every step needs it: all that is set aside is used.

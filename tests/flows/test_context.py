@@ -11,18 +11,15 @@ from tests.campaigns.record.test_export import rewrite
 from tests.flows.test_model_costs import by_model
 from tests.support import campaigns
 from tests.support.campaigns import (
-    checked_export,
-    export_to,
     invitation_path,
     make_campaign,
     make_config,
     make_draft,
     rating_endpoint,
-    refused_by_replay,
-    table,
     voted_campaign,
 )
 from tests.support.models import KnownJudge, is_vote, scripted_server, votes_asked
+from tests.support.records import checked_export, export_to, refused_by_replay, table
 
 __all__ = ["rating_endpoint"]
 

@@ -19,14 +19,7 @@ from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect
 from tests.console.test_endpoints import signed_in
 from tests.flows.test_model_costs import JUDGE, by_model
-from tests.support.campaigns import (
-    assert_replay_passes,
-    export_to,
-    make_config,
-    make_draft,
-    registered,
-    start_campaign,
-)
+from tests.support.campaigns import make_config, make_draft, registered, start_campaign
 from tests.support.models import (
     Answer,
     KnownJudge,
@@ -37,6 +30,7 @@ from tests.support.models import (
     scripted_server,
     status,
 )
+from tests.support.records import assert_replay_passes, export_to
 
 __all__ = ["signed_in"]
 

@@ -18,8 +18,9 @@ from prefmh_web.campaigns.models import Campaign, Side, Vote
 from prefmh_web.endpoints.servers import Dialect
 from tests.flows.test_judges_at_start import draft, like_llama_cpp, press_start, registered_at, signed_in
 from tests.flows.test_model_costs import QUESTION
-from tests.support.campaigns import TRUE_LAW, assert_replay_passes, export_to, swept
+from tests.support.campaigns import TRUE_LAW, swept
 from tests.support.models import KnownJudge, Speaking, Truncating, scripted_server
+from tests.support.records import assert_replay_passes, export_to
 
 __all__ = ["signed_in"]
 

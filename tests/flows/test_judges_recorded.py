@@ -26,19 +26,9 @@ from tests.flows.test_judges_at_start import campaign, declared_server, judge_in
 from tests.flows.test_model_costs import JUDGE, QUESTION, by_model, draft, endpoint, script
 from tests.flows.test_models_judge import make
 from tests.security.world import browser_of
-from tests.support.campaigns import (
-    assert_record_is_whole,
-    assert_replay_passes,
-    export_to,
-    live_page,
-    make_config,
-    refused_by_replay,
-    start_campaign,
-    started_now,
-    swept,
-    table,
-)
+from tests.support.campaigns import live_page, make_config, start_campaign, started_now, swept
 from tests.support.models import Script, anything_else, chat_reply, hiding, pictures, status, votes_asked, words
+from tests.support.records import assert_record_is_whole, assert_replay_passes, export_to, refused_by_replay, table
 from tests.support.sampling import files_of, write
 
 __all__ = ["campaign", "endpoint", "script"]

@@ -13,8 +13,9 @@ from prefmh_web.accounts.roles import sign_in_path
 from prefmh_web.campaigns.models import Campaign, Event, Vote
 from prefmh_web.participants.models import Check, Participation
 from tests.participants.test_stages import PAIRS
-from tests.support.campaigns import CODES_OF_ALL, WHOLE, invitation_path, make_config, prolific, recruited_campaign
+from tests.support.campaigns import invitation_path, make_config
 from tests.support.installations import lease_on, press_and_wait
+from tests.support.people import CODES_OF_ALL, WHOLE, prolific, recruited_campaign
 
 pytestmark = pytest.mark.browser
 CONFIG = make_config(judges=[{"question": "Which is darker?", "votes": 1}], chains=4, steps=30)

@@ -17,19 +17,7 @@ from prefmh_web.campaigns.model_judges.asker import Asker, answered
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Event, ModelUsage, Side, Vote
 from prefmh_web.endpoints import loop
 from prefmh_web.endpoints.models import Endpoint
-from tests.support.campaigns import (
-    assert_record_is_whole,
-    assert_replay_passes,
-    create_draft,
-    export_to,
-    make_config,
-    make_draft,
-    registered,
-    set_caps,
-    started_now,
-    swept,
-    table,
-)
+from tests.support.campaigns import create_draft, make_config, make_draft, registered, set_caps, started_now, swept
 from tests.support.models import (
     LINES,
     Held,
@@ -40,6 +28,7 @@ from tests.support.models import (
     scripted_server,
     texts_written,
 )
+from tests.support.records import assert_record_is_whole, assert_replay_passes, export_to, table
 
 JUDGE = KnownJudge({line: (place - 6) / 4 for place, line in enumerate(LINES)})
 QUESTION, OTHER_QUESTION = "Which is darker?", "Which is older?"

@@ -13,15 +13,9 @@ from prefmh_web.campaigns.model_judges import asker, turns
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Judge, Side, Turn, Vote
 from prefmh_web.transport import publishing
 from tests.flows.test_model_costs import by_model, endpoint, script
-from tests.support.campaigns import (
-    assert_record_is_whole,
-    assert_replay_passes,
-    export_to,
-    make_config,
-    start_campaign,
-    table,
-)
+from tests.support.campaigns import make_config, start_campaign
 from tests.support.models import chat_reply, logged, returns, votes_asked
+from tests.support.records import assert_record_is_whole, assert_replay_passes, export_to, table
 
 __all__ = ["endpoint", "script"]
 

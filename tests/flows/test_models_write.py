@@ -21,30 +21,26 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, 
 from prefmh_web.endpoints import loop
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect
-from tests.support.campaigns import (  # noqa: F401 - fixtures
+from tests.support.campaigns import (
     ONE,
     TWO,
-    assert_record_is_whole,
-    assert_replay_passes,
-    assert_texts_are_of_their_tokens,
-    checked_export,
     create_draft,
-    export_to,
-    happened,
     make,
     make_config,
     make_draft,
     rated_config,
-    rating_endpoint,
-    rating_script,
     registered,
     started_now,
     sweep_everything,
     swept,
-    table,
-    vote_until_finished,
 )
 from tests.support.models import chat_reply, returns
+from tests.support.records import (
+    assert_texts_are_of_their_tokens,
+    checked_export,
+    happened,
+    table,
+)
 from tests.support.sampling import mixture
 
 SPACE = {

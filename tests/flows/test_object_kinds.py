@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from prefmh_web.campaigns.models import Side, Vote
 from tests.support import campaigns
-from tests.support.campaigns import checked_export, invitation_path, make_campaign, make_config, recording
+from tests.support.campaigns import invitation_path, make_campaign, make_config, recording
 from tests.support.installations import (
     MS_TO_JUDGE,
     NARROW,
@@ -22,6 +22,7 @@ from tests.support.installations import (
     violations,
     wait_for_another_pair,
 )
+from tests.support.records import checked_export
 
 pytestmark = pytest.mark.browser
 TAKEN = "document.title = 'taken'"

@@ -20,7 +20,6 @@ from playwright.async_api import Browser, Page, async_playwright
 from playwright.async_api import TimeoutError as PlaywrightTimeout
 
 from tests.support import servers
-from tests.support.campaigns import CODES_OF_ALL, prolific
 from tests.support.installations import (
     ARGUMENTS,
     CHROMIUM,
@@ -31,6 +30,7 @@ from tests.support.installations import (
     nginx_before,
     wait_for,
 )
+from tests.support.people import CODES_OF_ALL, prolific
 
 pytestmark = pytest.mark.browser
 VOTES_EACH, AT_ONCE, PLACES = 3, 5, 6

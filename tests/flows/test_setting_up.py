@@ -11,8 +11,9 @@ from playwright.sync_api import Page, expect
 from prefmh_web.accounts.roles import sign_in_path
 from prefmh_web.campaigns.models import Campaign, Vote
 from prefmh_web.participants.models import Participation
-from tests.support.campaigns import TEXTS, invitation_path, prolific
+from tests.support.campaigns import TEXTS, invitation_path
 from tests.support.installations import press_and_wait
+from tests.support.people import prolific
 
 pytestmark = pytest.mark.browser
 MOST_SCREENS, MOST_FIELDS = 4, 20

@@ -20,8 +20,9 @@ from prefmh_web.campaigns.models import Campaign, Comparison, Turn, Vote
 from prefmh_web.endpoints import loop
 from prefmh_web.endpoints.models import Endpoint, Usage
 from prefmh_web.transport import publishing
-from tests.support.campaigns import assert_record_is_whole, make_campaign, make_config, registered
+from tests.support.campaigns import make_campaign, make_config, registered
 from tests.support.models import SCORES, Held, KnownJudge, Script, is_vote, scripted_server
+from tests.support.records import assert_record_is_whole
 
 QUESTIONS = ("Which is darker?", "Which is calmer?")
 AT_ONCE = 4

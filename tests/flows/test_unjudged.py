@@ -8,17 +8,8 @@ from django.urls import reverse
 
 from prefmh_web.campaigns.models import Campaign, CampaignScorer, Comparison, Score, Vote
 from sampler.cli import main
-from tests.support.campaigns import (
-    assert_record_is_whole,
-    assert_replay_passes,
-    checked_export,
-    create_draft,
-    export_to,
-    live_page,
-    started_now,
-    swept,
-    table,
-)
+from tests.support.campaigns import create_draft, live_page, started_now, swept
+from tests.support.records import assert_record_is_whole, assert_replay_passes, checked_export, export_to, table
 
 TEXTS = {"kind": "texts", "scenarios": [0, 3], "temperature": 1.0}
 BASE = {"space": TEXTS, "kernel": {"kind": "independent"}, "rule": {"kind": "base"}, "steps": 15}

@@ -12,8 +12,9 @@ from prefmh_web.demo.voters import Voter
 from sampler import exact
 from sampler.exact import target
 from tests.sampler.kernels.test_walk import WithoutRatio
-from tests.support.campaigns import WARM_UP, checked_export, invitation_path, warming_campaign
+from tests.support.campaigns import WARM_UP, invitation_path, warming_campaign
 from tests.support.enumerated import walk_law
+from tests.support.records import checked_export
 from tests.support.sampling import neighbours_law
 
 CHAINS, W, BURN_IN, AFTER = 6, 80, 10, 160

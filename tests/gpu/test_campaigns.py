@@ -9,17 +9,9 @@ from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.models import Campaign
 from tests.gpu.small_models import TEMPLATE, llama, tokenizer_of
 from tests.support import servers
-from tests.support.campaigns import (
-    AnyScore,
-    CarefulVoter,
-    assert_replay_passes,
-    assert_texts_are_of_their_tokens,
-    checked_export,
-    create_draft,
-    make_config,
-    voted_to_the_end,
-)
+from tests.support.campaigns import AnyScore, CarefulVoter, create_draft, make_config, voted_to_the_end
 from tests.support.installations import Crowd, Desk, Installation, hurried, wait_for
+from tests.support.records import assert_replay_passes, assert_texts_are_of_their_tokens, checked_export
 
 WORDS = ("sea", "dark", "moon", "house", "old", "red")
 PROMPTS = ["dark sea", "old house red"]

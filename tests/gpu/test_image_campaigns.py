@@ -29,7 +29,8 @@ from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.objects.kind import Look
 from tests.console.test_pages import form
 from tests.gpu.small_pipeline import pipeline
-from tests.support.campaigns import checked_export, make_config, table, voted_to_the_end
+from tests.support.campaigns import make_config, voted_to_the_end
+from tests.support.records import checked_export, table
 
 # NumPy about PyTorch, in the making of a scheduler.
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")

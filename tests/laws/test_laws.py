@@ -16,7 +16,7 @@ from tests.laws.crowds import FATES
 from tests.laws.law import p_values
 from tests.laws.simulated import simulated
 from tests.laws.study import Study
-from tests.support.campaigns import assert_replay_passes, export_to
+from tests.support.records import assert_replay_passes, export_to
 
 
 def test_people_with_every_fate_follow_the_target_and_replay_passes(researcher, tmp_path):

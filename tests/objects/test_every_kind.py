@@ -21,7 +21,7 @@ from prefmh_web.console.preview import read, sample
 from prefmh_web.objects import OBJECT_KINDS, StoredObject, media
 from prefmh_web.objects.kind import Look
 from sampler.objects import molecules as drawing
-from tests.support import campaigns
+from tests.support import campaigns, records
 
 
 class Noise:
@@ -197,7 +197,7 @@ def test_what_is_exported_drawn_again_is_what_the_voter_saw(kind, researcher, id
         seen[lease.first.place, lease.second.place] = page, found
         leases.answer(lease.key, lease.annotator, Side.FIRST, 0)
         campaigns.wait_until_idle()
-    path = campaigns.export_to(campaign, tmp_path)
+    path = records.export_to(campaign, tmp_path)
     contents = {int(row["state_index"]): row["content"] for row in sampler.read_record(path)["states"]}
     with zipfile.ZipFile(path) as archive:
         files = {name.split("/")[1].split(".")[0]: archive.read(name) for name in archive.namelist() if "/" in name}

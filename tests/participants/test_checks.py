@@ -16,25 +16,21 @@ from sampler.judges import presentation as drawing
 from sampler.streams import Purpose, stream
 from tests.participants.test_stages import MOLECULES, come_back
 from tests.security.world import browser_of
-from tests.support.campaigns import (
+from tests.support.campaigns import invitation_path, make_config
+from tests.support.people import (
     CODES_OF_ALL,
     answer_check,
     arrive,
-    assert_record_is_whole,
-    checked_export,
-    export_to,
-    invitation_path,
-    make_config,
     page_of,
     pair_of,
     payments_of,
     prolific,
     recruited_campaign,
     screen_of,
-    table,
     vote,
     vote_until_check,
 )
+from tests.support.records import assert_record_is_whole, checked_export, export_to, table
 
 OFTEN = {"check_share": 0.5, "checks_may_fail": 1}
 MANY = {"config": make_config(judges=[{"question": "Which is darker?", "votes": 1}], chains=4, steps=30)}

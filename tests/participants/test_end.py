@@ -24,28 +24,27 @@ from prefmh_web.tasks import settle_parts
 from prefmh_web.voting.screens import response_in, screen_after
 from tests.security.test_limits import all_at_once
 from tests.security.world import browser_of
-from tests.support.campaigns import (
+from tests.support.campaigns import invitation_path, make_config, set_study, wait_until_idle
+from tests.support.people import (
     CODES,
     WAY_BACK,
     arrive,
-    assert_record_is_whole,
-    assert_replay_passes,
-    checked_export,
-    everything_in,
-    export_to,
-    happened,
-    invitation_path,
-    make_config,
     page_of,
     pair_of,
     payments_of,
     prolific,
     recruited_campaign,
     screen_of,
-    set_study,
-    table,
     vote,
-    wait_until_idle,
+)
+from tests.support.records import (
+    assert_record_is_whole,
+    assert_replay_passes,
+    checked_export,
+    everything_in,
+    export_to,
+    happened,
+    table,
 )
 
 FEW = {"judges": [{"question": "Which is darker?", "votes": 1}], "chains": 1, "steps": 2}

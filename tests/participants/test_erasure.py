@@ -19,30 +19,23 @@ from prefmh_web.tasks import settle_parts
 from prefmh_web.voting import admission
 from tests.security.test_limits import all_at_once
 from tests.security.world import browser_of
-from tests.support.campaigns import (
+from tests.support.campaigns import invitation_path, panel_campaign, sit_down, wait_until_idle
+from tests.support.people import (
     KINDS,
-    assert_record_is_whole,
     bytes_of_all,
-    checked_export,
     come,
-    export_to,
     found_in,
-    happened,
-    invitation_path,
     pair_of,
-    panel_campaign,
     payments_of,
     person_in,
     prolific,
-    sit_down,
     study_of,
-    table,
     values_of,
     version_now,
     vote,
-    wait_until_idle,
     write_about,
 )
+from tests.support.records import assert_record_is_whole, checked_export, export_to, happened, table
 
 
 @pytest.fixture

@@ -30,24 +30,19 @@ from tests.participants.test_arrival import TEXT, answer, come
 from tests.participants.test_stages import MOLECULES, OF_MOLECULES, PAIRS, PRACTICE, chosen, come_back, read
 from tests.security.test_limits import all_at_once
 from tests.security.world import browser_of
-from tests.support.campaigns import (
+from tests.support.campaigns import invitation_path, make_config, make_draft, panel_judges, set_study, wait_until_idle
+from tests.support.people import (
     CODES_OF_ALL,
     answer_check,
     arrive,
     go_on,
-    invitation_path,
-    make_config,
-    make_draft,
     page_of,
     pair_of,
-    panel_judges,
     payments_of,
     prolific,
     recruited_campaign,
-    set_study,
     vote,
     vote_until_check,
-    wait_until_idle,
 )
 
 GROUPS = {

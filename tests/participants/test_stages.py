@@ -11,18 +11,14 @@ from prefmh_web.participants import consent
 from prefmh_web.participants.models import Participant, Participation
 from prefmh_web.tasks import settle_parts
 from tests.security.world import browser_of
-from tests.support.campaigns import (
+from tests.support.campaigns import invitation_path, make_config
+from tests.support.people import (
     CODES,
     CODES_OF_ALL,
     PICTURE,
     WHOLE,
     arrive,
-    assert_replay_passes,
-    everything_in,
-    export_to,
     go_on,
-    invitation_path,
-    make_config,
     page_of,
     pair_of,
     payments_of,
@@ -31,6 +27,7 @@ from tests.support.campaigns import (
     stage_path,
     vote,
 )
+from tests.support.records import assert_replay_passes, everything_in, export_to
 
 ABOUT = {"stage": "questions", "answer-role": "student", "answer-age": "30", "answer-mood": "2"}
 READ = {"stage": "instructions"}

@@ -24,22 +24,9 @@ from prefmh_web.voting import admission
 from prefmh_web.voting.screens import response_in, screen_after, screen_for
 from sampler import read_record
 from tests.participants.test_arrival import TEXT
-from tests.support.campaigns import (
-    CODES,
-    arrive,
-    assert_replay_passes,
-    checked_export,
-    everything_in,
-    export_to,
-    invitation_path,
-    make_config,
-    pair_of,
-    prolific,
-    recruited_campaign,
-    table,
-    vote,
-    wait_until_idle,
-)
+from tests.support.campaigns import invitation_path, make_config, wait_until_idle
+from tests.support.people import CODES, arrive, pair_of, prolific, recruited_campaign, vote
+from tests.support.records import assert_replay_passes, checked_export, everything_in, export_to, table
 from tests.support.sampling import changes_not_found
 
 PROTOCOL = {

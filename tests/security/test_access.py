@@ -20,8 +20,8 @@ from prefmh_web.transport import sockets
 from prefmh_web.voting import admission, consumer
 from tests.security.test_limits import all_at_once
 from tests.security.world import browser_of
-from tests.support.campaigns import cookies_of
 from tests.support.installations import closing_code, cookies_after_joining, open_socket, send
+from tests.support.people import cookies_of
 from tests.voting.test_socket import lease_in
 
 PASSWORD = "correct horse battery staple"

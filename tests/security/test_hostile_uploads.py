@@ -42,15 +42,14 @@ from tests.support import campaigns
 from tests.support.campaigns import (
     OF_PICTURES,
     PICTURES,
-    assert_replay_passes,
     create_draft,
-    export_to,
     invitation_path,
     make_campaign,
     make_config,
     wait_until_idle,
 )
 from tests.support.installations import wait_for
+from tests.support.records import assert_replay_passes, export_to
 
 GOOD = campaigns.picture("red")
 

@@ -20,7 +20,7 @@ from prefmh_web.campaigns.models import Campaign
 from prefmh_web.embedded.threads import InProcessTask
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.voting import admission
-from tests.support import campaigns
+from tests.support import campaigns, people, records
 from tests.support.campaigns import create_draft, invitation_path, make_config, make_draft, started_now
 
 
@@ -66,10 +66,10 @@ def leave(config: dict, scorers: str, endpoints: list[dict]) -> None:
 
 def study(config: dict, recruitment: dict) -> tuple[int, str]:
     """Make a campaign of twelve texts that Prolific sends people to, with consent and every stage."""
-    before = [question for question in campaigns.WHOLE["questions"] if not question.get("is_last")]
-    protocol = campaigns.WHOLE | {"questions": before, "check_share": 0.5, "checks_may_fail": 0}
+    before = [question for question in people.WHOLE["questions"] if not question.get("is_last")]
+    protocol = people.WHOLE | {"questions": before, "check_share": 0.5, "checks_may_fail": 0}
     whole = {"config": make_config(**config), "consent": "# Consent\n\nYou compare *texts*.", "protocol": protocol}
-    made = campaigns.recruited_campaign(_owner(), **whole, **recruitment)
+    made = people.recruited_campaign(_owner(), **whole, **recruitment)
     return made.pk, invitation_path(made)
 
 
@@ -92,8 +92,8 @@ def check(folder: str, numbers: list[int]) -> None:
             # People go on voting: all that is looked at is of one moment.
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             campaign = Campaign.objects.get(pk=number)
-            campaigns.assert_record_is_whole(campaign)
-        campaigns.assert_replay_passes(campaigns.export_to(campaign, Path(folder)))
+            records.assert_record_is_whole(campaign)
+        records.assert_replay_passes(records.export_to(campaign, Path(folder)))
 
 
 def start(campaign: int) -> None:

@@ -746,39 +746,6 @@ _SAID: dict[str, Callable[[Body], Body]] = {
 }
 
 
-# Eyes for the tests' language model: a CLIP of random weights, which llama.cpp's server reads beside the model.
-#
-# A picture becomes sixty-four tokens, whose values depend on its pixels. So what the model answers depends on what it
-# sees, as it does on what it reads.
-
-
-_EYE, _VISION_HEADS, _LAYERS, _HIDDEN = 32, 2, 2, 64
-_SIZE, _PATCH = 112, 14
-
-
-def _vision_weights(rng: np.random.Generator, width: int) -> dict[str, np.ndarray]:
-    def normal(*shape: int) -> np.ndarray:
-        return 0.2 * rng.standard_normal(shape)
-
-    weights = {
-        "v.class_embd": normal(_EYE),
-        "v.patch_embd.weight": normal(_EYE, 3, _PATCH, _PATCH),
-        "v.position_embd.weight": normal((_SIZE // _PATCH) ** 2 + 1, _EYE),
-    }
-    matrices = {"mm.0": (width, _EYE), "mm.2": (width, width)}
-    norms = ["v.pre_ln", "v.post_ln"]
-    for layer in range(_LAYERS):
-        block = f"v.blk.{layer}"
-        matrices |= {f"{block}.{name}": (_EYE, _EYE) for name in ("attn_q", "attn_k", "attn_v", "attn_out")}
-        matrices |= {f"{block}.ffn_up": (_HIDDEN, _EYE), f"{block}.ffn_down": (_EYE, _HIDDEN)}
-        norms += [f"{block}.ln1", f"{block}.ln2"]
-    for name, shape in matrices.items():
-        weights |= {f"{name}.weight": normal(*shape), f"{name}.bias": np.zeros(shape[0])}
-    for name in norms:
-        weights |= {f"{name}.weight": np.ones(_EYE), f"{name}.bias": np.zeros(_EYE)}
-    return weights
-
-
 # Real programs for SCORERS, written as small Python scripts.
 
 

@@ -18,9 +18,10 @@ from prefmh_web.endpoints.probe import probe
 from prefmh_web.endpoints.servers import Dialect
 from prefmh_web.endpoints.writer import ServedModel
 from sampler.judges import Exhibit, pairwise_prompt
-from tests.support.campaigns import checked_export, create_draft, make_config, registered
+from tests.support.campaigns import create_draft, make_config, registered
 from tests.support.installations import ROOT, Process, wait_for
 from tests.support.models import port_from
+from tests.support.records import checked_export
 
 VOTES = 300
 PROMPTS = ["w1 w2 w3", "w7 w8"]

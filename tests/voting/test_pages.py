@@ -31,20 +31,15 @@ from sampler import PAPER_MIXTURE
 from tests.security.world import browser_of
 from tests.support import servers
 from tests.support.campaigns import (
-    WHOLE,
     create_draft,
-    everything_in,
-    export_to,
-    happened,
     invitation_path,
     make_campaign,
     make_config,
-    pair_of,
-    prolific,
-    recruited_campaign,
     started_now,
     wait_until_idle,
 )
+from tests.support.people import WHOLE, pair_of, prolific, recruited_campaign
+from tests.support.records import everything_in, export_to, happened
 
 
 @pytest.fixture

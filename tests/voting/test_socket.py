@@ -26,8 +26,9 @@ from prefmh_web.campaigns.models import Annotator, Lease, Vote
 from prefmh_web.transport.sockets import NOT_ALLOWED, TRY_AGAIN
 from prefmh_web.voting import presence
 from prefmh_web.voting.presence import WaitingRoom
-from tests.support.campaigns import PageSocket, invitation_path, make_campaign, make_config
+from tests.support.campaigns import invitation_path, make_campaign, make_config
 from tests.support.installations import closing_code, cookies_after_joining, open_socket, send
+from tests.support.people import PageSocket
 
 
 @pytest.fixture

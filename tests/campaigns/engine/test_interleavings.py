@@ -25,8 +25,9 @@ from prefmh_web.campaigns.model_judges import asker, turns
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side, Vote
 from prefmh_web.transport import publishing
 from prefmh_web.voting.screens import Response, screen_after
-from tests.support.campaigns import assert_record_is_whole, make_campaign, make_config, registered, wait_until_idle
+from tests.support.campaigns import make_campaign, make_config, registered, wait_until_idle
 from tests.support.models import SCORES, KnownJudge, scripted_server
+from tests.support.records import assert_record_is_whole
 
 pytestmark = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has one lock; see tests/support/servers.py")
 

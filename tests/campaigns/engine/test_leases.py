@@ -10,7 +10,8 @@ from django.utils import timezone
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases, open_comparisons
 from prefmh_web.campaigns.models import Annotator, Comparison, Lease, Side, Vote
-from tests.support.campaigns import assert_record_is_whole, make_campaign, make_config
+from tests.support.campaigns import make_campaign, make_config
+from tests.support.records import assert_record_is_whole
 
 ONE_CHAIN = {"chains": 1, "judges": [{"question": "Which?", "votes": 4}]}
 

@@ -23,22 +23,24 @@ from tests.campaigns.record.test_export import rewrite
 from tests.flows.test_model_costs import registered
 from tests.security.test_limits import all_at_once
 from tests.support.campaigns import (
-    assert_record_is_whole,
-    assert_replay_passes,
-    checked_export,
     create_draft,
-    export_to,
-    happened,
     make_campaign,
     make_config,
-    refused_by_replay,
     started_now,
     sweep_everything,
-    table,
     vote_until_finished,
     wait_until_idle,
 )
 from tests.support.models import Script, Writer, scripted_server
+from tests.support.records import (
+    assert_record_is_whole,
+    assert_replay_passes,
+    checked_export,
+    export_to,
+    happened,
+    refused_by_replay,
+    table,
+)
 
 ONE_VOTE = [{"question": "Which?", "votes": 1}]
 TWO_VOTES = [{"question": "Which?", "votes": 2}]

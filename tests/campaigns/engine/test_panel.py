@@ -11,7 +11,8 @@ import sampler
 from prefmh_web.campaigns.engine import leases, open_comparisons
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side, Vote
 from prefmh_web.voting import admission
-from tests.support.campaigns import checked_export, differences, link_of, panel_campaign, panel_judges, sit_down
+from tests.support.campaigns import link_of, panel_campaign, panel_judges, sit_down
+from tests.support.records import checked_export, differences
 
 
 @pytest.fixture

@@ -15,7 +15,8 @@ from prefmh_web.campaigns.engine import leases, sql
 from prefmh_web.campaigns.frozen import plan_of
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, Comparison, Side, Vote
 from prefmh_web.campaigns.proposals import drawing
-from tests.support.campaigns import assert_record_is_whole, cast, make_campaign, make_config
+from tests.support.campaigns import cast, make_campaign, make_config
+from tests.support.records import assert_record_is_whole
 
 
 @pytest.fixture

@@ -15,19 +15,15 @@ from sampler import Record, read_record
 from sampler.diagnostics.findings import findings
 from sampler.diagnostics.report import diagnose
 from tests.support.campaigns import (
-    checked_export,
-    differences,
-    export_to,
-    happened,
     make_campaign,
     make_config,
     make_draft,
     set_study,
     started_now,
-    table,
     vote_until_finished,
     wait_until_idle,
 )
+from tests.support.records import checked_export, differences, export_to, happened, table
 
 STEPS, FURTHER = 4, 3
 CONFIG = {"judges": [{"question": "Which is darker?", "votes": 2}], "chains": 2, "burn_in": 1}

@@ -28,24 +28,16 @@ from prefmh_web.campaigns.models import (
 )
 from prefmh_web.participants.models import Participant, Participation
 from tests.support.campaigns import (
-    CODES_OF_ALL,
     OF_PICTURES,
     PICTURES,
-    arrive,
-    assert_replay_passes,
-    checked_export,
     create_draft,
-    export_to,
     invitation_path,
     make_config,
     make_draft,
-    pair_of,
-    prolific,
-    recruited_campaign,
-    table,
-    vote,
     whole_config,
 )
+from tests.support.people import CODES_OF_ALL, arrive, pair_of, prolific, recruited_campaign, vote
+from tests.support.records import assert_replay_passes, checked_export, export_to, table
 
 
 def test_starting_freezes_the_setup(campaign):

@@ -20,18 +20,10 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Side, columns_of
 from prefmh_web.setup import apply
 from tests.console.test_pages import form
 from tests.security.world import all_addresses
-from tests.support import campaigns
-from tests.support.campaigns import (
-    content_of,
-    export_to,
-    happened,
-    make_config,
-    make_draft,
-    started_now,
-    table,
-    voted_to_the_end,
-    wait_until_idle,
-)
+from tests.support import people
+from tests.support.campaigns import make_config, make_draft, started_now, voted_to_the_end, wait_until_idle
+from tests.support.people import content_of
+from tests.support.records import export_to, happened, table
 from tests.support.sampling import files_of, hashed, with_rows, write
 
 TYPED = 20261121
@@ -108,7 +100,7 @@ def test_the_seed_of_a_running_campaign_is_in_no_page_answer_file_or_log(running
     assert shown > 45
     for name, content in files_of(record).items():
         assert_is_nowhere(seed, content, name)
-    assert_is_nowhere(seed, campaigns._files() + campaigns._sessions(), "a stored file")
+    assert_is_nowhere(seed, people._files() + people._sessions(), "a stored file")
     out = io.StringIO()
     call_command("campaign", "export", str(running.pk), stdout=out)
     assert_is_nowhere(seed, out.getvalue().encode(), "campaign export")

@@ -12,15 +12,9 @@ from prefmh_web.campaigns.engine import leases, locks
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, PrefetchedProposal, Side, State
 from prefmh_web.campaigns.proposals import drawing
 from prefmh_web.endpoints.models import Endpoint
-from tests.support.campaigns import (
-    assert_record_is_whole,
-    create_draft,
-    make_config,
-    registered,
-    started_now,
-    voted_to_the_end,
-)
+from tests.support.campaigns import create_draft, make_config, registered, started_now, voted_to_the_end
 from tests.support.models import Writer, scripted_server, texts_written
+from tests.support.records import assert_record_is_whole
 
 STEPS = 6
 

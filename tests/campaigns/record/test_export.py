@@ -40,21 +40,23 @@ from prefmh_web.campaigns.record.rows import Moment, Snapshot
 from prefmh_web.objects import media
 from sampler import tables
 from tests.support.campaigns import (
+    make_campaign,
+    make_config,
+    set_caps,
+    set_study,
+    sweep_everything,
+    vote_until_finished,
+    voted_campaign,
+    voted_to_the_end,
+)
+from tests.support.records import (
     assert_replay_passes,
     checked_export,
     everything_in,
     export_to,
     happened,
-    make_campaign,
-    make_config,
     refused_by_replay,
-    set_caps,
-    set_study,
-    sweep_everything,
     table,
-    vote_until_finished,
-    voted_campaign,
-    voted_to_the_end,
 )
 from tests.support.sampling import files_of, with_rows, write
 
