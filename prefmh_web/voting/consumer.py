@@ -17,7 +17,8 @@ from prefmh_web.transport import rate_limits, sockets
 from prefmh_web.transport.sockets import BAD_MESSAGE, NOT_ALLOWED, LiveConsumer
 from prefmh_web.voting import admission, presence
 from prefmh_web.voting.presence import room_of
-from prefmh_web.voting.screens import Response, ResponseError, Screen, response_in, screen_after, screen_for
+from prefmh_web.voting.responses import Response, ResponseError, response_in
+from prefmh_web.voting.screens import Screen, screen_after, screen_for
 
 logger = logging.getLogger(__name__)
 

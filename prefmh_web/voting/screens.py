@@ -1,4 +1,4 @@
-"""The screens of the voting page. Page load, form post and socket all ask here what to show and what was done.
+"""The screens of the voting page. Page load, form post and socket all ask here what to show.
 
     pair    two objects and one question; what comes back is a vote or a skip
     check   the same for a trial between two pairs, which is no vote
@@ -15,11 +15,10 @@ from __future__ import annotations
 
 import re
 import secrets
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from django.core.cache import cache
 from django.db import IntegrityError
@@ -31,31 +30,24 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
 
-from prefmh_web.campaigns.engine import leases, locks, suspension
+from prefmh_web.campaigns.engine import leases, locks
 from prefmh_web.campaigns.engine.locks import together
 from prefmh_web.campaigns.frozen import limits_of, started_campaign
-from prefmh_web.campaigns.models import Annotator, Campaign, Lease, ReportReason, Side, Vote
+from prefmh_web.campaigns.models import Annotator, Campaign, Lease, Side
 from prefmh_web.campaigns.objects import MARKS, NAMES, Pair, leased_pair, shown
 from prefmh_web.campaigns.proposals import drawing
 from prefmh_web.config import Outcome
 from prefmh_web.objects import OBJECT_KINDS
 from prefmh_web.participants import attention, completion, limits, stages
 from prefmh_web.participants.models import Check
+from prefmh_web.voting.responses import Response
 
-# What the buttons of the screens send. The page sends “not-shown” in place of a vote where a picture does not load, and
-# “changed” where the browser has changed what is judged.
-CHOICES = (*Side.values, "skip", "not-shown", "changed", "continue")
-_LONGEST_MS = 24 * 60 * 60 * 1000
 # What is the same for all pages of a campaign is asked once in so many seconds by each process: how much is decided,
 # which is a sum over every chain, and whether the making of pairs is held up.
 ASKED_EVERY_S = 1.0
 # Of this process, and found in nothing else that a template shows.
 _SECRET = secrets.token_hex(8)
 _MARK = re.compile(rf"mark{_SECRET}([a-z_]+)0")
-
-
-class ResponseError(ValueError):
-    """A message that no page of ours sends; the text names the field."""
 
 
 class Progress(NamedTuple):
@@ -211,92 +203,6 @@ def _percent(campaign: Campaign, steps: int | None) -> int:
 def is_held_up(campaign: Campaign) -> bool:
     """True when there may be no pair because one could not be made for some time."""
     return bool(cache.get_or_set(f"held-up-{campaign.pk}", partial(drawing.is_overdue, campaign), ASKED_EVERY_S))
-
-
-@dataclass(frozen=True)
-class Response:
-    """What a person did on a screen: they chose a side, or None for a skip; or they have rested, and are there.
-
-    Args:
-        lease: the key of the pair, or of the trial; None of somebody who has rested.
-        elapsed_ms, hidden_ms: how long they took, and how much of that in a hidden tab.
-        is_shown: False where an object was not: the skip is a report of that, too.
-        is_as_sent: False where the browser has changed the pair: nobody was asked.
-    """
-
-    lease: uuid.UUID | None
-    choice: Side | None = None
-    elapsed_ms: int | None = None
-    hidden_ms: int | None = None
-    is_shown: bool = True
-    layout: Vote.Layout | Literal[""] = ""
-    is_translated: bool | None = None
-    is_as_sent: bool = True
-
-    def respond(self, annotator: Annotator) -> None:
-        """Do what the person asked for. Safe to repeat.
-
-        Args:
-            annotator: is brought up to date.
-
-        Raises:
-            Comparison.DoesNotExist: the annotator was never shown this pair.
-        """
-        asked = limits_of(annotator.campaign)
-        if self.lease is None:
-            leases.wake(annotator)
-            # The caller's annotator may be as old as its socket, and the person has perhaps voted on another page.
-            locks.refresh(annotator)
-        elif asked.has_checks and attention.has(self.lease, annotator):
-            attention.answer(self.lease, annotator, self.choice, self.elapsed_ms)
-        elif self.choice is None:
-            leases.skip(self.lease, annotator, was_asked=self.is_as_sent)
-        else:
-            page = {"layout": self.layout, "is_translated": self.is_translated}
-            keeps_late = partial(limits.takes_one_more, annotator.campaign) if asked.has_budget else None
-            leases.answer(self.lease, annotator, self.choice, self.elapsed_ms, self.hidden_ms, keeps_late, page)
-        if self.lease and not self.is_shown:
-            suspension.report(self.lease, annotator, ReportReason.NOT_SHOWN)
-
-
-def response_in(fields: Mapping[str, object]) -> Response:
-    """Read one message from an annotator's page, by socket or by form post.
-
-    Raises:
-        ResponseError: a field is not what a page of ours would send; the message names it.
-    """
-    choice = fields.get("choice")
-    if choice not in CHOICES:
-        raise ResponseError(f"choice must be {', '.join(CHOICES[:-1])} or {CHOICES[-1]}")
-    if choice == "continue":
-        return Response(None)
-    try:
-        key = uuid.UUID(str(fields.get("lease")))
-    except ValueError as error:
-        raise ResponseError("lease must be the key of a pair that was shown") from error
-    elapsed_ms, hidden_ms = _milliseconds(fields.get("elapsed_ms")), _milliseconds(fields.get("hidden_ms"))
-    if elapsed_ms is None or hidden_ms is None or hidden_ms > elapsed_ms:
-        # An older page does not tell; or the two cannot both be true.
-        hidden_ms = None
-    layout = str(fields.get("layout"))
-    return Response(
-        key,
-        Side(choice) if choice in Side.values else None,
-        elapsed_ms,
-        hidden_ms,
-        is_shown=choice != "not-shown",
-        layout=Vote.Layout(layout) if layout in Vote.Layout.values else "",
-        is_translated={"1": True, "0": False}.get(str(fields.get("translated"))),
-        is_as_sent=choice != "changed",
-    )
-
-
-def _milliseconds(value: object) -> int | None:
-    """Return the page's stop watch; None when it had none (no script) or shows nonsense."""
-    text = str(value or "")
-    if not (text.isascii() and text.isdigit() and len(text) <= 9):
-        return None
-    return min(int(text), _LONGEST_MS)
 
 
 # People of one campaign have cast about as many votes.

@@ -40,7 +40,8 @@ from prefmh_web.participants.stages import PracticeForm
 from prefmh_web.recruiters import Recruiter
 from prefmh_web.transport import rate_limits
 from prefmh_web.voting import admission
-from prefmh_web.voting.screens import Response, ResponseError, response_in, screen_for
+from prefmh_web.voting.responses import Response, ResponseError, response_in
+from prefmh_web.voting.screens import screen_for
 
 COOKIE = "prefmh_arrival"
 """Who has come by a platform's link and has not pressed the button yet."""

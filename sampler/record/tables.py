@@ -1,5 +1,4 @@
-"""One table of tables: each CSV file of the record and each of its columns, declared once, in
-`sampler/data/tables.toml`.
+"""One table of tables: each CSV file of the record and each of its columns, declared once, in `tables.toml`.
 
 A column says what it holds, what that means, whether it may be empty, and why a changed cell of it cannot be found, if
 it cannot. From this come the header and the cells, codebook.csv, `python -m sampler tables`, what a reader takes and
@@ -279,7 +278,7 @@ class Table:
 
 
 _DECLARED: dict[str, Any] = tomllib.loads(
-    resources.files("sampler").joinpath("data", "tables.toml").read_text(encoding="utf-8")
+    resources.files("sampler.record").joinpath("tables.toml").read_text(encoding="utf-8")
 )
 
 

@@ -17,7 +17,8 @@ from prefmh_web.participants.joining import Arrival
 from prefmh_web.participants.models import Check, Participation
 from prefmh_web.tasks import settle_parts
 from prefmh_web.voting import admission
-from prefmh_web.voting.screens import response_in, screen_after, screen_for
+from prefmh_web.voting.responses import response_in
+from prefmh_web.voting.screens import screen_after, screen_for
 from tests.support.campaigns import make_config, wait_until_idle
 from tests.support.people import recruited_campaign
 from tests.support.records import checked_export

@@ -18,7 +18,8 @@ from prefmh_web.participants import completion, stages
 from prefmh_web.participants.joining import Arrival
 from prefmh_web.participants.models import Stage
 from prefmh_web.voting import admission
-from prefmh_web.voting.screens import Screen, response_in, screen_after, screen_for
+from prefmh_web.voting.responses import response_in
+from prefmh_web.voting.screens import Screen, screen_after, screen_for
 from tests.laws.cases import SEED, Case
 from tests.laws.crowds import GONE, Deed, Pair, Reaction
 from tests.laws.law import WEIGHTS, Paths

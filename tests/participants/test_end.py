@@ -21,7 +21,8 @@ from prefmh_web.campaigns.models import Annotator, Campaign, EndReason, Event, L
 from prefmh_web.participants import completion, limits
 from prefmh_web.participants.models import Participant, Participation
 from prefmh_web.tasks import settle_parts
-from prefmh_web.voting.screens import response_in, screen_after
+from prefmh_web.voting.responses import response_in
+from prefmh_web.voting.screens import screen_after
 from tests.security.test_limits import all_at_once
 from tests.security.world import browser_of
 from tests.support.campaigns import invitation_path, make_config, set_study, wait_until_idle

@@ -21,7 +21,8 @@ from prefmh_web.participants.joining import Arrival
 from prefmh_web.participants.models import Check
 from prefmh_web.participants.people import people_of
 from prefmh_web.voting import admission
-from prefmh_web.voting.screens import response_in, screen_after, screen_for
+from prefmh_web.voting.responses import response_in
+from prefmh_web.voting.screens import screen_after, screen_for
 from sampler import read_record
 from tests.participants.test_arrival import TEXT
 from tests.support.campaigns import invitation_path, make_config, wait_until_idle

@@ -26,7 +26,8 @@ from prefmh_web.campaigns.objects import options_of
 from prefmh_web.objects import OBJECT_KINDS
 from prefmh_web.settings.languages import SOURCE
 from prefmh_web.voting import screens
-from prefmh_web.voting.screens import Progress, ResponseError, html_of, response_in
+from prefmh_web.voting.responses import ResponseError, response_in
+from prefmh_web.voting.screens import Progress, html_of
 from sampler import PAPER_MIXTURE
 from tests.security.world import browser_of
 from tests.support import servers

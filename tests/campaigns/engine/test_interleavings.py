@@ -24,7 +24,8 @@ from prefmh_web.campaigns.lifecycle import access, changes, pause, resume
 from prefmh_web.campaigns.model_judges import asker, turns
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side, Vote
 from prefmh_web.transport import publishing
-from prefmh_web.voting.screens import Response, screen_after
+from prefmh_web.voting.responses import Response
+from prefmh_web.voting.screens import screen_after
 from tests.support.campaigns import make_campaign, make_config, registered, wait_until_idle
 from tests.support.models import SCORES, KnownJudge, scripted_server
 from tests.support.records import assert_record_is_whole
