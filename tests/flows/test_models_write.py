@@ -29,6 +29,8 @@ from tests.support.campaigns import (
     make_config,
     make_draft,
     rated_config,
+    rating_endpoint,
+    rating_script,
     registered,
     started_now,
     sweep_everything,
@@ -42,6 +44,8 @@ from tests.support.records import (
     table,
 )
 from tests.support.sampling import mixture
+
+__all__ = ["rating_endpoint", "rating_script"]
 
 SPACE = {
     "kind": "model-texts",
