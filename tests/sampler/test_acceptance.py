@@ -196,6 +196,13 @@ def test_one_more_vote_never_lowers_acceptance_whichever_side_of_the_doubles_it_
         assert before > 0
 
 
+def test_a_product_that_leaves_the_doubles_on_its_way_settles_the_verdict_all_the_same():
+    budgets, votes = [1000] * 400, [1000] * 200 + [1] * 200
+    # 1000^200, and then 1000^-200: the factors' product is 1, and the acceptance exp(-1).
+    for uniform, expected in ((0.36, Verdict.ACCEPT), (0.38, Verdict.REJECT)):
+        assert quietly(verdict, -1.0, uniform, votes, budgets, budgets) is expected
+
+
 def test_a_crowd_is_asked_until_its_verdict_is_settled():
     budgets, none = [1000] * 150, [0] * 150
     # The last to be asked finds the verdict open: everybody may be asked for one more vote.
