@@ -809,7 +809,7 @@ def config_of(
 
 def exported(judges: Sequence[Voters], contents: Sequence[str] = WORDS, **run: Any) -> Record:
     """Run a campaign that picks from a catalog of as many texts as there are scores; see `run_campaign`."""
-    catalog = Catalog(np.ones(len(judges[0].scores)))  # type: ignore[arg-type]
+    catalog = Catalog(np.ones(len(judges[0].scores)))
     config = config_of(judges, CATALOG, **run)
     return run_campaign(config, judges, state_rows(catalog, contents), plan=config.build(catalog))
 
