@@ -25,6 +25,7 @@ import tomllib
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib import resources
 from typing import Any, Protocol
 
@@ -264,8 +265,9 @@ class Table:
             if name in self._texts or name.startswith(META):
                 row[name] = unescaped(cell)
 
-    @property
+    @cached_property
     def _texts(self) -> set[str]:
+        # Asked for each cell of a table that may have millions.
         return {column.name for column in self.columns if column.kind is TEXT}
 
     def with_columns(self, columns: Iterable[Column]) -> Table:
