@@ -193,6 +193,8 @@ async def _seen(client: Client, name: str, check: Callable[[Client], Awaitable[s
         return Seen(name, Effect.REFUSED, error.reason[:300])
     except Unreachable as error:
         return Seen(name, Effect.UNTOLD, f"not known, for {error.reason}"[:300])
+    except _UntoldError as why:
+        return Seen(name, Effect.UNTOLD, str(why))
     return Seen(name, Effect.IGNORED if why_not else Effect.OBEYED, (why_not or "yes")[:300])
 
 
@@ -213,8 +215,8 @@ async def _dialect_of(client: Client) -> str:
         try:
             if field in await client.get(path, is_beside=True):
                 return dialect
-        except (AddressRefused, KeyMissing, Stopped, TimedOut):
-            # The next question would end in the same way, the last one after as long a wait.
+        except (AddressRefused, KeyMissing, Stopped, TimedOut, Unreachable):
+            # The next question would end in the same way, and some only after as long a wait.
             raise
         except EndpointError:
             continue
@@ -224,11 +226,18 @@ async def _dialect_of(client: Client) -> str:
 # Each check returns why it is not passed, empty where it is.
 
 
+class _UntoldError(Exception):
+    """A check cannot tell; the text says why."""
+
+
 async def _varies(client: Client) -> str:
     hot = min(HOT, client.server.hottest)
     replies = {(await client.ask(replace(_question(client.endpoint, seed), temperature=hot))).text for seed in SEEDS}
     if len(replies) > 1:
         return ""
+    if client.endpoint.dialect == Dialect.PROGRAM:
+        # It has but two answers, and may prefer one of them.
+        raise _UntoldError(f"it gave the same answer {len(SEEDS)} times, by its preference or because it always does")
     return f"{len(SEEDS)} seeds at temperature {hot:g} gave the same reply: its votes would be copies of each other"
 
 
