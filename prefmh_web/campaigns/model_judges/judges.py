@@ -318,12 +318,16 @@ class Ask:
 
 
 def most_requests(config: sampler.ChainConfig, place: int, endpoint: Endpoint, answers: int) -> int:
-    """Return how many requests so many answers take at most, every unreadable reply asked again included."""
+    """Return how many requests so many answers take at most, every unreadable reply asked again included.
+
+    Args:
+        endpoint: as it was frozen, once the campaign has started: by that it is asked.
+    """
     replies = judge_calls.MOST_ASKS * answers
     if not tells_p(model_source(config, place), config.rule):
         return replies
-    # One for each order of the pair; and where p is not told, votes may be sampled.
-    return min(answers, 2) + (replies if endpoint.samples_plainly else 0)
+    # For each order of the pair; and where p is not told, votes may be sampled.
+    return len(judge_calls.FIRST_TOKEN_SEEDS) * min(answers, 2) + (replies if endpoint.samples_plainly else 0)
 
 
 def wanted(comparison: Comparison, judge: Judge, seen: Seen) -> Asking | None:
