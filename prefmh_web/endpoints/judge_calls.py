@@ -293,14 +293,14 @@ def _preference(pair: Pair, first: bool, confined: bool, sound: list[bool]) -> J
         question = Question(client.endpoint.model, messages, seed=seed, log_probabilities=True)
         try:
             reply = await client.ask(question)
+        except NoDistribution:
+            sound.append(False)
+            raise
+        sound.append(True)
+        try:
             told = judges.label_preference(reply.tokens, pair.temperature, confined=confined)
         except judges.NoPreferenceError as error:
-            sound.append(True)
             raise NotTold(str(error)) from None
-        except (judges.NoDistributionError, NoDistribution) as error:
-            sound.append(False)
-            raise NoDistribution(str(error)) from None
-        sound.append(True)
         return judges.preference_for_proposal(told.first, first), reply.identity
 
     async def ask(client: Client) -> tuple[float, Identity]:

@@ -80,6 +80,8 @@ CLAIM_S, _EVERY_S = 30.0, 1.0
 _LONGEST_ANSWER = 16
 # No model answers with one of these on its own.
 _UNLIKELY = ("QX7", "ZJ3")
+# For each seed, which it does not read.
+_ASKS_OF_A_PROGRAM = 8
 # Tokens by which two prompts may differ that say the same.
 _A_FEW = 8
 _MOST_MODELS, _LONGEST_NAME, _FEW_MODELS = 1_000, 200, 8
@@ -231,14 +233,16 @@ class _UntoldError(Exception):
 
 
 async def _varies(client: Client) -> str:
-    hot = min(HOT, client.server.hottest)
-    replies = {(await client.ask(replace(_question(client.endpoint, seed), temperature=hot))).text for seed in SEEDS}
-    if len(replies) > 1:
-        return ""
-    if client.endpoint.dialect == Dialect.PROGRAM:
+    hot, is_program = min(HOT, client.server.hottest), client.endpoint.dialect == Dialect.PROGRAM
+    seeds, replies = SEEDS * (_ASKS_OF_A_PROGRAM if is_program else 1), set()
+    for seed in seeds:
+        replies.add((await client.ask(replace(_question(client.endpoint, seed), temperature=hot))).text)
+        if len(replies) > 1:
+            return ""
+    if is_program:
         # It has but two answers, and may prefer one of them.
-        raise _UntoldError(f"it gave the same answer {len(SEEDS)} times, by its preference or because it always does")
-    return f"{len(SEEDS)} seeds at temperature {hot:g} gave the same reply: its votes would be copies of each other"
+        raise _UntoldError(f"it gave the same answer {len(seeds)} times, by its preference or because it always does")
+    return f"{len(seeds)} seeds at temperature {hot:g} gave the same reply: its votes would be copies of each other"
 
 
 async def _confines(client: Client) -> str:
@@ -338,6 +342,9 @@ def examine_writer(endpoint: Endpoint) -> EndpointError | None:
 
 
 def _look_at_context(endpoint: Endpoint) -> EndpointError | None:
+    if endpoint.dialect == Dialect.PROGRAM:
+        # It has no pages.
+        return None
     looked = called(call(endpoint, [_context_of]))
     if looked.failure is None:
         endpoint.context_tokens = looked.results[0]
