@@ -172,12 +172,14 @@ def drift(campaign: Campaign, judge: Judge, now: Endpoint) -> str:
         now: the row of its endpoint as it is now.
     """
     frozen = _frozen(judge)
-    for name, words in (("base_url", "address"), ("model", "model")):
+    for name, words in (("base_url", "address"), ("model", "model"), ("dialect", "kind of server")):
         if getattr(now, name) != frozen[name]:
             return (
                 f"the endpoint “{now.name}” has another {words} now, {getattr(now, name)}; the campaign was started "
                 f"with {frozen[name]}. Put that back, then ask again"
             )
+    if law := truth.differs(now):
+        return law
     request = _request(started_campaign(campaign).config, judge.place, asked_endpoint(judge, now))
     if any(request.get(name) != frozen.get(name) for name in ("request", "path")):
         return (
