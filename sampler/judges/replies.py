@@ -227,6 +227,8 @@ _MOST_SUM = 1.001
 _MOST_GAP = 1e-3
 # OpenAI and vLLM write -9999 for a token whose probability they do not tell, llama.cpp the least number there is.
 _UNTOLD = -9999.0
+# More than any vocabulary has.
+_MOST_TOKENS = 500_000
 # Of the labels together, where the reply was confined to them.
 _LEAST_CONFINED = 0.98
 
@@ -253,6 +255,10 @@ def distribution(
     total = math.fsum(math.exp(value) for _, value in listed)
     if total > _MOST_SUM:
         raise NoDistributionError(f"the reported probabilities sum to {total:.4g}")
+    # None that is not listed is more probable than the least of the list, behind which the sampled one may stand.
+    others = [value for token, value in listed if value > -math.inf and (chosen is None or token != chosen[0])]
+    if others and 1 - total > 1 - _LEAST_CONFINED + _MOST_TOKENS * math.exp(min(others)):
+        raise NoDistributionError(f"the reported probabilities sum to {total:.2g}, and no others are left for the rest")
     if chosen is not None:
         _check_chosen(chosen[0], _log_probability(*chosen), listed)
     held = math.fsum(math.exp(value) for token, value in listed if token in confined_to)

@@ -233,6 +233,15 @@ TABLE: list[tuple[str, str, dict[str, Any], list[tuple[Question, Any]]]] = [
     # SGLang #32290: .10 for .50.
     ("a collapsed entry", "sglang", reply(logprobs=tops(("A", math.log(0.1)), ("B", math.log(0.5)), own=math.log(0.5))),
      [(FIRST, NoDistribution)]),
+    # Whichever token was sampled: what is missing is too much for tokens that are less probable than the last one.
+    *(
+        (f"a collapsed entry among many, {token} sampled", "sglang",
+         reply(token, logprobs=tops(("A", math.log(0.1)), ("B", math.log(0.5)), *((f"t{n}", -17.0 - n) for n in range(18)),
+                                    token=token, own=math.log(0.5))), [(FIRST, NoDistribution)])
+        for token in ("A", "B")
+    ),
+    ("a rest for the unlisted", "sglang",
+     reply(logprobs=tops(("A", A - 0.3), ("B", B - 0.3), ("Well", -14.0), token="A", own=A - 0.3)), [(FIRST, P)]),
     ("collapsed entries", "sglang", reply(logprobs=tops(("A", -2.3), ("B", -2.2), own=-2.3)),
      [(FIRST, NO), (CONFINED_FIRST, NoDistribution)]),
     ("labels that hold too little", "vllm", reply(logprobs=tops(("A", -1.0), ("B", -0.9), own=-1.0)),
