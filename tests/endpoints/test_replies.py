@@ -236,7 +236,7 @@ TABLE: list[tuple[str, str, dict[str, Any], list[tuple[Question, Any]]]] = [
     # Whichever token was sampled: what is missing is too much for tokens that are less probable than the last one.
     *(
         (f"a collapsed entry among many, {token} sampled", "sglang",
-         reply(token, logprobs=tops(("A", math.log(0.1)), ("B", math.log(0.5)), *((f"t{n}", -17.0 - n) for n in range(18)),
+         reply(token, logprobs=tops(("A", math.log(0.1)), ("B", math.log(0.5)), *((f"t{n}", -17.0) for n in range(18)),
                                     token=token, own=math.log(0.5))), [(FIRST, NoDistribution)])
         for token in ("A", "B")
     ),

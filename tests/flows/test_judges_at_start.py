@@ -277,7 +277,7 @@ class TestProgram:
 
     def test_more_are_refused_with_what_to_do(self, start):
         with pytest.raises(
-            NotPossible, match="the answers of a program are independent.*one vote on a pair, or accept"
+            NotPossible, match="Let it have one vote on a pair, or accept"
         ):
             start(3)
 
