@@ -276,9 +276,7 @@ class TestProgram:
         assert campaign.judges.get().frozen["law"] == UNVERIFIED
 
     def test_more_are_refused_with_what_to_do(self, start):
-        with pytest.raises(
-            NotPossible, match="Let it have one vote on a pair, or accept"
-        ):
+        with pytest.raises(NotPossible, match="Let it have one vote on a pair, or accept"):
             start(3)
 
     def test_it_rates_nothing(self, start):

@@ -21,7 +21,6 @@ from collections import defaultdict, deque
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import partial
 
 from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q, Sum
@@ -260,8 +259,11 @@ class _Batch:
         if not asking.slots:
             Turn.objects.filter(comparison=comparison, judge=judge).delete()
             return None
-        asked = judges.asked_endpoint(judge, endpoint)
-        most_requests = partial(judges.most_requests, started_campaign(campaign).config, judge.place, asked)
+
+        def most_requests(answers: int) -> int:
+            asked = judges.asked_endpoint(judge, endpoint)
+            return judges.most_requests(started_campaign(campaign).config, judge.place, asked, answers)
+
         reserved = usage.reserve(campaign, judge.place, endpoint, len(asking.slots), most_requests, has_cap=has_cap)
         if reserved is None:
             # At the cap, or what is under way may come to it: the sweep looks again.
