@@ -19,10 +19,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
 from sampler.declared import JUDGED_BY, TARGET, Declared, Sparse, ui
 from sampler.judges.prompts import PromptTemplate, Vision
+from sampler.judges.replies import LOWEST_TEMPERATURE
 
 _ANSWERS, _PICTURES, _PROMPT = "How the model answers", "Pictures and molecules", "Prompt"
 _WAYS = {
@@ -78,6 +79,7 @@ class ModelSource(Sparse):
     endpoint: EndpointName = Field(title="Which model?", json_schema_extra=ui(choices="endpoints"))
     temperature: float = Field(
         default=1.0,
+        ge=LOWEST_TEMPERATURE,
         le=5,
         title="Temperature",
         description="Must be above 0: at 0 all votes of the model on a pair would be the same.",
@@ -121,13 +123,6 @@ class ModelSource(Sparse):
         "The outcome is the same.",
         json_schema_extra=ui(fold=_ANSWERS),
     )
-
-    @field_validator("temperature")
-    @classmethod
-    def _above_zero(cls, temperature: float) -> float:
-        if not temperature > 0:
-            raise ValueError("must be above 0: at 0 a judge's votes are copies of each other")
-        return temperature
 
 
 Source = Annotated[PeopleSource | PanelistSource | ModelSource, Field(discriminator="kind")]
