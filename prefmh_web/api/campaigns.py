@@ -23,7 +23,7 @@ from prefmh_web.campaigns.lifecycle import access, changes
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.monitoring.results import figures_of
-from prefmh_web.config import CampaignConfig, UploadedFile, json_schema
+from prefmh_web.config import CampaignConfig, json_schema
 from prefmh_web.setup import apply, files
 from prefmh_web.setup.files import Tell
 from prefmh_web.setup.yaml_text import Problem
@@ -164,9 +164,9 @@ def config(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
 )
 def change(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
     """Change the configuration of a draft, or of a started campaign what is not fixed. The body is the whole of it."""
-    found, owner = campaign_for(request, campaign_id, Right.OWN), _researcher(request)
-    with _sent(request, owner, kept=found.config.file) as (wanted, uploaded):
-        changes.apply(found, wanted, owner, None if uploaded is None else File(uploaded))
+    found, by = campaign_for(request, campaign_id, Right.OWN), _researcher(request)
+    with _sent(request, found.owner, kept=found.typed_config) as (wanted, uploaded):
+        changes.apply(found, wanted, by, None if uploaded is None else File(uploaded))
     return _afterwards(found)
 
 
@@ -189,8 +189,7 @@ def act(request: HttpRequest, campaign_id: int, wanted: ActionIn) -> dict[str, A
     Where models are tested at a start, `starting` says how far that is: ask again until it is empty. A finished
     campaign that is extended is paused until it is resumed.
     """
-    needs_owner = wanted.action in ("start", "extend")
-    found = campaign_for(request, campaign_id, Right.OWN if needs_owner else Right.RUN)
+    found = campaign_for(request, campaign_id, Right.OWN if wanted.action == "extend" else Right.RUN)
     if wanted.action == "extend":
         changes.extend(found, wanted.steps, _researcher(request))
     else:
@@ -228,7 +227,7 @@ def _researcher(request: HttpRequest) -> User:
 
 @contextmanager
 def _sent(
-    request: HttpRequest, owner: User, tell: Tell | None = None, kept: UploadedFile | None = None
+    request: HttpRequest, owner: User, tell: Tell | None = None, kept: CampaignConfig | None = None
 ) -> Iterator[tuple[CampaignConfig, IO[bytes] | None]]:
     """Yield the configuration that a request has as its body, and the file of its objects if it has one; see
     `files.opened`.

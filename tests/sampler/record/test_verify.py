@@ -205,6 +205,8 @@ SEEN = {
     "one object left out": Tampering(rows(STATES, lambda found: found.pop()), STATES),
     "a state's text": Tampering(cell(STATES, 9, "content", "Another text."), SAMPLES, 3, changed=STATES),
     "a made object's text": Tampering(renamed_text, STATES, 2, "texts"),
+    "a number with a zero in front": Tampering(cell(VOTES, 4, "judge_index", "00"), VOTES, 4),
+    "a number in other figures": Tampering(cell(VOTES, 4, "judge_index", "\N{ARABIC-INDIC DIGIT ZERO}"), VOTES, 4),
     "the seed": Tampering(of_config(seed=7), "campaign.json"),
     "the seed with its hash": Tampering(other_seed, STEPS, 2, changed="campaign.json"),
     "the random bits": Tampering(of_config(seed_salt="0" * 32), "campaign.json"),
