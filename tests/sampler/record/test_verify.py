@@ -202,6 +202,10 @@ SEEN = {
         2,
         changed=STATES,
     ),
+    "the order of an object's neighbours": Tampering(
+        cell(STATES, 3, "neighbours", lambda found: " ".join(found.split()[::-1])), STATES, 3
+    ),
+    "a code that is written otherwise": Tampering(cell(STATES, 2, "code", lambda code: f"{code} "), STATES, 2, "texts"),
     "one object left out": Tampering(rows(STATES, lambda found: found.pop()), STATES),
     "a state's text": Tampering(cell(STATES, 9, "content", "Another text."), SAMPLES, 3, changed=STATES),
     "a made object's text": Tampering(renamed_text, STATES, 2, "texts"),
