@@ -32,7 +32,8 @@ from prefmh_web.transport.bodies import stream
 router = Router(tags=["campaigns"])
 _runs = Bearer(may_run=True)
 _PIECE = 2**20
-_LONGEST_KEY = 100
+# PostgreSQL keeps no NUL.
+_Key = Annotated[str, Field(max_length=100, pattern=r"^[^\x00]*$")]
 _AT_ONCE = 100
 _ABOUT_CONFIG = {
     "requestBody": {
@@ -106,7 +107,7 @@ def campaigns(request: HttpRequest, wanted: Query[CampaignsIn]) -> dict[str, Any
     summary="Create a campaign",
 )
 def create(
-    request: HttpRequest, once: str = "", *, only_check: bool = False
+    request: HttpRequest, once: _Key = "", *, only_check: bool = False
 ) -> Status[dict[str, Any]] | Status[CheckedOut]:
     """Create a draft from a configuration, which is the body of the request.
 
@@ -118,8 +119,6 @@ def create(
         missing: list[Problem] = []
         with _sent(request, owner, missing.append) as (config, _):
             return Status(200, CheckedOut(warnings=[*map(str, missing), *apply.warnings(config, owner)]))
-    if len(once) > _LONGEST_KEY:
-        raise HttpError(422, f"once: a key has at most {_LONGEST_KEY} characters.")
     with _sent(request, owner) as (config, uploaded):
         warnings = list(apply.warnings(config, owner))
         is_new = not (once and Campaign.objects.filter(owner=owner, creation_key=once).exists())

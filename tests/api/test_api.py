@@ -347,3 +347,7 @@ def test_a_request_that_is_sent_again_creates_no_second_campaign(site, tmp_path)
     assert (first.created, again.created) == (True, False)
     assert first.number == again.number
     assert site.create(setup).number != first.number
+    for key in ("x" * 101, "a\0b"):
+        with pytest.raises(RequestRefused) as refused:
+            site.create(setup, once=key)
+        assert (refused.value.status, refused.value.problems[0].path) == (422, "once")
