@@ -21,7 +21,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
-from sampler.declared import JUDGED_BY, TARGET, Declared, Sparse, ui
+from sampler.declared import JUDGED_BY, ONE_LINE, TARGET, Declared, Sparse, ui
 from sampler.judges.prompts import PromptTemplate, Vision
 from sampler.judges.replies import LOWEST_TEMPERATURE
 
@@ -31,7 +31,7 @@ _WAYS = {
     "log-probabilities": "Drawn from log-probabilities: one request for each order",
 }
 EndpointName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120)]
-PanelistName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120)]
+PanelistName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120), ONE_LINE]
 
 # Which object stands first. "random" draws it for every vote; "balanced" shows each first in half of the votes; the
 # other two fix it, and a pair of judges of equal budgets, one of each, cancels any constant lean (`rules.order`).
@@ -128,7 +128,7 @@ class ModelSource(Sparse):
 Source = Annotated[PeopleSource | PanelistSource | ModelSource, Field(discriminator="kind")]
 
 
-Question = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
+Question = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300), ONE_LINE]
 ORDER_LABELS = {
     "random": "Random for each vote",
     "balanced": "Each order for half of the votes (models only)",

@@ -350,6 +350,8 @@ class States:
             yield quoted(row["content"]), quoted(self._space.content(state))
         elif row["content"] != (content := self._space.content(recorded)):
             yield quoted(row["content"]), quoted(content)
+        elif row["code"] != (code := self._space.encode(recorded)):
+            yield quoted(row["code"]), quoted(code)
 
 
 class Draws:
