@@ -23,18 +23,9 @@ from tests.sampler.kernels import test_crank_nicolson as latents
 from tests.sampler.kernels import test_fragments as molecules
 from tests.sampler.kernels import test_suffix as texts
 from tests.sampler.kernels.test_walk import WithoutRatio
+from tests.support import sampling
 from tests.support.campaigns import law_of
 from tests.support.enumerated import walk_law
-from tests.support.sampling import (
-    LOPSIDED,
-    SMALL_CATALOGS,
-    SMALL_SPACES,
-    check_balance,
-    check_long_run,
-    check_rows,
-    independent_law,
-    neighbours_law,
-)
 
 LEAST_P_VALUE = 1e-5
 
@@ -50,7 +41,7 @@ class Uniform:
     """A wrong independent kernel: it draws every item alike, and claims r0 = 1 as if it had drawn from p0."""
 
     def propose(self, rng, state):
-        return Proposal(int(rng.random() * len(LOPSIDED)), 0.0)
+        return Proposal(int(rng.random() * len(sampling.LOPSIDED)), 0.0)
 
 
 class DegreesForgotten(Neighbours):
@@ -73,7 +64,7 @@ def check_on_catalog(kernel, parts, catalog) -> None:
     """
     law = [Counter() for _ in range(len(catalog))]
     for weight, q in parts:
-        check_rows(q)
+        sampling.check_rows(q)
         ratio = log_base_ratio(catalog.log_p0, q)
         for state, proposal in np.argwhere(q):
             law[state][int(proposal), rounded(ratio[state, proposal])] += weight * q[state, proposal]
@@ -82,7 +73,7 @@ def check_on_catalog(kernel, parts, catalog) -> None:
         assert drawn == pytest.approx(dict(expected), abs=1e-12)
     if len(parts) == 1:
         p0 = dict(enumerate(np.exp(catalog.log_p0)))
-        check_long_run(np.random.default_rng(4), kernel, 0, p0, q, steps=20_000)
+        sampling.check_long_run(np.random.default_rng(4), kernel, 0, p0, q, steps=20_000)
 
 
 def outcome(proposal: Proposal) -> tuple[int, float]:
@@ -97,18 +88,18 @@ def on_catalogs(make, *laws) -> Callable[[], None]:
     """Return the test of a kernel on every small catalog; a law is (weight, q of a catalog)."""
 
     def check() -> None:
-        for catalog in SMALL_CATALOGS.values():
+        for catalog in sampling.SMALL_CATALOGS.values():
             check_on_catalog(make(catalog), [(weight, q(catalog)) for weight, q in laws], catalog)
 
     return check
 
 
 def on_lopsided(kernel, *parts) -> Callable[[], None]:
-    return lambda: check_on_catalog(kernel, parts, LOPSIDED)
+    return lambda: check_on_catalog(kernel, parts, sampling.LOPSIDED)
 
 
 def walked(catalog):
-    return walk_law(catalog.log_p0, neighbours_law(catalog), 3)
+    return walk_law(catalog.log_p0, sampling.neighbours_law(catalog), 3)
 
 
 def check_on_texts(kernel_of, cut, names=texts.GRAMMARS) -> None:
@@ -116,16 +107,16 @@ def check_on_texts(kernel_of, cut, names=texts.GRAMMARS) -> None:
         kernel = kernel_of(texts.space(name), cut)
         states, log_p0 = texts.solved(name)
         q, claimed = texts.drawn_by(kernel, states)
-        check_rows(q)
-        check_balance(log_p0, q, claimed)
+        sampling.check_rows(q)
+        sampling.check_balance(log_p0, q, claimed)
     texts.long_run(name, kernel, cut)
 
 
 def check_on_molecules(convention) -> None:
     for name in ("symmetric", "nitro", "duplicates", "imidazole", "small rings"):
-        check_rows(molecules.solved(name)[2])
-        molecules.check_claims(name, SMALL_SPACES[name].kernel(convention))
-    molecules.check_visits("symmetric", SMALL_SPACES["symmetric"].kernel(convention))
+        sampling.check_rows(molecules.solved(name)[2])
+        molecules.check_claims(name, sampling.SMALL_SPACES[name].kernel(convention))
+    molecules.check_visits("symmetric", sampling.SMALL_SPACES["symmetric"].kernel(convention))
 
 
 def check_on_latents() -> None:
@@ -142,32 +133,33 @@ def of_two(second) -> Callable[[Catalog], Mixture]:
     return lambda catalog: Mixture([0.3, 0.7], [Independent(catalog), second(catalog)])
 
 
-FRESH, NEAR = (0.3, independent_law), (0.7, neighbours_law)
-OF_BOTH = ((0.3, independent_law(LOPSIDED)), (0.7, neighbours_law(LOPSIDED)))
+FRESH, NEAR = (0.3, sampling.independent_law), (0.7, sampling.neighbours_law)
+OF_BOTH = ((0.3, sampling.independent_law(sampling.LOPSIDED)), (0.7, sampling.neighbours_law(sampling.LOPSIDED)))
 KERNELS = {
     "independent": Checked(
-        on_catalogs(Independent, (1.0, independent_law)),
+        on_catalogs(Independent, (1.0, sampling.independent_law)),
         (
-            on_lopsided(Uniform(), (1.0, independent_law(LOPSIDED))),
-            on_lopsided(of_two(Neighbours)(LOPSIDED), (1.0, independent_law(LOPSIDED))),
+            on_lopsided(Uniform(), (1.0, sampling.independent_law(sampling.LOPSIDED))),
+            on_lopsided(of_two(Neighbours)(sampling.LOPSIDED), (1.0, sampling.independent_law(sampling.LOPSIDED))),
         ),
     ),
     "neighbours": Checked(
-        on_catalogs(Neighbours, (1.0, neighbours_law)),
-        (on_lopsided(DegreesForgotten(LOPSIDED), (1.0, neighbours_law(LOPSIDED))),),
+        on_catalogs(Neighbours, (1.0, sampling.neighbours_law)),
+        (on_lopsided(DegreesForgotten(sampling.LOPSIDED), (1.0, sampling.neighbours_law(sampling.LOPSIDED))),),
     ),
     "mixture": Checked(
         on_catalogs(of_two(Neighbours), FRESH, NEAR),
         (
             on_lopsided(
-                of_two(DegreesForgotten)(LOPSIDED), *((weight, law(LOPSIDED)) for weight, law in (FRESH, NEAR))
+                of_two(DegreesForgotten)(sampling.LOPSIDED),
+                *((weight, law(sampling.LOPSIDED)) for weight, law in (FRESH, NEAR)),
             ),
-            on_lopsided(Independent(LOPSIDED), *OF_BOTH),
+            on_lopsided(Independent(sampling.LOPSIDED), *OF_BOTH),
         ),
     ),
     "walk": Checked(
-        on_lopsided(WalkKernel(Neighbours(LOPSIDED), 3), (1.0, walked(LOPSIDED))),
-        (on_lopsided(WithoutRatio(Neighbours(LOPSIDED), 3), (1.0, walked(LOPSIDED))),),
+        on_lopsided(WalkKernel(Neighbours(sampling.LOPSIDED), 3), (1.0, walked(sampling.LOPSIDED))),
+        (on_lopsided(WithoutRatio(Neighbours(sampling.LOPSIDED), 3), (1.0, walked(sampling.LOPSIDED))),),
     ),
     "fragments": Checked(lambda: check_on_molecules("exact"), (lambda: check_on_molecules("paper"),)),
     "suffix": Checked(
@@ -211,4 +203,4 @@ def test_neighbours_need_a_graph_that_reaches_every_item():
 @pytest.mark.parametrize("weights", [[], [1.0], [0.2, 0.3, 0.5]])
 def test_a_mixture_needs_one_weight_for_each_kernel(weights):
     with pytest.raises(ValueError, match="weights"):
-        Mixture(weights, [Independent(SMALL_CATALOGS["pair"])] * 2 if weights else [])
+        Mixture(weights, [Independent(sampling.SMALL_CATALOGS["pair"])] * 2 if weights else [])

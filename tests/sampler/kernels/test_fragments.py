@@ -2,6 +2,7 @@
 
 import math
 import os
+from collections import Counter
 from functools import cache
 
 import numpy as np
@@ -13,26 +14,15 @@ import sampler
 from sampler import Proposal, Purpose, stream
 from sampler.config import ConfigError
 from sampler.exact import target, transitions_of
-from sampler.spaces.molecules.graph import canonical_state, heavy_atoms, read_molecule
+from sampler.spaces.molecules.graph import attach, canonical_state, heavy_atoms, read_arm, read_molecule
 from sampler.spaces.molecules.space import MoleculeLaw, core_problem, default_size_log_weights
 from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary
 from tests.sampler.kernels.test_suffix import drawn_by
+from tests.support import sampling
 from tests.support.campaigns import make_config
 from tests.support.enumerated import FragmentMoves, imbalance
-from tests.support.sampling import (
-    SMALL_SPACES,
-    SmallSpace,
-    check_balance,
-    check_long_run,
-    check_rows,
-    plain,
-    q_matrix,
-    size_log_p0,
-    tried_add,
-    tried_delete,
-)
 
-every_space = pytest.mark.parametrize("name", SMALL_SPACES)
+every_space = pytest.mark.parametrize("name", sampling.SMALL_SPACES)
 # Here no two actions lead to the same product, and a ratio of single paths is the exact one.
 WITHOUT_SYMMETRY = ("imidazole", "pyridone")
 # 100,000 in a release: MOLECULE_MOVES=100000 python -m pytest tests/sampler/kernels/test_fragments.py
@@ -50,33 +40,33 @@ class PathsOnly(FragmentMoves):
 @cache
 def solved(name):
     """Return the states of a small space, log p0 and q."""
-    space = SMALL_SPACES[name]
+    space = sampling.SMALL_SPACES[name]
     states = space.reachable()
-    return states, size_log_p0(space.law(), states), q_matrix(space.kernel(), states)
+    return states, sampling.size_log_p0(space.law(), states), sampling.q_matrix(space.kernel(), states)
 
 
 def check_claims(name, kernel):
     """Check the kernel's own ratios of every move in a small space."""
     states, log_p0, q = solved(name)
-    check_balance(log_p0, q, drawn_by(kernel, states)[1])
+    sampling.check_balance(log_p0, q, drawn_by(kernel, states)[1])
 
 
 def check_visits(name, kernel):
     """Check a long chain of the kernel in a small space."""
     states, log_p0, q = solved(name)
     law = dict(zip(states, target(log_p0, np.zeros((1, len(states)))), strict=True))
-    check_long_run(np.random.default_rng(5), kernel, SMALL_SPACES[name].start, law, q, steps=8_000)
+    sampling.check_long_run(np.random.default_rng(5), kernel, sampling.SMALL_SPACES[name].start, law, q, steps=8_000)
 
 
 @every_space
 def test_the_ratio_of_the_paper_breaks_detailed_balance(name):
     with pytest.raises(AssertionError, match="log r0 is off"):
-        check_claims(name, SMALL_SPACES[name].kernel("paper"))
+        check_claims(name, sampling.SMALL_SPACES[name].kernel("paper"))
 
 
-@pytest.mark.parametrize("name", [name for name in SMALL_SPACES if name not in WITHOUT_SYMMETRY])
+@pytest.mark.parametrize("name", [name for name in sampling.SMALL_SPACES if name not in WITHOUT_SYMMETRY])
 def test_a_ratio_of_single_paths_breaks_detailed_balance(name):
-    space = SMALL_SPACES[name]
+    space = sampling.SMALL_SPACES[name]
     with pytest.raises(AssertionError, match="log r0 is off"):
         check_claims(name, PathsOnly(Vocabulary(space.arms), space.law(), space.add))
 
@@ -111,6 +101,24 @@ def test_additions_and_deletions_must_both_be_possible(add):
         FragmentMoves(Vocabulary([("*C", 1.0)]), MoleculeLaw((0.0, 0.0)), add)
 
 
+def elements(molecule):
+    return Counter(atom.GetAtomicNum() for atom in molecule.GetAtoms())
+
+
+def log_q(vocabulary, low, high):
+    """Return log q of the addition and of the deletion between two molecules, less that of adding and of deleting, by
+    trying every arm of the right elements at every atom, and every directed cut; products are compared as SMILES.
+    """
+    small, large = read_molecule(low), read_molecule(high)
+    added = elements(large.molecule) - elements(small.molecule)
+    arms = [(read_arm(arm.smiles), arm.smiles) for arm in vocabulary if elements(arm.molecule) == added]
+    made = [(attach(small, atom, arm), smiles) for arm, smiles in arms for atom in small.rooms]
+    add = math.fsum(vocabulary.weights[arm] for product, arm in made if product and product.smiles == high)
+    pieces = [large.pieces(cut) for cut in large.cuts]
+    delete = sum(each.kept == low and each.arm in vocabulary for each in pieces)
+    return math.log(add / len(small.rooms)), math.log(delete / len(pieces))
+
+
 def test_random_moves_stay_molecules_and_can_be_undone():
     vocabulary, law = default_vocabulary(), MoleculeLaw(default_size_log_weights())
     kernel = FragmentMoves(vocabulary, law)
@@ -130,9 +138,10 @@ def test_random_moves_stay_molecules_and_can_be_undone():
         assert back == pytest.approx(-proposal.log_r0, abs=1e-9)
         if moved % 25 == 0:
             low, high = sorted((state, proposal.state), key=heavy_atoms)
-            ways = math.log(tried_delete(vocabulary, high, low)) - math.log(tried_add(vocabulary, low, high))
-            ways += law.size_log_weights[heavy_atoms(high) - 1] - law.size_log_weights[heavy_atoms(low) - 1]
-            assert proposal.log_r0 == pytest.approx(ways if high == proposal.state else -ways, abs=1e-9)
+            added, deleted = log_q(vocabulary, low, high)
+            gain = law.size_log_weights[heavy_atoms(high) - 1] - law.size_log_weights[heavy_atoms(low) - 1]
+            ratio = gain + deleted - added
+            assert proposal.log_r0 == pytest.approx(ratio if high == proposal.state else -ratio, abs=1e-9)
         if rng.random() < math.exp(min(0.0, proposal.log_r0)):
             state = proposal.state
     assert moved > FUZZ_MOVES / 10
@@ -143,21 +152,21 @@ def test_random_moves_stay_molecules_and_can_be_undone():
 
 # Of these, clean-up rewrites phosphorus(V) beside a double bond and iodine(V); the others are odd in other ways.
 ODD_SPACES = {
-    "phosphorus(V)": SmallSpace("CN", plain("*P(=C)=O", "*C"), 6),
-    "phosphorus(V) with one hydrogen": SmallSpace("C=P", plain("*P(=C)=O", "*O", "*C=[PH3]"), 6),
-    "phosphine oxides": SmallSpace("CO", plain("*[PH2]=O", "*P(C)(C)=O", "*C=O"), 7),
-    "phosphoranes": SmallSpace("P", plain("*P(F)(F)(F)F", "*C(C)=P(C)C", "*[P+](C)(C)C"), 7),
-    "iodine(V)": SmallSpace("O", plain("*I(=O)=O", "*[NH2+][O-]", "*C"), 6),
-    "iodine(III) and bromine(V)": SmallSpace("CI", plain("*I(C)C", "*Br", "*[Br+2]([O-])[O-]"), 6),
-    "a charge on each side": SmallSpace("C=[SH2]", plain("*I(=O)=O", "*[OH+]C", "*P(=O)(O)O"), 7),
-    "sulphur(VI)": SmallSpace("CS", plain("*S(C)(=O)=O", "*S(F)(F)(F)(F)F", "*[SH2]C"), 8),
-    "nitrogen oxides": SmallSpace("CN", plain("*N(=O)=O", "*[N+](C)(C)[O-]", "*c1cccc[n+]1[O-]"), 9),
-    "azides and ylides": SmallSpace("CC", plain("*N=[N+]=[N-]", "*C=[N+]=[N-]", "*C#[N+][O-]"), 6),
-    "isotopes": SmallSpace("[13CH4]", plain("*[13CH3]", "*C", "*[15NH2]"), 4),
-    "dative bonds": SmallSpace("CN", plain("*N->B", "*C", "*[NH2]->[Fe]"), 5),
-    "metals": SmallSpace("O", plain("*[Mg]C", "*[Pt]Cl", "*P(=C)=O"), 6),
-    "charged rings": SmallSpace("c1cc[nH]c1", plain("*[n+]1ccccc1", "*[nH+]1cccc1"), 12),
-    "aromatic phosphorus": SmallSpace("c1cc[pH]c1", plain("*p1cccc1", "*C"), 7),
+    "phosphorus(V)": sampling.SmallSpace("CN", sampling.plain("*P(=C)=O", "*C"), 6),
+    "phosphorus(V) with one hydrogen": sampling.SmallSpace("C=P", sampling.plain("*P(=C)=O", "*O", "*C=[PH3]"), 6),
+    "phosphine oxides": sampling.SmallSpace("CO", sampling.plain("*[PH2]=O", "*P(C)(C)=O", "*C=O"), 7),
+    "phosphoranes": sampling.SmallSpace("P", sampling.plain("*P(F)(F)(F)F", "*C(C)=P(C)C", "*[P+](C)(C)C"), 7),
+    "iodine(V)": sampling.SmallSpace("O", sampling.plain("*I(=O)=O", "*[NH2+][O-]", "*C"), 6),
+    "iodine(III) and bromine(V)": sampling.SmallSpace("CI", sampling.plain("*I(C)C", "*Br", "*[Br+2]([O-])[O-]"), 6),
+    "a charge on each side": sampling.SmallSpace("C=[SH2]", sampling.plain("*I(=O)=O", "*[OH+]C", "*P(=O)(O)O"), 7),
+    "sulphur(VI)": sampling.SmallSpace("CS", sampling.plain("*S(C)(=O)=O", "*S(F)(F)(F)(F)F", "*[SH2]C"), 8),
+    "nitrogen oxides": sampling.SmallSpace("CN", sampling.plain("*N(=O)=O", "*[N+](C)(C)[O-]", "*c1cccc[n+]1[O-]"), 9),
+    "azides and ylides": sampling.SmallSpace("CC", sampling.plain("*N=[N+]=[N-]", "*C=[N+]=[N-]", "*C#[N+][O-]"), 6),
+    "isotopes": sampling.SmallSpace("[13CH4]", sampling.plain("*[13CH3]", "*C", "*[15NH2]"), 4),
+    "dative bonds": sampling.SmallSpace("CN", sampling.plain("*N->B", "*C", "*[NH2]->[Fe]"), 5),
+    "metals": sampling.SmallSpace("O", sampling.plain("*[Mg]C", "*[Pt]Cl", "*P(=C)=O"), 6),
+    "charged rings": sampling.SmallSpace("c1cc[nH]c1", sampling.plain("*[n+]1ccccc1", "*[nH+]1cccc1"), 12),
+    "aromatic phosphorus": sampling.SmallSpace("c1cc[pH]c1", sampling.plain("*p1cccc1", "*C"), 7),
 }
 ODD_ARMS = (
     *("*P(=C)=O", "*P(=O)(O)O", "*[PH4]", "*[PH2]=C", "*P=O", "*C=[PH3]", "*C(C)=P(C)C", "*N=P(C)C", "*[P+](C)(C)[O-]"),
@@ -182,19 +191,19 @@ ODD_STARTS = [
 ]
 
 
-def check_space(space: SmallSpace) -> list[str]:
+def check_space(space: sampling.SmallSpace) -> list[str]:
     """Check q, the claims of every action and their way back, and that the chain they make leaves p0 as it is.
 
     Returns:
         The states.
     """
     kernel, states = space.kernel(), space.reachable()
-    log_p0, q = size_log_p0(space.law(), states), q_matrix(kernel, states)
+    log_p0, q = sampling.size_log_p0(space.law(), states), sampling.q_matrix(kernel, states)
     assert [canonical_state(state) for state in states] == states
-    check_rows(q)
+    sampling.check_rows(q)
     drawn, ratios = drawn_by(kernel, states)
     np.testing.assert_allclose(drawn, q, rtol=0, atol=1e-12)
-    check_balance(log_p0, q, ratios)
+    sampling.check_balance(log_p0, q, ratios)
     for i, j in np.argwhere(q):
         assert i == j or kernel.log_r0(states[j], states[i]) == pytest.approx(-ratios[i, j], abs=1e-9)
     assert unbalanced(log_p0, q, ratios) < 1e-14
@@ -207,7 +216,7 @@ def unbalanced(log_p0: np.ndarray, q: np.ndarray, ratios: np.ndarray) -> float:
     return imbalance(law, transitions_of(q, np.exp(np.minimum(0.0, ratios))))
 
 
-@pytest.mark.parametrize("space", (SMALL_SPACES | ODD_SPACES).values(), ids=SMALL_SPACES | ODD_SPACES)
+@pytest.mark.parametrize("space", (sampling.SMALL_SPACES | ODD_SPACES).values(), ids=sampling.SMALL_SPACES | ODD_SPACES)
 def test_every_move_has_its_chance_its_way_back_and_its_ratio(space):
     check_space(space)
 
@@ -217,17 +226,17 @@ def test_vocabularies_of_odd_arms_drawn_at_random_move_both_ways_or_not_at_all(s
     rng = np.random.default_rng([11, seed])
     start = canonical_state(str(rng.choice(ODD_STARTS)))
     arms = [str(arm) for arm in rng.choice(ODD_ARMS, size=3, replace=False)]
-    check_space(SmallSpace(start, plain(*arms), max(read_molecule(start).size, 5)))
+    check_space(sampling.SmallSpace(start, sampling.plain(*arms), max(read_molecule(start).size, 5)))
 
 
 # A core that stays: p0 is 0 without it, the moves do not change, and what they reach hangs together.
 
 
-ARMS, LARGEST = plain("*C", "*O", "*N"), 5
+ARMS, LARGEST = sampling.plain("*C", "*O", "*N"), 5
 CORES = ("C", "CC", "CO", "CN", "CCO", "NCO", "C(C)C", "[#6]~[#8]")
 
 
-WITHOUT = SmallSpace("CC", ARMS, LARGEST)
+WITHOUT = sampling.SmallSpace("CC", ARMS, LARGEST)
 EVERYTHING = WITHOUT.reachable()
 Q_OF_EVERYTHING = {state: WITHOUT.kernel().law(state) for state in EVERYTHING}
 
@@ -269,8 +278,8 @@ def test_the_start_must_have_the_core():
     assert sampler.parse_config(config_with(core="CO", start="CCO")).space.core == "CO"
 
 
-def space_with(core: str) -> SmallSpace:
-    return SmallSpace(inside(core)[0], ARMS, LARGEST, core=core)
+def space_with(core: str) -> sampling.SmallSpace:
+    return sampling.SmallSpace(inside(core)[0], ARMS, LARGEST, core=core)
 
 
 @pytest.mark.parametrize("core", CORES)
@@ -285,7 +294,7 @@ def test_a_kernel_that_draws_again_what_lies_outside_is_not(core):
     q, ratios = drawn_by(space.kernel(), states)
     moves = q - np.diag(np.diag(q))
     again = moves / moves.sum(axis=1, keepdims=True)
-    assert unbalanced(size_log_p0(space.law(), states), again, ratios) > 1e-3
+    assert unbalanced(sampling.size_log_p0(space.law(), states), again, ratios) > 1e-3
 
 
 def config_with(**space: object) -> dict[str, object]:

@@ -14,30 +14,17 @@ from sampler.rules.scored import accept_by_power
 from sampler.spaces.molecules.edits import Addition, Deletion, Edits
 from sampler.spaces.molecules.space import MoleculeLaw
 from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary
+from tests.support import sampling
 from tests.support.campaigns import every_outcome
 from tests.support.enumerated import every_edit, imbalance
-from tests.support.sampling import (
-    SMALL_SPACES,
-    TOLERANCE,
-    FixedEditor,
-    RestlessEditor,
-    check_balance,
-    check_long_run,
-    check_rows,
-    claimed_ratios,
-    learned,
-    q_matrix,
-    single_path_chain,
-    size_log_p0,
-)
 
-every_space = pytest.mark.parametrize("name", SMALL_SPACES)
+every_space = pytest.mark.parametrize("name", sampling.SMALL_SPACES)
 # Section 4 of the experiments' notes names these two; equivalent atoms and arms abound in both.
 with_ways = pytest.mark.parametrize("name", ["symmetric", "duplicates"])
 LEAST_IMBALANCE = 1e-5
 
 
-class ZeroEditor(FixedEditor):
+class ZeroEditor(sampling.FixedEditor):
     def __init__(self, arms: int) -> None:
         super().__init__(arms, spread=0.0)
 
@@ -45,9 +32,9 @@ class ZeroEditor(FixedEditor):
 @cache
 def solved(name):
     """Return the states of a small space, log p0 and the learned q."""
-    space = SMALL_SPACES[name]
+    space = sampling.SMALL_SPACES[name]
     states = space.reachable()
-    return states, size_log_p0(space.law(), states), q_matrix(learned(space), states)
+    return states, sampling.size_log_p0(space.law(), states), sampling.q_matrix(sampling.learned(space), states)
 
 
 @cache
@@ -67,15 +54,15 @@ def chain_of(name, log_r0):
 @every_space
 def test_the_sum_over_ways_is_what_trying_every_action_gives(name):
     states, log_p0, q = solved(name)
-    check_rows(q)
-    check_balance(log_p0, q, claimed_ratios(learned(SMALL_SPACES[name]), states, q))
+    sampling.check_rows(q)
+    sampling.check_balance(log_p0, q, sampling.claimed_ratios(sampling.learned(sampling.SMALL_SPACES[name]), states, q))
 
 
 @every_space
 def test_an_editor_that_says_nothing_gives_the_plain_proposal(name):
-    space = SMALL_SPACES[name]
+    space = sampling.SMALL_SPACES[name]
     vocabulary = Vocabulary(space.arms)
-    kernel, plain = learned(space, ZeroEditor(len(vocabulary))), space.kernel()
+    kernel, plain = sampling.learned(space, ZeroEditor(len(vocabulary))), space.kernel()
     states, _, _ = solved(name)
     for state in states[:: max(1, len(states) // 15)]:
         ours = {reached: chance for reached, chance in kernel.law(state).items() if chance}
@@ -85,8 +72,8 @@ def test_an_editor_that_says_nothing_gives_the_plain_proposal(name):
 @with_ways
 def test_votes_and_the_ratio_over_all_ways_keep_detailed_balance(name):
     states, _, q = solved(name)
-    law, chain = chain_of(name, claimed_ratios(learned(SMALL_SPACES[name]), states, q))
-    assert imbalance(law, chain) < TOLERANCE
+    law, chain = chain_of(name, sampling.claimed_ratios(sampling.learned(sampling.SMALL_SPACES[name]), states, q))
+    assert imbalance(law, chain) < sampling.TOLERANCE
     assert total_variation(stationary(chain), law) < 1e-9
 
 
@@ -94,10 +81,10 @@ def test_votes_and_the_ratio_over_all_ways_keep_detailed_balance(name):
 def test_the_rule_of_mars_keeps_detailed_balance_with_its_own_target(name):
     states, log_p0, q = solved(name)
     score = np.random.default_rng(8).uniform(0.3, 0.7, len(states))
-    ratio = claimed_ratios(learned(SMALL_SPACES[name]), states, q)
+    ratio = sampling.claimed_ratios(sampling.learned(sampling.SMALL_SPACES[name]), states, q)
     chain = transitions_of(q, accept_by_power(ratio, score[:, None], score[None, :]))
     law = target(log_p0, 30 * np.log(score)[None])
-    assert imbalance(law, chain) < TOLERANCE
+    assert imbalance(law, chain) < sampling.TOLERANCE
 
 
 def one(name):
@@ -113,9 +100,11 @@ def forward_by_backward(name):
 
 def updated_in_between(name):
     """The editor learns between the forward and the backward probability."""
-    space = SMALL_SPACES[name]
+    space = sampling.SMALL_SPACES[name]
     states, log_p0, q = solved(name)
-    updated = q_matrix(learned(space, FixedEditor(len(Vocabulary(space.arms)), seed=1)), states)
+    updated = sampling.q_matrix(
+        sampling.learned(space, sampling.FixedEditor(len(Vocabulary(space.arms)), seed=1)), states
+    )
     wrong = log_base_ratio(log_p0, q)
     moves = q > 0
     wrong[moves] += np.log(updated.T[moves]) - np.log(q.T[moves])
@@ -133,14 +122,14 @@ def test_a_wrong_ratio_breaks_it(name, wrong, distance):
 @with_ways
 def test_a_ratio_of_single_paths_breaks_it(name):
     states, log_p0, _ = solved(name)
-    chain = single_path_chain(learned(SMALL_SPACES[name]), states, log_p0)
+    chain = sampling.single_path_chain(sampling.learned(sampling.SMALL_SPACES[name]), states, log_p0)
     assert imbalance(target(log_p0, np.zeros((1, len(states)))), chain) > LEAST_IMBALANCE
 
 
 @with_ways
 def test_every_draw_has_its_chance_and_carries_the_probabilities_that_the_law_gives(name):
     states, log_p0, q = solved(name)
-    kernel, exact = learned(SMALL_SPACES[name]), log_base_ratio(log_p0, q)
+    kernel, exact = sampling.learned(sampling.SMALL_SPACES[name]), log_base_ratio(log_p0, q)
     place, found = {state: i for i, state in enumerate(states)}, np.zeros_like(q)
     for i, state in enumerate(states):
         for chance, drawn in every_outcome(lambda rng, at=state: kernel.propose(rng, at)):
@@ -153,31 +142,31 @@ def test_every_draw_has_its_chance_and_carries_the_probabilities_that_the_law_gi
             assert drawn.log_r0 == pytest.approx(exact[i, j], abs=1e-12)
     np.testing.assert_allclose(found, q, rtol=0, atol=1e-12)
     # The control: the plain proposal has another law.
-    assert np.abs(found - q_matrix(SMALL_SPACES[name].kernel(), states)).max() > 0.01
+    assert np.abs(found - sampling.q_matrix(sampling.SMALL_SPACES[name].kernel(), states)).max() > 0.01
 
 
 def test_a_long_chain_visits_what_the_law_says():
     states, log_p0, q = solved("duplicates")
     law = dict(zip(states, target(log_p0, np.zeros((1, len(states)))), strict=True))
-    kernel = learned(SMALL_SPACES["duplicates"])
-    check_long_run(np.random.default_rng(5), kernel, "CC", law, q, steps=5_000)
-    paper = learned(SMALL_SPACES["duplicates"], convention="paper")
+    kernel = sampling.learned(sampling.SMALL_SPACES["duplicates"])
+    sampling.check_long_run(np.random.default_rng(5), kernel, "CC", law, q, steps=5_000)
+    paper = sampling.learned(sampling.SMALL_SPACES["duplicates"], convention="paper")
     with pytest.raises(AssertionError, match="do not follow the law"):
-        check_long_run(np.random.default_rng(5), paper, "CC", law, q, steps=5_000)
+        sampling.check_long_run(np.random.default_rng(5), paper, "CC", law, q, steps=5_000)
 
 
 def test_a_batch_draws_what_single_calls_draw():
-    space = SMALL_SPACES["duplicates"]
+    space = sampling.SMALL_SPACES["duplicates"]
     states, _, _ = solved("duplicates")
     rngs = [[stream(3, chain, 1, Purpose.PROPOSAL) for chain in range(len(states))] for _ in range(2)]
-    kernel = learned(space)
+    kernel = sampling.learned(space)
     together = kernel.propose_batch(rngs[0], states)
     assert together == [kernel.propose(rng, state) for rng, state in zip(rngs[1], states, strict=True)]
 
 
 def test_an_update_on_the_way_is_an_error():
-    space = SMALL_SPACES["symmetric"]
-    kernel = learned(space, RestlessEditor(2))
+    space = sampling.SMALL_SPACES["symmetric"]
+    kernel = sampling.learned(space, sampling.RestlessEditor(2))
     with pytest.raises(EditorChangedError, match="forward and backward"):
         kernel.propose(stream(4, 0, 0, Purpose.PROPOSAL), "c1ccccc1")
     with pytest.raises(EditorChangedError, match="forward and backward"):
@@ -185,7 +174,7 @@ def test_an_update_on_the_way_is_an_error():
 
 
 def test_impossible_moves_have_no_probability():
-    kernel = learned(SMALL_SPACES["symmetric"])
+    kernel = sampling.learned(sampling.SMALL_SPACES["symmetric"])
     assert kernel.log_q("c1ccccc1", "Cc1ccccc1C") == -np.inf
     assert kernel.log_r0("c1ccccc1", "Cc1ccccc1C") == -np.inf
     with pytest.raises(ValueError, match="another state"):

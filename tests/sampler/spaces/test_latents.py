@@ -14,14 +14,7 @@ from scipy import stats
 from sampler import PAPER_MIXTURE, ConfigError, CrankNicolson, parse_config, replay
 from sampler.chain import Proposal
 from sampler.objects.images import png
-from sampler.spaces.latents import (
-    MAX_DIMENSION,
-    SDXL_TURBO_DIMENSION,
-    Latent,
-    LatentSpace,
-    normals_of,
-    standard_normals,
-)
+from sampler.spaces import latents
 from sampler.spaces.patterns import DIMENSION, ImagesConfig
 from sampler.streams import Purpose, stream
 from tests.support.sampling import LEAST_P_VALUE, Voters, run_campaign, walk
@@ -59,7 +52,7 @@ def test_another_process_with_another_number_of_threads_makes_the_same_picture(p
 
 
 def code_of(vector):
-    return PATTERNS.encode(Latent(np.asarray(vector, dtype="<f8").tobytes()))
+    return PATTERNS.encode(latents.Latent(np.asarray(vector, dtype="<f8").tobytes()))
 
 
 @pytest.mark.parametrize(
@@ -80,7 +73,7 @@ def test_other_texts_are_no_states(code, complaint):
 
 def test_normals_of_every_uniform_are_finite_and_symmetric():
     ends = np.array([0, 1, 2**52 - 1, 2**52, 2**53 - 2, 2**53 - 1]) * 2.0**-53
-    normals = normals_of(ends)
+    normals = latents.normals_of(ends)
     assert np.all(np.abs(normals) < 8.3)
     assert np.array_equal(normals, -normals[::-1])
     assert np.all(np.diff(normals) > 0)
@@ -117,11 +110,11 @@ def config(**changes):
     return parse_config(CONFIG | changes)
 
 
-def space(dimension=SDXL_TURBO_DIMENSION):
+def space(dimension=latents.SDXL_TURBO_DIMENSION):
     return config(space=SERVED | {"dimension": dimension}).build().space
 
 
-def start(chain=0, dimension=SDXL_TURBO_DIMENSION):
+def start(chain=0, dimension=latents.SDXL_TURBO_DIMENSION):
     return space(dimension).start(stream(5, chain, 0, Purpose.START), chain)
 
 
@@ -137,13 +130,13 @@ def test_only_moves_on_latents_are_taken():
 
 
 def test_states_are_the_nearest_numbers_of_float32_to_what_is_drawn():
-    drawn = standard_normals(stream(5, 0, 0, Purpose.START), SDXL_TURBO_DIMENSION)
+    drawn = latents.standard_normals(stream(5, 0, 0, Purpose.START), latents.SDXL_TURBO_DIMENSION)
     assert np.array_equal(start().vector, drawn.astype(np.float32))
     assert not is_single(drawn)
 
 
 def test_a_proposal_is_the_rounded_move_from_the_state_as_it_is_stored():
-    one, exact = start(), Latent.of(start().vector)
+    one, exact = start(), latents.Latent.of(start().vector)
     rounded, unrounded = (
         CrankNicolson(0.25).propose(stream(5, 0, 1, Purpose.PROPOSAL), state).state for state in (one, exact)
     )
@@ -152,7 +145,7 @@ def test_a_proposal_is_the_rounded_move_from_the_state_as_it_is_stored():
     assert not is_single(unrounded.vector)
 
 
-@pytest.mark.parametrize("dimension", [1, 2, 3, SDXL_TURBO_DIMENSION, MAX_DIMENSION])
+@pytest.mark.parametrize("dimension", [1, 2, 3, latents.SDXL_TURBO_DIMENSION, latents.MAX_DIMENSION])
 def test_a_state_survives_its_code_bit_by_bit_in_a_cell_that_csv_readers_take(dimension):
     state, here = start(0, dimension), space(dimension)
     code = here.encode(state)
@@ -165,23 +158,23 @@ def test_a_state_survives_its_code_bit_by_bit_in_a_cell_that_csv_readers_take(di
 
 
 def test_codes_of_another_space_are_refused():
-    of_float64 = LatentSpace(SDXL_TURBO_DIMENSION).encode(Latent.of(start().vector))
+    of_float64 = latents.LatentSpace(latents.SDXL_TURBO_DIMENSION).encode(latents.Latent.of(start().vector))
     with pytest.raises(ValueError, match="must hold 16384 numbers of 4 bytes each, not 131072 bytes"):
         space().decode(of_float64)
     broken = start().vector.copy()
     broken[3] = np.nan
     with pytest.raises(ValueError, match="no NaN"):
-        Latent.of(broken, "<f4")
+        latents.Latent.of(broken, "<f4")
     with pytest.raises(ValueError, match="no infinity"):
-        Latent.of([1e39], "<f4")
+        latents.Latent.of([1e39], "<f4")
 
 
 def test_what_rounding_may_do_is_close_and_a_move_is_not():
     here, state = space(), start()
-    rounded = Latent.of(np.nextafter(state.vector.astype(np.float32), np.float32(9)), "<f4")
+    rounded = latents.Latent.of(np.nextafter(state.vector.astype(np.float32), np.float32(9)), "<f4")
     assert rounded != state
     assert here.is_close(state, rounded)
-    assert not here.is_close(state, Latent.of(state.vector + 1e-5, "<f4"))
+    assert not here.is_close(state, latents.Latent.of(state.vector + 1e-5, "<f4"))
     small = CrankNicolson(1e-4).propose(stream(5, 0, 1, Purpose.PROPOSAL), state).state
     assert not here.is_close(state, small)
 
@@ -193,8 +186,8 @@ class RandomWalkOnTheGrid:
         self.beta = beta
 
     def propose(self, rng, state):
-        moved = state.vector + self.beta * standard_normals(rng, len(state.vector))
-        return Proposal(Latent.of(moved, state.grid), 0.0)
+        moved = state.vector + self.beta * latents.standard_normals(rng, len(state.vector))
+        return Proposal(latents.Latent.of(moved, state.grid), 0.0)
 
 
 def last_of(kernel, steps):
@@ -207,7 +200,7 @@ def test_many_moves_on_the_grid_keep_the_standard_normal():
     assert is_single(vector)
     assert stats.kstest(vector, "norm").pvalue > LEAST_P_VALUE
     # Of the start there is left a correlation of (1 - β²)^100, 0.002, and an estimate strays by 1 / sqrt(d).
-    assert abs(np.corrcoef(vector, start().vector)[0, 1]) < 5 / math.sqrt(SDXL_TURBO_DIMENSION) + 0.01
+    assert abs(np.corrcoef(vector, start().vector)[0, 1]) < 5 / math.sqrt(latents.SDXL_TURBO_DIMENSION) + 0.01
     assert stats.kstest(last_of(RandomWalkOnTheGrid(0.25), 200), "norm").pvalue < LEAST_P_VALUE
 
 
@@ -226,7 +219,7 @@ def test_a_record_replays_without_the_model_also_one_of_a_machine_that_rounds_ot
     for by, agrees in ((np.float32(2.0**-24), True), (np.float32(1e-3), False)):
         vector = here.decode(states[-1]["code"]).vector.astype(np.float32)
         vector[7] *= 1 + 2 * by
-        moved = Latent.of(vector, "<f4")
+        moved = latents.Latent.of(vector, "<f4")
         # Its name follows from the code, also where another machine has rounded.
         last = states[-1] | {"code": here.encode(moved), "content": here.content(moved)}
         renamed = {last["state_index"]: {"content": last["content"]}}
