@@ -187,14 +187,6 @@ def config_with(prompt: dict | None, **changes) -> dict:
     return make_config(judges=[{"question": "Which?", "votes": 2, "source": source}], **changes)
 
 
-def test_a_config_has_the_prompt_of_a_judge_only_where_there_is_one():
-    plain = sampler.parse_config(config_with(None)).model_dump(mode="json")
-    assert "prompt" not in plain["judges"][0]["source"]
-    own = sampler.parse_config(config_with({"user": PAIR})).model_dump(mode="json")
-    assert own["judges"][0]["source"]["prompt"] == {"user": PAIR}
-    assert sampler.parse_config(own).model_dump(mode="json") == own
-
-
 def test_a_config_refuses_a_prompt_that_does_not_fit_it():
     with pytest.raises(sampler.ConfigError) as raised:
         sampler.parse_config(config_with({"user": PAIR + "{{object}}"}))
