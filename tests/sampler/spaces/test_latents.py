@@ -12,30 +12,21 @@ from PIL import Image
 from scipy import stats
 
 from sampler import PAPER_MIXTURE, ConfigError, CrankNicolson, parse_config, replay
-from sampler.chain import Proposal
 from sampler.objects.images import png
 from sampler.spaces import latents
 from sampler.spaces.patterns import DIMENSION, ImagesConfig
 from sampler.streams import Purpose, stream
+from tests.sampler.kernels.test_crank_nicolson import random_walk
 from tests.support.sampling import LEAST_P_VALUE, Voters, run_campaign, walk
 
 # Generated images: the decoder's pictures, the latents that are their states, the files made of them.
 
 
 PATTERNS = ImagesConfig().build()
-CHAINS = range(24)
+LATENT = PATTERNS.start(stream(31, 0, 0, Purpose.START), 0)
 
 
-def latent(chain):
-    return PATTERNS.start(stream(31, chain, 0, Purpose.START), chain)
-
-
-@pytest.fixture(scope="module")
-def pictures():
-    return [PATTERNS.pixels(latent(chain)) for chain in CHAINS]
-
-
-def test_another_process_with_another_number_of_threads_makes_the_same_picture(pictures):
+def test_another_process_with_another_number_of_threads_makes_the_same_picture():
     program = (
         "import sys; from sampler.spaces.patterns import ImagesConfig; space = ImagesConfig().build(); "
         "sys.stdout.buffer.write(space.pixels(space.decode(sys.stdin.read())).tobytes())"
@@ -43,12 +34,12 @@ def test_another_process_with_another_number_of_threads_makes_the_same_picture(p
     for threads in ("1", "3"):
         made = subprocess.run(
             [sys.executable, "-c", program],
-            input=PATTERNS.encode(latent(0)).encode(),
+            input=PATTERNS.encode(LATENT).encode(),
             env={"OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads, "PYTHONHASHSEED": threads},
             capture_output=True,
             check=True,
         )
-        assert made.stdout == pictures[0].tobytes()
+        assert made.stdout == PATTERNS.pixels(LATENT).tobytes()
 
 
 def code_of(vector):
@@ -81,19 +72,19 @@ def test_normals_of_every_uniform_are_finite_and_symmetric():
 
 def test_starts_and_refreshes_are_draws_from_the_prior():
     rng = stream(3, 0, 1, Purpose.PROPOSAL)
-    drawn = [PATTERNS.start(rng, 0).vector for _ in range(60)] + [
-        PATTERNS.refresh(rng, latent(0)).vector for _ in range(60)
-    ]
+    latents_drawn = [PATTERNS.start(rng, 0) for _ in range(60)] + [PATTERNS.refresh(rng, LATENT) for _ in range(60)]
+    drawn = np.concatenate([each.vector for each in latents_drawn])
     # Kolmogorov-Smirnov; under the null it falls below this in one seed of 10,000. The seed is fixed.
-    assert stats.kstest(np.concatenate(drawn), "norm").pvalue > 1e-4
+    assert stats.kstest(drawn, "norm").pvalue > 1e-4
     # The negative control: a tenth too wide.
-    assert stats.kstest(1.1 * np.concatenate(drawn), "norm").pvalue < 1e-4
+    assert stats.kstest(1.1 * drawn, "norm").pvalue < 1e-4
 
 
-def test_the_original_is_lossless(pictures):
-    with Image.open(io.BytesIO(png(pictures[0]))) as image:
+def test_the_original_is_lossless():
+    pixels = PATTERNS.pixels(LATENT)
+    with Image.open(io.BytesIO(png(pixels))) as image:
         assert image.format == "PNG"
-        assert np.array_equal(np.asarray(image), pictures[0])
+        assert np.array_equal(np.asarray(image), pixels)
 
 
 # Latents on the grid of float32, whose pictures a model elsewhere makes: drawn, stored and replayed without it.
@@ -179,17 +170,6 @@ def test_what_rounding_may_do_is_close_and_a_move_is_not():
     assert not here.is_close(state, small)
 
 
-class RandomWalkOnTheGrid:
-    """A deliberately wrong move: z' = z + β ξ, its ratio left out."""
-
-    def __init__(self, beta):
-        self.beta = beta
-
-    def propose(self, rng, state):
-        moved = state.vector + self.beta * latents.standard_normals(rng, len(state.vector))
-        return Proposal(latents.Latent.of(moved, state.grid), 0.0)
-
-
 def last_of(kernel, steps):
     return list(walk(stream(9, 0, 1, Purpose.PROPOSAL), kernel, start(), steps))[-1].vector
 
@@ -201,7 +181,7 @@ def test_many_moves_on_the_grid_keep_the_standard_normal():
     assert stats.kstest(vector, "norm").pvalue > LEAST_P_VALUE
     # Of the start there is left a correlation of (1 - β²)^100, 0.002, and an estimate strays by 1 / sqrt(d).
     assert abs(np.corrcoef(vector, start().vector)[0, 1]) < 5 / math.sqrt(latents.SDXL_TURBO_DIMENSION) + 0.01
-    assert stats.kstest(last_of(RandomWalkOnTheGrid(0.25), 200), "norm").pvalue < LEAST_P_VALUE
+    assert stats.kstest(last_of(random_walk(0.25), 200), "norm").pvalue < LEAST_P_VALUE
 
 
 def record(dimension=64):
