@@ -17,7 +17,8 @@ from sampler.record.record import step_key
 from sampler.record.replay import CHECKS
 from sampler.record.tables import JSON, MEASURE, MOMENT
 from sampler.record.verify import checked
-from tests.support.campaigns import EXAMPLES, archive, example_record, spreadsheet
+from tests.sampler.test_command_line import as_files
+from tests.support.campaigns import EXAMPLES, archive, example_record
 from tests.support.enumerated import Grammar
 from tests.support.sampling import CONFIG, Voters, changes_not_found, make_record, mixture, row_of, run_campaign
 
@@ -112,11 +113,7 @@ def test_any_one_changed_cell_is_found(changes):
 
 def test_a_record_saved_by_a_spreadsheet_is_read(tmp_path, record):
     path = tmp_path / "export.zip"
-    files = {"campaign.json": json.dumps(record.config).encode()}
-    for each in (table for table in tables.CHECKED if table is not tables.CHECKS):
-        rows = record[each.name]
-        files[each.file] = spreadsheet([list(rows[0]) if rows else each.header, *(row.values() for row in rows)])
-    path.write_bytes(archive({name: b"\xef\xbb\xbf" + content for name, content in files.items()}))
+    path.write_bytes(archive({name: b"\xef\xbb\xbf" + content for name, content in as_files(record).items()}))
     assert replay(read_record(path)).differences == ()
 
 
