@@ -26,6 +26,7 @@ from tests.sampler.kernels.test_walk import WithoutRatio
 from tests.support import sampling
 from tests.support.campaigns import law_of
 from tests.support.enumerated import walk_law
+from tests.support.sampling import LOPSIDED, SMALL_CATALOGS, SMALL_SPACES, independent_law, neighbours_law
 
 LEAST_P_VALUE = 1e-5
 
@@ -41,7 +42,7 @@ class Uniform:
     """A wrong independent kernel: it draws every item alike, and claims r0 = 1 as if it had drawn from p0."""
 
     def propose(self, rng, state):
-        return Proposal(int(rng.random() * len(sampling.LOPSIDED)), 0.0)
+        return Proposal(int(rng.random() * len(LOPSIDED)), 0.0)
 
 
 class DegreesForgotten(Neighbours):
@@ -84,22 +85,21 @@ def rounded(log_ratio: float) -> float:
     return round(float(log_ratio), 9) + 0.0
 
 
-def on_catalogs(make, *laws) -> Callable[[], None]:
+def on_catalogs(make, *laws, catalogs=tuple(SMALL_CATALOGS.values())) -> Callable[[], None]:
     """Return the test of a kernel on every small catalog; a law is (weight, q of a catalog)."""
 
     def check() -> None:
-        for catalog in sampling.SMALL_CATALOGS.values():
+        for catalog in catalogs:
             check_on_catalog(make(catalog), [(weight, q(catalog)) for weight, q in laws], catalog)
 
     return check
 
 
-def on_lopsided(kernel, *parts) -> Callable[[], None]:
-    return lambda: check_on_catalog(kernel, parts, sampling.LOPSIDED)
+on_lopsided = partial(on_catalogs, catalogs=(LOPSIDED,))
 
 
 def walked(catalog):
-    return walk_law(catalog.log_p0, sampling.neighbours_law(catalog), 3)
+    return walk_law(catalog.log_p0, neighbours_law(catalog), 3)
 
 
 def check_on_texts(kernel_of, cut, names=texts.GRAMMARS) -> None:
@@ -115,8 +115,8 @@ def check_on_texts(kernel_of, cut, names=texts.GRAMMARS) -> None:
 def check_on_molecules(convention) -> None:
     for name in ("symmetric", "nitro", "duplicates", "imidazole", "small rings"):
         sampling.check_rows(molecules.solved(name)[2])
-        molecules.check_claims(name, sampling.SMALL_SPACES[name].kernel(convention))
-    molecules.check_visits("symmetric", sampling.SMALL_SPACES["symmetric"].kernel(convention))
+        molecules.check_claims(name, SMALL_SPACES[name].kernel(convention))
+    molecules.check_visits("symmetric", SMALL_SPACES["symmetric"].kernel(convention))
 
 
 def check_on_latents() -> None:
@@ -133,33 +133,26 @@ def of_two(second) -> Callable[[Catalog], Mixture]:
     return lambda catalog: Mixture([0.3, 0.7], [Independent(catalog), second(catalog)])
 
 
-FRESH, NEAR = (0.3, sampling.independent_law), (0.7, sampling.neighbours_law)
-OF_BOTH = ((0.3, sampling.independent_law(sampling.LOPSIDED)), (0.7, sampling.neighbours_law(sampling.LOPSIDED)))
+FRESH, NEAR = (0.3, independent_law), (0.7, neighbours_law)
 KERNELS = {
     "independent": Checked(
-        on_catalogs(Independent, (1.0, sampling.independent_law)),
+        on_catalogs(Independent, (1.0, independent_law)),
         (
-            on_lopsided(Uniform(), (1.0, sampling.independent_law(sampling.LOPSIDED))),
-            on_lopsided(of_two(Neighbours)(sampling.LOPSIDED), (1.0, sampling.independent_law(sampling.LOPSIDED))),
+            on_lopsided(lambda _: Uniform(), (1.0, independent_law)),
+            on_lopsided(of_two(Neighbours), (1.0, independent_law)),
         ),
     ),
     "neighbours": Checked(
-        on_catalogs(Neighbours, (1.0, sampling.neighbours_law)),
-        (on_lopsided(DegreesForgotten(sampling.LOPSIDED), (1.0, sampling.neighbours_law(sampling.LOPSIDED))),),
+        on_catalogs(Neighbours, (1.0, neighbours_law)),
+        (on_lopsided(DegreesForgotten, (1.0, neighbours_law)),),
     ),
     "mixture": Checked(
         on_catalogs(of_two(Neighbours), FRESH, NEAR),
-        (
-            on_lopsided(
-                of_two(DegreesForgotten)(sampling.LOPSIDED),
-                *((weight, law(sampling.LOPSIDED)) for weight, law in (FRESH, NEAR)),
-            ),
-            on_lopsided(Independent(sampling.LOPSIDED), *OF_BOTH),
-        ),
+        (on_lopsided(of_two(DegreesForgotten), FRESH, NEAR), on_lopsided(Independent, FRESH, NEAR)),
     ),
     "walk": Checked(
-        on_lopsided(WalkKernel(Neighbours(sampling.LOPSIDED), 3), (1.0, walked(sampling.LOPSIDED))),
-        (on_lopsided(WithoutRatio(Neighbours(sampling.LOPSIDED), 3), (1.0, walked(sampling.LOPSIDED))),),
+        on_lopsided(lambda catalog: WalkKernel(Neighbours(catalog), 3), (1.0, walked)),
+        (on_lopsided(lambda catalog: WithoutRatio(Neighbours(catalog), 3), (1.0, walked)),),
     ),
     "fragments": Checked(lambda: check_on_molecules("exact"), (lambda: check_on_molecules("paper"),)),
     "suffix": Checked(
@@ -203,4 +196,4 @@ def test_neighbours_need_a_graph_that_reaches_every_item():
 @pytest.mark.parametrize("weights", [[], [1.0], [0.2, 0.3, 0.5]])
 def test_a_mixture_needs_one_weight_for_each_kernel(weights):
     with pytest.raises(ValueError, match="weights"):
-        Mixture(weights, [Independent(sampling.SMALL_CATALOGS["pair"])] * 2 if weights else [])
+        Mixture(weights, [Independent(SMALL_CATALOGS["pair"])] * 2 if weights else [])
