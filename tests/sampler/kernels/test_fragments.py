@@ -175,20 +175,8 @@ ODD_ARMS = (
     *("*[Li]", "*[Fe]", "*N->B", "*[13CH3]", "*[BH3-]", "*[SeH]", "*C", "*C=O", "*N", "*C=C", "*[Al]C", "*[NH2]=O"),
 )
 ODD_STARTS = [
-    "CC",
-    "CO",
-    "CN",
-    "P",
-    "C=P",
-    "O=[PH3]",
-    "C=[SH2]",
-    "I",
-    "N=P",
-    "c1cc[nH]c1",
-    "O=[SH2]",
-    "[SH6]",
-    "[BH4-]",
-]
+    "CC", "CO", "CN", "P", "C=P", "O=[PH3]", "C=[SH2]", "I", "N=P", "c1cc[nH]c1", "O=[SH2]", "[SH6]", "[BH4-]",
+]  # fmt: skip
 
 
 def check_space(space: sampling.SmallSpace) -> list[str]:
