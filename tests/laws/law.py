@@ -59,15 +59,14 @@ def simulated_paths(
     verdict: Callable[[Comparison[int], np.random.Generator], Verdict],
 ) -> Paths:
     """Return where chains go with `sampler` alone, whose steps are decided with the random numbers of each."""
-    paths = np.zeros((chains, steps + 1), dtype=np.int64)
-    for chain in range(chains):
-        position = sampler.begin(plan, chain)
-        paths[chain, 0] = position.state
-        for step in range(1, steps + 1):
+    positions = [sampler.begin(plan, chain) for chain in range(chains)]
+    states = [[position.state for position in positions]]
+    for step in range(1, steps + 1):
+        for chain, position in enumerate(positions):
             drawn, rng = sampler.ask(plan, position), sampler.stream(plan.seed, chain, step, sampler.Purpose.JUDGES)
-            position = sampler.advance(position, drawn, verdict(drawn, rng))
-            paths[chain, step] = position.state
-    return paths
+            positions[chain] = sampler.advance(position, drawn, verdict(drawn, rng))
+        states.append([position.state for position in positions])
+    return np.transpose(states)
 
 
 def p_values(paths: Paths, chain: Matrix) -> PValues:
