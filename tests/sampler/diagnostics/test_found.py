@@ -27,11 +27,8 @@ def chains_of(campaign: int, chains: int, steps: int, burn_in: int) -> list[verd
 
 
 def coverage(interval_of, chains: int, steps: int) -> np.ndarray:
-    covered = np.zeros(len(FOLLOWED))
-    for campaign in range(CAMPAIGNS):
-        found = interval_of(chains_of(campaign, chains, steps, burn_in=60))
-        covered += [found[number][0] <= TRUE[number] <= found[number][1] for number in FOLLOWED]
-    return covered / CAMPAIGNS
+    every = [interval_of(chains_of(campaign, chains, steps, burn_in=60)) for campaign in range(CAMPAIGNS)]
+    return np.mean([[found[n][0] <= TRUE[n] <= found[n][1] for n in FOLLOWED] for found in every], axis=0)
 
 
 def intervals(chains: list[verdict.Walked]) -> dict[int, tuple[float, float]]:
