@@ -439,7 +439,7 @@ class TestMolecules:
         prompt = judges.pairwise_prompt("molecules", "Which is safer?")
         content = prompt.messages(*[sampler.shown_as(drawn(), vision)] * 2)[-1]["content"]
         shown = [part["image_url"] for part in content if part["type"] == "image_url"]
-        assert [part | {"url": ""} for part in shown] == [{"url": ""} | expected] * 2
+        assert [part | {"url": part["url"] != ""} for part in shown] == [{"url": True} | expected] * 2
 
 
 @pytest.mark.parametrize(
