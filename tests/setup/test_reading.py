@@ -1,10 +1,7 @@
 """Bad files: each problem is told with its place and its mend, and nothing but that is ever raised."""
 
-import contextlib
 import copy
 import io
-from functools import reduce
-from operator import getitem
 
 import pytest
 import yaml
@@ -170,9 +167,10 @@ def _changed(document, path, how, value):
     """Return the document with another value at a path, or beside it; as it is where there is no such path any more."""
     if not path:
         return value if how == "set" else document
-    # An earlier change may have taken it away.
-    with contextlib.suppress(KeyError, IndexError, TypeError):
-        held, key = reduce(getitem, path[:-1], document), path[-1]
+    held, key = document, path[-1]
+    try:
+        for part in path[:-1]:
+            held = held[part]
         if how == "set":
             held[key] = value
         elif how == "remove":
@@ -181,4 +179,7 @@ def _changed(document, path, how, value):
             held.append(value)
         else:
             held[f"{key}x"] = value
+    except (KeyError, IndexError, TypeError):
+        # An earlier change has taken it away.
+        return document
     return document
