@@ -273,7 +273,7 @@ def test_arms_are_cut_at_rings_and_functional_atoms_counted_and_ranked():
         ("*C(C)=O", 1),
         ("*CC", 1),
     ]
-    assert vocabularies.derive_vocabulary(["CC(C)=O"]) == [("*C", 2), ("*C(C)=O", 2)]
+    assert vocabularies.derive_vocabulary(["Cc1ccccc1", "CC(C)=O"]) == [("*C", 3), ("*C(C)=O", 2), ("*c1ccccc1", 1)]
 
 
 def test_a_molecule_counts_once_by_its_largest_part_and_whatever_its_stereochemistry():
