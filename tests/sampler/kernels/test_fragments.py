@@ -21,8 +21,9 @@ from tests.sampler.kernels.test_suffix import drawn_by
 from tests.support import sampling
 from tests.support.campaigns import make_config
 from tests.support.enumerated import FragmentMoves, imbalance
+from tests.support.sampling import SMALL_SPACES, SmallSpace, plain
 
-every_space = pytest.mark.parametrize("name", sampling.SMALL_SPACES)
+every_space = pytest.mark.parametrize("name", SMALL_SPACES)
 # Here no two actions lead to the same product, and a ratio of single paths is the exact one.
 WITHOUT_SYMMETRY = ("imidazole", "pyridone")
 # 100,000 in a release: MOLECULE_MOVES=100000 python -m pytest tests/sampler/kernels/test_fragments.py
@@ -40,7 +41,7 @@ class PathsOnly(FragmentMoves):
 @cache
 def solved(name):
     """Return the states of a small space, log p0 and q."""
-    space = sampling.SMALL_SPACES[name]
+    space = SMALL_SPACES[name]
     states = space.reachable()
     return states, sampling.size_log_p0(space.law(), states), sampling.q_matrix(space.kernel(), states)
 
@@ -55,18 +56,18 @@ def check_visits(name, kernel):
     """Check a long chain of the kernel in a small space."""
     states, log_p0, q = solved(name)
     law = dict(zip(states, target(log_p0, np.zeros((1, len(states)))), strict=True))
-    sampling.check_long_run(np.random.default_rng(5), kernel, sampling.SMALL_SPACES[name].start, law, q, steps=8_000)
+    sampling.check_long_run(np.random.default_rng(5), kernel, SMALL_SPACES[name].start, law, q, steps=8_000)
 
 
 @every_space
 def test_the_ratio_of_the_paper_breaks_detailed_balance(name):
     with pytest.raises(AssertionError, match="log r0 is off"):
-        check_claims(name, sampling.SMALL_SPACES[name].kernel("paper"))
+        check_claims(name, SMALL_SPACES[name].kernel("paper"))
 
 
-@pytest.mark.parametrize("name", [name for name in sampling.SMALL_SPACES if name not in WITHOUT_SYMMETRY])
+@pytest.mark.parametrize("name", [name for name in SMALL_SPACES if name not in WITHOUT_SYMMETRY])
 def test_a_ratio_of_single_paths_breaks_detailed_balance(name):
-    space = sampling.SMALL_SPACES[name]
+    space = SMALL_SPACES[name]
     with pytest.raises(AssertionError, match="log r0 is off"):
         check_claims(name, PathsOnly(Vocabulary(space.arms), space.law(), space.add))
 
@@ -152,21 +153,21 @@ def test_random_moves_stay_molecules_and_can_be_undone():
 
 # Of these, clean-up rewrites phosphorus(V) beside a double bond and iodine(V); the others are odd in other ways.
 ODD_SPACES = {
-    "phosphorus(V)": sampling.SmallSpace("CN", sampling.plain("*P(=C)=O", "*C"), 6),
-    "phosphorus(V) with one hydrogen": sampling.SmallSpace("C=P", sampling.plain("*P(=C)=O", "*O", "*C=[PH3]"), 6),
-    "phosphine oxides": sampling.SmallSpace("CO", sampling.plain("*[PH2]=O", "*P(C)(C)=O", "*C=O"), 7),
-    "phosphoranes": sampling.SmallSpace("P", sampling.plain("*P(F)(F)(F)F", "*C(C)=P(C)C", "*[P+](C)(C)C"), 7),
-    "iodine(V)": sampling.SmallSpace("O", sampling.plain("*I(=O)=O", "*[NH2+][O-]", "*C"), 6),
-    "iodine(III) and bromine(V)": sampling.SmallSpace("CI", sampling.plain("*I(C)C", "*Br", "*[Br+2]([O-])[O-]"), 6),
-    "a charge on each side": sampling.SmallSpace("C=[SH2]", sampling.plain("*I(=O)=O", "*[OH+]C", "*P(=O)(O)O"), 7),
-    "sulphur(VI)": sampling.SmallSpace("CS", sampling.plain("*S(C)(=O)=O", "*S(F)(F)(F)(F)F", "*[SH2]C"), 8),
-    "nitrogen oxides": sampling.SmallSpace("CN", sampling.plain("*N(=O)=O", "*[N+](C)(C)[O-]", "*c1cccc[n+]1[O-]"), 9),
-    "azides and ylides": sampling.SmallSpace("CC", sampling.plain("*N=[N+]=[N-]", "*C=[N+]=[N-]", "*C#[N+][O-]"), 6),
-    "isotopes": sampling.SmallSpace("[13CH4]", sampling.plain("*[13CH3]", "*C", "*[15NH2]"), 4),
-    "dative bonds": sampling.SmallSpace("CN", sampling.plain("*N->B", "*C", "*[NH2]->[Fe]"), 5),
-    "metals": sampling.SmallSpace("O", sampling.plain("*[Mg]C", "*[Pt]Cl", "*P(=C)=O"), 6),
-    "charged rings": sampling.SmallSpace("c1cc[nH]c1", sampling.plain("*[n+]1ccccc1", "*[nH+]1cccc1"), 12),
-    "aromatic phosphorus": sampling.SmallSpace("c1cc[pH]c1", sampling.plain("*p1cccc1", "*C"), 7),
+    "phosphorus(V)": SmallSpace("CN", plain("*P(=C)=O", "*C"), 6),
+    "phosphorus(V) with one hydrogen": SmallSpace("C=P", plain("*P(=C)=O", "*O", "*C=[PH3]"), 6),
+    "phosphine oxides": SmallSpace("CO", plain("*[PH2]=O", "*P(C)(C)=O", "*C=O"), 7),
+    "phosphoranes": SmallSpace("P", plain("*P(F)(F)(F)F", "*C(C)=P(C)C", "*[P+](C)(C)C"), 7),
+    "iodine(V)": SmallSpace("O", plain("*I(=O)=O", "*[NH2+][O-]", "*C"), 6),
+    "iodine(III) and bromine(V)": SmallSpace("CI", plain("*I(C)C", "*Br", "*[Br+2]([O-])[O-]"), 6),
+    "a charge on each side": SmallSpace("C=[SH2]", plain("*I(=O)=O", "*[OH+]C", "*P(=O)(O)O"), 7),
+    "sulphur(VI)": SmallSpace("CS", plain("*S(C)(=O)=O", "*S(F)(F)(F)(F)F", "*[SH2]C"), 8),
+    "nitrogen oxides": SmallSpace("CN", plain("*N(=O)=O", "*[N+](C)(C)[O-]", "*c1cccc[n+]1[O-]"), 9),
+    "azides and ylides": SmallSpace("CC", plain("*N=[N+]=[N-]", "*C=[N+]=[N-]", "*C#[N+][O-]"), 6),
+    "isotopes": SmallSpace("[13CH4]", plain("*[13CH3]", "*C", "*[15NH2]"), 4),
+    "dative bonds": SmallSpace("CN", plain("*N->B", "*C", "*[NH2]->[Fe]"), 5),
+    "metals": SmallSpace("O", plain("*[Mg]C", "*[Pt]Cl", "*P(=C)=O"), 6),
+    "charged rings": SmallSpace("c1cc[nH]c1", plain("*[n+]1ccccc1", "*[nH+]1cccc1"), 12),
+    "aromatic phosphorus": SmallSpace("c1cc[pH]c1", plain("*p1cccc1", "*C"), 7),
 }
 ODD_ARMS = (
     *("*P(=C)=O", "*P(=O)(O)O", "*[PH4]", "*[PH2]=C", "*P=O", "*C=[PH3]", "*C(C)=P(C)C", "*N=P(C)C", "*[P+](C)(C)[O-]"),
@@ -179,7 +180,7 @@ ODD_STARTS = [
 ]  # fmt: skip
 
 
-def check_space(space: sampling.SmallSpace) -> list[str]:
+def check_space(space: SmallSpace) -> list[str]:
     """Check q, the claims of every action and their way back, and that the chain they make leaves p0 as it is.
 
     Returns:
@@ -204,7 +205,7 @@ def unbalanced(log_p0: np.ndarray, q: np.ndarray, ratios: np.ndarray) -> float:
     return imbalance(law, transitions_of(q, np.exp(np.minimum(0.0, ratios))))
 
 
-@pytest.mark.parametrize("space", (sampling.SMALL_SPACES | ODD_SPACES).values(), ids=sampling.SMALL_SPACES | ODD_SPACES)
+@pytest.mark.parametrize("space", (SMALL_SPACES | ODD_SPACES).values(), ids=SMALL_SPACES | ODD_SPACES)
 def test_every_move_has_its_chance_its_way_back_and_its_ratio(space):
     check_space(space)
 
@@ -214,17 +215,17 @@ def test_vocabularies_of_odd_arms_drawn_at_random_move_both_ways_or_not_at_all(s
     rng = np.random.default_rng([11, seed])
     start = canonical_state(str(rng.choice(ODD_STARTS)))
     arms = [str(arm) for arm in rng.choice(ODD_ARMS, size=3, replace=False)]
-    check_space(sampling.SmallSpace(start, sampling.plain(*arms), max(read_molecule(start).size, 5)))
+    check_space(SmallSpace(start, plain(*arms), max(read_molecule(start).size, 5)))
 
 
 # A core that stays: p0 is 0 without it, the moves do not change, and what they reach hangs together.
 
 
-ARMS, LARGEST = sampling.plain("*C", "*O", "*N"), 5
+ARMS, LARGEST = plain("*C", "*O", "*N"), 5
 CORES = ("C", "CC", "CO", "CN", "CCO", "NCO", "C(C)C", "[#6]~[#8]")
 
 
-WITHOUT = sampling.SmallSpace("CC", ARMS, LARGEST)
+WITHOUT = SmallSpace("CC", ARMS, LARGEST)
 EVERYTHING = WITHOUT.reachable()
 Q_OF_EVERYTHING = {state: WITHOUT.kernel().law(state) for state in EVERYTHING}
 
@@ -266,8 +267,8 @@ def test_the_start_must_have_the_core():
     assert sampler.parse_config(config_with(core="CO", start="CCO")).space.core == "CO"
 
 
-def space_with(core: str) -> sampling.SmallSpace:
-    return sampling.SmallSpace(inside(core)[0], ARMS, LARGEST, core=core)
+def space_with(core: str) -> SmallSpace:
+    return SmallSpace(inside(core)[0], ARMS, LARGEST, core=core)
 
 
 @pytest.mark.parametrize("core", CORES)
