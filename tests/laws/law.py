@@ -3,7 +3,7 @@
 Shapes: n objects, m judges. The catalog is a complete graph whose weights differ, so base ratios do, too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy import stats
 
 import sampler
-from sampler import exact
+from sampler import Comparison, Verdict, exact
 from tests.support.sampling import neighbours_law, visits_p_value
 
 Matrix = npt.NDArray[np.float64]
@@ -50,6 +50,23 @@ def transitions(preferences: Sequence[Matrix], budgets: Sequence[int]) -> Matrix
     log_r0 = exact.log_base_ratio(CATALOG.log_p0, q)
     rule = sampler.NVote(tuple(budgets))
     return exact.transitions_of(q, rule.mean_acceptance(log_r0, np.stack(preferences, axis=-1)))
+
+
+def simulated_paths(
+    plan: sampler.Plan[int],
+    chains: int,
+    steps: int,
+    verdict: Callable[[Comparison[int], np.random.Generator], Verdict],
+) -> Paths:
+    """Return where chains go with `sampler` alone, whose steps are decided with the random numbers of each."""
+    positions = [sampler.begin(plan, chain) for chain in range(chains)]
+    states = [[position.state for position in positions]]
+    for step in range(1, steps + 1):
+        for chain, position in enumerate(positions):
+            drawn, rng = sampler.ask(plan, position), sampler.stream(plan.seed, chain, step, sampler.Purpose.JUDGES)
+            positions[chain] = sampler.advance(position, drawn, verdict(drawn, rng))
+        states.append([position.state for position in positions])
+    return np.transpose(states)
 
 
 def p_values(paths: Paths, chain: Matrix) -> PValues:

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 import sampler
-from sampler import Purpose, Tally, Verdict, advance, ask, begin, stream, tell
+from sampler import Tally, Verdict, tell
 from tests.laws.cases import Case
 from tests.laws.crowds import GONE, Deed, Pair
-from tests.laws.law import Paths
+from tests.laws.law import Paths, simulated_paths
 
 SEATS = 12
 """So many people vote at once."""
@@ -47,27 +47,16 @@ class Seats:
 
 def simulated(case: Case, seed: int) -> Paths:
     """Return where the chains of a study go."""
-    plan, seats = case.plan(seed), Seats(case)
+    seats = Seats(case)
+
+    def verdict_on(drawn: sampler.Comparison[int], rng: np.random.Generator) -> Verdict:
+        if case.wrong_budget:
+            drawn = replace(drawn, budgets=(case.wrong_budget(drawn.current),))
+        tally = Tally.empty(len(drawn.budgets))
+        while (verdict := tell(drawn, tally)) is Verdict.UNDECIDED:
+            place = next(i for i, budget in enumerate(drawn.budgets) if tally.votes_cast[i] < budget)
+            tally = tally.add(place, seats.vote(rng, drawn.current, drawn.proposal, place))
+        return verdict
+
     # All that may open; when they do makes no difference to them.
-    chains = case.max_chains or case.chains
-    paths = np.zeros((chains, case.steps + 1), dtype=np.int64)
-    for chain in range(chains):
-        position = begin(plan, chain)
-        paths[chain, 0] = position.state
-        for step in range(1, case.steps + 1):
-            drawn = _as_broken(case, ask(plan, position))
-            position = advance(position, drawn, _verdict(seats, drawn, stream(seed, chain, step, Purpose.JUDGES)))
-            paths[chain, step] = position.state
-    return paths
-
-
-def _as_broken(case: Case, drawn: sampler.Comparison[int]) -> sampler.Comparison[int]:
-    return replace(drawn, budgets=(case.wrong_budget(drawn.current),)) if case.wrong_budget else drawn
-
-
-def _verdict(seats: Seats, drawn: sampler.Comparison[int], rng: np.random.Generator) -> Verdict:
-    tally = Tally.empty(len(drawn.budgets))
-    while (verdict := tell(drawn, tally)) is Verdict.UNDECIDED:
-        place = next(i for i, budget in enumerate(drawn.budgets) if tally.votes_cast[i] < budget)
-        tally = tally.add(place, seats.vote(rng, drawn.current, drawn.proposal, place))
-    return verdict
+    return simulated_paths(case.plan(seed), case.max_chains or case.chains, case.steps, verdict_on)

@@ -162,7 +162,7 @@ class Study:
     def _checked(self, person: Person, check) -> bool:
         fails = person.is_careless and self.rng.random() < FAILS_WHEN_CARELESS
         told = Side(check.expected_side)
-        side = _other(told) if fails else told
+        side = other(told) if fails else told
         self._sends(person, side, check.key)
         return admission.voter_by(person.session, self.invitation.token) is not None
 
@@ -180,7 +180,7 @@ class Study:
     def _reacts(self, person: Person, lease: Lease, reaction: Reaction) -> None:
         if reaction.vote is not None:
             side = Side(lease.proposal_side)
-            self._sends(person, side if reaction.vote else _other(side), lease.key)
+            self._sends(person, side if reaction.vote else other(side), lease.key)
         if reaction.deed is not None:
             self.deeds[reaction.deed] += 1
             self._happens(person, lease, reaction.deed)
@@ -216,5 +216,6 @@ def paths_of(campaign: Campaign) -> Paths:
     return np.column_stack([list(starts), np.reshape(after, (len(starts), -1))])
 
 
-def _other(side: Side) -> Side:
+def other(side: Side) -> Side:
+    """Return the side of the other object."""
     return Side.SECOND if side is Side.FIRST else Side.FIRST

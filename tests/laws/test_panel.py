@@ -11,7 +11,7 @@ from prefmh_web.campaigns.models import Campaign, Side
 from tests.laws.cases import LEVEL
 from tests.laws.law import WEIGHTS
 from tests.laws.panel import CHAINS, SEED, STEPS_IN_DATABASE, TASTES, Members, p_values_of, simulated
-from tests.laws.study import TEXTS, paths_of
+from tests.laws.study import TEXTS, other, paths_of
 from tests.support.campaigns import panel_campaign, panel_judges, sit_down, wait_until_idle
 from tests.support.records import assert_replay_passes, export_to
 
@@ -45,11 +45,7 @@ def study_of(owner) -> Campaign:
         comparison = lease.comparison
         chooses = members.prefers(rng, panelist, comparison.current.place, comparison.proposal.place)
         side = Side(lease.proposal_side)
-        leases.answer(lease.key, people[panelist], side if chooses else _other(side), 900)
-
-
-def _other(side: Side) -> Side:
-    return Side.SECOND if side is Side.FIRST else Side.FIRST
+        leases.answer(lease.key, people[panelist], side if chooses else other(side), 900)
 
 
 def test_a_panel_follows_the_sum_of_its_scores_and_not_the_law_of_a_crowd(researcher, tmp_path):

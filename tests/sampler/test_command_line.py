@@ -20,15 +20,13 @@ VOTE_OF = (
     "chain_index,step,number,judge_index,voter,cast_at,chosen_side,first_state,second_state,chosen_state\n"
     "0,{step},1,{judge},7,,first,{state},{state},{state}\n"
 )
-CONTENTS = ("'=1+1", "plain", "'-dash", "two\nlines", "''quoted")
 
 
 def as_files(record, **changed):
     """Return the files of a record as an export holds them, some replaced, None for one that is missing."""
-    states = [row | {"content": CONTENTS[int(row["state_index"])]} for row in record["states"]]
     files = {"campaign.json": json.dumps(record.config).encode()}
     for each in (found for found in tables.CHECKED if found is not tables.CHECKS):
-        rows = states if each is tables.STATES else record[each.name]
+        rows = record[each.name]
         files[each.file] = table([list(rows[0]) if rows else each.header, *(list(row.values()) for row in rows)])
     given = {name: each.encode() if isinstance(each, str) else each for name, each in (files | changed).items()}
     return {name: content for name, content in given.items() if content is not None}

@@ -35,6 +35,7 @@ _VISION = {"edge": 512, "format": "jpeg", "quality": 80, "detail": "low", "molec
 _TOLD = {"kind": "model", "endpoint": "Another", "votes": "log-probabilities", "first": True}
 _OF_MOLECULES = {"first": "CCO", "second": "CCN", "answer": "first"}
 _PAIR = {"first": "A dark night.", "second": "A bright day.", "answer": "first"}
+_LISTED = {"kind": "catalog", "objects": "texts", "neighbours": 2, "context": [{"column": "source", "label": "No"}]}
 USUAL = {
     "name": "A campaign",
     "space": {"kind": "texts"},
@@ -55,12 +56,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "answering": {"seconds": 90},
     },
     "list": {
-        "space": {
-            "kind": "catalog",
-            "objects": "texts",
-            "neighbours": 2,
-            "context": [{"column": "source", "label": "No"}],
-        },
+        "space": _LISTED,
         "kernel": {"kind": "independent"},
         "file": {"name": "my list.csv"},
         "seed": 7,
@@ -123,12 +119,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "whole": {
         "instructions": "Read both.",
         "language": "de",
-        "space": {
-            "kind": "catalog",
-            "objects": "texts",
-            "neighbours": 3,
-            "context": [{"column": "source", "label": "Of"}],
-        },
+        "space": _LISTED | {"neighbours": 3},
         "file": {"name": "texts.csv"},
         "kernel": {"kind": "walk", "kernel": MIXTURE, "length": [{"weight": 1.0, "length": 3}]},
         "judges": [{"question": "Which is darker?", "votes": 2}, {"question": "Which is better?", "votes": 1}],
@@ -234,11 +225,8 @@ def imported(content: bytes, owner, **options) -> Campaign:
 
 def of_model(model: type[BaseModel], **fixed: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """Return values of a declaration: each field is left out or anything that it may be."""
-    fields = {
-        name: fixed[name] if name in fixed else _of_field(info)
-        for name, info in model.model_fields.items()
-        if name in fixed or _of_field(info) is not None
-    }
+    fields = {name: _of_field(info) for name, info in model.model_fields.items() if name not in fixed} | fixed
+    fields = {name: each for name, each in fields.items() if each is not None}
     needed = {name: each for name, each in fields.items() if model.model_fields[name].is_required()}
     others = {name: each for name, each in fields.items() if name not in needed}
     return st.fixed_dictionaries(needed, optional=others).map(lambda given: _made(model, given))
@@ -269,7 +257,7 @@ def _of(annotation: Any, noted: tuple[Any, ...] = ()) -> Any:
     if annotation is bool:
         return st.booleans()
     if annotation in (int, float, Decimal):
-        return _number(annotation, _bounds(noted))
+        return _number(annotation, noted)
     if annotation is str:
         patterns = [each.pattern for each in noted if isinstance(each, StringConstraints) and each.pattern]
         return st.from_regex(str(patterns[0]), fullmatch=True) if patterns else _WORDS
@@ -278,20 +266,13 @@ def _of(annotation: Any, noted: tuple[Any, ...] = ()) -> Any:
     return of_model(annotation) if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None
 
 
-def _bounds(noted: tuple[Any, ...]) -> tuple[float, float]:
+def _number(kind: type, noted: tuple[Any, ...]) -> st.SearchStrategy[Any]:
     flat = [part for each in noted for part in (each.metadata if isinstance(each, FieldInfo) else [each])]
-    least = [each.ge for each in flat if isinstance(each, at.Ge)]
-    most = [each.le for each in flat if isinstance(each, at.Le)]
-    return float(max(least, default=0)), float(min(most, default=1000))  # type: ignore[type-var,arg-type]
-
-
-def _number(kind: type, bounds: tuple[float, float]) -> st.SearchStrategy[Any]:
-    least, most = bounds
+    least = max([kind(each.ge) for each in flat if isinstance(each, at.Ge)], default=kind(0))
+    most = min([kind(each.le) for each in flat if isinstance(each, at.Le)], default=kind(1000))
     if kind is int:
-        return st.integers(int(least), int(most))
-    if kind is Decimal:
-        return st.decimals(Decimal(least), Decimal(most), places=2)
-    return st.floats(least, most).map(lambda value: round(value, 6))
+        return st.integers(least, most)
+    return st.decimals(least, most, places=2) if kind is Decimal else st.floats(least, most).map(lambda x: round(x, 6))
 
 
 @st.composite

@@ -195,25 +195,22 @@ def assert_read_or_told(text: str) -> None:
 
 
 def _changed(document, path, how, value):
+    """Return the document with another value at a path, or beside it; as it is where there is no such path any more."""
     if not path:
         return value if how == "set" else document
-    held = document
-    for part in path[:-1]:
-        try:
+    held, key = document, path[-1]
+    try:
+        for part in path[:-1]:
             held = held[part]
-        except (KeyError, IndexError, TypeError):
-            return document
-    key = path[-1]
-    if isinstance(held, dict) and isinstance(key, str):
-        if how == "remove":
-            held.pop(key, None)
-        else:
-            held[key if how == "set" else f"{key}x"] = value
-    elif isinstance(held, list) and isinstance(key, int) and key < len(held):
-        if how == "remove":
-            del held[key]
-        elif how == "set":
+        if how == "set":
             held[key] = value
-        else:
+        elif how == "remove":
+            del held[key]
+        elif isinstance(held, list):
             held.append(value)
+        else:
+            held[f"{key}x"] = value
+    except (KeyError, IndexError, TypeError):
+        # An earlier change has taken it away.
+        return document
     return document

@@ -125,10 +125,8 @@ def test_a_duplicate_has_the_same_setup_and_its_own_name_seed_and_file(name, res
     assert f"This is a copy of “{before.name}”" in page
     wait_until_idle()
     after = Campaign.objects.latest("pk")
-    assert after.is_draft
-    assert after.name == f"Copy of {before.name}"
+    assert (after.name, after.is_draft, after.is_seed_typed) == (f"Copy of {before.name}", True, False)
     assert after.seed != before.seed
-    assert not after.is_seed_typed
     assert config_of(after) == config_of(before).model_copy(
         update={"name": after.name, "seed": None, "judges": sampler.unnamed(config_of(before).judges)}
     )

@@ -16,44 +16,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from rdkit import Chem
 from scipy import stats
 
 import sampler
-from sampler import (
-    Catalog,
-    ChainConfig,
-    Comparison,
-    ConfigError,
-    Kernel,
-    Plan,
-    Purpose,
-    Record,
-    Tally,
-    Verdict,
-    advance,
-    ask,
-    begin,
-    marginal_acceptance,
-    parse_config,
-    state_number,
-    stream,
-    tables,
-    tell,
-)
-from sampler.chain import Proposal, Tokens
 from sampler.exact import log_base_ratio, preferences, transitions_of, visit_covariance
 from sampler.kernels.editor import ImprovingEdit, Update
 from sampler.kernels.learned_fragments import EditLogits
-from sampler.kernels.suffix import Suffix
 from sampler.record.tables import FLAG, NUMBER, WHOLE, WHOLES, Kind
 from sampler.record.tables import MOMENT as MOMENTS
 from sampler.record.verify import checked
 from sampler.spaces.molecules.edits import Addition
-from sampler.spaces.molecules.graph import MoleculeGraph, attach, read_arm, read_molecule, read_state
+from sampler.spaces.molecules.graph import MoleculeGraph, read_molecule, read_state
 from sampler.spaces.molecules.space import MoleculeLaw
 from sampler.spaces.molecules.vocabulary import Vocabulary
-from sampler.spaces.texts import Writing, WrittenTexts
 from tests.support.enumerated import FragmentMoves, LearnedFragments
 
 # The wrong rules, rules averaged apart from the package, and a test on visit counts. Shapes: n states, m judges. A
@@ -72,8 +47,7 @@ def transition_matrix(
     q: Matrix,
     scores: npt.ArrayLike,
     budgets: Sequence[int],
-    rule: MeanRule = marginal_acceptance,
-    log_r0: Matrix | None = None,
+    rule: MeanRule = sampler.marginal_acceptance,
 ) -> Matrix:
     """Return the exact chain of proposal law q and Bradley-Terry judges, their votes averaged out, shape (n, n).
 
@@ -83,10 +57,8 @@ def transition_matrix(
         scores: shape (m, n).
         budgets: N_i, length m.
         rule: mean acceptance; by default the package's.
-        log_r0: what the kernel claims its base ratio is, shape (n, n); by default the true one.
     """
-    ratio = log_base_ratio(log_p0, q) if log_r0 is None else log_r0
-    return transitions_of(q, rule(ratio, preferences(scores), budgets))
+    return transitions_of(q, rule(log_base_ratio(log_p0, q), preferences(scores), budgets))
 
 
 def averaged(rule: Rule) -> MeanRule:
@@ -183,7 +155,7 @@ def check_balance(log_p0: Matrix, q: Matrix, log_r0: Matrix) -> None:
     assert worst < TOLERANCE, f"a claimed log r0 is off by {worst:.1e}"
 
 
-def walk(rng: np.random.Generator, kernel: Kernel, state: Hashable, steps: int) -> Iterator[Hashable]:
+def walk(rng: np.random.Generator, kernel: sampler.Kernel, state: Hashable, steps: int) -> Iterator[Hashable]:
     """Yield the states of a chain that accepts with probability min(1, r0): one without judges, whose law is p0."""
     for _ in range(steps):
         proposal = kernel.propose(rng, state)
@@ -193,7 +165,12 @@ def walk(rng: np.random.Generator, kernel: Kernel, state: Hashable, steps: int) 
 
 
 def check_long_run(
-    rng: np.random.Generator, kernel: Kernel, start: Hashable, law: Mapping[Hashable, float], q: Matrix, steps: int
+    rng: np.random.Generator,
+    kernel: sampler.Kernel,
+    start: Hashable,
+    law: Mapping[Hashable, float],
+    q: Matrix,
+    steps: int,
 ) -> None:
     """Check that a chain's visits follow the law, by the central limit theorem for Markov chains.
 
@@ -272,50 +249,6 @@ def reachable(kernel: FragmentMoves, start: str) -> list[str]:
 def size_log_p0(law: MoleculeLaw, states: list[str]) -> np.ndarray:
     """Return log p0 up to a constant, shape (n,)."""
     return np.array([law.log_p0(read_molecule(state).molecule) for state in states])
-
-
-def tried_add(vocabulary: Vocabulary, low: str, high: str) -> float:
-    """Return Σ_f w_f |A_f| / n: every arm of the right elements at every atom, products compared as SMILES."""
-    graph = read_molecule(low)
-    added = _elements(read_molecule(high).molecule) - _elements(graph.molecule)
-    shares = []
-    for arm in vocabulary:
-        if _elements(arm.molecule) != added:
-            continue
-        products = [attach(graph, atom, read_arm(arm.smiles)) for atom in graph.rooms]
-        hits = sum(product is not None and product.smiles == high for product in products)
-        shares.append(vocabulary.weights[arm.smiles] * hits)
-    return math.fsum(shares) / len(graph.rooms)
-
-
-def _elements(molecule: Chem.Mol) -> Counter[int]:
-    return Counter(atom.GetAtomicNum() for atom in molecule.GetAtoms())
-
-
-def tried_delete(vocabulary: Vocabulary, high: str, low: str) -> float:
-    """Return |D| / 2m: every directed cut, kept sides compared as SMILES."""
-    graph = read_molecule(high)
-    pieces = [graph.pieces(cut) for cut in graph.cuts]
-    return sum(each.kept == low and each.arm in vocabulary for each in pieces) / len(pieces)
-
-
-# The wrong rule that the statistical tests must find.
-
-
-def majority_chain(plan, judges, steps, chain):
-    """A wrong campaign: the proposal needs more than half of every judge's votes, then min(1, r0) decides."""
-    position = begin(plan, chain)
-    for _ in range(steps):
-        comparison = ask(plan, position)
-        rng = stream(plan.seed, chain, comparison.step, Purpose.JUDGES)
-        tally = [
-            sum(judge.vote(rng, comparison.current, comparison.proposal) for _ in range(budget))
-            for judge, budget in zip(judges, plan.budgets, strict=True)
-        ]
-        won = all(2 * votes > budget for votes, budget in zip(tally, plan.budgets, strict=True))
-        accepted = won and comparison.uniform < min(1, np.exp(comparison.log_r0))
-        position = advance(position, comparison, Verdict.ACCEPT if accepted else Verdict.REJECT)
-        yield position
 
 
 # The paper's synthetic space (appendix, synthetic validation), written down once for tests and benchmarks.
@@ -442,20 +375,20 @@ class CountingEditor:
 # Small catalogs with every difficulty at once, and the proposal laws that the kernels claim to have.
 
 
-PATH = Catalog(np.array([1.0, 4.0, 2.0, 0.5]), ((1,), (0, 2), (1, 3), (2,)))
-STAR = Catalog(np.array([3.0, 1.0, 1.0, 0.25, 2.0]), ((1, 2, 3, 4), (0,), (0,), (0,), (0,)))
-LOPSIDED = Catalog(np.array([1.0, 2.0, 5.0, 0.5, 1.5]), ((1, 2, 3), (0, 2), (0, 1, 4), (0,), (2,)))
-PAIR = Catalog(np.array([1.0, 3.0]), ((1,), (0,)))
+PATH = sampler.Catalog(np.array([1.0, 4.0, 2.0, 0.5]), ((1,), (0, 2), (1, 3), (2,)))
+STAR = sampler.Catalog(np.array([3.0, 1.0, 1.0, 0.25, 2.0]), ((1, 2, 3, 4), (0,), (0,), (0,), (0,)))
+LOPSIDED = sampler.Catalog(np.array([1.0, 2.0, 5.0, 0.5, 1.5]), ((1, 2, 3), (0, 2), (0, 1, 4), (0,), (2,)))
+PAIR = sampler.Catalog(np.array([1.0, 3.0]), ((1,), (0,)))
 
 SMALL_CATALOGS = {"pair": PAIR, "path": PATH, "star": STAR, "lopsided": LOPSIDED}
 
 
-def independent_law(catalog: Catalog) -> Matrix:
+def independent_law(catalog: sampler.Catalog) -> Matrix:
     """q(x'|x) = p0(x') at [x, x']."""
     return np.tile(np.exp(catalog.log_p0), (len(catalog), 1))
 
 
-def neighbours_law(catalog: Catalog) -> Matrix:
+def neighbours_law(catalog: sampler.Catalog) -> Matrix:
     """q(x'|x) = 1 / deg(x) at [x, x'] for each neighbour x' of x."""
     law = np.zeros((len(catalog), len(catalog)))
     for state, row in enumerate(catalog.neighbours):
@@ -463,98 +396,10 @@ def neighbours_law(catalog: Catalog) -> Matrix:
     return law
 
 
-def two_scores(catalog: Catalog) -> Matrix:
+def two_scores(catalog: sampler.Catalog) -> Matrix:
     """Scores of two judges that disagree, shape (2, n)."""
     places = np.arange(len(catalog))
     return np.stack([np.sin(1.0 + 2.0 * places), 0.6 * np.cos(places) - 0.2 * places])
-
-
-# A random language of three tokens, one of which ends a text: small enough to list, as checks of translations need.
-#
-# Texts have at most four tokens and are never empty, so there are 30. With each are given its probability and a
-# reward.
-
-
-LONGEST, END = 4, 2
-PROMPT = "Translate."
-
-
-@dataclass(frozen=True)
-class ThreeTokens:
-    """A `LanguageModel` that can score whole texts and suffixes.
-
-    Args:
-        law: p(token | beginning) for each beginning of letters, shape (3,).
-    """
-
-    law: dict[Tokens, np.ndarray]
-    limit: int = LONGEST
-    prompts: tuple[str, ...] = (PROMPT,)
-
-    def continue_batch(
-        self, rngs: Sequence[np.random.Generator], prompts: Sequence[str], prefixes: Sequence[Tokens]
-    ) -> list[Tokens]:
-        return [self._continue(rng, prefix) for rng, _, prefix in zip(rngs, prompts, prefixes, strict=True)]
-
-    def text(self, prompt: str, tokens: Tokens) -> str:
-        return "".join("ab."[token] for token in tokens)
-
-    def score(self, prompt: str, tokens: Tokens) -> float:
-        return self.score_suffix(prompt, tokens, 0)
-
-    def score_suffix(self, prompt: str, tokens: Tokens, kept: int) -> float:
-        return math.fsum(math.log(self.law[tokens[:place]][tokens[place]]) for place in range(kept, len(tokens)))
-
-    def every_text(self) -> list[Tokens]:
-        """Return every text."""
-        letters = (letters for count in range(1, LONGEST + 1) for letters in itertools.product((0, 1), repeat=count))
-        return [each if len(each) == LONGEST else (*each, END) for each in letters]
-
-    def _continue(self, rng: np.random.Generator, prefix: Tokens) -> Tokens:
-        tokens = prefix
-        while len(tokens) < LONGEST and END not in tokens:
-            below = np.cumsum(self.law[tokens])
-            tokens = (*tokens, min(int(np.searchsorted(below, rng.random(), side="right")), END))
-        return tokens
-
-
-class MeanSuffix(Suffix):
-    """A wrong kernel: log n - log n' and the difference of the mean log-probabilities of the two suffixes.
-
-    That is the ratio of QUEST's published code. With the sums in place of the means it would sample exp(r / beta).
-    """
-
-    def __init__(self, texts: WrittenTexts) -> None:
-        super().__init__(texts, "length")
-
-    def propose_batch(self, rngs: Sequence[np.random.Generator], states: Sequence[Writing]) -> list[Proposal[Writing]]:
-        cuts = [self.cut(rng, state) for rng, state in zip(rngs, states, strict=True)]
-        written = self._space.write(rngs, [state.beginning(cut) for state, cut in zip(states, cuts, strict=True)])
-        rows = zip(states, written, cuts, strict=True)
-        return [Proposal(proposal, self.mean_ratio(state, proposal, cut)) for state, proposal, cut in rows]
-
-    def mean_ratio(self, state: Writing, proposal: Writing, cut: int) -> float:
-        """Return the log ratio of a move by a given cut."""
-        return self.log_r0(state, proposal) + self._mean(state, cut) - self._mean(proposal, cut)
-
-    def _mean(self, writing: Writing, cut: int) -> float:
-        return self._space.model.score_suffix(writing.prompt, writing.tokens, cut) / (len(writing.tokens) - cut)
-
-
-def random_language(seed: int) -> tuple[WrittenTexts, list[Writing], np.ndarray]:
-    """Return a language whose laws are uniform on the simplex, its texts, and a standard normal reward of each."""
-    rng = np.random.default_rng(seed)
-    law = {}
-    for count in range(LONGEST):
-        for letters in itertools.product((0, 1), repeat=count):
-            shares = rng.dirichlet(np.ones(3))
-            if not letters:
-                # No text is empty.
-                shares = np.array([*shares[:END], 0.0]) / shares[:END].sum()
-            law[letters] = shares
-    model = ThreeTokens(law)
-    states = [Writing(PROMPT, tokens, model.text(PROMPT, tokens)) for tokens in model.every_text()]
-    return WrittenTexts(model, [PROMPT]), states, rng.normal(size=30)
 
 
 # A campaign's record, as the export writes it: the config, and one list of rows for each CSV file.
@@ -562,8 +407,8 @@ def random_language(seed: int) -> tuple[WrittenTexts, list[Writing], np.ndarray]
 
 def problems_of(config: object) -> dict[str, str]:
     """Return what is wrong with a config, by the path of the field; a line for each problem."""
-    with pytest.raises(ConfigError) as refused:
-        parse_config(config)
+    with pytest.raises(sampler.ConfigError) as refused:
+        sampler.parse_config(config)
     told: dict[str, list[str]] = {}
     for problem in refused.value.problems:
         told.setdefault(problem.path, []).append(problem.message)
@@ -593,17 +438,17 @@ CONFIG: dict[str, Any] = {
 MOMENT = "2026-11-20T10:00:00.000+00:00"
 
 
-def row_of(table: tables.Table, **cells: object) -> RecordRow:
+def row_of(table: sampler.tables.Table, **cells: object) -> RecordRow:
     """Return a row of a table: these cells, some moment where one must be, and otherwise empty ones."""
     empty = {column.name: MOMENT if column.kind is MOMENTS and not column.optional else "" for column in table.columns}
     assert cells.keys() <= empty.keys(), cells.keys() - empty.keys()
     return empty | {name: str(cell) for name, cell in cells.items()}
 
 
-def state_rows(catalog: Catalog, contents: Sequence[str] = CONTENTS) -> list[RecordRow]:
+def state_rows(catalog: sampler.Catalog, contents: Sequence[str] = CONTENTS) -> list[RecordRow]:
     return [
         row_of(
-            tables.STATES,
+            sampler.tables.STATES,
             state_index=state,
             object_index=contents.index(contents[state]),
             weight=float(weight),
@@ -614,7 +459,7 @@ def state_rows(catalog: Catalog, contents: Sequence[str] = CONTENTS) -> list[Rec
     ]
 
 
-def make_record(open_votes: int | None = None, walk_length: int | None = None, **changes: Any) -> Record:
+def make_record(open_votes: int | None = None, walk_length: int | None = None, **changes: Any) -> sampler.Record:
     """Run the config with simulated judges and write its record.
 
     Args:
@@ -622,53 +467,10 @@ def make_record(open_votes: int | None = None, walk_length: int | None = None, *
         walk_length: of the steps after a warm-up.
         changes: of the config.
     """
-    config = parse_config(CONFIG | changes | {"steps": CONFIG["steps"] + (open_votes is not None)})
+    config = sampler.parse_config(CONFIG | changes | {"steps": CONFIG["steps"] + (open_votes is not None)})
     judges = [Voters(scores) for scores in two_scores(LOPSIDED)]
     plan = config.build(LOPSIDED, walk_length=walk_length)
     return run_campaign(config, judges, state_rows(LOPSIDED), plan=plan, open_votes=open_votes)
-
-
-def vote_row(
-    comparison: Comparison[Any], numbers: tuple[int, int], number: int, judge: int, side: str, for_proposal: bool,
-    **cells: object,
-) -> RecordRow:  # fmt: skip
-    """Return a person's vote on a comparison, whose objects have these numbers, with the proposal on this side."""
-    other = {"first": "second", "second": "first"}[side]
-    current, proposal = numbers
-    return row_of(
-        tables.VOTES,
-        chain_index=comparison.chain,
-        step=comparison.step,
-        number=number,
-        judge_index=judge,
-        proposal_side=side,
-        chosen_side=side if for_proposal else other,
-        for_proposal=int(for_proposal),
-        first_state=proposal if side == "first" else current,
-        second_state=current if side == "first" else proposal,
-        chosen_state=proposal if for_proposal else current,
-        **{"voter": number} | cells,
-    )
-
-
-def add_step(
-    record: Record, drawn: Comparison[Any], numbers: tuple[int, int], verdict: Verdict, part: int | None
-) -> None:
-    """Add a comparison, whose objects have these numbers, as a row of steps.csv."""
-    is_open = verdict is Verdict.UNDECIDED
-    record["steps"].append(
-        row_of(
-            tables.STEPS,
-            chain_index=drawn.chain,
-            step=drawn.step,
-            current_state=numbers[0],
-            proposal_state=numbers[1],
-            log_r0=repr(float(drawn.log_r0)),
-            uniform="" if is_open else repr(float(drawn.uniform)),
-            verdict="" if is_open else verdict.value,
-            part_index="" if part is None else part,
-        )
-    )
 
 
 # Records that are changed, and hashed again.
@@ -694,10 +496,12 @@ def write(files: Mapping[str, bytes], path: Path) -> Path:
 def hashed(files: Files) -> Files:
     """Return the files of a record with a manifest of them as they are."""
     manifest = sampler.Manifest()
-    noted = ((name, manifest.streamed(name, [content])) for name, content in files.items() if name != tables.MANIFEST)
+    noted = (
+        (name, manifest.streamed(name, [content])) for name, content in files.items() if name != sampler.tables.MANIFEST
+    )
     kept = {name: b"".join(pieces) for name, pieces in noted}
     about = {"site": "https://prefmh.example", "campaign": 1, "written_at": "2026-11-25T10:00:00.000+00:00"}
-    return kept | {tables.MANIFEST: manifest.document(**about)}
+    return kept | {sampler.tables.MANIFEST: manifest.document(**about)}
 
 
 def rows_of(files: Files, name: str) -> list[dict[str, str]]:
@@ -728,12 +532,12 @@ _OTHER_CELLS: dict[Kind, Callable[[str], str]] = {
 }
 
 
-def changes_not_found(record: Record, rng: random.Random, rows_of_each: int = 2) -> list[tuple[str, int, str]]:
+def changes_not_found(record: sampler.Record, rng: random.Random, rows_of_each: int = 2) -> list[tuple[str, int, str]]:
     """Change one cell of a record after the other, in some rows of each table and each column that is not excused;
     return the file, the row and the column of each change whose consequences are told of no row.
     """
     missed = []
-    for table in tables.CHECKED:
+    for table in sampler.tables.CHECKED:
         rows = record[table.name]
         for place in rng.sample(range(len(rows)), min(len(rows), rows_of_each)):
             for column in (each for each in table.columns if not table.excuse(each)):
@@ -797,31 +601,31 @@ def twins(scores: Any, lean: float, budget: int = 2, **changes: Any) -> list[Vot
 
 def config_of(
     judges: Sequence[Voters], space: Mapping[str, Any], kernel: str = "independent", **run: Any
-) -> ChainConfig:
+) -> sampler.ChainConfig:
     """Return the config of a campaign with these judges."""
     listed = [
         {"question": each.question, "votes": each.budget, "order": each.order, "source": dict(each.source)}
         for each in judges
     ]
     fixed = {"space": space, "kernel": {"kind": kernel}, "judges": listed, "chains": 40, "steps": 25, "seed": 1}
-    return parse_config(fixed | run)
+    return sampler.parse_config(fixed | run)
 
 
-def exported(judges: Sequence[Voters], contents: Sequence[str] = WORDS, **run: Any) -> Record:
+def exported(judges: Sequence[Voters], contents: Sequence[str] = WORDS, **run: Any) -> sampler.Record:
     """Run a campaign that picks from a catalog of as many texts as there are scores; see `run_campaign`."""
-    catalog = Catalog(np.ones(len(judges[0].scores)))
+    catalog = sampler.Catalog(np.ones(len(judges[0].scores)))
     config = config_of(judges, CATALOG, **run)
     return run_campaign(config, judges, state_rows(catalog, contents), plan=config.build(catalog))
 
 
 def run_campaign(
-    config: ChainConfig,
+    config: sampler.ChainConfig,
     judges: Sequence[Voters],
     states: Sequence[Row] = (),
     *,
-    plan: Plan[Any] | None = None,
+    plan: sampler.Plan[Any] | None = None,
     open_votes: int | None = None,
-) -> Record:
+) -> sampler.Record:
     """Ask judge after judge, stopping as early as allowed, and return the export.
 
     Args:
@@ -832,73 +636,94 @@ def run_campaign(
             chains do not come to theirs.
     """
     plan = plan or config.build()
-    record = Record({tables.CONFIG: config.model_dump(mode="json")}, {"states": list(states)})
-    store = _Store(record, plan, config.chains, bool(states))
+    record = sampler.Record({sampler.tables.CONFIG: config.model_dump(mode="json")}, {"states": list(states)})
+    campaign = _Campaign(config, judges, plan, record, bool(states))
     for chain in range(config.chains):
-        position = begin(plan, chain)
-        at = store.number(chain, 0, position.state)
-        _add_sample(record, config, chain, 0, at)
+        position = sampler.begin(plan, chain)
+        at = campaign.number(chain, 0, position.state)
+        campaign.sample(chain, 0, at)
         while position.step < config.steps - (open_votes is not None and chain < config.chains - 1):
-            drawn = ask(plan, position)
-            numbers = at, at if drawn.is_identity else store.number(chain, drawn.step, drawn.proposal)
-            most = open_votes if drawn.step == config.steps else None
-            verdict = _ask_all(record, config, drawn, numbers, judges, most)
-            add_step(record, drawn, numbers, verdict, config.part_of(chain, drawn.step) if config.has_parts else None)
-            if verdict is Verdict.UNDECIDED:
+            drawn = sampler.ask(plan, position)
+            numbers = at, at if drawn.is_identity else campaign.number(chain, drawn.step, drawn.proposal)
+            verdict = campaign.ask_all(drawn, numbers, open_votes if drawn.step == config.steps else None)
+            if verdict is sampler.Verdict.UNDECIDED:
                 break
-            position, at = advance(position, drawn, verdict), numbers[verdict is Verdict.ACCEPT]
-            _add_sample(record, config, chain, position.step, at)
+            position, at = sampler.advance(position, drawn, verdict), numbers[verdict is sampler.Verdict.ACCEPT]
+            campaign.sample(chain, position.step, at)
     return record
 
 
 @dataclass
-class _Store:
-    record: Record
-    plan: Plan[Any]
-    chains: int
+class _Campaign:
+    config: sampler.ChainConfig
+    judges: Sequence[Voters]
+    plan: sampler.Plan[Any]
+    record: sampler.Record
     has_catalog: bool
 
     def number(self, chain: int, step: int, state: Any) -> int:
+        """Return the number of a state, which is stored unless it is a catalog's."""
         if self.has_catalog:
             return int(state)
-        number, content = state_number(chain, step, self.chains), self.plan.space.content(state)
+        number, content = sampler.state_number(chain, step, self.config.chains), self.plan.space.content(state)
         code = self.plan.space.encode(state)
-        self.record["states"].append(row_of(tables.STATES, state_index=number, content=content, code=code))
+        self.record["states"].append(row_of(sampler.tables.STATES, state_index=number, content=content, code=code))
         first: dict[str, str] = {}
         # Chains are made one after the other here, so a later one may have the lower number.
         for row in sorted(self.record["states"], key=lambda row: int(row["state_index"])):
             row["object_index"] = first.setdefault(row["content"], row["state_index"])
         return number
 
+    def sample(self, chain: int, step: int, state: int) -> None:
+        """Store where a chain is after a step."""
+        content = next(row["content"] for row in reversed(self.record["states"]) if row["state_index"] == str(state))
+        cells = {"chain_index": chain, "step": step, "state_index": state, "content": content}
+        self.record["samples"].append(row_of(sampler.tables.SAMPLES, **cells, phase=self.config.phase_of(step)))
 
-def _ask_all(
-    record: Record,
-    config: ChainConfig,
-    drawn: Comparison[Any],
-    numbers: tuple[int, int],
-    judges: Sequence[Voters],
-    most: int | None,
-) -> Verdict:
-    rng = stream(config.seed, drawn.chain, drawn.step, Purpose.JUDGES)
-    tally, number = Tally.empty(len(judges)), 0
-    while (verdict := tell(drawn, tally)) is Verdict.UNDECIDED and number != most:
-        place = next(i for i, budget in enumerate(drawn.budgets) if tally.votes_cast[i] < budget)
-        voters, judge, number = judges[place], config.judges[place], number + 1
-        proposal_left = voters.proposal_is_left(rng)
-        left, right = (drawn.proposal, drawn.current) if proposal_left else (drawn.current, drawn.proposal)
-        for_proposal = voters.chooses_left(rng, left, right) == proposal_left
-        tally = tally.add(place, for_proposal)
-        by = {"voter": "", "endpoint": judge.source.endpoint, "slot": number} if judge.source.kind == "model" else {}
-        side = "first" if proposal_left else "second"
-        row = vote_row(drawn, numbers, number, place, side, for_proposal, question=judge.question, **by)
-        record["votes"].append(row)
-    return verdict
-
-
-def _add_sample(record: Record, config: ChainConfig, chain: int, step: int, state: int) -> None:
-    content = next(row["content"] for row in reversed(record["states"]) if row["state_index"] == str(state))
-    cells = {"chain_index": chain, "step": step, "state_index": state, "content": content}
-    record["samples"].append(row_of(tables.SAMPLES, **cells, phase=config.phase_of(step)))
+    def ask_all(self, drawn: sampler.Comparison[Any], numbers: tuple[int, int], most: int | None) -> sampler.Verdict:
+        """Store a step and its votes, but no more than so many; numbers are those of the two objects."""
+        config, of_step = self.config, {"chain_index": drawn.chain, "step": drawn.step}
+        rng = sampler.stream(config.seed, drawn.chain, drawn.step, sampler.Purpose.JUDGES)
+        tally, number = sampler.Tally.empty(len(self.judges)), 0
+        while (verdict := sampler.tell(drawn, tally)) is sampler.Verdict.UNDECIDED and number != most:
+            place = next(i for i, budget in enumerate(drawn.budgets) if tally.votes_cast[i] < budget)
+            voters, judge, number = self.judges[place], config.judges[place], number + 1
+            proposal_first = voters.proposal_is_left(rng)
+            shown = (drawn.proposal, drawn.current) if proposal_first else (drawn.current, drawn.proposal)
+            chooses_first = voters.chooses_left(rng, *shown)
+            for_proposal = chooses_first == proposal_first
+            tally = tally.add(place, for_proposal)
+            is_model = judge.source.kind == "model"
+            by = {"endpoint": judge.source.endpoint, "slot": number} if is_model else {"voter": number}
+            row = row_of(
+                sampler.tables.VOTES,
+                **of_step,
+                **by,
+                number=number,
+                judge_index=place,
+                question=judge.question,
+                proposal_side="first" if proposal_first else "second",
+                chosen_side="first" if chooses_first else "second",
+                for_proposal=int(for_proposal),
+                first_state=numbers[proposal_first],
+                second_state=numbers[not proposal_first],
+                chosen_state=numbers[for_proposal],
+            )
+            self.record["votes"].append(row)
+        part = config.part_of(drawn.chain, drawn.step) if config.has_parts else None
+        is_open = verdict is sampler.Verdict.UNDECIDED
+        row = row_of(
+            sampler.tables.STEPS,
+            **of_step,
+            current_state=numbers[0],
+            proposal_state=numbers[1],
+            log_r0=repr(float(drawn.log_r0)),
+            uniform="" if is_open else repr(float(drawn.uniform)),
+            verdict="" if is_open else verdict.value,
+            part_index="" if part is None else part,
+        )
+        self.record["steps"].append(row)
+        return verdict
 
 
 def rows_in_file(path: Path) -> list[dict[str, str]]:

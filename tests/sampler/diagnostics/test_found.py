@@ -5,17 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sampler.diagnostics.verdict import (
-    DISAGREE,
-    LEVEL,
-    NO_SIGN,
-    NOT_JUDGED,
-    TOO_FEW,
-    Walked,
-    indicators,
-    shares,
-    verdict_on,
-)
+from sampler.diagnostics import verdict as verdicts
 
 CAMPAIGNS = 200
 # Chosen before anything was run: the shares whose coverage is measured, and nine objects that have the rest.
@@ -23,7 +13,7 @@ TRUE = np.array([0.3, 0.1, 0.03, *[0.57 / 9] * 9])
 FOLLOWED = (0, 1, 2)
 
 
-def chains_of(campaign: int, chains: int, steps: int, burn_in: int) -> list[Walked]:
+def chains_of(campaign: int, chains: int, steps: int, burn_in: int) -> list[verdicts.Walked]:
     """Simulate one campaign: a uniform proposal and one vote a step of a Bradley-Terry judge, Barker's rule."""
     rng = np.random.default_rng([20261128, campaign])
     at = rng.integers(len(TRUE), size=chains)
@@ -33,22 +23,19 @@ def chains_of(campaign: int, chains: int, steps: int, burn_in: int) -> list[Walk
         accepted = rng.random(chains) < TRUE[proposal] / (TRUE[at] + TRUE[proposal])
         at = np.where(accepted, proposal, at)
         visited[step] = at
-    return [Walked("", burn_in + 1, along) for along in visited[burn_in:].T]
+    return [verdicts.Walked("", burn_in + 1, along) for along in visited[burn_in:].T]
 
 
 def coverage(interval_of, chains: int, steps: int) -> np.ndarray:
-    covered = np.zeros(len(FOLLOWED))
-    for campaign in range(CAMPAIGNS):
-        found = interval_of(chains_of(campaign, chains, steps, burn_in=60))
-        covered += [found[number][0] <= TRUE[number] <= found[number][1] for number in FOLLOWED]
-    return covered / CAMPAIGNS
+    every = [interval_of(chains_of(campaign, chains, steps, burn_in=60)) for campaign in range(CAMPAIGNS)]
+    return np.mean([[found[n][0] <= TRUE[n] <= found[n][1] for n in FOLLOWED] for found in every], axis=0)
 
 
-def intervals(chains: list[Walked]) -> dict[int, tuple[float, float]]:
-    return {each.object: (each.low, each.high) for each in shares(chains, range(len(TRUE)))}
+def intervals(chains: list[verdicts.Walked]) -> dict[int, tuple[float, float]]:
+    return {each.object: (each.low, each.high) for each in verdicts.shares(chains, range(len(TRUE)))}
 
 
-def as_if_steps_were_independent(chains: list[Walked]) -> dict[int, tuple[float, float]]:
+def as_if_steps_were_independent(chains: list[verdicts.Walked]) -> dict[int, tuple[float, float]]:
     drawn = np.concatenate([each.objects for each in chains])
     found = {}
     for number in FOLLOWED:
@@ -61,7 +48,7 @@ def as_if_steps_were_independent(chains: list[Walked]) -> dict[int, tuple[float,
 @pytest.mark.parametrize(("chains", "steps"), [(8, 400), (2, 1000)])
 def test_an_interval_of_a_share_covers_it_as_often_as_it_says(chains, steps):
     """Nominal 90 %; with 200 campaigns a coverage of 90 % comes out at 85 to 95 % (2.4 binomial standard errors)."""
-    assert LEVEL == 0.9
+    assert verdicts.LEVEL == 0.9
     found = coverage(intervals, chains, steps)
     assert np.all((found >= 0.85) & (found <= 0.95)), found
 
@@ -72,29 +59,35 @@ def test_steps_that_are_taken_for_independent_draws_are_found_out():
 
 
 def test_an_object_that_was_never_visited_has_an_upper_bound_alone():
-    chains = [Walked("", 1, np.arange(500) % 2) for _ in range(4)]
-    found = {each.object: each for each in shares(chains, [0, 1, 7])}
+    chains = [verdicts.Walked("", 1, np.arange(500) % 2) for _ in range(4)]
+    found = {each.object: each for each in verdicts.shares(chains, [0, 1, 7])}
     assert (found[7].share, found[7].low, found[7].first_step) == (0, 0, None)
     assert 0 < found[7].high < 0.02
     assert (found[0].first_step, found[0].last_step) == (1, 499)
 
 
 def test_an_object_that_chains_never_left_has_a_lower_bound_alone():
-    (found,) = shares([Walked("", 5, np.zeros(50, dtype=int)) for _ in range(4)])
+    (found,) = verdicts.shares([verdicts.Walked("", 5, np.zeros(50, dtype=int)) for _ in range(4)])
     assert (found.share, found.high, found.first_step, found.last_step) == (1, 1, 5, 54)
     assert 0 < found.low < 1
 
 
 def test_targets_are_told_apart_and_chains_of_unequal_length_count_by_their_steps():
-    chains = [Walked("a", 1, np.array([0, 0, 0, 1])), Walked("a", 1, np.array([1, 1])), Walked("b", 1, np.array([2]))]
-    found = {(each.target, each.object): each.share for each in shares(chains)}
+    chains = [
+        verdicts.Walked("a", 1, np.array([0, 0, 0, 1])),
+        verdicts.Walked("a", 1, np.array([1, 1])),
+        verdicts.Walked("b", 1, np.array([2])),
+    ]
+    found = {(each.target, each.object): each.share for each in verdicts.shares(chains)}
     assert found == {("a", 0): 0.5, ("a", 1): 0.5, ("b", 2): 1.0}
 
 
 def verdict(drawn: np.ndarray, votes: int = 4000):
-    walked = [Walked("", 1, along) for along in drawn]
+    walked = [verdicts.Walked("", 1, along) for along in drawn]
     weights = np.log(TRUE)
-    return verdict_on(walked, indicators(walked) | {"log weight": [weights[along] for along in drawn]}, votes)
+    return verdicts.verdict_on(
+        walked, verdicts.indicators(walked) | {"log weight": [weights[along] for along in drawn]}, votes
+    )
 
 
 def test_independent_draws_show_no_sign_against_convergence():
@@ -102,7 +95,7 @@ def test_independent_draws_show_no_sign_against_convergence():
         verdict(np.random.default_rng([1, campaign]).choice(len(TRUE), size=(4, 500), p=TRUE)).is_that
         for campaign in range(50)
     ]
-    assert found.count(NO_SIGN) >= 45
+    assert found.count(verdicts.NO_SIGN) >= 45
 
 
 def test_two_separated_modes_are_seen():
@@ -111,13 +104,13 @@ def test_two_separated_modes_are_seen():
         rng = np.random.default_rng([2, campaign])
         mode = np.arange(4)[:, None] % 2
         found.append(verdict(6 * mode + rng.integers(6, size=(4, 500))).is_that)
-    assert found.count(NO_SIGN) <= 2
-    assert found.count(DISAGREE) >= 48
+    assert found.count(verdicts.NO_SIGN) <= 2
+    assert found.count(verdicts.DISAGREE) >= 48
 
 
 def test_few_draws_are_said_to_be_few_and_how_many_votes_are_missing():
     found = verdict(np.random.default_rng(3).choice(len(TRUE), size=(4, 60), p=TRUE), votes=240)
-    assert found.is_that == TOO_FEW
+    assert found.is_that == verdicts.TOO_FEW
     low, high = found.more_votes
     assert 0 < low < high
     assert f"{low:,} to {high:,} more votes" in found.advice
@@ -132,6 +125,6 @@ def test_few_draws_are_said_to_be_few_and_how_many_votes_are_missing():
     ],
 )
 def test_what_cannot_be_judged_says_why(drawn, why):
-    walked = [Walked("", 1, along) for along in drawn]
-    found = verdict_on(walked, indicators(walked) if len(walked) else {}, 10)
-    assert (found.is_that, found.because) == (NOT_JUDGED, why)
+    walked = [verdicts.Walked("", 1, along) for along in drawn]
+    found = verdicts.verdict_on(walked, verdicts.indicators(walked) if len(walked) else {}, 10)
+    assert (found.is_that, found.because) == (verdicts.NOT_JUDGED, why)

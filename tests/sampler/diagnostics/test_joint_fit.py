@@ -11,14 +11,11 @@ import numpy as np
 import pytest
 from scipy import stats
 from scipy.optimize import linprog, minimize
+from scipy.special import expit as chance
 
 from sampler.diagnostics import scores as fits
 from sampler.diagnostics.scores import FEWEST_CLUSTERS, Choices, JointFit, NoFit, bradley_terry_intervals, fittable
 from sampler.diagnostics.votes import cycle_test, source_lean
-
-
-def chance(log_odds):
-    return 1 / (1 + np.exp(-log_odds))
 
 
 def simulated(rng, scores, lean, votes, clusters=40):
@@ -179,9 +176,7 @@ def campaign_with_effects(rng, clusters):
 
 
 def votes_alone(choices):
-    columns = (choices.first, choices.second, choices.chose_first)
-    rows = zip(*(column.tolist() for column in columns), range(choices.votes), strict=True)
-    return Choices.of((choices.items[a], choices.items[b], chose_first, cluster) for a, b, chose_first, cluster in rows)
+    return Choices.of((*vote[:3], place) for place, vote in enumerate(choices.rows()))
 
 
 @pytest.fixture(scope="module")
@@ -228,14 +223,13 @@ WINS = np.array(
 def from_wins(wins, names=None):
     """Return votes (winner, loser) from a matrix of wins of the row over the column."""
     names = range(len(wins)) if names is None else names
-    return [(a, b) for a, row in zip(names, wins, strict=True) for b, n in zip(names, row, strict=True)
-            for _ in range(n)]  # fmt: skip
+    pairs = zip(itertools.product(names, repeat=2), np.ravel(wins).tolist(), strict=True)
+    return [pair for pair, count in pairs for _ in range(count)]
 
 
 def simulated_wins(rng, scores, votes):
     """Return `votes` votes between each pair of items with these scores."""
-    gap = scores[:, None] - scores[None, :]
-    wins = np.triu(rng.binomial(votes, 1 / (1 + np.exp(-gap))), 1)
+    wins = np.triu(rng.binomial(votes, chance(scores[:, None] - scores[None, :])), 1)
     return from_wins(wins + np.triu(votes - wins, 1).T)
 
 
@@ -278,8 +272,8 @@ def test_intervals_are_as_wide_as_the_information_says():
     # On both sides alike, votes say nothing of a lean.
     assert found.lean.log_odds == pytest.approx(0, abs=1e-9)
     ordered = found.estimate[np.argsort(found.items)]
-    chance = 1 / (1 + np.exp(ordered[None, :] - ordered[:, None]))
-    information = -400 * chance * (1 - chance)
+    first_wins = chance(ordered[:, None] - ordered[None, :])
+    information = -400 * first_wins * (1 - first_wins)
     np.fill_diagonal(information, 0)
     np.fill_diagonal(information, -information.sum(axis=1))
     error = np.sqrt(np.diag(np.linalg.pinv(information)))[np.array(found.items)]

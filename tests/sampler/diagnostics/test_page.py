@@ -140,7 +140,6 @@ def test_the_command_writes_the_page_and_says_the_verdict_first(hostile, tmp_pat
 
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "using.md"
-STRENGTHS = (1.5, 0.5, 0.0, -0.5, -1.5)
 # The first reads like a missing value, and the second like a formula.
 CONTENTS = ("NA", "=1+1 is two", "two\nlines", "größer", "plain")
 
@@ -152,7 +151,7 @@ def snippets(language):
 @pytest.fixture(scope="module")
 def record():
     """A record of chains of two lengths, so that weighing steps is not weighing chains."""
-    record = exported([Voters(STRENGTHS)], CONTENTS, chains=6, steps=60)
+    record = exported([Voters(SCORES)], CONTENTS, chains=6, steps=60)
     kept = [row for row in record["samples"] if row["chain_index"] != "0" or int(row["step"]) <= 10]
     return record.but(samples=[row | {"phase": "burn-in" if row["step"] == "1" else row["phase"]} for row in kept])
 

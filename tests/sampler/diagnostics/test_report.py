@@ -5,11 +5,12 @@ import re
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
-from sampler import Record, tables
+from sampler import Record
 from sampler.diagnostics.findings import findings
 from sampler.diagnostics.report import diagnose
-from tests.support.sampling import CATALOG, WORDS, Voters, config_of, exported, model, row_of, run_campaign, twins
+from tests.support.sampling import CATALOG, WORDS, Voters, config_of, exported, model, run_campaign, twins
 
 SCORES = (1.5, 0.5, 0.0, -0.5, -1.5)
 LEAN = re.compile(r"^Lean.*: log-odds ([+-]\d+\.\d+)")
@@ -39,29 +40,14 @@ def sections_of(lines):
     return [{found[4]: float(found[1]) for found in map(SCORE.match, part) if found} for part in parts]
 
 
-def standard_errors(record, voters):
-    """Return the standard errors of scores and of the lean that Fisher's information gives at the planted values."""
-    asked = {
-        (row["chain_index"], row["step"]): (int(row["current_state"]), int(row["proposal_state"]))
-        for row in record["steps"]
-    }
-    size = len(voters[0].scores)
-    information = np.zeros((size + 1, size + 1))
-    for row in record["votes"]:
-        judge = voters[int(row["judge_index"])]
-        if judge not in voters or judge.source != voters[0].source or judge.question != voters[0].question:
-            continue
-        current, proposal = asked[row["chain_index"], row["step"]]
-        left, right = (proposal, current) if row["proposal_side"] == "first" else (current, proposal)
-        x = np.zeros(size + 1)
-        x[left], x[right], x[-1] = 1, -1, 1
-        chance = 1 / (1 + math.exp(-(judge.scores[left] - judge.scores[right] + judge.lean)))
-        information += chance * (1 - chance) * np.outer(x, x)
-    errors = np.sqrt(np.diag(np.linalg.pinv(information, rcond=1e-10, hermitian=True)))
-    return errors[:-1], errors[-1]
-
-
-# Four standard errors of the fit: one estimate in 16,000 lies further off.
+def standard_error(record, lean):
+    """Return the standard error of the lean that Fisher's information gives at `SCORES` and the planted lean."""
+    x = np.zeros((len(record["votes"]), len(SCORES) + 1))
+    for row, vote in zip(x, record["votes"], strict=True):
+        row[int(vote["first_state"])], row[int(vote["second_state"])], row[-1] = 1, -1, 1
+    chance = expit(x @ [*SCORES, lean])
+    information = x.T @ (x * (chance * (1 - chance))[:, None])
+    return math.sqrt(np.linalg.pinv(information, rcond=1e-10, hermitian=True)[-1, -1])
 
 
 def test_where_chains_open_later_a_mean_weighs_chains_and_not_steps():
@@ -89,9 +75,10 @@ def test_a_planted_lean_is_found_in_either_order(planted, order):
     record = exported(voters, seed=2)
     if (planted, order) == (0.0, "two-judge"):
         # By design: the proposal's half ends early where the proposal loses. This is no lean.
-        assert sum(row["chosen_side"] == "left" for row in record["votes"]) / len(record["votes"]) < 0.4
+        assert sum(row["chosen_side"] == "first" for row in record["votes"]) / len(record["votes"]) < 0.4
     (lean,) = leans_in(report(record))
-    assert abs(lean - planted) < 4 * standard_errors(record, voters)[1]
+    # One estimate in 16,000 lies further off.
+    assert abs(lean - planted) < 4 * standard_error(record, planted)
 
 
 def test_a_campaign_of_all_kinds_keeps_its_questions_apart():
@@ -204,35 +191,17 @@ def test_a_campaign_without_a_decided_step_has_a_report():
 # Intervals of the report allow for votes that are alike: on the same prompt, or in the same chain.
 
 
-def votes_with_effects(rng, clusters, votes=20, effect=1.0, difference=0.5):
-    """Return an export of two objects; along each chain the log-odds have an effect of their own, of sd `effect`."""
-    judges = [{"question": "Which?", "votes": votes, "order": "random", "source": {"kind": "people"}}]
-    law = {"space": CATALOG, "kernel": {"kind": "independent"}, "judges": judges}
-    config = {**law, "chains": clusters, "steps": 1, "seed": 0}
-    states = [row_of(tables.STATES, state_index=at, object_index=at, weight=1.0, content=WORDS[at]) for at in range(2)]
-    record = Record({"campaign.json": config}, {"states": states})
-    chances = 1 / (1 + np.exp(-(difference + effect * rng.normal(size=clusters))))
-    first_won, first_left = rng.random((clusters, votes)) < chances[:, None], rng.random((clusters, votes)) < 0.5
-    for chain in range(clusters):
-        of_step = {"chain_index": chain, "step": 1}
-        record["steps"].append(row_of(tables.STEPS, **of_step, current_state=0, proposal_state=1))
-        for won, left in zip(first_won[chain].tolist(), first_left[chain].tolist(), strict=True):
-            side = "first" if won == left else "second"
-            shown = {"first_state": int(not left), "second_state": int(left), "chosen_state": int(not won)}
-            cells = {"number": 1, "judge_index": 0, "chosen_side": side, "for_proposal": int(not won)}
-            record["votes"].append(row_of(tables.VOTES, **of_step, **cells, **shown))
-    return record
-
-
 def test_the_report_says_which_clusters_and_how_many():
-    lines = report(votes_with_effects(np.random.default_rng(11), clusters=40))
+    lines = report(exported([Voters(SCORES)], chains=40))
     assert any(line.endswith("with 95 % intervals (40 clusters: chains)") for line in lines)
 
 
 def test_below_fifteen_clusters_no_interval_is_given():
-    lines = report(votes_with_effects(np.random.default_rng(12), clusters=14))
+    lines = report(exported([Voters(SCORES[:2])], chains=14))
     assert "one from 14 clusters (chains) is not to be trusted" in "\n".join(lines)
+    assert any("Cycles: the compared pairs form no cycle" in line for line in lines)
     shown = [found for found in map(SCORE.match, lines) if found]
-    assert len(shown) == 2
+    # Nor one that is not known, which would stand before the object.
+    assert {found[4] for found in shown} == set(WORDS[:2])
     assert not any(found[2] for found in shown)
     assert not any("95 % interval" in line for line in lines if line.startswith("Lean"))

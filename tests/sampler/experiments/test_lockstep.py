@@ -16,17 +16,7 @@ import pytest
 import sampler
 from sampler import Purpose, stream
 from sampler.cli import main
-from sampler.experiments.mars import (
-    EDITOR,
-    STEPS,
-    LockstepRecord,
-    LockstepReplay,
-    MarsSettings,
-    pack,
-    replay_lockstep,
-    run_mars,
-    score_of,
-)
+from sampler.experiments import mars
 from sampler.experiments.mars import SETTINGS as SETTINGS_FILE
 from sampler.kernels.editor import ImprovingEdit, LearningSettings, Memory
 from sampler.spaces.molecules.edits import Addition
@@ -36,7 +26,7 @@ from tests.support.sampling import CountingEditor, files_of, rows_in_file, rows_
 
 ARMS = ("*C", "*O", "*c1ccccc1", "*C(N)=O")
 SPACE = MoleculesConfig(size_log_weights=tuple(-0.8 * n for n in range(16)), vocabulary=ARMS)
-SETTINGS = MarsSettings(seed=4, chains=5, steps=30, convention="exact", space=SPACE)
+SETTINGS = mars.MarsSettings(seed=4, chains=5, steps=30, convention="exact", space=SPACE)
 
 
 @pytest.fixture(scope="module")
@@ -44,14 +34,14 @@ def run(tmp_path_factory):
     """Return where the chains of a run ended, its steps, and the files of its record."""
 
     def ran(settings):
-        steps, record, path = [], LockstepRecord(settings), tmp_path_factory.mktemp("lockstep") / "mars-s4.zip"
+        steps, record, path = [], mars.LockstepRecord(settings), tmp_path_factory.mktemp("lockstep") / "mars-s4.zip"
 
         def keep(step):
             steps.append(step)
             record.write(step)
 
-        ended = run_mars(settings, CountingEditor(len(ARMS)), keep)
-        pack(record.files(), path)
+        ended = mars.run_mars(settings, CountingEditor(len(ARMS)), keep)
+        mars.pack(record.files(), path)
         return ended, steps, files_of(path)
 
     return ran
@@ -91,7 +81,7 @@ def test_every_verdict_is_worked_out_again_and_the_samples_are_where_the_chains_
     updates = sum(step.update.updates for step in steps)
     assert updates > 0
     texts = {name: content.decode() for name, content in files.items()}
-    assert replay_lockstep(texts) == LockstepReplay(SETTINGS, ended, updates)
+    assert mars.replay_lockstep(texts) == mars.LockstepReplay(SETTINGS, ended, updates)
 
 
 def test_verdicts_are_those_of_the_formula(recorded):
@@ -107,7 +97,7 @@ def test_verdicts_are_those_of_the_formula(recorded):
             sizes = (heavy_atoms(each) for each in (draw.proposal, state))
             after, before = (law.size_log_weights[size - 1] for size in sizes)
             log_ratio = after - before + draw.log_backward - draw.log_forward
-            log_ratio += 30 * math.log(score_of(draw.proposal) / score_of(state))
+            log_ratio += 30 * math.log(mars.score_of(draw.proposal) / mars.score_of(state))
             uniform = stream(SETTINGS.seed, draw.chain, step.number, Purpose.UNIFORM).random()
             assert draw.accepted == (math.log(uniform) < log_ratio)
             states[draw.chain] = draw.proposal if draw.accepted else state
@@ -147,7 +137,7 @@ CHANGES = {
 
 def moved(files):
     """Return the place of the first proposal of another molecule, and its row."""
-    return next((place, row) for place, row in enumerate(rows_of(files, STEPS)) if row["log_q_forward"])
+    return next((place, row) for place, row in enumerate(rows_of(files, mars.STEPS)) if row["log_q_forward"])
 
 
 @pytest.mark.parametrize("column", CHANGES)
@@ -155,7 +145,7 @@ def test_a_changed_cell_is_found_even_if_all_digests_are_made_anew(files, told, 
     value, message = CHANGES[column]
     place, row = moved(files)
     cell = {column: value or str(1 - int(row["accepted"]))}
-    changed = forged(with_rows(files, STEPS, lambda rows: rows[place].update(cell)))
+    changed = forged(with_rows(files, mars.STEPS, lambda rows: rows[place].update(cell)))
     where = rf"steps\.csv, step {row['step']}, chain {row['chain_index']}"
     assert re.search(f"{where}.*{message}", told(changed))
 
@@ -163,21 +153,21 @@ def test_a_changed_cell_is_found_even_if_all_digests_are_made_anew(files, told, 
 def test_probabilities_made_up_together_with_their_ratio_do_not_fit_the_digest(files, told):
     place, row = moved(files)
     made_up = {name: repr(float(row[name]) - 0.5) for name in ("log_q_forward", "log_q_backward")}
-    assert re.search("digest|log_r0", told(with_rows(files, STEPS, lambda rows: rows[place].update(made_up))))
+    assert re.search("digest|log_r0", told(with_rows(files, mars.STEPS, lambda rows: rows[place].update(made_up))))
 
 
 @pytest.mark.parametrize(("column", "value"), [("editor", "0" * 64), ("updates", "7"), ("loss", "0.1")])
 def test_a_changed_line_of_the_editor_is_found(files, told, column, value):
-    assert "editor.csv, step" in told(with_rows(files, EDITOR, lambda rows: rows[3].update({column: value})))
+    assert "editor.csv, step" in told(with_rows(files, mars.EDITOR, lambda rows: rows[3].update({column: value})))
 
 
 def test_an_editor_that_changes_without_an_update_is_found(files, told):
-    place = next(place for place, row in enumerate(rows_of(files, EDITOR)) if row["updates"] == "0")
-    changed = with_rows(files, EDITOR, lambda rows: rows[place + 1].update(editor="0" * 64))
+    place = next(place for place, row in enumerate(rows_of(files, mars.EDITOR)) if row["updates"] == "0")
+    changed = with_rows(files, mars.EDITOR, lambda rows: rows[place + 1].update(editor="0" * 64))
     assert "without an update in between" in told(forged(changed))
 
 
-@pytest.mark.parametrize("name", [STEPS, EDITOR, "samples.csv"])
+@pytest.mark.parametrize("name", [mars.STEPS, mars.EDITOR, "samples.csv"])
 def test_a_lost_or_added_line_is_found(files, told, name):
     lines = files[name].splitlines(keepends=True)
     for wrong in (lines[:-1], [*lines, lines[-1]], lines[:4] + lines[5:]):
@@ -204,7 +194,7 @@ def test_other_settings_do_not_fit(files, told, changes, message):
     assert re.search(message, told(forged(files | {SETTINGS_FILE: text.encode()})))
 
 
-@pytest.mark.parametrize("name", [EDITOR, "samples.csv"])
+@pytest.mark.parametrize("name", [mars.EDITOR, "samples.csv"])
 def test_an_archive_without_a_file_cannot_be_read(files, told, name):
     with pytest.raises(sampler.RecordError, match="cannot be read"):
         told({each: content for each, content in files.items() if each != name})
@@ -224,13 +214,13 @@ def test_the_memory_is_cut_to_the_newest_and_batches_shrink_with_size():
 def forged(files):
     """Return files whose digests are all made anew, as somebody would who knows how."""
     digest = hashlib.sha256(files[SETTINGS_FILE]).hexdigest()
-    draws, learned = rows_of(files, STEPS), rows_of(files, EDITOR)
+    draws, learned = rows_of(files, mars.STEPS), rows_of(files, mars.EDITOR)
     for row in learned:
         mine = [list(each.values()) for each in draws if each["step"] == row["step"]]
         lines = io.StringIO()
         csv.writer(lines).writerows([*mine, list(row.values())[:4]])
         row["digest"] = digest = hashlib.sha256((digest + "\n" + lines.getvalue()).encode()).hexdigest()
-    return files | {EDITOR: table_of(learned)}
+    return files | {mars.EDITOR: table_of(learned)}
 
 
 # The command.
@@ -243,7 +233,7 @@ def test_the_command_writes_the_molecules(tmp_path, capsys):
     assert "diversity" in capsys.readouterr().out
     rows = rows_in_file(out)
     assert [(row["seed"], row["chain"]) for row in rows] == [("1", "0"), ("1", "1"), ("2", "0"), ("2", "1")]
-    first = run_mars(MarsSettings(seed=1, chains=2, steps=20, convention="exact"))
+    first = mars.run_mars(mars.MarsSettings(seed=1, chains=2, steps=20, convention="exact"))
     assert [row["smiles"] for row in rows[:2]] == [final.smiles for final in first]
     assert all(math.isfinite(float(row["qed"])) for row in rows)
 

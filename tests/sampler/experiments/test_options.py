@@ -6,23 +6,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from sampler import (
-    EXPERIMENTS,
-    ExperimentInput,
-    ExperimentOptions,
-    OptionError,
-    changed_settings,
-    kept_steps,
-    options_of,
-    outputs,
-    own_sentences,
-    planned_sums,
-    read_sentences,
-    settings_document,
-    settings_hash,
-    settings_text,
-    tournament_schedule,
-)
+import sampler
 from sampler.experiments.outputs import OutputError, read_table, write_table
 
 # The sums of `--dry-run`, against the notes' numbers and against counting one by one.
@@ -36,13 +20,13 @@ PAPER = {
 }
 
 
-@pytest.mark.parametrize("experiment", EXPERIMENTS)
+@pytest.mark.parametrize("experiment", sampler.EXPERIMENTS)
 def test_the_paper_s_sizes_give_the_sums_of_the_notes(experiment):
-    sums = planned_sums(ExperimentOptions.of(experiment))
+    sums = sampler.planned_sums(sampler.ExperimentOptions.of(experiment))
     assert tuple(part["all"] for part in sums.values()) == PAPER[experiment]
     for part in sums.values():
         assert part["all"] == sum(count for name, count in part.items() if name != "all")
-        assert set(part) == {"all", *EXPERIMENTS[experiment].default_methods}
+        assert set(part) == {"all", *sampler.EXPERIMENTS[experiment].default_methods}
 
 
 SMALL = {
@@ -57,17 +41,17 @@ SMALL = {
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.sampled_from(sorted(EXPERIMENTS)), st.fixed_dictionaries(SMALL), st.integers(1, 3), st.data())
+@given(st.sampled_from(sorted(sampler.EXPERIMENTS)), st.fixed_dictionaries(SMALL), st.integers(1, 3), st.data())
 def test_sums_are_those_of_counting_one_by_one(experiment, named, prompts, data):
-    known = [method.name for method in EXPERIMENTS[experiment].methods]
+    known = [method.name for method in sampler.EXPERIMENTS[experiment].methods]
     named["methods"] = data.draw(st.lists(st.sampled_from(known), min_size=1, max_size=3, unique=True))
     if experiment in ("stories", "translation"):
         named["prompts"] = prompts
     try:
-        options = ExperimentOptions.of(experiment, **named)
-    except OptionError:
+        options = sampler.ExperimentOptions.of(experiment, **named)
+    except sampler.OptionError:
         assume(False)
-    assert planned_sums(options) == counted(options)
+    assert sampler.planned_sums(options) == counted(options)
 
 
 def counted(options):
@@ -88,14 +72,14 @@ def counted(options):
                 for _chain in chains:
                     for _judge in method.judges:
                         happens("judge_requests", method, method.asks if method.kind == "pointwise" else 0)
-                    for _step in kept_steps(options, method) if method.draws_only else range(options.steps):
+                    for _step in sampler.kept_steps(options, method) if method.draws_only else range(options.steps):
                         happens("proposals", method)
                         happens("writer_requests", method, of_a_text)
                         for _judge in method.judges:
                             happens("judge_requests", method, asked(method, options.votes))
-                    for _kept in kept_steps(options, method):
+                    for _kept in sampler.kept_steps(options, method):
                         happens("evaluation_requests", method, len(options.of_experiment.rated))
-    for slot in tournament_schedule(options):
+    for slot in sampler.tournament_schedule(options):
         happens("evaluation_requests", options.of_experiment.method(slot.first.method))
     return sums
 
@@ -131,16 +115,16 @@ def asked(method, votes):
     ],
 )
 def test_what_cannot_be_met_is_refused_by_its_option(experiment, named, option):
-    with pytest.raises(OptionError) as refused:
-        ExperimentOptions.of(experiment, **named)
+    with pytest.raises(sampler.OptionError) as refused:
+        sampler.ExperimentOptions.of(experiment, **named)
     assert refused.value.option == option
 
 
 @given(st.integers(1, 60), st.integers(0, 40), st.integers(1, 30))
 def test_spaced_states_are_distinct_after_the_burn_in_and_end_with_the_last(steps, burn_in, keep):
     assume(keep <= steps - burn_in)
-    options = ExperimentOptions.of("translation", steps=steps, burn_in=burn_in, keep=keep)
-    kept = kept_steps(options, options.chosen[-1])
+    options = sampler.ExperimentOptions.of("translation", steps=steps, burn_in=burn_in, keep=keep)
+    kept = sampler.kept_steps(options, options.chosen[-1])
     assert len(set(kept)) == keep
     assert burn_in < min(kept)
     assert max(kept) == steps
@@ -149,33 +133,35 @@ def test_spaced_states_are_distinct_after_the_burn_in_and_end_with_the_last(step
 # Settings of the experiments, settings.json, and the tables of a run's folder.
 
 
-@pytest.mark.parametrize("experiment", EXPERIMENTS)
+@pytest.mark.parametrize("experiment", sampler.EXPERIMENTS)
 @pytest.mark.parametrize("scale", ["paper", "laptop"])
 def test_a_document_is_the_same_again_after_it_was_stored(experiment, scale):
-    options = ExperimentOptions.of(experiment, scale)
-    made = settings_document(options)
-    read = json.loads(settings_text(made))
+    options = sampler.ExperimentOptions.of(experiment, scale)
+    made = sampler.settings_document(options)
+    read = json.loads(sampler.settings_text(made))
     assert read == made
-    assert settings_hash(read) == settings_hash(made)
-    assert changed_settings(read, made) == []
-    assert options_of(read) == options
+    assert sampler.settings_hash(read) == sampler.settings_hash(made)
+    assert sampler.changed_settings(read, made) == []
+    assert sampler.options_of(read) == options
 
 
 def test_a_change_is_named_with_both_values():
-    stored = settings_document(ExperimentOptions.of("stories"), models={"judge": "one"})
-    wanted = settings_document(ExperimentOptions.of("stories", steps=200), models={"judge": "other"}, commit="later")
-    assert changed_settings(stored, wanted) == [
+    stored = sampler.settings_document(sampler.ExperimentOptions.of("stories"), models={"judge": "one"})
+    wanted = sampler.settings_document(
+        sampler.ExperimentOptions.of("stories", steps=200), models={"judge": "other"}, commit="later"
+    )
+    assert sampler.changed_settings(stored, wanted) == [
         'models.judge is "one" in this folder, and "other" now',
         "options.steps is 300 in this folder, and 200 now",
     ]
-    assert settings_hash(stored) != settings_hash(wanted)
+    assert sampler.settings_hash(stored) != sampler.settings_hash(wanted)
 
 
 def test_rows_come_back_as_they_were(tmp_path):
     row = {"pair": "s0:p1:base:pref-sep:k0", "property": "gothic", "one_first": True, "number": 0, "chose_one": False}
-    write_table(tmp_path, outputs.VOTES, [row | {"voter": "=a", "asks": None}])
-    assert "'=a" in (tmp_path / outputs.VOTES).read_text()
-    (read,) = read_table(tmp_path, outputs.VOTES)
+    write_table(tmp_path, sampler.outputs.VOTES, [row | {"voter": "=a", "asks": None}])
+    assert "'=a" in (tmp_path / sampler.outputs.VOTES).read_text()
+    (read,) = read_table(tmp_path, sampler.outputs.VOTES)
     assert (read["voter"], read["asks"]) == ("=a", "")
     assert (read["one_first"], read["chose_one"]) == ("1", "0")
 
@@ -183,10 +169,10 @@ def test_rows_come_back_as_they_were(tmp_path):
 def test_a_table_of_other_columns_is_refused(tmp_path):
     (tmp_path / "calls.csv").write_text("stage,role\n")
     with pytest.raises(OutputError, match="must have the columns stage, method, role"):
-        list(read_table(tmp_path, outputs.CALLS))
-    (tmp_path / "calls.csv").write_text(",".join(outputs.COLUMNS[outputs.CALLS]) + "\nrun\n")
+        list(read_table(tmp_path, sampler.outputs.CALLS))
+    (tmp_path / "calls.csv").write_text(",".join(sampler.outputs.COLUMNS[sampler.outputs.CALLS]) + "\nrun\n")
     with pytest.raises(OutputError, match="row 2 has 1 cells"):
-        list(read_table(tmp_path, outputs.CALLS))
+        list(read_table(tmp_path, sampler.outputs.CALLS))
 
 
 # Files of sentences: read as they stand, and refused with the line and the column where they are wrong.
@@ -211,14 +197,14 @@ BOTH_WAYS = f"{COLUMNS}de-en\tGuten Tag.\tHello.\nen-de\tHello.\tGuten Tag.\n"
     ],
 )
 def test_a_wrong_file_is_refused_where_it_is_wrong(content, told):
-    with pytest.raises(OptionError) as error:
-        read_sentences(content if isinstance(content, bytes) else content.encode(), "data.tsv")
+    with pytest.raises(sampler.OptionError) as error:
+        sampler.read_sentences(content if isinstance(content, bytes) else content.encode(), "data.tsv")
     assert error.value.option == "--data"
     assert told in str(error.value)
 
 
 def test_a_file_is_read_as_it_stands():
     quoted = '"Ja", sagte er. {source}'
-    found = read_sentences(f"\ufeffsource\tdirection\r\n{quoted}\tde-en\r\nYes\ten-de\r\n".encode(), "x.tsv")
-    assert found["de-en"] == [ExperimentInput(quoted)]
-    assert [len(sentences) for sentences in own_sentences().values()] == [6, 6]
+    found = sampler.read_sentences(f"\ufeffsource\tdirection\r\n{quoted}\tde-en\r\nYes\ten-de\r\n".encode(), "x.tsv")
+    assert found["de-en"] == [sampler.ExperimentInput(quoted)]
+    assert [len(sentences) for sentences in sampler.own_sentences().values()] == [6, 6]

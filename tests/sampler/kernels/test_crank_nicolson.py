@@ -27,18 +27,8 @@ class Affine:
         self.keep, self.spread = keep, spread
 
     def propose(self, rng, state):
-        vector = state.vector
-        return Proposal(Latent.of(self.keep * vector + self.spread * standard_normals(rng, len(vector))), 0.0)
-
-
-def scale_without_root(beta):
-    """z' = (1 - β) z + β ξ."""
-    return Affine(1 - beta, beta)
-
-
-def square_without_root(beta):
-    """z' = (1 - β²) z + β ξ: the square root forgotten."""
-    return Affine(1 - beta * beta, beta)
+        moved = self.keep * state.vector + self.spread * standard_normals(rng, len(state.vector))
+        return Proposal(Latent.of(moved, state.grid), 0.0)
 
 
 def random_walk(beta):
@@ -46,7 +36,8 @@ def random_walk(beta):
     return Affine(1.0, beta)
 
 
-WRONG = (scale_without_root, square_without_root, random_walk)
+# Also z' = (1 - β) z + β ξ and z' = (1 - β²) z + β ξ: the square root is forgotten.
+WRONG = (lambda beta: Affine(1 - beta, beta), lambda beta: Affine(1 - beta * beta, beta), random_walk)
 
 
 def moved(kernel, start, seed=0):

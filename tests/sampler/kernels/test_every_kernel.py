@@ -23,18 +23,10 @@ from tests.sampler.kernels import test_crank_nicolson as latents
 from tests.sampler.kernels import test_fragments as molecules
 from tests.sampler.kernels import test_suffix as texts
 from tests.sampler.kernels.test_walk import WithoutRatio
+from tests.support import sampling
 from tests.support.campaigns import law_of
 from tests.support.enumerated import walk_law
-from tests.support.sampling import (
-    LOPSIDED,
-    SMALL_CATALOGS,
-    SMALL_SPACES,
-    check_balance,
-    check_long_run,
-    check_rows,
-    independent_law,
-    neighbours_law,
-)
+from tests.support.sampling import LOPSIDED, SMALL_CATALOGS, SMALL_SPACES, independent_law, neighbours_law
 
 LEAST_P_VALUE = 1e-5
 
@@ -73,7 +65,7 @@ def check_on_catalog(kernel, parts, catalog) -> None:
     """
     law = [Counter() for _ in range(len(catalog))]
     for weight, q in parts:
-        check_rows(q)
+        sampling.check_rows(q)
         ratio = log_base_ratio(catalog.log_p0, q)
         for state, proposal in np.argwhere(q):
             law[state][int(proposal), rounded(ratio[state, proposal])] += weight * q[state, proposal]
@@ -82,7 +74,7 @@ def check_on_catalog(kernel, parts, catalog) -> None:
         assert drawn == pytest.approx(dict(expected), abs=1e-12)
     if len(parts) == 1:
         p0 = dict(enumerate(np.exp(catalog.log_p0)))
-        check_long_run(np.random.default_rng(4), kernel, 0, p0, q, steps=20_000)
+        sampling.check_long_run(np.random.default_rng(4), kernel, 0, p0, q, steps=20_000)
 
 
 def outcome(proposal: Proposal) -> tuple[int, float]:
@@ -93,18 +85,17 @@ def rounded(log_ratio: float) -> float:
     return round(float(log_ratio), 9) + 0.0
 
 
-def on_catalogs(make, *laws) -> Callable[[], None]:
+def on_catalogs(make, *laws, catalogs=SMALL_CATALOGS) -> Callable[[], None]:
     """Return the test of a kernel on every small catalog; a law is (weight, q of a catalog)."""
 
     def check() -> None:
-        for catalog in SMALL_CATALOGS.values():
+        for catalog in catalogs.values():
             check_on_catalog(make(catalog), [(weight, q(catalog)) for weight, q in laws], catalog)
 
     return check
 
 
-def on_lopsided(kernel, *parts) -> Callable[[], None]:
-    return lambda: check_on_catalog(kernel, parts, LOPSIDED)
+on_lopsided = partial(on_catalogs, catalogs={"lopsided": LOPSIDED})
 
 
 def walked(catalog):
@@ -116,14 +107,14 @@ def check_on_texts(kernel_of, cut, names=texts.GRAMMARS) -> None:
         kernel = kernel_of(texts.space(name), cut)
         states, log_p0 = texts.solved(name)
         q, claimed = texts.drawn_by(kernel, states)
-        check_rows(q)
-        check_balance(log_p0, q, claimed)
+        sampling.check_rows(q)
+        sampling.check_balance(log_p0, q, claimed)
     texts.long_run(name, kernel, cut)
 
 
 def check_on_molecules(convention) -> None:
     for name in ("symmetric", "nitro", "duplicates", "imidazole", "small rings"):
-        check_rows(molecules.solved(name)[2])
+        sampling.check_rows(molecules.solved(name)[2])
         molecules.check_claims(name, SMALL_SPACES[name].kernel(convention))
     molecules.check_visits("symmetric", SMALL_SPACES["symmetric"].kernel(convention))
 
@@ -143,31 +134,25 @@ def of_two(second) -> Callable[[Catalog], Mixture]:
 
 
 FRESH, NEAR = (0.3, independent_law), (0.7, neighbours_law)
-OF_BOTH = ((0.3, independent_law(LOPSIDED)), (0.7, neighbours_law(LOPSIDED)))
 KERNELS = {
     "independent": Checked(
         on_catalogs(Independent, (1.0, independent_law)),
         (
-            on_lopsided(Uniform(), (1.0, independent_law(LOPSIDED))),
-            on_lopsided(of_two(Neighbours)(LOPSIDED), (1.0, independent_law(LOPSIDED))),
+            on_lopsided(lambda _: Uniform(), (1.0, independent_law)),
+            on_lopsided(of_two(Neighbours), (1.0, independent_law)),
         ),
     ),
     "neighbours": Checked(
         on_catalogs(Neighbours, (1.0, neighbours_law)),
-        (on_lopsided(DegreesForgotten(LOPSIDED), (1.0, neighbours_law(LOPSIDED))),),
+        (on_lopsided(DegreesForgotten, (1.0, neighbours_law)),),
     ),
     "mixture": Checked(
         on_catalogs(of_two(Neighbours), FRESH, NEAR),
-        (
-            on_lopsided(
-                of_two(DegreesForgotten)(LOPSIDED), *((weight, law(LOPSIDED)) for weight, law in (FRESH, NEAR))
-            ),
-            on_lopsided(Independent(LOPSIDED), *OF_BOTH),
-        ),
+        (on_lopsided(of_two(DegreesForgotten), FRESH, NEAR), on_lopsided(Independent, FRESH, NEAR)),
     ),
     "walk": Checked(
-        on_lopsided(WalkKernel(Neighbours(LOPSIDED), 3), (1.0, walked(LOPSIDED))),
-        (on_lopsided(WithoutRatio(Neighbours(LOPSIDED), 3), (1.0, walked(LOPSIDED))),),
+        on_lopsided(lambda catalog: WalkKernel(Neighbours(catalog), 3), (1.0, walked)),
+        (on_lopsided(lambda catalog: WithoutRatio(Neighbours(catalog), 3), (1.0, walked)),),
     ),
     "fragments": Checked(lambda: check_on_molecules("exact"), (lambda: check_on_molecules("paper"),)),
     "suffix": Checked(

@@ -10,26 +10,13 @@ from sampler import NVote, Purpose, stream
 from sampler.exact import log_base_ratio, preferences, stationary, target, total_variation, transitions_of
 from sampler.kernels.fragments import FragmentMoves
 from sampler.kernels.learned_fragments import EditorChangedError
-from sampler.rules.scored import accept_by_power
 from sampler.spaces.molecules.edits import Addition, Deletion, Edits
 from sampler.spaces.molecules.space import MoleculeLaw
 from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary
+from tests.support import sampling
 from tests.support.campaigns import every_outcome
 from tests.support.enumerated import every_edit, imbalance
-from tests.support.sampling import (
-    SMALL_SPACES,
-    TOLERANCE,
-    FixedEditor,
-    RestlessEditor,
-    check_balance,
-    check_long_run,
-    check_rows,
-    claimed_ratios,
-    learned,
-    q_matrix,
-    single_path_chain,
-    size_log_p0,
-)
+from tests.support.sampling import SMALL_SPACES
 
 every_space = pytest.mark.parametrize("name", SMALL_SPACES)
 # Section 4 of the experiments' notes names these two; equivalent atoms and arms abound in both.
@@ -37,45 +24,37 @@ with_ways = pytest.mark.parametrize("name", ["symmetric", "duplicates"])
 LEAST_IMBALANCE = 1e-5
 
 
-class ZeroEditor(FixedEditor):
-    def __init__(self, arms: int) -> None:
-        super().__init__(arms, spread=0.0)
-
-
 @cache
 def solved(name):
     """Return the states of a small space, log p0 and the learned q."""
     space = SMALL_SPACES[name]
     states = space.reachable()
-    return states, size_log_p0(space.law(), states), q_matrix(learned(space), states)
+    return states, sampling.size_log_p0(space.law(), states), sampling.q_matrix(sampling.learned(space), states)
 
 
-@cache
-def scores(name):
-    """Return the scores of one made-up judge, shape (1, n)."""
-    states, _, _ = solved(name)
-    return np.random.default_rng(7).normal(size=(1, len(states)))
+def kernel_of(name, editor=None, convention="exact"):
+    return sampling.learned(SMALL_SPACES[name], editor, convention)
 
 
 def chain_of(name, log_r0):
-    """Return law and chain of four votes of one judge, with this claimed ratio."""
+    """Return law and chain of four votes of one made-up judge, with this claimed ratio."""
     _, log_p0, q = solved(name)
-    law = target(log_p0, scores(name))
-    return law, transitions_of(q, NVote((4,)).mean_acceptance(log_r0, preferences(scores(name))))
+    scores = np.random.default_rng(7).normal(size=(1, len(log_p0)))
+    chain = transitions_of(q, NVote((4,)).mean_acceptance(log_r0, preferences(scores)))
+    return target(log_p0, scores), chain
 
 
 @every_space
 def test_the_sum_over_ways_is_what_trying_every_action_gives(name):
     states, log_p0, q = solved(name)
-    check_rows(q)
-    check_balance(log_p0, q, claimed_ratios(learned(SMALL_SPACES[name]), states, q))
+    sampling.check_rows(q)
+    sampling.check_balance(log_p0, q, sampling.claimed_ratios(kernel_of(name), states, q))
 
 
 @every_space
 def test_an_editor_that_says_nothing_gives_the_plain_proposal(name):
     space = SMALL_SPACES[name]
-    vocabulary = Vocabulary(space.arms)
-    kernel, plain = learned(space, ZeroEditor(len(vocabulary))), space.kernel()
+    kernel, plain = kernel_of(name, sampling.FixedEditor(len(Vocabulary(space.arms)), spread=0.0)), space.kernel()
     states, _, _ = solved(name)
     for state in states[:: max(1, len(states) // 15)]:
         ours = {reached: chance for reached, chance in kernel.law(state).items() if chance}
@@ -85,19 +64,9 @@ def test_an_editor_that_says_nothing_gives_the_plain_proposal(name):
 @with_ways
 def test_votes_and_the_ratio_over_all_ways_keep_detailed_balance(name):
     states, _, q = solved(name)
-    law, chain = chain_of(name, claimed_ratios(learned(SMALL_SPACES[name]), states, q))
-    assert imbalance(law, chain) < TOLERANCE
+    law, chain = chain_of(name, sampling.claimed_ratios(kernel_of(name), states, q))
+    assert imbalance(law, chain) < sampling.TOLERANCE
     assert total_variation(stationary(chain), law) < 1e-9
-
-
-@with_ways
-def test_the_rule_of_mars_keeps_detailed_balance_with_its_own_target(name):
-    states, log_p0, q = solved(name)
-    score = np.random.default_rng(8).uniform(0.3, 0.7, len(states))
-    ratio = claimed_ratios(learned(SMALL_SPACES[name]), states, q)
-    chain = transitions_of(q, accept_by_power(ratio, score[:, None], score[None, :]))
-    law = target(log_p0, 30 * np.log(score)[None])
-    assert imbalance(law, chain) < TOLERANCE
 
 
 def one(name):
@@ -113,9 +82,10 @@ def forward_by_backward(name):
 
 def updated_in_between(name):
     """The editor learns between the forward and the backward probability."""
-    space = SMALL_SPACES[name]
     states, log_p0, q = solved(name)
-    updated = q_matrix(learned(space, FixedEditor(len(Vocabulary(space.arms)), seed=1)), states)
+    updated = sampling.q_matrix(
+        kernel_of(name, sampling.FixedEditor(len(Vocabulary(SMALL_SPACES[name].arms)), seed=1)), states
+    )
     wrong = log_base_ratio(log_p0, q)
     moves = q > 0
     wrong[moves] += np.log(updated.T[moves]) - np.log(q.T[moves])
@@ -133,14 +103,14 @@ def test_a_wrong_ratio_breaks_it(name, wrong, distance):
 @with_ways
 def test_a_ratio_of_single_paths_breaks_it(name):
     states, log_p0, _ = solved(name)
-    chain = single_path_chain(learned(SMALL_SPACES[name]), states, log_p0)
+    chain = sampling.single_path_chain(kernel_of(name), states, log_p0)
     assert imbalance(target(log_p0, np.zeros((1, len(states)))), chain) > LEAST_IMBALANCE
 
 
 @with_ways
 def test_every_draw_has_its_chance_and_carries_the_probabilities_that_the_law_gives(name):
     states, log_p0, q = solved(name)
-    kernel, exact = learned(SMALL_SPACES[name]), log_base_ratio(log_p0, q)
+    kernel, exact = kernel_of(name), log_base_ratio(log_p0, q)
     place, found = {state: i for i, state in enumerate(states)}, np.zeros_like(q)
     for i, state in enumerate(states):
         for chance, drawn in every_outcome(lambda rng, at=state: kernel.propose(rng, at)):
@@ -153,31 +123,29 @@ def test_every_draw_has_its_chance_and_carries_the_probabilities_that_the_law_gi
             assert drawn.log_r0 == pytest.approx(exact[i, j], abs=1e-12)
     np.testing.assert_allclose(found, q, rtol=0, atol=1e-12)
     # The control: the plain proposal has another law.
-    assert np.abs(found - q_matrix(SMALL_SPACES[name].kernel(), states)).max() > 0.01
+    assert np.abs(found - sampling.q_matrix(SMALL_SPACES[name].kernel(), states)).max() > 0.01
 
 
 def test_a_long_chain_visits_what_the_law_says():
     states, log_p0, q = solved("duplicates")
     law = dict(zip(states, target(log_p0, np.zeros((1, len(states)))), strict=True))
-    kernel = learned(SMALL_SPACES["duplicates"])
-    check_long_run(np.random.default_rng(5), kernel, "CC", law, q, steps=5_000)
-    paper = learned(SMALL_SPACES["duplicates"], convention="paper")
+    kernel = kernel_of("duplicates")
+    sampling.check_long_run(np.random.default_rng(5), kernel, "CC", law, q, steps=5_000)
+    paper = kernel_of("duplicates", convention="paper")
     with pytest.raises(AssertionError, match="do not follow the law"):
-        check_long_run(np.random.default_rng(5), paper, "CC", law, q, steps=5_000)
+        sampling.check_long_run(np.random.default_rng(5), paper, "CC", law, q, steps=5_000)
 
 
 def test_a_batch_draws_what_single_calls_draw():
-    space = SMALL_SPACES["duplicates"]
     states, _, _ = solved("duplicates")
     rngs = [[stream(3, chain, 1, Purpose.PROPOSAL) for chain in range(len(states))] for _ in range(2)]
-    kernel = learned(space)
+    kernel = kernel_of("duplicates")
     together = kernel.propose_batch(rngs[0], states)
     assert together == [kernel.propose(rng, state) for rng, state in zip(rngs[1], states, strict=True)]
 
 
 def test_an_update_on_the_way_is_an_error():
-    space = SMALL_SPACES["symmetric"]
-    kernel = learned(space, RestlessEditor(2))
+    kernel = kernel_of("symmetric", sampling.RestlessEditor(2))
     with pytest.raises(EditorChangedError, match="forward and backward"):
         kernel.propose(stream(4, 0, 0, Purpose.PROPOSAL), "c1ccccc1")
     with pytest.raises(EditorChangedError, match="forward and backward"):
@@ -185,7 +153,7 @@ def test_an_update_on_the_way_is_an_error():
 
 
 def test_impossible_moves_have_no_probability():
-    kernel = learned(SMALL_SPACES["symmetric"])
+    kernel = kernel_of("symmetric")
     assert kernel.log_q("c1ccccc1", "Cc1ccccc1C") == -np.inf
     assert kernel.log_r0("c1ccccc1", "Cc1ccccc1C") == -np.inf
     with pytest.raises(ValueError, match="another state"):

@@ -11,7 +11,6 @@ import pytest
 from sampler import OBJECT_KINDS, CatalogError, extra_columns_of
 from sampler.objects import tables
 from sampler.objects.items import nearest_by_distance
-from sampler.objects.tables import MAX_CELL_CHARACTERS, MAX_COLUMNS
 from tests.support import campaigns
 
 # Further columns of a list: kept by name with each object, within bounds that are told with row and column.
@@ -39,37 +38,6 @@ def test_those_of_images_stand_in_their_table_with_weights_or_without(weights):
         for item in campaigns.read("images", campaigns.archive(pictures | {"weights.csv": table})).items
     ]
     assert found == [(1, "a fire"), (2 if weights else 1, "a lake")]
-
-
-@pytest.mark.parametrize(
-    ("header", "told"),
-    [
-        (["text", "Text"], "names the column “text” twice"),
-        (["text", "weight", "weight"], "names the column “weight” twice"),
-        (["text", "source", "SOURCE "], "names the column “source” twice"),
-        (["text", "x" * 101], "The name of the column “x{40}” has 101 characters; at most 100"),
-        (["text", *(f"c{n}" for n in range(MAX_COLUMNS + 1))], "names 51 further columns; at most 50"),
-    ],
-    ids=["the objects", "the weight", "another", "a long name", "too many"],
-)
-def test_a_header_that_cannot_be_kept_is_refused(header, told):
-    with pytest.raises(CatalogError, match=told):
-        campaigns.read("texts", campaigns.spreadsheet([header, ["one", "1", "1"], ["two", "1", "1"]]))
-
-
-@pytest.mark.parametrize(
-    ("cell", "told"),
-    [
-        ("x" * (MAX_CELL_CHARACTERS + 1), "Row 3: the cell of “notes” has 20,001 characters; at most 20,000 are kept."),
-        ("a\x00b", r"Row 3: the cell of “notes” holds a NUL character \(U\+0000\); remove it"),
-    ],
-    ids=["too long", "unstorable"],
-)
-def test_a_cell_that_cannot_be_kept_is_named_and_no_object_is_lost_for_it(cell, told):
-    with pytest.raises(CatalogError, match=told):
-        campaigns.read(
-            "texts", campaigns.spreadsheet([["text", "notes"], ["one", "fine"], ["two", cell], ["three", ""]])
-        )
 
 
 def test_further_cells_count_among_the_characters_of_a_catalog():

@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 
 import sampler
-from sampler import ConfigError, Difference, Record, RecordError, parse_config, read_record, replay, tables
+from sampler import ConfigError, Record, RecordError, parse_config, read_record, replay, tables
 from sampler.record.record import step_key
 from sampler.record.replay import CHECKS
 from sampler.record.tables import JSON, MEASURE, MOMENT
 from sampler.record.verify import checked
-from tests.support.campaigns import EXAMPLES, archive, example_record, spreadsheet
+from tests.sampler.test_command_line import as_files
+from tests.support.campaigns import EXAMPLES, archive, example_record
 from tests.support.enumerated import Grammar
 from tests.support.sampling import CONFIG, Voters, changes_not_found, make_record, mixture, row_of, run_campaign
 
@@ -112,11 +113,7 @@ def test_any_one_changed_cell_is_found(changes):
 
 def test_a_record_saved_by_a_spreadsheet_is_read(tmp_path, record):
     path = tmp_path / "export.zip"
-    files = {"campaign.json": json.dumps(record.config).encode()}
-    for each in (table for table in tables.CHECKED if table is not tables.CHECKS):
-        rows = record[each.name]
-        files[each.file] = spreadsheet([list(rows[0]) if rows else each.header, *(row.values() for row in rows)])
-    path.write_bytes(archive({name: b"\xef\xbb\xbf" + content for name, content in files.items()}))
+    path.write_bytes(archive({name: b"\xef\xbb\xbf" + content for name, content in as_files(record).items()}))
     assert replay(read_record(path)).differences == ()
 
 
@@ -129,12 +126,9 @@ def test_an_open_step_beyond_the_configs_is_reported():
 
 def test_votes_beyond_a_budget_are_reported():
     record = make_record(open_votes=1)
+    last = record["votes"][-1]
     # For the proposal, so that the other judge still has the last word.
-    vote = record["votes"][-1] | {
-        "judge_index": "0",
-        "chosen_side": record["votes"][-1]["proposal_side"],
-        "for_proposal": "1",
-    }
+    vote = last | {"judge_index": "0", "chosen_side": last["proposal_side"], "for_proposal": "1"}
     record["votes"].extend([vote | {"number": str(number), "voter": str(number + 50)} for number in range(2, 9)])
     assert "not counted: judge 0 has given all its votes" in {each.recomputed for each in differences(record)}
 
@@ -212,11 +206,7 @@ def example(name: str) -> Record:
 
 
 def told(record: Record) -> list[str]:
-    return [str(difference) for difference in found_in(record)]
-
-
-def found_in(record: Record) -> tuple[Difference, ...]:
-    return replay(record).differences
+    return [str(difference) for difference in differences(record)]
 
 
 def where(row: dict[str, str]) -> str:
@@ -350,10 +340,9 @@ def test_a_step_that_is_open_although_its_last_rating_is_there_is_no_difference(
 def test_a_start_that_was_not_drawn_and_a_code_that_cannot_be_read_are_told_where_they_are() -> None:
     record = example("texts")
     record["states"][0]["code"] = record["states"][1]["code"]
-    first = found_in(record)[0]
-    assert first.step == (0, 0)
+    assert differences(record)[0].step == (0, 0)
     record["states"][0]["code"] = "no text"
-    first = found_in(record)[0]
+    first = differences(record)[0]
     assert (first.step, first.recorded) == ((0, 0), "“no text”")
 
 
@@ -459,11 +448,8 @@ def test_a_new_text_where_the_cut_lies_behind_the_end_is_found():
     record["votes"].append(row_of(tables.VOTES, **vote, **states, **sides))
     old = next(row for row in record["states"] if row["state_index"] == step["current_state"])
     record["states"].append(dict(old, state_index=made))
-    rewrite(
-        record,
-        made,
-        list(next(t for t in MODEL.derivations("one") if list(t) != tokens_of(record, step["current_state"]))),
-    )
+    before = tokens_of(record, step["current_state"])
+    rewrite(record, made, next(tokens for tokens in map(list, MODEL.derivations("one")) if tokens != before))
     assert any(found.recomputed.startswith("the same text") for found in differences(record))
 
 

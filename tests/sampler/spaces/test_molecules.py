@@ -10,24 +10,10 @@ from rdkit import Chem
 from sampler import Purpose, stream
 from sampler.kernels.fragments import FragmentMoves, drug_like_sizes, pilot
 from sampler.objects.molecules import describe_molecule
+from sampler.spaces.molecules import space as spaces
+from sampler.spaces.molecules import vocabulary as vocabularies
 from sampler.spaces.molecules.graph import attach, canonical_state, heavy_atoms, read_arm, read_molecule
-from sampler.spaces.molecules.space import (
-    MAX_ARMS,
-    MAX_HEAVY_ATOMS,
-    MoleculeLaw,
-    MoleculesConfig,
-    default_size_log_weights,
-)
-from sampler.spaces.molecules.vocabulary import (
-    ARM_ELEMENTS,
-    MAX_ARM_ATOMS,
-    Vocabulary,
-    default_vocabulary,
-    derive_vocabulary,
-    format_arms,
-    load_vocabulary,
-    parse_arms,
-)
+from tests.support.sampling import walk
 
 # Attaching and cutting: each undoes the other, also where RDKit's own count of hydrogens would not.
 
@@ -140,21 +126,11 @@ def log_p0(law, smiles):
     return law.log_p0(Chem.MolFromSmiles(smiles))
 
 
-def sizes_visited(kernel, rng, steps, start):
-    """Yield the number of heavy atoms after each step of a chain without judges, which accepts with min(1, r0)."""
-    state, size = start, heavy_atoms(start)
-    for _ in range(steps):
-        proposal = kernel.propose(rng, state)
-        if proposal.state != state and rng.random() < math.exp(min(0.0, proposal.log_r0)):
-            state, size = proposal.state, heavy_atoms(proposal.state)
-        yield size
-
-
 def test_sizes_have_their_weight_and_no_other_does():
-    law = MoleculeLaw(THREE)
+    law = spaces.MoleculeLaw(THREE)
     assert [log_p0(law, smiles) for smiles in ("C", "CO", "CCO", "CCCO")] == [0.0, -1.0, -3.0, -math.inf]
     assert law.largest == 3
-    assert log_p0(MoleculeLaw((-math.inf, 0.0)), "C") == -math.inf
+    assert log_p0(spaces.MoleculeLaw((-math.inf, 0.0)), "C") == -math.inf
 
 
 @pytest.mark.parametrize(
@@ -166,14 +142,14 @@ def test_sizes_have_their_weight_and_no_other_does():
     ],
 )  # fmt: skip
 def test_a_filter_takes_molecules_out_of_the_target(filters, inside, outside):
-    law = MoleculeLaw((0.0,) * 20, **filters)
+    law = spaces.MoleculeLaw((0.0,) * 20, **filters)
     assert log_p0(law, inside) == 0.0
     assert log_p0(law, outside) == -math.inf
 
 
 def test_the_frozen_weights_keep_a_chain_without_judges_at_drug_like_sizes():
     # A chain forgets its size within thousands of steps, so the chains start at drugs; without weights they leave.
-    weights = default_size_log_weights()
+    weights = spaces.default_size_log_weights()
     assert len(weights) == 40
     assert 15 < mean_size(weights) < 32
     assert mean_size((0.0,) * 40) > 35
@@ -181,23 +157,23 @@ def test_the_frozen_weights_keep_a_chain_without_judges_at_drug_like_sizes():
 
 def mean_size(weights):
     """Return the mean size along chains that start at diazepam, sildenafil and atenolol (20, 33, 19 heavy atoms)."""
-    kernel = FragmentMoves(default_vocabulary(), MoleculeLaw(weights))
+    kernel = FragmentMoves(vocabularies.default_vocabulary(), spaces.MoleculeLaw(weights))
     drugs = (
         "CN1C(=O)CN=C(c2ccccc2)c2cc(Cl)ccc21",
         "CCCc1nn(C)c2c(=O)nc(-c3cc(S(=O)(=O)N4CCN(C)CC4)ccc3OCC)[nH]c12",
         "CC(C)NCC(O)COc1ccc(CC(N)=O)cc1",
     )
     chains = [
-        sizes_visited(kernel, stream(seed, 0, 0, Purpose.PROPOSAL), 1_500, canonical_state(drug))
+        walk(stream(seed, 0, 0, Purpose.PROPOSAL), kernel, canonical_state(drug), 1_500)
         for seed, drug in enumerate(drugs)
     ]
-    return np.mean([list(itertools.islice(chain, 500, None)) for chain in chains])
+    return np.mean([heavy_atoms(state) for chain in chains for state in itertools.islice(chain, 500, None)])
 
 
 def test_the_pilot_counts_molecules():
     # Alkanes of 1 to 6 carbons: 1, 1, 1, 2, 3, 5 molecules.
-    law = MoleculeLaw((0.0,) * 6)
-    found = pilot(Vocabulary([("*C", 1.0)]), law, stream(2, 0, 0, Purpose.PROPOSAL), 12_000)
+    law = spaces.MoleculeLaw((0.0,) * 6)
+    found = pilot(vocabularies.Vocabulary([("*C", 1.0)]), law, stream(2, 0, 0, Purpose.PROPOSAL), 12_000)
     expected = drug_like_sizes(6) - np.log([1, 1, 1, 2, 3, 5])
     assert found - found.mean() == pytest.approx(expected - expected.mean(), abs=0.3)
 
@@ -206,12 +182,10 @@ def test_aspirin_is_described_as_it_is_known():
     aspirin = describe_molecule("CC(=O)Oc1ccccc1C(=O)O")
     assert aspirin.qed == pytest.approx(0.550, abs=0.002)
     assert aspirin.synthetic_accessibility == pytest.approx(1.58, abs=0.02)
-    assert aspirin.weight == pytest.approx(180.16, abs=0.01)
-    assert aspirin.log_p == pytest.approx(1.31, abs=0.01)
+    assert (aspirin.weight, aspirin.log_p) == pytest.approx((180.16, 1.31), abs=0.01)
     assert aspirin.tpsa == pytest.approx(63.6, abs=0.1)
     assert (aspirin.donors, aspirin.acceptors, aspirin.rotatable_bonds, aspirin.rings) == (1, 3, 2, 1)
-    assert aspirin.heavy_atoms == 13
-    assert aspirin.alerts == ("phenol_ester",)
+    assert (aspirin.heavy_atoms, aspirin.alerts) == (13, ("phenol_ester",))
 
 
 # Generated molecules as a space: configs, states and the texts that stand for them.
@@ -224,17 +198,17 @@ OWN = {
 
 
 def test_the_default_is_the_frozen_law_from_ethane():
-    space = MoleculesConfig().build()
+    space = spaces.MoleculesConfig().build()
     assert space.start(np.random.default_rng(0), chain=3) == "CC"
-    assert space.law.size_log_weights == default_size_log_weights()
-    assert space.law.largest == MAX_HEAVY_ATOMS
+    assert space.law.size_log_weights == spaces.default_size_log_weights()
+    assert space.law.largest == spaces.MAX_HEAVY_ATOMS
     assert len(space.vocabulary) == 1_000
-    assert MoleculesConfig().objects == "molecules"
+    assert spaces.MoleculesConfig().objects == "molecules"
 
 
 def test_a_config_is_whole_by_itself():
-    config = MoleculesConfig.model_validate(OWN)
-    again = MoleculesConfig.model_validate_json(config.model_dump_json())
+    config = spaces.MoleculesConfig.model_validate(OWN)
+    again = spaces.MoleculesConfig.model_validate_json(config.model_dump_json())
     assert again == config
     assert again.build() is config.build()
     space = again.build()
@@ -253,25 +227,25 @@ def test_a_config_is_whole_by_itself():
         ("size_log_weights", [0.0, float("-inf")], "finite number"), ("elements", ["C", "Xx"], "Xx"),
         ("alerts", ["LOUD"], "PAINS"), ("vocabulary", "my own", '"default" or a list'),
         ("vocabulary", [1], '"default" or a list'), ("vocabulary", [], "1 to 5,000"),
-        ("vocabulary", ["*C"] * (MAX_ARMS + 1), "5,001"), ("vocabulary", ["*C", "CC"], "one dummy"),
+        ("vocabulary", ["*C"] * (spaces.MAX_ARMS + 1), "5,001"), ("vocabulary", ["*C", "CC"], "one dummy"),
         ("vocabulary", ["*" + "C" * 11], "11 heavy atoms"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_once_and_by_its_name(field, value, message):
     with pytest.raises(ValueError, match=field) as caught:
-        MoleculesConfig.model_validate(OWN | {field: value})
+        spaces.MoleculesConfig.model_validate(OWN | {field: value})
     assert message in str(caught.value)
     assert [error["loc"][0] for error in caught.value.errors()] == [field]
 
 
 def test_the_start_must_fit_also_where_it_is_not_given():
     with pytest.raises(ValueError, match="start must be a molecule that p0 allows"):
-        MoleculesConfig(elements=("N",))
+        spaces.MoleculesConfig(elements=("N",))
 
 
 @pytest.mark.parametrize("state", ["CC", "CC(=O)Nc1ccc(O)cc1", "O=[N+]([O-])c1ccccc1", "c1cc[nH]c1"])
 def test_a_state_and_its_code_are_the_same_text(state):
-    space = MoleculesConfig().build()
+    space = spaces.MoleculesConfig().build()
     assert space.decode(space.encode(state)) == space.content(state) == state
 
 
@@ -284,7 +258,7 @@ def test_a_state_and_its_code_are_the_same_text(state):
 )  # fmt: skip
 def test_a_text_that_stands_for_no_state_is_refused(code, message):
     with pytest.raises(ValueError, match=message):
-        MoleculesConfig().build().decode(code)
+        spaces.MoleculesConfig().build().decode(code)
 
 
 # Vocabularies: cutting, counting and ranking arms, their files, and the package's own list.
@@ -292,43 +266,51 @@ def test_a_text_that_stands_for_no_state_is_refused(code, message):
 
 def test_arms_are_cut_at_rings_and_functional_atoms_counted_and_ranked():
     # Toluene gives both its halves; in butanone only the bonds at the carbonyl are cut.
-    assert derive_vocabulary(["Cc1ccccc1"]) == [("*C", 1), ("*c1ccccc1", 1)]
-    assert derive_vocabulary(["CCCC", "CCC(C)=O"]) == [("*C", 1), ("*C(=O)CC", 1), ("*C(C)=O", 1), ("*CC", 1)]
-    assert derive_vocabulary(["CC(C)=O"]) == [("*C", 2), ("*C(C)=O", 2)]
+    assert vocabularies.derive_vocabulary(["Cc1ccccc1"]) == [("*C", 1), ("*c1ccccc1", 1)]
+    assert vocabularies.derive_vocabulary(["CCCC", "CCC(C)=O"]) == [
+        ("*C", 1),
+        ("*C(=O)CC", 1),
+        ("*C(C)=O", 1),
+        ("*CC", 1),
+    ]
+    assert vocabularies.derive_vocabulary(["Cc1ccccc1", "CC(C)=O"]) == [("*C", 3), ("*C(C)=O", 2), ("*c1ccccc1", 1)]
 
 
 def test_a_molecule_counts_once_by_its_largest_part_and_whatever_its_stereochemistry():
     same = ["C[C@H](O)c1ccccc1", "C[C@@H](O)c1ccccc1", "OC(C)c1ccccc1.Cl"]
-    assert derive_vocabulary(same) == derive_vocabulary(same[:1])
+    assert vocabularies.derive_vocabulary(same) == vocabularies.derive_vocabulary(same[:1])
 
 
 def test_arms_that_are_charged_too_large_or_of_rare_elements_are_left_out():
-    arms = dict(derive_vocabulary(["c1ccccc1[N+](=O)[O-]", "c1ccccc1[O-]", "c1ccccc1[SeH]", "Oc1ccc2cc3ccccc3cc2c1"]))
-    assert set(arms) == {"*[N+](=O)[O-]", "*c1ccccc1", "*O"}
+    kept = dict(
+        vocabularies.derive_vocabulary(
+            ["c1ccccc1[N+](=O)[O-]", "c1ccccc1[O-]", "c1ccccc1[SeH]", "Oc1ccc2cc3ccccc3cc2c1"]
+        )
+    )
+    assert set(kept) == {"*[N+](=O)[O-]", "*c1ccccc1", "*O"}
 
 
 def test_entries_that_are_one_arm_add_their_weights():
-    vocabulary = Vocabulary([("*CO", 1), ("OC*", 2), ("*C", 1), ("C[*]", 4)])
+    vocabulary = vocabularies.Vocabulary([("*CO", 1), ("OC*", 2), ("*C", 1), ("C[*]", 4)])
     assert vocabulary.weights == {"*CO": 3 / 8, "*C": 5 / 8}
-    assert len(vocabulary) == 2
-    assert vocabulary.largest == 2
+    assert (len(vocabulary), vocabulary.largest) == (2, 2)
     assert "*CO" in vocabulary
     assert "OC*" not in vocabulary
 
 
 def test_a_file_of_arms_can_be_written_and_read_back(tmp_path):
     arms, path = [("*C", 12), ("*O", 3), ("*C", 1)], tmp_path / "arms.tsv"
-    path.write_text(format_arms(arms, "made here\nfor a test"), encoding="utf-8")
+    path.write_text(vocabularies.format_arms(arms, "made here\nfor a test"), encoding="utf-8")
     assert path.read_text(encoding="utf-8").startswith("# made here\n# for a test\n*C\t12\n")
-    assert parse_arms(path.read_text(encoding="utf-8")) == arms
-    assert load_vocabulary(path).weights == pytest.approx({"*C": 2 / 3, "*O": 1 / 3})
+    assert vocabularies.parse_arms(path.read_text(encoding="utf-8")) == arms
+    assert vocabularies.load_vocabulary(path).weights == pytest.approx({"*C": 2 / 3, "*O": 1 / 3})
 
 
 def test_the_default_vocabulary_has_a_thousand_usable_arms():
-    vocabulary = default_vocabulary()
+    vocabulary = vocabularies.default_vocabulary()
     assert len(vocabulary) == 1_000
     assert set(vocabulary.weights.values()) == {1 / 1_000}
     for arm in vocabulary:
-        assert 1 <= arm.size <= MAX_ARM_ATOMS
-        assert all(atom.GetSymbol() in ARM_ELEMENTS for atom in arm.molecule.GetAtoms())
+        assert 1 <= arm.size <= vocabularies.MAX_ARM_ATOMS
+        assert all(atom.GetSymbol() in vocabularies.ARM_ELEMENTS for atom in arm.molecule.GetAtoms())
         assert read_arm(arm.smiles).smiles == arm.smiles
