@@ -225,6 +225,13 @@ def test_a_revoked_link_lets_nobody_else_join_and_those_who_have_go_on(joined, l
     assert joined.get(f"{link.get_absolute_url()}vote/").status_code == 200
 
 
+def test_a_link_that_was_closed_after_it_was_read_lets_nobody_join(campaign, link):
+    access.revoke(Invitation.objects.get())
+    with pytest.raises(joining.NotAdmitted):
+        admission.join(SessionStore(), link)
+    assert not Annotator.objects.exists()
+
+
 def test_a_link_for_one_person_admits_one(campaign):
     single = access.invite(campaign, is_single_use=True)
     first = Client()
