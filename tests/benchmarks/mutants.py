@@ -204,6 +204,10 @@ def _said(node: ast.AST) -> Iterator[ast.AST]:
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         for part in (node.args, node.returns, *node.decorator_list):
             yield from ast.walk(part) if part else ()
+    if isinstance(node, ast.ClassDef):
+        # Whether a dataclass is frozen.
+        for part in node.decorator_list:
+            yield from ast.walk(part)
     if isinstance(node, ast.AnnAssign):
         yield from ast.walk(node.annotation)
     # That two sequences are of one length is only checked by it.

@@ -159,10 +159,19 @@ def test_replay_finds_more_answers_than_the_budget(record):
     assert any("study.budget" in each for each in differences(record))
 
 
-@pytest.mark.parametrize("name", ["check_share", "gold", "repeat_share"])
-def test_a_study_that_cannot_be_read_is_told_by_its_field(record, name):
-    record.study["protocol"][name] = "often"
-    with pytest.raises(sampler.RecordError, match=f"{name}.* campaign.json"):
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"check_share": "often"}, "check_share.* campaign.json"),
+        ({"gold": "often"}, "gold.* campaign.json"),
+        ({"repeat_share": "often"}, "repeat_share.* campaign.json"),
+        ({"check_share": 0.9}, "at most 1 together"),
+        ({"gold": []}, "gold_share needs gold pairs"),
+    ],
+)
+def test_a_study_that_cannot_be_read_is_told_by_its_field(record, wrong, told):
+    record.study["protocol"].update(wrong)
+    with pytest.raises(sampler.RecordError, match=told):
         differences(record)
 
 
