@@ -165,6 +165,7 @@ def test_a_row_that_is_emptied_is_taken_out(owner, draft):
         ({"questions": [ROLE | {"options": "student"}]}, "at least two different options"),
         ({"questions": [ROLE | {"eligible": "teacher"}]}, "“teacher” is not an option"),
         ({"questions": [ROLE | {"places": "teacher: 3"}]}, "“teacher” is not an option"),
+        ({"questions": [ROLE | {"places": "student: 3\r\nstudent: 4"}]}, "“student” stands there twice"),
         ({"questions": [ROLE | {"eligible": "student", "is_required": ""}]}, "must be required"),
         ({"questions": [ROLE | {"eligible": "student", "is_last": "on"}]}, "Ask this question before them"),
         ({"questions": [AGE | {"eligible_from": "adult"}]}, "Enter a whole number"),

@@ -235,6 +235,8 @@ class Counts(Text):
             name, _, count = (part.strip() for part in line.rpartition(":"))
             if not (name and count.isascii() and count.isdecimal() and len(count) <= 9):
                 raise ValidationError(f"“{line}” is not a name and a number, such as “student: 20”.")
+            if name in found:
+                raise ValidationError(f"“{name}” stands there twice.")
             found[name] = int(count)
         return found or None
 

@@ -229,9 +229,7 @@ UNSEEN = {
     "where a person saw the two objects": Tampering(swapped_sides(2), VOTES),
     "who voted": Tampering(cell(VOTES, 2, "voter", "9"), VOTES),
     "how long an answer took": Tampering(cell(VOTES, 2, "elapsed_ms", "5"), VOTES),
-    "what campaign.json says that draws and decides nothing, such as the instructions": Tampering(
-        of_config(instructions="Choose the first."), "campaign.json"
-    ),
+    "what campaign.json says that decides nothing": Tampering(of_config(instructions="Choose 1."), "campaign.json"),
     "when a vote was cast": Tampering(cell(VOTES, 2, "cast_at", "2026-11-22T11:05:55.151+00:00"), VOTES),
     "when a step was decided": Tampering(cell(STEPS, 2, "decided_at", "2026-11-22T12:00:00.000+00:00"), STEPS),
     "whether the seed was typed": Tampering(of_config(seed_was_typed=False), "campaign.json"),
