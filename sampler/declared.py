@@ -52,6 +52,16 @@ EACH_ONCE = AfterValidator(_each_once)
 """Of a tuple in which nothing may stand twice."""
 
 
+def _on_one_line(text: str) -> str:
+    if len(text.splitlines()) > 1:
+        raise ValueError("must be one line; take the line breaks out")
+    return text
+
+
+ONE_LINE = AfterValidator(_on_one_line)
+"""Of a text that pages take and send back in one line: no browser keeps a line break there as it is."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ui:  # noqa: N801 - it reads as a function in each declaration
     """What is to be known of a field, or of a variant of a union, beside what JSON Schema says.

@@ -23,7 +23,7 @@ from prefmh_web.campaigns.lifecycle import access, changes
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.monitoring.results import figures_of
-from prefmh_web.config import CampaignConfig, UploadedFile, json_schema
+from prefmh_web.config import CampaignConfig, json_schema
 from prefmh_web.setup import apply, files
 from prefmh_web.setup.files import Tell
 from prefmh_web.setup.yaml_text import Problem
@@ -32,7 +32,8 @@ from prefmh_web.transport.bodies import stream
 router = Router(tags=["campaigns"])
 _runs = Bearer(may_run=True)
 _PIECE = 2**20
-_LONGEST_KEY = 100
+# PostgreSQL keeps no NUL.
+_Key = Annotated[str, Field(max_length=100, pattern=r"^[^\x00]*$")]
 _AT_ONCE = 100
 _ABOUT_CONFIG = {
     "requestBody": {
@@ -106,7 +107,7 @@ def campaigns(request: HttpRequest, wanted: Query[CampaignsIn]) -> dict[str, Any
     summary="Create a campaign",
 )
 def create(
-    request: HttpRequest, once: str = "", *, only_check: bool = False
+    request: HttpRequest, once: _Key = "", *, only_check: bool = False
 ) -> Status[dict[str, Any]] | Status[CheckedOut]:
     """Create a draft from a configuration, which is the body of the request.
 
@@ -118,8 +119,6 @@ def create(
         missing: list[Problem] = []
         with _sent(request, owner, missing.append) as (config, _):
             return Status(200, CheckedOut(warnings=[*map(str, missing), *apply.warnings(config, owner)]))
-    if len(once) > _LONGEST_KEY:
-        raise HttpError(422, f"once: a key has at most {_LONGEST_KEY} characters.")
     with _sent(request, owner) as (config, uploaded):
         warnings = list(apply.warnings(config, owner))
         is_new = not (once and Campaign.objects.filter(owner=owner, creation_key=once).exists())
@@ -164,9 +163,9 @@ def config(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
 )
 def change(request: HttpRequest, campaign_id: int) -> dict[str, Any]:
     """Change the configuration of a draft, or of a started campaign what is not fixed. The body is the whole of it."""
-    found, owner = campaign_for(request, campaign_id, Right.OWN), _researcher(request)
-    with _sent(request, owner, kept=found.config.file) as (wanted, uploaded):
-        changes.apply(found, wanted, owner, None if uploaded is None else File(uploaded))
+    found, by = campaign_for(request, campaign_id, Right.OWN), _researcher(request)
+    with _sent(request, found.owner, kept=found.typed_config) as (wanted, uploaded):
+        changes.apply(found, wanted, by, None if uploaded is None else File(uploaded))
     return _afterwards(found)
 
 
@@ -189,8 +188,7 @@ def act(request: HttpRequest, campaign_id: int, wanted: ActionIn) -> dict[str, A
     Where models are tested at a start, `starting` says how far that is: ask again until it is empty. A finished
     campaign that is extended is paused until it is resumed.
     """
-    needs_owner = wanted.action in ("start", "extend")
-    found = campaign_for(request, campaign_id, Right.OWN if needs_owner else Right.RUN)
+    found = campaign_for(request, campaign_id, Right.OWN if wanted.action == "extend" else Right.RUN)
     if wanted.action == "extend":
         changes.extend(found, wanted.steps, _researcher(request))
     else:
@@ -228,7 +226,7 @@ def _researcher(request: HttpRequest) -> User:
 
 @contextmanager
 def _sent(
-    request: HttpRequest, owner: User, tell: Tell | None = None, kept: UploadedFile | None = None
+    request: HttpRequest, owner: User, tell: Tell | None = None, kept: CampaignConfig | None = None
 ) -> Iterator[tuple[CampaignConfig, IO[bytes] | None]]:
     """Yield the configuration that a request has as its body, and the file of its objects if it has one; see
     `files.opened`.

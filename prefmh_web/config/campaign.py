@@ -30,7 +30,7 @@ import sampler
 from prefmh_web.config.protocol import OwnPair
 from prefmh_web.config.study import LONGEST_NAME, Money, Outcome, Study
 from prefmh_web.recruiters import LINK, OPEN
-from sampler.declared import JUDGED_BY, TARGET, Declared, ui, ui_of
+from sampler.declared import JUDGED_BY, ONE_LINE, TARGET, Declared, ui, ui_of
 
 _VOTERS = "The language, the layout, the time to answer, and pairs that nobody answers"
 _LENGTH = "More chains while people come, what is left out, and the seed"
@@ -52,7 +52,7 @@ _HOST = re.compile(r"(?<=[^/:])[/?#].*", re.DOTALL)
 _CHOOSE = f"Choose “{OPEN.title}”, a platform, or links of your own with an id each."
 Misfit = tuple[str, str]
 """The path of a field, and what is wrong with it."""
-Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_NAME)]
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_NAME), ONE_LINE]
 Language = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}(-[a-zA-Z0-9]{2,8})?$")]
 _ScorerName = Annotated[str, StringConstraints(pattern=r"^\S{1,200}$")]
 

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
-from sampler.declared import JUDGED_BY, Declared, ui
+from sampler.declared import JUDGED_BY, ONE_LINE, Declared, ui
 from sampler.judges import Shares
 
 VOTERS = "it decides who votes and how much each gives, so the votes before and after would be of two crowds"
@@ -24,7 +24,7 @@ LONGEST_CONTENT = 20_000
 GREATEST_NUMBER = 999_999_999
 USUAL_WAIT_MINUTES = 5
 """Who is paid waits for a pair no longer, unless the protocol says otherwise."""
-Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
+Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300), ONE_LINE]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 Content = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_CONTENT)]
 _PICTURE = re.compile(r"data:image/[a-z]+;base64,[A-Za-z0-9+/=]+")
@@ -186,7 +186,7 @@ class PracticePair(OwnPair):
     """
 
     if_wrong: Line = Field(title="After a wrong answer", description="One line that says why the other one is right.")
-    if_right: Annotated[str, StringConstraints(strip_whitespace=True, max_length=300)] = Field(
+    if_right: Annotated[str, StringConstraints(strip_whitespace=True, max_length=300), ONE_LINE] = Field(
         default="", title="After a right answer", description="Left empty: “That is right.”"
     )
 
@@ -214,6 +214,7 @@ class Protocol(Declared):
 
     questions: tuple[Question, ...] = Field(
         default=(),
+        max_length=40,
         title="Questions about the person",
         json_schema_extra=ui(section="Before the votes", rows="Add a question", fixed=VOTERS),
     )
@@ -225,6 +226,7 @@ class Protocol(Declared):
     )
     practice: tuple[PracticePair, ...] = Field(
         default=(),
+        max_length=40,
         title="Practice",
         description="Pairs of your own, with feedback, before people vote. Their objects should be none that people "
         "vote on: feedback on those teaches people what to answer.",
@@ -232,6 +234,7 @@ class Protocol(Declared):
     )
     comprehension: tuple[Check, ...] = Field(
         default=(),
+        max_length=40,
         title="Check that people understood the instructions",
         json_schema_extra=ui(rows="Add a question", fixed=VOTERS),
     )
@@ -270,6 +273,7 @@ class Protocol(Declared):
     )
     gold: tuple[OwnPair, ...] = Field(
         default=(),
+        max_length=100,
         title="Gold pairs",
         description="Pairs of your own whose answer nobody doubts. Each person sees all of them before one comes "
         "again, and either object may come first.",

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field, PlainSerializer, StringConstraints, 
 
 from prefmh_web.config.protocol import USUAL_WAIT_MINUTES, VOTERS, Protocol
 from prefmh_web.recruiters import ANYBODY, LINK, RECRUITERS, Recruiter, recruiter_by
-from sampler.declared import Declared, ui
+from sampler.declared import ONE_LINE, Declared, ui
 
 _LIMITS = "Limits, budget and what a place costs"
 _ENDS = "Completion codes, pay, and the address to return to"
@@ -27,7 +27,7 @@ LONGEST_NAME = 120
 
 # Written as a number: what is in the database has two places.
 Money = Annotated[Decimal, Field(ge=0, decimal_places=2), PlainSerializer(float, return_type=float)]
-_Code = Annotated[str, StringConstraints(strip_whitespace=True, max_length=100)]
+_Code = Annotated[str, StringConstraints(strip_whitespace=True, max_length=100), ONE_LINE]
 
 
 def _known(recruiter: str) -> str:
@@ -178,7 +178,7 @@ class Study(Declared):
         description="What the platform pays a person in full. It is only used to show what all places cost together.",
         json_schema_extra=ui(fold=_LIMITS),
     )
-    currency: str = Field(
+    currency: Annotated[str, ONE_LINE] = Field(
         default="",
         max_length=8,
         title="Currency",

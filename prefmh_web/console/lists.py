@@ -76,7 +76,9 @@ def take(sent: QueryDict, kept: KeptFiles) -> Taken | None:
     if pasted.strip():
         kept.forget(FILE)
     found = kept.files.pop(FILE, [])
-    if sent.get("space.kind") != "catalog" or not (found or pasted.strip()):
+    # Another kind of objects is no choice of the form's, which says so.
+    is_list = sent.get("space.kind") == "catalog" and _kind_in(sent) in OBJECT_KINDS
+    if not is_list or not (found or pasted.strip()):
         return None
     field = "file" if found else "paste"
     sources = found or [File(BytesIO(pasted.encode()), _PASTED)]
@@ -104,6 +106,10 @@ def take(sent: QueryDict, kept: KeptFiles) -> Taken | None:
     return taken
 
 
+def _kind_in(sent: QueryDict) -> str:
+    return sent.get(OBJECTS, "texts")
+
+
 def _chosen(sent: QueryDict, name: str) -> sampler.Chosen:
     if sent.get(SEEN) != name:
         return sampler.AS_SEEN
@@ -113,7 +119,7 @@ def _chosen(sent: QueryDict, name: str) -> sampler.Chosen:
 
 def _made_of(sources: Sequence[File[Any]], sent: QueryDict, made: File[Any], field: str) -> Taken:
     name = PurePath(sources[0].name or "list")
-    kind = sent.get(OBJECTS, "texts")
+    kind = _kind_in(sent)
     if kind not in sampler.OBJECT_COLUMNS:
         return _archive_of(sources, kind, made, field)
     if len(sources) > 1:

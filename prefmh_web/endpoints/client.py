@@ -237,9 +237,11 @@ class Client:
             raise Refused("the server answered with a redirect, which is not followed; give its final address")
         if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
             raise replies.failure(status, headers, reply, self._excerpt(content))
-        if not isinstance(reply, dict):
-            raise BadReply(f"the reply is not a JSON object: {self._excerpt(content)}")
-        return reply
+        if isinstance(reply, dict):
+            return reply
+        if error := replies.error_in(reply):
+            return {"error": error}
+        raise BadReply(f"the reply is not a JSON object: {self._excerpt(content)}")
 
     def _excerpt(self, content: bytes) -> str:
         # Struck out before it is cut, or half a key could stay.

@@ -37,8 +37,8 @@ MOST_ASKS = 3
 UNTOLD = (NotTold, NoDistribution)
 """Why p is not known where a vote may be sampled all the same."""
 _LARGEST_SEED = 2**31
-# Of the token that comes with its log-probabilities, which is not read.
-_FIRST_TOKEN_SEEDS = (0, 104_729)
+FIRST_TOKEN_SEEDS = (0, 104_729)
+"""For one reply, and for another where its log-probabilities are no distribution."""
 
 Answer = TypeVar("Answer")
 
@@ -293,18 +293,18 @@ def _preference(pair: Pair, first: bool, confined: bool, sound: list[bool]) -> J
         question = Question(client.endpoint.model, messages, seed=seed, log_probabilities=True)
         try:
             reply = await client.ask(question)
+        except NoDistribution:
+            sound.append(False)
+            raise
+        sound.append(True)
+        try:
             told = judges.label_preference(reply.tokens, pair.temperature, confined=confined)
         except judges.NoPreferenceError as error:
-            sound.append(True)
             raise NotTold(str(error)) from None
-        except (judges.NoDistributionError, NoDistribution) as error:
-            sound.append(False)
-            raise NoDistribution(str(error)) from None
-        sound.append(True)
         return judges.preference_for_proposal(told.first, first), reply.identity
 
     async def ask(client: Client) -> tuple[float, Identity]:
-        first_seed, second_seed = _FIRST_TOKEN_SEEDS
+        first_seed, second_seed = FIRST_TOKEN_SEEDS
         try:
             return await ask_once(client, first_seed)
         except NoDistribution:

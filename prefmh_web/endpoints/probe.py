@@ -80,6 +80,8 @@ CLAIM_S, _EVERY_S = 30.0, 1.0
 _LONGEST_ANSWER = 16
 # No model answers with one of these on its own.
 _UNLIKELY = ("QX7", "ZJ3")
+# For each seed, which it does not read.
+_ASKS_OF_A_PROGRAM = 8
 # Tokens by which two prompts may differ that say the same.
 _A_FEW = 8
 _MOST_MODELS, _LONGEST_NAME, _FEW_MODELS = 1_000, 200, 8
@@ -193,6 +195,8 @@ async def _seen(client: Client, name: str, check: Callable[[Client], Awaitable[s
         return Seen(name, Effect.REFUSED, error.reason[:300])
     except Unreachable as error:
         return Seen(name, Effect.UNTOLD, f"not known, for {error.reason}"[:300])
+    except _UntoldError as why:
+        return Seen(name, Effect.UNTOLD, str(why))
     return Seen(name, Effect.IGNORED if why_not else Effect.OBEYED, (why_not or "yes")[:300])
 
 
@@ -213,8 +217,8 @@ async def _dialect_of(client: Client) -> str:
         try:
             if field in await client.get(path, is_beside=True):
                 return dialect
-        except (AddressRefused, KeyMissing, Stopped, TimedOut):
-            # The next question would end in the same way, the last one after as long a wait.
+        except (AddressRefused, KeyMissing, Stopped, TimedOut, Unreachable):
+            # The next question would end in the same way, and some only after as long a wait.
             raise
         except EndpointError:
             continue
@@ -224,12 +228,21 @@ async def _dialect_of(client: Client) -> str:
 # Each check returns why it is not passed, empty where it is.
 
 
+class _UntoldError(Exception):
+    """A check cannot tell; the text says why."""
+
+
 async def _varies(client: Client) -> str:
-    hot = min(HOT, client.server.hottest)
-    replies = {(await client.ask(replace(_question(client.endpoint, seed), temperature=hot))).text for seed in SEEDS}
-    if len(replies) > 1:
-        return ""
-    return f"{len(SEEDS)} seeds at temperature {hot:g} gave the same reply: its votes would be copies of each other"
+    hot, is_program = min(HOT, client.server.hottest), client.endpoint.dialect == Dialect.PROGRAM
+    seeds, replies = SEEDS * (_ASKS_OF_A_PROGRAM if is_program else 1), set()
+    for seed in seeds:
+        replies.add((await client.ask(replace(_question(client.endpoint, seed), temperature=hot))).text)
+        if len(replies) > 1:
+            return ""
+    if is_program:
+        # It has but two answers, and may prefer one of them.
+        raise _UntoldError(f"it gave the same answer {len(seeds)} times, by its preference or because it always does")
+    return f"{len(seeds)} seeds at temperature {hot:g} gave the same reply: its votes would be copies of each other"
 
 
 async def _confines(client: Client) -> str:
@@ -329,6 +342,9 @@ def examine_writer(endpoint: Endpoint) -> EndpointError | None:
 
 
 def _look_at_context(endpoint: Endpoint) -> EndpointError | None:
+    if endpoint.dialect == Dialect.PROGRAM:
+        # It has no pages.
+        return None
     looked = called(call(endpoint, [_context_of]))
     if looked.failure is None:
         endpoint.context_tokens = looked.results[0]

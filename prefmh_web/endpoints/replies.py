@@ -9,10 +9,11 @@ half of a surrogate pair.
 import json
 import math
 import re
-import reprlib
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from hashlib import sha256
 from typing import Any, TypeGuard
 
@@ -26,6 +27,7 @@ from prefmh_web.endpoints.errors import (
     Unparsable,
     by_status,
 )
+from sampler.judges import shown
 
 # llama.cpp's settings of plain temperature sampling, as it repeats them.
 _LLAMA_CPP_PLAIN = {"samplers": ["temperature"], "grammar": "", "logit_bias": [], "mirostat": 0}
@@ -33,7 +35,6 @@ _LLAMA_CPP_PLAIN = {"samplers": ["temperature"], "grammar": "", "logit_bias": []
 _LARGEST_COUNT = 2**31 - 1
 # No token says more; the longest ones are runs of white space.
 _LONGEST_TOKEN = 1000
-_LONGEST_SHOWN = 40
 # What a database cannot store in a text.
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 
@@ -99,12 +100,12 @@ class Said:
 
     Args:
         text: None where the server sent none, or a filter or a refusal stands in its place.
-        thought: what the model thought before it, in a field or a part of its own; empty where nothing came.
+        has_thought: whether the model thought before it: told in a field or a part of its own, or counted.
         finish: the server's word for why it ended, whatever that is.
     """
 
     text: str | None
-    thought: str
+    has_thought: bool
     finish: Any
 
 
@@ -119,34 +120,55 @@ def said(reply: dict[str, Any]) -> Said:
     message, finish = choice.get("message"), choice.get("finish_reason")
     if not isinstance(message, dict):
         raise BadReply("the reply holds no message")
-    text, thoughts = _words_of(message.get("content"))
-    thought = reasoning(reply) or thoughts_of(thoughts)
+    text, has_thought = _words_of(message.get("content"))
+    has_thought = has_thought or _tells_thought(message) or _thought_tokens(reply) > 0
     if finish == "content_filter" or message.get("refusal"):
-        return Said(None, thought, finish)
+        return Said(None, has_thought, finish)
     if text is not None and (empty := _EMPTY_THOUGHT.match(text)):
         text = text[empty.end() :]
-    return Said(text, thought, finish)
+    return Said(text, has_thought, finish)
 
 
-def _words_of(content: object) -> tuple[str | None, list[object]]:
-    """Return the text of a message's content, and the thoughts among its parts."""
+def _words_of(content: object) -> tuple[str | None, bool]:
+    """Return the text of a message's content, and whether there is a thought among its parts."""
     if content is None or isinstance(content, str):
-        return content, []
+        return content, False
     parts = content if isinstance(content, list) else [None]
-    texts, thoughts = [], list[object]()
+    texts, has_thought = [], False
     for part in parts:
         kind, words = (part.get("type"), part.get("text")) if isinstance(part, dict) else (None, None)
         if kind == "text" and isinstance(words, str):
             texts.append(words)
         elif kind in ("thinking", "reasoning"):
-            thoughts.append(words or shown(part))
+            has_thought = True
         else:
             raise Unable("the message's content is neither a text nor a list of texts")
-    return "".join(texts), thoughts
+    return "".join(texts), has_thought
+
+
+def _tells_thought(message: dict[str, Any]) -> bool:
+    # OpenRouter's details may be encrypted.
+    found = [message.get(name) for name in (*_THOUGHTS, "reasoning_details")]
+    return any(each.strip() if isinstance(each, str) else each for each in found)
+
+
+def _thought_tokens(reply: dict[str, Any]) -> int:
+    """Return how many tokens a server says that the model thought, by OpenAI's field or by SGLang's."""
+    usage = reply.get("usage")
+    details = usage.get("completion_tokens_details") if isinstance(usage, dict) else None
+    counted = [each.get("reasoning_tokens") for each in (usage, details) if isinstance(each, dict)]
+    return max(map(_count, counted), default=0)
 
 
 # What OpenAI's and Anthropic's errors are called that come with 4xx, for those that come without their status.
-_REFUSING = ("invalid_request_error", "authentication_error", "permission_error", "not_found_error", "billing_error")
+_REFUSING = (
+    "invalid_request_error", "authentication_error", "permission_error", "not_found_error", "billing_error",
+    "request_too_large",
+)  # fmt: skip
+# Of a status, as a number or in words: 400, "404", "403 Forbidden".
+_CODE = re.compile(r"[45][0-9]{2}(?![0-9])")
+# What says that there is no money left, of OpenAI's and others: it comes with the status of a server that is busy.
+_SPENT = ("insufficient_quota", "billing_not_active", "exceeded_current_quota")
 _LONGEST_MESSAGE = 300
 
 
@@ -156,14 +178,18 @@ def error_in(reply: Any) -> dict[str, Any]:
     reply = reply[0] if isinstance(reply, list) and len(reply) == 1 else reply
     if not isinstance(reply, dict):
         return {}
-    # SGLang's, and that of older vLLM.
-    found = reply if reply.get("object") == "error" else reply.get("error")
+    if not (found := reply.get("error")) and isinstance(reply.get("message"), str) and "choices" not in reply:
+        # SGLang's, that of older vLLM, and those of many proxies.
+        return reply
     return found if isinstance(found, dict) else {"message": found} if found else {}
 
 
 def is_spent(error: dict[str, Any]) -> bool:
     """Say whether an error says that there is no money left, which waiting does not change."""
-    return "insufficient_quota" in (error.get("code"), error.get("type"))
+    metadata = error.get("metadata")
+    # In which OpenRouter hands on the words of a provider.
+    told = [*error.values(), *(metadata.values() if isinstance(metadata, dict) else ())]
+    return any(name in each.lower() for each in told if isinstance(each, str) for name in _SPENT)
 
 
 def failure(status: int, headers: Mapping[str, str], reply: Any, words: str) -> EndpointError:
@@ -197,10 +223,10 @@ def _raise_error_in(reply: dict[str, Any]) -> None:
 
 def _status_of(error: dict[str, Any]) -> int:
     """Return the status that an error names, in whichever field; 500 where it names none."""
-    for value in (error.get("code"), error.get("status")):
-        digits = str(value) if type(value) in (int, str) and len(str(value)[:4]) == 3 else ""
-        if digits.isascii() and digits.isdigit() and digits[0] in "45":
-            return int(digits)
+    for name in ("code", "status", "status_code", "statusCode"):
+        value = error.get(name)
+        if isinstance(value, int | float | str) and (match := _CODE.match(str(value))):
+            return int(match[0])
     return 400 if error.get("type") in _REFUSING else 500
 
 
@@ -213,14 +239,9 @@ _THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 def reasoning(reply: dict[str, Any]) -> str:
     """Return the thoughts beside the one answer, as they can be stored; empty where the server sends none."""
     message = _first_choice(reply).get("message", reply.get("message"))
+    found = [message.get(name) for name in _THOUGHTS] if isinstance(message, dict) else []
     # Only one of them: a server may send the same thoughts under two names.
-    return thoughts_of([message.get(name) for name in _THOUGHTS], most=1) if isinstance(message, dict) else ""
-
-
-def thoughts_of(found: Sequence[object], most: int | None = None) -> str:
-    """Return the first texts of these, up to `LONGEST_REASONING`, as they can be stored."""
-    texts = [each for each in found if isinstance(each, str) and each.strip()][:most]
-    return storable("\n\n".join(texts)[:LONGEST_REASONING])
+    return next((storable(each[:LONGEST_REASONING]) for each in found if isinstance(each, str) and each.strip()), "")
 
 
 @dataclass(frozen=True)
@@ -361,17 +382,6 @@ def _same(used: object, wanted: object) -> bool:
     return abs(used) <= _LARGEST_COUNT and abs(used - wanted) <= 1e-6 * max(1.0, abs(wanted))
 
 
-class _Short(reprlib.Repr):
-    def repr_str(self, x: str, level: int) -> str:
-        # Whole or not at all: half a key, should the server repeat it, would not be known for one, and not struck out.
-        return repr(x) if len(x) <= _LONGEST_SHOWN else f"({len(x)} characters)"
-
-
-def shown(value: Any) -> str:
-    """Return a value for an error's text, however long or deep it is."""
-    return _Short().repr(value)
-
-
 # Which model a reply says that it is from: its `model` and its `system_fingerprint`. A judge is one model. A server may
 # load another under the same address, and says so in its replies; votes of two models are no votes of one judge.
 
@@ -446,11 +456,13 @@ def _name(found: Any) -> str:
 # repeated in the error's metadata) and Google (`RetryInfo`).
 
 LONGEST_RETRY_AFTER_S = 3600.0
-_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
-# As in 6m0s and 59.9s.
-_PIECE = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(ms|h|m|s)")
-_DURATION = re.compile(rf"(?:{_PIECE.pattern})+")
-_IN_WORDS = re.compile(rf"try again in ((?:{_PIECE.pattern})+|\d{{1,9}}(?:\.\d{{1,9}})?(?= ?sec))", re.IGNORECASE)
+_UNITS = {"d": 86_400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001, "milli": 0.001}
+# As in 6m0s, 59.9s, 1m 30s and 26 seconds.
+_PIECE = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(ms|milli|d|h|m|s)[a-z]* ?", re.IGNORECASE)
+_DURATION = re.compile(rf"(?:{_PIECE.pattern})+", re.IGNORECASE)
+_IN_WORDS = re.compile(rf"(?:try again in|retry in|retry after) ({_DURATION.pattern})", re.IGNORECASE)
+# No server counts so many seconds to wait; as so many since 1970 they are this century's, and milliseconds are more.
+_A_MOMENT, _A_MOMENT_IN_MS = 1.5e9, 1e11
 _LONGEST_READ = 2_000
 
 
@@ -463,46 +475,52 @@ def wait(headers: Mapping[str, str], error: Mapping[str, Any]) -> float | None:
     """
     metadata = error.get("metadata")
     repeated = metadata.get("headers") if isinstance(metadata, dict) else None
-    named = {str(name).lower(): str(value) for name, value in repeated.items()} if isinstance(repeated, dict) else {}
+    found = repeated.items() if isinstance(repeated, dict) else ()
+    named = {str(name).lower(): str(value) for name, value in found if isinstance(value, str | int | float)}
     now = datetime.now(UTC).timestamp()
     said = (
-        _seconds(headers.get("retry-after-ms"), unit=0.001),
-        _seconds(headers.get("retry-after")),
-        _until(headers.get("retry-after"), now),
-        _reset(headers),
-        # In milliseconds since 1970.
-        *(_seconds(each.get("x-ratelimit-reset"), unit=0.001, since=now) for each in (headers, named)),
-        *map(_seconds, _delays(error)),
+        _seconds(headers.get("retry-after-ms"), now, unit=0.001),
+        _seconds(headers.get("retry-after"), now),
+        _reset(headers, now),
+        *(_seconds(each.get("x-ratelimit-reset"), now) for each in (headers, named)),
+        *(_seconds(delay, now) for delay in _delays(error)),
     )
     waits = [seconds for seconds in said if seconds is not None and not math.isnan(seconds)]
     return min(max(waits[0], 0.0), LONGEST_RETRY_AFTER_S) if waits else None
 
 
-def _seconds(text: str | None, unit: float = 1.0, since: float = 0.0) -> float | None:
-    """Return the seconds of a duration such as 6m0s, 20ms, 34.5s or 20 units; None where it is none."""
-    if text is not None and _DURATION.fullmatch(text.strip()):
-        return sum(float(number) * _UNITS[name] for number, name in _PIECE.findall(text))
-    try:
-        return None if text is None else float(text) * unit - since
-    except ValueError:
+def _seconds(text: str | None, now: float, unit: float = 1.0) -> float | None:
+    """Return the seconds of a duration, such as 6m0s, 34.5s or 20 units, or those until a date or another moment; None
+    where it is none.
+    """
+    if text is None:
         return None
-
-
-def _until(header: str | None, now: float) -> float | None:
-    """Return the seconds until a date, in the one form that servers may send (RFC 9110, 5.6.7)."""
+    if _DURATION.fullmatch(text.strip()):
+        return sum(float(number) * _UNITS[name.lower()] for number, name in _PIECE.findall(text))
     try:
-        date = datetime.strptime((header or "").strip(), "%a, %d %b %Y %H:%M:%S GMT").replace(tzinfo=UTC)
+        seconds = float(text)
     except ValueError:
-        return None
-    return date.timestamp() - now
+        return _until(text, now)
+    if seconds < _A_MOMENT:
+        return seconds * unit
+    return (seconds if seconds < _A_MOMENT_IN_MS else seconds / 1000) - now
 
 
-def _reset(headers: Mapping[str, str]) -> float | None:
+def _until(text: str, now: float) -> float | None:
+    """Return the seconds until a date in a form of RFC 9110 (5.6.7) or of RFC 3339, which Anthropic's headers have."""
+    for read in (parsedate_to_datetime, datetime.fromisoformat):
+        with suppress(ValueError, OverflowError):
+            date = read(text.strip())
+            return date.replace(tzinfo=date.tzinfo or UTC).timestamp() - now
+    return None
+
+
+def _reset(headers: Mapping[str, str], now: float) -> float | None:
     """Return the seconds until the limits of OpenAI's that are used up are reset."""
     used_up = [
         name for name in ("requests", "tokens") if headers.get(f"x-ratelimit-remaining-{name}", "0").strip() == "0"
     ]
-    waits = [_seconds(headers.get(f"x-ratelimit-reset-{name}")) for name in used_up]
+    waits = [_seconds(headers.get(f"x-ratelimit-reset-{name}"), now) for name in used_up]
     return max((wait for wait in waits if wait is not None), default=None)
 
 

@@ -26,7 +26,7 @@ from django.db import models
 from prefmh_web.endpoints import replies
 from prefmh_web.endpoints.errors import NoDistribution, ServerError
 from prefmh_web.endpoints.replies import Identity, identity_of
-from sampler.judges import NoDistributionError, distribution
+from sampler.judges import LABELS, NoDistributionError, distribution, shown
 
 Body = dict[str, Any]
 # What a model that cannot be kept from thinking may think, on top of the tokens of its answer.
@@ -239,7 +239,7 @@ class Server:
         if not said.text or not said.text.strip() or said.finish in self.ends:
             return said.text
         if said.finish != "length":
-            return f"{said.text} [finish_reason: {replies.shown(said.finish)}]"
+            return f"{said.text} [finish_reason: {shown(said.finish)}]"
         return said.text if self._is_whole(said, question) else f"{said.text}…"
 
     def first_token(self, reply: Body, question: Question) -> list[tuple[str, float]]:
@@ -253,13 +253,13 @@ class Server:
         said = self._said(reply)
         first = replies.first_token(self.as_chat(reply))
         text, token = (said.text or "").strip(), first.token.strip()
-        if said.thought:
+        if said.has_thought:
             raise NoDistribution("the reply holds a thought, whose tokens the log-probabilities may be those of")
         if said.finish != "length" and said.finish not in self.ends:
-            raise NoDistribution(f"the reply ended for the reason {replies.shown(said.finish)}")
-        # A token that ends the answer leaves no text.
-        if text != token and (text or said.finish == "length"):
-            raise NoDistribution(f"the reply is {replies.shown(text)}, and its first token {replies.shown(token)}")
+            raise NoDistribution(f"the reply ended for the reason {shown(said.finish)}")
+        # A token that ends the answer leaves no text; a label would be one.
+        if text != token and (text or said.finish == "length" or token in LABELS):
+            raise NoDistribution(f"the reply is {shown(text)}, and its first token {shown(token)}")
         confined_to = question.choices if self.is_confined(question) else ()
         try:
             return distribution(first.entries, (first.token, first.log_probability), confined_to)
@@ -284,7 +284,7 @@ class Server:
     def _is_whole(self, said: replies.Said, question: Question) -> bool:
         """Say whether a text that reached the limit is the whole answer all the same."""
         text = said.text or ""
-        if said.thought or question.thinking is not None:
+        if said.has_thought or question.thinking is not None:
             return False
         if self.is_confined(question) and text in question.choices:
             # A rating of 1 may be the beginning of a 10.
@@ -401,16 +401,17 @@ class _Program(Server):
 
     def body(self, question: Question) -> Body:
         """Return the pair; where there is none, as in a test of the endpoint, the words of the chat."""
-        shown = question.compared
-        if shown is None:
-            shown = Compared("\n".join(str(message["content"]) for message in question.messages), "A", "B")
-        return {"question": shown.question, "first": shown.first, "second": shown.second}
+        pair = question.compared
+        if pair is None:
+            pair = Compared("\n".join(str(message["content"]) for message in question.messages), "A", "B")
+        return {"question": pair.question, "first": pair.first, "second": pair.second}
 
     def as_chat(self, reply: Body) -> Body:
         """Return a reply in the form of a chat completion: a program's answer is whole, or an error."""
         choice = {"message": {"content": reply.get("choice")}, "finish_reason": "stop"}
         version = reply.get("version")
-        return {"choices": [choice], "error": reply.get("error"), "model": "program", "system_fingerprint": version}
+        named = str(version) if isinstance(version, str | int | float) else None
+        return {"choices": [choice], "error": reply.get("error"), "model": "program", "system_fingerprint": named}
 
 
 _FORMS: dict[str, type[Server]] = {Dialect.OLLAMA: _Ollama, Dialect.PROGRAM: _Program}

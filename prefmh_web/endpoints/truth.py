@@ -64,6 +64,10 @@ _THINKS = (
     "its model thinks before it answers, and nobody can say how its answers are then distributed. Empty “Thinking "
     "tokens at most”, or accept at the question that the sampling cannot be verified"
 )
+_ANSWERS = (
+    "nobody can say whether the answers of a program are independent of each other. Let it have one vote on a pair, or "
+    "accept at the question that the sampling cannot be verified"
+)
 
 
 class Effect(StrEnum):
@@ -88,6 +92,8 @@ def why_untold(endpoint: Endpoint) -> str:
     """Return why nobody can tell the law of an endpoint's replies, whatever a test sees; empty where one can."""
     if endpoint.thinking_tokens is not None:
         return _THINKS
+    if endpoint.dialect == Dialect.PROGRAM:
+        return _ANSWERS
     is_documented = (URL(endpoint.base_url).host or "", endpoint.dialect) in _DOCUMENTED
     return "" if is_documented or Dialect(endpoint.dialect).server.why_plain else _UNKNOWN
 

@@ -243,6 +243,8 @@ MEDIA_ROOT = DATA_DIR / "media"
 FILE_UPLOAD_MAX_MEMORY_SIZE = 2 * 2**20
 # Pictures and recordings of a list come as they are. Each is an open file until its request ends.
 DATA_UPLOAD_MAX_NUMBER_FILES = 200
+# A protocol with all the rows that it may have takes 1,300.
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 2_000
 FILE_UPLOAD_PERMISSIONS, FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o600, 0o700
 # Beside where it will stay: keeping it is then a renaming, and a container's /tmp is memory.
 FILE_UPLOAD_TEMP_DIR = DATA_DIR / "incoming"

@@ -26,18 +26,26 @@ MANY_ANSWERS = 6
 """From more answers of a panel on, a step is accepted less than once in a hundred times."""
 
 
-def create(config: CampaignConfig, owner: User, file: File[Any] | None = None, *, key: str = "") -> Campaign:
+def create(
+    config: CampaignConfig,
+    owner: User,
+    file: File[Any] | None = None,
+    *,
+    key: str = "",
+    kept: CampaignConfig | None = None,
+) -> Campaign:
     """Create a draft from a setup; queue the reading of its file, if it has one.
 
     Args:
         file: with the bytes of the setup's file, at their beginning.
+        kept: of a copy, what the owner's campaign has; see `files.of_owner`.
         key: of the campaign; the owner's campaign that was created under it before is returned as it is.
 
     Raises:
         SetupError: it does not fit what the owner has.
         NotPossible: the campaign was changed in this very moment.
     """
-    if misfits := [Problem(message=message, path=path) for path, message in files.of_owner(config, owner)]:
+    if misfits := [Problem(message=message, path=path) for path, message in files.of_owner(config, owner, kept)]:
         raise SetupError(misfits)
     with transaction.atomic():
         if key:
@@ -137,7 +145,7 @@ def duplicate(campaign: Campaign, owner: User, **changes: Any) -> Campaign:
         kept = campaign.catalog.file if config.file else None
         # A file of its own, or the draft would point at the one of the other campaign.
         with kept.storage.open(str(kept.name), "rb") if kept else nullcontext() as file:
-            return create(copied, owner, file and File(file))
+            return create(copied, owner, file and File(file), kept=config if owner == campaign.owner else None)
     except SetupError as error:
         raise NotPossible(f"This setup cannot be copied. {error.problems[0]}") from error
 

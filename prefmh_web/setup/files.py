@@ -37,11 +37,14 @@ _UNKNOWN = "Extra inputs are not permitted"
 Tell = Callable[[Problem], None]
 
 
-def config_in(content: bytes | str, tell: Tell | None = None, owner: User | None = None) -> CampaignConfig:
+def config_in(
+    content: bytes | str, tell: Tell | None = None, owner: User | None = None, kept: CampaignConfig | None = None
+) -> CampaignConfig:
     """Return the configuration that `campaign.yaml` describes.
 
     Args:
         owner: whom it must fit; None to leave that to `apply.create`, which knows no lines.
+        kept: what its campaign has now; see `of_owner`.
         tell: is told of each value that a record's copy has left out, where it can be done without.
 
     Raises:
@@ -56,7 +59,8 @@ def config_in(content: bytes | str, tell: Tell | None = None, owner: User | None
     except ValidationError as error:
         found = sampler.problems_in(error, document.data)
         raise SetupError([_told(document, each.path, each.message) for each in found]) from error
-    wrong = [*misfits(config), *(of_owner(config, owner) if owner else of_scorers(config))]
+    wrong = [*_truths(document.data, config), *misfits(config)]
+    wrong += of_owner(config, owner, kept) if owner else of_scorers(config)
     if wrong:
         raise SetupError([document.problem(path, message) for path, message in wrong])
     for each in left_out:
@@ -80,10 +84,18 @@ def of_scorers(config: CampaignConfig) -> Iterator[Misfit]:
             yield path, f"“{name}” is not offered for {OBJECT_KINDS[objects].nouns}; there are {', '.join(here)}"
 
 
-def of_owner(config: CampaignConfig, owner: User) -> Iterator[Misfit]:
-    """Yield what a setup speaks of and its owner does not have, or has of another kind."""
+def of_owner(config: CampaignConfig, owner: User, kept: CampaignConfig | None = None) -> Iterator[Misfit]:
+    """Yield what a setup speaks of and its owner does not have, or has of another kind.
+
+    Args:
+        kept: what its campaign has now. The earlier campaigns that this names may have other names by now, or be
+            deleted.
+    """
     yield from of_scorers(config)
+    known = kept.study.refused if kept else ()
     for place, each in enumerate(config.study.refused):
+        if each in known:
+            continue
         mine = Campaign.objects.filter(pk=each.number, owner=owner, name=each.name)
         found = mine.exclude(status=Campaign.Status.DELETING).first()
         if found is None or found.is_draft:
@@ -106,6 +118,23 @@ def _decoded(content: bytes) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise refused(f"The file is no text in UTF-8: line {line} has another byte. Save it as UTF-8.") from error
+
+
+def _truths(data: Any, read: Any, path: tuple[str, ...] = ()) -> Iterator[Misfit]:
+    """Yield where true or false stands in the place of a number: Pydantic reads them as 1 and 0.
+
+    Args:
+        data: what stands there.
+        read: what it was read as.
+    """
+    if isinstance(data, bool) and not isinstance(read, bool):
+        yield ".".join(path), f"must be a number, not {str(data).lower()}"
+    elif isinstance(data, dict):
+        for key, each in data.items():
+            yield from _truths(each, dict(read).get(key), (*path, key))
+    elif isinstance(data, list):
+        for index, each in enumerate(data):
+            yield from _truths(each, read[index], (*path, str(index)))
 
 
 def _told(document: yaml_text.Document, path: str, message: str) -> Problem:
@@ -178,15 +207,15 @@ def opened(
     beside: PurePath | None = None,
     tell: Tell | None = None,
     owner: User | None = None,
-    kept: UploadedFile | None = None,
+    kept: CampaignConfig | None = None,
 ) -> Iterator[tuple[CampaignConfig, IO[bytes] | None]]:
     """Yield the setup of a file, and the file of its objects if it has one, at its beginning.
 
     Args:
         file: `campaign.yaml`, or a ZIP with it.
         beside: where the file of the objects lies if it is not in a ZIP; None if it is nowhere else.
-        tell, owner: as `reading.config_in` has them.
-        kept: the file that the campaign has already, which need not be sent again.
+        tell, owner: as `config_in` has them.
+        kept: what its campaign has now: the same file need not be sent again. See `config_in`, too.
 
     Raises:
         SetupError: with every problem found.
@@ -194,12 +223,12 @@ def opened(
     begin = file.read(len(_MAGIC))
     file.seek(0)
     with TemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR) as copy:
-        read = partial(config_in, tell=tell, owner=owner)
+        read = partial(config_in, tell=tell, owner=owner, kept=kept)
         if begin == _MAGIC:
             config = _unpacked(file, copy, read)
         else:
             config = read(_limited(file))
-            if config.file is not None and config.file == kept:
+            if kept and config.file is not None and config.file == kept.file:
                 yield config, None
                 return
             _keep_neighbour(config, copy, beside)

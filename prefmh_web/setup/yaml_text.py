@@ -8,6 +8,7 @@ Nothing of Django is needed to read it: what is wrong with a file is a `Problem`
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -30,6 +31,8 @@ _WORDS: Final = {
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
 _LONGEST_NUMBER: Final = 40
+# A character beyond U+FFFF, as JSON escapes it and YAML does not; after backslashes that are no part of it.
+_PAIR_IN_JSON = re.compile(r"(?<!\\)((?:\\\\)*)(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})")
 Event = Any  # PyYAML's events, which carry no types
 
 
@@ -111,7 +114,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.document = Document()
         self._values = 0
-        self._events: Iterator[Event] = iter(yaml.parse(text, Loader=yaml.CSafeLoader))
+        self._events: Iterator[Event] = iter(yaml.parse(_as_yaml(text), Loader=yaml.CSafeLoader))
         next(self._events)
         begun = next(self._events)
         if isinstance(begun, yaml.StreamEndEvent):
@@ -157,6 +160,13 @@ class _Reader:
         while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
             found.append(self._value(event, (*path, str(len(found))), depth + 1))
         return found
+
+
+def _as_yaml(text: str) -> str:
+    """Return JSON with the characters themselves where it escapes them as YAML does not; any other text as it is."""
+    if not text.lstrip().startswith("{"):
+        return text
+    return _PAIR_IN_JSON.sub(lambda found: found[1] + json.loads(f'"{found[2]}"'), text)
 
 
 def _at(event: Event, message: str) -> SetupError:

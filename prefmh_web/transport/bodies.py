@@ -116,7 +116,7 @@ class _Body:
 
 
 async def _limit(scope, headers: dict[bytes, bytes]) -> int:
-    if scope["method"] != "POST":
+    if scope["method"] not in ("POST", "PUT"):
         return DEFAULT_BYTES
     for pattern, may_send in hooks.LARGE_BODIES.items():
         if re.match(pattern, scope["path"]):

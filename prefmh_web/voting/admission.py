@@ -157,8 +157,9 @@ def join(
         PartEnded: as `demand_admission`.
     """
     with transaction.atomic():
-        # Locked: of two who open a link for one person at the same moment, one gets in.
-        Invitation.objects.select_for_update(no_key=True).get(pk=invitation.pk)
+        # Locked and read again: of two who open a link for one person at the same moment, one gets in; and nobody does
+        # by a link that was closed since.
+        invitation.revoked_at = Invitation.objects.select_for_update(no_key=True).get(pk=invitation.pk).revoked_at
         if limits_of(invitation.campaign).recruiter.knows_people:
             annotator = _sent(session, invitation, arrival, answer)
         else:

@@ -40,7 +40,7 @@ from sampler.diagnostics.votes import cohen_kappa, fleiss_kappa, fleiss_kappa_in
 from sampler.record.commitment import read_config
 from sampler.record.documents import EXTENDED, FINISHED_NOW, events_of
 from sampler.record.record import Record, RecordError, step_key
-from sampler.record.tables import FIRST, RESULTS, SAMPLING, SIDES, Cell, Row
+from sampler.record.tables import FIRST, RESULTS, SAMPLES, SAMPLING, SIDES, STEPS, VOTES, Cell, Row
 
 # A fit to more objects takes minutes.
 _MOST_SCORED = 300
@@ -142,6 +142,16 @@ class Answer:
             score_low=score and score.low,
             score_high=score and score.high,
         )
+
+
+ANSWERED_FROM: Mapping[str, Sequence[str]] = {
+    SAMPLES.name: ("chain_index", "step", "state_index", "phase"),
+    STEPS.name: ("verdict",),
+    VOTES.name: (
+        "chain_index", "step", "number", "judge_index", "first_state", "second_state", "chosen_state", "chosen_side"
+    ),
+}  # fmt: skip
+"""All that `answer` reads of the tables that grow with the votes, by their names."""
 
 
 def answer(record: Record) -> Answer:

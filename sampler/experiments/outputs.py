@@ -295,14 +295,23 @@ def read_sentences(content: bytes, name: str) -> Sentences:
     return found
 
 
-def _sentence_rows(content: bytes, name: str) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the number and the cells of each line that is not empty."""
+def text_in(content: bytes, name: str) -> str:
+    """Return the text of the file of --data.
+
+    Raises:
+        OptionError: it is not UTF-8; the message names the line.
+    """
     try:
         # Sheets may put a mark of the byte order in front.
-        lines = content.decode("utf-8-sig").replace("\r\n", "\n").split("\n")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise OptionError("--data", f"must be UTF-8; line {line} of {name} is not") from error
+
+
+def _sentence_rows(content: bytes, name: str) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the number and the cells of each line that is not empty."""
+    lines = text_in(content, name).replace("\r\n", "\n").split("\n")
     cells = [[cell.strip() for cell in line.split("\t")] for line in lines]
     header = [each.lower() for each in cells[0]]
     if missing := [column for column in _SENTENCE_COLUMNS[:2] if column not in header]:

@@ -56,4 +56,5 @@ from sampler.judges.replies import parse_label as parse_label
 from sampler.judges.replies import parse_rating as parse_rating
 from sampler.judges.replies import parse_yes_or_no as parse_yes_or_no
 from sampler.judges.replies import preference_for_proposal as preference_for_proposal
+from sampler.judges.replies import shown as shown
 from sampler.judges.replies import tilt_of as tilt_of

@@ -19,10 +19,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
-from sampler.declared import JUDGED_BY, TARGET, Declared, Sparse, ui
+from sampler.declared import JUDGED_BY, ONE_LINE, TARGET, Declared, Sparse, ui
 from sampler.judges.prompts import PromptTemplate, Vision
+from sampler.judges.replies import LOWEST_TEMPERATURE
 
 _ANSWERS, _PICTURES, _PROMPT = "How the model answers", "Pictures and molecules", "Prompt"
 _WAYS = {
@@ -30,7 +31,7 @@ _WAYS = {
     "log-probabilities": "Drawn from log-probabilities: one request for each order",
 }
 EndpointName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120)]
-PanelistName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120)]
+PanelistName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120), ONE_LINE]
 
 # Which object stands first. "random" draws it for every vote; "balanced" shows each first in half of the votes; the
 # other two fix it, and a pair of judges of equal budgets, one of each, cancels any constant lean (`rules.order`).
@@ -78,6 +79,7 @@ class ModelSource(Sparse):
     endpoint: EndpointName = Field(title="Which model?", json_schema_extra=ui(choices="endpoints"))
     temperature: float = Field(
         default=1.0,
+        ge=LOWEST_TEMPERATURE,
         le=5,
         title="Temperature",
         description="Must be above 0: at 0 all votes of the model on a pair would be the same.",
@@ -122,18 +124,11 @@ class ModelSource(Sparse):
         json_schema_extra=ui(fold=_ANSWERS),
     )
 
-    @field_validator("temperature")
-    @classmethod
-    def _above_zero(cls, temperature: float) -> float:
-        if not temperature > 0:
-            raise ValueError("must be above 0: at 0 a judge's votes are copies of each other")
-        return temperature
-
 
 Source = Annotated[PeopleSource | PanelistSource | ModelSource, Field(discriminator="kind")]
 
 
-Question = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
+Question = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300), ONE_LINE]
 ORDER_LABELS = {
     "random": "Random for each vote",
     "balanced": "Each order for half of the votes (models only)",

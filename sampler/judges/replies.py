@@ -114,13 +114,24 @@ _WRAPPED = r"\s*+[{quotes}]*+\s*+({answer})\s*+(?:\.?+\s*+[{quotes}]*+|[{quotes}
 _LABEL = re.compile(_WRAPPED.format(quotes=_QUOTES, answer="[ABab]"), re.ASCII)
 _RATING = re.compile(_WRAPPED.format(quotes=_QUOTES, answer=r"\d{1,3}"), re.ASCII)
 _YES_OR_NO = re.compile(_WRAPPED.format(quotes=_QUOTES, answer="yes|no"), re.ASCII | re.IGNORECASE)
-_LONGEST_EXCERPT = 80
+_LONGEST_EXCERPT, _LONGEST_SHOWN = 80, 40
 # An answer is asked for in a few tokens; a server that sends a book has not kept to that, and nobody reads it.
 LONGEST_REPLY: Final = 4096
 
 
 class UnparsableReplyError(ValueError):
     """A reply that is not an answer; the message says what it is instead."""
+
+
+class _Short(reprlib.Repr):
+    def repr_str(self, x: str, level: int) -> str:
+        # Whole or not at all: half a key, should the server repeat it, would not be known for one, and not struck out.
+        return repr(x) if len(x) <= _LONGEST_SHOWN else f"({len(x)} characters)"
+
+
+def shown(value: object) -> str:
+    """Return what a server sent for an error's text, however long or deep it is."""
+    return _Short().repr(value)
 
 
 def parse_label(reply: str | None) -> str:
@@ -214,8 +225,10 @@ class NoDistributionError(ValueError):
 # Sums and repeated values of honest servers are off by rounding alone.
 _MOST_SUM = 1.001
 _MOST_GAP = 1e-3
-# A probability below e to the minus this is 0.
-_LARGEST = 1e300
+# OpenAI and vLLM write -9999 for a token whose probability they do not tell, llama.cpp the least number there is.
+_UNTOLD = -9999.0
+# More than any vocabulary has.
+_MOST_TOKENS = 500_000
 # Of the labels together, where the reply was confined to them.
 _LEAST_CONFINED = 0.98
 
@@ -235,14 +248,17 @@ def distribution(
     Raises:
         NoDistributionError: no distribution has such values.
     """
-    # Some servers list the sampled token twice. An equal text with another value is another token.
-    listed = list(dict.fromkeys((token, _log_probability(token, value)) for token, value in entries))
-    # A single one may be certain; then p is not told.
-    if len(listed) > 1 and all(value == 0.0 for _, value in listed):
-        raise NoDistributionError("all log-probabilities are 0")
+    values: dict[str, list[float]] = {}
+    for token, value in entries:
+        values.setdefault(token, []).append(_log_probability(token, value))
+    listed = [(token, value) for token, some in values.items() for value in _without_repeats(some)]
     total = math.fsum(math.exp(value) for _, value in listed)
     if total > _MOST_SUM:
         raise NoDistributionError(f"the reported probabilities sum to {total:.4g}")
+    # None that is not listed is more probable than the least of the list, behind which the sampled one may stand.
+    others = [value for token, value in listed if value > -math.inf and (chosen is None or token != chosen[0])]
+    if others and 1 - total > 1 - _LEAST_CONFINED + _MOST_TOKENS * math.exp(min(others)):
+        raise NoDistributionError(f"the reported probabilities sum to {total:.2g}, and no others are left for the rest")
     if chosen is not None:
         _check_chosen(chosen[0], _log_probability(*chosen), listed)
     held = math.fsum(math.exp(value) for token, value in listed if token in confined_to)
@@ -254,17 +270,32 @@ def distribution(
 def _log_probability(token: str, value: object) -> float:
     # A bool is an int, and a whole number may be too large for a float.
     if isinstance(value, bool) or not isinstance(value, int | float) or not value <= 1e-6:
-        raise NoDistributionError(f"{reprlib.repr(value)} for {reprlib.repr(token)} is no log-probability")
-    return -math.inf if value < -_LARGEST else float(value)
+        raise NoDistributionError(f"{shown(value)} for {shown(token)} is no log-probability")
+    return -math.inf if value <= _UNTOLD else float(value)
+
+
+def _without_repeats(values: Sequence[float]) -> list[float]:
+    """Return the values of a token each once: some servers list the sampled one twice. An equal text with another value
+    is another token.
+    """
+    found: list[float] = []
+    for value in sorted(values, reverse=True):
+        if not found or not _are_equal(found[-1], value):
+            found.append(value)
+    return found
+
+
+def _are_equal(one: float, other: float) -> bool:
+    return one == other or abs(one - other) <= _MOST_GAP
 
 
 def _check_chosen(token: str, value: float, listed: Sequence[tuple[str, float]]) -> None:
     values = [each for other, each in listed if other == token]
-    if values and not any(each == value or abs(each - value) <= _MOST_GAP for each in values):
-        words = f"the sampled token {reprlib.repr(token)} has {value:.4g}, and in the list {values[0]:.4g}"
+    if values and not any(_are_equal(each, value) for each in values):
+        words = f"the sampled token {shown(token)} has {value:.4g}, and in the list {values[0]:.4g}"
         raise NoDistributionError(words)
     if not values and listed and value > min(each for _, each in listed) + _MOST_GAP:
-        raise NoDistributionError(f"the sampled token {reprlib.repr(token)} is missing in the list of the likeliest")
+        raise NoDistributionError(f"the sampled token {shown(token)} is missing in the list of the likeliest")
 
 
 @dataclass(frozen=True)

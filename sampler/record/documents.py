@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 from sampler.config import ChainConfig
@@ -256,6 +257,7 @@ def _pair_key(row: Row) -> tuple[str, ...]:
 STARTED, EXTENDED, OPENED, ENDED = "started", "extended", "chain-opened", "chain-ended"
 FINISHED_NOW = "finished-now"
 SUSPENDED, TRIED_AGAIN = "step-suspended", "step-tried-again"
+CONSENT_ASKED, CONSENT_ANSWERED = "consent-asked", "consent-answered"
 """The kinds of events that are compared with the rest of the record."""
 WAIT, AHEAD = "wait", "ahead"
 """Why a chain opened after the start."""
@@ -278,8 +280,9 @@ def events_of(rows: Iterable[Row], *kinds: str) -> Iterator[tuple[Row, dict[str,
 
 
 def compare_events(parsed: Parsed) -> Iterator[Difference]:
-    """Yield where events are not numbered from 1, or where the start, extensions, openings and ends of chains are not
-    as the rest of the record has them. When a step was suspended, and by how many skips, cannot be worked out again.
+    """Yield where events are not numbered from 1, or where the start, extensions, openings and ends of chains, and what
+    people agreed to, are not as the rest of the record has them. When a step was suspended, and by how many skips,
+    cannot be worked out again.
     """
     for number, event in enumerate(parsed.record["events"], start=1):
         if event["number"] != str(number):
@@ -291,6 +294,7 @@ def compare_events(parsed: Parsed) -> Iterator[Difference]:
     yield from _compare_extensions(parsed)
     yield from _compare_openings(parsed)
     yield from _compare_ends(parsed)
+    yield from _compare_consents(parsed)
 
 
 def _of_event(row: Row, what: str, recorded: object, expected: object) -> Difference:
@@ -343,6 +347,21 @@ def _compare_openings(parsed: Parsed) -> Iterator[Difference]:
         if step["opened_at"] < (moment := opened_at.get(int(step["chain_index"]), "")):
             expected = f"no earlier than its chain, {moment}"
             yield of_step(step_key(step), "when the step opened", step["opened_at"], expected, row=step)
+
+
+def _compare_consents(parsed: Parsed) -> Iterator[Difference]:
+    """A text that people are asked to agree to is named by its hash; they answer to one that they were asked."""
+    asked: set[str] = set()
+    for row, said in events_of(parsed.record["events"], CONSENT_ASKED, CONSENT_ANSWERED):
+        version = str(said.get("version"))
+        if row["kind"] == CONSENT_ASKED:
+            asked.add(version)
+            with reading(tables.EVENTS.file, row):
+                digest = sha256(str(said.get("wording")).encode()).hexdigest()
+            if version != digest:
+                yield _of_event(row, "the version of the text", quoted(version), quoted(digest))
+        elif version not in asked:
+            yield _of_event(row, "the version of the text", quoted(version), "one that was asked before")
 
 
 def _compare_ends(parsed: Parsed) -> Iterator[Difference]:

@@ -350,6 +350,8 @@ class States:
             yield quoted(row["content"]), quoted(self._space.content(state))
         elif row["content"] != (content := self._space.content(recorded)):
             yield quoted(row["content"]), quoted(content)
+        elif row["code"] != (code := self._space.encode(recorded)):
+            yield quoted(row["code"]), quoted(code)
 
 
 class Draws:
@@ -442,9 +444,7 @@ class Awaited(Draws):
 
     def ask(self, position: Position[Any], row: Row) -> Comparison[Any]:
         """Return the comparison of the row."""
-        # The same object, so that it is equal to itself in every space.
-        is_identity = row["proposal_state"] == row["current_state"]
-        proposal = position.state if is_identity else self._index.state(int(row["proposal_state"]))
+        proposal = self._index.state(int(row["proposal_state"]))
         uniform, log_r0 = float(row["uniform"]) if row["uniform"] else self._open_uniform(row), float(row["log_r0"])
         step, budgets = position.step + 1, self._parsed.config.budgets
         return Comparison(position.chain, step, position.state, proposal, log_r0, uniform, budgets)

@@ -134,8 +134,14 @@ class Record:
 
     @property
     def study(self) -> dict[str, Any]:
-        """What campaign.json says of who votes and on what; empty of a record that does not."""
-        found: dict[str, Any] = self.config.get("study", {})
+        """What campaign.json says of who votes and on what; empty of a record that does not.
+
+        Raises:
+            RecordError: it is no object.
+        """
+        found = self.config.get("study", {})
+        if not isinstance(found, dict):
+            raise RecordError(f"The record cannot be read: study in {tables.CONFIG} must be an object", tables.CONFIG)
         return found
 
     def of_file(self, file: str) -> list[Row]:

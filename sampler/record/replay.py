@@ -141,8 +141,8 @@ def compare_panelists(parsed: Parsed) -> Iterator[Difference]:
 
 
 def compare_objects(parsed: Parsed) -> Iterator[Difference]:
-    """Yield where a state does not name the first one with its content, or where one that a chain made has what only a
-    list can say.
+    """Yield where a state does not name the first one with its content, where its neighbours, of which draws go by the
+    order, are not in it, or where one that a chain made has what only a list can say.
     """
     first: dict[str, str] = {}
     for row in parsed.states:
@@ -150,6 +150,9 @@ def compare_objects(parsed: Parsed) -> Iterator[Difference]:
             if row[column]:
                 what = f"{column} of state {row['state_index']}"
                 yield of_file(tables.STATES.file, what, quoted(row[column]), "none", row)
+        if (linked := row["neighbours"].split()) != (ascending := sorted(linked, key=int)):
+            what = f"neighbours of state {row['state_index']}"
+            yield of_file(tables.STATES.file, what, quoted(row["neighbours"]), quoted(" ".join(ascending)), row)
         same = first.setdefault(row["content"], row["state_index"])
         if row["object_index"] != same:
             what = f"the object of state {row['state_index']}"

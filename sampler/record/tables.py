@@ -25,6 +25,7 @@ import tomllib
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib import resources
 from typing import Any, Protocol
 
@@ -121,7 +122,7 @@ class Kind:
         return self.form is None or self.form.fullmatch(cell) is not None
 
 
-_DIGITS = r"-?\d{1,18}"
+_DIGITS = r"(0|-?[1-9][0-9]{0,17})"
 WHOLE = Kind("whole number, from 0", _told, int, re.compile(_DIGITS))
 WHOLES = Kind(
     "whole numbers, separated by spaces",
@@ -129,7 +130,7 @@ WHOLES = Kind(
     lambda cell: [*map(int, cell.split())],
     re.compile(f"{_DIGITS}( {_DIGITS})*"),
 )
-NUMBER = Kind("real number", _written, _number, re.compile(r"-?(\d+(\.\d*)?(e[+-]?\d+)?|inf)"))
+NUMBER = Kind("real number", _written, _number, re.compile(r"-?([0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?|inf)"))
 FLAG = Kind("1 or 0", lambda value: "" if value is None else int(value), lambda cell: cell == "1", re.compile("[01]"))
 MOMENT = Kind(
     "ISO 8601, UTC offset included",
@@ -264,8 +265,9 @@ class Table:
             if name in self._texts or name.startswith(META):
                 row[name] = unescaped(cell)
 
-    @property
+    @cached_property
     def _texts(self) -> set[str]:
+        # Asked for each cell of a table that may have millions.
         return {column.name for column in self.columns if column.kind is TEXT}
 
     def with_columns(self, columns: Iterable[Column]) -> Table:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import ConfigDict, Field, StringConstraints, field_validator
 
-from sampler.declared import Declared, Sparse, ui
+from sampler.declared import ONE_LINE, Declared, Sparse, ui
 
 MAX_SHOWN_COLUMNS = 10
 _DETAILS = "Similar objects, and further columns of the file"
@@ -27,7 +27,7 @@ _OBJECTS = {
     "audio": "Audio: WAV, FLAC, AIFF, MP3 or Ogg files, or a ZIP of them",
 }
 _Name = Annotated[str, StringConstraints(strip_whitespace=True, to_lower=True, min_length=1, max_length=100)]
-_Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=60, pattern=r"^[^\r\n]*$")]
+_Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=60), ONE_LINE]
 
 
 class ContextColumn(Declared):

@@ -82,6 +82,20 @@ def test_a_large_setup_is_taken_from_programs_that_may_change_campaigns_only(liv
     assert answer.json()["problems"]
 
 
+def test_a_large_list_comes_with_a_changed_setup_as_with_a_new_one(site, tmp_path):
+    text = "text\n" + "".join(f"{number} {'x' * 999}\n" for number in range(1100))
+    made = site.create(zipped(tmp_path))
+    wait_until_idle()
+    packed = tmp_path / "large.zip"
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr("campaign.yaml", SETUP.replace("From a program", "Larger"))
+        archive.writestr("texts.csv", text)
+    assert packed.stat().st_size > 2**20
+    assert site.change(made.number, packed.read_bytes()).name == "Larger"
+    wait_until_idle()
+    assert Campaign.objects.get().states.count() == 1100
+
+
 def test_a_program_that_may_only_read_changes_nothing(reader, campaign):
     with pytest.raises(RequestRefused) as refused:
         reader.pause(campaign.pk)
@@ -291,7 +305,7 @@ RIGHTS = {
     ("post", "", "pause"): Right.RUN,
     ("post", "", "resume"): Right.RUN,
     ("post", "", "extend"): Right.OWN,
-    ("post", "", "start"): Right.OWN,
+    ("post", "", "start"): Right.RUN,
     ("get", "/record.zip"): Right.WATCH,
     ("get", "/people"): Right.RUN,
     ("get", "/results"): Right.WATCH,
@@ -333,3 +347,7 @@ def test_a_request_that_is_sent_again_creates_no_second_campaign(site, tmp_path)
     assert (first.created, again.created) == (True, False)
     assert first.number == again.number
     assert site.create(setup).number != first.number
+    for key in ("x" * 101, "a\0b"):
+        with pytest.raises(RequestRefused) as refused:
+            site.create(setup, once=key)
+        assert (refused.value.status, refused.value.problems[0].path) == (422, "once")

@@ -66,7 +66,7 @@ AREAS: dict[str, tuple[str, ...]] = {
 _ENGINE, _API = "prefmh_web/campaigns/engine", "prefmh_web/api"
 NAMED = (
     # A viewer extends a campaign, or lists its people.
-    (f"{_API}/campaigns.py", "Right.OWN if needs_owner else Right.RUN", "Right.WATCH"),
+    (f"{_API}/campaigns.py", 'Right.OWN if wanted.action == "extend" else Right.RUN', "Right.WATCH"),
     (f"{_API}/records.py", "campaign_for(request, campaign_id, Right.RUN)", "campaign_for(request, campaign_id)"),
     # The deadline of a lease is not asked again under the lock; an abandoned lease keeps its long one.
     (f"{_ENGINE}/leases.py", "Lease.Ending.EXPIRED, expires_at__lte=now)", "Lease.Ending.EXPIRED)"),

@@ -3,6 +3,7 @@
 Two who change one draft at the same moment, in every order: one wins, the other is told, nothing is half done.
 """
 
+import json
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -11,6 +12,7 @@ from django.db import connection, transaction
 from django.test import Client
 from django.urls import reverse
 
+from prefmh_web.accounts.models import ApiToken
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.frozen import limits_of
 from prefmh_web.campaigns.models import Campaign, Chain, Judge, ReplyIdentity, State
@@ -18,7 +20,15 @@ from prefmh_web.participants import limits
 from tests.console.test_pages import OF_MOLECULES, as_shown, form
 from tests.security.test_limits import all_at_once
 from tests.security.world import browser_of
-from tests.support.campaigns import create_draft, invitation_path, make_config, make_draft, set_study, wait_until_idle
+from tests.support.campaigns import (
+    create_draft,
+    invitation_path,
+    make_config,
+    make_draft,
+    set_study,
+    started_now,
+    wait_until_idle,
+)
 from tests.support.people import WHOLE, arrive, pair_of, prolific, recruited_campaign, vote
 from tests.support.records import checked_export, happened
 
@@ -70,6 +80,32 @@ def test_of_how_people_come_these_change_and_are_events(owner, study, tmp_path, 
     told(owner, page, as_shown(owner, page))
     assert noted(study).count() == 1
     checked_export(study, tmp_path)
+
+
+@pytest.mark.parametrize("is_started", [False, True])
+@pytest.mark.parametrize("change", [{"name": "Called otherwise"}, {"status": Campaign.Status.DELETING}])
+def test_an_earlier_campaign_has_another_name_or_is_deleted_and_this_one_can_still_be_changed(
+    owner, researcher, is_started, change
+):
+    earlier = recruited_campaign(researcher, config=ONE)
+    study = make_draft(researcher, config=ONE)
+    set_study(study, {"recruiter": "prolific", "checks_ids": False}, (earlier,))
+    if is_started:
+        started_now(study)
+    Campaign.objects.filter(pk=earlier.pk).update(**change)
+    page = path_of("participants", study)
+    assert "Saved." in told(owner, page, as_shown(owner, page) | {"codes.completed": "N3W"})
+    token = ApiToken.make(researcher, "a program", ApiToken.Scope.RUN)
+    whole = {"headers": {"Authorization": f"Bearer {token}"}, "content_type": "application/json"}
+    at = f"/api/campaigns/{study.pk}/config"
+    config = owner.get(at, headers=whole["headers"]).json()
+    assert config["study"]["codes"] == {"completed": "N3W"}
+    answer = owner.put(at, json.dumps(config | {"name": "Mine"}), **whole)
+    assert (answer.status_code, answer.json().get("name")) == (200, "Mine"), answer.content
+    assert "This is a copy of “Mine”" in told(owner, path_of("duplicate", study), {})
+    # The control: another one that is not there is refused.
+    config["study"]["refused"] = [{"number": earlier.pk, "name": "Never there"}]
+    assert owner.put(at, json.dumps(config), **whole).status_code == 422
 
 
 @pytest.mark.parametrize(

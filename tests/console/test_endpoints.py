@@ -224,7 +224,7 @@ def a_web_page(handler, *_) -> None:
 
 
 def models_there(desk, url: str) -> str:
-    return desk.get(reverse("console:models-there"), {"base_url": url}).content.decode()
+    return desk.post(reverse("console:models-there"), {"base_url": url}).content.decode()
 
 
 def test_save_and_test_is_one_button(signed_in, script, idle_tasks):
@@ -274,8 +274,13 @@ def test_a_test_that_fails_names_the_models_that_are_there(signed_in, researcher
     )
 
 
-@pytest.mark.parametrize("key", ["sk-proj-0123456789abcdef", "AIzaSyD-secret", "hf_abcdef0123"])
+@pytest.mark.parametrize("key", ["sk-proj-0123456789abcdef", "AIzaSyD-secret", "hf_abcdef0123", "AKIAIOSFODNN7EXAMPLE"])
 def test_a_pasted_key_is_refused_and_does_not_come_back(signed_in, script, key):
+    # Addresses are logged.
+    address = reverse("console:models-there")
+    assert signed_in.get(address, {"base_url": script.url, "api_key_variable": key}).status_code == 405
+    there = signed_in.post(address, {"base_url": script.url, "api_key_variable": key}).content.decode()
+    assert key not in there
     page = signed_in.post(reverse("console:new-endpoint"), fields(script, api_key_variable=key)).content.decode()
     assert "and not the key itself" in page
     assert key not in page

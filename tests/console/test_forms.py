@@ -190,6 +190,30 @@ def test_what_cannot_be_is_refused_by_its_field_and_nothing_is_saved(owner, draf
     assert stored().is_empty
 
 
+def test_as_many_rows_as_there_may_be_are_saved(owner, draft):
+    pairs = [{"first": f"Dark {n}.", "second": f"Bright {n}.", "answer": "first"} for n in range(100)]
+    full = {
+        "questions": [
+            {"name": f"q{n}", "text": "Q?", "options": ["yes", "no"], "places": {"yes": 9}} for n in range(40)
+        ],
+        "practice": [pair | {"if_wrong": "Night."} for pair in pairs[:40]],
+        "comprehension": [CHECK | {"options": ["one", "both"], "text": f"Q {n}?"} for n in range(40)],
+        "gold": pairs,
+        "gold_share": 0.1,
+    }
+    set_study(draft, {"recruiter": "prolific", "protocol": full}, ())
+    before = stored()
+    assert [len(getattr(before, name)) for name in ("questions", "practice", "comprehension", "gold")] == [
+        40,
+        40,
+        40,
+        100,
+    ]
+    sent = as_shown(owner, path_of(draft)) | {"debriefing": "Thanks."}
+    assert "Saved." in owner.post(path_of(draft), sent, follow=True).content.decode()
+    assert stored() == before.model_copy(update={"debriefing": "Thanks."})
+
+
 def test_what_a_form_would_make_wrong_on_another_page_is_refused(owner, draft):
     set_study(draft, {"recruiter": "anybody"}, ())
     assert "The protocol asks things of each person." in save(owner, draft, questions=[ROLE])

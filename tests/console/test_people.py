@@ -74,6 +74,18 @@ def at(name: str, campaign, annotator=None) -> str:
     return reverse(f"console:{name}", args=[campaign.pk, number_of(annotator)])
 
 
+def test_right_answers_of_gold_pairs_are_the_owners_until_the_end(owner, researcher, manager):
+    gold = {"first": "A dark night.", "second": "A bright day.", "answer": "first"}
+    study = recruited_campaign(researcher, protocol={"gold": [gold], "gold_share": 0.1})
+    access.add_member(study, "mona", Membership.Role.MANAGER)
+    for status, is_told in (("running", False), ("finished", True)):
+        Campaign.objects.filter(pk=study.pk).update(status=status)
+        page = people_page(browser_of(manager), study).content.decode()
+        assert "A dark night." in page
+        assert ("✓" in page) == is_told
+        assert "✓" in people_page(owner, study).content.decode()
+
+
 def test_each_person_has_a_row_with_what_they_gave(owner, researcher):
     study = recruited_campaign(researcher, protocol=OFTEN)
     anna = arrive(study, prolific("anna"))

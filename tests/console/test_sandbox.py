@@ -139,3 +139,14 @@ def test_the_reply_to_a_setup_shows_its_question_its_instructions_and_the_first_
     assert sorted(texts_in(page)) == sorted(plan.space.content(state) for state in (pair.current, pair.proposal))
     # The negative control: another seed begins with another pair.
     assert sorted(texts_in(created(signed_in, **fields | {"seed": "78"}))) != sorted(texts_in(page))
+
+
+def test_a_draft_that_was_changed_on_the_way_begins_anew(signed_in, draft):
+    walker = Walker(signed_in, draft)
+    assert "Do you agree?" in walker.page
+    walker.send(consent="agree")
+    walker.send(stage="questions", **{"answer-role": "student", "answer-age": "30", "answer-mood": "2"})
+    assert "Practice: pair 1 of 1" in walker.send(stage="instructions")
+    set_study(draft, STUDY | {"protocol": WHOLE}, ())
+    assert "Do you agree?" in walker.page
+    assert "What are you?" in walker.send(consent="agree")

@@ -3,6 +3,7 @@
 import logging
 import pickle
 import traceback
+from dataclasses import replace
 
 import pytest
 from django.core import serializers
@@ -10,11 +11,11 @@ from django.core.exceptions import ValidationError
 
 from prefmh_web.endpoints import addresses, loop
 from prefmh_web.endpoints.client import Client
-from prefmh_web.endpoints.errors import AddressRefused, EndpointError, KeyMissing, Unable
+from prefmh_web.endpoints.errors import AddressRefused, EndpointError, KeyMissing, NoDistribution, Unable
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.probe import probe
 from tests.endpoints.conftest import DARKER, chat
-from tests.support.models import Script, cut, raw, returns, says, slow, status
+from tests.support.models import Script, chat_reply, cut, logged, raw, returns, says, slow, status
 
 KEY = "sk-verysecret0123456789"
 
@@ -78,6 +79,16 @@ def test_no_error_quotes_a_key_that_a_server_says_it_sampled_with(local_allowed,
     with pytest.raises(Unable, match="samplers") as raised:
         loop.run(Client(where).complete([1, 2, 3], temperature=1.0, seed=1, limit=4))
     assert KEY[:10] not in repr(raised.value) + raised.value.reason
+
+
+@pytest.mark.parametrize("token", [KEY * 2, "x" * 30 + KEY * 2])
+def test_no_error_quotes_half_a_key_that_a_server_gives_for_a_token(local_allowed, key, script: Script, token) -> None:
+    listed = [{"token": token, "logprob": "none"}, {"token": "B", "logprob": -1.0}]
+    script.faults.append(returns(chat_reply("A", logprobs=logged("A", listed))))
+    where = Endpoint(base_url=script.url, dialect="vllm", api_key_variable="A_MODEL_KEY", timeout_s=5)
+    with pytest.raises(NoDistribution, match="no log-probability") as raised:
+        loop.run(Client(where).ask(replace(DARKER, log_probabilities=True)))
+    assert not any(part in repr(raised.value) + raised.value.reason for part in (KEY[:8], KEY[-8:]))
 
 
 def test_a_variable_that_is_not_for_keys_is_refused(make_endpoint, script: Script, key) -> None:

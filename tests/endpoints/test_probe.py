@@ -6,9 +6,13 @@ import json
 import pytest
 from yarl import URL
 
+from prefmh_web.endpoints import loop
+from prefmh_web.endpoints.client import Client
+from prefmh_web.endpoints.errors import Refused, Unreachable
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.probe import probe
-from prefmh_web.endpoints.servers import Dialect, dialect_of_host
+from prefmh_web.endpoints.replies import Identity
+from prefmh_web.endpoints.servers import Compared, Dialect, Question, dialect_of_host
 from tests.support.models import (
     Script,
     chat_reply,
@@ -64,9 +68,25 @@ OTHER_PAGES = {
     "another JSON": returns({"detail": "hello"}),
     "a list": raw(b"[1, 2]"),
     "a redirect": status(302, Location="http://127.0.0.1/login"),
-    "a cut": cut,
     "deep JSON": raw(b"[" * 100_000),
 }
+
+
+def test_after_a_failed_connection_nothing_more_is_asked(scripted: Endpoint, script: Script) -> None:
+    script.pages["/props"] = cut
+    script.answer = writer
+    seen, failure = probe(scripted)
+    assert (seen, type(failure), scripted.totals.requests) == ([], Unreachable, 1)
+    assert not script.requests
+
+
+def test_an_error_in_a_list_is_read(scripted: Endpoint, script: Script) -> None:
+    # As Google sends it, with any status.
+    found = json.dumps([{"error": {"code": 400, "message": "API key not valid", "status": "INVALID_ARGUMENT"}}])
+    script.faults.append(raw(found.encode()))
+    failure = probe(scripted)[1]
+    assert isinstance(failure, Refused)
+    assert "400: API key not valid" in failure.reason
 
 
 def test_a_server_of_another_kind_is_taken_for_openais(scripted: Endpoint, script: Script) -> None:
@@ -165,5 +185,9 @@ def test_a_program_is_tested_by_pairs(make_endpoint, script: Script) -> None:
     script.answer = lambda body: {"choice": next(answers), "version": "1"}
     assert tried(endpoint) == dict.fromkeys(ALL, False) | {"independent replies": True, "images": True}
     assert {frozenset(body) for body in script.requests} == {frozenset(("question", "first", "second"))}
-    script.answer = lambda body: {"choice": "A"}
+    # One that prefers A, or says nothing else: four answers do not tell. A number is a version as well.
+    script.answer = lambda body: {"choice": "A", "version": 2}
     assert tried(endpoint)["independent replies"] is False
+    assert endpoint.can_vary is None
+    reply = loop.run(Client(endpoint).ask(Question("", compared=Compared("Which?", "one", "other"))))
+    assert reply.identity == Identity("program", "2")

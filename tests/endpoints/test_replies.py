@@ -122,6 +122,24 @@ TABLE: list[tuple[str, str, dict[str, Any], list[tuple[Question, Any]]]] = [
     ("a thought before it", "sglang", reply("<think>B?</think>A"), as_label(NO, NO, NO)),
     ("a thought without an end", "sglang", reply("<think>A"), as_label(NO, NO, NO)),
     ("an empty thought after it", "sglang", reply("A<think></think>"), as_label(NO, NO, NO)),
+    *(
+        (f"the limit, after a thought as {where!r:.40}", "vllm", reply(finish="length", **where), as_label(NO, NO, NO))
+        for where in (
+            {"reasoning": ["B?"]},
+            {"thinking": {"text": "B?"}},
+            {"reasoning_details": [{"type": "reasoning.encrypted", "data": "x"}]},
+        )
+    ),
+    ("a thought of blanks", "vllm", reply(finish="length", reasoning_content="\n\n"), as_label(NO, "A", NO)),
+    *(
+        (f"the limit, after thoughts that {field} counts", "vllm", reply(finish="length") | {"usage": usage},
+         as_label(NO, expected, NO))
+        for field, usage, expected in (
+            ("OpenAI", {"completion_tokens_details": {"reasoning_tokens": 3}}, NO),
+            ("SGLang", {"reasoning_tokens": 3}, NO),
+            ("nobody", {"completion_tokens_details": {"reasoning_tokens": 0}, "reasoning_tokens": None}, "A"),
+        )
+    ),
     # Content.
     ("a list of texts", "openai", reply([{"type": "text", "text": "A"}]), as_label("A", "A", "A")),
     ("two texts", "openai", reply([{"type": "text", "text": each} for each in "AB"]), as_label(NO, NO, NO)),
@@ -141,7 +159,29 @@ TABLE: list[tuple[str, str, dict[str, Any], list[tuple[Question, Any]]]] = [
     *(
         (f"{dialect}: error {code!r}", dialect, failing({"code": code, "message": "no"}), [(SAMPLED, expected)])
         for dialect in Dialect.values
-        for code, expected in ((400, Refused), ("404", Refused), (429, RateLimited), (502, ServerError))
+        for code, expected in (
+            (400, Refused), ("404", Refused), (403.0, Refused), ("401 Unauthorized", Refused), (429, RateLimited),
+            (502, ServerError), (4000, ServerError), ("x400", ServerError), (None, ServerError), ([400], ServerError),
+        )
+    ),
+    *(
+        (f"{dialect}: no money, {error!r:.60}", dialect, failing(error), [(SAMPLED, Refused)])
+        for dialect in Dialect.values
+        for error in (
+            {"code": "insufficient_quota"}, {"type": "insufficient_quota", "code": 429}, {"code": "INSUFFICIENT_QUOTA"},
+            {"code": "billing_not_active", "status": 429}, {"type": "exceeded_current_quota_error"},
+            {"code": 429, "metadata": {"raw": '{"error": {"code": "insufficient_quota"}}'}}, "insufficient_quota",
+        )
+    ),
+    *(
+        (f"an error beside nothing else, {error!r:.60}", "openai", error, everywhere(expected))
+        for error, expected in (
+            ({"code": 400, "message": "no"}, Refused),
+            ({"statusCode": 401, "message": "no"}, Refused),
+            ({"message": "no", "code": "insufficient_quota"}, Refused),
+            ({"message": "no", "status_code": 429}, RateLimited),
+            ({"message": "no"}, ServerError),
+        )
     ),
     ("an error as SGLang sends it", "sglang", {"object": "error", "code": 400, "message": "no"}, everywhere(Refused)),
     ("an error in a choice", "openrouter", {"choices": [failing({"code": 403})]}, everywhere(Refused)),
@@ -159,10 +199,17 @@ TABLE: list[tuple[str, str, dict[str, Any], list[tuple[Question, Any]]]] = [
     ("a token that ends", "vllm", reply("", logprobs=tops(("A", A), ("B", B), token="</s>", own=-9.0)), [(FIRST, P)]),
     ("the limit without a text", "vllm", reply("", "length", GOOD), [(FIRST, NoDistribution)]),
     ("another text", "vllm", reply("B", logprobs=GOOD), [(FIRST, NoDistribution)]),
+    ("no text, and a label", "vllm", reply("", logprobs=GOOD), [(FIRST, NoDistribution)]),
+    ("a refusal, and a label", "openai", reply(None, logprobs=GOOD, refusal="No."), [(FIRST, NoDistribution)]),
     ("no end said of them", "vllm", reply(finish=None, logprobs=GOOD), [(FIRST, NoDistribution)]),
     ("a filter beside them", "openai", reply(finish="content_filter", logprobs=GOOD), [(FIRST, NoDistribution)]),
     # SGLang #25055: .77 for a reply of B.
     ("those of a thought", "sglang", reply("A", reasoning_content="A", logprobs=GOOD), [(FIRST, NoDistribution)]),
+    ("those of thoughts that are counted", "openai",
+     reply(logprobs=GOOD) | {"usage": {"completion_tokens_details": {"reasoning_tokens": 9}}},
+     [(FIRST, NoDistribution)]),
+    ("those of an encrypted thought", "openrouter", reply(logprobs=GOOD, reasoning_details=[{"data": "x"}]),
+     [(FIRST, NoDistribution)]),
     ("Ollama's thought", "ollama", {"message": {"content": "A", "thinking": "A?"}, "done_reason": "stop",
      "logprobs": GOOD["content"]}, [(FIRST, NoDistribution)]),
     ("Ollama's", "ollama", {"message": {"content": "A"}, "done_reason": "stop", "logprobs": GOOD["content"]},
@@ -171,12 +218,30 @@ TABLE: list[tuple[str, str, dict[str, Any], list[tuple[Question, Any]]]] = [
     ("the sampled token twice", "vllm", reply(logprobs=tops(("A", A), ("A", A), ("B", B))), [(FIRST, P)]),
     ("twice, not the same", "vllm", reply(logprobs=tops(("A", A), ("A", A - 0.01), ("B", B))),
      [(FIRST, NoDistribution)]),
+    ("twice, but for rounding", "vllm",
+     reply(logprobs=tops(("A", A - 1), ("A", A - 1.0004), ("B", B - 1), own=A - 1)), [(FIRST, NO)]),
+    ("twice, but for rounding, of labels that hold half", "vllm",
+     reply(logprobs=tops(("A", A - 0.6), ("A", A - 0.6004), ("B", B - 0.6), own=A - 0.6)), [(FIRST, P)]),
+    # What OpenAI, vLLM and llama.cpp write in place of what they do not tell: p would be 1.
+    *(
+        (f"{untold:g} for one", "vllm", reply(logprobs=tops(("A", A), ("B", untold))), [(FIRST, NO)])
+        for untold in (-9999, -9999.0, -3.4028235e38)
+    ),
     # vLLM #17876: p would be .5.
     ("all 0", "vllm", reply(logprobs=tops(("A", 0.0), ("B", 0.0), own=0.0)), [(FIRST, NoDistribution)]),
     ("a sum above 1", "vllm", reply(logprobs=tops(("A", A), ("B", -0.5))), [(FIRST, NoDistribution)]),
     # SGLang #32290: .10 for .50.
     ("a collapsed entry", "sglang", reply(logprobs=tops(("A", math.log(0.1)), ("B", math.log(0.5)), own=math.log(0.5))),
      [(FIRST, NoDistribution)]),
+    # Whichever token was sampled: what is missing is too much for tokens that are less probable than the last one.
+    *(
+        (f"a collapsed entry among many, {token} sampled", "sglang",
+         reply(token, logprobs=tops(("A", math.log(0.1)), ("B", math.log(0.5)), *((f"t{n}", -17.0) for n in range(18)),
+                                    token=token, own=math.log(0.5))), [(FIRST, NoDistribution)])
+        for token in ("A", "B")
+    ),
+    ("a rest for the unlisted", "sglang",
+     reply(logprobs=tops(("A", A - 0.3), ("B", B - 0.3), ("Well", -14.0), token="A", own=A - 0.3)), [(FIRST, P)]),
     ("collapsed entries", "sglang", reply(logprobs=tops(("A", -2.3), ("B", -2.2), own=-2.3)),
      [(FIRST, NO), (CONFINED_FIRST, NoDistribution)]),
     ("labels that hold too little", "vllm", reply(logprobs=tops(("A", -1.0), ("B", -0.9), own=-1.0)),
@@ -337,6 +402,26 @@ def test_votes_keep_their_law_where_replies_that_fail_are_refused_and_only_there
         ({"retry-after": "-5"}, {}, 0),
         ({"retry-after": "Fri, 31 Dec 2100 23:59:59 GMT"}, {}, 3600),
         ({"retry-after": "1m30s"}, {}, 90),
+        ({"retry-after": "1m 30s"}, {}, 90),
+        ({"retry-after": "90 seconds"}, {}, 90),
+        ({"retry-after": "2 Minutes"}, {}, 120),
+        ({"retry-after": "1d"}, {}, 3600),
+        ({"retry-after": "Friday, 31-Dec-99 23:59:59 GMT"}, {}, 0),
+        ({"retry-after": "Fri Dec 31 23:59:59 2100"}, {}, 3600),
+        ({"retry-after": "2100-12-31T23:59:59Z"}, {}, 3600),
+        ({"retry-after": "Fri, 31 Dec 2100 23:59:59 -99999999999999"}, {}, None),
+        ({"retry-after-ms": "20ms"}, {}, 0.02),
+        ({"x-ratelimit-reset": "30"}, {}, 30),
+        ({"x-ratelimit-reset": "4102444800"}, {}, 3600),
+        ({"x-ratelimit-reset": "4102444800000"}, {}, 3600),
+        ({"x-ratelimit-reset": "1600000000"}, {}, 0),
+        ({"x-ratelimit-reset-requests": "2100-12-31T23:59:59Z"}, {}, 3600),
+        ({}, {"metadata": {"headers": {"X-RateLimit-Reset": "4102444800000"}}}, 3600),
+        ({}, {"message": "Please retry after 26 seconds."}, 26),
+        ({}, {"message": "Please retry in 34.07s."}, 34.07),
+        ({}, {"message": "Please try again in 5 minutes."}, 300),
+        ({}, {"message": "Please try again in 1 h 2 min"}, 3600),
+        ({}, {"message": "Please try again in 250 milliseconds"}, 0.25),
         ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, {}, 0),
         ({"retry-after": "soon"}, {}, None),
         ({"retry-after": "nan"}, {}, None),
@@ -362,9 +447,20 @@ def test_a_wait_is_read_in_every_form(headers: dict[str, str], body: dict[str, A
     assert replies.wait(headers, body) == wait
 
 
-def test_a_date_is_a_wait() -> None:
-    date = (datetime.now(UTC) + timedelta(seconds=30)).strftime("%a, %d %b %Y %H:%M:%S GMT")
-    assert replies.wait({"retry-after": date}, {}) == pytest.approx(30, abs=3)
+@pytest.mark.parametrize(
+    "form",
+    ["%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT", "%a %b %d %H:%M:%S %Y", "%Y-%m-%dT%H:%M:%SZ", "%s"],
+)
+def test_a_moment_is_a_wait(form: str) -> None:
+    date = datetime.now(UTC) + timedelta(seconds=30)
+    said = str(date.timestamp()) if form == "%s" else date.strftime(form)
+    assert replies.wait({"retry-after": said}, {}) == pytest.approx(30, abs=3)
+
+
+@given(st.text(alphabet="0123456789.:,+-TZ GMTmsdhonWed", max_size=40) | st.text(max_size=30))
+def test_no_wait_breaks_the_reader(said: str) -> None:
+    found = replies.wait({"retry-after": said}, {"message": f"try again in {said}"})
+    assert found is None or 0 <= found <= replies.LONGEST_RETRY_AFTER_S
 
 
 @pytest.mark.parametrize("field", ["code", "type"])

@@ -10,6 +10,7 @@ from prefmh_web.campaigns.engine import usage
 from prefmh_web.campaigns.models import ModelUsage
 from prefmh_web.experiments import campaigns
 from prefmh_web.experiments.configs import Part, Run, config_of
+from prefmh_web.management.commands.experiment import _inputs
 
 PROMPTS, CHAINS = 2, 3
 
@@ -51,6 +52,15 @@ def test_chains_answer_the_prompts_that_the_evaluation_says(experiment):
     for match in sampler.tournament_matches(meetings):
         for place in (match.one, match.other):
             assert given[match.prompt] in answered[place.chain] or place.direction != part.direction
+
+
+def test_a_file_of_prompts_is_read_as_spreadsheets_and_editors_save_it():
+    given = {"experiment": "stories", "data": Path("prompts.txt"), "scale": "laptop"}
+    found = _inputs(given, "\ufeffTell of the sea.\r\n\r\nSing.\n".encode())
+    assert found == {"": [sampler.ExperimentInput("Tell of the sea."), sampler.ExperimentInput("Sing.")]}
+    with pytest.raises(sampler.OptionError, match=r"must be UTF-8; line 2 of prompts.txt is not") as refused:
+        _inputs(given, "Tell of the sea.\nSing of Köln.\n".encode("latin-1"))
+    assert refused.value.option == "--data"
 
 
 @pytest.mark.django_db

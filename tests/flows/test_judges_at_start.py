@@ -25,6 +25,7 @@ from tests.support.models import (
     KnownJudge,
     Script,
     Speaking,
+    cut,
     reply,
     returns,
     scripted_server,
@@ -248,3 +249,36 @@ def test_what_a_judge_cannot_be_is_refused_with_what_to_do(campaign, dialect, th
     with pytest.raises(NotPossible, match=words):
         campaign(dialect, answer, thinking=thinking, **{"law_unverified": True} | source)
     assert not Vote.objects.exists()
+
+
+class TestProgram:
+    """A program of the researcher's: its answers may be copies of one another."""
+
+    @pytest.fixture
+    def start(self, researcher, settings):
+        def start(votes: int, accepts: bool = False, **changes) -> Campaign:
+            source = {"kind": "model", "endpoint": "A model"} | ({"law_unverified": True} if accepts else {})
+            judge = {"question": "Which is darker?", "votes": votes, "source": source}
+            profile = {"requests": 0, "fields": []}
+            with declared_server(
+                researcher, settings, lambda body: {"choice": "A"}, Dialect.PROGRAM, profile=profile
+            ) as script:
+                # It knows POST alone.
+                script.pages |= dict.fromkeys(("/props", "/v1/models", "/get_server_info"), cut)
+                return start_campaign(researcher, config=make_config(judges=[judge], chains=2, steps=3) | changes)
+
+        return start
+
+    @pytest.mark.parametrize(("votes", "accepts"), [(1, False), (3, True)])
+    def test_it_has_one_vote_on_a_pair_or_as_many_as_its_owner_answers_for(self, start, votes, accepts):
+        campaign = start(votes, accepts)
+        assert campaign.status == Campaign.Status.FINISHED
+        assert campaign.judges.get().frozen["law"] == UNVERIFIED
+
+    def test_more_are_refused_with_what_to_do(self, start):
+        with pytest.raises(NotPossible, match="Let it have one vote on a pair, or accept"):
+            start(3)
+
+    def test_it_rates_nothing(self, start):
+        with pytest.raises(NotPossible, match="a program compares two objects, and rates none"):
+            start(1, rule={"kind": "pointwise", "form": "separate"})

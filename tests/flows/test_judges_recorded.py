@@ -173,17 +173,32 @@ def test_a_changed_judge_is_found_by_replay(researcher, endpoint, script, idle_t
         assert what in refused_by_replay(write(changed, tmp_path / "changed.zip"))
 
 
-def test_an_endpoint_changed_behind_the_form_stops_the_judge(client, researcher, endpoint, script, idle_tasks):
+LIES = {"fields": [{"field": "truth", "effect": "ignored", "evidence": "it came 80 times in 90 replies"}]}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"model": "other"}, "has another model now, other"),
+        # As a test sees it.
+        ({"dialect": "sglang"}, "has another kind of server now, sglang"),
+        ({"profile": LIES}, "does not sample from the distribution that it tells: it came 80 times"),
+    ],
+)
+def test_an_endpoint_that_is_another_one_now_stops_the_judge(
+    client, researcher, endpoint, script, idle_tasks, change, words
+):
     script.faults.extend([status(500)] * 100)
     campaign = started_with(researcher, idle_tasks)
-    Endpoint.objects.update(model="other")
+    before = Endpoint.objects.values(*change).get()
+    Endpoint.objects.update(**change)
     Turn.objects.all().delete()
     script.faults.clear()
     script.requests.clear()
     swept(campaign, 2)
     assert script.requests == []
-    assert "has another model now, other" in live_page(client, campaign)
-    Endpoint.objects.update(model="tiny")
+    assert words in live_page(client, campaign)
+    Endpoint.objects.update(**before)
     client.post(reverse("console:try-again", args=[campaign.pk]))
     swept(campaign)
     assert campaign.status == Campaign.Status.FINISHED

@@ -8,13 +8,14 @@ import uuid
 
 import pytest
 from django.db.models import Sum
+from django.utils import timezone
 
 from prefmh_web import tasks
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.model_judges.asker import Asker, answered
-from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Event, ModelUsage, Side, Vote
+from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Event, ModelUsage, Side, Turn, Vote
 from prefmh_web.endpoints import loop
 from prefmh_web.endpoints.models import Endpoint
 from tests.support.campaigns import create_draft, make_config, make_draft, registered, set_caps, started_now, swept
@@ -24,7 +25,9 @@ from tests.support.models import (
     KnownJudge,
     Script,
     Writer,
+    chat_reply,
     is_vote,
+    logged,
     scripted_server,
     texts_written,
 )
@@ -130,8 +133,8 @@ def test_a_campaign_pauses_at_its_cap_and_goes_on_when_it_is_raised(
     assert campaign.paused_because.startswith(f"The cap of {'0.10' if 'cost_cap' in cap else '10 requests'} is reached")
     requests = len(asked(script, QUESTION))
     assert used(campaign) == (requests, pytest.approx(requests * A_REQUEST))
-    # A vote takes three requests at most.
-    assert 7 < requests <= 10
+    # A vote takes three requests at most, and each may write four times as many tokens as these do.
+    assert (4 if "cost_cap" in cap else 7) < requests <= 10
     votes = Vote.objects.count()
     tasks.sweep()
     idle_tasks()
@@ -198,6 +201,36 @@ def test_turns_that_are_claimed_together_do_not_pass_the_cap(researcher, endpoin
     answers = [loop.run(answered(each)) for each in taken]
     taken = turns.work(answers, wanted, owner)
     assert used(campaign)[0] + sum(3 * len(each.asking.slots) for each in taken) <= now(campaign).request_cap
+
+
+def test_what_processes_that_died_had_sent_does_not_pass_the_cap(researcher, endpoint, script, idle_tasks):
+    campaign, wanted = capped_at(researcher, idle_tasks, 8)
+    before = len(asked(script, QUESTION))
+    for _ in range(5):
+        for each in turns.work([], wanted, uuid.uuid4()):
+            loop.run(answered(each))
+        Turn.objects.update(until=timezone.now())
+    assert 0 < len(asked(script, QUESTION)) - before <= 8
+    # Nothing will come of what is under way: it is the cap that stands between.
+    assert swept(campaign).status == Campaign.Status.PAUSED
+    assert "is reached" in now(campaign).paused_because
+
+
+def test_log_probabilities_that_are_asked_for_again_do_not_pass_the_cap(researcher, endpoint, script, idle_tasks):
+    campaign = draft(researcher, by_model("log-probabilities", 1), chains=8, steps=4, request_cap=14)
+    assert swept(started_now(campaign)).status == Campaign.Status.PAUSED
+    set_caps(campaign, researcher, cost_cap=None, request_cap=used(campaign)[0] + 4)
+    Campaign.objects.filter(pk=campaign.pk).update(status=Campaign.Status.RUNNING)
+    judge, before = campaign.judges.get(), len(asked(script, QUESTION))
+    wrong = logged("A", [{"token": "A", "logprob": -0.2}, {"token": "B", "logprob": -0.3}])
+    script.answer = lambda body: chat_reply("A", logprobs=wrong) if body.get("logprobs") else chat_reply("neither")
+    # What *Test* sees later changes nothing about how a campaign asks.
+    Endpoint.objects.update(samples_plainly=None)
+    wanted = [(opened.pk, judge.pk) for opened in Comparison.objects.filter(verdict__isnull=True)]
+    for each in turns.work([], wanted, uuid.uuid4()):
+        loop.run(answered(each))
+    # Two that fail, and three replies that are no vote, are one more.
+    assert len(asked(script, QUESTION)) - before <= 4
 
 
 def test_a_cap_in_money_needs_a_price(researcher, endpoint, idle_tasks):

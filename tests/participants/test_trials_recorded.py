@@ -24,6 +24,7 @@ from prefmh_web.voting import admission
 from prefmh_web.voting.responses import response_in
 from prefmh_web.voting.screens import screen_after, screen_for
 from sampler import read_record
+from sampler.record.verify import checked
 from tests.participants.test_arrival import TEXT
 from tests.support.campaigns import invitation_path, make_config, wait_until_idle
 from tests.support.people import CODES, arrive, pair_of, prolific, recruited_campaign, vote
@@ -115,6 +116,17 @@ def test_a_running_record_tells_no_right_answer_and_a_finished_one_does(research
 
 def test_a_changed_cell_is_found(record):
     assert changes_not_found(record, random.Random(1), rows_of_each=3) == []
+
+
+@pytest.mark.parametrize(("kind", "before", "after"), [
+    ("consent-asked", TEXT[:5], TEXT[:5].upper()),
+    ("consent-answered", AGREED.version, "0" * 64),
+])  # fmt: skip
+def test_a_text_that_was_agreed_to_is_the_one_of_its_version(record, kind, before, after):
+    number, row = next((n, row) for n, row in enumerate(record["events"], start=2) if row["kind"] == kind)
+    assert before in row["data"]
+    row["data"] = row["data"].replace(before, after)
+    assert ("events.csv", number) in [(each.file, each.row) for each in checked(record)[1]]
 
 
 def test_a_trial_that_was_turned_round_as_a_whole_is_named_by_its_row(record):

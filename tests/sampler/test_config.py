@@ -73,6 +73,13 @@ def test_a_bad_field_is_named_by_its_path(path, value, problem):
     assert not found[problem].startswith(f"{problem.split('.')[-1]}: ")
 
 
+@pytest.mark.parametrize("temperature", [0, -1, 0.001, 6])
+def test_a_model_is_asked_at_a_temperature_at_which_its_votes_have_a_law(temperature):
+    # Below .01 vLLM samples at .01, and no vote can be drawn from log-probabilities.
+    source = {"kind": "model", "endpoint": "A model", "temperature": temperature}
+    assert list(problems_of(changed(["judges", 0, "source"], source))) == ["judges.0.source.temperature"]
+
+
 @pytest.mark.parametrize(
     ("kernel", "path", "accepted"),
     [

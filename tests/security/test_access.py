@@ -14,7 +14,7 @@ from django.utils import timezone
 from prefmh_web.accounts.roles import is_researcher, make_researcher, sign_in_path
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
-from prefmh_web.campaigns.models import Annotator, Invitation, Lease, Membership, Vote, number_of
+from prefmh_web.campaigns.models import Annotator, Invitation, Lease, Membership, ReportReason, Vote, number_of
 from prefmh_web.participants import joining
 from prefmh_web.transport import sockets
 from prefmh_web.voting import admission, consumer
@@ -147,6 +147,18 @@ def test_a_manager_runs_a_campaign_and_does_not_own_it(campaign, friend):
     assert "Download the setup" not in page
 
 
+def test_what_voters_report_in_their_words_is_for_those_who_run_it(campaign, researcher, friend, joined, link):
+    key = joined.get(f"{link.get_absolute_url()}vote/").context["screen"].lease.key
+    joined.post(reverse("voting:report", args=[link.token, key]), {"reason": "other", "words": "I am Grace's sister"})
+    page = reverse("console:problems", args=[campaign.pk])
+    for role, is_told in ((Membership.Role.VIEWER, False), (Membership.Role.MANAGER, True)):
+        access.add_member(campaign, "grace", role)
+        told = browser_of(friend).get(page).content.decode()
+        assert ReportReason.OTHER.label in told
+        assert ("Grace&#x27;s sister" in told) == is_told
+    assert "Grace&#x27;s sister" in browser_of(researcher).get(page).content.decode()
+
+
 def test_an_admin_sees_and_owns_everything(campaign, django_user_model):
     admin = browser_of(django_user_model.objects.create_superuser("root"))
     assert campaign.name in admin.get("/").content.decode()
@@ -211,6 +223,13 @@ def test_a_revoked_link_lets_nobody_else_join_and_those_who_have_go_on(joined, l
     assert Client().post(link.get_absolute_url()).status_code == 403
     assert Annotator.objects.count() == 1
     assert joined.get(f"{link.get_absolute_url()}vote/").status_code == 200
+
+
+def test_a_link_that_was_closed_after_it_was_read_lets_nobody_join(campaign, link):
+    access.revoke(Invitation.objects.get())
+    with pytest.raises(joining.NotAdmitted):
+        admission.join(SessionStore(), link)
+    assert not Annotator.objects.exists()
 
 
 def test_a_link_for_one_person_admits_one(campaign):

@@ -176,6 +176,17 @@ def test_script_in_every_text_comes_back_escaped(researcher, idle_tasks, client)
     assert "&lt;script&gt;alert(1)" in pages[1].content.decode()
 
 
+@pytest.mark.parametrize("address", ["/campaigns/new/", "/campaigns/new/list/"])
+@pytest.mark.parametrize("objects", ["", "no such kind"])
+def test_a_list_of_objects_of_no_kind_is_refused_at_the_choice(researcher, idle_tasks, address, objects):
+    sent = form() | {"space.catalog.objects": objects, "space.catalog.file": SimpleUploadedFile("a.png", GOOD)}
+    answer = browser_of(researcher).post(address, sent)
+    assert answer.status_code == 200
+    assert not Campaign.objects.exists()
+    if address == "/campaigns/new/":
+        assert answer.context["form"]["space.catalog.objects"].errors
+
+
 def test_script_in_a_form_that_is_refused_comes_back_escaped(researcher, idle_tasks):
     fields = dict.fromkeys(("name", "instructions", "seed", "steps", "judges.0.question", "space.kind"), SCRIPT)
     page = browser_of(researcher).post("/campaigns/new/", form(**fields))

@@ -2,6 +2,7 @@
 
 import copy
 import io
+import json
 
 import pytest
 import yaml
@@ -42,11 +43,41 @@ def problems(text: str | bytes) -> list[str]:
         ("chains: 2", "chains: &a 2", "line 11, column 9: Anchors and aliases (& and *) are not read"),
         ("chains: 2", "chains: [2", "This is no YAML"),
         ("name: Least", 'name: "a\\0b"', "line 2, column 7: A text cannot hold the character NUL; remove it"),
+        ("chains: 2", "chains: true", "line 11, column 1: chains: must be a number, not true"),
+        ("votes: 1", "votes: true", "line 10, column 5: judges.0.votes: must be a number, not true"),
+        # A browser would send these back with other line breaks, or without any.
+        ("name: Least", 'name: "a\\nb"', "line 2, column 1: name: must be one line; take the line breaks out"),
+        ("question: Which?", 'question: "a\\nb"', "judges.0.question: must be one line; take the line breaks out"),
     ],
 )
 def test_each_problem_is_told_with_its_place_and_its_mend(before, after, told):
     assert LEAST.count(before) == 1
     assert told in "\n".join(problems(LEAST.replace(before, after)))
+
+
+def asked(question: str) -> str:
+    return f"{LEAST}study: {{recruiter: open, protocol: {{questions: [{question}]}}}}\n"
+
+
+def test_an_option_that_no_browser_sends_back_as_it_is_is_refused():
+    assert config_in(asked('{name: q, text: Q?, options: ["I agree", "no"]}'))
+    (told,) = problems(asked('{name: q, text: Q?, options: ["I\\nagree", "no"]}'))
+    assert "study.protocol.questions.0.options.0: must be one line" in told
+
+
+def test_more_rows_than_a_page_sends_are_refused():
+    rows = [f"{{name: q{number}, text: Q?, kind: text}}" for number in range(41)]
+    assert config_in(asked(", ".join(rows[:40])))
+    (told,) = problems(asked(", ".join(rows)))
+    assert "study.protocol.questions: Tuple should have at most 40 items" in told
+
+
+@pytest.mark.parametrize("written", ["\U0001f600\U0001f600", "a\\\U0001f600", "\\ud83d\\ude00", "a\u2028\x7fb"])
+def test_json_is_read_however_it_escapes(written):
+    """As `json.dumps` and JavaScript's `JSON.stringify` write it."""
+    described = {"name": "x", "instructions": written, "space": {"kind": "texts"}, "kernel": {"kind": "suffix"}}
+    described |= {"judges": [{"question": "Which?", "votes": 1}], "chains": 2, "steps": 10}
+    assert config_in(json.dumps(described)).instructions == written
 
 
 def test_scorers_of_other_objects_are_refused_in_a_file_and_those_that_are_nowhere_are_not():

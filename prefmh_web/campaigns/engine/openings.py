@@ -27,7 +27,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from prefmh_web.campaigns import dispatch, frozen, objects
-from prefmh_web.campaigns.engine import transitions
+from prefmh_web.campaigns.engine import transitions, usage
 from prefmh_web.campaigns.engine.locks import claim_end, held, unclaimed
 from prefmh_web.campaigns.frozen import started_campaign
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, ChainOpening, Comparison, Lease, State
@@ -144,13 +144,16 @@ def _claimed(campaign: Campaign, most: int, until: datetime) -> dict[int, ChainO
         following = campaign.chains.count() + waiting.filter(place__isnull=False).count()
         # Numbers that were given out come first: no later chain opens before them.
         first = waiting.filter(unclaimed(), start_code="").order_by(F("place").asc(nulls_last=True), "pk")[:most]
-        found: dict[int, ChainOpening] = {}
+        found, lost = dict[int, ChainOpening](), 0
         for opening in first:
+            lost += opening.claimed_until is not None
             if opening.place is None:
                 opening.place, following = following, following + 1
             opening.claimed_until = until
             found[opening.place] = opening
         ChainOpening.objects.bulk_update(found.values(), ["place", "claimed_until"])
+        # Whoever claimed these did not end the claim.
+        usage.note_lost_texts(campaign, lost)
     return found
 
 

@@ -9,23 +9,25 @@ Nothing else writes either.
     stopped          campaigns that are to be paused, which `lifecycle/status.py` sees to
     counted          calls that are made in a block are counted at its end, whether they go well or not
     record           what a tally holds, in the transaction that stores the outcome, if there is one
-    note_repeated    answers that somebody claimed and never ended, in the transaction that claims them again
+    note_lost, note_lost_texts    what turns and texts had set aside whose process died, in the transaction that claims
+                     them again
     note_repeated_start    what a start has sent that died with its process, by whoever begins it again
 
-What a turn may come to at most is set aside before it is asked: each vote with all its repeats, each request as dear as
-the dearest that this judge has had. So requests never exceed a cap, however many workers ask, and cost exceeds it by no
-more than what the requests under way cost beyond that. Where only what is under way stands between, a turn waits. At
-the cap the campaign is marked with the reason, and nothing is asked from then on.
+What a turn may come to at most is set aside before it is asked: each vote with all its repeats, each request with as
+long a prompt as this judge has had, and the longest reply that it may have. So requests never exceed a cap, however
+many workers ask, and cost exceeds it by no more than what longer prompts cost beyond that. Where only what is under way
+stands between, a turn waits. At the cap the campaign is marked with the reason, and nothing is asked from then on.
 
 A count is added in one statement that reads nothing first, so no two workers lose one another's. It is written once the
-outcome is there: a worker that dies loses at most the count of what it had under way.
+outcome is there. What a worker that dies had under way may have been sent: it stays charged as what was set aside for
+it, since nobody will know better.
 
 A claim is stored before the first request that it is for, and ended in the transaction that stores what came, or after
 it. So what was sent and never stored is under a claim that nobody has ended, and is asked for again by whoever takes
-that claim over: the numbers that are noted there bound the repeated requests from above. Of a vote or a rating at most
-one request is under way at a time; of a text at most `REQUESTS_OF_A_FIRST_TEXT` were sent, its prompt's among them.
-What a campaign's start sends is under no claim: only who knows that a start has died can note it, as the command of an
-experiment does, which makes its starts itself.
+that claim over: under a cap, the numbers that are noted there bound the repeated requests from above. Without one, a
+claim is counted as one request for each answer. Of a text at most `REQUESTS_OF_A_FIRST_TEXT` were sent, its prompt's
+among them. What a campaign's start sends is under no claim: only who knows that a start has died can note it, as the
+command of an experiment does, which makes its starts itself.
 """
 
 from __future__ import annotations
@@ -37,15 +39,17 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, F, Q, QuerySet, Sum
 from django.utils import timezone
 
 import sampler
 from prefmh_web.campaigns import dispatch
 from prefmh_web.campaigns.engine.locks import lock_caps
 from prefmh_web.campaigns.models import Campaign, Chain, ChainOpening, Judge, JudgeTrial, ModelUsage, Turn
+from prefmh_web.endpoints.client import LABEL_TOKENS
 from prefmh_web.endpoints.limits import Tally, tallied
 from prefmh_web.endpoints.models import Endpoint
+from prefmh_web.endpoints.servers import Dialect, Question
 
 # The number under which the caps of the site are locked; campaigns have their own.
 _SITE = 0
@@ -229,20 +233,25 @@ def _total(rows: QuerySet[Any], prefix: str = "") -> Need:
 
 
 def _used(campaign: Campaign | None) -> Need:
-    if campaign is not None:
-        return _total(ModelUsage.objects.filter(campaign=campaign))
+    """Return what has been taken, and what was set aside by processes that died, in one campaign or in all."""
+    rows = ModelUsage.objects.all() if campaign is None else ModelUsage.objects.filter(campaign=campaign)
+    counted = rows.aggregate(requests=Sum(F("requests") + F("repeated"), default=0), cost=Sum("cost", default=0.0))
+    used = Need(**counted) + _total(_turns(campaign).filter(until__lte=timezone.now()), "reserved_")
     # Trials before the start are nobody's but the site's.
-    return _total(ModelUsage.objects.all()) + _total(JudgeTrial.objects.all())
+    return used + _total(JudgeTrial.objects.all()) if campaign is None else used
+
+
+def _turns(campaign: Campaign | None) -> QuerySet[Turn]:
+    """Return the turns that were claimed and are not over, in one campaign or in all."""
+    turns = Turn.objects.filter(asked__gt=0)
+    return turns if campaign is None else turns.filter(comparison__chain__campaign=campaign)
 
 
 def _under_way(campaign: Campaign | None) -> Need:
     """Return what has been set aside for turns and for texts, in one campaign or in all."""
-    turns = Turn.objects.filter(asked__gt=0, until__gt=timezone.now())
+    total = _total(_turns(campaign).filter(until__gt=timezone.now()), "reserved_")
     if campaign is None:
-        trials = JudgeTrial.objects.filter(status=JudgeTrial.Status.ASKING)
-        total = _total(turns, "reserved_") + _total(trials, "reserved_")
-    else:
-        total = _total(turns.filter(comparison__chain__campaign=campaign), "reserved_")
+        total += _total(JudgeTrial.objects.filter(status=JudgeTrial.Status.ASKING), "reserved_")
     for writing, texts in _texts_under_way(campaign).items():
         endpoint = writer_of(writing)
         if endpoint is not None:
@@ -266,10 +275,11 @@ def _texts_under_way(campaign: Campaign | None) -> dict[Campaign, int]:
 
 
 def _dearest_request(campaign: Campaign, place: int, endpoint: Endpoint) -> float | None:
-    """Return what the next request may cost: as many tokens as the largest so far, at the prices of now.
+    """Return what the next request may cost, at the prices of now: as long a prompt as there was so far, and as long a
+    reply as there may be.
 
-    Before the first one, as many as the endpoint's requests have had on average, those of its test included. None where
-    the prices or the tokens are not known.
+    Before the first one, as long a prompt as the endpoint's requests have had on average, those of its test included.
+    None where the prices or the tokens are not known.
     """
     if endpoint.input_price is None or endpoint.output_price is None:
         return None
@@ -284,7 +294,17 @@ def _dearest_request(campaign: Campaign, place: int, endpoint: Endpoint) -> floa
         tokens_in, tokens_out = usage.most_tokens_in, usage.most_tokens_out
     if tokens_in + tokens_out == 0:
         return None
+    tokens_out = max(tokens_out, _most_written(campaign, place, endpoint))
     return (tokens_in * endpoint.input_price + tokens_out * endpoint.output_price) / 1e6
+
+
+def _most_written(campaign: Campaign, place: int, endpoint: Endpoint) -> int:
+    """Return how many tokens a request may write at most."""
+    space = campaign.config.space
+    if place == PROPOSALS and isinstance(space, sampler.ServedTextsConfig):
+        return space.limit
+    question = Question(endpoint.model, max_tokens=LABEL_TOKENS, thinking=endpoint.thinking_tokens)
+    return Dialect(endpoint.dialect).server.limit(question)
 
 
 def _stop_at(campaign: Campaign, caps: list[_Cap], need: Need) -> None:
@@ -346,10 +366,24 @@ def record(campaign_id: int, place: int, tally: Tally) -> None:
         _add(campaign_id, place, asdict(tally))
 
 
-def note_repeated(campaign_id: int, place: int, requests: int) -> None:
-    """Add requests that may have been lost with whoever had claimed them, and that are made again now."""
+def note_lost(campaign_id: int, place: int, turn: Turn) -> None:
+    """Charge what was set aside for a turn whose process died, and let the turn be claimed anew."""
+    requests = turn.reserved_requests or turn.asked
+    _add(campaign_id, place, {"repeated": requests, "cost": turn.reserved_cost})
+    reason = "the process that asked ended before the replies came"
+    Turn.objects.filter(pk=turn.pk).update(asked=0, state=None, until=timezone.now(), reason=reason)
+
+
+def note_lost_texts(campaign: Campaign, texts: int) -> None:
+    """Charge what so many texts may have taken whose process died."""
+    # Models that run here take no requests.
+    if texts and writer_of(campaign) is not None:
+        _note_repeated(campaign, PROPOSALS, REQUESTS_OF_A_FIRST_TEXT * texts)
+
+
+def _note_repeated(campaign: Campaign, place: int, requests: int) -> None:
     if requests:
-        _add(campaign_id, place, {"repeated": requests})
+        _add(campaign.pk, place, {"repeated": requests})
 
 
 def _add(campaign_id: int, place: int, counts: Mapping[str, float]) -> None:
@@ -367,9 +401,9 @@ def note_repeated_start(campaign: Campaign) -> None:
         prompts = len(config.space.prompts)
         # Prompts without a chain are read as well.
         texts = REQUESTS_OF_A_FIRST_TEXT * config.chains + REQUESTS_OF_A_PROMPT * max(0, prompts - config.chains)
-        note_repeated(campaign.pk, PROPOSALS, texts)
+        _note_repeated(campaign, PROPOSALS, texts)
     for place, judge in enumerate(config.judges):
-        note_repeated(campaign.pk, place, int(isinstance(judge.source, sampler.ModelSource)))
+        _note_repeated(campaign, place, int(isinstance(judge.source, sampler.ModelSource)))
 
 
 @contextmanager

@@ -117,8 +117,7 @@ def revoke(invitation: Invitation, *, withdraw: bool = False) -> None:
     """
     demand_no_panel(invitation.campaign)
     with transaction.atomic():
-        # Locked, as joining locks it: nobody slips in between the two lines.
-        Invitation.objects.select_for_update(no_key=True).get(pk=invitation.pk)
+        # Whoever joins holds the row, so this waits for them: nobody slips in between the two lines.
         Invitation.objects.filter(pk=invitation.pk, revoked_at__isnull=True).update(revoked_at=timezone.now())
         if withdraw:
             _withdraw(invitation.annotators.all())

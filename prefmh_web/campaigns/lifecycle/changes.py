@@ -81,6 +81,9 @@ def apply(campaign: Campaign, config: CampaignConfig, by: User | None = None, fi
         locked = Campaign.objects.select_for_update(no_key=True).filter(pk=campaign.pk).first()
         if locked is None or locked.status == Campaign.Status.DELETING:
             raise Deleted
+        if locked.hides_seed and config.seed is None:
+            # Whoever has read the configuration was not told the seed that was typed, and cannot send it.
+            config = config.model_copy(update={"seed": locked.typed_config.seed})
         changed = [*_changes_between(locked.typed_config, config)]
         for change in changed:
             if reason := _why_not(locked, change):

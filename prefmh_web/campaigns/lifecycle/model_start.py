@@ -76,7 +76,7 @@ def examined(campaign: Campaign) -> Models:
         if name not in models:
             models[name] = _examined(campaign, name)
         endpoint, _ = models[name]
-        _refuse(place, judge, endpoint, next(_refusals(campaign, source, endpoint), ""))
+        _refuse(place, judge, endpoint, next(_refusals(campaign, judge, source, endpoint), ""))
     return models
 
 
@@ -140,7 +140,7 @@ def check_laws(campaign: Campaign, models: Models, starts: Sequence[sampler.Posi
             no_room = usage.why_reached(campaign, place, endpoint, truth.MOST_TRUE)
             if not no_room:
                 _test_own_pairs(campaign, place, endpoint, starts)
-        _refuse(place, judge, endpoint, " ".join(filter(None, (_why_no_law(source, endpoint), no_room))))
+        _refuse(place, judge, endpoint, " ".join(filter(None, (_why_no_law(judge, source, endpoint), no_room))))
 
 
 def demand_room(campaign: Campaign) -> None:
@@ -282,16 +282,19 @@ def _test_own_pairs(
         raise NotPossible(f"The endpoint “{endpoint.name}” did not pass its test: {failure.reason}.")
 
 
-def _why_no_law(source: sampler.ModelSource, endpoint: Endpoint) -> str:
+def _why_no_law(judge: sampler.JudgeConfig, source: sampler.ModelSource, endpoint: Endpoint) -> str:
     """Return why votes would not have the law that they should, or why that is not known; empty where they have it."""
     if source.votes == "log-probabilities":
         return truth.differs(endpoint)
     is_plain, why = truth.plainness(endpoint)
-    is_accepted = source.law_unverified and why == truth.why_untold(endpoint)
-    return "" if is_plain or is_accepted else why
+    # A single answer of a program need not be independent of others.
+    is_enough = source.law_unverified or (endpoint.dialect == Dialect.PROGRAM and judge.votes == 1)
+    return "" if is_plain or (is_enough and why == truth.why_untold(endpoint)) else why
 
 
-def _refusals(campaign: Campaign, source: sampler.ModelSource, endpoint: Endpoint) -> Iterator[str]:
+def _refusals(
+    campaign: Campaign, judge: sampler.JudgeConfig, source: sampler.ModelSource, endpoint: Endpoint
+) -> Iterator[str]:
     """Yield why an endpoint cannot be asked as a judge's config says."""
     dialect, most = Dialect(endpoint.dialect), endpoint.thinking_tokens
     server, vision, temperature = dialect.server, source.vision, source.temperature
@@ -305,8 +308,10 @@ def _refusals(campaign: Campaign, source: sampler.ModelSource, endpoint: Endpoin
         yield f"it takes no temperature above {hottest}. Lower the temperature to {hottest} or less"
     if not by_p and endpoint.can_vary is False:
         yield "it gives the same reply whatever the seed, so its votes would be copies of each other"
-    if not wants_own_pairs(campaign, endpoint) and (why := _why_no_law(source, endpoint)):
+    if not wants_own_pairs(campaign, endpoint) and (why := _why_no_law(judge, source, endpoint)):
         yield why
+    if rates and dialect == Dialect.PROGRAM:
+        yield "a program compares two objects, and rates none"
     if source.all_at_once and rates:
         yield "ratings are always asked for together. Untick “Ask for all votes at once”"
     if campaign.object_kind.medium == "picture" and endpoint.can_images is False:

@@ -172,12 +172,14 @@ def drift(campaign: Campaign, judge: Judge, now: Endpoint) -> str:
         now: the row of its endpoint as it is now.
     """
     frozen = _frozen(judge)
-    for name, words in (("base_url", "address"), ("model", "model")):
+    for name, words in (("base_url", "address"), ("model", "model"), ("dialect", "kind of server")):
         if getattr(now, name) != frozen[name]:
             return (
                 f"the endpoint “{now.name}” has another {words} now, {getattr(now, name)}; the campaign was started "
                 f"with {frozen[name]}. Put that back, then ask again"
             )
+    if law := truth.differs(now):
+        return law
     request = _request(started_campaign(campaign).config, judge.place, asked_endpoint(judge, now))
     if any(request.get(name) != frozen.get(name) for name in ("request", "path")):
         return (
@@ -318,12 +320,16 @@ class Ask:
 
 
 def most_requests(config: sampler.ChainConfig, place: int, endpoint: Endpoint, answers: int) -> int:
-    """Return how many requests so many answers take at most, every unreadable reply asked again included."""
+    """Return how many requests so many answers take at most, every unreadable reply asked again included.
+
+    Args:
+        endpoint: as it was frozen, once the campaign has started: by that it is asked.
+    """
     replies = judge_calls.MOST_ASKS * answers
     if not tells_p(model_source(config, place), config.rule):
         return replies
-    # One for each order of the pair; and where p is not told, votes may be sampled.
-    return min(answers, 2) + (replies if endpoint.samples_plainly else 0)
+    # For each order of the pair; and where p is not told, votes may be sampled.
+    return len(judge_calls.FIRST_TOKEN_SEEDS) * min(answers, 2) + (replies if endpoint.samples_plainly else 0)
 
 
 def wanted(comparison: Comparison, judge: Judge, seen: Seen) -> Asking | None:

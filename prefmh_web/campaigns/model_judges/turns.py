@@ -21,7 +21,6 @@ from collections import defaultdict, deque
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import partial
 
 from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q, Sum
@@ -250,6 +249,9 @@ class _Batch:
         if is_taken or (found := self._judge(campaign, wanted[1])) is None or not objects.may_be_judged(comparison):
             return None
         judge, endpoint, has_cap, known = found
+        if before is not None and before.asked:
+            # Whoever asked has died.
+            usage.note_lost(campaign.pk, judge.place, before)
         asking = judges.wanted(comparison, judge, self._seen)
         if asking is None:
             # Whoever asks for it now gives the hint.
@@ -257,14 +259,15 @@ class _Batch:
         if not asking.slots:
             Turn.objects.filter(comparison=comparison, judge=judge).delete()
             return None
-        most_requests = partial(judges.most_requests, started_campaign(campaign).config, judge.place, endpoint)
+
+        def most_requests(answers: int) -> int:
+            asked = judges.asked_endpoint(judge, endpoint)
+            return judges.most_requests(started_campaign(campaign).config, judge.place, asked, answers)
+
         reserved = usage.reserve(campaign, judge.place, endpoint, len(asking.slots), most_requests, has_cap=has_cap)
         if reserved is None:
             # At the cap, or what is under way may come to it: the sweep looks again.
             return None
-        if before is not None:
-            # On their way when whoever asked for them died.
-            usage.note_repeated(campaign.pk, judge.place, before.asked)
         if (opened := self._seen.opened.get(comparison.pk)) is not None:
             opened.note("turn", judge.pk, None, reserved.count)
         return Taken(replace(asking, slots=asking.slots[: reserved.count]), endpoint, reserved, known)

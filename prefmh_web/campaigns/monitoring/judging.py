@@ -69,7 +69,7 @@ def _share_percent(usage: ModelUsage, cost_cap: Decimal | None, request_cap: int
     """Return how much of the cap has been taken: of the one in money, if there are both. None where there is none."""
     if cost_cap is not None:
         return round(100 * usage.cost / float(cost_cap)) if cost_cap else None
-    return round(100 * usage.requests / request_cap) if request_cap else None
+    return round(100 * (usage.requests + usage.repeated) / request_cap) if request_cap else None
 
 
 def _wasted(campaign: Campaign, places: Collection[int]) -> dict[int, Share]:

@@ -169,17 +169,10 @@ def claimed(chains: Iterable[Chain], texts: int) -> Iterator[list[int]]:
         with transaction.atomic():
             if free.update(claimed_until=until, texts_claimed=texts, waits_because=""):
                 mine.append(chain.pk)
-                _note_lost(chain)
+                # Whoever claimed it did not end the claim.
+                usage.note_lost_texts(chain.campaign, chain.texts_claimed if chain.claimed_until else 0)
     with held(Chain, mine, until):
         yield mine
-
-
-def _note_lost(chain: Chain) -> None:
-    """Note the texts that whoever claimed a chain, and did not end the claim, may have had under way."""
-    # Models that run here take no requests.
-    if chain.claimed_until and chain.texts_claimed and usage.writer_of(chain.campaign) is not None:
-        lost = chain.texts_claimed * usage.REQUESTS_OF_A_FIRST_TEXT
-        usage.note_repeated(chain.campaign_id, usage.PROPOSALS, lost)
 
 
 def _at_once(campaign: Campaign) -> int:

@@ -334,7 +334,7 @@ def calls(snapshot: Snapshot) -> Iterator[Row]:
 def properties(snapshot: Snapshot) -> Iterator[Row]:
     """Every object that a chain was at with what can be measured of it."""
     table = None
-    visited = {state for _, _, state, *_ in islice(samples(snapshot), 1, None)}
+    visited = _visited(snapshot)
     # Without what of the campaign is large, which is read with each object.
     for state in snapshot.campaign.states.select_related("campaign").defer("campaign__tuning").iterator(100):
         if state.place in visited:
@@ -343,6 +343,15 @@ def properties(snapshot: Snapshot) -> Iterator[Row]:
                 table = tables.with_measures(found)
                 yield table.header
             yield table.row(**found, state_index=state.place, content=state.content)
+
+
+def _visited(snapshot: Snapshot) -> set[int]:
+    """Return the numbers of the objects that a chain was at: where it started, and whatever it accepted."""
+    starts = snapshot.campaign.chains.values_list("place", "start__place")
+    accepted = snapshot.comparisons().filter(verdict=Comparison.Verdict.ACCEPT).order_by()
+    found = accepted.values_list("chain__place", "step", "proposal__place").iterator(_ROWS_AT_ONCE)
+    decided = {state for chain, step, state in found if snapshot.is_decided(chain, step)}
+    return decided | {state for chain, state in starts if snapshot.has_start(chain)}
 
 
 def identities(campaign: Campaign) -> dict[int, int]:

@@ -84,7 +84,12 @@ def as_sent(field: forms.Field, value: Any) -> list[str]:
     prepared = field.prepare_value(value)
     if isinstance(field, forms.MultipleChoiceField):
         return sorted(map(str, prepared or ()))
-    return ["" if prepared is None else str(prepared).replace("\r\n", "\n")]
+    return ["" if prepared is None else _with_plain_ends(str(prepared))]
+
+
+def _with_plain_ends(text: str) -> str:
+    # Browsers make CR LF of each of the three.
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def bounds_of(info: FieldInfo) -> dict[type, Any]:
@@ -188,7 +193,7 @@ class Text(forms.CharField):
         super().__init__(strip=False, **kwargs)
 
     def to_python(self, value: Any) -> str:
-        return str(super().to_python(value)).replace("\r\n", "\n")
+        return _with_plain_ends(str(super().to_python(value)))
 
 
 class Lines(Text):

@@ -44,8 +44,6 @@ from prefmh_web.setup.files import of_owner
 from sampler import ConfigProblem, problems_in
 from sampler.declared import ui, ui_of
 
-_MOST_ROWS = 40
-
 
 class Part:
     """What a page shows of a form: a field, or several of them.
@@ -293,8 +291,7 @@ class Rows(Part):
     def __init__(self, *at: Any):
         super().__init__(*at)
         form, name = self.form, self.name
-        length = bounds_of(self.info).get(MaxLen)
-        self.most = length.max_length if length else _MOST_ROWS
+        self.most: int = bounds_of(self.info)[MaxLen].max_length
         begins_with_one = bool(self.info.is_required() or self.shown.start)
         known = list(self.was) if isinstance(self.was, list | tuple) else [MISSING] * begins_with_one
         count = max(self._sent(), len(known) if self.why_fixed else 0) if form.is_bound else len(known)
@@ -458,7 +455,9 @@ class SchemaForm(forms.Form):
         except Refused as error:
             yield from problems_in(error, described)
             return
-        known, found = ([*misfits(each), *of_owner(each, self.owner)] if each else [] for each in (self.before, config))
+        known, found = (
+            [*misfits(each), *of_owner(each, self.owner, self.before)] if each else [] for each in (self.before, config)
+        )
         # All that is wrong here; of what is wrong elsewhere, what this would bring about.
         here = [each for each in found if each[0].startswith(self.at) and not each[0].startswith(self.elsewhere)]
         told = [each for each in found if each in here or each not in known] + [*self.further(config)]

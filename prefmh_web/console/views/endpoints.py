@@ -4,7 +4,6 @@ trying a model of a draft before it starts.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from statistics import mean
 from typing import Any, ClassVar
@@ -35,13 +34,12 @@ from prefmh_web.endpoints.servers import Dialect
 from prefmh_web.objects import media
 
 _WHERE = ("base_url", "model", "api_key_variable", "kind", "thinking_tokens")
-_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 # The address is asked for its models as soon as it is entered.
 _LISTS_MODELS = {
-    "hx-get": reverse_lazy("console:models-there"),
+    # With what else is in the form. By POST: should a key be pasted there, no log of addresses has it.
+    "hx-post": reverse_lazy("console:models-there"),
     "hx-trigger": "change",
     "hx-target": "#models-there",
-    "hx-include": "[name=base_url], [name=api_key_variable]",
 }
 # What a campaign that was started with an endpoint relies on; keys, prices and limits may change.
 _IDENTITY = ("name", "base_url", "model", "kind", "thinking_tokens")
@@ -111,12 +109,13 @@ class EndpointForm(forms.ModelForm):
         return super().save(commit)
 
     def clean_api_key_variable(self):
-        """Refuse what looks like a key, and do not send it back in the page."""
+        """Refuse what is no name of a variable for keys: it may be a key, so it is not sent back in the page."""
         name = self.cleaned_data["api_key_variable"]
-        if name and name not in settings.ENDPOINT_KEYS and not _VARIABLE.fullmatch(name):
+        if name and name not in settings.ENDPOINT_KEYS:
             self.data = dict(self.data.items()) | {"api_key_variable": ""}
             raise forms.ValidationError(
-                "Enter the name of the variable that holds the key, such as OPENAI_API_KEY, and not the key itself."
+                "Enter the name of the variable that holds the key, such as OPENAI_API_KEY, and not the key itself. "
+                "Whoever runs this site names the variables that keys are read from in ENDPOINT_KEYS."
             )
         return name
 
@@ -153,12 +152,12 @@ def edit(request: SignedInRequest, endpoint_id: int | None = None) -> HttpRespon
     return render(request, "console/endpoint.html", {"form": form, "endpoint": endpoint})
 
 
-@common.get_page
+@common.preview_action
 @common.for_researchers
 def models(request: SignedInRequest) -> HttpResponse:
     """Show which models the server at an address lists, or what is wrong with the address."""
-    endpoint = Endpoint(owner=request.user, base_url=request.GET.get("base_url", "")[:500].strip())
-    variable = request.GET.get("api_key_variable", "")
+    endpoint = Endpoint(owner=request.user, base_url=request.POST.get("base_url", "")[:500].strip())
+    variable = request.POST.get("api_key_variable", "")
     endpoint.api_key_variable = variable if variable in settings.ENDPOINT_KEYS else ""
     names, why_none = probe.listed(endpoint) if endpoint.base_url else ([], "")
     return render(request, "console/_models_there.html", {"names": names, "why_none": why_none})

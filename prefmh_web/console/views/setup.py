@@ -7,6 +7,7 @@ is stored but where the researcher stands, in the session. Answers about the per
 from __future__ import annotations
 
 from collections.abc import Mapping
+from hashlib import sha256
 from itertools import count
 from typing import Annotated, Any
 
@@ -294,11 +295,13 @@ class _Sandbox:
 
     Args:
         campaign: a readable draft in which people are asked.
-        kept: what `kept` returned; None at the begin.
+        kept: what `kept` returned; None at the begin. A draft that was changed since begins anew.
     """
 
     def __init__(self, campaign: access.SeenCampaign, kept: Mapping[str, Any] | None):
         self.campaign, self.study = campaign, campaign.config.study
+        self.setup = sha256(campaign.config.model_dump_json().encode()).hexdigest()
+        kept = kept if kept and kept.get("setup") == self.setup else None
         knows_people = self.study.platform.knows_people
         self.protocol = self.study.protocol if knows_people else Protocol()
         self.consent = self.study.consent if knows_people else ""
@@ -310,7 +313,8 @@ class _Sandbox:
     @property
     def kept(self) -> dict[str, Any]:
         """Where the researcher stands: their part, how many pairs they were asked, and how many votes they gave."""
-        return {name: getattr(self.part, name) for name in _OF_PART} | {"asked": self.asked, "votes": self.votes}
+        own = {name: getattr(self, name) for name in ("setup", "asked", "votes")}
+        return {name: getattr(self.part, name) for name in _OF_PART} | own
 
     @property
     def stage(self) -> Stage:

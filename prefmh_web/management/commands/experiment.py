@@ -192,7 +192,8 @@ def _inputs(given: Mapping[str, Any], content: bytes | None) -> Inputs:
         return {}
     if content is None:
         return {"": [sampler.ExperimentInput(scenario.prompt) for scenario in sampler.STORY_SCENARIOS]}
-    return {"": [sampler.ExperimentInput(line.strip()) for line in content.decode().splitlines() if line.strip()]}
+    lines = outputs.text_in(content, given["data"].name).splitlines()
+    return {"": [sampler.ExperimentInput(line.strip()) for line in lines if line.strip()]}
 
 
 def _split(option: str, given: Sequence[str], roles: Sequence[str]) -> dict[str, str]:

@@ -72,9 +72,13 @@ def test_turns_under_way_count_for_their_campaign_and_for_the_site(researcher, e
     assert (room_for(asks, endpoint), room_for(free, endpoint)) == (1, 3)
     settings.MODEL_BUDGET_REQUESTS = CAP
     assert room_for(free, endpoint) == 1
-    # Whoever asked has died.
+    # Whoever asked has died: what was on its way may have been answered, and whoever claims the turn anew charges it.
     Turn.objects.filter(pk=turn.pk).update(until=timezone.now())
-    assert room_for(free, endpoint) == 3
+    assert (room_for(asks, endpoint), room_for(free, endpoint)) == (1, 1)
+    assert usage.why_reached(asks, 0, endpoint, 2)
+    turn.refresh_from_db()
+    usage.note_lost(asks.pk, 0, turn)
+    assert (room_for(asks, endpoint), room_for(free, endpoint)) == (1, 1)
 
 
 def test_under_a_cap_in_money_as_much_is_set_aside_as_the_dearest_request_so_far_has_cost(researcher, endpoint):

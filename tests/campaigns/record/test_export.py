@@ -341,6 +341,22 @@ def test_a_campaign_that_asks_nobody_has_no_preferences(researcher, idle_tasks, 
 BODIES = {0: b"first picture" * 9000, 1: b"second picture"}
 
 
+def as_painted(campaign) -> Snapshot:
+    """Return a campaign as it is now, as if an image model had made its objects."""
+    snapshot = Snapshot.now(campaign)
+    space = sampler.ServedImagesConfig(model="small", prompt="a house", dimension=4)
+    return dataclasses.replace(snapshot, config=snapshot.config.model_copy(update={"space": space}))
+
+
+def test_of_pictures_a_line_has_the_names_of_their_files(researcher, idle_tasks, tmp_path):
+    campaign = voted_campaign(researcher, config=make_config(chains=2, steps=4))
+    votes = table(export_to(campaign, tmp_path), "votes.csv")
+    campaign.states.update(media_type="image/png")
+    found = [json.loads(line)["chosen"] for line in export.preferences(as_painted(campaign))]
+    assert found == [f"pictures/{vote['chosen_state']}.png" for vote in votes]
+    assert len(set(found)) > 1
+
+
 @pytest.fixture
 def painted(researcher, idle_tasks):
     """A snapshot of a campaign whose rows are those of an image model: no model runs here."""
@@ -349,9 +365,7 @@ def painted(researcher, idle_tasks):
         name = media.rendered_name(campaign.pk, str(place))
         default_storage.save(name, ContentFile(body))
         campaign.states.filter(place=place).update(weight=None, picture=name, media_type="image/png")
-    snapshot = Snapshot.now(campaign)
-    space = sampler.ServedImagesConfig(model="small", prompt="a house", dimension=4)
-    return dataclasses.replace(snapshot, config=snapshot.config.model_copy(update={"space": space}))
+    return as_painted(campaign)
 
 
 def test_a_lost_file_is_left_out_and_named_in_the_log(painted, caplog):

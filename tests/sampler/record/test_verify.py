@@ -195,10 +195,17 @@ SEEN = {
         2,
         changed=STATES,
     ),
+    "the order of an object's neighbours": Tampering(
+        cell(STATES, 3, "neighbours", lambda found: " ".join(found.split()[::-1])), STATES, 3
+    ),
+    "a code that is written otherwise": Tampering(cell(STATES, 2, "code", lambda code: f"{code} "), STATES, 2, "texts"),
     "one object left out": Tampering(rows(STATES, lambda found: found.pop()), STATES),
     "a state's text": Tampering(cell(STATES, 9, "content", "Another text."), SAMPLES, 3, changed=STATES),
     "a made object's text": Tampering(renamed_text, STATES, 2, "texts"),
+    "a number with a zero in front": Tampering(cell(VOTES, 4, "judge_index", "00"), VOTES, 4),
+    "a number in other figures": Tampering(cell(VOTES, 4, "judge_index", "\N{ARABIC-INDIC DIGIT ZERO}"), VOTES, 4),
     "the seed": Tampering(of_config(seed=7), "campaign.json"),
+    "the study": Tampering(of_config(study=[]), "campaign.json"),
     "the seed with its hash": Tampering(document("campaign.json", another_seed), STEPS, 2, changed="campaign.json"),
     "the random bits": Tampering(of_config(seed_salt="0" * 32), "campaign.json"),
     "the hash left out": Tampering(document("campaign.json", no_hash), "campaign.json"),
@@ -222,6 +229,9 @@ UNSEEN = {
     "where a person saw the two objects": Tampering(swapped_sides(2), VOTES),
     "who voted": Tampering(cell(VOTES, 2, "voter", "9"), VOTES),
     "how long an answer took": Tampering(cell(VOTES, 2, "elapsed_ms", "5"), VOTES),
+    "what campaign.json says that draws and decides nothing, such as the instructions": Tampering(
+        of_config(instructions="Choose the first."), "campaign.json"
+    ),
     "when a vote was cast": Tampering(cell(VOTES, 2, "cast_at", "2026-11-22T11:05:55.151+00:00"), VOTES),
     "when a step was decided": Tampering(cell(STEPS, 2, "decided_at", "2026-11-22T12:00:00.000+00:00"), STEPS),
     "whether the seed was typed": Tampering(of_config(seed_was_typed=False), "campaign.json"),
@@ -257,6 +267,12 @@ def test_a_changed_record_that_is_hashed_again_is_refused_by_file_and_row(record
     else:
         assert (tampering.file, tampering.row) in places
     assert not any("manifest" in each.message for each in found.differs)
+
+
+def test_a_replay_names_the_file_whose_study_is_none(records, tmp_path):
+    path = write(of_config(study=[])(records("catalog-texts")), tmp_path / "changed.zip")
+    with pytest.raises(sampler.RecordError, match=r"study in campaign\.json must be an object"):
+        sampler.replay(sampler.read_record(path))
 
 
 @pytest.mark.parametrize("name", UNSEEN)
