@@ -57,6 +57,7 @@ from prefmh_web.endpoints.errors import (
     EndpointError,
     KeyMissing,
     MinuteFull,
+    RateLimited,
     Refused,
     Stopped,
     TimedOut,
@@ -220,6 +221,10 @@ async def _dialect_of(client: Client) -> str:
         except (AddressRefused, KeyMissing, Stopped, TimedOut, Unreachable):
             # The next question would end in the same way, and some only after as long a wait.
             raise
+        except RateLimited:
+            # It does not tell now: it is what it was.
+            if dialect == client.endpoint.dialect:
+                return dialect
         except EndpointError:
             continue
     return Dialect.OPENAI

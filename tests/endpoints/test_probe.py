@@ -96,6 +96,15 @@ def test_a_server_of_another_kind_is_taken_for_openais(scripted: Endpoint, scrip
     assert scripted.dialect == Dialect.OPENAI
 
 
+@pytest.mark.parametrize("before", [Dialect.VLLM, Dialect.OPENAI])
+def test_a_server_that_has_no_time_to_tell_its_kind_is_what_it_was(scripted: Endpoint, script: Script, before) -> None:
+    scripted.dialect = before
+    script.pages["/version"] = OTHER_PAGES["too many"]
+    script.answer = writer
+    tried(scripted)
+    assert scripted.dialect == before
+
+
 def test_a_server_is_known_by_what_only_it_has(scripted, script: Script) -> None:
     script.pages.update({"/version": OTHER_PAGES["not allowed"], "/api/version": returns({"version": "0.12.11"})})
     script.answer = writer
