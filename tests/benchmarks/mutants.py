@@ -82,6 +82,7 @@ NAMED = (
 EQUIVALENT: dict[str, str] = {
     "prefmh_web/campaigns/engine/transitions.py: comparison.verdict is None and vote.counted"
     " -> (comparison.verdict is None or vote.counted)": "a decided step's judges get a hint that finds nothing to do",
+    "prefmh_web/campaigns/record/export.py: 16 -> (17)": "a file is written in pieces of another size",
 }
 """By a mutant's name, why it changes nothing that anybody could notice."""
 _LONGEST_S = 900

@@ -262,6 +262,7 @@ def test_the_shares_of_a_download_grow_to_the_whole(finished, monkeypatch):
     list(export.archive(finished, told.append))
     assert told == sorted(told)
     assert told[0] < 0.1
+    assert told[len(told) // 2] == pytest.approx(0.5, abs=0.1)
     assert (told[-2], told[-1]) == (pytest.approx(0.99, abs=0.1), 1)
 
 
