@@ -24,7 +24,16 @@ from yarl import URL
 
 from prefmh_web.endpoints import replies
 from prefmh_web.endpoints.addresses import CheckedConnector, checked_base_url, key_header, without_key
-from prefmh_web.endpoints.errors import BadReply, EndpointError, Refused, Stopped, TimedOut, Unable, Unreachable
+from prefmh_web.endpoints.errors import (
+    BadReply,
+    EndpointError,
+    RateLimited,
+    Refused,
+    Stopped,
+    TimedOut,
+    Unable,
+    Unreachable,
+)
 from prefmh_web.endpoints.loop import held
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.replies import Identity
@@ -205,8 +214,9 @@ class Client:
             raise Stopped("it was stopped")
         settle = None if self._permit is None else await self._permit(tokens)
         began, used, failure = time.monotonic(), (0, 0), None
+        headers: Mapping[str, str] = {}
         try:
-            reply = await self._exchange((self._root if is_beside else self._api) + path, body)
+            headers, reply = await self._exchange((self._root if is_beside else self._api) + path, body)
             # What a reply that cannot be read has cost counts, too.
             used = replies.tokens_used(self.server.as_chat(reply))
             answer = read(reply)
@@ -214,6 +224,9 @@ class Client:
             # A reader's words may quote what the server sent.
             error.reason = self.without_key(error.reason)
             error.args = (error.reason,)
+            if isinstance(error, RateLimited) and not error.asked_to_wait:
+                # Of an error that came in the body of a 200.
+                error.wait(replies.wait(headers, {}))
             failure = error
         kind = None if failure is None else type(failure)
         self.calls.append(Call(kind, time.monotonic() - began, *used))
@@ -225,7 +238,7 @@ class Client:
             settle(sum(used))
         return answer
 
-    async def _exchange(self, url: str, body: Body | None) -> Body:
+    async def _exchange(self, url: str, body: Body | None) -> tuple[Mapping[str, str], Body]:
         server, host, variable = self.server, URL(url).host or "", self.endpoint.api_key_variable
         key = key_header(variable, host, server.key_header, server.key_prefix)
         status, headers, content = await exchange(url, body, key, float(self.endpoint.timeout_s))
@@ -238,9 +251,9 @@ class Client:
         if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
             raise replies.failure(status, headers, reply, self._excerpt(content))
         if isinstance(reply, dict):
-            return reply
+            return headers, reply
         if error := replies.error_in(reply):
-            return {"error": error}
+            return headers, {"error": error}
         raise BadReply(f"the reply is not a JSON object: {self._excerpt(content)}")
 
     def _excerpt(self, content: bytes) -> str:

@@ -33,6 +33,10 @@ class TryLater(EndpointError):  # noqa: N818 - named by what to do
 
     def __init__(self, reason: str, retry_after: float | None = None) -> None:
         super().__init__(reason)
+        self.wait(retry_after)
+
+    def wait(self, retry_after: float | None) -> None:
+        """Take in the server's wish; None where it has none."""
         self.asked_to_wait = retry_after is not None
         self.retry_after = 5.0 if retry_after is None else retry_after
 

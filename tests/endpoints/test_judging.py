@@ -162,6 +162,12 @@ class TestFaults:
         limits.forget()
         assert by_sampling(scripted, pair(), [True], rng()).failure is None
 
+    @pytest.mark.parametrize("code", [200, 429])
+    def test_a_server_that_is_busy_says_when_to_ask_again(self, scripted, script: Script, code: int) -> None:
+        script.faults.append(status(code, b'{"error": {"code": 429, "message": "busy"}}', Retry_After="30"))
+        failure = by_sampling(scripted, pair(), [True], rng()).failure
+        assert (type(failure), failure.retry_after) == (RateLimited, 30.0)
+
     def test_a_server_that_is_down_is_unreachable(self, make_endpoint) -> None:
         votes = by_sampling(make_endpoint("http://127.0.0.1:9/v1"), pair(), [True, False], rng())
         assert type(votes.failure) is Unreachable
