@@ -32,6 +32,7 @@ AREAS: dict[str, tuple[str, ...]] = {
         "tests/campaigns/record",
         "tests/campaigns/engine/test_panel.py",
         "tests/campaigns/engine/test_suspension.py",
+        "tests/campaigns/lifecycle/test_extension.py",
         "tests/flows/test_budget.py",
         "tests/flows/test_context.py",
         "tests/flows/test_unjudged.py",

@@ -157,6 +157,12 @@ def shorter_config(record: Record) -> None:
         rows[:] = [row for row in rows if int(row["step"]) <= record.config["steps"]]
 
 
+def test_a_campaign_of_one_step_may_have_been_extended(researcher, idle_tasks, tmp_path):
+    campaign = make_campaign(researcher, config=make_config(steps=1, **CONFIG | {"burn_in": 0}))
+    changes.extend(campaign, FURTHER)
+    checked_export(campaign, tmp_path)
+
+
 TAMPERED = [said(steps_before=9), said(steps_after=6), later, shorter_config]
 
 
