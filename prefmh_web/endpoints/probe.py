@@ -222,7 +222,7 @@ async def _dialect_of(client: Client) -> str:
             # The next question would end in the same way, and some only after as long a wait.
             raise
         except RateLimited:
-            # It does not tell now: it is what it was.
+            # It is too busy to tell, so it is taken for what it was.
             if dialect == client.endpoint.dialect:
                 return dialect
         except EndpointError:

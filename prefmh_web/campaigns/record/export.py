@@ -46,7 +46,7 @@ BYTE_ORDER_MARK = "\ufeff"
 # JSON may hold them as they are, and yet programs that read line by line end a line there.
 _LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 _CHARACTERS_PER_CHUNK = 2**16
-# Of compression. With the usual one, 6, the archive is a sixth smaller, and compressing it takes three times as long.
+# Of compression. The default, 6, makes the archive a sixth smaller and takes three times as long.
 _LEVEL = 1
 _ROWS_BETWEEN = 500
 # The rows are not quite known before; all is written only at the end of the file.
@@ -403,7 +403,7 @@ def _read(table: tables.Table, written: Iterator[Row]) -> list[tables.Row]:
     places = [(name, header.index(name)) for name in kept]
     found = []
     for cells in written:
-        # Of the same few texts, such as the numbers of states, one each is held.
+        # Numbers of states and steps come again and again: each text is held once.
         row = {name: "" if cells[at] is None else intern(str(cells[at])) for name, at in places}
         table.unescape(row)
         found.append(row)
