@@ -7,14 +7,13 @@ import io
 import json
 import math
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sampler.archives import Allowance, TooLargeError, pieces_of
+from sampler.archives import BROKEN_ARCHIVE, Allowance, TooLargeError, pieces_of
 from sampler.record import tables
 from sampler.record.tables import Row as Row
 from sampler.record.tables import Table
@@ -233,7 +232,7 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
             yield archive
     except RecordError as error:
         raise RecordError(f"{path} {error}", error.file) from error
-    except (OSError, zipfile.BadZipFile, zlib.error) as error:
+    except BROKEN_ARCHIVE as error:
         raise RecordError(f"{path} cannot be read: {error}") from error
 
 

@@ -120,3 +120,12 @@ def test_diagnose_reports_a_record(export, record, capsys):
 )
 def test_a_broken_export_is_refused(export, changed, message, capsys):
     assert message in refused(["diagnose", str(export(**changed))], capsys)
+
+
+@pytest.mark.parametrize(("at", "value"), [(8, 1), (10, 99)], ids=["encrypted", "packed in an unknown way"])
+def test_an_export_that_cannot_be_unpacked_is_refused(export, at, value, capsys):
+    path = export()
+    content = bytearray(path.read_bytes())
+    content[content.index(b"PK\x01\x02") + at] = value
+    path.write_bytes(content)
+    assert f"{path} cannot be read: " in refused(["diagnose", str(path)], capsys)
