@@ -5,6 +5,7 @@ import gc
 import os
 import sys
 
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 from django.db import DatabaseError
 
@@ -14,6 +15,8 @@ if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "prefmh_web.settings")
     try:
         execute_from_command_line(sys.argv)
+    except ImproperlyConfigured as error:
+        sys.exit(str(error))
     except DatabaseError as error:
         # As SQLite and PostgreSQL say it.
         if not any(said in str(error) for said in ("no such table", "does not exist", "no such column")):

@@ -51,7 +51,7 @@ import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
@@ -66,6 +66,8 @@ _MONTH_S = 30 * 24 * 60 * 60
 _REDIS, _BROKERS = ("redis", "rediss"), ("redis", "rediss", "amqp", "amqps")
 # Commas within quotation marks belong to a command, those between commands stand outside them.
 _COMMANDS = re.compile(r"""(?:[^,"']|"(?:\\.|[^"\\])*"|'[^']*')+""")
+_HOST = re.compile(r"\*|\.?[\w.-]+|\[[0-9a-fA-F:.]+\]")
+_HOST_AND_PORT = re.compile(r"(\.?[\w.-]+|\[[0-9a-fA-F:.]+\])(:\d+)?")
 _SCORER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
 
 # How often somebody may do something, by name. The variable RATE_LIMITS replaces single ones.
@@ -100,19 +102,49 @@ def _demand_scheme(schemes: tuple[str, ...]) -> AfterValidator:
     """Return a check that an address starts with one of these schemes."""
 
     def check(url: str) -> str:
-        if urlsplit(url).scheme not in schemes:
-            # The address itself may hold a password and stays out of the message.
+        if _split(url).scheme not in schemes:
             raise ValueError(f"must start with one of {', '.join(f'{each}://' for each in schemes)}")
         return url
 
     return AfterValidator(check)
 
 
+def _split(url: str) -> SplitResult:
+    """Return the parts of an address whose port is a number. It may hold a password and stays out of the message."""
+    try:
+        parts = urlsplit(url)
+        has_port = parts.port != 0
+    except ValueError:
+        has_port = False
+    if not has_port:
+        raise ValueError("must be an address such as name://host or name://host:6379, with a number as its port")
+    return parts
+
+
 def _address_of_a_site(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or parts.query:
-        raise ValueError(f"must be an address such as https://prefmh.example, not {url!r}")
+    parts = _split(url)
+    beside = parts.path.strip("/") or parts.query or parts.fragment
+    if parts.scheme not in ("http", "https") or beside or not _HOST_AND_PORT.fullmatch(parts.netloc):
+        raise ValueError("must be an address such as https://prefmh.example, with nothing behind the host and port")
     return f"{parts.scheme}://{parts.netloc}"
+
+
+def _hosts(form: re.Pattern[str]) -> AfterValidator:
+    """Return a check that each text is a host in this form."""
+
+    def check(hosts: tuple[str, ...]) -> tuple[str, ...]:
+        for host in hosts:
+            if not form.fullmatch(host):
+                raise ValueError(f"must hold names of hosts with commas between them, not {host!r}")
+        return hosts
+
+    return AfterValidator(check)
+
+
+def _header(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9-]+", name):
+        raise ValueError("must be the name of a header, such as X-Forwarded-Proto")
+    return name
 
 
 def _number(read: Callable[[str], float], is_possible: Callable[[float], bool], wanted: str) -> BeforeValidator:
@@ -155,7 +187,9 @@ def _by_name(parts: Iterable[str], form: str, *, is_secret: bool = False) -> dic
 
 
 def _keys(given: str) -> dict[str, list[str]]:
-    return {name: hosts.split() for name, hosts in _by_name(_names(given), "NAME=host host, NAME=host").items()}
+    # A key may stand where the name of its variable belongs.
+    found = _by_name(_names(given), "NAME=host host, NAME=host", is_secret=True)
+    return {name: hosts.split() for name, hosts in found.items()}
 
 
 def _rates(given: str) -> dict[str, str]:
@@ -164,7 +198,7 @@ def _rates(given: str) -> dict[str, str]:
         if rate not in RATES:
             raise ValueError(f"has no rate “{rate}”; there are {', '.join(RATES)}")
         try:
-            is_rate = ";" not in limit and parse(limit).amount > 0
+            is_rate = not set(";|") & set(limit) and parse(limit).amount > 0
         except ValueError:
             is_rate = False
         if not is_rate:
@@ -227,15 +261,15 @@ class Environment(BaseSettings):
     broker_timeout_seconds: Seconds = 0.7
     # Where people find the site, and what that asks of cookies and redirects.
     site_url: Annotated[str, AfterValidator(_address_of_a_site)] | None = None
-    allowed_hosts: Names = ()
-    trusted_proxy_tls_header: str | None = None
+    allowed_hosts: Annotated[Names, _hosts(_HOST)] = ()
+    trusted_proxy_tls_header: Annotated[str, AfterValidator(_header)] | None = None
     trusted_proxies: Networks = ()
     hsts_seconds: Count = _MONTH_S
     secret_key: str | None = None
     rate_limits: Rates = {}
     # Where this process keeps its files and what it tells of itself.
     prefmh_data: Path | None = None
-    debug: str | None = None
+    debug: Literal["0", "1"] | None = None
     static_root: str | None = None
     log_format: Literal["json", "line"] | None = None
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] | None = None
@@ -243,7 +277,7 @@ class Environment(BaseSettings):
     metrics_token: str | None = None
     heartbeat_file: Path | None = None
     # Which models may be used: those of servers, and those that the site runs itself.
-    endpoint_allowed_hosts: Names = ()
+    endpoint_allowed_hosts: Annotated[Names, _hosts(_HOST_AND_PORT)] = ()
     endpoint_allow_private: Networks = ()
     endpoint_keys: Keys = {}
     local_models: Folders = {}
