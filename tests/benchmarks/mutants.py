@@ -84,6 +84,11 @@ EQUIVALENT: dict[str, str] = {
     "prefmh_web/campaigns/engine/transitions.py: comparison.verdict is None and vote.counted"
     " -> (comparison.verdict is None or vote.counted)": "a decided step's judges get a hint that finds nothing to do",
     "prefmh_web/campaigns/record/export.py: 16 -> (17)": "a file is written in pieces of another size",
+    "prefmh_web/campaigns/engine/transitions.py: 8 -> (9)": "more steps that need no vote are made in one task",
+    "sampler/acceptance.py: judges * most.bit_length() <= _PLAIN_BITS"
+    " -> (judges * most.bit_length() < _PLAIN_BITS)": "one of two ways to compute the same",
+    "sampler/record/record.py: 300 -> (301)": "an estimate of memory",
+    "sampler/record/commitment.py: False -> (True)": "other letters are written as JSON's escapes",
 }
 """By a mutant's name, why it changes nothing that anybody could notice."""
 _LONGEST_S = 900

@@ -331,10 +331,10 @@ def answer_of(snapshot: Snapshot) -> sampler.Answer:
     Raises:
         NotPossible: it has too many samples and votes for that; the message says what to do.
     """
-    if (held := _size(snapshot)) > MOST_ROWS:
+    if not is_small_enough(snapshot):
         raise NotPossible(
-            f"The campaign has {held:,} samples and votes. Of more than {MOST_ROWS:,} the results are not computed "
-            "here: download all and run “python -m sampler diagnose”."
+            f"The campaign has {_size(snapshot):,} samples and votes. Of more than {MOST_ROWS:,} the results are not "
+            "computed here: download all and run “python -m sampler diagnose”."
         )
     samples = _read(tables.SAMPLES, rows.samples(snapshot))
     visited = {int(row["state_index"]) for row in samples}

@@ -150,6 +150,16 @@ def test_a_snapshot_gives_the_same_files_however_much_is_voted_afterwards(resear
     assert "".join(export.as_csv(export.TABLES["votes.csv"](Snapshot.now(campaign)))) != before["votes.csv"]
 
 
+def test_results_are_computed_of_as_many_rows_as_fit_into_memory_and_of_no_more(voted, monkeypatch):
+    snapshot = Snapshot.now(voted)
+    held = voted.chains.count() * voted.config.steps + Vote.objects.filter(judge__campaign=voted).count()
+    monkeypatch.setattr(export, "MOST_ROWS", held)
+    assert "".join(export.results(snapshot)).count("\n") > 1
+    monkeypatch.setattr(export, "MOST_ROWS", held - 1)
+    with pytest.raises(lifecycle.NotPossible, match=f"has {held} samples and votes"):
+        list(export.results(snapshot))
+
+
 def test_a_vote_that_came_too_late_has_no_number_and_its_voter_one_of_the_campaign(voted, tmp_path):
     late = Vote.objects.filter(comparison__step=2, comparison__chain__place=1).earliest("number")
     annotator = Annotator.objects.create(campaign=voted)

@@ -150,6 +150,16 @@ def test_a_walk_follows_the_chain_without_judges(name):
         np.testing.assert_allclose(law, walk_law(small.log_p0, small.law(small.first), length), atol=EXACT)
 
 
+def test_a_step_that_is_accepted_for_sure_takes_no_random_number_to_decide():
+    class Upwards:
+        def propose(self, _rng, state):
+            return Proposal(state + 1, 0.5)
+
+    rng = np.random.default_rng(1)
+    assert after_steps(Upwards(), rng, 0, 3) == 3
+    assert rng.random() == np.random.default_rng(1).random()
+
+
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("fresh", [0.0, 0.3])
 @pytest.mark.parametrize("name", texts.GRAMMARS)

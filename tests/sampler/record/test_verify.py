@@ -340,7 +340,9 @@ def test_what_is_no_record_is_refused_with_its_reason(content, reason, tmp_path,
     assert reason in said
 
 
-@pytest.mark.parametrize("cells", [[b"0", b"1", b"1", b"0", b"q", b"3", b"first", b"first", b"1", b"0"], []])
+@pytest.mark.parametrize(
+    "cells", [[b"0", b"1", b"1", b"0", b"q", b"3", b"first", b"first", b"1", b"0"], [b"x" * 2000], []]
+)
 def test_a_table_that_unpacks_to_much_is_refused_before_it_fills_the_memory(cells, tmp_path):
     """Some kilobytes of ZIP unpack to eighty megabytes: no more is kept than is allowed."""
     files = files_of(example_record(TEXTS))

@@ -115,6 +115,11 @@ def test_a_number_that_the_rule_cannot_use_is_refused(rule, given, message):
         sampler.numbers_of(rule, given)
 
 
+def test_numbers_below_0_are_refused_by_powers_only():
+    rule = sampler.ScoreConfig(form="exponential", scorers=("s",))
+    assert sampler.numbers_of(rule, {"s": -1.0}) == (-1.0,)
+
+
 RATINGS = np.array([3.0, 7.5, 5.0, 9.0, 1.0])
 SHARES = RATINGS / 10
 # A rule, the number of each object of a catalog, and the log of what p0 is multiplied by.
