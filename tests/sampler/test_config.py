@@ -238,8 +238,6 @@ WALK = {"kind": "walk", "kernel": {"kind": "neighbours"}, "length": 3, "warm_up"
 def test_steps_of_a_warm_up_and_after_it_are_told_apart():
     config = parse_config(changed(["kernel"], WALK))
     assert [config.phase_of(step) for step in range(1, 7)] == ["warm-up"] * 3 + ["burn-in"] + ["sampling"] * 2
-    # A walk of one length without a warm-up has no parts.
-    assert parse_config(changed(["kernel"], WALK | {"warm_up": None})).part_of(0, 1) is None
 
 
 def with_judge(place: int, **changes) -> dict:
