@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management.utils import get_random_secret_key
 
 from prefmh_web.settings import environment
@@ -14,7 +15,10 @@ from prefmh_web.settings.languages import SOURCE, languages_in
 BASE_DIR = Path(__file__).resolve().parents[2]
 _given = environment.read()
 DATA_DIR = _given.prefmh_data or BASE_DIR / "var"
-DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
+try:
+    DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
+except OSError as error:
+    raise ImproperlyConfigured(f"PREFMH_DATA must be a folder that can be made: {error}.") from error
 
 
 def _kept_secret_key() -> str:

@@ -225,7 +225,9 @@ def _commands(given: str) -> dict[str, tuple[str, ...]]:
 
 
 Count = Annotated[int, _number(int, lambda count: count >= 0, "a whole number")]
-Seconds = Annotated[float, _number(float, lambda seconds: 0 < seconds < math.inf, "a number of seconds above 0")]
+Seconds = Annotated[
+    float, _number(float, lambda seconds: 0 < seconds <= 86_400, "a number of seconds above 0, at most a day’s 86400")
+]
 Amount = Annotated[
     float,
     _number(float, lambda amount: 0 <= amount < math.inf, "an amount of money such as 50 or 12.50, without a currency"),

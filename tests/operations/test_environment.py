@@ -56,6 +56,7 @@ def test_a_full_set_is_the_server_mode(read):
             {"REDIS_TIMEOUT_SECONDS": "0"},
             "REDIS_TIMEOUT_SECONDS must be a number of seconds above 0",
         ),
+        ({"REDIS_TIMEOUT_SECONDS": "1e18"}, "REDIS_TIMEOUT_SECONDS must be a number of seconds.*86400"),
         ({"BROKER_TIMEOUT_SECONDS": "long"}, "BROKER_TIMEOUT_SECONDS must be a number of seconds"),
         ({"SECRET_KEY": ""}, "SECRET_KEY must be set.*token_urlsafe"),
         ({"SECRET_KEY": "short"}, "SECRET_KEY must be set to at least 50"),
@@ -120,6 +121,14 @@ def test_programs_that_score_are_read_with_their_arguments(read):
     assert found.scorers == {"comet": ("/opt/python", "score.py", "--names", "a,b"), "beauty": ("run",)}
     assert found.scorer_timeout_seconds == 2.5
     assert read({}).scorers == {}
+
+
+def test_a_folder_that_cannot_be_made_is_named_without_a_traceback(program):
+    program.environment["PREFMH_DATA"] = "/dev/null/data"
+    done = program.run("manage.py", "check", check=False)
+    assert done.returncode == 1
+    assert "PREFMH_DATA must be a folder" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(
