@@ -1,1 +1,0 @@
-"""The web application around `sampler`. Follow one vote: docs/architecture.md."""

@@ -1,1 +1,0 @@
-"""Everything in one process: tasks on threads, an in-memory channel layer, the server and its clock."""

@@ -1,1 +1,0 @@
-"""The paper's experiments as campaigns: `manage.py experiment`."""

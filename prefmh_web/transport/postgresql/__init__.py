@@ -1,1 +1,0 @@
-"""Django's PostgreSQL, with a cheaper look at the connections that it takes from a pool."""
