@@ -39,7 +39,7 @@ def _names_of_scorers(**_: Any) -> list[checks.CheckMessage]:
 
 def _make_group(using: str, **_: object) -> None:
     """Have the group of researchers in each new database, so that an admin can choose it."""
-    from prefmh_web.accounts.roles import researchers
+    from prefmh_web.accounts.models import researchers
 
     researchers(using)
 

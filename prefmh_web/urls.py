@@ -1,10 +1,15 @@
-"""Every address of the site; the pages of researchers are in `console/urls.py`, those for programs in `api`."""
+"""Every address of the site; the pages of researchers are in `console/urls.py`, those for programs in `api`.
+
+`API` is one object: its routes, its OpenAPI document, and a page that shows it.
+"""
 
 from django.contrib.auth.views import LogoutView
 from django.urls import include, path, re_path
+from ninja import NinjaAPI, Swagger
 
 from prefmh_web.accounts.views import SignIn, SignInByLink
-from prefmh_web.api.site import api
+from prefmh_web.api import campaigns, records
+from prefmh_web.api.access import Bearer, for_whoever_may_ask, tell_on
 from prefmh_web.operations import metrics, probes
 from prefmh_web.voting import views as voting
 
@@ -34,10 +39,26 @@ _ACCOUNTS = [
     path("sign-out/", LogoutView.as_view(), name="sign-out"),
 ]
 
+API = NinjaAPI(
+    title="prefmh",
+    version="1",
+    description=(
+        "Campaigns as programs use them. A token acts for the researcher who created it and sees what they see. "
+        "What was wrong with a request is told in sentences, and nothing is changed then."
+    ),
+    urls_namespace="api",
+    auth=Bearer(),
+    docs=Swagger(settings={"persistAuthorization": False}),
+    docs_decorator=for_whoever_may_ask,
+)
+tell_on(API)
+API.add_router("/campaigns", campaigns.router)
+API.add_router("/campaigns", records.router)
+
 urlpatterns = [
     path("", include((_OPERATIONS, "operations"))),
     path("", include("prefmh_web.console.urls")),
     path("", include((_VOTING, "voting"))),
     path("accounts/", include((_ACCOUNTS, "accounts"))),
-    path("api/", api.urls),
+    path("api/", API.urls),
 ]

@@ -249,7 +249,7 @@ def idle_tasks(transactional_db) -> Iterator[Callable[[], None]]:
 
 @pytest.fixture
 def researcher(idle_tasks, django_user_model):
-    from prefmh_web.accounts.roles import make_researcher
+    from prefmh_web.accounts.models import make_researcher
 
     user = django_user_model.objects.create_user("ada", password="correct horse battery staple")
     make_researcher(user)

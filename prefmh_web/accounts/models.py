@@ -1,4 +1,8 @@
-"""Tokens by which programs act for a researcher: made, found and withdrawn."""
+"""Who may make campaigns: a researcher is in one group, an admin is a superuser; the link that signs one in; and tokens
+by which programs act for a researcher: made, found and withdrawn.
+
+Who may see which campaign is `campaigns/lifecycle/access.py`'s.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +11,46 @@ import secrets
 from datetime import timedelta
 
 from django.conf import settings
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.db import models, transaction
 from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
 from django.utils import timezone
+from sesame.utils import get_query_string
 
+RESEARCHERS = "researchers"
 PREFIX = "prefmh_"
 MOST_TOKENS = 50
 # Longer than anybody could guess.
 _BYTES = 32
 _NOTED_EVERY = timedelta(minutes=1)
+
+
+class SignedInRequest(HttpRequest):
+    """The type of what a view behind `login_required` gets; nobody makes one."""
+
+    user: User
+
+
+def researchers(database: str = "default") -> Group:
+    """Return the group of researchers."""
+    return Group.objects.using(database).get_or_create(name=RESEARCHERS)[0]
+
+
+def make_researcher(user) -> None:
+    """Let `user` make campaigns of their own."""
+    user.groups.add(researchers())
+
+
+def is_researcher(user) -> bool:
+    """True for researchers and admins."""
+    return user.is_active and (user.is_superuser or user.groups.filter(name=RESEARCHERS).exists())
+
+
+def sign_in_path(user) -> str:
+    """Return the path of a link that signs `user` in, valid for a day."""
+    return reverse("accounts:sign-in-by-link") + get_query_string(user)
 
 
 class TokenLimitError(ValueError):

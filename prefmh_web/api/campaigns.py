@@ -15,7 +15,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Field, Query, Router, Schema, Status
 from ninja.errors import HttpError
 
-from prefmh_web.accounts.roles import is_researcher
+from prefmh_web.accounts.models import is_researcher
 from prefmh_web.api.access import REFUSALS, Bearer, campaign_for
 from prefmh_web.api.shapes import CampaignOut, Figures
 from prefmh_web.campaigns import lifecycle

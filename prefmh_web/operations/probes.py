@@ -31,8 +31,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from kombu.exceptions import OperationalError
 
-from prefmh_web.celery import app
-from prefmh_web.embedded.threads import running
+from prefmh_web.celery import app, running
 from prefmh_web.transport import publishing, shared_redis
 
 QUEUES = ("default", "files", "endpoints", "gpu", "scores")

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import NoReverseMatch, reverse
 
-from prefmh_web.accounts.roles import RESEARCHERS, is_researcher, make_researcher, sign_in_path
+from prefmh_web.accounts.models import RESEARCHERS, is_researcher, make_researcher, sign_in_path
 from prefmh_web.management.commands import researcher as command
 from prefmh_web.transport import rate_limits
 

@@ -17,8 +17,7 @@ import pytest
 from django.test import Client, override_settings
 from django.utils import timezone
 
-from prefmh_web.accounts.models import MOST_TOKENS, ApiToken
-from prefmh_web.accounts.roles import make_researcher
+from prefmh_web.accounts.models import MOST_TOKENS, ApiToken, make_researcher
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign, Membership

@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from prefmh_web.accounts.roles import make_researcher
+from prefmh_web.accounts.models import make_researcher
 from prefmh_web.campaigns import catalogs
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.setup import files

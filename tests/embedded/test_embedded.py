@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 from celery import shared_task
 
-from prefmh_web.embedded.serving import Clock
+from prefmh_web.embedded import Clock
 from prefmh_web.transport.layers import ProcessLayer
 from tests.support.campaigns import LiveServer, invitation_path, wait_until_idle
 from tests.support.installations import cookies_after_joining, open_socket, send
@@ -83,7 +83,7 @@ PATIENCE_S = 0.4
 
 @pytest.fixture
 def site(idle_tasks, monkeypatch) -> Iterator[LiveServer]:
-    monkeypatch.setattr("prefmh_web.embedded.serving.HEAD_WITHIN_S", PATIENCE_S)
+    monkeypatch.setattr("prefmh_web.embedded.HEAD_WITHIN_S", PATIENCE_S)
     site = LiveServer()
     site.start()
     yield site

@@ -53,7 +53,7 @@ import django
 # Whoever runs these tests in the background ignores the interrupt, and programs inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 django.setup()
-from prefmh_web.embedded.serving import server
+from prefmh_web.embedded import server
 IGNORE = 1
 def displace():
     while not serving.started:

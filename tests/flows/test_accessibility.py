@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import pytest
 from django.urls import reverse
 
-from prefmh_web.accounts.roles import sign_in_path
+from prefmh_web.accounts.models import sign_in_path
 from prefmh_web.campaigns.models import Annotator
 from prefmh_web.console.views.common import TABS
 from tests.campaigns.engine.test_suspension import skip

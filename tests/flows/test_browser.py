@@ -6,7 +6,7 @@ import time
 import pytest
 from playwright.sync_api import Page, expect
 
-from prefmh_web.accounts.roles import sign_in_path
+from prefmh_web.accounts.models import sign_in_path
 from prefmh_web.campaigns.models import Comparison, Vote
 from tests.support.campaigns import invitation_path, make_campaign, make_config
 from tests.support.installations import join, lease_on, press_and_wait, wait_for_another_pair

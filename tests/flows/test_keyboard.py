@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Page, expect
 
-from prefmh_web.accounts.roles import sign_in_path
+from prefmh_web.accounts.models import sign_in_path
 from prefmh_web.campaigns.models import Campaign, Event, Vote
 from prefmh_web.participants.models import Check, Participation
 from tests.participants.test_stages import PAIRS

@@ -8,7 +8,7 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from prefmh_web.accounts.roles import sign_in_path
+from prefmh_web.accounts.models import sign_in_path
 from prefmh_web.campaigns.models import Campaign, Vote
 from prefmh_web.participants.models import Participation
 from tests.support.campaigns import TEXTS, invitation_path

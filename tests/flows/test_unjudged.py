@@ -7,7 +7,7 @@ from django.db.models import F
 from django.urls import reverse
 
 from prefmh_web.campaigns.models import Campaign, CampaignScorer, Comparison, Score, Vote
-from sampler.cli import main
+from sampler.__main__ import main
 from tests.support.campaigns import create_draft, live_page, started_now, swept
 from tests.support.records import assert_record_is_whole, assert_replay_passes, checked_export, export_to, table
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sampler import Purpose, stream
-from sampler.cli import main
+from sampler.__main__ import main
 from sampler.experiments.mars import LockstepRecord, MarsSettings, replay_file, replay_lockstep, run_mars, score_of
 from sampler.kernels.editor import ImprovingEdit, LearningSettings, TorchEditor
 from sampler.kernels.learned_fragments import LearnedFragments

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sampler import tables
-from sampler.cli import main
+from sampler.__main__ import main
 from tests.support.campaigns import archive
 from tests.support.campaigns import spreadsheet as table
 from tests.support.sampling import make_record

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from prefmh_web.accounts.roles import is_researcher, make_researcher, sign_in_path
+from prefmh_web.accounts.models import is_researcher, make_researcher, sign_in_path
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Annotator, Invitation, Lease, Membership, ReportReason, Vote, number_of

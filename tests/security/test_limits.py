@@ -10,7 +10,7 @@ from django.db import connections
 from django.test import Client, RequestFactory
 from limits.errors import StorageError
 
-from prefmh_web.accounts.roles import sign_in_path
+from prefmh_web.accounts.models import sign_in_path
 from prefmh_web.campaigns.models import Annotator, Vote
 from prefmh_web.transport import rate_limits
 from prefmh_web.voting import consumer

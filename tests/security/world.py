@@ -20,8 +20,7 @@ from django.test import Client
 from django.test.client import ClientHandler
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-from prefmh_web.accounts.models import ApiToken
-from prefmh_web.accounts.roles import make_researcher
+from prefmh_web.accounts.models import ApiToken, make_researcher
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Campaign, JudgeTrial, Lease, Measured, Membership, Side, number_of

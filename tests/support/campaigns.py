@@ -48,19 +48,20 @@ from django.utils import timezone
 from PIL import Image
 
 import sampler
-from prefmh_web.accounts.roles import make_researcher
+from prefmh_web import celery as tasks_here
+from prefmh_web import embedded
+from prefmh_web.accounts.models import make_researcher
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases, transitions
 from prefmh_web.campaigns.engine.locks import locked
 from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Invitation, Judge, Lease, Side, Vote
 from prefmh_web.campaigns.record import export
+from prefmh_web.celery import THREADS
 from prefmh_web.celery import app as celery_app
 from prefmh_web.config import CampaignConfig, Caps, Study
 from prefmh_web.demo.voters import Voter
-from prefmh_web.embedded import serving, threads
-from prefmh_web.embedded.serving import Clock, server
-from prefmh_web.embedded.threads import THREADS
+from prefmh_web.embedded import Clock, server
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect
 from prefmh_web.endpoints.truth import plainness
@@ -394,7 +395,7 @@ def wait_until_idle(timeout: float = 120) -> None:
     if not settings.EMBEDDED:
         wait_for_worker(timeout)
         return
-    while pending := set(threads._running):
+    while pending := set(tasks_here._running):
         if not wait(pending, timeout, return_when="FIRST_COMPLETED").done:
             raise TimeoutError(f"{len(pending)} tasks are still running")
 
@@ -402,7 +403,7 @@ def wait_until_idle(timeout: float = 120) -> None:
 def _sweep() -> None:
     """Sweep once, as the embedded clock does or as beat does."""
     if settings.EMBEDDED:
-        serving.sweep_everything()
+        embedded.sweep_everything()
     else:
         sweep.delay()
         sweep_leases.delay()
@@ -605,15 +606,15 @@ def tasks_in_turn() -> Iterator[None]:
     Embedded, each queue has threads of its own, and which of two tasks comes first is chance. The thread keeps no
     connection to the database when it goes.
     """
-    usual = dict(threads._pools)
+    usual = dict(tasks_here._pools)
     with ThreadPoolExecutor(1, thread_name_prefix="task-in-turn") as one:
-        threads._pools.update(dict.fromkeys(usual, one))
+        tasks_here._pools.update(dict.fromkeys(usual, one))
         try:
             yield
             wait_until_idle()
         finally:
             one.submit(connections.close_all).result()
-            threads._pools.update(usual)
+            tasks_here._pools.update(usual)
 
 
 # Votes cast past the pages: each answers a lease of its own, as `transitions.cast_vote` wants.

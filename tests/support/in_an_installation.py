@@ -14,10 +14,11 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.core.management import call_command
 from django.db import connection, transaction
 
-from prefmh_web.accounts import roles
+from prefmh_web.accounts.models import make_researcher
+from prefmh_web.accounts.models import sign_in_path as sign_in_path_of
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.models import Campaign
-from prefmh_web.embedded.threads import InProcessTask
+from prefmh_web.celery import InProcessTask
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.voting import admission
 from tests.support import campaigns, people, records
@@ -26,7 +27,7 @@ from tests.support.campaigns import create_draft, invitation_path, make_config, 
 
 def _owner(username: str = "ada"):
     owner, _ = get_user_model().objects.get_or_create(username=username)
-    roles.make_researcher(owner)
+    make_researcher(owner)
     return owner
 
 
@@ -101,7 +102,7 @@ def start(campaign: int) -> None:
 
 
 def sign_in_path() -> str:
-    return roles.sign_in_path(_owner())
+    return sign_in_path_of(_owner())
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.template.defaultfilters import pluralize
 
 import sampler
-from prefmh_web.accounts.roles import SignedInRequest, is_researcher
+from prefmh_web.accounts.models import SignedInRequest, is_researcher
 from prefmh_web.campaigns import lifecycle, objects
 from prefmh_web.campaigns.frozen import limits_of
 from prefmh_web.campaigns.lifecycle import access, changes, status

@@ -18,8 +18,7 @@ from django.urls import reverse_lazy
 from django.views.decorators.cache import never_cache
 
 import sampler
-from prefmh_web.accounts.models import ApiToken, TokenLimitError
-from prefmh_web.accounts.roles import SignedInRequest
+from prefmh_web.accounts.models import ApiToken, SignedInRequest, TokenLimitError
 from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.lifecycle import access, judge_trials
 from prefmh_web.campaigns.lifecycle.access import Right

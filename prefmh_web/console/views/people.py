@@ -15,7 +15,7 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 
-from prefmh_web.accounts.roles import SignedInRequest
+from prefmh_web.accounts.models import SignedInRequest
 from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Annotator, Campaign, EndReason, Invitation, Membership, NotPossible

@@ -18,7 +18,7 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 
 import sampler
-from prefmh_web.accounts.roles import SignedInRequest
+from prefmh_web.accounts.models import SignedInRequest
 from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.engine import suspension
 from prefmh_web.campaigns.events import of_step

@@ -23,7 +23,7 @@ from django.utils import translation
 from pydantic import ValidationError, create_model
 
 import sampler
-from prefmh_web.accounts.roles import SignedInRequest, is_researcher
+from prefmh_web.accounts.models import SignedInRequest, is_researcher
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import access, changes
 from prefmh_web.campaigns.lifecycle.access import Right

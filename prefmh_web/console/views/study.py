@@ -17,7 +17,7 @@ from django.template.loader import render_to_string
 from pydantic.fields import FieldInfo
 
 import sampler
-from prefmh_web.accounts.roles import SignedInRequest
+from prefmh_web.accounts.models import SignedInRequest
 from prefmh_web.campaigns.lifecycle import access, changes
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand
 
-from prefmh_web.accounts.roles import make_researcher
+from prefmh_web import embedded
+from prefmh_web.accounts.models import make_researcher
 from prefmh_web.campaigns.models import Campaign
+from prefmh_web.celery import left_to_the_sweep
 from prefmh_web.demo.campaigns import ensure_demo_campaigns, start_company
-from prefmh_web.embedded import serving
-from prefmh_web.embedded.threads import left_to_the_sweep
 
 
 class Command(BaseCommand):
@@ -18,7 +18,7 @@ class Command(BaseCommand):
     help = "Create three example campaigns (texts, molecules, images), print their links, and serve them."
 
     def add_arguments(self, parser):
-        serving.add_arguments(parser)
+        embedded.add_arguments(parser)
         parser.add_argument(
             "--simulate",
             type=int,
@@ -29,10 +29,10 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args, address, port, url, simulate, **options):
-        port = serving.free_port(address, port)
-        site = serving.site_url(address, port, url)
+        port = embedded.free_port(address, port)
+        site = embedded.site_url(address, port, url)
         self.stdout.write("Preparing the database and three campaigns ...")
-        serving.prepare_database()
+        embedded.prepare_database()
         researcher, _ = get_user_model().objects.get_or_create(username="researcher")
         make_researcher(researcher)
         with left_to_the_sweep():
@@ -41,12 +41,12 @@ class Command(BaseCommand):
             # Their sockets wait until the server below listens.
             start_company(f"http://127.0.0.1:{port}" if address == "0.0.0.0" else site, researcher, simulate)  # noqa: S104 - compared
             self.stdout.write(f"{simulate} simulated people vote in each campaign while nobody else does.")
-        serving.serve(address, port, self.stdout, "\n".join(_links(site, campaigns)))
+        embedded.serve(address, port, self.stdout, "\n".join(_links(site, campaigns)))
 
 
 def _links(site: str, campaigns: list[Campaign]) -> Iterator[str]:
     yield "\nFor the researcher (this link signs you in and is valid for a day):"
-    yield f"  {serving.sign_in_link(site, 'researcher')}"
+    yield f"  {embedded.sign_in_link(site, 'researcher')}"
     yield "  The page of a campaign shows its chains move as votes come in; its tab Results says what was found so far."
     yield "\nFor voters (send them one of these links):"
     for campaign in campaigns:

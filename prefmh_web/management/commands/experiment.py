@@ -17,7 +17,7 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 
 import sampler
-from prefmh_web.embedded.serving import at_work, prepare_database
+from prefmh_web.embedded import at_work, prepare_database
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.experiments import campaigns, configs, evaluation, run, simulated
 from prefmh_web.experiments.usage import QUALITY, Display, requests_in_all

@@ -8,7 +8,7 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
-from prefmh_web.accounts.roles import make_researcher, sign_in_path
+from prefmh_web.accounts.models import make_researcher, sign_in_path
 
 
 class Command(BaseCommand):

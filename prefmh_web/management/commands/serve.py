@@ -3,8 +3,8 @@
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand
 
-from prefmh_web.accounts.roles import make_researcher
-from prefmh_web.embedded import serving
+from prefmh_web import embedded
+from prefmh_web.accounts.models import make_researcher
 
 
 class Command(BaseCommand):
@@ -13,7 +13,7 @@ class Command(BaseCommand):
     help = "Serve campaigns from one process. No other service is needed."
 
     def add_arguments(self, parser):
-        serving.add_arguments(parser)
+        embedded.add_arguments(parser)
         parser.add_argument(
             "--researcher",
             default="researcher",
@@ -21,10 +21,10 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args, address, port, url, researcher, **options):
-        port = serving.free_port(address, port)
-        site = serving.site_url(address, port, url)
-        serving.prepare_database()
+        port = embedded.free_port(address, port)
+        site = embedded.site_url(address, port, url)
+        embedded.prepare_database()
         user, _ = get_user_model().objects.get_or_create(username=researcher)
         make_researcher(user)
-        link = f"Sign in as {researcher} (for a day): {serving.sign_in_link(site, researcher)}"
-        serving.serve(address, port, self.stdout, link)
+        link = f"Sign in as {researcher} (for a day): {embedded.sign_in_link(site, researcher)}"
+        embedded.serve(address, port, self.stdout, link)

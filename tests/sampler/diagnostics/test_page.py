@@ -12,7 +12,7 @@ import openpyxl
 import pytest
 
 from sampler import Record, answer, parse_config, tables
-from sampler.cli import main
+from sampler.__main__ import main
 from sampler.diagnostics.findings import findings
 from sampler.diagnostics.page import page
 from tests.sampler.diagnostics.test_report import measured

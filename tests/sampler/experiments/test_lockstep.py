@@ -15,7 +15,7 @@ import pytest
 
 import sampler
 from sampler import Purpose, stream
-from sampler.cli import main
+from sampler.__main__ import main
 from sampler.experiments import mars
 from sampler.experiments.mars import SETTINGS as SETTINGS_FILE
 from sampler.kernels.editor import ImprovingEdit, LearningSettings, Memory

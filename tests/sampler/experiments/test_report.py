@@ -12,7 +12,7 @@ from sacrebleu import sentence_bleu, sentence_chrf, sentence_ter
 from scipy.special import expit
 
 from sampler import ExperimentInput, ExperimentOptions, outputs, shown_steps, tournament_schedule
-from sampler.cli import main
+from sampler.__main__ import main
 from sampler.diagnostics.scores import bradley_terry_intervals
 from sampler.experiments.metrics import MEASURES, corpus_scores, mark_of, strength_cells, tournament_choices
 from sampler.experiments.outputs import OutputError

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from sampler import tables
-from sampler.cli import main
+from sampler.__main__ import main
 from sampler.record.tables import escaped
 
 DANGEROUS = [

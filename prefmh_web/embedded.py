@@ -25,10 +25,9 @@ from django.core.management import CommandError, call_command
 from django.core.management.base import OutputWrapper
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from prefmh_web.accounts.roles import sign_in_path
+from prefmh_web.accounts.models import sign_in_path
 from prefmh_web.campaigns.model_judges import asker
-from prefmh_web.celery import load_everything
-from prefmh_web.embedded.threads import run_here
+from prefmh_web.celery import load_everything, run_here
 from prefmh_web.participants import erasure
 from prefmh_web.scorers import commands
 from prefmh_web.tasks import settle_parts, sweep, sweep_leases
