@@ -241,6 +241,13 @@ def test_a_cap_in_money_needs_a_price(researcher, endpoint, idle_tasks):
     assert now(campaign).is_draft
 
 
+def test_a_request_that_writes_as_much_as_it_reads_has_a_price_too(researcher, endpoint, script, idle_tasks):
+    answer = script.answer
+    script.answer = lambda body: answer(body) | {"usage": {"prompt_tokens": 50, "completion_tokens": 50}}
+    campaign = draft(researcher, by_model(), cost_cap="50.00")
+    assert started_now(campaign).status == Campaign.Status.FINISHED
+
+
 @pytest.mark.parametrize(("variable", "a_request"), [("MODEL_BUDGET_COST", A_REQUEST), ("MODEL_BUDGET_REQUESTS", 1)])
 def test_the_site_s_cap_pauses_all_campaigns_that_ask_models_and_no_other(
     researcher, endpoint, idle_tasks, settings, variable, a_request

@@ -75,9 +75,11 @@ def test_a_base_campaign_runs_to_its_end_without_a_vote(finished, client):
     assert "People online" not in live_page(client, made)
 
 
-def test_scores_of_molecules_decide_and_stand_in_the_record(finished, client):
+def test_scores_of_molecules_decide_and_stand_in_the_record(finished, client, capsys):
     made, path, replayed = finished(MARS)
     assert f"30 verdicts recomputed from {Score.objects.count()} scores" in replayed
+    assert main(["verify", str(path)]) == 0
+    assert f"follow from the {Score.objects.count()} scores" in capsys.readouterr().out
     moves, verdicts = verdicts_of_moves(path)
     assert verdicts == {"accept", "reject"}
     scored = {(row["state_index"], row["scorer"]) for row in table(path, "scores.csv")}

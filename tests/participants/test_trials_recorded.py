@@ -137,6 +137,13 @@ def test_a_trial_that_was_turned_round_as_a_whole_is_named_by_its_row(record):
     assert found.startswith(f"checks.csv, voter {row['voter']}, after {row['after_votes']} votes: expected_side")
 
 
+def test_a_repeat_says_whether_the_vote_was_the_same(record):
+    row = next(row for row in record["checks"] if row["kind"] == "repeat" and row["agreed"])
+    row["agreed"] = str(1 - int(row["agreed"]))
+    [found] = differences(record)
+    assert found.startswith(f"checks.csv, voter {row['voter']}, after {row['after_votes']} votes: agreed")
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [

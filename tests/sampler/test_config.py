@@ -240,6 +240,17 @@ def test_steps_of_a_warm_up_and_after_it_are_told_apart():
     assert [config.phase_of(step) for step in range(1, 7)] == ["warm-up"] * 3 + ["burn-in"] + ["sampling"] * 2
 
 
+def test_only_a_walk_of_several_lengths_has_parts():
+    lengths = [{"weight": 0.5, "length": 1}, {"weight": 0.5, "length": 4}]
+    for kernel, parts in (
+        ({"kind": "neighbours"}, {None}),
+        (WALK | {"warm_up": None}, {None}),
+        (WALK | {"warm_up": None, "length": lengths}, {0, 1}),
+    ):
+        config = parse_config(changed(["kernel"], kernel))
+        assert {config.part_of(0, step) for step in range(1, 20)} == parts
+
+
 def with_judge(place: int, **changes) -> dict:
     judges = [judge | changes if at == place else judge for at, judge in enumerate(PANEL["judges"])]
     return PANEL | {"judges": judges}
