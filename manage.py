@@ -19,6 +19,8 @@ if __name__ == "__main__":
         sys.exit(str(error))
     except DatabaseError as error:
         # As SQLite and PostgreSQL say it.
+        if any(said in str(error) for said in ("connection", "failed to resolve host")):
+            sys.exit(f"The database in DATABASE_URL cannot be used: {error}")
         if not any(said in str(error) for said in ("no such table", "does not exist", "no such column")):
             raise
         sys.exit("The database is not made, or older than this program. Run: manage.py migrate")

@@ -30,6 +30,7 @@ from prefmh_web.campaigns.model_judges import asker
 from prefmh_web.celery import load_everything, run_here
 from prefmh_web.participants import erasure
 from prefmh_web.scorers import commands
+from prefmh_web.settings.environment import address_of_a_site
 from prefmh_web.tasks import settle_parts, sweep, sweep_leases
 
 SWEEP_EVERY_S = 5
@@ -184,12 +185,13 @@ def site_url(address: str, port: int, url: str | None) -> str:
     """
     if url is None and address in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
         raise CommandError("With --address 0.0.0.0, also give the address that people use: --url http://NAME:PORT")
-    site = (url or f"http://{f'[{address}]' if ':' in address else address}:{port}").rstrip("/")
-    parts = urlsplit(site)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path:
-        raise CommandError(f"--url must be an address such as http://lab.example:8000, not {url}")
-    settings.ALLOWED_HOSTS.append(f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname)
-    if parts.scheme == "https":
+    try:
+        site = address_of_a_site(url or f"http://{f'[{address}]' if ':' in address else address}:{port}")
+    except ValueError as error:
+        raise CommandError(f"--url {error}.") from error
+    name = urlsplit(site).hostname or ""
+    settings.ALLOWED_HOSTS.append(f"[{name}]" if ":" in name else name)
+    if site.startswith("https:"):
         # A proxy in front of this server ends TLS; browsers name the secure address in what they send.
         settings.CSRF_TRUSTED_ORIGINS.append(site)
         settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = True
@@ -232,7 +234,7 @@ def sign_in_link(site: str, username: str) -> str | None:
 
 
 def _port(text: str) -> int:
-    if not (text.isdigit() and 0 < int(text) < 65536):
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 65536):
         raise ArgumentTypeError(f"must be a number from 1 to 65535, not {text}")
     return int(text)
 

@@ -102,8 +102,11 @@ def _demand_scheme(schemes: tuple[str, ...]) -> AfterValidator:
     """Return a check that an address starts with one of these schemes."""
 
     def check(url: str) -> str:
-        if _split(url).scheme not in schemes:
+        parts = _split(url)
+        if parts.scheme not in schemes:
             raise ValueError(f"must start with one of {', '.join(f'{each}://' for each in schemes)}")
+        if parts.scheme in _REDIS and not re.fullmatch(r"(/[0-9]*)?", parts.path):
+            raise ValueError("must end in the number of a database, or in none: redis://host:6379/0")
         return url
 
     return AfterValidator(check)
@@ -121,7 +124,12 @@ def _split(url: str) -> SplitResult:
     return parts
 
 
-def _address_of_a_site(url: str) -> str:
+def address_of_a_site(url: str) -> str:
+    """Return the address under which people find a site, without a slash behind it.
+
+    Raises:
+        ValueError: it has a path or a name, or is none; the message follows the name of what holds it.
+    """
     parts = _split(url)
     beside = parts.path.strip("/") or parts.query or parts.fragment
     if parts.scheme not in ("http", "https") or beside or not _HOST_AND_PORT.fullmatch(parts.netloc):
@@ -189,6 +197,8 @@ def _by_name(parts: Iterable[str], form: str, *, is_secret: bool = False) -> dic
 def _keys(given: str) -> dict[str, list[str]]:
     # A key may stand where the name of its variable belongs.
     found = _by_name(_names(given), "NAME=host host, NAME=host", is_secret=True)
+    if not all(_HOST_AND_PORT.fullmatch(host) for hosts in found.values() for host in hosts.split()):
+        raise ValueError("must hold names of hosts behind each =, as ENDPOINT_ALLOWED_HOSTS has them")
     return {name: hosts.split() for name, hosts in found.items()}
 
 
@@ -225,6 +235,7 @@ def _commands(given: str) -> dict[str, tuple[str, ...]]:
 
 
 Count = Annotated[int, _number(int, lambda count: count >= 0, "a whole number")]
+Places = Annotated[int, _number(int, lambda count: 0 <= count <= 1_000, "a whole number, at most 1000")]
 Seconds = Annotated[
     float, _number(float, lambda seconds: 0 < seconds <= 86_400, "a number of seconds above 0, at most a day’s 86400")
 ]
@@ -255,14 +266,14 @@ class Environment(BaseSettings):
 
     # The servers beside ours. None of them set means embedded.
     database_url: Annotated[str, _demand_scheme(("postgresql", "postgres"))] | None = None
-    database_pool_size: Count = 0
+    database_pool_size: Places = 0
     redis_url: Annotated[str, _demand_scheme(_REDIS)] | None = None
     redis_timeout_seconds: Seconds = 0.5
     celery_broker_url: Annotated[str, _demand_scheme(_BROKERS)] | None = None
     # Together with the start of Python, `doctor` tells of a broker that is out in less than two seconds.
     broker_timeout_seconds: Seconds = 0.7
     # Where people find the site, and what that asks of cookies and redirects.
-    site_url: Annotated[str, AfterValidator(_address_of_a_site)] | None = None
+    site_url: Annotated[str, AfterValidator(address_of_a_site)] | None = None
     allowed_hosts: Annotated[Names, _hosts(_HOST)] = ()
     trusted_proxy_tls_header: Annotated[str, AfterValidator(_header)] | None = None
     trusted_proxies: Networks = ()

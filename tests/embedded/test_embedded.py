@@ -14,8 +14,10 @@ from urllib.parse import urlsplit
 
 import pytest
 from celery import shared_task
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
 
-from prefmh_web.embedded import Clock
+from prefmh_web.embedded import Clock, site_url
 from prefmh_web.transport.layers import ProcessLayer
 from tests.support.campaigns import LiveServer, invitation_path, wait_until_idle
 from tests.support.installations import cookies_after_joining, open_socket, send
@@ -75,6 +77,19 @@ def test_the_clock_ticks_at_once_and_stops():
     assert ticked.wait(10)
     clock.stop()
     assert not clock.is_alive()
+
+
+@pytest.mark.parametrize("url", ["http://x:port", "http://x?y", "http://x/y", "ftp://x", "http://anna@x", "http://"])
+def test_an_address_that_nobody_could_open_is_refused(url):
+    with pytest.raises(CommandError, match="--url must be an address such as"):
+        site_url("127.0.0.1", 8000, url)
+
+
+@pytest.mark.parametrize("arguments", [("--researcher", "a b"), ("--port", "²")])
+def test_serve_refuses_what_it_cannot_use(arguments, idle_tasks):
+    with pytest.raises(CommandError, match=r"cannot be a user name|must be a number from 1 to 65535"):
+        call_command("serve", *arguments)
+    assert not User.objects.filter(username="a b").exists()
 
 
 HEAD = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n"

@@ -52,6 +52,8 @@ def test_a_full_set_is_the_server_mode(read):
         ({"REDIS_URL": "localhost:6379"}, "REDIS_URL must start with.*redis://"),
         ({"CELERY_BROKER_URL": "sqs://"}, "CELERY_BROKER_URL must start with"),
         ({"DATABASE_POOL_SIZE": "many"}, "DATABASE_POOL_SIZE must be a whole number"),
+        ({"DATABASE_POOL_SIZE": "1000000"}, "DATABASE_POOL_SIZE must be a whole number, at most 1000"),
+        ({"REDIS_URL": "redis://redis.example:6379/zero"}, "REDIS_URL must end in the number of a database"),
         (
             {"REDIS_TIMEOUT_SECONDS": "0"},
             "REDIS_TIMEOUT_SECONDS must be a number of seconds above 0",
@@ -86,6 +88,7 @@ def test_a_full_set_is_the_server_mode(read):
         ({"ENDPOINT_ALLOWED_HOSTS": "a.example/v1"}, "ENDPOINT_ALLOWED_HOSTS must hold names"),
         ({"ENDPOINT_ALLOWED_HOSTS": "a.example:port"}, "ENDPOINT_ALLOWED_HOSTS must hold names"),
         ({"ENDPOINT_KEYS": "secret-word"}, "ENDPOINT_KEYS must look like"),
+        ({"ENDPOINT_KEYS": "KEY=https://secret-word/v1"}, "ENDPOINT_KEYS must hold names of hosts"),
         ({"DEBUG": "true"}, "DEBUG must be one of '0' or '1'"),
     ],
 )

@@ -11,6 +11,21 @@ from django.core.management.base import BaseCommand, CommandError
 from prefmh_web.accounts.models import make_researcher, sign_in_path
 
 
+def new_account(name: str):
+    """Return an account that is not stored yet, and has no password.
+
+    Raises:
+        CommandError: no account can have this name.
+    """
+    user = get_user_model()(username=name)
+    try:
+        user.clean_fields(exclude=("password",))
+    except ValidationError as error:
+        raise CommandError(f"{name!r} cannot be a user name: {' '.join(error.messages)}") from error
+    user.set_unusable_password()
+    return user
+
+
 class Command(BaseCommand):
     """Makes the account if there is none; an account that exists becomes a researcher's and keeps its password."""
 
@@ -26,12 +41,9 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args, name, link, member, **options):
-        users = get_user_model().objects
-        user = users.filter(username=name).first()
+        user = get_user_model().objects.filter(username=name).first()
         if user is None:
-            user = users.model(username=name)
-            self._check(user)
-            user.set_unusable_password()
+            user = new_account(name)
             if not link:
                 user.set_password(self._password(user))
             user.save()
@@ -41,12 +53,6 @@ class Command(BaseCommand):
         if link:
             site = getattr(settings, "SITE_URL", None) or ""
             self.stdout.write(f"Sign-in link for {name}, valid for a day: {site}{sign_in_path(user)}")
-
-    def _check(self, user) -> None:
-        try:
-            user.clean_fields(exclude=("password",))
-        except ValidationError as error:
-            raise CommandError(f"{user.username!r} cannot be a user name: {' '.join(error.messages)}") from error
 
     def _password(self, user) -> str:
         # Asked for, never an argument: the command line is in the shell's history and in every process list.

@@ -5,6 +5,7 @@ from django.core.management.base import BaseCommand
 
 from prefmh_web import embedded
 from prefmh_web.accounts.models import make_researcher
+from prefmh_web.management.commands.researcher import new_account
 
 
 class Command(BaseCommand):
@@ -24,7 +25,8 @@ class Command(BaseCommand):
         port = embedded.free_port(address, port)
         site = embedded.site_url(address, port, url)
         embedded.prepare_database()
-        user, _ = get_user_model().objects.get_or_create(username=researcher)
+        user = get_user_model().objects.filter(username=researcher).first() or new_account(researcher)
+        user.save()
         make_researcher(user)
         link = f"Sign in as {researcher} (for a day): {embedded.sign_in_link(site, researcher)}"
         embedded.serve(address, port, self.stdout, link)
