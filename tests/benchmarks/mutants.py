@@ -85,6 +85,9 @@ EQUIVALENT: dict[str, str] = {
     " -> (comparison.verdict is None or vote.counted)": "a decided step's judges get a hint that finds nothing to do",
     "prefmh_web/campaigns/record/export.py: 16 -> (17)": "a file is written in pieces of another size",
     "prefmh_web/campaigns/engine/transitions.py: 8 -> (9)": "more steps that need no vote are made in one task",
+    "prefmh_web/campaigns/record/export.py: buffer.tell() > _CHARACTERS_PER_CHUNK"
+    " -> (buffer.tell() >= _CHARACTERS_PER_CHUNK)": "a file is sent in pieces of another size",
+    "prefmh_web/campaigns/lifecycle/access.py: 3 -> (4)": "the rights keep their order",
     "sampler/acceptance.py: judges * most.bit_length() <= _PLAIN_BITS"
     " -> (judges * most.bit_length() < _PLAIN_BITS)": "one of two ways to compute the same",
     "sampler/record/record.py: 300 -> (301)": "an estimate of memory",

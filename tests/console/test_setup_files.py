@@ -260,6 +260,10 @@ def reply(client, **changes) -> str:
     return answer.content.decode()
 
 
+def test_a_look_at_a_list_adds_no_row(signed_in):
+    assert signed_in.post(reverse("console:list"), form(**{PASTE: "a\nb", "add": "judges"})).status_code == 400
+
+
 def create(client, **changes):
     return client.post(reverse("console:create"), form(**changes))
 

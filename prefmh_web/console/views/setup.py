@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 from django import forms
 from django.contrib import messages
+from django.core.exceptions import BadRequest
 from django.core.files.base import File
 from django.core.signing import BadSignature
 from django.db.models import Count
@@ -126,6 +127,8 @@ def form_of(request: SignedInRequest, campaign: Campaign | None = None, *, takes
 def look_at_list(request: SignedInRequest) -> HttpResponse:
     """Show what a list that is pasted or chosen in the form comes to. A good file is kept for the form."""
     form = form_of(request)
+    if form.is_adding:
+        raise BadRequest("a button for one more row belongs to the form itself")
     form.full_clean()
     if form.taken and form.taken.field == "file":
         form.kept.show_in(form)
