@@ -127,6 +127,10 @@ def swapped_sides(row: int) -> Callable[[Files], Files]:
     return rows("votes.csv", change)
 
 
+def rounded_otherwise(number: str) -> str:
+    return repr(float(number) + 1e-13)
+
+
 def swapped_order(one: int, other: int) -> Callable[[Files], Files]:
     def change(found: list[Row]) -> None:
         first, second = found[one - 2], found[other - 2]
@@ -232,6 +236,7 @@ UNSEEN = {
     "what campaign.json says that decides nothing": Tampering(of_config(instructions="Choose 1."), "campaign.json"),
     "when a vote was cast": Tampering(cell(VOTES, 2, "cast_at", "2026-11-22T11:05:55.151+00:00"), VOTES),
     "when a step was decided": Tampering(cell(STEPS, 2, "decided_at", "2026-11-22T12:00:00.000+00:00"), STEPS),
+    "`log_r0`, within rounding": Tampering(cell(STEPS, 2, "log_r0", rounded_otherwise), STEPS),
     "whether the seed was typed": Tampering(of_config(seed_was_typed=False), "campaign.json"),
     "a text of an uploaded list, wherever it stands": Tampering(renamed_text, STATES),
     "judges.json missing": Tampering(without("judges.json"), "judges.json"),
