@@ -39,7 +39,7 @@ from sampler.diagnostics.verdict import LEVEL, Share, Verdict, Walked, indicator
 from sampler.diagnostics.votes import cohen_kappa, fleiss_kappa, fleiss_kappa_interval, source_lean
 from sampler.record.commitment import read_config
 from sampler.record.documents import EXTENDED, FINISHED_NOW, events_of
-from sampler.record.record import Record, RecordError, step_key
+from sampler.record.record import Record, RecordError, malformed_in, step_key
 from sampler.record.tables import FIRST, RESULTS, SAMPLES, SAMPLING, SIDES, STEPS, VOTES, Cell, Row
 
 # A fit to more objects takes minutes.
@@ -523,12 +523,11 @@ def findings(record: Record, rng: np.random.Generator, cluster: str | None = Non
             f"{clusters}s",
             answer(record),
         )
-    except KeyError as error:
-        raise RecordError(f"the record cannot be read: there is no column or row {error}") from error
     except RecordError:
         raise
-    except (IndexError, ValueError) as error:
-        raise RecordError(f"the record cannot be read: {error}") from error
+    except (KeyError, IndexError, ValueError) as error:
+        said = f"there is no row {error} of another table" if isinstance(error, KeyError) else error
+        raise RecordError(f"the record cannot be read: {next(malformed_in(record), said)}") from error
 
 
 def _samples(record: Record) -> str:

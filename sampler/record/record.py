@@ -7,6 +7,7 @@ import io
 import json
 import math
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -246,7 +247,7 @@ def _reading(name: str) -> Iterator[None]:
     except (TooLargeError, RecordError):
         raise
     except (ValueError, csv.Error, RecursionError) as error:
-        raise RecordError(f"cannot be read: {error}", name) from error
+        raise RecordError(f"cannot be read: {name}: {error}", name) from error
 
 
 def _table(archive: zipfile.ZipFile, table: Table, allowance: Allowance) -> list[Row]:
@@ -254,9 +255,12 @@ def _table(archive: zipfile.ZipFile, table: Table, allowance: Allowance) -> list
     rows: list[Row] = []
     # A spreadsheet that saves a CSV again puts a byte order mark in front.
     with _reading(name), io.TextIOWrapper(archive.open(name), encoding="utf-8-sig", newline="") as text:
-        for number, row in enumerate(csv.DictReader(text), start=2):
+        reader = csv.DictReader(text)
+        if twice := next((column for column, count in Counter(reader.fieldnames or ()).items() if count > 1), None):
+            raise ValueError(f"two columns are called {quoted(twice)}")
+        for number, row in enumerate(reader, start=2):
             if None in row or None in row.values():
-                raise ValueError(f"row {number} of {name} does not have as many cells as the header")
+                raise ValueError(f"row {number} does not have as many cells as the header")
             allowance.take(_ROW + sum(_CELL + len(cell) for cell in row.values()), name)
             table.unescape(row)
             rows.append(row)

@@ -16,10 +16,15 @@ from tests.support.campaigns import archive
 from tests.support.campaigns import spreadsheet as table
 from tests.support.sampling import make_record
 
-VOTE_OF = (
-    "chain_index,step,number,judge_index,voter,cast_at,chosen_side,first_state,second_state,chosen_state\n"
-    "0,{step},1,{judge},7,,first,{state},{state},{state}\n"
-)
+
+def vote_of(judge: object, step: int, state: int) -> str:
+    """Return a votes.csv of one vote."""
+    cells = dict.fromkeys(tables.VOTES.header, "") | {
+        "chain_index": 0, "step": step, "number": 1, "judge_index": judge, "question": "Which?", "voter": 7,
+        "proposal_side": "first", "chosen_side": "first", "for_proposal": 1, "first_state": state,
+        "second_state": state, "chosen_state": state, "cast_at": "2026-11-22T11:05:55.151+00:00",
+    }  # fmt: skip
+    return ",".join(cells) + "\n" + ",".join(map(str, cells.values())) + "\n"
 
 
 def as_files(record, **changed):
@@ -110,12 +115,13 @@ def test_diagnose_reports_a_record(export, record, capsys):
         ({"votes.csv": None}, "is not a complete export: There is no item named 'votes.csv'"),
         ({"campaign.json": b"{"}, "cannot be read"),
         ({"campaign.json": b"[]"}, "campaign.json must hold an object"),
-        ({"votes.csv": b"chain_index,step\n1\n"}, "row 2 of votes.csv does not have as many cells"),
-        ({"votes.csv": b"chain_index,step\n0,1\n"}, "there is no column or row 'number'"),
-        ({"samples.csv": b"\xff\xfe"}, "cannot be read"),
-        ({"votes.csv": VOTE_OF.format(judge=0, step=99, state=0)}, "there is no column or row (0, 99)"),
-        ({"votes.csv": VOTE_OF.format(judge="x", step=1, state=0)}, "cannot be read: invalid literal"),
-        ({"votes.csv": VOTE_OF.format(judge=7, step=1, state=0)}, "cannot be read: "),
+        ({"votes.csv": b"chain_index,step\n1\n"}, "votes.csv: row 2 does not have as many cells"),
+        ({"votes.csv": b"chain_index,step\n0,1\n"}, "votes.csv: there is no column “number”"),
+        ({"votes.csv": b"chain_index,step,step\n0,1,1\n"}, "votes.csv: two columns are called “step”"),
+        ({"samples.csv": b"\xff\xfe"}, "cannot be read: samples.csv: "),
+        ({"votes.csv": vote_of(judge=0, step=99, state=0)}, "there is no row (0, 99) of another table"),
+        ({"votes.csv": vote_of(judge="x", step=1, state=0)}, "votes.csv, row 2: “judge_index” must"),
+        ({"votes.csv": vote_of(judge=7, step=1, state=0)}, "cannot be read: "),
     ],
 )
 def test_a_broken_export_is_refused(export, changed, message, capsys):
