@@ -10,11 +10,13 @@ from .archives import BROKEN_ARCHIVE as BROKEN_ARCHIVE
 from .archives import ArchiveError as ArchiveError
 from .archives import TooLargeError as TooLargeError
 from .archives import archive_in as archive_in
+from .chain import BradleyTerry as BradleyTerry
 from .chain import Comparison as Comparison
 from .chain import Kernel as Kernel
 from .chain import Plan as Plan
 from .chain import Position as Position
 from .chain import Proposal as Proposal
+from .chain import Purpose as Purpose
 from .chain import Space as Space
 from .chain import Tally as Tally
 from .chain import Tokens as Tokens
@@ -24,6 +26,8 @@ from .chain import ask_many as ask_many
 from .chain import begin as begin
 from .chain import begin_many as begin_many
 from .chain import given as given
+from .chain import simulate as simulate
+from .chain import stream as stream
 from .chain import tell as tell
 from .config import LONGEST_CHAIN as LONGEST_CHAIN
 from .config import MOST_CHAINS as MOST_CHAINS
@@ -168,8 +172,6 @@ from .rules.scored import QuestConfig as QuestConfig
 from .rules.scored import ScoreConfig as ScoreConfig
 from .rules.scored import ScoredConfig as ScoredConfig
 from .rules.scored import numbers_of as numbers_of
-from .simulation import BradleyTerry as BradleyTerry
-from .simulation import simulate as simulate
 from .spaces import Catalog as Catalog
 from .spaces import CatalogConfig as CatalogConfig
 from .spaces import ServedImagesConfig as ServedImagesConfig
@@ -184,5 +186,3 @@ from .spaces.patterns import GeneratedImages as GeneratedImages
 from .spaces.patterns import ImagesConfig as ImagesConfig
 from .spaces.story_grammar import STORY_SCENARIOS as STORY_SCENARIOS
 from .spaces.texts import LanguageModel as LanguageModel
-from .streams import Purpose as Purpose
-from .streams import stream as stream

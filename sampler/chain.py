@@ -19,12 +19,20 @@ What makes the chain exact is spread over these three in one place each:
   bounds of `acceptance.verdict` agree, and judges may be asked in any order.
 * The budgets N_i come from the plan, never from a state.
 * A proposal equal to the current state needs no vote: both outcomes leave x where it is. It counts as accepted.
+
+Random streams are functions of (seed, chain, step, purpose). No generator's state is stored anywhere: a process that
+restarts, or a reader with the exported record, draws the same numbers again. Kernels draw only with
+`Generator.random()`, the top 53 bits of each raw 64-bit output of PCG64, which NumPy keeps stable between releases; so
+a record can be redrawn years later.
+
+`simulate` asks judges with hidden scores (equation 5 of the paper), who vote as people would.
 """
 
 from __future__ import annotations
 
+import enum
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic, Protocol, TypeVar, runtime_checkable
@@ -33,10 +41,37 @@ import numpy as np
 
 from sampler import acceptance
 from sampler.acceptance import Verdict
-from sampler.streams import Purpose, stream
 
 State = TypeVar("State", bound=Hashable)
 Started_co = TypeVar("Started_co", bound=Hashable, covariant=True)
+
+
+class Purpose(enum.IntEnum):
+    """What a stream is for. The numbers are part of every record: add, never renumber."""
+
+    START = 0
+    PROPOSAL = 1
+    UNIFORM = 2
+    SIDES = 3
+    JUDGES = 4
+    PEOPLE_SIDES = 5
+    CHECKS = 6
+    """Its "chain" is an annotator's number, its "step" the number of their votes: see `judges/presentation.py`."""
+    EDITOR = 7
+    """Of a learned proposal; its "chain" is 0, its "step" 0 for the first weights, then the step it learns after."""
+
+
+def stream(seed: int, chain: int, step: int, purpose: Purpose) -> np.random.Generator:
+    """Return the generator for one purpose at one step of one chain; independent of every other.
+
+    Raises:
+        ValueError: seed, chain or step is negative.
+    """
+    for name, value in (("seed", seed), ("chain", chain), ("step", step)):
+        if value < 0:
+            raise ValueError(f"{name} must not be negative, not {value}")
+    sequence = np.random.SeedSequence(seed, spawn_key=(chain, step, int(purpose)))
+    return np.random.Generator(np.random.PCG64(sequence))
 
 
 @dataclass(frozen=True)
@@ -302,3 +337,48 @@ def advance(position: Position[State], comparison: Comparison[State], verdict: V
         raise ValueError("comparison must be the next step of this position")
     state = comparison.proposal if verdict is Verdict.ACCEPT else position.state
     return Position(position.chain, comparison.step, state)
+
+
+@dataclass(frozen=True)
+class BradleyTerry(Generic[State]):
+    """Prefers y to x with probability sigma(s(y) - s(x)).
+
+    Args:
+        score: s, in nats of log-odds.
+    """
+
+    score: Callable[[State], float]
+
+    def preference(self, current: State, proposal: State) -> float:
+        """Return the probability that this judge prefers `proposal` to `current`."""
+        # Whoever has real judges need not load it.
+        from scipy.special import expit
+
+        return float(expit(self.score(proposal) - self.score(current)))
+
+    def vote(self, rng: np.random.Generator, current: State, proposal: State) -> bool:
+        """Draw one vote: True for the proposal."""
+        return bool(rng.random() < self.preference(current, proposal))
+
+
+def simulate(
+    plan: Plan[State], judges: Sequence[BradleyTerry[State]], steps: int, chain: int = 0
+) -> Iterator[Position[State]]:
+    """Yield the positions 0..steps of one chain, asking judge after judge and stopping as early as allowed.
+
+    Raises:
+        ValueError: the plan has another number of judges.
+    """
+    if len(judges) != len(plan.budgets):
+        raise ValueError(f"judges must be {len(plan.budgets)}, one for each budget, not {len(judges)}")
+    position = begin(plan, chain)
+    yield position
+    for _ in range(steps):
+        comparison = ask(plan, position)
+        rng = stream(plan.seed, chain, comparison.step, Purpose.JUDGES)
+        tally = Tally.empty(len(judges))
+        while (verdict := tell(comparison, tally)) is Verdict.UNDECIDED:
+            judge = next(i for i, budget in enumerate(plan.budgets) if tally.votes_cast[i] < budget)
+            tally = tally.add(judge, judges[judge].vote(rng, comparison.current, comparison.proposal))
+        position = advance(position, comparison, verdict)
+        yield position

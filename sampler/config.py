@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, Literal, cast
 from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 
-from sampler.chain import Plan
+from sampler.chain import Plan, Purpose, stream
 from sampler.declared import JUDGED_BY, TARGET, Sparse, ui
 from sampler.judges.config import JudgeConfig, ModelSource, hearing_misfits, panelists_of, unnamed, vision_misfits
 from sampler.judges.prompts import Fitting, template_misfits, template_of
@@ -28,7 +28,6 @@ from sampler.rules.n_vote import NVoteConfig
 from sampler.spaces import Generated, SpaceConfig
 from sampler.spaces.catalog import Catalog, CatalogConfig, ContextColumn
 from sampler.spaces.texts import LanguageModel, ServedTextsConfig, TextsConfig
-from sampler.streams import Purpose, stream
 
 _LENGTH = "More chains while people come, what is left out, and the seed"
 _JUDGED = {"rule": ("n-vote", "pointwise")}

@@ -17,12 +17,12 @@ from ninja.errors import HttpError
 
 from prefmh_web.accounts.models import is_researcher
 from prefmh_web.api.access import REFUSALS, Bearer, campaign_for
-from prefmh_web.api.shapes import CampaignOut, Figures
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.lifecycle import access, changes
 from prefmh_web.campaigns.lifecycle.access import Right
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.monitoring.results import figures_of
+from prefmh_web.client import CampaignOut, Figures
 from prefmh_web.config import CampaignConfig, json_schema
 from prefmh_web.setup import apply, files
 from prefmh_web.setup.files import Tell

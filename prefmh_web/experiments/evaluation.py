@@ -29,10 +29,9 @@ from prefmh_web.endpoints.calls import called
 from prefmh_web.endpoints.errors import EndpointError, TryLater
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.endpoints.servers import Dialect
-from prefmh_web.experiments.campaigns import Blocked, LimitReached
+from prefmh_web.experiments.campaigns import QUALITY, Blocked, LimitReached, answers_of, asked_of_models, taken
 from prefmh_web.experiments.configs import Run
 from prefmh_web.experiments.models import EvaluationAnswer, ExperimentCampaign
-from prefmh_web.experiments.usage import QUALITY, answers_of, asked_of_models, taken
 from prefmh_web.objects import OBJECT_KINDS, StoredObject
 from prefmh_web.scorers import NoScore, Scorer, ScorerError, ScorerInterrupted
 from sampler import Place, judges, outputs

@@ -21,9 +21,9 @@ import sampler
 from prefmh_web.campaigns import objects
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.campaigns.record import export
-from prefmh_web.experiments import campaigns, evaluation, usage
+from prefmh_web.experiments import campaigns, evaluation
+from prefmh_web.experiments.campaigns import Display, Standing
 from prefmh_web.experiments.configs import Part, Run, config_of
-from prefmh_web.experiments.usage import Display, Standing
 from prefmh_web.objects.kind import Look
 from sampler import outputs
 
@@ -65,7 +65,7 @@ def sample(run: Run, display: Display) -> None:
                 _save(part, partial(_write_lockstep_record, part, number, display))
             else:
                 campaign = campaigns.ensure(part)
-                others = usage.taken(run)[0] - campaigns.requests_of(campaign)
+                others = campaigns.taken(run)[0] - campaigns.requests_of(campaign)
                 left = None if run.most_requests is None else run.most_requests - others
                 campaigns.run(campaign, left, partial(display.show, partial(_standing, run, number, campaign)))
                 _save(part, partial(_write_export, campaign))
@@ -73,7 +73,7 @@ def sample(run: Run, display: Display) -> None:
                     _save_pictures(part, campaign)
             display.say(f"{part.name}: done")
     finally:
-        outputs.write_table(run.out, outputs.CALLS, usage.call_rows(run))
+        outputs.write_table(run.out, outputs.CALLS, campaigns.call_rows(run))
 
 
 def evaluate(run: Run, display: Display) -> None:
@@ -86,7 +86,7 @@ def evaluate(run: Run, display: Display) -> None:
     states = evaluation.KeptStates(run)
 
     def show(stage: str, done: int, planned: int) -> None:
-        display.show(lambda: Standing(stage, done, planned, "answers", *usage.taken(run)))
+        display.show(lambda: Standing(stage, done, planned, "answers", *campaigns.taken(run)))
 
     try:
         evaluation.ask_scorers(run, states, partial(show, "score"), display.say)
@@ -94,7 +94,7 @@ def evaluate(run: Run, display: Display) -> None:
     finally:
         outputs.write_table(run.out, outputs.SCORES, evaluation.score_rows(run, states))
         outputs.write_table(run.out, outputs.VOTES, evaluation.vote_rows(run))
-        outputs.write_table(run.out, outputs.CALLS, usage.call_rows(run))
+        outputs.write_table(run.out, outputs.CALLS, campaigns.call_rows(run))
 
 
 def report(run: Run, display: Display) -> None:
@@ -110,7 +110,7 @@ def report(run: Run, display: Display) -> None:
 def _write_readme(run: Run) -> Path:
     """Write what the folder is: the command, settings, versions, time and cost; a cost that is not known is empty."""
     title = (run.out / "table.md").read_text(encoding="utf-8").splitlines()[0]
-    requests, cost = usage.taken(run)
+    requests, cost = campaigns.taken(run)
     begun = datetime.fromtimestamp((run.out / outputs.SETTINGS).stat().st_mtime, UTC)
     versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "rdkit", "matplotlib"))
     lines = (
@@ -134,7 +134,7 @@ def _write_readme(run: Run) -> Path:
 def _standing(run: Run, number: int, campaign: Campaign) -> Standing:
     done = campaign.chains.aggregate(all=Sum("step"))["all"] or 0
     starting = (campaign.start_progress or "starting") if campaign.is_draft else ""
-    return usage.standing(run, number, done, starting)
+    return campaigns.standing(run, number, done, starting)
 
 
 def _save(part: Part, write: Callable[[Path], object]) -> None:
@@ -158,7 +158,7 @@ def _write_lockstep_record(part: Part, number: int, display: Display, path: Path
     fixed = {"seed": part.seed, "chains": part.chains, "steps": part.steps}
     convention, space = part.method.kernel["convention"], {"vocabulary": part.run.vocabulary}
     settings = sampler.MarsSettings.model_validate({**fixed, "convention": convention, "space": space})
-    standing = partial(usage.standing, part.run, number)
+    standing = partial(campaigns.standing, part.run, number)
     sampler.run_learned(settings, path, progress=lambda step: display.show(lambda: standing(step * part.chains)))
 
 

@@ -1,4 +1,9 @@
-"""Django's settings. What differs between installations comes from the environment; see `environment.py`."""
+"""Django's settings. What differs between installations comes from the environment; see `environment.py`.
+
+The languages that voters' pages can speak are English, and each that has a folder in `prefmh_web/locale`. To add one:
+write `<code>/LC_MESSAGES/django.po` there and run `manage.py compilemessages`. Once a native speaker has reviewed it,
+add its code to `REVIEWED`.
+"""
 
 import contextlib
 import os
@@ -6,11 +11,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from django.conf.locale import LANG_INFO
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.utils import get_random_secret_key
 
 from prefmh_web.settings import environment
-from prefmh_web.settings.languages import SOURCE, languages_in
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 _given = environment.read()
@@ -19,6 +24,21 @@ try:
     DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
 except OSError as error:
     raise ImproperlyConfigured(f"PREFMH_DATA must be a folder that can be made: {error}.") from error
+
+
+SOURCE = "en"
+REVIEWED = frozenset({SOURCE})
+
+
+def languages_in(folder: Path) -> list[tuple[str, str]]:
+    """Return codes with the names that researchers read, the source language first."""
+    translated = sorted(file.parts[-3] for file in folder.glob("*/LC_MESSAGES/django.po"))
+    return [(code, _name(code)) for code in (SOURCE, *translated)]
+
+
+def _name(code: str) -> str:
+    name: str = LANG_INFO[code]["name_local"]
+    return name if code in REVIEWED else f"{name} (not reviewed by a native speaker yet)"
 
 
 def _kept_secret_key() -> str:

@@ -50,6 +50,7 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from sampler.chain import Purpose, stream
 from sampler.experiments.options import EXPERIMENTS
 from sampler.experiments.outputs import replaced, torch_library
 from sampler.kernels.editor import ImprovingEdit, TorchEditor, Update
@@ -66,7 +67,6 @@ from sampler.rules.scored import accept_by_power, mars_score
 from sampler.spaces.molecules.edits import Edits
 from sampler.spaces.molecules.graph import heavy_atoms
 from sampler.spaces.molecules.space import GeneratedMolecules, MoleculesConfig
-from sampler.streams import Purpose, stream
 
 COLUMNS = ("seed", "chain", "smiles", "qed", "sa", "score", "heavy_atoms", "proposed", "moved")
 

@@ -26,8 +26,8 @@ from typing import Literal
 
 import numpy as np
 
+from sampler.chain import Purpose, stream
 from sampler.judges.config import Order
-from sampler.streams import Purpose, stream
 
 _DRAWN_AT_ONCE = 8
 

@@ -42,11 +42,11 @@ import numpy as np
 import numpy.typing as npt
 from rdkit import Chem
 
+from sampler.chain import Purpose, stream
 from sampler.kernels.learned_fragments import EditLogits
 from sampler.spaces.molecules.edits import Addition, Deletion, Edit
 from sampler.spaces.molecules.graph import read_state
 from sampler.spaces.molecules.vocabulary import Vocabulary
-from sampler.streams import Purpose, stream
 
 Floats = npt.NDArray[np.float32]
 Places = npt.NDArray[np.int64]

@@ -42,13 +42,12 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import ConfigDict, Field
 
-from sampler.chain import Proposal
+from sampler.chain import Proposal, Purpose, stream
 from sampler.declared import Declared, ui
 from sampler.spaces.molecules.edits import Edits
 from sampler.spaces.molecules.graph import Cut, MoleculeGraph, Pieces, attach, heavy_atoms, seam
 from sampler.spaces.molecules.space import MAX_HEAVY_ATOMS, START, GeneratedMolecules, MoleculeLaw
 from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary, load_vocabulary
-from sampler.streams import Purpose, stream
 
 # "paper": log r0 = 0 whatever the move, as in the published experiment. Inexact: the chain does not target p0.
 Convention = Literal["exact", "paper"]

@@ -28,7 +28,7 @@ from typing import Any, cast
 import numpy as np
 
 from sampler.acceptance import Verdict, acceptance_probability
-from sampler.chain import Comparison, Plan, Position, Space, ask, begin
+from sampler.chain import Comparison, Plan, Position, Purpose, Space, ask, begin, stream
 from sampler.config import ChainConfig
 from sampler.kernels.mixture import Mixture
 from sampler.kernels.suffix import Suffix
@@ -49,7 +49,6 @@ from sampler.record.commitment import Commitment
 from sampler.record.record import Difference, Record, Row, StepKey, of_file, quoted, reading, step_key
 from sampler.spaces.catalog import Catalog
 from sampler.spaces.texts import Writing
-from sampler.streams import Purpose, stream
 
 RULE_VERSION = 1
 RULE = (

@@ -77,7 +77,7 @@ def standard_normals(rng: np.random.Generator, dimension: int) -> Vector:
     """Draw z ~ N(0, I), shape (dimension,), from `rng.random()` alone.
 
     `rng.standard_normal()` would be quicker, but NumPy may change its algorithm in any release, and then a record
-    could not be redrawn; `sampler.streams` says more.
+    could not be redrawn; `sampler.chain` says more.
     """
     return normals_of(rng.random(dimension))
 

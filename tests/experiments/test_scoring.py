@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import sampler
-from prefmh_web.experiments import evaluation, usage
+from prefmh_web.experiments import campaigns, evaluation
 from prefmh_web.experiments.campaigns import Blocked
 from prefmh_web.experiments.configs import GRAMMAR, Run
 from prefmh_web.objects import OBJECT_KINDS, StoredObject
@@ -63,7 +63,7 @@ def test_what_is_stored_is_not_asked_again_and_what_was_lost_is_counted(states, 
     }
     evaluation.ask_scorers(states.run, states, lambda *_: None, said.append)
     assert (tmp_path / "log").read_text().splitlines() == asked
-    calls = list(usage.call_rows(states.run))
+    calls = list(campaigns.call_rows(states.run))
     assert [(row["stage"], row["method"]) for row in calls] == [("score", "pointwise"), ("score", "pref")]
     # The first batch was begun, lost, and asked for again.
     assert [calls[0][name] for name in ("requests", "repeated", "unparsable", "tokens")] == [80, 30, 1, 0]

@@ -78,6 +78,6 @@ def test_texts_and_pictures_are_made_without_django_rdkit_and_celery():
     program = """
 import sys
 sys.modules.update(dict.fromkeys(("django", "rdkit", "celery", "aiohttp", "redis")))
-import prefmh_web.endpoints.local.images, prefmh_web.endpoints.local.texts, sampler.streams
+import prefmh_web.endpoints.local.images, prefmh_web.endpoints.local.texts, sampler.chain
 """
     subprocess.run([sys.executable, "-c", program], cwd=Path(__file__).parents[2], check=True)

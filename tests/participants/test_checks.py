@@ -11,9 +11,9 @@ from prefmh_web.campaigns.models import Annotator, Comparison, Lease, Vote
 from prefmh_web.participants import attention
 from prefmh_web.participants.models import Participation
 from prefmh_web.participants.people import people_of
+from sampler.chain import Purpose, stream
 from sampler.judges import Shares, Trial, check_after
 from sampler.judges import presentation as drawing
-from sampler.streams import Purpose, stream
 from tests.participants.test_stages import MOLECULES, come_back
 from tests.security.world import browser_of
 from tests.support.campaigns import invitation_path, make_config

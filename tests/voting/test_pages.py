@@ -24,7 +24,7 @@ from django.utils import translation
 from prefmh_web.campaigns.models import Annotator, Event, Lease, Vote
 from prefmh_web.campaigns.objects import options_of
 from prefmh_web.objects import OBJECT_KINDS
-from prefmh_web.settings.languages import SOURCE
+from prefmh_web.settings import SOURCE
 from prefmh_web.voting import screens
 from prefmh_web.voting.responses import ResponseError, response_in
 from prefmh_web.voting.screens import Progress, html_of

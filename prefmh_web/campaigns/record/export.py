@@ -38,7 +38,7 @@ from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Measured, N
 from prefmh_web.campaigns.record import rows
 from prefmh_web.campaigns.record.rows import Row, Snapshot, votes_of
 from prefmh_web.objects import media
-from prefmh_web.settings.languages import SOURCE
+from prefmh_web.settings import SOURCE
 from sampler import tables
 from sampler.judges import Context, ContextLine, shared_context
 

@@ -20,7 +20,7 @@ import sampler
 from prefmh_web.embedded import at_work, prepare_database
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.experiments import campaigns, configs, evaluation, run, simulated
-from prefmh_web.experiments.usage import QUALITY, Display, requests_in_all
+from prefmh_web.experiments.campaigns import QUALITY, Display, requests_in_all
 from prefmh_web.scorers import Scorer, offered
 from sampler import OptionError, outputs
 

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sampler import presentations_of, shows_proposal_first
+from sampler.chain import Purpose, stream
 from sampler.judges import (
     NoDistributionError,
     NoPreferenceError,
@@ -28,7 +29,6 @@ from sampler.judges import (
     parse_rating,
     preference_for_proposal,
 )
-from sampler.streams import Purpose, stream
 from tests.support.campaigns import law_of
 
 # Prompts, presentation and the reading of replies.

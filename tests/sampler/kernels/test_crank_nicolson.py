@@ -12,11 +12,10 @@ import pytest
 from pydantic import ValidationError
 from scipy import stats
 
-from sampler.chain import Proposal
+from sampler.chain import Proposal, Purpose, stream
 from sampler.kernels.crank_nicolson import CrankNicolson, CrankNicolsonConfig
 from sampler.spaces.latents import Latent, standard_normals
 from sampler.spaces.patterns import ImagesConfig
-from sampler.streams import Purpose, stream
 from tests.support.sampling import walk
 
 

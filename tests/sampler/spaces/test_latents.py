@@ -12,10 +12,10 @@ from PIL import Image
 from scipy import stats
 
 from sampler import PAPER_MIXTURE, ConfigError, CrankNicolson, parse_config, replay
+from sampler.chain import Purpose, stream
 from sampler.objects.images import png
 from sampler.spaces import latents
 from sampler.spaces.patterns import DIMENSION, ImagesConfig
-from sampler.streams import Purpose, stream
 from tests.sampler.kernels.test_crank_nicolson import random_walk
 from tests.support.sampling import LEAST_P_VALUE, Voters, run_campaign, walk
 
