@@ -87,6 +87,7 @@ EQUIVALENT: dict[str, str] = {
     "prefmh_web/campaigns/engine/transitions.py: 8 -> (9)": "more steps that need no vote are made in one task",
     "prefmh_web/campaigns/record/export.py: buffer.tell() > _CHARACTERS_PER_CHUNK"
     " -> (buffer.tell() >= _CHARACTERS_PER_CHUNK)": "a file is sent in pieces of another size",
+    "prefmh_web/campaigns/record/export.py: 400_000 -> (400001)": "one row more is held in memory",
     "prefmh_web/campaigns/lifecycle/access.py: 3 -> (4)": "the rights keep their order",
     "sampler/acceptance.py: judges * most.bit_length() <= _PLAIN_BITS"
     " -> (judges * most.bit_length() < _PLAIN_BITS)": "one of two ways to compute the same",
