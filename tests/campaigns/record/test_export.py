@@ -63,8 +63,8 @@ from tests.support.sampling import files_of, with_rows, write
 
 @pytest.fixture
 def voted(researcher, idle_tasks):
-    """A finished campaign of 2 chains of 12 steps."""
-    return voted_campaign(researcher, config=make_config(chains=2, steps=12))
+    """A finished campaign of 2 chains of 12 steps; one starts at a later object than it goes to."""
+    return voted_campaign(researcher, config=make_config(chains=2, steps=12, seed=3))
 
 
 def rewrite(path, name, change):
