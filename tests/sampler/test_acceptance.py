@@ -295,6 +295,11 @@ def test_a_budget_of_no_votes_is_refused_where_nobody_has_voted():
             verdict(0.0, 0.5, *(container(each) for each in ([0, 0], [0, 0], [0, 3])))
 
 
+@pytest.mark.parametrize("log_r0", [0, np.float32(0), np.array(0.0)])
+def test_a_base_ratio_may_be_any_single_number(log_r0):
+    assert verdict(log_r0, 0.9, [0], [0], [1]) is verdict(0.0, 0.9, [0], [0], [1])
+
+
 # `askable` against every order and every answer that outstanding votes can have.
 
 
