@@ -14,11 +14,12 @@ from collections.abc import Callable
 
 from django.db import Error as DatabaseError
 from django.http import HttpRequest, HttpResponse, JsonResponse, UnreadablePostError
+from django.http.multipartparser import MultiPartParserError
 
 logger = logging.getLogger(__name__)
 
 # What Django's and Python's parsers raise for headers that mean nothing.
-UNREADABLE = (ValueError, TypeError, LookupError)
+UNREADABLE = (ValueError, TypeError, LookupError, MultiPartParserError)
 _API = "/api/"
 _REASONS = {404: "There is no such address", 405: "This address does not take this method"}
 

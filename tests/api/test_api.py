@@ -296,6 +296,12 @@ def test_an_address_or_a_method_that_is_not_there_is_answered_in_the_one_shape(m
     assert ("Allow" in answer) == (status == 405)
 
 
+def test_a_form_that_cannot_be_read_is_refused_in_the_one_shape():
+    answer = browser_of(None).generic("POST", "/api/campaigns", b"--x", content_type="multipart/form-data")
+    assert answer.status_code == 400
+    assert [problem["message"] for problem in answer.json()["problems"]] == ["This form cannot be read."]
+
+
 RIGHTS = {
     ("get", ""): Right.WATCH,
     ("get", "/config"): Right.WATCH,
