@@ -200,6 +200,12 @@ def test_a_late_chain_that_was_tampered_with_is_found(finished):
     for name, change in TAMPERINGS.values():
         refused_by_replay(rewrite(finished, name, change))
 
+    def second_out_of_turn(rows):
+        [_, second, *_] = [row for row in rows if row["kind"] == "chain-opened"]
+        second.update(data='{"chain_index": 9, "reason": "wait"}')
+
+    assert "expected 3, if there is one more" in refused_by_replay(rewrite(finished, "events.csv", second_out_of_turn))
+
 
 SPACE = {"kind": "model-texts", "model": "writer", "prompts": ["Write about the sea."], "limit": 8}
 
