@@ -23,6 +23,7 @@ from openpyxl import load_workbook
 from openpyxl.utils.exceptions import InvalidFileException
 from rdkit import Chem, rdBase
 
+from sampler.archives import BROKEN_ARCHIVE
 from sampler.objects import OBJECT_KINDS
 from sampler.objects.items import MAX_CATALOG_ITEMS, ListedKind, archive_of
 from sampler.objects.molecules import canonical_smiles
@@ -58,16 +59,13 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 _NO_WORKBOOK = "The file is no Excel workbook that can be read. Save it again as “.xlsx”, or as “CSV UTF-8”."
 # What openpyxl raises for a workbook that is broken: besides its own, whatever its parts stumble over.
 _BROKEN = (
+    *BROKEN_ARCHIVE,
     InvalidFileException,
-    zipfile.BadZipFile,
-    NotImplementedError,
     SyntaxError,
     ArithmeticError,
     LookupError,
     AttributeError,
     TypeError,
-    ValueError,
-    OSError,
 )
 _OF_MOLECULES = (".sdf", ".mol", ".smi")
 Rows = Iterator[tuple[int, list[str]]]

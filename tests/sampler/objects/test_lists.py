@@ -139,6 +139,13 @@ def _cut(data: bytes) -> bytes:
     return data[: len(data) // 2]
 
 
+def _damaged(data: bytes) -> bytes:
+    """Return a workbook of which the sheet's packed bytes are no Deflate."""
+    name = b"xl/worksheets/sheet1.xml"
+    at = data.index(name) + len(name)
+    return data[:at] + b"\xff" + data[at + 1 :]
+
+
 def _with_entities(data: bytes) -> bytes:
     """Return a workbook whose sheet declares entities that unfold."""
     made = io.BytesIO()
@@ -188,6 +195,7 @@ SHEET = workbook([["text"], ["a"], ["b"], ["c"], ["d"]])
     [
         (workbook([["text"], ["a"], [""], ["c"], [""]], _dated), "a.xlsx", "texts", "in row 3, 5. Set the cells"),
         (_cut(SHEET), "a.xlsx", "texts", "no Excel workbook that can be read"),
+        (_damaged(SHEET), "a.xlsx", "texts", "no Excel workbook that can be read"),
         (_with_entities(SHEET), "a.xlsx", "texts", "no Excel workbook that can be read"),
         (b"title,body\na,b\n", "a.csv", "texts", "Row 1 has several cells, and no first row says"),
         (b"one\ntwo,three\n", "a.csv", "texts", "Row 2 has several cells"),
