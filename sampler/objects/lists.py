@@ -20,6 +20,7 @@ from pathlib import PurePath
 from typing import Any, BinaryIO, Final
 
 from openpyxl import load_workbook
+from openpyxl.utils.escape import unescape
 from openpyxl.utils.exceptions import InvalidFileException
 from rdkit import Chem, rdBase
 
@@ -436,7 +437,8 @@ def _demand_workbook(file: BinaryIO) -> None:
 def _cell(value: object) -> str:
     if value is None:
         return ""
-    return value if isinstance(value, str) else _Guessed(value)
+    # So Excel writes characters that XML has no place for, such as the carriage return.
+    return unescape(value) if isinstance(value, str) else _Guessed(value)
 
 
 def write_archive(files: Iterable[tuple[str, BinaryIO]], made: BinaryIO) -> int:

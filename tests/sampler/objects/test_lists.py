@@ -172,6 +172,11 @@ def test_a_sheet_of_a_workbook_is_chosen_by_its_name():
     assert (listing.sheet, made) == ("second", b"text\nc\nd\ne\n")
 
 
+def test_line_ends_are_line_ends_however_excel_writes_them():
+    data = workbook([["text"], ["one_x000D_\ntwo"], ["_x005F_x000D_"]])
+    assert written(data, "a.xlsx", "texts")[0] == b'text\n"one\ntwo"\n_x000D_\n'
+
+
 @pytest.mark.parametrize(
     ("data", "chosen", "contents"),
     [
