@@ -306,6 +306,15 @@ def test_a_file_of_arms_can_be_written_and_read_back(tmp_path):
     assert vocabularies.load_vocabulary(path).weights == pytest.approx({"*C": 2 / 3, "*O": 1 / 3})
 
 
+def test_a_file_of_arms_may_begin_with_a_byte_order_mark_and_is_utf_8(tmp_path):
+    path = tmp_path / "arms.tsv"
+    path.write_bytes(b"\xef\xbb\xbf# mine\n*C\n")
+    assert vocabularies.load_vocabulary(path).weights == {"*C": 1}
+    path.write_bytes(b"# caf\xe9\n*C\n")
+    with pytest.raises(ValueError, match=r"arms\.tsv is not UTF-8 text; save it as UTF-8"):
+        vocabularies.load_vocabulary(path)
+
+
 def test_the_default_vocabulary_has_a_thousand_usable_arms():
     vocabulary = vocabularies.default_vocabulary()
     assert len(vocabulary) == 1_000
