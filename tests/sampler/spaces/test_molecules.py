@@ -306,6 +306,12 @@ def test_a_file_of_arms_can_be_written_and_read_back(tmp_path):
     assert vocabularies.load_vocabulary(path).weights == pytest.approx({"*C": 2 / 3, "*O": 1 / 3})
 
 
+@pytest.mark.parametrize("weight", ["0,5", "nan", "many", ""])
+def test_a_size_weight_that_is_no_number_is_named_by_its_size(weight):
+    with pytest.raises(ValueError, match=f"of 2 heavy atoms must be a number such as -1.5, not “{weight}”"):
+        spaces.parse_size_log_weights(f"1\t-inf\n2\t{weight}\n")
+
+
 def test_a_file_of_arms_may_begin_with_a_byte_order_mark_and_is_utf_8(tmp_path):
     path = tmp_path / "arms.tsv"
     path.write_bytes(b"\xef\xbb\xbf# mine\n*C\n")
