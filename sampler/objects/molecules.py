@@ -27,7 +27,7 @@ from rdkit.Chem.Draw import rdMolDraw2D
 
 from sampler.objects.items import Graph, symmetric
 from sampler.objects.tables import quoted
-from sampler.spaces.molecules.graph import read_molecule
+from sampler.spaces.molecules.graph import parsed, read_molecule
 from sampler.spaces.molecules.space import alert_catalog
 
 # A drawing made for a desktop is shown at two fifths of its size on a phone: lines and letters are wide enough for it.
@@ -158,8 +158,7 @@ def _read(smiles: str) -> Chem.Mol:
 
 
 def _parsed(smiles: str) -> Chem.Mol:
-    with rdBase.BlockLogs():
-        molecule = Chem.MolFromSmiles(smiles)
+    molecule = parsed(smiles)
     if molecule is None:
         raise ValueError(f"“{smiles[:60]}” is not a molecule")
     return molecule

@@ -312,6 +312,12 @@ def test_a_size_weight_that_is_no_number_is_named_by_its_size(weight):
         spaces.parse_size_log_weights(f"1\t-inf\n2\t{weight}\n")
 
 
+@pytest.mark.parametrize("read", [canonical_state, read_arm, describe_molecule])
+def test_a_molecule_that_would_end_the_process_is_refused_by_its_length(read):
+    with pytest.raises(ValueError, match=r"has 20,001 characters; at most 3,000 are allowed"):
+        read("*" + "C" * 20_000)
+
+
 def test_a_file_of_arms_may_begin_with_a_byte_order_mark_and_is_utf_8(tmp_path):
     path = tmp_path / "arms.tsv"
     path.write_bytes(b"\xef\xbb\xbf# mine\n*C\n")
