@@ -27,7 +27,7 @@ from rdkit import Chem, rdBase
 from sampler.archives import BROKEN_ARCHIVE
 from sampler.objects import OBJECT_KINDS
 from sampler.objects.items import MAX_CATALOG_ITEMS, ListedKind, archive_of
-from sampler.objects.molecules import canonical_smiles
+from sampler.objects.molecules import MAX_SMILES_CHARACTERS, canonical_smiles
 from sampler.objects.tables import (
     MAX_ROW_CHARACTERS,
     MAX_ROWS,
@@ -354,7 +354,7 @@ def _of_blocks(file: BinaryIO) -> Rows:
 
 
 def _of_records(file: BinaryIO) -> Rows:
-    """Yield the SMILES of each record of an SDF; of one that RDKit cannot read, what names it and is no SMILES."""
+    """Yield the SMILES of each record of an SDF; of one that RDKit cannot read or write, its name, which is none."""
     file.seek(0)
     # What is beside the structure may be in any encoding, and is not kept.
     text = io.TextIOWrapper(file, encoding="latin-1")
@@ -362,12 +362,21 @@ def _of_records(file: BinaryIO) -> Rows:
         for number, block in enumerate(_records(text), start=1):
             if number > MAX_CATALOG_ITEMS:
                 raise CatalogError(f"The file has more than {MAX_CATALOG_ITEMS:,} molecules. Split it.")
-            with rdBase.BlockLogs():
-                molecule = Chem.MolFromMolBlock(block)
-            title = block.partition("\n")[0].strip()[:60]
-            yield number, [Chem.MolToSmiles(molecule) if molecule else f"record {number} ({title or 'without a name'})"]
+            yield number, [_smiles_of(block) or _named(block, number)]
     finally:
         text.detach()
+
+
+def _smiles_of(block: str) -> str:
+    with rdBase.BlockLogs():
+        molecule: Chem.Mol | None = Chem.MolFromMolBlock(block)
+    # RDKit writes by recursion, and a molecule of 20,000 atoms ends the process.
+    return str(Chem.MolToSmiles(molecule)) if molecule and molecule.GetNumAtoms() <= MAX_SMILES_CHARACTERS else ""
+
+
+def _named(block: str, number: int) -> str:
+    title = block.partition("\n")[0].strip()[:60]
+    return f"record {number} ({title or 'without a name'})"
 
 
 def _records(text: Iterable[str]) -> Iterator[str]:

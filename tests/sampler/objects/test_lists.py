@@ -130,6 +130,19 @@ def test_what_rdkit_cannot_read_is_refused_by_its_row_when_the_list_is_read():
     assert "record 2 (broken)" in reading.refusals[0].reason
 
 
+def test_a_record_that_would_end_the_process_is_refused_like_one_that_cannot_be_read():
+    atoms = range(1, 19_001)
+    lines = [
+        *("huge", "", "", "  0  0  0     0  0            999 V3000", "M  V30 BEGIN CTAB"),
+        *("M  V30 COUNTS 19000 18999 0 0 0", "M  V30 BEGIN ATOM"),
+        *(*(f"M  V30 {atom} C 0 0 0 0" for atom in atoms), "M  V30 END ATOM", "M  V30 BEGIN BOND"),
+        *(f"M  V30 {atom} 1 {atom} {atom + 1}" for atom in atoms[:-1]),
+        *("M  V30 END BOND", "M  V30 END CTAB", "M  END", "$$$$", ""),
+    ]
+    data, _ = written("\n".join(lines).encode() + as_sdf(["CCO", "CCN"]), "a.sdf")
+    assert data == b"smiles\nrecord 1 (huge)\nCCO\nCCN\n"
+
+
 def _dated(sheet):
     sheet["A3"] = date(2026, 3, 1)
     sheet["A5"] = 1.1
