@@ -274,8 +274,12 @@ def parsed(smiles: str) -> Chem.Mol | None:
     """Return what RDKit reads in a SMILES; None where it reads nothing.
 
     Raises:
-        ValueError: it is longer than that of any molecule here.
+        ValueError: it is longer than that of any molecule here, or holds a NUL, which RDKit may pass over and no
+            database keeps.
     """
+    before, nul, _ = smiles.partition("\x00")
+    if nul:
+        raise ValueError(f"“{before[:60]}” is followed by a NUL character (U+0000); remove it")
     if len(smiles) > _MOST_CHARACTERS:
         raise ValueError(f"“{smiles[:60]}” has {len(smiles):,} characters; at most {_MOST_CHARACTERS:,} are allowed")
     with rdBase.BlockLogs():

@@ -318,6 +318,11 @@ def test_a_molecule_that_would_end_the_process_is_refused_by_its_length(read):
         read("*" + "C" * 20_000)
 
 
+def test_a_fragment_with_a_nul_character_is_refused_before_a_database_does():
+    with pytest.raises(ValueError, match=r"vocabulary: “\*C” is followed by a NUL character \(U\+0000\); remove it"):
+        spaces.MoleculesConfig(vocabulary=("*C\0", "*O"))
+
+
 def test_a_file_of_arms_may_begin_with_a_byte_order_mark_and_is_utf_8(tmp_path):
     path = tmp_path / "arms.tsv"
     path.write_bytes(b"\xef\xbb\xbf# mine\n*C\n")
