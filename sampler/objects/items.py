@@ -19,7 +19,8 @@ import struct
 import unicodedata
 import zipfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO, NamedTuple, cast
 
@@ -547,15 +548,25 @@ def _read_table(
         raise CatalogError(f"{table.filename[:100]} cannot be read: {problem}.") from problem
     folder = table.filename[: table.filename.rfind("/") + 1]
     rows: dict[str, TableRow] = {}
-    for row in table_rows(io.BytesIO(data), "file", refuse):
-        cell = row.cell.strip()
-        found = names.find(folder, cell)
-        if not found:
-            refuse(f"row {row.number}", f"the archive has no {noun} {quoted(cell)}")
-        elif len(found) > 1:
-            refuse(f"row {row.number}", f"{quoted(cell)} may be {len(found)} files; write it as in the archive")
-        elif first := rows.get(found[0]):
-            refuse(f"row {row.number}", f"row {first.number} has named {quoted(cell)}; what that says was taken")
-        else:
-            rows[found[0]] = row
+    with _naming(table):
+        for row in table_rows(io.BytesIO(data), "file", refuse):
+            cell = row.cell.strip()
+            found = names.find(folder, cell)
+            if not found:
+                refuse(f"row {row.number}", f"the archive has no {noun} {quoted(cell)}")
+            elif len(found) > 1:
+                refuse(f"row {row.number}", f"{quoted(cell)} may be {len(found)} files; write it as in the archive")
+            elif first := rows.get(found[0]):
+                refuse(f"row {row.number}", f"row {first.number} has named {quoted(cell)}; what that says was taken")
+            else:
+                rows[found[0]] = row
     return rows
+
+
+@contextmanager
+def _naming(table: zipfile.ZipInfo) -> Iterator[None]:
+    """Let errors say which file of the archive they are about."""
+    try:
+        yield
+    except CatalogError as problem:
+        raise CatalogError(f"In {table.filename[:100]}: {problem}") from problem

@@ -20,12 +20,14 @@ from pathlib import PurePath
 from typing import Any, BinaryIO, Final
 
 from openpyxl import load_workbook
+from openpyxl.utils.escape import unescape
 from openpyxl.utils.exceptions import InvalidFileException
 from rdkit import Chem, rdBase
 
+from sampler.archives import BROKEN_ARCHIVE
 from sampler.objects import OBJECT_KINDS
 from sampler.objects.items import MAX_CATALOG_ITEMS, ListedKind, archive_of
-from sampler.objects.molecules import canonical_smiles
+from sampler.objects.molecules import MAX_SMILES_CHARACTERS, canonical_smiles
 from sampler.objects.tables import (
     MAX_ROW_CHARACTERS,
     MAX_ROWS,
@@ -58,16 +60,13 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 _NO_WORKBOOK = "The file is no Excel workbook that can be read. Save it again as “.xlsx”, or as “CSV UTF-8”."
 # What openpyxl raises for a workbook that is broken: besides its own, whatever its parts stumble over.
 _BROKEN = (
+    *BROKEN_ARCHIVE,
     InvalidFileException,
-    zipfile.BadZipFile,
-    NotImplementedError,
     SyntaxError,
     ArithmeticError,
     LookupError,
     AttributeError,
     TypeError,
-    ValueError,
-    OSError,
 )
 _OF_MOLECULES = (".sdf", ".mol", ".smi")
 Rows = Iterator[tuple[int, list[str]]]
@@ -355,7 +354,7 @@ def _of_blocks(file: BinaryIO) -> Rows:
 
 
 def _of_records(file: BinaryIO) -> Rows:
-    """Yield the SMILES of each record of an SDF; of one that RDKit cannot read, what names it and is no SMILES."""
+    """Yield the SMILES of each record of an SDF; of one that RDKit cannot read or write, its name, which is none."""
     file.seek(0)
     # What is beside the structure may be in any encoding, and is not kept.
     text = io.TextIOWrapper(file, encoding="latin-1")
@@ -363,12 +362,21 @@ def _of_records(file: BinaryIO) -> Rows:
         for number, block in enumerate(_records(text), start=1):
             if number > MAX_CATALOG_ITEMS:
                 raise CatalogError(f"The file has more than {MAX_CATALOG_ITEMS:,} molecules. Split it.")
-            with rdBase.BlockLogs():
-                molecule = Chem.MolFromMolBlock(block)
-            title = block.partition("\n")[0].strip()[:60]
-            yield number, [Chem.MolToSmiles(molecule) if molecule else f"record {number} ({title or 'without a name'})"]
+            yield number, [_smiles_of(block) or _named(block, number)]
     finally:
         text.detach()
+
+
+def _smiles_of(block: str) -> str:
+    with rdBase.BlockLogs():
+        molecule: Chem.Mol | None = Chem.MolFromMolBlock(block)
+    # RDKit writes by recursion, and a molecule of 20,000 atoms ends the process.
+    return str(Chem.MolToSmiles(molecule)) if molecule and molecule.GetNumAtoms() <= MAX_SMILES_CHARACTERS else ""
+
+
+def _named(block: str, number: int) -> str:
+    title = block.partition("\n")[0].strip()[:60]
+    return f"record {number} ({title or 'without a name'})"
 
 
 def _records(text: Iterable[str]) -> Iterator[str]:
@@ -438,7 +446,8 @@ def _demand_workbook(file: BinaryIO) -> None:
 def _cell(value: object) -> str:
     if value is None:
         return ""
-    return value if isinstance(value, str) else _Guessed(value)
+    # So Excel writes characters that XML has no place for, such as the carriage return.
+    return unescape(value) if isinstance(value, str) else _Guessed(value)
 
 
 def write_archive(files: Iterable[tuple[str, BinaryIO]], made: BinaryIO) -> int:

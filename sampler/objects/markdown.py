@@ -18,7 +18,7 @@ import nh3
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
 from markdown_it.renderer import RendererHTML
-from markdown_it.rules_block import StateBlock
+from markdown_it.rules_block import StateBlock, reference
 from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
@@ -111,6 +111,7 @@ _DISPLAYED = ("$$", "\\[")
 _MARK_OR_ESCAPED = re.compile(r"\\.|\$\$?", re.DOTALL)
 # One that has more lines is none.
 _MOST_LINES = 200
+_LEADS_SOMEWHERE = re.compile(r"\[[^\]\n]+\]:\s*(?:<|#|\.{0,2}/|[a-z][a-z0-9+.-]*:\S|www\.)", re.IGNORECASE)
 _PLAIN_TAG = re.compile(r"</?su[bp]>|<br ?/?>", re.IGNORECASE)
 # No number with more figures: a blank that wide would push everything else off the page.
 _SIZE = re.compile(r"\d{0,2}(\.\d+)?r?em")
@@ -247,6 +248,12 @@ def _formula_block(state: StateBlock, first: int, last: int, silent: bool) -> bo
     return True
 
 
+def _reference(state: StateBlock, first: int, last: int, silent: bool) -> bool:
+    """Read where a link leads to: “[1]: https://example.org”. “[Bob]: Yes.” is something said, and is shown."""
+    begin = state.bMarks[first] + state.tShift[first]
+    return bool(_LEADS_SOMEWHERE.match(state.src, begin)) and reference(state, first, last, silent)
+
+
 def _plain_tag(state: StateInline, silent: bool) -> bool:
     found = _PLAIN_TAG.match(state.src, state.pos)
     if found is None:
@@ -294,6 +301,7 @@ _PAGE.add_render_rule("image", _picture_in_text)
 _OBJECT = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
 _OBJECT.inline.ruler.before("escape", "formula", _formula)
 _OBJECT.inline.ruler.before("escape", "plain_tag", _plain_tag)
+_OBJECT.block.ruler.at("reference", _reference)
 _OBJECT.block.ruler.before("fence", "formula_block", _formula_block, {"alt": ["paragraph", "blockquote", "list"]})
 _OBJECT.add_render_rule("formula", _formula_html)
 _OBJECT.add_render_rule("formula_block", _formula_block_html)

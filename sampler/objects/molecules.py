@@ -27,7 +27,7 @@ from rdkit.Chem.Draw import rdMolDraw2D
 
 from sampler.objects.items import Graph, symmetric
 from sampler.objects.tables import quoted
-from sampler.spaces.molecules.graph import read_molecule
+from sampler.spaces.molecules.graph import parsed, read_molecule
 from sampler.spaces.molecules.space import alert_catalog
 
 # A drawing made for a desktop is shown at two fifths of its size on a phone: lines and letters are wide enough for it.
@@ -88,6 +88,8 @@ def molecule_png(smiles: str, width: int = 420, height: int = 320) -> bytes:
         ValueError: not a molecule.
     """
     drawing = rdMolDraw2D.MolDraw2DCairo(width, height)
+    # RDKit would write the molecule into the file, and fails for some that it draws. Its stubs have the wrong type.
+    drawing.drawOptions().includeMetadata = False  # type: ignore[assignment]
     rdMolDraw2D.PrepareAndDrawMolecule(drawing, _read(smiles))
     drawing.FinishDrawing()
     return bytes(drawing.GetDrawingText())
@@ -140,7 +142,11 @@ def _is_drawn_true(molecule: Chem.Mol) -> bool:
     if not any(bond.GetStereo() > Chem.BondStereo.STEREOANY for bond in molecule.GetBonds()):
         return True
     with rdBase.BlockLogs():
-        read = Chem.MolFromMolBlock(Chem.MolToMolBlock(molecule))
+        try:
+            read = Chem.MolFromMolBlock(Chem.MolToMolBlock(molecule))
+        except RuntimeError:
+            # RDKit writes no dummy atom with a positive charge: nobody can tell.
+            return False
     return read is not None and Chem.MolToSmiles(read) == Chem.MolToSmiles(molecule)
 
 
@@ -152,8 +158,7 @@ def _read(smiles: str) -> Chem.Mol:
 
 
 def _parsed(smiles: str) -> Chem.Mol:
-    with rdBase.BlockLogs():
-        molecule = Chem.MolFromSmiles(smiles)
+    molecule = parsed(smiles)
     if molecule is None:
         raise ValueError(f"“{smiles[:60]}” is not a molecule")
     return molecule

@@ -153,6 +153,8 @@ _NEVER_IN_A_STATE.ExpandQuery(rdqueries.HasPropQueryAtom("molAtomMapNumber"), Ch
 _IN_NO_PLAIN_STATE = frozenset(":.")
 # SMILES that are their own canonical form after so many rounds; RDKit needs more than one for a few charged rings.
 _ROUNDS = 4
+# RDKit writes a molecule by recursion, and one of 20,000 atoms ends the process.
+_MOST_CHARACTERS = 3_000
 
 
 class MoleculeGraph:
@@ -268,15 +270,30 @@ class Arm:
         return int(self.molecule.GetNumAtoms())
 
 
+def parsed(smiles: str) -> Chem.Mol | None:
+    """Return what RDKit reads in a SMILES; None where it reads nothing.
+
+    Raises:
+        ValueError: it is longer than that of any molecule here, or holds a NUL, which RDKit may pass over and no
+            database keeps.
+    """
+    before, nul, _ = smiles.partition("\x00")
+    if nul:
+        raise ValueError(f"“{before[:60]}” is followed by a NUL character (U+0000); remove it")
+    if len(smiles) > _MOST_CHARACTERS:
+        raise ValueError(f"“{smiles[:60]}” has {len(smiles):,} characters; at most {_MOST_CHARACTERS:,} are allowed")
+    with rdBase.BlockLogs():
+        found: Chem.Mol | None = Chem.MolFromSmiles(smiles)
+    return found
+
+
 def read_molecule(smiles: str) -> MoleculeGraph:
     """Return the graph of a state; atom i is the i-th that the SMILES names.
 
     Raises:
         ValueError: not a molecule, or one that no state can be.
     """
-    with rdBase.BlockLogs():
-        molecule = Chem.MolFromSmiles(smiles)
-    return _graph_of(smiles, molecule)
+    return _graph_of(smiles, parsed(smiles))
 
 
 def read_state(state: str) -> MoleculeGraph:
@@ -325,8 +342,7 @@ def read_arm(smiles: str) -> Arm:
     Raises:
         ValueError: not such a SMILES.
     """
-    with rdBase.BlockLogs():
-        whole = Chem.MolFromSmiles(smiles)
+    whole = parsed(smiles)
     if whole is None:
         raise ValueError(f"“{smiles[:60]}” is not a molecule")
     Chem.RemoveStereochemistry(whole)

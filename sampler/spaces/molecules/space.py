@@ -155,7 +155,17 @@ def parse_size_log_weights(text: str) -> tuple[float, ...]:
     rows = [line.split("\t") for line in text.splitlines() if line.strip() and not line.startswith("#")]
     if any(len(row) != 2 for row in rows) or [row[0] for row in rows] != [str(n + 1) for n in range(len(rows))]:
         raise ValueError("a file of size weights must list 1, 2, ... heavy atoms, each with its log-weight")
-    return tuple(float(weight) for _, weight in rows)
+    return tuple(_log_weight(size, cell.strip()) for size, cell in rows)
+
+
+def _log_weight(size: str, cell: str) -> float:
+    try:
+        weight = float(cell)
+    except ValueError:
+        weight = math.nan
+    if not weight < math.inf:
+        raise ValueError(f"the log-weight of {size} heavy atoms must be a number such as -1.5, not “{cell[:40]}”")
+    return weight
 
 
 START = "CC"

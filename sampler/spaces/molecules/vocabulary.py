@@ -93,7 +93,12 @@ def load_vocabulary(path: Path) -> Vocabulary:
         OSError: the file cannot be read.
         ValueError: it is no file of arms.
     """
-    return Vocabulary((arm, 1.0) for arm, _ in parse_arms(path.read_text(encoding="utf-8")))
+    try:
+        # Some editors put a byte order mark in front.
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 text; save it as UTF-8") from error
+    return Vocabulary((arm, 1.0) for arm, _ in parse_arms(text))
 
 
 def parse_arms(text: str) -> list[tuple[str, int]]:
@@ -144,7 +149,7 @@ def read_smiles(path: Path) -> Iterator[str]:
     Raises:
         OSError: the file cannot be read.
     """
-    with path.open(encoding="utf-8", errors="replace") as lines:
+    with path.open(encoding="utf-8-sig", errors="replace") as lines:
         for line in lines:
             first = re.split(r"[\s,;\"]", line.strip().lstrip('"'), maxsplit=1)[0]
             if first and not first.startswith("#"):

@@ -309,6 +309,12 @@ def test_two_different_files_of_one_name_are_refused():
     ] * 3
 
 
+@pytest.mark.parametrize("table", ["file\ncaf\xe9\n".encode("latin-1"), b"picture\na.png\n", b"file,a,a\n"])
+def test_what_is_wrong_with_the_table_names_its_file(table):
+    with pytest.raises(CatalogError, match=r"^In pics/weights\.csv: The f"):
+        images(TWO | {"pics/weights.csv": table})
+
+
 @pytest.mark.parametrize("name", ["c.png", ".hidden.png", "more/", "weights.csv", ""])
 @pytest.mark.parametrize("folder", ["", "pics/"])
 def test_a_line_of_the_weights_that_names_no_picture_is_refused(folder, name):

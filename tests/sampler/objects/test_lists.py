@@ -130,6 +130,19 @@ def test_what_rdkit_cannot_read_is_refused_by_its_row_when_the_list_is_read():
     assert "record 2 (broken)" in reading.refusals[0].reason
 
 
+def test_a_record_that_would_end_the_process_is_refused_like_one_that_cannot_be_read():
+    atoms = range(1, 19_001)
+    lines = [
+        *("huge", "", "", "  0  0  0     0  0            999 V3000", "M  V30 BEGIN CTAB"),
+        *("M  V30 COUNTS 19000 18999 0 0 0", "M  V30 BEGIN ATOM"),
+        *(*(f"M  V30 {atom} C 0 0 0 0" for atom in atoms), "M  V30 END ATOM", "M  V30 BEGIN BOND"),
+        *(f"M  V30 {atom} 1 {atom} {atom + 1}" for atom in atoms[:-1]),
+        *("M  V30 END BOND", "M  V30 END CTAB", "M  END", "$$$$", ""),
+    ]
+    data, _ = written("\n".join(lines).encode() + as_sdf(["CCO", "CCN"]), "a.sdf")
+    assert data == b"smiles\nrecord 1 (huge)\nCCO\nCCN\n"
+
+
 def _dated(sheet):
     sheet["A3"] = date(2026, 3, 1)
     sheet["A5"] = 1.1
@@ -137,6 +150,13 @@ def _dated(sheet):
 
 def _cut(data: bytes) -> bytes:
     return data[: len(data) // 2]
+
+
+def _damaged(data: bytes) -> bytes:
+    """Return a workbook of which the sheet's packed bytes are no Deflate."""
+    name = b"xl/worksheets/sheet1.xml"
+    at = data.index(name) + len(name)
+    return data[:at] + b"\xff" + data[at + 1 :]
 
 
 def _with_entities(data: bytes) -> bytes:
@@ -165,6 +185,11 @@ def test_a_sheet_of_a_workbook_is_chosen_by_its_name():
     assert (listing.sheet, made) == ("second", b"text\nc\nd\ne\n")
 
 
+def test_line_ends_are_line_ends_however_excel_writes_them():
+    data = workbook([["text"], ["one_x000D_\ntwo"], ["_x005F_x000D_"]])
+    assert written(data, "a.xlsx", "texts")[0] == b'text\n"one\ntwo"\n_x000D_\n'
+
+
 @pytest.mark.parametrize(
     ("data", "chosen", "contents"),
     [
@@ -188,6 +213,7 @@ SHEET = workbook([["text"], ["a"], ["b"], ["c"], ["d"]])
     [
         (workbook([["text"], ["a"], [""], ["c"], [""]], _dated), "a.xlsx", "texts", "in row 3, 5. Set the cells"),
         (_cut(SHEET), "a.xlsx", "texts", "no Excel workbook that can be read"),
+        (_damaged(SHEET), "a.xlsx", "texts", "no Excel workbook that can be read"),
         (_with_entities(SHEET), "a.xlsx", "texts", "no Excel workbook that can be read"),
         (b"title,body\na,b\n", "a.csv", "texts", "Row 1 has several cells, and no first row says"),
         (b"one\ntwo,three\n", "a.csv", "texts", "Row 2 has several cells"),

@@ -91,6 +91,12 @@ def test_headings_lists_tables_and_code_are_shown():
     assert "<h1" not in html
 
 
+def test_what_somebody_says_is_shown_though_it_looks_like_the_address_of_a_link():
+    html = sampler.object_html("[Bob]: Yes.\n\n[^1]: ibid\n\nSee [it][1].\n\n[1]: https://e.org\n[2]:\n  /a")
+    link = '<span class="link" title="https://e.org">it</span>'
+    assert html == f"<p>[Bob]: Yes.</p>\n<p>[^1]: ibid</p>\n<p>See {link}.</p>\n"
+
+
 def test_a_link_is_its_words_and_a_picture_its_description():
     html = sampler.object_html("[the guide](https://example.org/tea) ![a red <b>cup</b>](https://example.org/cup.png)")
     assert html.strip() == (

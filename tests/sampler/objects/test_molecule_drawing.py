@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
-from sampler.objects.molecules import canonical_smiles, draw_molecule, draw_pair
+from sampler.objects.molecules import canonical_smiles, draw_molecule, draw_pair, molecule_png
 
 PAIRS = {
     "an arm added": ("CC(=O)Nc1ccc(O)cc1", "CC(=O)Nc1ccc(O)c(-c2ccc(S(N)(=O)=O)cc2)c1"),
@@ -101,3 +101,9 @@ def test_any_molecule_that_is_accepted_and_any_pair_of_such_is_drawn_in_a_second
 def test_those_that_would_take_too_long_to_compare_are_drawn_each_by_itself():
     one, other = (f"FC(F)(F){'C(F)(F)' * n}C(F)(F)F" for n in (21, 22))
     assert draw_pair(one, other) == (draw_molecule(one), draw_molecule(other))
+
+
+def test_a_charged_dummy_atom_is_drawn_wherever_it_is_shown_and_no_drawing_holds_the_smiles():
+    one, other = map(canonical_smiles, ("[*+]C/C=C/C", "[*+]C/C=C/CC"))
+    assert all("<svg" in svg for svg in draw_pair(one, other))
+    assert b"SMILES" not in molecule_png(one)

@@ -306,6 +306,32 @@ def test_a_file_of_arms_can_be_written_and_read_back(tmp_path):
     assert vocabularies.load_vocabulary(path).weights == pytest.approx({"*C": 2 / 3, "*O": 1 / 3})
 
 
+@pytest.mark.parametrize("weight", ["0,5", "nan", "many", ""])
+def test_a_size_weight_that_is_no_number_is_named_by_its_size(weight):
+    with pytest.raises(ValueError, match=f"of 2 heavy atoms must be a number such as -1.5, not “{weight}”"):
+        spaces.parse_size_log_weights(f"1\t-inf\n2\t{weight}\n")
+
+
+@pytest.mark.parametrize("read", [canonical_state, read_arm, describe_molecule])
+def test_a_molecule_that_would_end_the_process_is_refused_by_its_length(read):
+    with pytest.raises(ValueError, match=r"has 20,001 characters; at most 3,000 are allowed"):
+        read("*" + "C" * 20_000)
+
+
+def test_a_fragment_with_a_nul_character_is_refused_before_a_database_does():
+    with pytest.raises(ValueError, match=r"vocabulary: “\*C” is followed by a NUL character \(U\+0000\); remove it"):
+        spaces.MoleculesConfig(vocabulary=("*C\0", "*O"))
+
+
+def test_a_file_of_arms_may_begin_with_a_byte_order_mark_and_is_utf_8(tmp_path):
+    path = tmp_path / "arms.tsv"
+    path.write_bytes(b"\xef\xbb\xbf# mine\n*C\n")
+    assert vocabularies.load_vocabulary(path).weights == {"*C": 1}
+    path.write_bytes(b"# caf\xe9\n*C\n")
+    with pytest.raises(ValueError, match=r"arms\.tsv is not UTF-8 text; save it as UTF-8"):
+        vocabularies.load_vocabulary(path)
+
+
 def test_the_default_vocabulary_has_a_thousand_usable_arms():
     vocabulary = vocabularies.default_vocabulary()
     assert len(vocabulary) == 1_000
