@@ -20,6 +20,7 @@ from pathlib import PurePath
 from typing import Any, BinaryIO, Final
 
 from openpyxl import load_workbook
+from openpyxl.cell.cell import ERROR_CODES
 from openpyxl.utils.escape import unescape
 from openpyxl.utils.exceptions import InvalidFileException
 from rdkit import Chem, rdBase
@@ -126,7 +127,7 @@ AS_SEEN: Final = Chosen()
 
 
 class _Guessed(str):
-    """A cell that Excel holds as a number or a date."""
+    """A cell that Excel holds as a number, a date or an error."""
 
 
 def write_list(
@@ -244,7 +245,7 @@ class _Written:
         if guessed:
             named = ", ".join(map(str, guessed[:_NAMED_ROWS])) + (" and more" if len(guessed) > _NAMED_ROWS else "")
             raise CatalogError(
-                f"Excel has made a number or a date of the object in row {named}. Set the cells to the format “Text”, "
+                f"Excel has made a number, a date or an error of the object in row {named}. Set the cells to the format “Text”, "
                 "type them again as they should be, and upload the file again."
             )
 
@@ -447,7 +448,7 @@ def _cell(value: object) -> str:
     if value is None:
         return ""
     # So Excel writes characters that XML has no place for, such as the carriage return.
-    return unescape(value) if isinstance(value, str) else _Guessed(value)
+    return unescape(value) if isinstance(value, str) and value not in ERROR_CODES else _Guessed(value)
 
 
 def write_archive(files: Iterable[tuple[str, BinaryIO]], made: BinaryIO) -> int:

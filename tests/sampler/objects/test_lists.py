@@ -212,6 +212,7 @@ SHEET = workbook([["text"], ["a"], ["b"], ["c"], ["d"]])
     ("data", "name", "kind", "message"),
     [
         (workbook([["text"], ["a"], [""], ["c"], [""]], _dated), "a.xlsx", "texts", "in row 3, 5. Set the cells"),
+        (workbook([["text"], ["a"], ["#REF!"], ["c"]]), "a.xlsx", "texts", "an error of the object in row 3. Set"),
         (_cut(SHEET), "a.xlsx", "texts", "no Excel workbook that can be read"),
         (_damaged(SHEET), "a.xlsx", "texts", "no Excel workbook that can be read"),
         (_with_entities(SHEET), "a.xlsx", "texts", "no Excel workbook that can be read"),
