@@ -30,7 +30,7 @@ import sampler
 from prefmh_web.config.protocol import OwnPair
 from prefmh_web.config.study import LONGEST_NAME, Money, Outcome, Study
 from prefmh_web.recruiters import LINK, OPEN
-from sampler.declared import JUDGED_BY, ONE_LINE, TARGET, Declared, ui, ui_of
+from sampler.declared import EACH_ONCE, JUDGED_BY, ONE_LINE, TARGET, Declared, ui, ui_of
 
 _VOTERS = "The language, the layout, the time to answer, and pairs that nobody answers"
 _LENGTH = "More chains while people come, what is left out, and the seed"
@@ -190,7 +190,7 @@ class CampaignConfig(sampler.ChainConfig):
         "until the campaign has ended. Keep a seed that you type secret: it determines all random numbers.",
         json_schema_extra=ui(fixed=TARGET, fold=_LENGTH, hidden="until the end"),
     )
-    scorers: tuple[_ScorerName, ...] = Field(
+    scorers: Annotated[tuple[_ScorerName, ...], EACH_ONCE] = Field(
         default=(),
         max_length=50,
         title="Scorers",

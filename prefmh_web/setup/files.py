@@ -107,8 +107,9 @@ def of_owner(config: CampaignConfig, owner: User, kept: CampaignConfig | None = 
 
 def _left_out(document: yaml_text.Document) -> Iterator[Problem]:
     """Take the list of what a record's copy leaves out from a document, and yield each."""
-    paths = document.data.pop(HIDDEN, ())
-    for path in paths if isinstance(paths, list) else ():
+    # Anything but a list is a key that no configuration has.
+    paths = document.data.pop(HIDDEN) if isinstance(document.data.get(HIDDEN), list) else ()
+    for path in paths:
         yield Problem(message="is left out of a record; enter it where it is needed", path=str(path)[:300])
 
 

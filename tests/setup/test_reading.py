@@ -84,6 +84,13 @@ def test_scorers_of_other_objects_are_refused_in_a_file_and_those_that_are_nowhe
     (scorer,) = problems(LEAST + "scorers: [words, qed]\n")
     assert scorer.startswith("line 13, column 1: scorers: “qed” is not offered for texts; there are words, sentences")
     assert config_in(LEAST + "scorers: [words, my-own]\n")
+    (twice,) = problems(LEAST + "scorers: [words, words]\n")
+    assert "scorers: must name each once" in twice
+
+
+def test_what_a_record_s_copy_leaves_out_is_a_list_or_no_key_at_all():
+    (told,) = problems(LEAST + "hidden: 5\n")
+    assert "hidden" in told
 
 
 @pytest.mark.django_db(transaction=True)
