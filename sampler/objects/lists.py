@@ -245,8 +245,8 @@ class _Written:
         if guessed:
             named = ", ".join(map(str, guessed[:_NAMED_ROWS])) + (" and more" if len(guessed) > _NAMED_ROWS else "")
             raise CatalogError(
-                f"Excel has made a number, a date or an error of the object in row {named}. Set the cells to the format "
-                "“Text”, type them again as they should be, and upload the file again."
+                f"Excel has made a number, a date or an error of the object in row {named}. Set the cells to the "
+                "format “Text”, type them again as they should be, and upload the file again."
             )
 
     def _object_at(self, names: Sequence[str]) -> int:
