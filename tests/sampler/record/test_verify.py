@@ -332,6 +332,7 @@ def with_a_smaller_size_than_it_has() -> bytes:
         (packed([("C:/campaign.json", b"{}")]), "lies outside"),
         (packed([("campaign.json", b"{}"), ("campaign.json", b"[]")]), "is in the ZIP twice"),
         (packed([("campaign.json", b"{}")], compress_type=zipfile.ZIP_LZMA), "packed in a way that is not read"),
+        (lambda: packed([(f"{number:x<65000}", b"") for number in range(1_050)]), "list of files that is too long"),
         (packed([("lockstep/settings.json", b"{}")]), "use replay"),
     ],
 )
