@@ -363,6 +363,14 @@ def test_a_table_that_unpacks_to_much_is_refused_before_it_fills_the_memory(cell
     tracemalloc.stop()
 
 
+def test_a_document_whose_values_take_much_is_refused(tmp_path):
+    """A megabyte of JSON comes to many times as much in memory."""
+    listed = b"[" + b"0," * (MEGABYTE // 2) + b"0]"
+    write(files_of(example_record(TEXTS)) | {"judges.json": listed}, tmp_path / "record.zip")
+    with pytest.raises(sampler.RecordError, match=r"unpacks to more than is allowed, at “judges\.json”"):
+        sampler.verify(tmp_path / "record.zip", most_memory=20 * MEGABYTE)
+
+
 @pytest.mark.parametrize("name", ["campaign.json", "judges.json", "manifest.json"])
 @pytest.mark.parametrize("content", [b"", b"\xff", b"[" * 100_000, b"5", b"[5]", b'{"a": 1}', b"null"])
 def test_documents_of_any_shape_are_refused_with_their_file(name, content, tmp_path):
