@@ -196,7 +196,7 @@ class Column:
             return "" if self.optional or self.kind is TEXT else f"“{self.name}” is empty"
         if (cell in self.words) if self.words else self.kind.allows(cell):
             return ""
-        return f"“{self.name}” must be {self.says}, not “{cell[:60]}”"
+        return f"“{self.name}” cannot hold “{cell[:60]}” (its values: {self.says})"
 
 
 @dataclass(frozen=True)

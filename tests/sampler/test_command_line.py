@@ -120,7 +120,10 @@ def test_diagnose_reports_a_record(export, record, capsys):
         ({"votes.csv": b"chain_index,step,step\n0,1,1\n"}, "votes.csv: two columns are called “step”"),
         ({"samples.csv": b"\xff\xfe"}, "cannot be read: samples.csv: "),
         ({"votes.csv": vote_of(judge=0, step=99, state=0)}, "there is no row (0, 99) of another table"),
-        ({"votes.csv": vote_of(judge="x", step=1, state=0)}, "votes.csv, row 2: “judge_index” must"),
+        (
+            {"votes.csv": vote_of(judge="x", step=1, state=0)},
+            "votes.csv, row 2: “judge_index” cannot hold “x” (its values: whole number, from 0)",
+        ),
         ({"votes.csv": vote_of(judge=7, step=1, state=0)}, "cannot be read: "),
     ],
 )
