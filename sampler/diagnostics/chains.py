@@ -120,8 +120,13 @@ class Grouped:
         draws = sorted(each.draws for each in self.measured)
         lengths = f"{draws[0]:,}" if draws[0] == draws[-1] else f"{draws[0]:,} to {draws[-1]:,}"
         chains = sum(each.chains for each in self.measured)
-        words = f"{chains:,} chain{'' if chains == 1 else 's'} of {lengths} draws"
+        words = f"{many(chains, 'chain')} of {lengths} draws"
         return words if len(self.targets) == 1 else f"{words}, the worst of {len(self.targets):,} prompts"
+
+
+def many(count: int, noun: str) -> str:
+    """Return how many of something there are, in words."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def by_target(chains: Iterable[tuple[str, npt.ArrayLike]]) -> Grouped:
