@@ -158,8 +158,15 @@ def _convergence(findings: Findings) -> Iterator[Element]:
             continue
         if found.r_hat is not None and math.isfinite(found.r_hat):
             points.append(_Point(_cut(column.name, _LABEL), found.r_hat))
-        r_hat = "needs two chains" if found.r_hat is None else f"{found.r_hat:.3f}"
-        rows.append([name, r_hat, f"{found.bulk_ess:,.0f}", f"{found.tail_ess:,.0f}", found.basis])
+        rows.append(
+            [
+                name,
+                found.r_hat_told or "needs two chains",
+                f"{found.bulk_ess:,.0f}",
+                f"{found.tail_ess:,.0f}",
+                found.basis,
+            ]
+        )
     if findings.properties.missing:
         yield _of("p", f"{findings.properties.missing}.")
     picture = _intervals(f"R-hat; the line is at {MOST_R_HAT}", points, mark=MOST_R_HAT)
