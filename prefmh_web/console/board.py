@@ -156,7 +156,7 @@ class Board:
             ("Questions", "\n".join(questions)),
             ("Panel", f"{len(config.panelists)} people, one answer of each" if config.panelists else ""),
             ("The chains sample", self.campaign.config.law.replace("; ", "\n")),
-            ("Chains", f"{chains}, {config.steps} steps each"),
+            ("Chains", f"{chains}, {config.steps} step{'' if config.steps == 1 else 's'} each"),
             ("Burn-in, in steps", str(config.burn_in or "")),
             ("Language of the voters' pages", str(dict(settings.LANGUAGES).get(config.language, config.language))),
             ("How the two objects stand", value_in_words(config, "layout")),

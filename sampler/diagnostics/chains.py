@@ -86,6 +86,11 @@ class OfTarget:
         """None where there is none: of one chain, too."""
         return None if self.found is None or math.isnan(self.found.r_hat) else self.found.r_hat
 
+    @property
+    def r_hat_told(self) -> str:
+        """The same in words; empty where there is none."""
+        return told(self.r_hat)
+
 
 @dataclass(frozen=True)
 class Grouped:
@@ -105,6 +110,11 @@ class Grouped:
         return max((each.r_hat for each in self.targets if each.r_hat is not None), default=None)
 
     @property
+    def r_hat_told(self) -> str:
+        """The same in words; empty where there is none."""
+        return told(self.r_hat)
+
+    @property
     def bulk_ess(self) -> float:
         """The smallest of a target. Sizes of several laws do not add up to more draws of one."""
         return min(each.bulk_ess for each in self.measured)
@@ -120,8 +130,20 @@ class Grouped:
         draws = sorted(each.draws for each in self.measured)
         lengths = f"{draws[0]:,}" if draws[0] == draws[-1] else f"{draws[0]:,} to {draws[-1]:,}"
         chains = sum(each.chains for each in self.measured)
-        words = f"{chains:,} chain{'' if chains == 1 else 's'} of {lengths} draws"
+        words = f"{many(chains, 'chain')} of {lengths} draws"
         return words if len(self.targets) == 1 else f"{words}, the worst of {len(self.targets):,} prompts"
+
+
+def told(r_hat: float | None) -> str:
+    """Return an R-hat in words, as every page and report writes it; empty where there is none."""
+    if r_hat is None:
+        return ""
+    return f"{r_hat:.3f}" if math.isfinite(r_hat) else "infinite"
+
+
+def many(count: int, noun: str) -> str:
+    """Return how many of something there are, in words."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def by_target(chains: Iterable[tuple[str, npt.ArrayLike]]) -> Grouped:

@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element, tostring
 
 import numpy as np
 
-from sampler.diagnostics.chains import Column, by_target
+from sampler.diagnostics.chains import Column, by_target, many
 from sampler.diagnostics.findings import Findings, Question
 from sampler.diagnostics.scores import FEWEST_CLUSTERS, NoFit
 from sampler.diagnostics.verdict import LEVEL, MOST_R_HAT, Share
@@ -79,7 +79,7 @@ def _opening(findings: Findings) -> Iterator[Element]:
         yield _of("p", f"The length was changed {times} after the start; no interval here allows for that.")
     if law := findings.record.config.get("target"):
         yield _of("p", f"The chains sample from: {_cut(str(law))}")
-    yield _of("p", f"{found.draws:,} steps of the sampling phase, {len(findings.prompts):,} chains.")
+    yield _of("p", f"{many(found.draws, 'step')} of the sampling phase, {many(len(findings.prompts), 'chain')}.")
 
 
 def _shares(findings: Findings) -> Iterator[Element]:
@@ -93,8 +93,8 @@ def _shares(findings: Findings) -> Iterator[Element]:
         yield _of("h2", f"What was found: {_cut(target)}" if target else "What was found")
         yield _of(
             "p",
-            f"{len(kept):,} of {len(objects):,} objects, each with its share of the steps and a {LEVEL:.0%} interval. "
-            "Votes for and against an object depend on its opponents.",
+            f"{len(kept):,} of {many(len(objects), 'object')}, each with its share of the steps and a {LEVEL:.0%} "
+            "interval. Votes for and against an object depend on its opponents.",
         )
         names = [_cut(found.names[each.object].partition("\n")[0], _LABEL) for each in kept]
         points = [_Point(name, each.share, each.low, each.high) for name, each in zip(names, kept, strict=True)]
@@ -105,7 +105,7 @@ def _shares(findings: Findings) -> Iterator[Element]:
         yield _beside(picture, header, rows)
         yield from (_of("p", f"{_cut(each.text)}: {each.why_not}") for each in asked if each.why_not)
     if left := len(found.targets) - len(shown):
-        yield _of("p", f"{left:,} further prompts are in results.csv.")
+        yield _of("p", f"In results.csv: {many(left, 'further prompt')}.")
 
 
 def _drawing(findings: Findings) -> Callable[[str], Cell]:
@@ -158,8 +158,15 @@ def _convergence(findings: Findings) -> Iterator[Element]:
             continue
         if found.r_hat is not None and math.isfinite(found.r_hat):
             points.append(_Point(_cut(column.name, _LABEL), found.r_hat))
-        r_hat = "needs two chains" if found.r_hat is None else f"{found.r_hat:.3f}"
-        rows.append([name, r_hat, f"{found.bulk_ess:,.0f}", f"{found.tail_ess:,.0f}", found.basis])
+        rows.append(
+            [
+                name,
+                found.r_hat_told or "needs two chains",
+                f"{found.bulk_ess:,.0f}",
+                f"{found.tail_ess:,.0f}",
+                found.basis,
+            ]
+        )
     if findings.properties.missing:
         yield _of("p", f"{findings.properties.missing}.")
     picture = _intervals(f"R-hat; the line is at {MOST_R_HAT}", points, mark=MOST_R_HAT)
@@ -171,7 +178,7 @@ def _traces(findings: Findings) -> Iterator[Element]:
     for column in [each for each in findings.properties.columns if not each.problem][:_MOST_PROPERTIES]:
         every = list(column.draws)
         chains = [every[at] for at in _evenly(len(every), _MOST_CHAINS)]
-        of = f"{len(chains):,} of {len(every):,} chains"
+        of = f"{len(chains):,} of {many(len(every), 'chain')}"
         yield _of("h2", f"Trace of {_cut(column.name)}")
         picture = _trace(f"{_cut(column.name)} along {of}", column, chains)
         rows = [[chain, f"{len(column.draws[chain]):,}", *_moments(column.draws[chain])] for chain in chains]
@@ -255,7 +262,7 @@ def _trace(title: str, column: Column, chains: Sequence[str]) -> Element:
         drawn.append(_of("polyline", points=" ".join(places), fill="none", stroke=colour))
     for end, y in ((high, 12), (low, _TRACE)):
         drawn.append(_of("text", f"{end:.4g}", x=_LABELS - 12, y=y, text_anchor="end"))
-    drawn.append(_of("text", f"{longest:,} steps", x=_LABELS + _PLOT, y=_TRACE + 16, text_anchor="end"))
+    drawn.append(_of("text", many(longest, "step"), x=_LABELS + _PLOT, y=_TRACE + 16, text_anchor="end"))
     return _figure(title, _TRACE, drawn)
 
 

@@ -11,7 +11,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from sampler.diagnostics.chains import Acceptance, Column, by_target
+from sampler.diagnostics.chains import Acceptance, Column, by_target, many
 from sampler.diagnostics.findings import Agreement, Asked, Findings, Lean, Population, lean_of
 from sampler.diagnostics.scores import FEWEST_CLUSTERS, Choices, NoFit, Scores, SourceLean
 from sampler.diagnostics.verdict import Verdict
@@ -64,7 +64,7 @@ def _extensions(record: Record) -> Iterator[str]:
     """Yield how the length was changed after the start: whoever reads averages should know."""
     for row, said in events_of(record["events"], EXTENDED, FINISHED_NOW):
         if row["kind"] == EXTENDED:
-            what = f"Extended from {said['steps_before']} to {_many(int(said['steps_after']), 'step')} a chain"
+            what = f"Extended from {said['steps_before']} to {many(int(said['steps_after']), 'step')} a chain"
         else:
             what = "Finished before the last step"
         verdict = f" (the verdict was then: {said['verdict']})" if "verdict" in said else ""
@@ -79,8 +79,8 @@ def _chains(record: Record) -> Iterator[str]:
     decided, counted = [row for row in steps if row["verdict"]], sum(bool(row["number"]) for row in votes)
     chains = {row["chain_index"] for row in record["samples"]}
     yield (
-        f"{_many(len(chains), 'chain')}, {_many(len(decided), 'decided step')}, "
-        f"{len(steps) - len(decided)} open; {_many(counted, 'counted vote')}, {len(votes) - counted} late"
+        f"{many(len(chains), 'chain')}, {many(len(decided), 'decided step')}, "
+        f"{len(steps) - len(decided)} open; {many(counted, 'counted vote')}, {len(votes) - counted} late"
     )
     if not decided:
         return
@@ -130,7 +130,7 @@ def _converged(column: Column, prompts: dict[str, str]) -> str:
     if not found.measured:
         return f"cannot be measured; {found.targets[0].problem}"
     several = " of one prompt" if len(found.targets) > 1 else ""
-    r_hat = f"needs two chains{several}" if found.r_hat is None else f"{found.r_hat:.3f}"
+    r_hat = found.r_hat_told or f"needs two chains{several}"
     sizes = f"effective sample size {found.bulk_ess:.0f} (bulk), {found.tail_ess:.0f} (tail)"
     return f"R-hat {r_hat}, {sizes}, from {found.basis}"
 
@@ -148,7 +148,7 @@ def _asked_of(population: Population, findings: Findings, rng: np.random.Generat
 
 
 def _lean(lean: Lean, clusters: str) -> str:
-    shares = f"first chosen in {lean.first:,} of {_many(lean.votes, 'vote')}"
+    shares = f"first chosen in {lean.first:,} of {many(lean.votes, 'vote')}"
     if isinstance(lean.found, NoFit):
         return f"cannot be estimated; {lean.found}; {shares}"
     interval = _interval_of(lean.found, clusters)
@@ -163,12 +163,12 @@ def _interval_of(lean: SourceLean, clusters: str) -> str:
 
 def _basis(lean: SourceLean) -> str:
     if lean.method == "joint fit":
-        return f"fitted with the scores to {_many(lean.votes, 'vote')}"
-    return f"from {_many(lean.votes, 'vote')} on pairs that were asked about more than once"
+        return f"fitted with the scores to {many(lean.votes, 'vote')}"
+    return f"from {many(lean.votes, 'vote')} on pairs that were asked about more than once"
 
 
 def _too_few(count: int, clusters: str) -> str:
-    found = _many(count, "cluster")
+    found = many(count, "cluster")
     return f"no interval: one from {found} ({clusters}) is not to be trusted, it takes {FEWEST_CLUSTERS}"
 
 
@@ -180,7 +180,7 @@ def _heading(population: Population) -> str:
 
 
 def _scores(scores: Scores, votes: int, clusters: str) -> Iterator[str]:
-    about = f"Bradley-Terry scores of {len(scores.items)} objects from {_many(votes, 'vote')}, fitted with the lean"
+    about = f"Bradley-Terry scores of {len(scores.items)} objects from {many(votes, 'vote')}, fitted with the lean"
     trusted = scores.clusters >= FEWEST_CLUSTERS
     if trusted:
         yield f"{about}, with 95 % intervals ({scores.clusters:,} clusters: {clusters})"
@@ -200,7 +200,7 @@ def _cycles(choices: Choices, rng: np.random.Generator) -> str:
         test = cycle_test(choices, rng)
     except ValueError as reason:
         return f"Cycles: {reason}"
-    return f"Cycles: X² = {test.statistic:.1f} on {_many(test.cycles, 'independent cycle')}, p = {test.p_value:.2g}"
+    return f"Cycles: X² = {test.statistic:.1f} on {many(test.cycles, 'independent cycle')}, p = {test.p_value:.2g}"
 
 
 def _agreement(found: Agreement) -> Iterator[str]:
@@ -210,11 +210,11 @@ def _agreement(found: Agreement) -> Iterator[str]:
             if math.isnan(found.low)
             else f", 95 % interval {found.low:.2f} to {found.high:.2f}; biased where voting stopped early"
         )
-        yield f"Fleiss' kappa of {_many(len(found.shared), 'shared question')}: {_kappa(found.kappa)}{interval}"
+        yield f"Fleiss' kappa of {many(len(found.shared), 'shared question')}: {_kappa(found.kappa)}{interval}"
     else:
         yield "Shared questions: no question was answered by two people"
     if found.repeated:
-        answers = _many(len(found.repeated), "second answer")
+        answers = many(len(found.repeated), "second answer")
         yield f"Repeated questions: {answers}, Cohen's kappa {_kappa(found.repeated_kappa)}"
 
 
@@ -228,10 +228,6 @@ def _pairs_of_people(shared: dict[Asked, dict[str, bool]]) -> Iterator[str]:
         yield f"  Cohen's kappa of voters {one} and {other}: {_kappa(cohen_kappa(chosen))} on {len(chosen)} questions"
     if len(enough) > _SHOWN_PAIRS:
         yield f"  … {len(enough) - _SHOWN_PAIRS} more pairs of voters"
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def _kappa(value: float) -> str:

@@ -211,7 +211,8 @@ class Verdict:
         if self.more_votes is None:
             return "More votes are needed; how many cannot be told yet. Let the campaign run on, or extend it."
         low, high = self.more_votes
-        return f"About {low:,} to {high:,} more votes are needed: let the campaign run on, or extend it."
+        needed = f"{low:,} to {high:,} more votes are" if low < high else "one more vote is"
+        return f"About {needed} needed: let the campaign run on, or extend it."
 
 
 def verdict_on(
@@ -273,11 +274,14 @@ def _judged(measured: Mapping[str, Sequence[Convergence]], votes: int) -> Verdic
     )
     effective = min(bulk, tail)
     is_enough = effective >= FEWEST_EFFECTIVE
-    said = f"R-hat is at most {r_hat:.3f}, with {effective:,.0f} effective draws or more"
+    # Rounded down: 399.6 draws are not the 400 that it takes.
+    said = f"R-hat is at most {r_hat:.3f}, with {math.floor(effective):,} effective draws or more"
     figures = r_hat, bulk, tail, tuple(measured)
     if r_hat > (MOST_R_HAT if is_enough else _R_HAT_BY_CHANCE):
         named = differs.replace("_", " ")
-        size = f"is {r_hat:.3f}, above {MOST_R_HAT}" if math.isfinite(r_hat) else "is infinite"
+        # Of what is just above the limit, so many digits that it reads so.
+        digits = 3 if round(r_hat, 3) > MOST_R_HAT else 6
+        size = f"is {r_hat:.{digits}f}, above {MOST_R_HAT}" if math.isfinite(r_hat) else "is infinite"
         because = f"R-hat of “{named}” {size}: chains have been in different places."
         return Verdict(DISAGREE, because, *figures)
     if not is_enough:

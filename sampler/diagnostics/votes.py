@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sampler.diagnostics.chains import many
 from sampler.diagnostics.scores import (
     CELLS,
     FEWEST_VOTES_PER_SCORE,
@@ -70,8 +71,8 @@ def source_lean(groups: Sequence[Choices], random_sides: Sequence[Choices] = ())
     if random_sides:
         return _from_pairs(_joined(random_sides))
     raise NoFit(
-        f"{votes.votes:,} votes between objects that won as well as lost do not tell it from {model.free_scores:,} "
-        f"scores; it takes {FEWEST_VOTES_PER_SCORE} votes for each"
+        f"{votes.votes:,} votes between objects that won as well as lost do not tell it from "
+        f"{many(model.free_scores, 'score')}; it takes {FEWEST_VOTES_PER_SCORE} votes for each"
     )
 
 

@@ -32,7 +32,7 @@ from prefmh_web.campaigns.monitoring.progress import progress_of
 from prefmh_web.campaigns.monitoring.results import figures_of, samples_in, shown_samples
 from prefmh_web.campaigns.proposals import scoring
 from prefmh_web.campaigns.record import export
-from prefmh_web.console.board import Group
+from prefmh_web.console.board import Board, Group
 from prefmh_web.console.plots import MOST_POINTS, traces
 from prefmh_web.console.results import paragraph, spreads_of, version
 from sampler import tables
@@ -93,6 +93,13 @@ def test_each_number_of_the_methods_paragraph_is_one_of_the_record(finished, tmp
         assert f"“{judge['question']}”" in written
     law = finished.config.law.partition("; ")[0]
     assert f"proportional to {law}" in written
+
+
+def test_one_step_is_told_in_the_singular(researcher):
+    draft = create_draft(
+        owner=researcher, config=make_config(space=STORIES, kernel={"kind": "suffix"}, chains=1, steps=1)
+    )
+    assert dict(Board(draft).setup)["Chains"] == "1, 1 step each"
 
 
 WARM = {"steps": 4, "grid": [1, 3], "properties": ["words"], "burn_in": 2, "patience_minutes": 5}

@@ -117,6 +117,21 @@ def test_few_draws_are_said_to_be_few_and_how_many_votes_are_missing():
 
 
 @pytest.mark.parametrize(
+    ("seed", "because", "advice"),
+    [
+        # R-hat is 1.01013; 399.56 draws are effective.
+        (511, "is 1.010134, above 1.01: ", "More votes may bring them together"),
+        (144, ", with 399 effective draws or more; it takes 400.", "About one more vote is needed: "),
+    ],
+)
+def test_just_beyond_a_limit_the_figures_say_so(seed, because, advice):
+    drawn = np.random.default_rng(seed).normal(size=(4, 120))
+    found = verdicts.verdict_on([verdicts.Walked("", 1, np.arange(120))] * 4, {"words": list(drawn)}, 10)
+    assert because in found.because
+    assert found.advice.startswith(advice)
+
+
+@pytest.mark.parametrize(
     ("drawn", "why"),
     [
         (np.zeros((0, 10), dtype=int), "No step of the sampling phase is decided."),

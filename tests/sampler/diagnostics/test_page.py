@@ -117,6 +117,12 @@ def test_of_many_objects_two_hundred_are_shown_and_the_page_stays_small():
     assert len(re.findall(r"\d+\.\d% to", whole.decode())) == 200
 
 
+def test_one_step_of_one_chain_is_told_in_the_singular():
+    text = "\n".join(read(page_of(exported([Voters(SCORES)], chains=1, steps=1))).text)
+    assert "1 step of the sampling phase, 1 chain." in text
+    assert not re.search(r"\b1 (steps|chains|objects)\b", text)
+
+
 def test_molecules_are_drawn():
     judges = [Voters(lambda state: 0.0)]
     record = run_campaign(config_of(judges, {"kind": "molecules"}, "fragments", chains=2, steps=10), judges)

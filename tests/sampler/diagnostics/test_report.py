@@ -145,6 +145,13 @@ def test_chains_of_different_prompts_are_not_compared():
     assert found.endswith("from 6 chains of 50 draws, the worst of 3 prompts")
 
 
+def test_an_r_hat_without_bound_is_told_in_words():
+    record = exported([Voters(SCORES)], chains=4, steps=8)
+    # Each chain stands still, at a height of its own.
+    samples = [row | {"height": row["chain_index"]} for row in record["samples"]]
+    assert converged(report(record.but(samples=samples)))["height"].startswith("R-hat infinite, ")
+
+
 def pictures():
     """Return a campaign on uploaded pictures, of which the export holds the names."""
     record = exported([Voters(SCORES)], chains=2, steps=10)
