@@ -25,6 +25,8 @@ import numpy.typing as npt
 EXTENT = 1000
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _MOST_DIGITS = 7
+# Beyond these, the round numbers around a number may be no doubles. A scorer may give any finite number.
+_SMALLEST, _LARGEST = 1e-300, 1e300
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ def axis_of(label: str, low: float, high: float, intervals: int = 4, is_whole: b
     """
     if not (math.isfinite(low) and math.isfinite(high)):
         raise ValueError("an axis needs finite numbers")
+    low, high = (0.0 if abs(end) < _SMALLEST else max(-_LARGEST, min(end, _LARGEST)) for end in (low, high))
     if high <= low:
         # One value: it lies in the middle, or, if that is 0, at the low end: what is counted has nothing below.
         around = abs(low) / 2

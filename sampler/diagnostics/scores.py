@@ -384,6 +384,8 @@ class JointFit:
             surprise, np.zeros(len(self.parts) + 1), jac=slope, hess=self._information, method="trust-exact",
             options={"gtol": _FLAT * self.votes, "maxiter": _MOST_STEPS},
         ).x  # fmt: skip
+        # At the edge of its region SciPy also steps where the likelihood is flattest: along shifts of the scores.
+        found[:-1] -= (np.bincount(self.parts, found[:-1]) / np.bincount(self.parts))[self.parts]
         if np.abs(slope(found)).max(initial=0.0) > math.sqrt(_FLAT) * self.votes:
             raise NoFit(f"the values lie too far apart: no convergence within {_MOST_STEPS} steps")
         return np.asarray(found)

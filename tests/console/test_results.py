@@ -11,6 +11,7 @@ Plots: what is drawn lies where the numbers say, its size is bounded, and somebo
 
 import json
 import re
+import sys
 import uuid
 from collections import Counter
 from datetime import timedelta
@@ -93,6 +94,13 @@ def test_each_number_of_the_methods_paragraph_is_one_of_the_record(finished, tmp
         assert f"“{judge['question']}”" in written
     law = finished.config.law.partition("; ")[0]
     assert f"proportional to {law}" in written
+
+
+@pytest.mark.parametrize("end", [-sys.float_info.max, sys.float_info.max, 5e-324])
+def test_a_trace_takes_whatever_number_a_scorer_may_give(end):
+    plot = traces("score", [(0, np.array([0.0, end])), (1, np.array([0.5, 1.0]))])
+    assert plot is not None
+    assert traces("score", [(0, np.array([0.0, end]))]) is not None
 
 
 def test_one_step_is_told_in_the_singular(researcher):

@@ -51,6 +51,13 @@ def has_maximum(choices):
     return found.fun > -1e-9 and shifts
 
 
+def test_scores_have_mean_0():
+    # In either order 6 of 7 votes are for one item, so there is no lean: scores of half the log-odds.
+    counts = {("a", "b", True): 1, ("a", "b", False): 6, ("b", "a", True): 6, ("b", "a", False): 1}
+    found = scores_of(Choices.of((*vote, 0) for vote, count in counts.items() for _ in range(count)))
+    assert found == pytest.approx({"a": -math.log(6) / 2, "b": math.log(6) / 2}, abs=1e-4)
+
+
 def test_what_has_a_fit_is_what_linear_programming_says_has_one():
     rng = np.random.default_rng(1)
     outcomes = {True: 0, False: 0}
