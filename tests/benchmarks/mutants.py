@@ -93,6 +93,7 @@ EQUIVALENT: dict[str, str] = {
     "sampler/acceptance.py: judges * most.bit_length() <= _PLAIN_BITS"
     " -> (judges * most.bit_length() < _PLAIN_BITS)": "one of two ways to compute the same",
     "sampler/record/record.py: 300 -> (301)": "an estimate of memory",
+    "sampler/record/commitment.py: 0 -> (1)": "nothing is drawn from the seed that stands for an unknown one",
     "sampler/record/commitment.py: False -> (True)": "other letters are written as JSON's escapes",
 }
 """By a mutant's name, why it changes nothing that anybody could notice."""

@@ -13,6 +13,7 @@ from django.utils import timezone
 from prefmh_web import tasks
 from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
+from prefmh_web.campaigns.engine.usage import PROPOSALS, why_reached
 from prefmh_web.campaigns.model_judges import turns
 from prefmh_web.campaigns.model_judges.asker import Asker, answered
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Event, ModelUsage, Side, Turn, Vote
@@ -246,6 +247,16 @@ def test_a_request_that_writes_as_much_as_it_reads_has_a_price_too(researcher, e
     script.answer = lambda body: answer(body) | {"usage": {"prompt_tokens": 50, "completion_tokens": 50}}
     campaign = draft(researcher, by_model(), cost_cap="50.00")
     assert started_now(campaign).status == Campaign.Status.FINISHED
+
+
+def test_a_vote_in_a_campaign_of_long_texts_costs_no_more_than_a_vote(researcher, endpoint, idle_tasks):
+    # So that it is known how many tokens a question has.
+    started_now(draft(researcher, by_model(), chains=1, steps=1))
+    space = {"kind": "model-texts", "model": "A model", "prompts": ["Write about the sea."], "limit": 500}
+    config = make_config(space=space, kernel={"kind": "independent"}, judges=[by_model()], chains=2, steps=6)
+    campaign = create_draft(owner=researcher, config=config, cost_cap="0.20")
+    assert why_reached(campaign, 0, endpoint, 1) == ""
+    assert "is reached" in why_reached(campaign, PROPOSALS, endpoint, 1)
 
 
 @pytest.mark.parametrize(("variable", "a_request"), [("MODEL_BUDGET_COST", A_REQUEST), ("MODEL_BUDGET_REQUESTS", 1)])
