@@ -44,6 +44,8 @@ def test_a_true_record_is_accepted(records, name, tmp_path):
     assert found.differs == ()
     assert any("Every file has the SHA-256" in each for each in found.proven)
     assert any("The seed is the one of the hash" in each for each in found.proven)
+    is_written = json.loads(records(name)["campaign.json"])["space"]["kind"] == "model-texts"
+    assert any("the texts are those that the model wrote" in each for each in found.claimed) == is_written
 
 
 @dataclass(frozen=True)
