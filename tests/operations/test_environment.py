@@ -111,6 +111,14 @@ def test_the_deployment_check_has_nothing_to_say(program, tmp_path):
     assert not (tmp_path / "secret-key").exists()
 
 
+def test_a_database_that_is_away_is_named_without_a_traceback(program):
+    program.environment["DATABASE_URL"] = "postgresql://prefmh:secret-word@127.0.0.1:1/prefmh"
+    done = program.run("manage.py", "migrate", check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("The database in DATABASE_URL cannot be used: connection failed")
+    assert "secret-word" not in done.stderr
+
+
 def test_the_embedded_server_does_not_serve_a_shared_database(program):
     done = program.run("manage.py", "serve", "--port", "28999", check=False)
     assert done.returncode != 0
