@@ -88,8 +88,8 @@ def molecule_png(smiles: str, width: int = 420, height: int = 320) -> bytes:
         ValueError: not a molecule.
     """
     drawing = rdMolDraw2D.MolDraw2DCairo(width, height)
-    # RDKit would write the molecule into the file, and fails for some that it draws. Its stubs have the wrong type.
-    drawing.drawOptions().includeMetadata = False  # type: ignore[assignment]
+    # RDKit would write the molecule into the file, and fails for some that it draws.
+    drawing.drawOptions().includeMetadata = False  # type: ignore[assignment]  # its stubs have the wrong type
     rdMolDraw2D.PrepareAndDrawMolecule(drawing, _read(smiles))
     drawing.FinishDrawing()
     return bytes(drawing.GetDrawingText())
