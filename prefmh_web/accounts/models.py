@@ -1,5 +1,5 @@
-"""Who may make campaigns: a researcher is in one group, an admin is a superuser; the link that signs one in; and tokens
-by which programs act for a researcher: made, found and withdrawn.
+"""Who may make campaigns: a researcher is in one group, an admin is a superuser; the link that signs one in; the
+sessions of browsers; and tokens by which programs act for a researcher: made, found and withdrawn.
 
 Who may see which campaign is `campaigns/lifecycle/access.py`'s.
 """
@@ -7,11 +7,13 @@ Who may see which campaign is `campaigns/lifecycle/access.py`'s.
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 from datetime import timedelta
 
 from django.conf import settings
 from django.contrib.auth.models import Group, User
+from django.contrib.sessions.backends.db import SessionStore as DatabaseStore
 from django.db import models, transaction
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
@@ -25,6 +27,8 @@ MOST_TOKENS = 50
 # Longer than anybody could guess.
 _BYTES = 32
 _NOTED_EVERY = timedelta(minutes=1)
+# As Django makes them: 32 small letters and digits.
+_SESSION_KEY = re.compile(r"[0-9a-z]{32}", re.ASCII)
 
 
 class SignedInRequest(HttpRequest):
@@ -51,6 +55,25 @@ def is_researcher(user) -> bool:
 def sign_in_path(user) -> str:
     """Return the path of a link that signs `user` in, valid for a day."""
     return reverse("accounts:sign-in-by-link") + get_query_string(user)
+
+
+class SessionStore(DatabaseStore):
+    """Sessions in the database, asked for only by keys that this site could have given.
+
+    A cookie is whatever a stranger writes: a key of another form is no session, and reaches no database. PostgreSQL,
+    for one, fails on a NUL in it.
+    """
+
+    def __init__(self, session_key: str | None = None) -> None:
+        super().__init__(session_key if _SESSION_KEY.fullmatch(session_key or "") else None)
+
+    def is_empty(self) -> bool:
+        """Say whether this request has ended the session; not where it had ended before, or never was.
+
+        Signing in gives a session another key, while pictures of a pair may still be on their way under the old one.
+        Their answers must not take the new cookie away.
+        """
+        return self.modified and super().is_empty()
 
 
 class TokenLimitError(ValueError):

@@ -223,7 +223,7 @@ LOGIN_URL = "accounts:sign-in"
 LOGIN_REDIRECT_URL = "console:campaigns"
 LOGOUT_REDIRECT_URL = "accounts:sign-in"
 
-SESSION_ENGINE = "prefmh_web.transport.session_store"
+SESSION_ENGINE = "prefmh_web.accounts.models"
 SESSION_COOKIE_NAME = "prefmh_session"
 SESSION_COOKIE_AGE = 60 * 24 * 60 * 60
 CSRF_COOKIE_NAME = "prefmh_csrf"

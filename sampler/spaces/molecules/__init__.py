@@ -1,1 +1,0 @@
-"""Molecules that grow and shrink by fragments: states, base law, vocabulary, properties, drawings."""
