@@ -15,16 +15,19 @@ from typing import Any, get_type_hints
 from sampler.objects.audio import describe_audio, encoded, timbre
 from sampler.objects.images import describe_image, encoded_anew, thumbnail
 from sampler.objects.items import FileKind, ListedKind, ObjectKind
-from sampler.objects.markdown import describe_markdown
+from sampler.objects.markdown import checked_markdown, describe_markdown
 from sampler.objects.molecules import canonical_smiles, describe_molecule, nearest_molecules
 from sampler.objects.writing import checked_writing, describe_text, nearest_by_words, shown_alike
 from sampler.spaces import objects_of
 from sampler.spaces.patterns import ImagesConfig
 
-_WRITING = ("text", checked_writing, nearest_by_words, shown_alike)
 _KINDS: tuple[ObjectKind, ...] = (
-    ListedKind("texts", describe_text, ("words", "readability"), *_WRITING),
-    ListedKind("markdown", describe_markdown, ("words", "list_items"), *_WRITING),
+    ListedKind(
+        "texts", describe_text, ("words", "readability"), "text", checked_writing, nearest_by_words, shown_alike
+    ),
+    ListedKind(
+        "markdown", describe_markdown, ("words", "list_items"), "text", checked_markdown, nearest_by_words, shown_alike
+    ),
     ListedKind(
         "molecules", describe_molecule, ("heavy_atoms", "log_p", "qed"), "smiles", canonical_smiles, nearest_molecules
     ),

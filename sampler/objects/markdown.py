@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from html import unescape
 
 import math_core
 import nh3
@@ -24,17 +25,15 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
-from sampler.objects.writing import count_sentences, reading_ease, words_in
-
-_MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+from sampler.objects.writing import checked_writing, count_sentences, reading_ease, shows_something, words_in
 
 
 @dataclass(frozen=True)
 class MarkdownDescription:
     """Measures of a text in Markdown.
 
-    words, sentences, readability: as of `TextDescription`, of what is read: without marks of Markdown, addresses and
-        code blocks. A heading, a list item or a cell of a table ends a sentence.
+    words, sentences, readability: as of `TextDescription`, of what is read: without marks of Markdown, addresses,
+        formulas and code blocks. A heading, a list item or a cell of a table ends a sentence.
     headings: how many there are, of any level.
     list_items: of all lists, nested ones too.
     table_rows: of all tables, without their headings.
@@ -54,7 +53,7 @@ class MarkdownDescription:
 
 def describe_markdown(text: str) -> MarkdownDescription:
     """Return the measures of any text in Markdown."""
-    tokens = _MARKDOWN.parse(text)
+    tokens = _OBJECT.parse(text)
     blocks = [block for block in _blocks(tokens) if words_in(block)]
     words, sentences = [word for block in blocks for word in words_in(block)], sum(map(count_sentences, blocks))
     kinds = [token.type for token in tokens]
@@ -77,8 +76,7 @@ def _blocks(tokens: list[Token]) -> Iterator[str]:
 
 
 def _read(children: list[Token]) -> str:
-    breaks = {"softbreak": "\n", "hardbreak": "\n"}
-    return "".join(breaks.get(child.type, child.content) for child in children)
+    return "".join(_INSTEAD.get(child.type, child.content) for child in children)
 
 
 _PICTURES = ("data:image/png;", "data:image/jpeg;", "data:image/webp;", "data:image/gif;")
@@ -112,9 +110,28 @@ _MARK_OR_ESCAPED = re.compile(r"\\.|\$\$?", re.DOTALL)
 # One that has more lines is none.
 _MOST_LINES = 200
 _LEADS_SOMEWHERE = re.compile(r"\[[^\]\n]+\]:\s*(?:<|#|\.{0,2}/|[a-z][a-z0-9+.-]*:\S|www\.)", re.IGNORECASE)
+_INSTEAD = {"softbreak": "\n", "hardbreak": "\n", "formula": "", "html_inline": ""}
+"""What is read in the place of a token's content."""
+# Entities, where links and references lead, and tags: what may have letters and show nothing.
+_UNREAD = re.compile(r"&#?\w+;|\]\([^()]*\)|^.*\]:.*$|<[^<>]*>", re.MULTILINE)
 _PLAIN_TAG = re.compile(r"</?su[bp]>|<br ?/?>", re.IGNORECASE)
 # No number with more figures: a blank that wide would push everything else off the page.
 _SIZE = re.compile(r"\d{0,2}(\.\d+)?r?em")
+
+
+def checked_markdown(text: str) -> str:
+    """Return a text of a file as `checked_writing` does.
+
+    Raises:
+        ValueError: as `checked_writing`, or nothing is left of it on a page.
+    """
+    text = checked_writing(text)
+    if not words_in(_UNREAD.sub("", text)):
+        # Only now, as it takes a millisecond or more.
+        html = nh3.clean(object_html(text), tags={"hr", "li"})
+        if not shows_something(unescape(html)):
+            raise ValueError("the text shows nothing once Markdown is laid out")
+    return text
 
 
 def page_html(text: str) -> str:
@@ -259,7 +276,8 @@ def _plain_tag(state: StateInline, silent: bool) -> bool:
     if found is None:
         return False
     if not silent:
-        state.push("html_inline", "", 0).content = found[0].lower()
+        tag = found[0].lower()
+        state.push("hardbreak" if tag.startswith("<br") else "html_inline", "", 0).content = tag
     state.pos = found.end()
     return True
 

@@ -41,11 +41,16 @@ def checked_writing(text: str) -> str:
     text = _without_blank_ends(text)
     if not text:
         raise ValueError("the text is empty")
-    if all(unicodedata.category(character) in _INVISIBLE for character in _FILLERS.sub("", text)):
+    if not shows_something(text):
         raise ValueError("the text has only characters that show nothing")
     if len(text) > MAX_CHARACTERS:
         raise ValueError(f"the text has {len(text):,} characters; at most {MAX_CHARACTERS:,} are allowed")
     return text
+
+
+def shows_something(text: str) -> bool:
+    """Say whether a text has a character that shows."""
+    return any(unicodedata.category(character) not in _INVISIBLE for character in _FILLERS.sub("", text))
 
 
 def shown_alike(text: str) -> str:

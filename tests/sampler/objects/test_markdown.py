@@ -1,5 +1,6 @@
 """Reading texts in Markdown, measuring them, and the HTML that is shown of them."""
 
+import io
 import re
 import subprocess
 import sys
@@ -118,7 +119,7 @@ def test_a_link_is_its_words_and_a_picture_its_description():
         f"${'x' * 2000}$": "^<p><math>",
         r"$a\hspace{9999cm}b$": r"<mspace></mspace>",
         "`$a$`": r"<code>\$a\$</code>",
-        "H<sub>2</sub>O<br>x<SUP>2</SUP>": "^<p>H<sub>2</sub>O<br>x<sup>2</sup></p>",
+        "H<sub>2</sub>O<br>x<SUP>2</SUP>": "^<p>H<sub>2</sub>O<br>\nx<sup>2</sup></p>",
         "one\ntwo": "^<p>one<br>\ntwo</p>",
     }.items(),
 )
@@ -139,6 +140,14 @@ def test_nothing_hostile_runs_loads_or_leads_away(text):
         assert re.match("data:image/(png|jpeg|webp|gif);", attributes.get("src") or "data:image/png;")
 
 
+@pytest.mark.parametrize("text", ["&nbsp;", "[a]: /x", "[](/words)", "![](a.png)", "<br>", "#", "``` \n```"])
+def test_an_object_that_shows_nothing_is_refused(text):
+    file = "text\n" + "".join(f'"{each}"\n' for each in (text, "one", "***", "$x$", "[a](b)"))
+    found = sampler.OBJECT_KINDS["markdown"].read(io.BytesIO(file.encode()), lambda *_: None)
+    assert [each.source for each in found.refusals] == ["row 2"]
+    assert "shows nothing" in found.refusals[0].reason
+
+
 def test_what_is_measured():
     found = sampler.describe_markdown(RICH)
     assert (found.headings, found.list_items, found.table_rows, found.code_lines, found.links) == (1, 3, 1, 2, 1)
@@ -148,6 +157,7 @@ def test_what_is_measured():
     assert sampler.describe_markdown("One two. Three!").sentences == 2
     assert sampler.describe_markdown("# One\n\n- two\n- three.").sentences == 3
     assert sampler.describe_markdown("[words](https://example.org/not/words)").words == 1
+    assert sampler.describe_markdown("a<br>b H<sub>2</sub>O $\\frac{a}{b}$").words == 3
 
 
 PATHOLOGICAL = {
