@@ -275,7 +275,9 @@ def _binned(numbers: FloatArray, x_label: str) -> tuple[Axis, FloatArray]:
         return x, np.linspace(x.low, x.high, _BINS + 1)
     x = axis_of(x_label, float(numbers.min()), float(numbers.max()) + 1, is_whole=True)
     between = round((x.high - x.low) / x.intervals)
-    parts = max(d for d in range(1, min(between, _BINS) + 1) if between % d == 0 and (d == 1 or x.intervals * d <= _BINS))
+    parts = max(
+        d for d in range(1, min(between, _BINS) + 1) if between % d == 0 and (d == 1 or x.intervals * d <= _BINS)
+    )
     return x, np.linspace(x.low, x.high, x.intervals * parts + 1)
 
 
