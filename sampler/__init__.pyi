@@ -37,6 +37,7 @@ from .config import ConfigProblem as ConfigProblem
 from .config import demand_sound as demand_sound
 from .config import parse_config as parse_config
 from .config import problems_in as problems_in
+from .diagnostics.chains import percent as percent
 from .diagnostics.findings import ANSWERED_FROM as ANSWERED_FROM
 from .diagnostics.findings import Answer as Answer
 from .diagnostics.findings import Question as Question

@@ -68,7 +68,7 @@ def _target(answer: sampler.Answer, target: str, states: Mapping[int, State]) ->
         "objects": objects,
         "left": len(visited) - len(objects),
         "unseen": len(every) - len(visited),
-        "unseen_at_most": f"{every[-1].high:.1%}",
+        "unseen_at_most": sampler.percent(every[-1].high),
     }
 
 
@@ -77,8 +77,6 @@ def _object(share: sampler.Share, state: State, questions: Sequence[sampler.Ques
     return {
         "state": state,
         "share": share,
-        "percent": f"{share.share:.1%}",
-        "interval": f"{share.low:.1%} to {share.high:.1%}",
         "opinions": [(each, each.won[number], each.lost[number], each.scores.get(number)) for each in questions],
     }
 

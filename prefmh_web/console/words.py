@@ -55,7 +55,8 @@ def _fields(part: BaseModel, whole: bool) -> Iterator[str]:
         value, shown = getattr(part, name), ui_of(info)
         is_usual = not whole and not info.is_required() and value == info.get_default()
         if not (is_usual or value is None or shown.hidden or shown.widget == "none" or info.title is None):
-            yield f"{info.title}: {_value(value, info, shown)}"
+            # A percentage brings its sign along.
+            yield f"{info.title.removesuffix(', in percent')}: {_value(value, info, shown)}"
 
 
 def _value(value: Any, info: FieldInfo, shown: ui) -> str:
@@ -71,7 +72,8 @@ def _value(value: Any, info: FieldInfo, shown: ui) -> str:
             return f"{len(value)} of them"
         if len(value) > _MOST_NUMBERS and all(each is None or isinstance(each, float) for each in value):
             return f"{len(value)} numbers"
-        return ", ".join(_value(each, info, shown) for each in value) or "none"
+        told = (_value(each, info, shown) for each in value)
+        return ", ".join(f"({each})" if "; " in each else each for each in told) or "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):

@@ -176,7 +176,9 @@ def in_one_line(parts: tuple[str, ...], measures: Measures) -> str:
     names = [_NAMED.findall(part)[0] for part in parts]
     return " · ".join(
         # The names of what is counted end in s: 1 word, 2 words.
-        part.format(**measures).removesuffix("s" if measures[name] == 1 and part.startswith("{" + name + "}") else "")
+        part.format(**measures)
+        .replace("%", " %")
+        .removesuffix("s" if measures[name] == 1 and part.startswith("{" + name + "}") else "")
         for part, name in zip(parts, names, strict=True)
         if measures[name] is not None
     )

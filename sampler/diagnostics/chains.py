@@ -141,6 +141,11 @@ def told(r_hat: float | None) -> str:
     return f"{r_hat:.3f}" if math.isfinite(r_hat) else "infinite"
 
 
+def percent(share: float, decimals: int = 1) -> str:
+    """Return a share as every page and report writes it: 12.5 %."""
+    return f"{100 * share:.{decimals}f} %"
+
+
 def many(count: int, noun: str) -> str:
     """Return how many of something there are, in words."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
@@ -221,8 +226,8 @@ class Acceptance:
 
     @property
     def percent(self) -> str:
-        """The share as every page and report writes it."""
-        return "–" if self.share is None else f"{self.share:.1%}".replace("%", " %")
+        """The share in words; a dash where no proposal differed."""
+        return "–" if self.share is None else percent(self.share)
 
     def __str__(self) -> str:
         return f"{self.percent} ({self.accepted:,} of {self.differed:,})"

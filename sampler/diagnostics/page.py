@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element, tostring
 
 import numpy as np
 
-from sampler.diagnostics.chains import Column, by_target, many
+from sampler.diagnostics.chains import Column, by_target, many, percent
 from sampler.diagnostics.findings import Findings, Question
 from sampler.diagnostics.scores import FEWEST_CLUSTERS, NoFit
 from sampler.diagnostics.verdict import LEVEL, MOST_R_HAT, Share
@@ -87,20 +87,21 @@ def _shares(findings: Findings) -> Iterator[Element]:
     found = findings.answer
     shown = found.targets[:_MOST_OBJECTS]
     draw = _drawing(findings)
+    level = percent(LEVEL, 0)
     for target in shown:
         objects = found.of_target(target)
         kept = objects[: _MOST_OBJECTS // len(shown)]
         yield _of("h2", f"What was found: {_cut(target)}" if target else "What was found")
         yield _of(
             "p",
-            f"{len(kept):,} of {many(len(objects), 'object')}, each with its share of the steps and a {LEVEL:.0%} "
+            f"{len(kept):,} of {many(len(objects), 'object')}, each with its share of the steps and a {level} "
             "interval. Votes for and against an object depend on its opponents.",
         )
         names = [_cut(found.names[each.object].partition("\n")[0], _LABEL) for each in kept]
         points = [_Point(name, each.share, each.low, each.high) for name, each in zip(names, kept, strict=True)]
-        picture = _intervals(f"Shares of the steps, with {LEVEL:.0%} intervals", points, mark=0)
+        picture = _intervals(f"Shares of the steps, with {level} intervals", points, mark=0)
         asked = found.asked_of(target)
-        header = ["Object", "Share", f"{LEVEL:.0%} interval", "Steps", *(_heading(each) for each in asked)]
+        header = ["Object", "Share", f"{level} interval", "Steps", *(_heading(each) for each in asked)]
         rows = [[draw(found.names[each.object]), *_figures(each, asked)] for each in kept]
         yield _beside(picture, header, rows)
         yield from (_of("p", f"{_cut(each.text)}: {each.why_not}") for each in asked if each.why_not)
@@ -138,7 +139,7 @@ def _heading(question: Question) -> str:
 
 
 def _figures(share: Share, asked: Sequence[Question]) -> Iterator[str]:
-    yield from (f"{share.share:.1%}", f"{share.low:.1%} to {share.high:.1%}", f"{share.steps:,}")
+    yield from (share.percent, share.interval, f"{share.steps:,}")
     for each in asked:
         votes = f"{each.won[share.object]:,}, {each.lost[share.object]:,}"
         score = each.scores.get(share.object)

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sampler.diagnostics.chains import FEWEST_DRAWS, Convergence, by_target, convergence
+from sampler.diagnostics.chains import FEWEST_DRAWS, Convergence, by_target, convergence, percent
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -70,6 +70,16 @@ class Share:
     high: float
     first_step: int | None
     last_step: int | None
+
+    @property
+    def percent(self) -> str:
+        """The share in words."""
+        return percent(self.share)
+
+    @property
+    def interval(self) -> str:
+        """The interval in words."""
+        return f"{percent(self.low)} to {percent(self.high)}"
 
 
 def shares(chains: Sequence[Walked], listed: Iterable[int] = ()) -> list[Share]:
