@@ -123,6 +123,11 @@ def withdraw(annotator: Annotator) -> End:
     return end
 
 
+def has_withdrawn(annotator: Annotator) -> bool:
+    """True if somebody has left for good by their own wish."""
+    return Participation.objects.filter(annotator=annotator, outcome=Outcome.WITHDRAWN).exists()
+
+
 def is_closed(annotator: Annotator) -> bool:
     """True if somebody's part has ended and they are asked nothing more, not even the last questions."""
     part = Participation.objects.filter(annotator=annotator).first()
