@@ -143,7 +143,8 @@ def _in_part(request: HttpRequest, whole: HttpResponse) -> HttpResponse:
     """
     whole["Accept-Ranges"] = "bytes"
     found = _RANGE.fullmatch(request.headers.get("Range", "").strip())
-    if found is None or not _is_valid(found[1], found[2]):
+    # A part is defined for GET alone: whoever asks by HEAD learns how large the whole is.
+    if request.method != "GET" or found is None or not _is_valid(found[1], found[2]):
         return whole
     first, last, size = found[1], found[2], len(whole.content)
     # Without a first place, so many of the last bytes are asked for.

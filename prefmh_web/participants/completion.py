@@ -72,6 +72,14 @@ def outcome_due(annotator: Annotator) -> Outcome | None:
     return Outcome.COMPLETED if has_done_it else Outcome.NOTHING_LEFT
 
 
+def outcome_of_leaving(annotator: Annotator, otherwise: Outcome) -> Outcome:
+    """Return how the part of somebody ends who leaves now, or is made to: as the sweep would settle it in the next
+    seconds, if they gave anything and it is due; else by that they leave.
+    """
+    due = outcome_due(annotator) if annotator.votes_cast else None
+    return due or otherwise
+
+
 def end_of(annotator: Annotator, outcome: Outcome) -> End:
     """Settle how somebody's part ended, unless it is settled, and return what to show them."""
     study = annotator.campaign.config.study
@@ -110,9 +118,14 @@ def take_back_refusal(annotator: Annotator) -> None:
 def withdraw(annotator: Annotator) -> End:
     """Let somebody leave for good: no pair is shown to them any more, and their votes stay."""
     with transaction.atomic():
-        end = end_of(annotator, Outcome.WITHDRAWN)
+        end = end_of(annotator, outcome_of_leaving(annotator, Outcome.WITHDRAWN))
         access.remove(annotator)
     return end
+
+
+def has_withdrawn(annotator: Annotator) -> bool:
+    """True if somebody has left for good by their own wish."""
+    return Participation.objects.filter(annotator=annotator, outcome=Outcome.WITHDRAWN).exists()
 
 
 def is_closed(annotator: Annotator) -> bool:
@@ -242,8 +255,7 @@ def _settle_exclusion(part: Participation, person: Annotator, is_paid: bool) -> 
     """Settle the outcome; False if it is another than that the researcher ends the part."""
     if part.outcome:
         return False
-    # What the sweep would have settled in the next seconds; who gave nothing has nothing done that could stand.
-    outcome = (outcome_due(person) if person.votes_cast else None) or Outcome.ENDED
+    outcome = outcome_of_leaving(person, Outcome.ENDED)
     if outcome is Outcome.ENDED:
         Participation.objects.filter(pk=part.pk).update(pay=Pay.FULL if is_paid else Pay.NOTHING)
     end_of(person, outcome)

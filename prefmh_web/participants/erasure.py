@@ -138,9 +138,7 @@ def _ask(numbers: Collection[int]) -> None:
         person = locks.person(number)
         part = Participation.objects.filter(annotator=number).first()
         if part is not None and part.outcome == "":
-            # What the sweep would have settled in the next seconds.
-            due = completion.outcome_due(person) if person.votes_cast else None
-            completion.end_of(person, due or Outcome.WITHDRAWN)
+            completion.end_of(person, completion.outcome_of_leaving(person, Outcome.WITHDRAWN))
         if person.panelist is None and person.removed_at is None:
             access.remove(person)
 

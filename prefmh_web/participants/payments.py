@@ -20,7 +20,7 @@ from prefmh_web.campaigns import events
 from prefmh_web.campaigns.models import Annotator, Campaign, Event, Lease, NotPossible, Vote, number_of, numbers_in
 from prefmh_web.campaigns.record.rows import Happened, Row
 from prefmh_web.config import Outcome, Pay, Study
-from prefmh_web.participants import limits
+from prefmh_web.participants import completion, limits
 from prefmh_web.participants.models import Check, Participation
 from prefmh_web.participants.people import fast_votes, people_of
 from prefmh_web.recruiters import Recruiter
@@ -101,7 +101,7 @@ def would_be_owed(annotator: Annotator) -> bool:
     study = annotator.campaign.config.study
     if part is None or not study.platform.person:
         return False
-    part.outcome = part.outcome or Outcome.WITHDRAWN
+    part.outcome = part.outcome or completion.outcome_of_leaving(annotator, Outcome.WITHDRAWN)
     return _earns(part, study)
 
 

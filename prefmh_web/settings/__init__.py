@@ -20,10 +20,17 @@ from prefmh_web.settings import environment
 BASE_DIR = Path(__file__).resolve().parents[2]
 _given = environment.read()
 DATA_DIR = _given.prefmh_data or BASE_DIR / "var"
+# Beside where it will stay: keeping it is then a renaming, and a container's /tmp is memory.
+FILE_UPLOAD_TEMP_DIR = DATA_DIR / "incoming"
+_DATABASE = DATA_DIR / "prefmh.sqlite3"
 try:
     DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
+    FILE_UPLOAD_TEMP_DIR.mkdir(mode=0o700, exist_ok=True)
 except OSError as error:
-    raise ImproperlyConfigured(f"PREFMH_DATA must be a folder that can be made: {error}.") from error
+    raise ImproperlyConfigured(f"PREFMH_DATA must be a folder that can be made and written: {error}.") from error
+for _path in (DATA_DIR, _DATABASE) if _given.is_embedded else ():
+    if _path.exists() and not os.access(_path, os.W_OK):
+        raise ImproperlyConfigured(f"PREFMH_DATA must be a folder that can be made and written: {_path} is read-only.")
 
 
 SOURCE = "en"
@@ -124,7 +131,7 @@ TEMPLATES = [
 
 _SQLITE: dict[str, Any] = {
     "ENGINE": "django.db.backends.sqlite3",
-    "NAME": DATA_DIR / "prefmh.sqlite3",
+    "NAME": _DATABASE,
     "CONN_MAX_AGE": None,
     "OPTIONS": {
         # Writers queue at BEGIN; with the default, DEFERRED, twenty voters meet "database is locked".
@@ -148,7 +155,7 @@ def _make_private(path: Path) -> None:
 
 
 if EMBEDDED:
-    _make_private(_SQLITE["NAME"])
+    _make_private(_DATABASE)
 DATABASES = {"default": _given.database or _SQLITE}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
@@ -270,9 +277,6 @@ DATA_UPLOAD_MAX_NUMBER_FILES = 200
 # A protocol with all the rows that it may have takes 1,300.
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 2_000
 FILE_UPLOAD_PERMISSIONS, FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o600, 0o700
-# Beside where it will stay: keeping it is then a renaming, and a container's /tmp is memory.
-FILE_UPLOAD_TEMP_DIR = DATA_DIR / "incoming"
-FILE_UPLOAD_TEMP_DIR.mkdir(mode=0o700, exist_ok=True)
 
 ENDPOINT_ALLOWED_HOSTS = _given.endpoint_allowed_hosts
 ENDPOINT_ALLOW_PRIVATE = _given.endpoint_allow_private

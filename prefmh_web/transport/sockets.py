@@ -81,8 +81,13 @@ class LiveConsumer(AsyncWebsocketConsumer):
         await self.channel_layer.group_discard(group, self.channel_name)
 
     async def __call__(self, scope, receive, send):
+        async def send_while_there(message):
+            # An OSError is what ASGI servers raise on sending to a page that has gone. Its goodbye comes next.
+            with suppress(OSError):
+                await send(message)
+
         try:
-            return await super().__call__(scope, receive, send)
+            return await super().__call__(scope, receive, send_while_there)
         finally:
             # Channels says goodbye to a page that goes, and not to one whose message could not be handled.
             await self.leave()
@@ -112,8 +117,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
         # A page may wait, and be served, a thousand times.
         self._background.discard(task)
         error = None if task.cancelled() else task.exception()
-        # An OSError is what ASGI servers raise on sending to a page that has gone, and no failure.
-        if error and not isinstance(error, OSError):
+        if error:
             logger.error("background work of an open page failed; the page will reconnect", exc_info=error)
             self._closing = asyncio.ensure_future(self.close(TRY_AGAIN))
 

@@ -63,6 +63,12 @@ def annotator_by(session: SessionBase, invitation: Invitation) -> Annotator | No
     return annotator if annotator and _may_be(annotator, invitation) else None
 
 
+def leaver_by(session: SessionBase, invitation: Invitation) -> Annotator | None:
+    """Return who this session is by an invitation, as `annotator_by`; or was, if they have withdrawn."""
+    annotator = who_joined(session, invitation.campaign_id)
+    return annotator if annotator and completion.has_withdrawn(annotator) else annotator_by(session, invitation)
+
+
 def voter_by(session: SessionBase, token: str) -> Annotator | None:
     """Return who this session is by the link of a token, as `annotator_by`, if they have come to the votes; None on the
     way there, and for an unknown token, too.

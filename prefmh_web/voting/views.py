@@ -254,14 +254,16 @@ def stage(request: HttpRequest, token: str, annotator: Annotator) -> HttpRespons
 
 @_page
 @rate_limits.posts("join", rate_limits.by_address)
-@_of_voters
-def withdraw(request: HttpRequest, token: str, annotator: Annotator) -> HttpResponse:
-    """Ask somebody who was sent by a platform whether they want to leave for good, and let them."""
-    recruiter = limits_of(annotator.campaign).recruiter
-    if not recruiter.knows_people:
-        return redirect("voting:welcome", token=token)
+def withdraw(request: HttpRequest, invitation: Invitation) -> HttpResponse:
+    """Ask somebody who was sent by a platform whether they want to leave for good, and let them. Whoever has left may
+    still choose to be forgotten.
+    """
+    recruiter, annotator = limits_of(invitation.campaign).recruiter, admission.leaver_by(request.session, invitation)
+    if annotator is None or not recruiter.knows_people:
+        return redirect("voting:welcome", token=invitation.token)
     if request.method != "POST":
-        context = {"token": token, "is_owed": payments.would_be_owed(annotator), "has_id": not recruiter.is_open}
+        is_owed = payments.would_be_owed(annotator)
+        context = {"token": invitation.token, "is_owed": is_owed, "has_id": not recruiter.is_open}
         return render(request, "voting/withdraw.html", context)
     is_owed, wish = payments.would_be_owed(annotator), request.POST.get("erase")
     # The code is on this page for the last time, if they want to be forgotten.

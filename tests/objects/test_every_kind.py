@@ -126,9 +126,9 @@ def test_all_drawings_of_a_pair_of_molecules_come_of_one_computation():
     assert drawing._laid_out.cache_info().misses == before + 1
 
 
-def part_of(asked: str | None):
+def part_of(asked: str | None, method: str = "GET"):
     headers, kind = {} if asked is None else {"Range": asked}, OBJECT_KINDS["audio"]
-    return media.response(RequestFactory().get("/", headers=headers), kind, kind.samples[0])
+    return media.response(RequestFactory().generic(method, "/", headers=headers), kind, kind.samples[0])
 
 
 ALL, NONE = slice(None), slice(0)
@@ -155,6 +155,13 @@ def test_a_player_gets_the_part_that_it_asks_for(asked, status, part):
     ranges = {206: f"bytes {first}-{first + len(answer.content) - 1}/{len(whole)}", 416: f"bytes */{len(whole)}"}
     assert answer.get("Content-Range") == ranges.get(status)
     assert (answer["Content-Type"], answer["Accept-Ranges"]) == ("audio/wav", "bytes")
+
+
+@pytest.mark.parametrize("asked", ["bytes=0-1", "bytes=999999999-"])
+def test_who_asks_by_head_is_told_of_the_whole_file(asked):
+    answer = part_of(asked, "HEAD")
+    assert (answer.status_code, answer.get("Content-Range")) == (200, None)
+    assert len(answer.content) == len(part_of(None).content)
 
 
 # What a file, a page or an export could change on its way.

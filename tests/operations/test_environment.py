@@ -1,6 +1,8 @@
 """The environment decides between one process and many, and half a configuration is refused by name."""
 
+import ctypes
 import os
+from functools import partial
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -9,6 +11,8 @@ from prefmh_web.settings import environment
 from tests.support.installations import Program
 from tests.support.servers import without_ours
 
+# Of Linux: <linux/prctl.h> and <linux/capability.h>.
+PR_CAPBSET_DROP, CAP_DAC_OVERRIDE = 24, 1
 KEY = "0123456789abcdefghijklmnopqrstuvwxyz" * 2
 SERVER = {
     "DATABASE_URL": "postgresql://prefmh:secret-word@db.example:5433/prefmh",
@@ -139,6 +143,19 @@ def test_a_folder_that_cannot_be_made_is_named_without_a_traceback(program):
     done = program.run("manage.py", "check", check=False)
     assert done.returncode == 1
     assert "PREFMH_DATA must be a folder" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(("variables", "there"), [(SERVER, ""), ({}, ""), ({}, "incoming")])
+def test_a_folder_that_may_not_be_written_is_named_without_a_traceback(tmp_path, variables, there):
+    (tmp_path / "data" / there).mkdir(parents=True)
+    (tmp_path / "data").chmod(0o500)
+    program = Program(tmp_path, {**without_ours(os.environ), **variables, "PREFMH_DATA": str(tmp_path / "data")})
+    # Root may write everywhere until it gives that up; nobody else has it.
+    give_up = partial(ctypes.CDLL(None).prctl, PR_CAPBSET_DROP, CAP_DAC_OVERRIDE)
+    done = program.run("manage.py", "check", check=False, preexec_fn=give_up)
+    assert done.returncode == 1
+    assert "PREFMH_DATA must be a folder that can be made and written: " in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -238,6 +238,16 @@ def test_who_withdraws_chooses_what_becomes_of_their_data(researcher, wish, told
     assert (found_in(bytes_of_all(study, second), anna) == set()) is bool(wish)
 
 
+@pytest.mark.parametrize("first", [{}, {"erase": "later"}])
+def test_whoever_has_withdrawn_and_goes_back_to_choose_deletion_is_forgotten(researcher, first):
+    study, anna = study_of(researcher), values_of("anna")
+    browser, path = come(study, anna), f"{invitation_path(study)}withdraw/"
+    browser.post(path, first)
+    assert found_in(bytes_of_all(study), anna)
+    assert "is deleted. Your votes stay under a number" in browser.post(path, {"erase": "now"}).content.decode()
+    assert found_in(bytes_of_all(study), anna) == set()
+
+
 def person_removed(study) -> bool:
     return Annotator.objects.get(campaign=study).removed_at is not None
 

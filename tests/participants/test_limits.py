@@ -271,6 +271,17 @@ def test_after_so_many_minutes_the_pair_on_the_screen_is_the_last_one(study):
     assert row["active_minutes"] == "4.0"
 
 
+@pytest.mark.parametrize(("minutes", "outcome", "paid"), [(3, "completed", "in full"), (2, "withdrawn", "in part")])
+def test_who_withdraws_from_the_last_pair_has_done_their_part(study, minutes, outcome, paid):
+    browser = arrive(study, prolific("anna"))
+    vote(browser, study)
+    assert pair_of(browser, study)
+    as_if_they_had_taken(minutes)
+    browser.post(f"{invitation_path(study)}withdraw/")
+    [row] = payments_of(browser_of(study.owner), study)
+    assert (row["outcome"], row["paid"]) == (outcome, paid)
+
+
 def test_waiting_time_away_and_pairs_that_ran_out_are_not_counted(study):
     browser = arrive(study, prolific("anna"))
     vote(browser, study)

@@ -301,7 +301,6 @@ def test_who_withdraws_has_left_for_good_and_once_forgotten_is_somebody_new(open
     browser = stranger(opened)
     browser.post(invitation_path(opened), AGREE)
     go_on(browser, opened, ABOUT, READ, UNDERSTOOD)
-    vote(browser, opened)
     assert "You have withdrawn" in browser.post(f"{invitation_path(opened)}withdraw/", erase).content.decode()
     page = browser.get(invitation_path(opened)).content.decode()
     assert ("Your part has ended" in page) is not bool(erase)

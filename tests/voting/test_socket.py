@@ -81,6 +81,15 @@ def test_a_page_that_is_closed_gives_its_pair_back_before_one_that_is_lost(lonel
     assert after.issued_at < closed_at + leases.ORPHAN_GRACE
 
 
+def test_who_closes_the_page_right_after_a_vote_holds_no_further_pair(researcher, live_site, eventually):
+    config = make_config(chains=10, judges=[{"question": "Which?", "votes": 1}])
+    link = invitation_path(make_campaign(researcher, config=config))
+    for _ in range(5):
+        with open_socket(live_site.url, f"/ws{link}", cookies_after_joining(live_site.url + link)) as page:
+            send(page, lease=lease_in(page.recv(timeout=10)), choice="first")
+    eventually(lambda: Vote.objects.count() == 5 and not Lease.objects.filter(ended_at=None).exists())
+
+
 def test_closing_one_of_two_pages_leaves_the_other_its_pair(live_site, path, cookies, eventually):
     with open_socket(live_site.url, path, cookies) as staying:
         key = lease_in(staying.recv(timeout=10))
