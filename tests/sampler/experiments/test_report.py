@@ -1,5 +1,6 @@
 """Tables and figures of a run's folder: the same bytes each time, their numbers against computing them directly."""
 
+import json
 from functools import partial
 from hashlib import sha256
 
@@ -120,6 +121,17 @@ def test_a_folder_that_is_none_is_an_error(tmp_path, capsys):
     (tmp_path / "settings.json").write_text('{"experiment": "stories"}')
     assert main(["report", str(tmp_path)]) == 2
     assert "is none of an experiment" in capsys.readouterr().err
+    run = begin_run(tmp_path, ExperimentOptions.of("stories"))
+    (tmp_path / "settings.json").write_text(json.dumps(run.document | {"experiment": "novels"}))
+    assert main(["report", str(tmp_path)]) == 2
+    assert "experiment must be among images, molecules, stories, translation" in capsys.readouterr().err
+
+
+def test_a_number_that_is_not_finite_is_an_error(tmp_path, capsys):
+    run = begin_run(tmp_path, ExperimentOptions.of("stories", "laptop"))
+    write_scores(run, ["gothic"], lambda *_: float("nan"))
+    assert main(["report", str(tmp_path)]) == 2
+    assert "evaluation/scores.csv: a value must be finite, not nan" in capsys.readouterr().err
 
 
 def test_a_row_that_stands_there_twice_is_an_error(tmp_path, capsys):
