@@ -110,6 +110,7 @@ def paragraph(campaign: Campaign, figures: dict[str, Any]) -> str:
     """Return the methods paragraph of a started campaign."""
     config = started_campaign(campaign).config
     law, _, letters = campaign.config.law.partition("; ")
+    questions = _questions(campaign, config)
     context = {
         "campaign": campaign,
         "config": config,
@@ -118,7 +119,8 @@ def paragraph(campaign: Campaign, figures: dict[str, Any]) -> str:
         "objects": campaign.states.count(),
         "is_uniform": campaign.states.order_by().values("weight").distinct().count() == 1,
         "move": _move(config.kernel),
-        "questions": _questions(campaign, config),
+        "questions": questions,
+        "has_orders": any(is_in_each_order for *_, is_in_each_order in questions),
         "rule": in_words(config.rule),
         "law": law,
         "letters": letters,
@@ -150,11 +152,11 @@ _MOVES: dict[str, Callable[[Any], str]] = {
 }
 
 
-def _questions(campaign: Campaign, config: sampler.ChainConfig) -> list[tuple[str, str, int]]:
-    """Return each question once, with who answers it and N."""
+def _questions(campaign: Campaign, config: sampler.ChainConfig) -> list[tuple[str, str, int, bool]]:
+    """Return each question once, with who answers it, N, and whether that is N in each order of the objects."""
     rows = campaign.judges.select_related("endpoint").order_by("place")
     asked = [
-        (judge.question, _who(judge.source, row.answered_by), judge.votes)
+        (judge.question, _who(judge.source, row.answered_by), judge.votes, judge.order.startswith("proposal-"))
         for judge, row in zip(config.judges, rows, strict=True)
     ]
     return list(dict.fromkeys(asked))

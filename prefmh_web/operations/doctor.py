@@ -49,7 +49,12 @@ def _database() -> Iterator[Finding]:
     try:
         missing = probes.missing_migrations()
     except probes.NotReady as reason:
-        yield Finding(str(reason), "Start PostgreSQL, and check that DATABASE_URL has its address.")
+        mend = "Start PostgreSQL, and check that DATABASE_URL has its address."
+        if settings.EMBEDDED:
+            mend = (
+                "Look at the disk and the permissions of prefmh.sqlite3 in PREFMH_DATA, or put a backup in its place."
+            )
+        yield Finding(str(reason), mend)
         return
     if missing:
         names = ", ".join(missing[:3]) + (" ..." if len(missing) > 3 else "")

@@ -165,7 +165,8 @@ def answer(record: Record) -> Answer:
     """
     kept = [row for row in record["samples"] if row["step"] != "0" and row["phase"] == SAMPLING]
     objects = {row["state_index"]: int(row["object_index"]) for row in record["states"]}
-    names = {int(row["state_index"]): row["content"] for row in record["states"]}
+    contents = {row["state_index"]: row["content"] for row in record["states"]}
+    names = {int(row["object_index"]): contents[row["object_index"]] for row in record["states"]}
     config, _ = read_config(record.config)
     chains = _walked(kept, objects, config.target_of)
     listed = () if config.generates else dict.fromkeys(objects.values())

@@ -91,6 +91,8 @@ class RunFiles:
             try:
                 numbers = (int(row[column]) for column in ("seed", "chain", "step"))
                 state, value = Place(row["method"], row["direction"], *numbers), float(row["value"])
+                if not math.isfinite(value):
+                    raise ValueError(f"a value must be finite, not {value}")
             except ValueError as error:
                 raise OutputError(f"{outputs.SCORES}: {error}") from error
             of_name = found.setdefault(row["name"], {})

@@ -357,6 +357,7 @@ class ExperimentOptions:
         return cls(experiment, scale, rows, prompts=counts, **given)
 
     def __post_init__(self) -> None:
+        _one_of("experiment", self.experiment, tuple(EXPERIMENTS))
         _one_of("--votes", self.votes, (SAMPLED, DRAWN))
         if len(set(self.seeds)) < len(self.seeds):
             raise OptionError("--seeds", "must not name one twice")

@@ -149,7 +149,8 @@ def made_table(run: RunFiles, measured: Cells) -> ResultTable:
                 ours = Estimate(None, note=f"no scorer {column.scorer}")
             published = method.published.get(column.name) if is_the_papers else None
             cells[method.name, column.name] = Cell(ours, published, centres.get(column.name))
-    reference = next((each.label for each in run.options.chosen if each.name == experiment.reference), "")
+    tested = run.options.chosen if run.options.experiment == "translation" else ()
+    reference = next((each.label for each in tested if each.name == experiment.reference), "")
     return ResultTable(experiment.title, _about(run), reference, experiment.spread, run.options.chosen, columns, cells)
 
 
@@ -303,11 +304,13 @@ def _marked(
 def _notes(table: ResultTable) -> Iterator[str]:
     if any(column.name.startswith(PREFIX) for column in table.columns):
         yield "Bradley-Terry strengths are natural log-odds of mean 0; the paper's are shown with their mean taken off."
-    marks = {cell.ours.mark for cell in table.cells.values()} - {""}
-    if marks:
-        yield f"{BETTER} is significantly better than {table.reference}, {NOT_DIFFERENT} not different, no mark worse."
-    elif table.reference and len(table.methods) > 1:
-        yield f"No method is tested against {table.reference}: that takes {FEWEST_CLUSTERS} sentences."
+    if table.reference and len(table.methods) > 1:
+        # Where all are worse, there is no mark either.
+        if any(cell.ours.count >= FEWEST_CLUSTERS for cell in table.cells.values()):
+            better = f"{BETTER} is significantly better than {table.reference}"
+            yield f"{better}, {NOT_DIFFERENT} not different, no mark worse."
+        else:
+            yield f"No method is tested against {table.reference}: that takes {FEWEST_CLUSTERS} sentences."
     for method in table.methods:
         if method.inexact:
             yield f"{method.label}: {method.inexact}."

@@ -29,7 +29,13 @@ def run(*arguments: str) -> str:
 
 def typed(monkeypatch, *answers: str) -> None:
     waiting = list(answers)
-    monkeypatch.setattr(command, "getpass", lambda prompt: waiting.pop(0))
+
+    def getpass(prompt: str) -> str:
+        if not waiting:
+            raise EOFError
+        return waiting.pop(0)
+
+    monkeypatch.setattr(command, "getpass", getpass)
 
 
 def test_there_are_no_accounts_and_no_sign_up(db, django_user_model):
@@ -46,8 +52,8 @@ def test_the_command_asks_for_a_password_and_makes_a_researcher(db, django_user_
     assert client.login(username="grace", password="long enough to be good")
 
 
-@pytest.mark.parametrize("answers", [("one thing", "another thing"), ("12345", "12345"), ("grace", "grace")])
-def test_a_password_that_is_mistyped_or_weak_makes_no_account(db, django_user_model, monkeypatch, answers):
+@pytest.mark.parametrize("answers", [("one thing", "another thing"), ("12345", "12345"), ("grace", "grace"), ()])
+def test_a_password_that_is_missing_mistyped_or_weak_makes_no_account(db, django_user_model, monkeypatch, answers):
     typed(monkeypatch, *answers)
     with pytest.raises(CommandError, match="Nothing was changed"):
         run("grace")

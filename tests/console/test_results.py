@@ -96,6 +96,14 @@ def test_each_number_of_the_methods_paragraph_is_one_of_the_record(finished, tmp
     assert f"proportional to {law}" in written
 
 
+def test_a_question_that_is_asked_in_both_orders_has_its_votes_in_each(researcher):
+    twins = [{"question": "Which?", "votes": 2, "order": f"proposal-{place}"} for place in ("first", "second")]
+    campaign = make_campaign(researcher, config=make_config(judges=twins))
+    written = paragraph(campaign, figures_of(campaign))
+    assert written.count("N = 2 votes on a pair in each order of its objects.") == 1
+    assert "the product is over the questions and their orders." in written
+
+
 @pytest.mark.parametrize("end", [-sys.float_info.max, sys.float_info.max, 5e-324])
 def test_a_trace_takes_whatever_number_a_scorer_may_give(end):
     plot = traces("score", [(0, np.array([0.0, end])), (1, np.array([0.5, 1.0]))])

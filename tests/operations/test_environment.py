@@ -8,7 +8,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from prefmh_web.settings import environment
-from tests.support.installations import Program
+from tests.support.installations import Program, in_folder
 from tests.support.servers import without_ours
 
 # Of Linux: <linux/prctl.h> and <linux/capability.h>.
@@ -121,6 +121,16 @@ def test_a_database_that_is_away_is_named_without_a_traceback(program):
     assert done.returncode == 1
     assert done.stderr.startswith("The database in DATABASE_URL cannot be used: connection failed")
     assert "secret-word" not in done.stderr
+
+
+def test_a_broken_embedded_database_is_named_without_a_traceback(tmp_path):
+    program = Program(tmp_path, in_folder(tmp_path))
+    (tmp_path / "prefmh.sqlite3").write_bytes(b"no database" * 1_000)
+    for command in ("migrate", "doctor"):
+        done = program.run("manage.py", command, check=False)
+        assert done.returncode == 1
+        assert "put a backup in its place" in done.stdout + done.stderr
+        assert "Traceback" not in done.stderr
 
 
 def test_the_embedded_server_does_not_serve_a_shared_database(program):

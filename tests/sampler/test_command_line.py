@@ -14,7 +14,7 @@ from sampler import tables
 from sampler.__main__ import main
 from tests.support.campaigns import archive
 from tests.support.campaigns import spreadsheet as table
-from tests.support.sampling import make_record
+from tests.support.sampling import make_record, with_rows, write
 
 
 def vote_of(judge: object, step: int, state: int) -> str:
@@ -129,6 +129,12 @@ def test_diagnose_reports_a_record(export, record, capsys):
 )
 def test_a_broken_export_is_refused(export, changed, message, capsys):
     assert message in refused(["diagnose", str(export(**changed))], capsys)
+
+
+def test_an_object_that_is_no_state_is_refused(tmp_path, record, capsys):
+    files = with_rows(as_files(record), "states.csv", lambda rows: rows[-1].update(object_index="99"))
+    path = write(files, tmp_path / "export.zip")
+    assert "there is no row '99' of another table" in refused(["diagnose", str(path)], capsys)
 
 
 @pytest.mark.parametrize(("at", "value"), [(8, 1), (10, 99)], ids=["encrypted", "packed in an unknown way"])

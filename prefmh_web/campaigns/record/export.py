@@ -34,7 +34,7 @@ from zipstream import ZipStream
 import sampler
 from prefmh_web import hooks
 from prefmh_web.campaigns import objects
-from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Measured, NotPossible
+from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Measured, NotPossible, Score
 from prefmh_web.campaigns.record import rows
 from prefmh_web.campaigns.record.rows import Row, Snapshot, votes_of
 from prefmh_web.objects import media
@@ -348,24 +348,27 @@ def answer_of(snapshot: Snapshot) -> sampler.Answer:
 
 
 # Of each campaign its last answer, after what it was computed from: nothing else that it depends on changes.
-_memory: dict[int, tuple[tuple[dict[int, int], dict[tuple[int, int], int], str], sampler.Answer]] = {}
+_memory: dict[int, tuple[tuple[dict[int, int], dict[tuple[int, int], int], str, int, int], sampler.Answer]] = {}
 
 
 def answer_now(campaign: Campaign) -> sampler.Answer:
-    """Return what a started campaign has found by now. The last few answers are kept while nothing is decided.
+    """Return what a started campaign has found by now. The last few answers are kept while nothing changes them.
 
     Raises:
         NotPossible: as `answer_of` does.
     """
     snapshot = Snapshot.now(campaign)
-    now = snapshot.steps, snapshot.open_votes, campaign.status
+    # Scorers may lag behind the steps.
+    there = Score.objects.filter(scorer__campaign=campaign, value__isnull=False)
+    scores = there.count() if campaign.config.all_scorers else 0
+    now = snapshot.steps, snapshot.open_votes, campaign.status, snapshot.config.steps, scores
     kept = _memory.pop(campaign.pk, None)
-    found = kept[1] if kept and kept[0] == now else answer_of(snapshot)
-    _memory[campaign.pk] = now, found
+    answer = kept[1] if kept and kept[0] == now else answer_of(snapshot)
+    _memory[campaign.pk] = now, answer
     while len(_memory) > _KEPT:
         oldest, *_ = _memory
         _memory.pop(oldest, None)
-    return found
+    return answer
 
 
 def verdict_now(campaign: Campaign) -> str:
@@ -380,7 +383,7 @@ def verdict_now(campaign: Campaign) -> str:
 
 def kept_verdict(campaign: Campaign, steps: int) -> str:
     """Return the verdict on a finished campaign of so many decided steps, if it is in memory; else the empty text."""
-    (decided, _, status), answer = _memory.get(campaign.pk, (({}, {}, ""), None))
+    (decided, _, status, *_), answer = _memory.get(campaign.pk, (({}, {}, "", 0, 0), None))
     is_of_now = status == campaign.status == Campaign.Status.FINISHED and sum(decided.values()) == steps
     return answer.verdict.is_that if answer and is_of_now else ""
 

@@ -56,8 +56,11 @@ class Command(BaseCommand):
 
     def _password(self, user) -> str:
         # Asked for, never an argument: the command line is in the shell's history and in every process list.
-        password = getpass(f"Password for {user.username}: ")
-        if password != getpass("Password again: "):
+        try:
+            password, again = getpass(f"Password for {user.username}: "), getpass("Password again: ")
+        except EOFError as error:
+            raise CommandError("Nobody types a password here: ask for a --link. Nothing was changed.") from error
+        if password != again:
             raise CommandError("The two passwords differ. Nothing was changed.")
         try:
             validate_password(password, user)

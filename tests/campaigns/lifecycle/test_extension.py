@@ -10,6 +10,7 @@ from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Annotator, Campaign, Chain, NotPossible, Side
+from prefmh_web.campaigns.record.export import answer_now
 from prefmh_web.recruiters import ANYBODY
 from sampler import Record, read_record
 from sampler.diagnostics.findings import findings
@@ -111,6 +112,13 @@ def test_a_number_that_cannot_be_is_refused_and_changes_nothing(short, steps, to
     assert short.config_data["steps"] == STEPS
     assert not short.events.filter(kind="extended").exists()
     assert {chain.length for chain in short.chains.all()} == {STEPS}
+
+
+def test_the_results_that_are_kept_know_every_extension(short):
+    finish(short)
+    for times in (1, 2):
+        changes.extend(short, FURTHER)
+        assert answer_now(Campaign.objects.get(pk=short.pk)).extended == times
 
 
 def test_a_budget_must_cover_the_longer_chains(researcher, idle_tasks):

@@ -1,5 +1,6 @@
 """Tables and figures of a run's folder: the same bytes each time, their numbers against computing them directly."""
 
+import json
 from functools import partial
 from hashlib import sha256
 
@@ -16,6 +17,7 @@ from sampler.__main__ import main
 from sampler.diagnostics.scores import bradley_terry_intervals
 from sampler.experiments.metrics import MEASURES, corpus_scores, mark_of, strength_cells, tournament_choices
 from sampler.experiments.outputs import OutputError
+from sampler.experiments.report import write_report
 from tests.support.campaigns import begin_run, write_record, write_scores, write_votes
 from tests.support.sampling import rows_in_file
 
@@ -119,6 +121,17 @@ def test_a_folder_that_is_none_is_an_error(tmp_path, capsys):
     (tmp_path / "settings.json").write_text('{"experiment": "stories"}')
     assert main(["report", str(tmp_path)]) == 2
     assert "is none of an experiment" in capsys.readouterr().err
+    run = begin_run(tmp_path, ExperimentOptions.of("stories"))
+    (tmp_path / "settings.json").write_text(json.dumps(run.document | {"experiment": "novels"}))
+    assert main(["report", str(tmp_path)]) == 2
+    assert "experiment must be among images, molecules, stories, translation" in capsys.readouterr().err
+
+
+def test_a_number_that_is_not_finite_is_an_error(tmp_path, capsys):
+    run = begin_run(tmp_path, ExperimentOptions.of("stories", "laptop"))
+    write_scores(run, ["gothic"], lambda *_: float("nan"))
+    assert main(["report", str(tmp_path)]) == 2
+    assert "evaluation/scores.csv: a value must be finite, not nan" in capsys.readouterr().err
 
 
 def test_a_row_that_stands_there_twice_is_an_error(tmp_path, capsys):
@@ -228,6 +241,25 @@ def test_translations_are_averaged_over_states_and_then_over_sources(tmp_path):
     # So few sources are not tested.
     assert cells["pointwise", "bleu_de-en"].mark == ""
     assert corpus_scores(run)["pref", "bleu_de-en"].count == 3
+
+
+@pytest.mark.parametrize(("sentences", "note"), [(15, "no mark worse"), (3, "No method is tested")])
+def test_the_table_says_whether_methods_were_tested(tmp_path, sentences, note):
+    options = ExperimentOptions.of("translation", "laptop", prompts=sentences, methods=["pointwise", "pref"])
+    inputs = {name: [ExperimentInput(f"Satz {n}.", f"This is text {n}.") for n in range(sentences)] for name in PAIRS}
+    run = begin_run(tmp_path, options, inputs)
+    for direction in PAIRS:
+        write_record(run, f"pref-{direction}-s0.zip", lambda chain, step: f"This is text {chain}.", sentences, 8)
+        write_record(run, f"pointwise-{direction}-s0.zip", lambda chain, step: "Worse!", sentences, 8)
+    write_report(tmp_path)
+    said = (tmp_path / "table.md").read_text()
+    assert [each for each in ("no mark worse", "No method is tested") if each in said] == [note]
+
+
+def test_where_no_method_is_tested_no_table_speaks_of_it(tmp_path):
+    begin_run(tmp_path, ExperimentOptions.of("stories"))
+    write_report(tmp_path)
+    assert "tested" not in (tmp_path / "table.md").read_text()
 
 
 def test_a_missing_reference_is_named(tmp_path):
