@@ -108,6 +108,16 @@ def test_a_lost_connection_loses_no_vote(open_page, campaign, live_site):
     press_and_wait(page, "ArrowLeft")
     assert Vote.objects.count() == 2
     assert page.evaluate("window.sameDocument") is True
+    page.context.set_offline(True)
+    live_site.drop_connections()
+    last = lease_on(page)
+    expect(page.get_by_text("Connection lost")).to_be_visible()
+    page.wait_for_timeout(300)
+    page.keyboard.press("ArrowLeft")
+    expect(page.get_by_text("Your vote is kept in this page")).to_be_visible()
+    page.context.set_offline(False)
+    wait_for_another_pair(page, last)
+    assert Vote.objects.count() == 3
 
 
 def test_without_script_the_form_votes(open_page, campaign):

@@ -7,6 +7,8 @@ const ANSWER_WITHIN_MS = 6000;
 const LONGEST_PATIENCE_MS = 60000;
 const SOCKET_PATIENCE_MS = 5000;
 const RELOAD_MS = 4000;
+// Of thousands of pages, a few hundred a second come back to a server that was started again.
+const LONGEST_PAUSE_MS = 16000;
 
 const connection = document.getElementById("connection");
 // What it can say, in the language of the page.
@@ -23,6 +25,13 @@ let triedInVain = 0;
 function say(text) {
   connection.textContent = text;
   connection.hidden = !text;
+}
+
+htmx.config.wsReconnectDelay = (tries) => Math.min(1000 * 2 ** tries, LONGEST_PAUSE_MS) * Math.random();
+
+function sayLost() {
+  // What is pressed without a connection waits in htmx's queue.
+  say(unanswered || socketWrapper.queue.length ? words.lostKept : words.lost);
 }
 
 // htmx makes its sockets here; the page has to know the one that does not answer.
@@ -66,6 +75,10 @@ document.addEventListener("htmx:wsAfterSend", (event) => {
   expectAnswer();
 });
 
+document.addEventListener("htmx:wsConfigSend", () => {
+  if (everOpened && socket.readyState !== WebSocket.OPEN) setTimeout(sayLost);
+});
+
 document.addEventListener("htmx:wsConnecting", () => {
   // A frozen server takes connections, and says nothing on them. Before the first one there is another way on: below.
   if (everOpened) expectAnswer();
@@ -92,7 +105,7 @@ document.addEventListener("htmx:wsClose", (event) => {
   if (code === 4401 && everShown && "hasEnd" in document.getElementById("voting").dataset) window.location.reload();
   else if (code === 4401) say(words.shownOut);
   else if (code === 4400) window.location.reload();
-  else if (everOpened) say(unanswered ? words.lostKept : words.lost);
+  else if (everOpened) sayLost();
 });
 
 // Where sockets are blocked, the form posts like any other and a waiting page asks again from time to time.
