@@ -62,7 +62,7 @@ def _described(alias: str) -> dict:
 
 
 def test_a_database_made_from_the_models_is_what_the_migrations_make_and_takes_a_later_one(
-    tmp_path, settings, monkeypatch, django_db_setup, django_db_blocker
+    tmp_path, settings, monkeypatch, django_db_blocker
 ):
     with (
         django_db_blocker.unblock(),
