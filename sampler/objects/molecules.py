@@ -299,7 +299,7 @@ def describe_molecule(smiles: str) -> MoleculeDescription:
         rotatable_bonds=int(rdMolDescriptors.CalcNumRotatableBonds(molecule)),
         rings=int(rdMolDescriptors.CalcNumRings(molecule)),
         heavy_atoms=int(molecule.GetNumHeavyAtoms()),
-        alerts=tuple(sorted({entry.GetDescription() for entry in _catalog().GetMatches(molecule)})),
+        alerts=tuple(sorted({entry.GetDescription() for entry in alert_catalog(*_ALERTS).GetMatches(molecule)})),
     )
 
 
@@ -329,11 +329,6 @@ def _average_weight(molecule: Chem.Mol) -> float:
     table = Chem.GetPeriodicTable()
     hydrogen = table.GetAtomicWeight(1)
     return float(sum(atom.GetMass() + atom.GetTotalNumHs() * hydrogen for atom in molecule.GetAtoms()))
-
-
-@cache
-def _catalog() -> Chem.FilterCatalog.FilterCatalog:
-    return alert_catalog(*_ALERTS)
 
 
 @cache
