@@ -93,6 +93,14 @@ def test_a_draft_says_how_many_rows_gave_no_object(signed_in, researcher, idle_t
     assert "205 more are not listed" in page
 
 
+def test_a_draft_names_its_scenarios_and_tells_minutes_where_people_need_less_than_an_hour(signed_in, researcher):
+    space = {"kind": "texts", "scenarios": [0, 2]}
+    draft = make_draft(researcher, file="", config=make_config(space=space, kernel={"kind": "suffix"}, steps=10))
+    page = signed_in.get(draft.get_absolute_url()).content.decode()
+    assert f"Scenarios: “{sampler.STORY_SCENARIOS[0].prompt}”, “{sampler.STORY_SCENARIOS[2].prompt}”" in page
+    assert re.search(r"<strong>\d+ min</strong> of people", page)
+
+
 def test_chains_that_wait_for_their_model_say_why(signed_in, campaign):
     Chain.objects.exclude(place=0).update(waits_because="the writer gave no tokens")
     page = signed_in.get(campaign.get_absolute_url())
