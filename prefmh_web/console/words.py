@@ -74,6 +74,8 @@ def _value(value: Any, info: FieldInfo, shown: ui) -> str:
             return f"{len(value)} numbers"
         told = (_value(each, info, shown) for each in value)
         return ", ".join(f"({each})" if "; " in each else each for each in told) or "none"
+    if shown.choices == "scenarios":
+        return f"“{sampler.STORY_SCENARIOS[value].prompt}”"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):

@@ -38,7 +38,15 @@ from prefmh_web.console.forms.fields import as_sent
 from tests.campaigns.engine.test_suspension import campaign_of, skip
 from tests.security.world import browser_of
 from tests.support import campaigns
-from tests.support.campaigns import TEXTS, live_page, make_campaign, make_config, make_draft, voted_to_the_end
+from tests.support.campaigns import (
+    TEXTS,
+    live_page,
+    make_campaign,
+    make_config,
+    make_draft,
+    set_study,
+    voted_to_the_end,
+)
 
 OF_TEXTS = {"space.kind": "texts"}
 OF_MOLECULES = {"space.kind": "molecules", "space.molecules.start": "CC"}
@@ -91,6 +99,17 @@ def test_a_draft_says_how_many_rows_gave_no_object(signed_in, researcher, idle_t
     page = signed_in.get(many.get_absolute_url()).content.decode()
     assert "Not all of the file is used (1205)" in page
     assert "205 more are not listed" in page
+
+
+def test_a_draft_names_its_scenarios_and_tells_minutes_where_people_need_less_than_an_hour(signed_in, researcher):
+    space, judge = {"kind": "texts", "scenarios": [0, 2]}, {"question": "Which?", "votes": 1}
+    config = make_config(space=space, kernel={"kind": "suffix"}, judges=[judge], steps=10)
+    draft = make_draft(researcher, file="", config=config)
+    set_study(draft, {"votes_each": 200})
+    page = signed_in.get(draft.get_absolute_url()).content.decode()
+    assert "1 person who gives 200 votes each" in page
+    assert f"Scenarios: “{sampler.STORY_SCENARIOS[0].prompt}”, “{sampler.STORY_SCENARIOS[2].prompt}”" in page
+    assert re.search(r"<strong>\d+ min</strong> of people", page)
 
 
 def test_chains_that_wait_for_their_model_say_why(signed_in, campaign):
@@ -251,6 +270,13 @@ rating_endpoint, rating_script = campaigns.rating_endpoint, campaigns.rating_scr
 def finished(researcher, idle_tasks):
     """A campaign with its last vote."""
     return voted_to_the_end(make_campaign(researcher, config=make_config(chains=2, steps=12)))
+
+
+def test_start_afresh_leads_to_the_copy_also_while_its_list_is_read(signed_in, finished):
+    page = signed_in.post(reverse("console:start-afresh", args=[finished.pk]), follow=True)
+    copy = Campaign.objects.exclude(pk=finished.pk).get()
+    assert page.redirect_chain[-1][0] == copy.get_absolute_url()
+    assert not copy.is_draft or "has not started yet. The file is still being read" in page.content.decode()
 
 
 def listed(desk, campaign, **limits) -> set[tuple[int, int]]:

@@ -247,6 +247,12 @@ def as_if_they_had_taken(minutes: int) -> None:
     Lease.objects.exclude(ended_at=None).update(issued_at=F("ended_at") - timedelta(minutes=minutes))
 
 
+@pytest.mark.parametrize(("limit", "said"), [("votes_each", "of 1 vote<"), ("most_active_minutes", "of 1 minute<")])
+def test_a_part_of_one_vote_or_minute_is_told_as_one(limit, said, researcher):
+    study = recruited_campaign(researcher, codes=CODES_OF_ALL, **{limit: 1})
+    assert f"You: <strong>0</strong> {said}" in page_of(arrive(study, prolific("anna")), study, "vote/")
+
+
 def test_after_so_many_minutes_the_pair_on_the_screen_is_the_last_one(study):
     browser = arrive(study, prolific("anna"))
     assert "complete after 3 minutes with pairs on the screen" in browser.get(invitation_path(study)).content.decode()

@@ -246,9 +246,12 @@ def duplicated(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
 @common.campaign_action(Right.OWN, "campaign")
 @common.for_researchers
 def start_afresh(request: SignedInRequest, campaign: Campaign) -> HttpResponse:
-    """Make a copy of a campaign and start it at once."""
+    """Make a copy of a campaign and start it at once; show it as a draft where that cannot be yet."""
     copy = apply.duplicate(campaign, request.user)
-    lifecycle.request_start(copy)
+    try:
+        lifecycle.request_start(copy)
+    except NotPossible as error:
+        messages.info(request, f"This is the copy, a draft that has not started yet. {error}")
     return redirect(copy)
 
 
