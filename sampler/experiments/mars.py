@@ -51,6 +51,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sampler.chain import Purpose, stream
+from sampler.diagnostics.chains import many
 from sampler.experiments.options import EXPERIMENTS
 from sampler.experiments.outputs import replaced, torch_library
 from sampler.kernels.editor import ImprovingEdit, TorchEditor, Update
@@ -235,7 +236,7 @@ def table(runs: Sequence[Sequence[FinalMolecule]]) -> Iterator[str]:
         values = [each[name] for each in found]
         error = f" ± {np.std(values, ddof=1) / math.sqrt(len(values)):.3f}" if len(values) > 1 else ""
         beside = f"; paper's MARS {paper[name].value:.3f} ± {paper[name].spread:.3f}" if name in paper else ""
-        yield f"{name:12} {np.mean(values):.3f}{error} over {len(runs)} seeds{beside}"
+        yield f"{name:12} {np.mean(values):.3f}{error} over {many(len(runs), 'seed')}{beside}"
 
 
 def write_molecules(runs: Mapping[int, Sequence[FinalMolecule]], out: Path) -> None:

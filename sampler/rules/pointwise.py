@@ -117,8 +117,8 @@ class PointwiseConfig(RuleDeclared):
         """Return the law up to a constant factor, with what its letters stand for."""
         letters = [f"r{i}" for i, _ in enumerate(judges, start=1)]
         names = [
-            f"{letter}: the mean of {judge.votes} ratings from {self.lowest} to {self.highest}, drawn once for an "
-            f"object and kept, “{judge.question}”, {judge.voters}"
+            f"{letter}: the mean of {judge.votes} rating{'s' * (judge.votes > 1)} from {self.lowest} to {self.highest}"
+            f", drawn once for an object and kept, “{judge.question}”, {judge.voters}"
             for letter, judge in zip(letters, judges, strict=True)
         ]
         if self.form == "power":

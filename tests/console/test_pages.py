@@ -29,6 +29,7 @@ from prefmh_web.campaigns.models import (
     Lease,
     Membership,
     Side,
+    Turn,
     number_of,
 )
 from prefmh_web.campaigns.monitoring.progress import progress_of
@@ -116,6 +117,16 @@ def test_chains_that_wait_for_their_model_say_why(signed_in, campaign):
     Chain.objects.exclude(place=0).update(waits_because="the writer gave no tokens")
     page = signed_in.get(campaign.get_absolute_url())
     assert "2 chains wait for the model: the writer gave no tokens." in page.content.decode()
+
+
+def test_the_page_says_how_many_more_turns_of_models_wait_than_it_lists(signed_in, researcher, endpoint, idle_tasks):
+    source = {"kind": "model", "endpoint": endpoint.name}
+    judged = {"judges": [{"question": "Which?", "votes": 3, "source": source}], "chains": 23}
+    campaign = make_campaign(researcher, config=make_config(**judged))
+    judge, opened = campaign.judges.get(), Comparison.objects.filter(chain__campaign=campaign)
+    Turn.objects.all().delete()
+    Turn.objects.bulk_create(Turn(comparison=each, judge=judge, reason="It is down.") for each in opened)
+    assert f"{opened.count() - 20} more wait." in live_page(signed_in, campaign)
 
 
 def test_a_long_list_of_campaigns_has_pages(client, researcher, campaign):

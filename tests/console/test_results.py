@@ -96,6 +96,11 @@ def test_each_number_of_the_methods_paragraph_is_one_of_the_record(finished, tmp
     assert f"proportional to {law}" in written
 
 
+def test_one_vote_is_one(researcher):
+    campaign = make_campaign(researcher, config=make_config(judges=[{"question": "Which?", "votes": 1}]))
+    assert "N = 1 vote on a pair." in paragraph(campaign, figures_of(campaign))
+
+
 def test_a_question_that_is_asked_in_both_orders_has_its_votes_in_each(researcher):
     twins = [{"question": "Which?", "votes": 2, "order": f"proposal-{place}"} for place in ("first", "second")]
     campaign = make_campaign(researcher, config=make_config(judges=twins))

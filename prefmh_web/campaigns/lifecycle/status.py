@@ -339,12 +339,12 @@ def archive(campaign: Campaign, is_archived: bool, by: User | None = None) -> No
     if is_archived:
         found = found.exclude(status=Campaign.Status.RUNNING)
     with transaction.atomic():
-        is_change = found.filter(archived_at__isnull=is_archived).exists()
-        if not found.update(archived_at=timezone.now() if is_archived else None):
-            raise NotPossible("The campaign is running. Pause it before you archive it.")
-        if is_change:
+        changing = found.filter(archived_at__isnull=is_archived)
+        if changing.update(archived_at=timezone.now() if is_archived else None):
             kinds = events.Kind
             events.note(campaign.pk, kinds.ARCHIVED if is_archived else kinds.UNARCHIVED, by)
+        elif not found.exists():
+            raise NotPossible("The campaign is running. Pause it before you archive it.")
     campaign.refresh_from_db(fields=["archived_at"])
 
 

@@ -175,7 +175,7 @@ class Migration(migrations.Migration):
                 ('tokens_out', models.PositiveBigIntegerField(default=0)),
                 ('seconds', models.FloatField(default=0)),
                 ('cost', models.FloatField(default=0)),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='model_usage', to='campaigns.campaign')),
+                ('campaign', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='model_usage', to='campaigns.campaign')),
                 ('place', models.SmallIntegerField()),
                 ('repeated', models.PositiveBigIntegerField(default=0)),
                 ('most_tokens_in', models.PositiveBigIntegerField(default=0)),

@@ -147,7 +147,8 @@ class ModelUsage(Counts):
     # In `place`, beside the places of judges.
     PROPOSALS = -1
 
-    campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="model_usage")
+    # Null once it is deleted: what it has taken counts for the site all the same.
+    campaign = models.ForeignKey(Campaign, models.SET_NULL, null=True, related_name="model_usage")
     place = models.SmallIntegerField()
     repeated = models.PositiveBigIntegerField(default=0)
     # The largest of one request: by these, what the next one may cost.

@@ -197,6 +197,7 @@ def _models(campaign: Campaign, judges: list[Judge]) -> dict[str, Any] | None:
     return {
         "judges": models,
         "waiting": waiting,
+        "unlisted": turns.count() - len(waiting),
         "suspended": sum(turn.is_suspended for turn in waiting),
         "asked_again": again.count(),
         "settled_alone": alone,

@@ -174,7 +174,7 @@ def write_vocabulary(files: Sequence[Path], out: Path, most: int = DEFAULT_ARMS)
         f"from {made}:\n{sources}\narm with one dummy where it attaches, tab, count"
     )
     out.write_text(format_arms(arms, header), encoding="utf-8")
-    return f"{out}: {len(arms)} arms, each cut {arms[-1][1]} times or more"
+    return f"{out}: {len(arms)} arms, with counts of {arms[-1][1]} or more"
 
 
 def _parents_of(molecules: Iterable[str]) -> Iterator[str]:

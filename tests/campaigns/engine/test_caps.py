@@ -6,6 +6,7 @@ from decimal import Decimal
 import pytest
 from django.utils import timezone
 
+from prefmh_web.campaigns import lifecycle
 from prefmh_web.campaigns.engine import usage
 from prefmh_web.campaigns.models import Annotator, Campaign, ChainOpening, Comparison, JudgeTrial, ModelUsage, Turn
 from prefmh_web.endpoints.models import Endpoint
@@ -49,6 +50,9 @@ def test_what_a_campaign_has_used_counts_for_itself_and_for_the_site(capped, fre
     settings.MODEL_BUDGET_REQUESTS = CAP
     assert room_for(free, endpoint) == 1
     assert "MODEL_BUDGET_REQUESTS" in usage.why_reached(free, 0, endpoint, 2)
+    # A campaign that is deleted gives nothing back.
+    lifecycle.discard(capped)
+    assert room_for(free, endpoint) == 1
 
 
 def test_what_a_try_under_way_may_come_to_counts_for_the_site_alone(capped, free, endpoint, settings):
