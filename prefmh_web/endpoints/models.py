@@ -15,6 +15,8 @@ from django.utils import timezone
 from prefmh_web.endpoints.errors import EndpointError
 from prefmh_web.endpoints.servers import Dialect
 
+_PRICE = [MinValueValidator(0), MaxValueValidator(1_000_000)]
+
 
 def _up_to(most: int) -> list[BaseValidator]:
     """Return what lets whole numbers from 1 on pass, up to a largest one."""
@@ -43,8 +45,8 @@ class Endpoint(models.Model):
     requests_a_minute = models.PositiveIntegerField(null=True, blank=True, validators=_up_to(1_000_000))
     tokens_a_minute = models.PositiveIntegerField(null=True, blank=True, validators=_up_to(1_000_000_000))
     timeout_s = models.PositiveSmallIntegerField(default=60, validators=_up_to(600))
-    input_price = models.FloatField(null=True, blank=True, validators=[MinValueValidator(0)])
-    output_price = models.FloatField(null=True, blank=True, validators=[MinValueValidator(0)])
+    input_price = models.FloatField(null=True, blank=True, validators=_PRICE)
+    output_price = models.FloatField(null=True, blank=True, validators=_PRICE)
     # The most that its model may think before an answer; null where it is not to think.
     thinking_tokens = models.PositiveIntegerField(null=True, blank=True, validators=_up_to(100_000))
     created_at = models.DateTimeField(auto_now_add=True)

@@ -284,4 +284,9 @@ def test_a_pasted_key_is_refused_and_does_not_come_back(signed_in, script, key):
     page = signed_in.post(reverse("console:new-endpoint"), fields(script, api_key_variable=key)).content.decode()
     assert "and not the key itself" in page
     assert key not in page
+    for url in (script.url.replace("//", f"//user:{key}@"), f"{script.url}?key={key}", f"{script.url}#{key}"):
+        page = signed_in.post(reverse("console:new-endpoint"), fields(script, base_url=url)).content.decode()
+        assert f'value="{script.url}"' in page
+        assert "the base URL must" in page
+        assert key not in page
     assert not Endpoint.objects.exists()

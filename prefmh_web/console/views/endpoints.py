@@ -4,6 +4,7 @@ trying a model of a draft before it starts.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from statistics import mean
 from typing import Any, ClassVar
@@ -41,6 +42,8 @@ _LISTS_MODELS = {
     "hx-target": "#models-there",
 }
 # What a campaign that was started with an endpoint relies on; keys, prices and limits may change.
+# In an address, what may be a key.
+_KEY_IN_ADDRESS = re.compile(r"(?<=//)[^/@]*@|[?#].*")
 _IDENTITY = ("name", "base_url", "model", "kind", "thinking_tokens")
 
 
@@ -117,6 +120,12 @@ class EndpointForm(forms.ModelForm):
                 "Whoever runs this site names the variables that keys are read from in ENDPOINT_KEYS."
             )
         return name
+
+    def clean_base_url(self):
+        """Return the address, which is refused with a password or a query; they do not come back in the page."""
+        address = self.cleaned_data["base_url"]
+        self.data = dict(self.data.items()) | {"base_url": _KEY_IN_ADDRESS.sub("", address)}
+        return address
 
     def clean_name(self):
         name = self.cleaned_data["name"]
