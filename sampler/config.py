@@ -109,7 +109,7 @@ class ChainConfig(Sparse):
         le=LONGEST_CHAIN,
         title="Steps per chain",
         description="A step compares the object where the chain stands with a new one.",
-        json_schema_extra=ui(fixed=f"{TARGET}; “Extend” on the campaign's page adds steps to all chains", start=100),
+        json_schema_extra=ui(fixed=f"{TARGET}; “Extend” on the tab Setup adds steps to all chains", start=100),
     )
     # Up to 2^53 - 1, so that the number survives JSON readers and spreadsheets that keep doubles.
     seed: int = Field(

@@ -88,7 +88,7 @@ class PeopleOut(Schema):
     summary="Download the record",
 )
 def record(request: HttpRequest, campaign_id: int) -> StreamingHttpResponse:
-    """Download the whole record, as *Download all* on the campaign's page does."""
+    """Download the whole record, as *Download all* on the tab *Record* does."""
     campaign = _started(request, campaign_id)
     response = stream(lambda: export.archive(campaign), "application/zip")
     response["Content-Disposition"] = f'attachment; filename="campaign-{campaign.pk}.zip"'

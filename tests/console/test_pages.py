@@ -113,6 +113,15 @@ def test_a_draft_names_its_scenarios_and_tells_minutes_where_people_need_less_th
     assert re.search(r"<strong>\d+ min</strong> of people", page)
 
 
+def test_large_numbers_are_written_in_one_way_and_one_proposal_is_told_as_one(signed_in, campaign):
+    campaign.chains.update(length=2_000, step=1, moves=1, accepted=1)
+    page = signed_in.get(campaign.get_absolute_url()).content.decode()
+    assert "3<small> of 6,000</small>" in page
+    assert "step 1 of 2,000<" in page
+    assert "of 1 proposal that differed" in page
+    assert "3 of 6,000 steps" in signed_in.get(reverse("console:campaigns")).content.decode()
+
+
 def test_chains_that_wait_for_their_model_say_why(signed_in, campaign):
     Chain.objects.exclude(place=0).update(waits_because="the writer gave no tokens")
     page = signed_in.get(campaign.get_absolute_url())

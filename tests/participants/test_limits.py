@@ -97,6 +97,15 @@ def test_an_end_without_pay_gives_the_place_back_and_one_with_pay_does_not(resea
     assert outcomes() == ["completed", "withdrawn", "", "full"]
 
 
+def test_the_page_says_how_many_places_are_taken_and_where_a_closed_link_is_made_anew(researcher):
+    study = recruited_campaign(researcher, places=2, votes_each=1)
+    assert pair_of(arrive(study, prolific("anna")), study)
+    study.invitations.update(revoked_at=timezone.now())
+    page = browser_of(researcher).get(reverse("console:participants", args=[study.pk])).content.decode()
+    assert "1 of 2 places is taken" in page
+    assert f'<a href="{reverse("console:edit", args=[study.pk])}">on the tab Setup</a>' in page
+
+
 def test_places_of_a_group_are_counted_by_themselves(researcher):
     study = recruited_campaign(researcher, protocol=GROUPS)
     for number, role in enumerate(("student", "other", "student", "other")):
