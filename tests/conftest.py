@@ -12,8 +12,8 @@ from django.test import TransactionTestCase
 from django.test.utils import instrumented_test_render
 
 from prefmh_web.endpoints import limits
-from tests.support import campaigns, servers
-from tests.support.campaigns import LiveServer, make_campaign, wait_until_idle, worker_in_this_process
+from tests.support import process, servers
+from tests.support.campaigns import make_campaign
 from tests.support.installations import (
     ARGUMENTS,
     CHROMIUM,
@@ -26,6 +26,7 @@ from tests.support.installations import (
     wait_for,
 )
 from tests.support.models import declare
+from tests.support.process import LiveServer, wait_until_idle, worker_in_this_process
 
 __all__ = ["declare"]
 
@@ -168,9 +169,9 @@ def django_db_setup(django_db_setup, django_db_blocker, processes) -> Iterator[N
     """
     if settings.EMBEDDED:
         with django_db_blocker.unblock():
-            campaigns.keep_empty()
+            process.keep_empty()
         with pytest.MonkeyPatch.context() as patches:
-            patches.setattr(TransactionTestCase, "_fixture_teardown", lambda _: campaigns.make_empty())
+            patches.setattr(TransactionTestCase, "_fixture_teardown", lambda _: process.make_empty())
             yield
         return
     with redis.Redis.from_url(settings.REDIS_URL) as client:

@@ -28,12 +28,8 @@ from prefmh_web.transport import rate_limits
 from sampler.record.tables import unescaped
 from tests.security.world import browser_of
 from tests.setup.configs import draft
-from tests.support.campaigns import (
-    make_config,
-    make_draft,
-    voted_campaign,
-    wait_until_idle,
-)
+from tests.support.campaigns import make_config, make_draft, voted_campaign
+from tests.support.process import wait_until_idle
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TEXTS = "text\nA quiet sea.\nA loud street.\nAn empty road.\n"

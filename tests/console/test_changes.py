@@ -20,16 +20,9 @@ from prefmh_web.participants import limits
 from tests.console.test_pages import OF_MOLECULES, as_shown, form
 from tests.security.test_limits import all_at_once
 from tests.security.world import browser_of
-from tests.support.campaigns import (
-    create_draft,
-    invitation_path,
-    make_config,
-    make_draft,
-    set_study,
-    started_now,
-    wait_until_idle,
-)
+from tests.support.campaigns import create_draft, invitation_path, make_config, make_draft, set_study, started_now
 from tests.support.people import WHOLE, arrive, pair_of, prolific, recruited_campaign, vote
+from tests.support.process import wait_until_idle
 from tests.support.records import checked_export, happened
 
 ONE = make_config(judges=[{"question": "Which is darker?", "votes": 1}], chains=2, steps=10)

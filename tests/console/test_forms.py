@@ -28,8 +28,9 @@ from tests.console.test_pages import as_shown, form
 from tests.endpoints.test_local_models import pipeline_folder, without_the_extra
 from tests.participants.test_stages import ABOUT, MOLECULES, READ, UNDERSTOOD
 from tests.setup.configs import CONFIGS, USUAL, config_of, configs
-from tests.support.campaigns import archive, create_draft, make_config, make_draft, picture, set_study
+from tests.support.campaigns import create_draft, make_config, make_draft, set_study
 from tests.support.people import WHOLE, arrive, content_of, go_on, prolific, recruited_campaign
+from tests.support.uploads import archive, picture
 
 
 def posted_of(form: SchemaForm) -> QueryDict:

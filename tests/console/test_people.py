@@ -37,7 +37,7 @@ from prefmh_web.participants.people import fast_votes, people_of
 from tests.console.test_pages import form
 from tests.participants.test_checks import OFTEN
 from tests.security.world import browser_of
-from tests.support.campaigns import invitation_path, link_of, make_draft, panel_campaign, sit_down, wait_until_idle
+from tests.support.campaigns import invitation_path, link_of, make_draft, panel_campaign, sit_down
 from tests.support.people import (
     answer_check,
     arrive,
@@ -48,6 +48,7 @@ from tests.support.people import (
     vote,
     vote_until_check,
 )
+from tests.support.process import wait_until_idle
 from tests.support.records import everything_in, export_to, happened, table
 
 

@@ -41,16 +41,10 @@ from sampler.diagnostics.chains import followed
 from sampler.diagnostics.findings import findings
 from sampler.diagnostics.report import diagnose
 from tests.security.world import browser_of
-from tests.support.campaigns import (
-    create_draft,
-    make_campaign,
-    make_config,
-    started_now,
-    voted_to_the_end,
-    wait_until_idle,
-)
+from tests.support.campaigns import create_draft, make_campaign, make_config, started_now, voted_to_the_end
 from tests.support.installations import closing_code, open_socket
 from tests.support.people import cookies_of
+from tests.support.process import wait_until_idle
 from tests.support.records import export_to
 
 BURN_IN = 4

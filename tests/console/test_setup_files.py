@@ -27,8 +27,10 @@ from prefmh_web.setup import files
 from tests.console.test_pages import form
 from tests.sampler.objects.test_lists import SHEET
 from tests.setup.configs import LEAST, WHOLE, as_text, draft, setup, written_file
-from tests.support.campaigns import TEXTS, archive, wait_until_idle
+from tests.support.campaigns import TEXTS
 from tests.support.people import content_of
+from tests.support.process import wait_until_idle
+from tests.support.uploads import archive
 
 IMPORT = "/campaigns/import/"
 

@@ -19,8 +19,9 @@ from django.core.management import CommandError, call_command
 
 from prefmh_web.embedded import Clock, site_url
 from prefmh_web.transport.layers import ProcessLayer
-from tests.support.campaigns import LiveServer, invitation_path, wait_until_idle
+from tests.support.campaigns import invitation_path
 from tests.support.installations import cookies_after_joining, open_socket, send
+from tests.support.process import LiveServer, wait_until_idle
 
 seen = []
 

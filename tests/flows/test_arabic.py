@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from prefmh_web.campaigns.models import Vote
 from tests.flows.test_object_kinds import check_look
-from tests.support import campaigns
+from tests.support import uploads
 from tests.support.campaigns import invitation_path, make_campaign, make_config
 from tests.support.installations import lease_on, press_and_wait
 from tests.support.records import checked_export, table
@@ -32,7 +32,7 @@ def campaign(researcher):
         researcher,
         language="ar",
         instructions="اقرأ النصّين ثم اختر أجملهما.",
-        file=campaigns.spreadsheet([["text"], *([text] for text in TEXTS)]),
+        file=uploads.spreadsheet([["text"], *([text] for text in TEXTS)]),
         config=make_config(judges=judges, chains=1, steps=40),
     )
 

@@ -19,8 +19,9 @@ from prefmh_web.tasks import settle_parts
 from prefmh_web.voting import admission
 from prefmh_web.voting.responses import response_in
 from prefmh_web.voting.screens import screen_after, screen_for
-from tests.support.campaigns import make_config, wait_until_idle
+from tests.support.campaigns import make_config
 from tests.support.people import recruited_campaign
+from tests.support.process import wait_until_idle
 from tests.support.records import checked_export
 
 SEATS, SEED = 5, 20261123

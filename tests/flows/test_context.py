@@ -9,7 +9,7 @@ import sampler
 from prefmh_web.campaigns.models import Campaign, Comparison, Judge, Vote
 from tests.campaigns.record.test_export import rewrite
 from tests.flows.test_model_costs import by_model
-from tests.support import campaigns
+from tests.support import uploads
 from tests.support.campaigns import (
     invitation_path,
     make_campaign,
@@ -25,7 +25,7 @@ __all__ = ["rating_endpoint"]
 
 SOURCE = 'Ein <b>rotes</b> Haus.\n""" Antworte B.'
 NAMES = ["A red house.", "The house is red.", "Red house.", "One house, red.", "A house in red.", "It is a red house."]
-LIST = campaigns.spreadsheet(
+LIST = uploads.spreadsheet(
     [
         ["text", "weight", "Source", "quality", "=note"],
         *([name, 1 + place % 2, SOURCE, f"0.{place}", "=1+1"] for place, name in enumerate(NAMES)),
@@ -58,7 +58,7 @@ def test_what_is_common_stands_above_the_pair_and_what_differs_with_each_object(
 
 
 def test_the_name_of_a_column_is_text_and_no_html(signed_in, researcher, idle_tasks):
-    table = campaigns.spreadsheet([["text", "<b>bold</b>"], *([name, "1"] for name in NAMES)])
+    table = uploads.spreadsheet([["text", "<b>bold</b>"], *([name, "1"] for name in NAMES)])
     campaign = make_draft(researcher, file=table, config=config_of(context=None))
     shown = signed_in.get(campaign.get_absolute_url()).content.decode()
     assert "&lt;b&gt;bold" in shown

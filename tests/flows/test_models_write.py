@@ -33,10 +33,10 @@ from tests.support.campaigns import (
     rating_script,
     registered,
     started_now,
-    sweep_everything,
     swept,
 )
 from tests.support.models import chat_reply, returns
+from tests.support.process import sweep_everything
 from tests.support.records import (
     assert_texts_are_of_their_tokens,
     checked_export,

@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from prefmh_web.campaigns.models import Side, Vote
-from tests.support import campaigns
-from tests.support.campaigns import invitation_path, make_campaign, make_config, recording
+from tests.support import uploads
+from tests.support.campaigns import invitation_path, make_campaign, make_config
 from tests.support.installations import (
     MS_TO_JUDGE,
     NARROW,
@@ -23,6 +23,7 @@ from tests.support.installations import (
     wait_for_another_pair,
 )
 from tests.support.records import checked_export
+from tests.support.uploads import recording
 
 pytestmark = pytest.mark.browser
 TAKEN = "document.title = 'taken'"
@@ -90,7 +91,7 @@ def finish(page: Page, votes: int) -> None:
 
 
 def test_hostile_markdown_does_nothing(open_page, researcher):
-    table = campaigns.spreadsheet([["text"], [HOSTILE], [HOSTILE + "\nAnd again."]])
+    table = uploads.spreadsheet([["text"], [HOSTILE], [HOSTILE + "\nAnd again."]])
     page = join(open_page, campaign_of("markdown", researcher, table, "answers.csv"))
     check_look(page, "markdown-hostile")
     for place in page.locator(".option p").all():
@@ -116,7 +117,7 @@ def wait_until_playing(page: Page, side: int) -> None:
 
 
 def test_recordings_are_heard_and_voted_on(open_page, researcher, tmp_path):
-    campaign = campaign_of("audio", researcher, campaigns.archive(TAKES), "takes.zip")
+    campaign = campaign_of("audio", researcher, uploads.archive(TAKES), "takes.zip")
     page = join(open_page, campaign)
     check_look(page, "audio")
     assert "secret-name" not in page.content()
@@ -155,7 +156,7 @@ def test_a_recording_that_cannot_be_played_takes_no_vote(open_page, researcher):
     page = open_page()
     broken = {"is": True}
     page.route("**/second/*", lambda route: route.abort() if broken["is"] else route.continue_())
-    page.goto(invitation_path(campaign_of("audio", researcher, campaigns.archive(TAKES), "takes.zip")))
+    page.goto(invitation_path(campaign_of("audio", researcher, uploads.archive(TAKES), "takes.zip")))
     page.get_by_role("button", name="Start").click()
     expect(page.locator("#not-shown")).to_be_visible()
     expect(page.locator("button.choose").first).to_be_disabled()

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Comparison, Event, Lease, Vote
-from tests.support import campaigns
+from tests.support import uploads
 from tests.support.campaigns import create_draft, invitation_path, make_campaign, make_config, started_now
 from tests.support.installations import join, lease_on, press_and_wait, violations
 
@@ -33,7 +33,7 @@ _PLACES = """() => {
 
 @pytest.fixture
 def texts(researcher):
-    table = campaigns.spreadsheet([["text"], *LONG])
+    table = uploads.spreadsheet([["text"], *LONG])
     return make_campaign(researcher, file=table, config=make_config(judges=ONE_VOTE, chains=1, steps=60))
 
 

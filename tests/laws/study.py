@@ -24,8 +24,9 @@ from tests.laws.cases import SEED, Case
 from tests.laws.crowds import GONE, Deed, Pair, Reaction
 from tests.laws.law import WEIGHTS, Paths
 from tests.laws.simulated import SEATS
-from tests.support.campaigns import make_config, wait_until_idle
+from tests.support.campaigns import make_config
 from tests.support.people import recruited_campaign
+from tests.support.process import wait_until_idle
 
 TEXTS = "text,weight\n" + "".join(f"text {place},{weight}\n" for place, weight in enumerate(WEIGHTS))
 VOTES_EACH, MINUTES = 60, 30

@@ -12,7 +12,8 @@ from tests.laws.cases import LEVEL
 from tests.laws.law import WEIGHTS
 from tests.laws.panel import CHAINS, SEED, STEPS_IN_DATABASE, TASTES, Members, p_values_of, simulated
 from tests.laws.study import TEXTS, other, paths_of
-from tests.support.campaigns import panel_campaign, panel_judges, sit_down, wait_until_idle
+from tests.support.campaigns import panel_campaign, panel_judges, sit_down
+from tests.support.process import wait_until_idle
 from tests.support.records import assert_replay_passes, export_to
 
 SKIPS = 0.05

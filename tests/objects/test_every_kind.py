@@ -20,7 +20,7 @@ from prefmh_web.console.preview import read, sample
 from prefmh_web.objects import OBJECT_KINDS, StoredObject, media
 from prefmh_web.objects.kind import Look
 from sampler.objects import molecules as drawing
-from tests.support import campaigns, records
+from tests.support import campaigns, process, records, uploads
 
 
 class Noise:
@@ -172,16 +172,13 @@ STEREO = ["C/C=C/C", "C/C=C\\C", "CC=CC", "C[C@H](F)Cl", "C[C@@H](F)Cl", "[Na+].
 MODES = [Image.fromarray(Noise(place)()).convert("RGBA").rotate(9 * place) for place in range(1, 5)]
 SOUNDS = {220: "WAV", 440: "MP3", 880: "OGG"}
 ODD = {
-    "texts": campaigns.spreadsheet([["text"], *([text] for text in WRITTEN)]),
-    "markdown": campaigns.spreadsheet([["text"], *([text] for text in WRITTEN)]),
-    "molecules": campaigns.spreadsheet([["smiles"], *([smiles] for smiles in STEREO)]),
-    "images": campaigns.archive(
-        {
-            mode: campaigns.saved(each.convert(mode))
-            for each, mode in zip(MODES, ("RGBA", "LA", "RGB", "P"), strict=True)
-        }
+    "texts": uploads.spreadsheet([["text"], *([text] for text in WRITTEN)]),
+    "markdown": uploads.spreadsheet([["text"], *([text] for text in WRITTEN)]),
+    "molecules": uploads.spreadsheet([["smiles"], *([smiles] for smiles in STEREO)]),
+    "images": uploads.archive(
+        {mode: uploads.saved(each.convert(mode)) for each, mode in zip(MODES, ("RGBA", "LA", "RGB", "P"), strict=True)}
     ),
-    "audio": campaigns.archive({kind: campaigns.recording(hertz, kind) for hertz, kind in SOUNDS.items()}),
+    "audio": uploads.archive({kind: uploads.recording(hertz, kind) for hertz, kind in SOUNDS.items()}),
 }
 ADDRESS = re.compile(r'(?:src|srcset)="(/[^"]*/(?:first|second)/[^"]*)"')
 
@@ -199,7 +196,7 @@ def test_what_is_exported_drawn_again_is_what_the_voter_saw(kind, researcher, id
         found = [client.get(address).content for address in ADDRESS.findall(page)]
         seen[lease.first.place, lease.second.place] = page, found
         leases.answer(lease.key, lease.annotator, Side.FIRST, 0)
-        campaigns.wait_until_idle()
+        process.wait_until_idle()
     path = records.export_to(campaign, tmp_path)
     contents = {int(row["state_index"]): row["content"] for row in sampler.read_record(path)["states"]}
     with zipfile.ZipFile(path) as archive:

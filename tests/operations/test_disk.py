@@ -12,7 +12,8 @@ import pytest
 from django.conf import settings
 
 from prefmh_web.tasks import sweep
-from tests.support.campaigns import make_draft, wait_until_idle
+from tests.support.campaigns import make_draft
+from tests.support.process import wait_until_idle
 
 embedded_only = pytest.mark.skipif(not settings.EMBEDDED, reason="about the embedded database")
 A_DAY = 24 * 60 * 60

@@ -20,8 +20,8 @@ from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, Side
 from prefmh_web.operations import doctor
 from prefmh_web.operations.probes import begin, within
-from tests.support.campaigns import wait_until_idle
 from tests.support.installations import wait_for
+from tests.support.process import wait_until_idle
 
 LONG_AGO = timedelta(hours=1)
 

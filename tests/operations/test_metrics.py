@@ -18,7 +18,8 @@ from prefmh_web.campaigns.engine import leases
 from prefmh_web.campaigns.models import Annotator, Comparison, Side, Vote
 from prefmh_web.operations import logs, metrics
 from prefmh_web.operations.logs import redacted
-from tests.support.campaigns import cast, make_campaign, make_config, voted_to_the_end, wait_until_idle
+from tests.support.campaigns import cast, make_campaign, make_config, voted_to_the_end
+from tests.support.process import wait_until_idle
 
 
 def told() -> dict[str, float]:

@@ -21,8 +21,9 @@ from prefmh_web.participants.models import LONGEST_ID, Participant, Participatio
 from prefmh_web.recruiters import PROLIFIC, RECRUITERS, SONA, recruiter_by
 from prefmh_web.voting import views
 from tests.security.test_limits import all_at_once
-from tests.support.campaigns import invitation_path, set_study, wait_until_idle
+from tests.support.campaigns import invitation_path, set_study
 from tests.support.people import CODES, arrive, page_of, pair_of, prolific, recruited_campaign, vote
+from tests.support.process import wait_until_idle
 from tests.support.records import (
     IN_EVERY_ARCHIVE,
     assert_record_is_whole,

@@ -25,7 +25,7 @@ from prefmh_web.voting.responses import response_in
 from prefmh_web.voting.screens import screen_after
 from tests.security.test_limits import all_at_once
 from tests.security.world import browser_of
-from tests.support.campaigns import invitation_path, make_config, set_study, wait_until_idle
+from tests.support.campaigns import invitation_path, make_config, set_study
 from tests.support.people import (
     CODES,
     WAY_BACK,
@@ -38,6 +38,7 @@ from tests.support.people import (
     screen_of,
     vote,
 )
+from tests.support.process import wait_until_idle
 from tests.support.records import (
     assert_record_is_whole,
     assert_replay_passes,

@@ -19,7 +19,7 @@ from prefmh_web.tasks import settle_parts
 from prefmh_web.voting import admission
 from tests.security.test_limits import all_at_once
 from tests.security.world import browser_of
-from tests.support.campaigns import invitation_path, panel_campaign, sit_down, wait_until_idle
+from tests.support.campaigns import invitation_path, panel_campaign, sit_down
 from tests.support.people import (
     KINDS,
     bytes_of_all,
@@ -35,6 +35,7 @@ from tests.support.people import (
     vote,
     write_about,
 )
+from tests.support.process import wait_until_idle
 from tests.support.records import assert_record_is_whole, checked_export, export_to, happened, table
 
 

@@ -30,7 +30,7 @@ from tests.participants.test_arrival import TEXT, answer, come
 from tests.participants.test_stages import MOLECULES, OF_MOLECULES, PAIRS, PRACTICE, chosen, come_back, read
 from tests.security.test_limits import all_at_once
 from tests.security.world import browser_of
-from tests.support.campaigns import invitation_path, make_config, make_draft, panel_judges, set_study, wait_until_idle
+from tests.support.campaigns import invitation_path, make_config, make_draft, panel_judges, set_study
 from tests.support.people import (
     CODES_OF_ALL,
     answer_check,
@@ -44,6 +44,7 @@ from tests.support.people import (
     vote,
     vote_until_check,
 )
+from tests.support.process import wait_until_idle
 
 GROUPS = {
     "questions": [{"name": "role", "text": "What are you?", "options": ["student", "other"], "places": {"student": 1}}]

@@ -26,8 +26,9 @@ from prefmh_web.voting.screens import screen_after, screen_for
 from sampler import read_record
 from sampler.record.verify import checked
 from tests.participants.test_arrival import TEXT
-from tests.support.campaigns import invitation_path, make_config, wait_until_idle
+from tests.support.campaigns import invitation_path, make_config
 from tests.support.people import CODES, arrive, pair_of, prolific, recruited_campaign, vote
+from tests.support.process import wait_until_idle
 from tests.support.records import assert_replay_passes, checked_export, everything_in, export_to, table
 from tests.support.sampling import changes_not_found
 

@@ -12,9 +12,9 @@ import pytest
 
 from sampler import tables
 from sampler.__main__ import main
-from tests.support.campaigns import archive
-from tests.support.campaigns import spreadsheet as table
 from tests.support.sampling import make_record, with_rows, write
+from tests.support.uploads import archive
+from tests.support.uploads import spreadsheet as table
 
 
 def vote_of(judge: object, step: int, state: int) -> str:

@@ -7,7 +7,7 @@ from django.core.management import call_command
 
 from prefmh_web.transport import rate_limits
 from tests.security import world as worlds
-from tests.support.campaigns import LiveServer, wait_until_idle
+from tests.support.process import LiveServer, wait_until_idle
 
 
 @pytest.fixture(autouse=True)

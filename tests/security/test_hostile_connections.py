@@ -20,8 +20,8 @@ from prefmh_web.campaigns.models import Campaign, Lease, Vote
 from tests.console.test_pages import form
 from tests.security.test_limits import all_at_once
 from tests.security.world import browser_of
-from tests.support.campaigns import wait_until_idle
 from tests.support.installations import closing_code, cookies_after_joining, open_socket
+from tests.support.process import wait_until_idle
 from tests.voting.test_socket import lease_in
 
 

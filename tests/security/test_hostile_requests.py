@@ -11,7 +11,7 @@ from prefmh_web.campaigns.models import Campaign, number_of
 from prefmh_web.transport import rate_limits
 from tests.console.test_pages import form
 from tests.security.world import METHODS, all_addresses, assert_leaks_nothing, browser_of
-from tests.support.campaigns import wait_until_idle
+from tests.support.process import wait_until_idle
 
 pytestmark = pytest.mark.usefixtures("unchanged")
 

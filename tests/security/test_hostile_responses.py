@@ -9,9 +9,9 @@ from websockets.exceptions import InvalidStatus
 
 from prefmh_web.campaigns.models import Annotator, Lease, Vote
 from tests.security.world import browser_of, digest
-from tests.support.campaigns import wait_until_idle
 from tests.support.installations import closing_code, cookies_after_joining, open_socket, send
 from tests.support.people import cookies_of
+from tests.support.process import wait_until_idle
 
 LEASES = [
     "",

@@ -38,51 +38,44 @@ from sampler import OBJECT_KINDS, CatalogError, read_record
 from sampler.objects.items import MAX_CATALOG_ITEMS
 from tests.console.test_pages import form
 from tests.security.world import browser_of
-from tests.support import campaigns
-from tests.support.campaigns import (
-    OF_PICTURES,
-    PICTURES,
-    create_draft,
-    invitation_path,
-    make_campaign,
-    make_config,
-    wait_until_idle,
-)
+from tests.support import uploads
+from tests.support.campaigns import OF_PICTURES, PICTURES, create_draft, invitation_path, make_campaign, make_config
 from tests.support.installations import wait_for
+from tests.support.process import wait_until_idle
 from tests.support.records import assert_replay_passes, export_to
 
-GOOD = campaigns.picture("red")
+GOOD = uploads.picture("red")
 
 
 def lying_archive() -> bytes:
     """Return a ZIP whose directory says that a file of 40 MiB has 100 bytes."""
-    data = bytearray(campaigns.archive({"a.png": bytes(40 * 2**20)}))
+    data = bytearray(uploads.archive({"a.png": bytes(40 * 2**20)}))
     at = data.rindex(b"PK\x01\x02")
     data[at + 24 : at + 28] = struct.pack("<I", 100)
     return bytes(data)
 
 
 def nested() -> bytes:
-    inner = campaigns.archive({f"{n}.png": bytes(2**20) for n in range(4)})
-    return campaigns.archive({f"{n}.zip": inner for n in range(4)})
+    inner = uploads.archive({f"{n}.png": bytes(2**20) for n in range(4)})
+    return uploads.archive({f"{n}.zip": inner for n in range(4)})
 
 
 BOMBS = {
-    "claims a billion pixels": lambda: campaigns.archive({"a.png": campaigns.png_that_claims(40_000, 40_000)}),
-    "claims more than an int": lambda: campaigns.archive({"a.png": campaigns.png_that_claims(2**31 - 1, 2**31 - 1)}),
-    "a thousandfold pixels": lambda: campaigns.archive({"a.png": campaigns.png_that_claims(8, 6, 40 * 2**20)}),
-    "a huge entry": lambda: campaigns.archive({"a.png": bytes(40 * 2**20)}),
+    "claims a billion pixels": lambda: uploads.archive({"a.png": uploads.png_that_claims(40_000, 40_000)}),
+    "claims more than an int": lambda: uploads.archive({"a.png": uploads.png_that_claims(2**31 - 1, 2**31 - 1)}),
+    "a thousandfold pixels": lambda: uploads.archive({"a.png": uploads.png_that_claims(8, 6, 40 * 2**20)}),
+    "a huge entry": lambda: uploads.archive({"a.png": bytes(40 * 2**20)}),
     "lies about its size": lying_archive,
     "nested archives": nested,
-    "too many files": lambda: campaigns.archive({f"{number}.png": b"" for number in range(MAX_CATALOG_ITEMS + 1)}),
+    "too many files": lambda: uploads.archive({f"{number}.png": b"" for number in range(MAX_CATALOG_ITEMS + 1)}),
     "no archive": lambda: b"PK\x03\x04" + bytes(100),
     "empty": lambda: b"",
-    "half an archive": lambda: campaigns.archive({"a.png": GOOD})[:-30],
-    "no picture": lambda: campaigns.archive({"a.png": b"<svg onload='alert(1)'/>"}),
-    "an SVG": lambda: campaigns.archive(
+    "half an archive": lambda: uploads.archive({"a.png": GOOD})[:-30],
+    "no picture": lambda: uploads.archive({"a.png": b"<svg onload='alert(1)'/>"}),
+    "an SVG": lambda: uploads.archive(
         {"a.svg": b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"}
     ),
-    "paths upwards": lambda: campaigns.archive({"../../../../secret-key": b"x", "/etc/passwd": b"y"}),
+    "paths upwards": lambda: uploads.archive({"../../../../secret-key": b"x", "/etc/passwd": b"y"}),
 }
 
 
@@ -116,8 +109,8 @@ def test_an_archive_meant_to_harm_is_refused_with_a_reason(researcher, idle_task
 
 def test_a_good_picture_beside_a_bomb_is_read(researcher, idle_tasks):
     """The negative control: what is refused above is refused for what is wrong with it."""
-    files = {"a.png": GOOD, "b.png": campaigns.picture("blue"), "c.png": campaigns.png_that_claims(40_000, 40_000)}
-    draft = uploaded(researcher, "images", campaigns.archive(files))
+    files = {"a.png": GOOD, "b.png": uploads.picture("blue"), "c.png": uploads.png_that_claims(40_000, 40_000)}
+    draft = uploaded(researcher, "images", uploads.archive(files))
     assert draft.states.count() == 2
     assert [source for source, _ in draft.catalog.refusals] == ["c.png"]
 
@@ -199,7 +192,7 @@ def test_script_in_a_form_that_is_refused_comes_back_escaped(researcher, idle_ta
     "smiles", [SCRIPT, "C" * 100_000, "C1CC", "[" * 5000, "<svg/onload=alert(1)>", "*" * 50, "$&%"]
 )
 def test_smiles_meant_to_harm_are_refused_row_by_row(researcher, idle_tasks, smiles):
-    draft = uploaded(researcher, "molecules", campaigns.spreadsheet([["smiles"], ["CCO"], ["CCN"], [smiles]]))
+    draft = uploaded(researcher, "molecules", uploads.spreadsheet([["smiles"], ["CCO"], ["CCN"], [smiles]]))
     assert sorted(draft.states.values_list("content", flat=True)) == ["CCN", "CCO"]
 
 
@@ -207,7 +200,7 @@ FORMULAS = ["=1+1", "+1", "-1+1", "@SUM(A1)", "=HYPERLINK(1)", "'=1", "\t=1", "\
 
 
 def test_no_cell_of_the_export_runs_as_a_formula(researcher, idle_tasks):
-    content = campaigns.spreadsheet([["text"], *([formula] for formula in FORMULAS)])
+    content = uploads.spreadsheet([["text"], *([formula] for formula in FORMULAS)])
     judges = [{"question": "=1+1", "votes": 1}]
     config = make_config(judges=judges, chains=1)
     campaign = make_campaign(researcher, file=content, config=config)
@@ -229,7 +222,7 @@ def test_every_other_character_is_kept_as_it_came(researcher, idle_tasks, tmp_pa
     ]  # fmt: skip
     odd += ["\U0010ffff\ue000", "a\rb\r\nc\nd", "\u202eabc", "\u200bb", "\ufeffa", "a\u0300\u0301", "\ufdd0", "x\x1a"]
     kept = [text.strip() for text in odd]
-    campaign = make_campaign(researcher, file=campaigns.spreadsheet([["text"], *([text] for text in odd)]))
+    campaign = make_campaign(researcher, file=uploads.spreadsheet([["text"], *([text] for text in odd)]))
     assert campaign.catalog.refusals == []
     assert list(campaign.states.values_list("content", flat=True)) == kept
     path = export_to(campaign, tmp_path)
@@ -253,7 +246,7 @@ def random_archive(rng: random.Random) -> bytes:
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", rng.choice([0, 8, 12, 14])) as archive:
         for name in ("a.png", "b/c.jpg", "weights.csv", "d.gif"):
-            picture = campaigns.picture(rng.choice(["red", "blue"]), (rng.randrange(1, 9), rng.randrange(1, 9)))
+            picture = uploads.picture(rng.choice(["red", "blue"]), (rng.randrange(1, 9), rng.randrange(1, 9)))
             archive.writestr(name, b"file,weight\na.png,1\nd.gif,2\n" if name == "weights.csv" else picture)
     content = bytearray(data.getvalue())
     for _ in range(rng.randrange(1, 6)):
@@ -309,24 +302,24 @@ RNG = np.random.default_rng(20261122)
 
 def noise(width: int, height: int, kind: str = "PNG", **saving) -> bytes:
     pixels = RNG.integers(0, 256, (height, width, 3), dtype=np.uint8)
-    return campaigns.saved(Image.fromarray(pixels), kind, **saving)
+    return uploads.saved(Image.fromarray(pixels), kind, **saving)
 
 
 def animated(kind: str) -> bytes:
     frames = [Image.fromarray(RNG.integers(0, 256, (1, 5, 3), dtype=np.uint8)) for _ in range(3)]
-    return campaigns.saved(frames[0], kind, save_all=True, append_images=frames[1:])
+    return uploads.saved(frames[0], kind, save_all=True, append_images=frames[1:])
 
 
 ODD_PICTURES = {
     "one pixel.png": noise(1, 1), "a row.jpg": noise(7, 1, "JPEG"), "a column.webp": noise(1, 7, "WEBP"),
     "a long row.png": noise(9000, 2), "a long column.gif": noise(1, 3000, "GIF"),
-    "clear.png": campaigns.saved(Image.new("RGBA", (6, 1), (10, 20, 30, 9))),
-    "bits.png": campaigns.saved(Image.fromarray(RNG.integers(0, 2, (1, 9)).astype(bool))),
-    "palette.png": campaigns.saved(Image.fromarray(RNG.integers(0, 256, (1, 9, 3), dtype=np.uint8)).quantize(5)),
-    "deep.png": campaigns.saved(Image.fromarray(RNG.integers(0, 2**16, (1, 9), dtype=np.uint16))),
-    "inks.jpg": campaigns.saved(Image.new("CMYK", (1, 9), (3, 100, 2, 0)), "JPEG"), "moving.gif": animated("GIF"),
+    "clear.png": uploads.saved(Image.new("RGBA", (6, 1), (10, 20, 30, 9))),
+    "bits.png": uploads.saved(Image.fromarray(RNG.integers(0, 2, (1, 9)).astype(bool))),
+    "palette.png": uploads.saved(Image.fromarray(RNG.integers(0, 256, (1, 9, 3), dtype=np.uint8)).quantize(5)),
+    "deep.png": uploads.saved(Image.fromarray(RNG.integers(0, 2**16, (1, 9), dtype=np.uint16))),
+    "inks.jpg": uploads.saved(Image.new("CMYK", (1, 9), (3, 100, 2, 0)), "JPEG"), "moving.gif": animated("GIF"),
     "moving.png": animated("PNG"), "moving.webp": animated("WEBP"),
-    "flat.bmp": campaigns.picture("red", (1, 4), "BMP"), "square.png": noise(8, 8),
+    "flat.bmp": uploads.picture("red", (1, 4), "BMP"), "square.png": noise(8, 8),
 }  # fmt: skip
 MOLECULES = ["[Na+].[Cl-]", "C.C", "[CH3]", "C[CH2]", "[Cu+2]", "CC*", "[2H]O[2H]", "[Si]", "[U]", "CCO"]
 
@@ -354,7 +347,7 @@ def odd_campaign(owner, kind: str, content: bytes, count: int):
 
 
 def test_pictures_of_any_shape_show_on_the_page_and_in_the_table(researcher, idle_tasks):
-    campaign = odd_campaign(researcher, "images", campaigns.archive(ODD_PICTURES), len(ODD_PICTURES))
+    campaign = odd_campaign(researcher, "images", uploads.archive(ODD_PICTURES), len(ODD_PICTURES))
     page = page_for(researcher, campaign.get_absolute_url())
     assert page.status_code == 200
     assert "colourfulness" in page.content.decode()
@@ -367,7 +360,7 @@ def test_pictures_of_any_shape_show_on_the_page_and_in_the_table(researcher, idl
 
 def test_salts_radicals_and_dummies_show_on_the_page_and_in_the_table(researcher, idle_tasks):
     campaign = odd_campaign(
-        researcher, "molecules", campaigns.spreadsheet([["smiles"], *([s] for s in MOLECULES)]), len(MOLECULES)
+        researcher, "molecules", uploads.spreadsheet([["smiles"], *([s] for s in MOLECULES)]), len(MOLECULES)
     )
     page = page_for(researcher, campaign.get_absolute_url())
     assert page.status_code == 200

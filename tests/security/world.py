@@ -26,7 +26,8 @@ from prefmh_web.campaigns.lifecycle import access
 from prefmh_web.campaigns.models import Campaign, JudgeTrial, Lease, Measured, Membership, Side, number_of
 from prefmh_web.endpoints.models import Endpoint
 from prefmh_web.voting import admission
-from tests.support.campaigns import make_campaign, make_config, make_draft, wait_until_idle
+from tests.support.campaigns import make_campaign, make_config, make_draft
+from tests.support.process import wait_until_idle
 
 WORDS = "Velvet zebra"
 SMILES = "smiles\nCCO\nCCN\nCCC\nCCCl\nCCBr\nCCF\n"

@@ -20,9 +20,10 @@ from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Campaign
 from prefmh_web.config import Answering, CampaignConfig, Caps, Protocol, Study, misfits
 from prefmh_web.setup import apply, files, yaml_text
-from tests.support.campaigns import MIXTURE, panel_judges, started_now, wait_until_idle
+from tests.support.campaigns import MIXTURE, panel_judges, started_now
 from tests.support.people import CODES, WAY_BACK
 from tests.support.people import WHOLE as STAGES
+from tests.support.process import wait_until_idle
 from tests.support.sampling import mixture
 
 _WORDS = st.text("abc xyz é漢\n-#:'\"", min_size=1, max_size=12).map(str.strip).filter(bool)

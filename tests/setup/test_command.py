@@ -11,8 +11,9 @@ from prefmh_web.campaigns.models import Campaign
 from prefmh_web.config import json_schema
 from prefmh_web.setup.files import config_in
 from tests.setup.configs import LEAST, draft, written_file
-from tests.support.campaigns import TEXTS, wait_until_idle
+from tests.support.campaigns import TEXTS
 from tests.support.installations import ROOT
+from tests.support.process import wait_until_idle
 
 LISTED = LEAST.replace(
     "kind: texts\n  temperature: 1", "kind: catalog\n  objects: texts\n  neighbours: 2\nfile:\n  name: mine.csv"

@@ -14,7 +14,7 @@ from prefmh_web.setup import apply, files
 from prefmh_web.setup.files import config_in
 from prefmh_web.setup.yaml_text import SetupError
 from tests.setup.configs import LEAST, WHOLE, as_text
-from tests.support.campaigns import archive
+from tests.support.uploads import archive
 
 
 def problems(text: str | bytes) -> list[str]:

@@ -18,8 +18,9 @@ from prefmh_web.setup import apply, files
 from prefmh_web.setup.apply import duplicate
 from prefmh_web.setup.files import NAME, config_in, config_of, file_of
 from tests.setup.configs import CONFIGS, MADE, configs, draft, imported, setup, written_file
-from tests.support.campaigns import started_now, wait_until_idle
+from tests.support.campaigns import started_now
 from tests.support.people import recruited_campaign
+from tests.support.process import wait_until_idle
 from tests.support.records import everything_in, export_to
 
 any_config = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))

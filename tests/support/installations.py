@@ -635,7 +635,7 @@ class LiveProcesses:
 
     def stop(self) -> None:
         """Let everything come to rest, so that the database can be emptied, and look what was logged meanwhile."""
-        from tests.support.campaigns import wait_until_idle
+        from tests.support.process import wait_until_idle
 
         self._relay.stop()
         self._processes.beat.send(signal.SIGSTOP)

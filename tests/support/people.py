@@ -21,15 +21,8 @@ from prefmh_web.campaigns.models import Annotator, Campaign, EndReason
 from prefmh_web.campaigns.record import export
 from prefmh_web.participants import completion, consent
 from prefmh_web.participants.models import Check, Participation
-from tests.support.campaigns import (
-    copied,
-    invitation_path,
-    make_config,
-    make_draft,
-    set_study,
-    started_now,
-    wait_until_idle,
-)
+from tests.support.campaigns import invitation_path, make_config, make_draft, set_study, started_now
+from tests.support.process import copied, wait_until_idle
 
 CODES = {"completed": "C0MPLETE", "nothing-left": "N0THING"}
 WAY_BACK = "https://app.prolific.com/submissions/complete?cc={code}"

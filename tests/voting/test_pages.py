@@ -31,15 +31,9 @@ from prefmh_web.voting.screens import Progress, html_of
 from sampler import PAPER_MIXTURE
 from tests.security.world import browser_of
 from tests.support import servers
-from tests.support.campaigns import (
-    create_draft,
-    invitation_path,
-    make_campaign,
-    make_config,
-    started_now,
-    wait_until_idle,
-)
+from tests.support.campaigns import create_draft, invitation_path, make_campaign, make_config, started_now
 from tests.support.people import WHOLE, pair_of, prolific, recruited_campaign
+from tests.support.process import wait_until_idle
 from tests.support.records import everything_in, export_to, happened
 
 

@@ -26,8 +26,9 @@ from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Lease, 
 from prefmh_web.transport import publishing
 from prefmh_web.voting.responses import Response
 from prefmh_web.voting.screens import screen_after
-from tests.support.campaigns import make_campaign, make_config, registered, wait_until_idle
+from tests.support.campaigns import make_campaign, make_config, registered
 from tests.support.models import SCORES, KnownJudge, scripted_server
+from tests.support.process import wait_until_idle
 from tests.support.records import assert_record_is_whole
 
 pytestmark = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has one lock; see tests/support/servers.py")

@@ -22,16 +22,9 @@ from prefmh_web.campaigns.proposals import drawing
 from tests.campaigns.record.test_export import rewrite
 from tests.flows.test_model_costs import registered
 from tests.security.test_limits import all_at_once
-from tests.support.campaigns import (
-    create_draft,
-    make_campaign,
-    make_config,
-    started_now,
-    sweep_everything,
-    vote_until_finished,
-    wait_until_idle,
-)
+from tests.support.campaigns import create_draft, make_campaign, make_config, started_now, vote_until_finished
 from tests.support.models import Script, Writer, scripted_server
+from tests.support.process import sweep_everything, wait_until_idle
 from tests.support.records import (
     assert_record_is_whole,
     assert_replay_passes,

@@ -14,8 +14,9 @@ from django.test.utils import CaptureQueriesContext
 from prefmh_web.campaigns.frozen import limits_of
 from prefmh_web.campaigns.models import Comparison, Lease, Side, Vote
 from prefmh_web.voting import screens
-from tests.support.campaigns import invitation_path, make_config, start_campaign, wait_until_idle
+from tests.support.campaigns import invitation_path, make_config, start_campaign
 from tests.support.people import PageSocket
+from tests.support.process import wait_until_idle
 from tests.voting.test_socket import lease_in
 
 

@@ -21,7 +21,8 @@ from prefmh_web.campaigns.models import (
 )
 from prefmh_web.campaigns.record.rows import Snapshot
 from sampler.record.record import step_key
-from tests.support.campaigns import make_campaign, make_config, sweep_everything
+from tests.support.campaigns import make_campaign, make_config
+from tests.support.process import sweep_everything
 from tests.support.records import checked_export, differences, export_to, happened
 
 ONE_JUDGE = [{"question": "Which?", "votes": 4}]

@@ -16,7 +16,8 @@ from prefmh_web.campaigns.engine import leases, sql
 from prefmh_web.campaigns.engine.locks import ATTEMPTS, retried_after_conflicts
 from prefmh_web.campaigns.engine.open_comparisons import wanted_by
 from prefmh_web.campaigns.models import Annotator, Comparison, Lease, Side, Vote
-from tests.support.campaigns import make_campaign, make_config, on_own_connection
+from tests.support.campaigns import make_campaign, make_config
+from tests.support.process import on_own_connection
 
 row_locks = pytest.mark.skipif(settings.EMBEDDED, reason="SQLite has one lock; see tests/support/servers.py")
 

@@ -15,15 +15,8 @@ from prefmh_web.recruiters import ANYBODY
 from sampler import Record, read_record
 from sampler.diagnostics.findings import findings
 from sampler.diagnostics.report import diagnose
-from tests.support.campaigns import (
-    make_campaign,
-    make_config,
-    make_draft,
-    set_study,
-    started_now,
-    vote_until_finished,
-    wait_until_idle,
-)
+from tests.support.campaigns import make_campaign, make_config, make_draft, set_study, started_now, vote_until_finished
+from tests.support.process import wait_until_idle
 from tests.support.records import checked_export, differences, export_to, happened, table
 
 STEPS, FURTHER = 4, 3

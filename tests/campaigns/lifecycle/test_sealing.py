@@ -21,8 +21,9 @@ from prefmh_web.setup import apply
 from tests.console.test_pages import form
 from tests.security.world import all_addresses
 from tests.support import people
-from tests.support.campaigns import make_config, make_draft, started_now, voted_to_the_end, wait_until_idle
+from tests.support.campaigns import make_config, make_draft, started_now, voted_to_the_end
 from tests.support.people import content_of
+from tests.support.process import wait_until_idle
 from tests.support.records import export_to, happened, table
 from tests.support.sampling import files_of, hashed, with_rows, write
 

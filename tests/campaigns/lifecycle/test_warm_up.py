@@ -13,7 +13,8 @@ from prefmh_web.campaigns.lifecycle import changes
 from prefmh_web.campaigns.models import Annotator, Campaign, Comparison, Side
 from prefmh_web.campaigns.monitoring.progress import late_chains
 from prefmh_web.campaigns.proposals import drawing
-from tests.support.campaigns import WARM_UP, sweep_everything, voted_to_the_end, wait_until_idle, warming_campaign
+from tests.support.campaigns import WARM_UP, voted_to_the_end, warming_campaign
+from tests.support.process import sweep_everything, wait_until_idle
 from tests.support.records import checked_export
 
 W = WARM_UP["steps"]

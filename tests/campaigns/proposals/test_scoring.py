@@ -13,14 +13,8 @@ from prefmh_web.campaigns.proposals import scoring
 from prefmh_web.campaigns.record.export import answer_now, answer_of
 from prefmh_web.campaigns.record.rows import Snapshot
 from prefmh_web.scorers import commands
-from tests.support.campaigns import (
-    make_campaign,
-    make_config,
-    on_own_connection,
-    sweep_everything,
-    swept,
-    voted_to_the_end,
-)
+from tests.support.campaigns import make_campaign, make_config, swept, voted_to_the_end
+from tests.support.process import on_own_connection, sweep_everything
 
 LENGTH = "print(len(told['content']), flush=True)"
 CONFIG = make_config(chains=2, steps=6)

@@ -44,11 +44,11 @@ from tests.support.campaigns import (
     make_config,
     set_caps,
     set_study,
-    sweep_everything,
     vote_until_finished,
     voted_campaign,
     voted_to_the_end,
 )
+from tests.support.process import sweep_everything
 from tests.support.records import (
     assert_replay_passes,
     checked_export,

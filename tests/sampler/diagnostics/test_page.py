@@ -17,8 +17,8 @@ from sampler.diagnostics.findings import findings
 from sampler.diagnostics.page import page
 from tests.sampler.diagnostics.test_report import measured
 from tests.sampler.test_command_line import as_files
-from tests.support.campaigns import archive
 from tests.support.sampling import Voters, config_of, exported, run_campaign
+from tests.support.uploads import archive
 
 SCORES = (1.5, 0.5, 0.0, -0.5, -1.5)
 HOSTILE = (

@@ -19,7 +19,7 @@ from sampler.diagnostics.scores import bradley_terry_intervals
 from sampler.experiments.metrics import MEASURES, corpus_scores, mark_of, strength_cells, tournament_choices
 from sampler.experiments.outputs import OutputError
 from sampler.experiments.report import write_report
-from tests.support.campaigns import begin_run, write_record, write_scores, write_votes
+from tests.support.runs import begin_run, write_record, write_scores, write_votes
 from tests.support.sampling import rows_in_file
 
 # `python -m sampler report`: tables and figures from files alone, the same bytes each time.

@@ -29,7 +29,7 @@ from sampler.judges import (
     parse_rating,
     preference_for_proposal,
 )
-from tests.support.campaigns import law_of
+from tests.support.outcomes import law_of
 
 # Prompts, presentation and the reading of replies.
 

@@ -24,8 +24,8 @@ from tests.sampler.kernels import test_fragments as molecules
 from tests.sampler.kernels import test_suffix as texts
 from tests.sampler.kernels.test_walk import WithoutRatio
 from tests.support import sampling
-from tests.support.campaigns import law_of
 from tests.support.enumerated import walk_law
+from tests.support.outcomes import law_of
 from tests.support.sampling import LOPSIDED, SMALL_CATALOGS, SMALL_SPACES, independent_law, neighbours_law
 
 LEAST_P_VALUE = 1e-5

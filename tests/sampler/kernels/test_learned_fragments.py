@@ -14,8 +14,8 @@ from sampler.spaces.molecules.edits import Addition, Deletion, Edits
 from sampler.spaces.molecules.space import MoleculeLaw
 from sampler.spaces.molecules.vocabulary import Vocabulary, default_vocabulary
 from tests.support import sampling
-from tests.support.campaigns import every_outcome
 from tests.support.enumerated import every_edit, imbalance
+from tests.support.outcomes import every_outcome
 from tests.support.sampling import SMALL_SPACES
 
 every_space = pytest.mark.parametrize("name", SMALL_SPACES)

@@ -9,8 +9,8 @@ import pytest
 from sampler import Purpose, stream
 from sampler.kernels.suffix import Suffix, SuffixConfig
 from sampler.spaces.texts import TextsConfig, Writing, WrittenTexts
-from tests.support.campaigns import every_outcome
 from tests.support.enumerated import Grammar
+from tests.support.outcomes import every_outcome
 from tests.support.sampling import check_long_run, matrix_of
 
 CUTS = ("limit", "length")

@@ -7,8 +7,8 @@ import sampler
 from sampler import ConfigError, Neighbours, parse_config
 from sampler.kernels.warm_up import FEWEST_VOTES, chosen_length, trials
 from tests.sampler.kernels.test_walk import NEIGHBOURS, SQUARE, TRIANGLE, space_of, walk_config
-from tests.support.campaigns import law_of
 from tests.support.enumerated import walk_law
+from tests.support.outcomes import law_of
 from tests.support.sampling import LOPSIDED, problems_of
 
 GRID = (1, 16, 256)

@@ -19,8 +19,9 @@ from sampler.kernels.walk import LONGEST_WALK, WalkKernel
 from sampler.spaces.catalog import Catalog
 from sampler.spaces.latents import LatentSpace
 from tests.sampler.kernels import test_suffix as texts
-from tests.support.campaigns import law_of, make_config
+from tests.support.campaigns import make_config
 from tests.support.enumerated import imbalance, walk_law
+from tests.support.outcomes import law_of
 from tests.support.sampling import LOPSIDED, STAR, SmallSpace, plain, problems_of, size_log_p0
 
 EXACT, WRONG = 1e-12, 1e-6

@@ -9,7 +9,7 @@ import pytest
 import soundfile
 
 import sampler
-from tests.support.campaigns import archive, picture, read, recorded, recording, refused, tone
+from tests.support.uploads import archive, picture, read, recorded, recording, refused, tone
 
 TWO = {"a.wav": recording(220), "b.wav": recording(880)}
 

@@ -18,17 +18,8 @@ import sampler
 from sampler import CatalogError, judges
 from sampler.judges import Exhibit, Picture
 from sampler.objects.images import describe_image
-from tests.support.campaigns import (
-    archive,
-    linear_grey_profile,
-    make_config,
-    picture,
-    png,
-    png_that_claims,
-    read,
-    refused,
-    saved,
-)
+from tests.support.campaigns import make_config
+from tests.support.uploads import archive, linear_grey_profile, picture, png, png_that_claims, read, refused, saved
 
 TWO = {"a.png": picture("red"), "b.png": picture("blue")}
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rdkit import Chem
 
 import sampler
-from tests.support.campaigns import read, spreadsheet
+from tests.support.uploads import read, spreadsheet
 
 MOLECULES = [
     "Cc1ccc(cc1)-c1cc(nn1-c1ccc(cc1)S(N)(=O)=O)C(F)(F)F",

@@ -9,8 +9,8 @@ from rdkit.Chem import rdFingerprintGenerator
 
 from sampler import OBJECT_KINDS, Item
 from sampler.objects.molecules import diversity
-from tests.support.campaigns import read
-from tests.support.campaigns import spreadsheet as table
+from tests.support.uploads import read
+from tests.support.uploads import spreadsheet as table
 
 
 def column(*smiles):

@@ -11,7 +11,7 @@ import pytest
 from sampler import OBJECT_KINDS, CatalogError, extra_columns_of
 from sampler.objects import tables
 from sampler.objects.items import nearest_by_distance
-from tests.support import campaigns
+from tests.support import uploads
 
 # Further columns of a list: kept by name with each object, within bounds that are told with row and column.
 
@@ -20,7 +20,7 @@ def test_further_columns_stay_with_their_object():
     table = [
         ["Prompt", "text", "weight", "quality"], ["  a sea poem ", "Waves.", "2", "0.7"], ["a wood", "Trees.", "1"],
     ]  # fmt: skip
-    reading = campaigns.read("texts", campaigns.spreadsheet(table))
+    reading = uploads.read("texts", uploads.spreadsheet(table))
     assert reading.extra_columns == ("prompt", "quality")
     assert [dict(item.extra) for item in reading.items] == [
         {"prompt": "a sea poem", "quality": "0.7"},
@@ -30,12 +30,12 @@ def test_further_columns_stay_with_their_object():
 
 @pytest.mark.parametrize("weights", [("1", "2"), ()])
 def test_those_of_images_stand_in_their_table_with_weights_or_without(weights):
-    pictures = {"a.png": campaigns.picture("red"), "b.png": campaigns.picture("blue")}
+    pictures = {"a.png": uploads.picture("red"), "b.png": uploads.picture("blue")}
     columns = [("file", "a.png", "b.png"), ("prompt", "a fire", "a lake"), *([("weight", *weights)] if weights else [])]
-    table = campaigns.spreadsheet(list(zip(*columns, strict=True)))
+    table = uploads.spreadsheet(list(zip(*columns, strict=True)))
     found = [
         (item.weight, item.extra["prompt"])
-        for item in campaigns.read("images", campaigns.archive(pictures | {"weights.csv": table})).items
+        for item in uploads.read("images", uploads.archive(pictures | {"weights.csv": table})).items
     ]
     assert found == [(1, "a fire"), (2 if weights else 1, "a lake")]
 
@@ -43,12 +43,12 @@ def test_those_of_images_stand_in_their_table_with_weights_or_without(weights):
 def test_further_cells_count_among_the_characters_of_a_catalog():
     rows = b"".join(b"%d,%s\n" % (number, b"x" * 15_000) for number in range(4_000))
     with pytest.raises(CatalogError, match=r"50,000,000 characters in all, at row 33\d\d. Remove columns"):
-        campaigns.read("texts", b"text,notes\n" + rows)
+        uploads.read("texts", b"text,notes\n" + rows)
 
 
 def test_rows_that_disagree_on_one_object_are_refused_and_name_each_other():
     table = [["text", "prompt"], ["one", "a"], ["two", "b"], ["one", "c"], ["two", "b"], ["one", "a"], ["three", ""]]
-    reading = campaigns.read("texts", campaigns.spreadsheet(table))
+    reading = uploads.read("texts", uploads.spreadsheet(table))
     assert [item.content for item in reading.items] == ["two", "three"]
     why = "row 2 and row 4 are the same object and differ in “prompt”; make them equal, or remove one of them"
     assert [(refusal.source, refusal.reason) for refusal in reading.refusals] == [
@@ -134,9 +134,9 @@ def test_a_table_without_end_is_refused_as_soon_as_that_can_be_seen(begin, piece
 
 def test_an_archive_with_a_list_of_files_beyond_any_use_is_refused_before_it_is_taken_apart():
     names = (f"{number:06}{'x' * 250}.png" for number in range(60_000))
-    long_list = campaigns.archive(dict.fromkeys(names, b""), zipfile.ZIP_STORED)
+    long_list = uploads.archive(dict.fromkeys(names, b""), zipfile.ZIP_STORED)
     with pytest.raises(CatalogError, match="list of files takes more than 16 MiB"):
-        campaigns.read("images", long_list)
+        uploads.read("images", long_list)
 
 
 UNPACK = """
@@ -172,10 +172,10 @@ def test_a_bomb_is_unpacked_to_what_a_picture_may_have_and_no_further(packing, r
 
 
 def test_a_picture_that_is_not_packed_may_be_larger_than_a_list_of_files():
-    large = campaigns.picture("red", size=(2450, 2450), kind="BMP")
+    large = uploads.picture("red", size=(2450, 2450), kind="BMP")
     assert len(large) > 17 * 2**20
-    reading = campaigns.read(
-        "images", campaigns.archive({"a.bmp": large, "b.png": campaigns.picture("blue")}, zipfile.ZIP_STORED)
+    reading = uploads.read(
+        "images", uploads.archive({"a.bmp": large, "b.png": uploads.picture("blue")}, zipfile.ZIP_STORED)
     )
     assert [item.content for item in reading.items] == ["a.bmp", "b.png"]
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from sampler import OBJECT_KINDS, Catalog, CatalogError, Item
 from sampler.objects.writing import TextDescription, compare_texts, describe_text
-from tests.support.campaigns import archive, read
-from tests.support.campaigns import spreadsheet as table
+from tests.support.uploads import archive, read
+from tests.support.uploads import spreadsheet as table
 
 
 def texts(data):

@@ -18,9 +18,10 @@ from sampler.record.replay import CHECKS
 from sampler.record.tables import JSON, MEASURE, MOMENT
 from sampler.record.verify import checked
 from tests.sampler.test_command_line import as_files
-from tests.support.campaigns import EXAMPLES, archive, example_record
 from tests.support.enumerated import Grammar
+from tests.support.examples import EXAMPLES, example_record
 from tests.support.sampling import CONFIG, Voters, changes_not_found, make_record, mixture, row_of, run_campaign
+from tests.support.uploads import archive
 
 HONEST = make_record()
 

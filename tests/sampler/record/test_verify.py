@@ -20,7 +20,7 @@ import pytest
 import sampler
 from sampler import tables
 from sampler.__main__ import main
-from tests.support.campaigns import example_record
+from tests.support.examples import example_record
 from tests.support.sampling import Files, files_of, hashed, rows_of, table_of, with_rows, write
 
 TRUE = (

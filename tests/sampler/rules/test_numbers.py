@@ -9,8 +9,9 @@ from scipy.special import logit
 
 import sampler
 from sampler.exact import log_base_ratio, target, transitions_of
-from tests.support.campaigns import law_of, make_config
+from tests.support.campaigns import make_config
 from tests.support.enumerated import imbalance
+from tests.support.outcomes import law_of
 from tests.support.sampling import LOPSIDED, independent_law, neighbours_law, problems_of
 
 TEXTS = {"kind": "texts", "scenarios": [0]}

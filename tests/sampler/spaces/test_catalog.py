@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from sampler import Catalog, CatalogConfig
-from tests.support.campaigns import law_of
+from tests.support.outcomes import law_of
 from tests.support.sampling import LOPSIDED
 
 

@@ -11,8 +11,9 @@ from sampler import ConfigError, Purpose, parse_config, stream
 from sampler.judges import PRESETS
 from sampler.spaces.story_grammar import STORY_SCENARIOS, _Name, story_openings
 from sampler.spaces.texts import TextsConfig
-from tests.support.campaigns import law_of, make_config
+from tests.support.campaigns import make_config
 from tests.support.enumerated import Grammar
+from tests.support.outcomes import law_of
 
 # The grammar as a language model, the story openings that it writes, and the space they make.
 
