@@ -428,6 +428,8 @@ def _change(campaign: Campaign, before: Campaign.Status, after: Campaign.Status,
 
 
 def _not_from(campaign: Campaign, before: Campaign.Status, after: Campaign.Status) -> NotPossible:
+    if campaign.status == before:
+        return NotPossible("The campaign was changed by somebody else in the same moment. Try again.")
     return NotPossible(f"The campaign is {campaign.status}; only a {before} campaign can become {after}.")
 
 
