@@ -8,8 +8,8 @@ from django.utils import timezone
 import sampler
 from prefmh_web import tasks
 from prefmh_web.campaigns import lifecycle
-from prefmh_web.campaigns.engine import leases, locks
-from prefmh_web.campaigns.models import Annotator, Campaign, Chain, PrefetchedProposal, Side, State
+from prefmh_web.campaigns.engine import leases, locks, usage
+from prefmh_web.campaigns.models import Annotator, Campaign, Chain, ModelUsage, PrefetchedProposal, Side, State
 from prefmh_web.campaigns.proposals import drawing
 from prefmh_web.endpoints.models import Endpoint
 from tests.support.campaigns import create_draft, make_config, registered, started_now, voted_to_the_end
@@ -127,6 +127,9 @@ def test_the_chain_of_a_worker_that_died_goes_on_with_a_sweep(
         return Chain.objects.get().comparisons.filter(step=2).exists()
 
     eventually(is_open_after_a_sweep)
+    # What whoever has died had asked for may have been answered.
+    taken = ModelUsage.objects.get(campaign=campaign, place=ModelUsage.PROPOSALS)
+    assert taken.repeated == usage.REQUESTS_OF_A_FIRST_TEXT * texts
     dead.__exit__(None, None, None)
 
 
