@@ -43,6 +43,7 @@ AREAS: dict[str, tuple[str, ...]] = {
         "tests/campaigns/record",
         "tests/sampler/record",
         "tests/console/test_results.py",
+        "tests/flows/test_unjudged.py",
         "tests/flows/test_warm_up.py",
     ),
     "prefmh_web/campaigns/engine/": (

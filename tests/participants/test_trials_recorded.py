@@ -149,7 +149,7 @@ def test_a_repeat_says_whether_the_vote_was_the_same(record):
     ("change", "told"),
     [
         (lambda study: study["protocol"].update(gold_share=0), "checks.csv, voter"),
-        (lambda study: study.update(budget=59), "study.budget"),
+        (lambda study: study.update(budget=59), "60 or more"),
     ],
 )
 def test_replay_finds_a_study_that_does_not_fit_the_record(record, change, told):

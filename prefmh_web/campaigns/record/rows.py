@@ -143,8 +143,9 @@ def votes(snapshot: Snapshot) -> Iterator[Row]:
 
 def votes_of(snapshot: Snapshot) -> QuerySet[Vote]:
     """Return the votes in the order in which they were counted; `Snapshot.has_vote` says which were there."""
-    found = snapshot.votes().filter(Q(number__isnull=False) | Q(pk__lte=snapshot.last_vote))
-    return found.order_by("comparison__chain__place", "comparison__step", F("number").asc(nulls_last=True), "pk")
+    return snapshot.votes().order_by(
+        "comparison__chain__place", "comparison__step", F("number").asc(nulls_last=True), "pk"
+    )
 
 
 def steps(snapshot: Snapshot) -> Iterator[Row]:
@@ -306,9 +307,7 @@ def scores(snapshot: Snapshot) -> Iterator[Row]:
 def reasons(snapshot: Snapshot) -> Iterator[Row]:
     """What models thought before they voted, by the vote's chain, step, judge and slot."""
     yield tables.REASONS.header
-    found = Vote.objects.filter(judge__campaign=snapshot.campaign).exclude(reason="")
-    found = found.filter(Q(number__isnull=False) | Q(pk__lte=snapshot.last_vote))
-    found = found.select_related("comparison__chain", "judge")
+    found = snapshot.votes().exclude(reason="").select_related("comparison__chain", "judge")
     found = found.order_by("comparison__chain__place", "comparison__step", "judge__place", "slot")
     for vote in found.iterator(_ROWS_AT_ONCE):
         chain, step = vote.comparison.chain.place, vote.comparison.step
@@ -526,6 +525,7 @@ class Snapshot:
         """Return the votes; `has_vote` says which were there."""
         # By way of the chains: SQLite then finds the votes in the order of the steps, and sorts none.
         found = Vote.objects.filter(comparison__chain__campaign=self.campaign)
+        found = found.filter(Q(number__isnull=False) | Q(pk__lte=self.last_vote))
         return found.filter(self.stretch.of("comparison__chain__place", "comparison__step")) if self.stretch else found
 
     def has_state(self, place: int) -> bool:
