@@ -93,6 +93,8 @@ EQUIVALENT: dict[str, str] = {
     "prefmh_web/campaigns/lifecycle/access.py: 3 -> (4)": "the rights keep their order",
     "sampler/acceptance.py: judges * most.bit_length() <= _PLAIN_BITS"
     " -> (judges * most.bit_length() < _PLAIN_BITS)": "one of two ways to compute the same",
+    "sampler/chain.py: rng.random() < self.preference(current, proposal)"
+    " -> (rng.random() <= self.preference(current, proposal))": "no number that is drawn is a preference",
     "sampler/record/record.py: 300 -> (301)": "an estimate of memory",
     "sampler/record/commitment.py: 0 -> (1)": "nothing is drawn from the seed that stands for an unknown one",
     "sampler/record/commitment.py: False -> (True)": "other letters are written as JSON's escapes",

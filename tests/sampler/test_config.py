@@ -98,6 +98,12 @@ def test_every_problem_is_listed_at_once():
     assert problems_of(config).keys() == {"chains", "seed", "extra", "judges.1.votes"}
 
 
+def test_of_very_many_problems_a_hundred_are_listed_and_the_others_counted():
+    found = problems_of(make_config(space={"kind": "texts", "scenarios": ["x"] * 1_100}))
+    assert len(found) == 101
+    assert found[""] == "1,000 more problems follow; mend these first"
+
+
 @pytest.mark.parametrize("kernel", [{"kind": "neighbours"}, MIXTURE])
 def test_a_kernel_that_moves_to_neighbours_needs_a_space_that_has_them(kernel):
     config = changed(["kernel"], kernel)
