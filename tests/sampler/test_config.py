@@ -221,6 +221,19 @@ def test_what_is_not_said_of_a_model_is_not_in_the_config(field, value):
     assert parse_config(kept).model_dump(mode="json") == kept
 
 
+@pytest.mark.parametrize(
+    ("sources", "is_right"), [([MODEL], True), ([MODEL, {"kind": "people"}], False), ([{"kind": "people"}], False)]
+)
+def test_an_estimate_is_shown_where_models_alone_judge(sources, is_right):
+    space = {"kind": "model-texts", "model": "writer", "prompts": ["Write."], "limit": 9, "estimate": "comet"}
+    judges = [{"question": f"Which of {at}?", "votes": 2, "source": each} for at, each in enumerate(sources)]
+    config = GOOD | {"space": space, "kernel": {"kind": "suffix"}, "judges": judges}
+    if is_right:
+        assert parse_config(config).estimate == "comet"
+    else:
+        assert "models behind endpoints only" in problems_of(config)["space.estimate"]
+
+
 def test_recordings_are_not_put_to_a_model():
     """No prompt holds one."""
     recordings = GOOD | {"space": {"kind": "catalog", "objects": "audio", "neighbours": 2}}
