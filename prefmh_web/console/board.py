@@ -145,7 +145,7 @@ class Board:
         """What starting freezes, in the researcher's words; values that are empty are of no use to this campaign."""
         config, catalog = self.campaign.config, self.catalog
         columns = f"; further columns: {', '.join(catalog.columns)}" if catalog and catalog.columns else ""
-        objects = f"{self.campaign.states.count()} {self.campaign.object_kind.nouns}"
+        objects = f"{self.campaign.states.count():,} {self.campaign.object_kind.nouns}"
         chains = f"{config.chains} to {config.max_chains}" if config.is_elastic else str(config.chains)
         questions = dict.fromkeys(map(in_words, config.judges))
         return [
@@ -156,7 +156,7 @@ class Board:
             ("Questions", "\n".join(questions)),
             ("Panel", f"{len(config.panelists)} people, one answer of each" if config.panelists else ""),
             ("The chains sample", self.campaign.config.law.replace("; ", "\n")),
-            ("Chains", f"{chains}, {config.steps} step{'' if config.steps == 1 else 's'} each"),
+            ("Chains", f"{chains}, {config.steps:,} step{'' if config.steps == 1 else 's'} each"),
             ("Burn-in, in steps", str(config.burn_in or "")),
             ("Language of the voters' pages", str(dict(settings.LANGUAGES).get(config.language, config.language))),
             ("How the two objects stand", value_in_words(config, "layout")),
